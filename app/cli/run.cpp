@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,23 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "base/child.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "bench/table.hpp"
-#include "child.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "io/files.hpp"
-#include "machine_link.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
 #include "remote/executor_files.hpp"
 #include "remote/host.hpp"
 #include "remote/limits.hpp"
+#include "remote/run_watch.hpp"
 #include "remote/scripts.hpp"
+#include "remote/send_run.hpp"
+#include "remote/session.hpp"
 #include "remote/several.hpp"
 #include "remote/transfer.hpp"
-#include "terminal.hpp"
 #include "workflow/schedule_facts.hpp"
 #include "workflow/schedule_file.hpp"
 
@@ -91,7 +92,6 @@ public:
   explicit Listener(bool json) : m_json(json) {}
 
   void hear(std::string_view bytes) {
-    m_lastHeard = Clock::now();
     m_hasHeard = true;
     while (!bytes.empty()) {
       const std::size_t end = bytes.find('\n');
@@ -113,8 +113,6 @@ public:
   [[nodiscard]] bool hasBegun() const { return m_hasBegun; }
   /// Anything at all.
   [[nodiscard]] bool hasHeard() const { return m_hasHeard; }
-  /// Since the last bytes, or since the start.
-  [[nodiscard]] Clock::duration silence() const { return Clock::now() - m_lastHeard; }
   [[nodiscard]] Json takeJson() { return std::move(m_answer); }
 
 private:
@@ -158,7 +156,6 @@ private:
   bool m_json;
   bool m_hasBegun = false;
   bool m_hasHeard = false;
-  Clock::time_point m_lastHeard = Clock::now();
   std::string m_line;
   executor::Table m_table;
   std::optional<program::EndRecord> m_end;
@@ -199,89 +196,48 @@ Result<Report> reportOf(Listener& listener, bool json, const std::string& what, 
 /// How listening to a run ended.
 struct Heard {
   int status = -1;
-  bool isLate = false;        ///< it never said a word
-  bool isLost = false;        ///< it was silent for too long
-  bool wasAbandoned = false;  ///< it was asked to stop, and did not
+  bool isLate = false;  ///< it never said a word
+  bool isLost = false;  ///< it was silent for too long
 };
 
 /// Listens to a run until it ends; a stop asks it to end and, where that does not help, ends the connection.
-class Ear {
-public:
-  /// @param machine  empty = here, where a run may be silent
-  Ear(Child& child, Listener& listener, const remote::Limits& limits, std::string machine, bool leavesAfterHello)
-      : m_child(child),
-        m_listener(listener),
-        m_limits(limits),
-        m_machine(std::move(machine)),
-        m_leavesAfterHello(leavesAfterHello) {}
-
-  Heard listen(const std::stop_token& stop) {
-    m_child.pump([&](std::string_view text) { m_listener.hear(text); },
-                 [](std::string_view text) { std::fputs(harmless(text).c_str(), stderr); }, [&] { tick(stop); });
-    m_heard.status = m_child.wait();
-    return m_heard;
-  }
-
-private:
-  void tick(const std::stop_token& stop) {
-    const Clock::time_point now = Clock::now();
-    if ((stop.stop_requested() || m_listener.refusal()) && !m_asked) {
-      m_asked = now;
-      m_child.write(program::writeCommand(program::RunCommand::cancel));
-    } else if (m_asked) {
-      // A machine that was silent before will hardly answer now.
-      if (now - *m_asked > (m_isSilent ? m_limits.leave : m_limits.stop)) {
-        m_heard.wasAbandoned = true;
-        m_child.signal(SIGKILL);
-      }
-    } else if (m_leavesAfterHello && m_listener.hasBegun()) {
-      if (!m_left) {
-        m_left = now;
-        m_child.closeInput();
-      } else if (now - *m_left > m_limits.stop) {
-        m_child.signal(SIGKILL);
-      }
-    } else if (constexpr auto kPing = std::chrono::seconds(5); now - m_pinged > kPing) {
-      m_pinged = now;
-      m_child.write(program::writeCommand(program::RunCommand::ping));
+/// @param machine  empty = here, where a run may be silent
+Heard listen(Child& child, Listener& listener, const remote::Limits& limits, const std::string& machine,
+             bool leavesAfterHello, const std::stop_token& stop) {
+  remote::RunWatch watch({limits, !machine.empty(), leavesAfterHello}, Clock::now());
+  const std::stop_callback wakes(stop, [&child] { child.wake(); });
+  const auto onTick = [&] {
+    if (stop.stop_requested() || listener.refusal()) {
+      watch.stop();
     }
-    if (!m_machine.empty()) {
-      watch();
+    if (listener.hasBegun()) {
+      watch.begin();
     }
-  }
-
-  void watch() {
-    const auto silence = m_listener.silence();
-    if (!m_listener.hasHeard()) {
-      if (silence > m_limits.start) {
-        m_heard.isLate = true;
-        m_child.signal(SIGKILL);
-      }
-    } else if (silence > m_limits.lost) {
-      m_heard.isLost = true;
-      m_child.signal(SIGKILL);
+    const remote::RunWatch::Acts acts = watch.tick(Clock::now());
+    if (acts.ping || acts.cancel) {
+      child.write(program::writeCommand(acts.ping ? program::RunCommand::ping : program::RunCommand::cancel));
     }
-    if (m_isSilent && silence < m_limits.silence) {
-      m_isSilent = false;
-      std::fprintf(stderr, "# %s answers again\n", m_machine.c_str());
-    } else if (!m_isSilent && silence > m_limits.silence) {
-      m_isSilent = true;
-      std::fprintf(stderr, "# %s has not answered for %s; Ctrl+C ends the wait\n", m_machine.c_str(),
-                   remote::secondsText(m_limits.silence).c_str());
+    if (acts.closeInput) {
+      child.closeInput();
     }
-  }
-
-  Child& m_child;
-  Listener& m_listener;
-  const remote::Limits& m_limits;
-  std::string m_machine;
-  bool m_leavesAfterHello;
-  Heard m_heard;
-  bool m_isSilent = false;
-  std::optional<Clock::time_point> m_asked;
-  std::optional<Clock::time_point> m_left;
-  Clock::time_point m_pinged = Clock::now();
-};
+    if (acts.answersAgain) {
+      std::fprintf(stderr, "# %s answers again\n", machine.c_str());
+    } else if (acts.fellSilent) {
+      std::fprintf(stderr, "# %s has not answered for %s; Ctrl+C ends the wait\n", machine.c_str(),
+                   remote::secondsText(limits.silence).c_str());
+    }
+    if (acts.kill) {
+      child.signal(SIGKILL);
+    }
+  };
+  child.pump(
+      [&](std::string_view text) {
+        watch.hear(Clock::now());
+        listener.hear(text);
+      },
+      [](std::string_view text) { std::fputs(harmless(text).c_str(), stderr); }, onTick);
+  return {child.wait(), watch.isLate(), watch.isLost()};
+}
 
 /// A name that begins with a dash must not read as an option.
 std::string fileWord(const std::string& name) {
@@ -305,34 +261,11 @@ Result<Report> runHere(const Options& options, const remote::Limits& limits, con
     return child.error();
   }
   Listener listener(options.json);
-  const Heard heard = Ear(*child, listener, limits, {}, false).listen(progress.stop);
+  const Heard heard = listen(*child, listener, limits, {}, false, progress.stop);
   return reportOf(listener, options.json, options.file, heard.status);
 }
 
 // ---- another machine
-
-/// A file of ours for the time of one upload.
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    if (mkdtemp(m_path.data()) == nullptr) {
-      m_path.clear();
-    } else {
-      keepTemporary(m_path);
-    }
-  }
-  ~TemporaryFolder() {
-    if (!m_path.empty()) {
-      dropTemporary(m_path);
-    }
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return m_path; }
-
-private:
-  std::string m_path = "/tmp/coppice-XXXXXX";
-};
 
 /// The name of the schedule in the folder of a run, by its kind.
 std::string nameThere(const std::string& text) {
@@ -349,161 +282,60 @@ std::string goalThere(const Options& options) {
   return options.goal.empty() ? std::string() : options.goal.ends_with(".json") ? "goal.json" : "goal.csv";
 }
 
-/// A machine of a run, from the connection to the folder of the executor.
-struct Seat {
-  remote::Member member;
-  std::unique_ptr<MachineLink> link;
-  Deployed deployed;
-  std::string mpi;  ///< what the executor says of MPI there; only asked for where several machines run together
-};
+/// What a session tells is for standard error.
+remote::SessionEvents eventsOf(const std::string& machine, const remote::Limits& limits) {
+  remote::SessionEvents events;
+  events.onStep = [machine, wasCopying = false](remote::Step step, const remote::StepReport& report) mutable {
+    const bool isCopying = step == remote::Step::copy && report.state == remote::StepReport::State::running &&
+                           !report.command.empty();
+    if (isCopying && !wasCopying) {
+      std::fprintf(stderr, "# copying coppice-exec to %s\n", machine.c_str());
+    }
+    wasCopying = wasCopying || isCopying;
+  };
+  events.onSlow = [notice = limits.silence](const std::string& name, const std::string& doing,
+                                            remote::Limits::Time limit) {
+    std::fprintf(stderr, "# %s has not answered for %s while %s; waiting up to %s, Ctrl+C ends the wait\n",
+                 name.c_str(), remote::secondsText(notice).c_str(), doing.c_str(), remote::secondsText(limit).c_str());
+  };
+  return events;
+}
 
-Result<std::vector<Seat>> takeSeats(const Options& options, const std::vector<remote::Member>& members,
-                                    const remote::Limits& limits, const std::stop_token& stop) {
-  const auto program = executorFor(options);
-  if (!program) {
-    return program.error();
-  }
-  const auto executor = remote::readExecutor(*program);
+/// Opens a session with each machine; several must be able to run together.
+Result<std::vector<remote::Seat>> takeSeats(const Options& options, const std::vector<remote::Member>& members,
+                                            const remote::Limits& limits, const std::stop_token& stop) {
+  const auto executor = executorFor(options);
   if (!executor) {
     return executor.error();
   }
-  std::vector<Seat> seats;
+  std::vector<remote::Seat> seats;
   for (const remote::Member& member : members) {
-    auto link = MachineLink::open(member.target, options.sshConfig, limits, stop);
-    if (!link) {
-      return link.error();
+    remote::SessionOptions wanted;
+    wanted.target = member.target;
+    wanted.ssh.configFile = options.sshConfig;
+    wanted.limits = limits;
+    wanted.executor = *executor;
+    wanted.leftOut = {remote::Step::partitions};
+    if (members.size() == 1) {
+      wanted.leftOut.insert(wanted.leftOut.end(), {remote::Step::resolve, remote::Step::selfTest});
     }
-    Seat seat{member, std::move(*link), {}, {}};
-    auto deployed = deploy(*seat.link, *executor, stop);
-    if (!deployed) {
-      return deployed.error();
+    // Somebody at a terminal may be asked for the passphrase of a key.
+    wanted.asksAtTerminal = canAskAtTerminal();
+    wanted.events = eventsOf(member.target.host, limits);
+    auto session = std::make_shared<remote::Session>(std::move(wanted));
+    if (Outcome opened = session->open(stop); !opened) {
+      return opened.error();
     }
-    seat.deployed = std::move(*deployed);
+    seats.push_back({std::move(session), member.ranks});
     if (members.size() > 1) {
-      const auto environment = selfTest(*seat.link, seat.deployed, stop);
-      if (!environment) {
-        return environment.error();
-      }
-      for (const program::BackendNote& note : environment->backends) {
-        if (note.name == "mpi" && note.available) {
-          seat.mpi = note.reason;
+      for (const remote::Seat& seat : seats) {
+        if (Error fault = remote::seatFault(seat, seats.back()); !fault.message.empty()) {
+          return fault;
         }
       }
-      for (const Seat& other : seats) {
-        if (other.deployed.host == seat.deployed.host && other.deployed.boot == seat.deployed.boot) {
-          return Error{ErrorCode::badUsage,
-                       member.target.text() + " and " + other.member.target.text() + " are the same machine, " +
-                           inQuotes(seat.deployed.host),
-                       "name it once, with all its ranks after the colon"};
-        }
-      }
-    }
-    seats.push_back(std::move(seat));
-    if (const Error difference = seats.size() > 1 || members.size() > 1
-                                     ? remote::differenceOf(seats.front().member.target.host, seats.front().mpi,
-                                                            member.target.host, seats.back().mpi)
-                                     : Error{};
-        !difference.message.empty()) {
-      return difference;
     }
   }
   return seats;
-}
-
-/// The machines as mpirun on the first is to call them: "nodeA:4".
-Result<std::vector<std::string>> hostsForFirst(const std::vector<Seat>& seats, const std::string& run,
-                                               const std::stop_token& stop) {
-  std::vector<std::vector<std::string>> names;
-  std::vector<std::string> titles;
-  for (std::size_t i = 1; i < seats.size(); ++i) {
-    names.push_back(remote::namesOf(seats[i].deployed.host, seats[i].member.target.host, seats[i].link->address(stop)));
-    titles.push_back(seats[i].member.target.host);
-  }
-  const auto tried = seats.front().link->script(remote::reachScript(run, names), "trying ssh to the other machines",
-                                                seats.front().link->limits().reach, stop);
-  if (!tried) {
-    return tried.error();
-  }
-  std::vector<std::string> hosts{seats.front().deployed.host};
-  for (const remote::Reach& reach : remote::reachesIn(tried->facts, titles, seats.front().member.target.host)) {
-    if (reach.name.empty()) {
-      return reach.error;
-    }
-    hosts.push_back(reach.name);
-  }
-  for (std::size_t i = 0; i < seats.size(); ++i) {
-    if (!remote::isHostName(hosts[i]) || hosts[i].find(':') != std::string::npos) {
-      return Error{ErrorCode::unavailable, seats[i].member.target.host + " calls itself " + inQuotes(hosts[i]),
-                   "give it a host name of letters, digits, '.' and '-'"};
-    }
-    hosts[i] += seats[i].member.ranks > 0 ? ":" + std::to_string(seats[i].member.ranks) : std::string();
-  }
-  return hosts;
-}
-
-/// Makes the folder of the run on all machines and fills it; the job stands on the first.
-Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std::string& id,
-               const std::string& scheduleName, const std::stop_token& stop) {
-  std::vector<remote::Upload> uploads;
-  for (const auto& [file, name] :
-       {std::pair(options.file, scheduleName), std::pair(options.goal, goalThere(options))}) {
-    if (file.empty()) {
-      continue;
-    }
-    const auto upload = remote::uploadOf(fs::absolute(file), name);
-    if (!upload) {
-      return upload.error();
-    }
-    uploads.push_back(*upload);
-  }
-  for (const Seat& seat : seats) {
-    const std::string machine = seat.member.target.text();
-    const auto made =
-        seat.link->script(&seat == &seats.front() ? remote::runFolderScript(id) : remote::sameRunFolderScript(id),
-                          "creating the folder of the run", seat.link->limits().script, stop);
-    if (!made) {
-      return made.error();
-    }
-    const std::string how = remote::fact(made->facts, "run");
-    if (how == "shared") {
-      continue;
-    }
-    if (Error fault = remote::folderFault(machine, made->facts); !fault.message.empty()) {
-      return fault;
-    }
-    if (how != "made") {
-      return Error{ErrorCode::io,
-                   "the folder of the run could not be created on " + machine + ": " + inQuotes(made->errors),
-                   "check its home folder and quota"};
-    }
-    if (Outcome put = seat.link->put(remote::runFolder(id), uploads, stop); !put) {
-      return put;
-    }
-  }
-  return Done{};
-}
-
-Outcome putJob(const Seat& first, const Options& options, const program::RunRequest& request, const std::string& id,
-               const std::stop_token& stop) {
-  program::RunJob job;
-  job.arguments = program::executorArguments(request, true);
-  job.environment = options.environment;
-  job.endsWithStarter = !options.detaches;
-  job.limitSeconds = options.limit;
-  const TemporaryFolder here;
-  if (Outcome saved = io::saveFile(fs::path(here.path()) / "job.json", program::writeJob(job)); !saved) {
-    return saved;
-  }
-  const auto upload = remote::uploadOf(fs::path(here.path()) / "job.json", "job.json");
-  return upload ? first.link->put(remote::runFolder(id), {*upload}, stop) : Outcome(upload.error());
-}
-
-void dropRun(const std::vector<Seat>& seats, const std::string& id) {
-  for (const Seat& seat : seats) {
-    // Also after an interrupt.
-    [[maybe_unused]] const auto dropped =
-        seat.link->script(remote::dropRunScript(id), "removing the folder of the run", seat.link->limits().cleanUp, {});
-  }
 }
 
 /// A remote run that ended without its last record: the connection failed, or a person did not want to wait.
@@ -551,40 +383,41 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   if (!taken) {
     return taken.error();
   }
-  const std::vector<Seat>& seats = *taken;
-  const Seat& first = seats.front();
+  const std::vector<remote::Seat>& seats = *taken;
+  const remote::Session& first = *seats.front().session;
   const std::string id = options.attach.empty() ? "cli-" + remote::newMark() : options.attach;
   if (options.attach.empty()) {
-    program::RunRequest request = options.request;
-    request.schedule = nameThere(text);
-    request.goal = goalThere(options);
-    Outcome done = putRun(seats, options, id, request.schedule, progress.stop);
-    if (done && seats.size() > 1) {
-      auto hosts = hostsForFirst(seats, id, progress.stop);
-      done = hosts ? Outcome(Done{}) : Outcome(hosts.error());
-      if (hosts) {
-        request.launch = program::Launch::mpirun;
-        request.hosts = std::move(*hosts);
-      }
+    const auto here = TemporaryFolder::make();
+    if (!here) {
+      return here.error();
     }
-    if (done) {
-      done = putJob(first, options, request, id, progress.stop);
+    remote::RunOrder order;
+    order.run = id;
+    order.schedule = fs::absolute(options.file);
+    order.scheduleName = nameThere(text);
+    order.request = options.request;
+    order.request.schedule = order.scheduleName;
+    if (!options.goal.empty()) {
+      order.goal = fs::absolute(options.goal);
+      order.request.goal = goalThere(options);
     }
-    if (!done) {
-      dropRun(seats, id);
-      return done.error();
+    order.environment = options.environment;
+    order.endsWithStarter = !options.detaches;
+    order.limitSeconds = options.limit;
+    order.jobFile = here->file("job.json");
+    if (Outcome sent = remote::sendRun(seats, std::move(order), progress.stop); !sent) {
+      return sent.error();
     }
   }
-  auto child =
-      Child::start(first.link->command(first.deployed.folder + "/coppice-exec " +
-                                       (options.attach.empty() ? "supervise " : "attach ") + remote::runFolder(id)));
+  auto child = Child::start(
+      first.executorCommand({options.attach.empty() ? "supervise" : "attach", first.runFolder(id)}));
   if (!child) {
     return child.error();
   }
   const std::string where = remote::membersText(members);
   Listener listener(options.json);
   const Heard heard =
-      Ear(*child, listener, limits, members.front().target.text(), options.detaches).listen(progress.stop);
+      listen(*child, listener, limits, members.front().target.text(), options.detaches, progress.stop);
   if (options.detaches && listener.hasBegun() && !listener.end() && !progress.stop.stop_requested()) {
     Report report;
     report.json = Json{{"ok", true}, {"run", id}, {"host", where}};
@@ -596,7 +429,7 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   }
   if (const auto& end = listener.end(); end && (end->code == RunExit::ok || end->code == RunExit::cancelled)) {
     // What went wrong stays there, for a closer look.
-    dropRun(seats, id);
+    remote::dropRun(seats, id);
   }
   Result<Report> report = reportOf(listener, options.json, where, heard.status);
   if (report) {

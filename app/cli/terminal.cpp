@@ -8,13 +8,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <mutex>
-#include <set>
 #include <string>
-#include <system_error>
+#include <string_view>
 #include <thread>
 
+#include "base/temporary_folder.hpp"
 #include "command.hpp"
 
 namespace coppice::cli {
@@ -33,21 +31,6 @@ extern "C" void onSignal(int) {
   // The result is of no use here: a full pipe already holds more signals than are needed.
   [[maybe_unused]] const auto written = write(g_signalPipe, &byte, 1);
   errno = saved;
-}
-
-std::mutex g_temporariesMutex;
-std::set<std::string> g_temporaries;
-
-void removePath(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-}
-
-void removeTemporaries() {
-  const std::lock_guard lock(g_temporariesMutex);
-  for (const std::string& path : g_temporaries) {
-    removePath(path);
-  }
 }
 
 bool waitForSignal(int pipeEnd) {
@@ -113,7 +96,7 @@ std::stop_token stopOnInterrupt() {
     }
     constexpr std::string_view kWord = "coppice-cli: interrupted\n";
     [[maybe_unused]] const auto written = write(STDERR_FILENO, kWord.data(), kWord.size());
-    removeTemporaries();
+    TemporaryFolder::removeAll();
     _exit(static_cast<int>(Exit::interrupted));
   }).detach();
   struct sigaction action = {};
@@ -128,17 +111,6 @@ std::stop_token stopOnInterrupt() {
     sigaction(SIGHUP, &action, nullptr);
   }
   return source.get_token();
-}
-
-void keepTemporary(const std::string& path) {
-  const std::lock_guard lock(g_temporariesMutex);
-  g_temporaries.insert(path);
-}
-
-void dropTemporary(const std::string& path) {
-  const std::lock_guard lock(g_temporariesMutex);
-  g_temporaries.erase(path);
-  removePath(path);
 }
 
 BlockingRead::BlockingRead() {

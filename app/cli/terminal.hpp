@@ -30,11 +30,6 @@ private:
 /// second ends the program at once with Exit::interrupted. Call once.
 [[nodiscard]] std::stop_token stopOnInterrupt();
 
-/// Notes a temporary file or folder, so that it is removed even where a second interrupt ends the program at once.
-void keepTemporary(const std::string& path);
-/// Removes it. Safe from any thread.
-void dropTemporary(const std::string& path);
-
 /// While one exists, the first signal already ends the program at once: for reads that may wait forever, such as
 /// standard input, and that have nothing to clean up.
 class BlockingRead {

@@ -3,6 +3,14 @@
 
 namespace coppice::remote {
 
+std::string commandText(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : " ") + shellWord(word);
+  }
+  return text;
+}
+
 std::string commentText(std::string_view text) {
   std::string result;
   for (const char c : text) {

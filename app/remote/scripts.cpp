@@ -108,6 +108,7 @@ std::string partitionsScript() {
   echo
   sinfo --noheader --format='coppice:partition %P|%a|%D|%G|%l'
 fi
+true
 )sh";
 }
 

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <system_error>
-#include <thread>
 
-#include "base/text.hpp"
+#include "base/child.hpp"
+#include "base/temporary_folder.hpp"
 #include "lp/mixed_program.hpp"
 
 namespace coppice::lp {
@@ -28,68 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPoll = std::chrono::milliseconds(20);
 /// The solver looks at its clock between steps only.
 constexpr double kGraceSeconds = 3;
-
-/// A folder of its own that goes with all that is in it.
-class TemporaryFolder {
-public:
-  static Result<TemporaryFolder> make() {
-    std::error_code failed;
-    const std::filesystem::path base = std::filesystem::temp_directory_path(failed);
-    std::string name = (failed ? std::filesystem::path("/tmp") : base) / "coppice-cbc-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) {
-      return Error{ErrorCode::io, "no folder for the solver's files: " + std::generic_category().message(errno),
-                   "set TMPDIR to a folder that can be written"};
-    }
-    return TemporaryFolder(name);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : m_path(std::exchange(other.m_path, {})) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    if (!m_path.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove_all(m_path, ignored);
-    }
-  }
-  [[nodiscard]] std::filesystem::path file(const char* name) const { return m_path / name; }
-
-private:
-  explicit TemporaryFolder(std::filesystem::path path) : m_path(std::move(path)) {}
-  std::filesystem::path m_path;
-};
-
-/// A child that is surely gone when this is.
-class Child {
-public:
-  explicit Child(pid_t pid) : m_pid(pid) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() { kill(); }
-
-  void kill() {
-    if (m_pid > 0) {
-      ::kill(m_pid, SIGKILL);
-      int status = 0;
-      while (::waitpid(m_pid, &status, 0) < 0 && errno == EINTR) {
-      }
-      m_pid = -1;
-    }
-  }
-  /// The wait status once it has ended.
-  std::optional<int> poll() {
-    int status = 0;
-    const pid_t ended = ::waitpid(m_pid, &status, WNOHANG);
-    if (ended == m_pid || (ended < 0 && errno == ECHILD)) {
-      m_pid = -1;
-      return status;
-    }
-    return std::nullopt;
-  }
-
-private:
-  pid_t m_pid;
-};
 
 std::string numberText(double value) {
   std::array<char, 40> text{};
@@ -275,7 +204,7 @@ MixedAnswer readAnswer(const MixedProgram& program, const TemporaryFolder& folde
   return answer;
 }
 
-Result<pid_t> startSolver(const std::string& program, const TemporaryFolder& folder, const MixedOptions& options) {
+Result<Child> startSolver(const std::string& program, const TemporaryFolder& folder, const MixedOptions& options) {
   std::vector<std::string> words = {program,     folder.file("program.mps"),
                                     "-timeMode", "elapsed",
                                     "-seconds",  numberText(std::max(0.1, options.seconds))};
@@ -286,37 +215,10 @@ Result<pid_t> startSolver(const std::string& program, const TemporaryFolder& fol
     words.insert(words.end(), {"-mips", folder.file("start.txt")});
   }
   words.insert(words.end(), {"-solve", "-solution", folder.file("solution.txt"), "-quit"});
-  std::vector<char*> arguments;
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  const std::string log = folder.file("log.txt");
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: an interrupt of the terminal is for the caller, who ends the solver.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  pid_t pid = -1;
-  const int code = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code != 0) {
-    return Error{ErrorCode::io, inQuotes(program) + " cannot be started: " + std::generic_category().message(code),
-                 "check the installation of CBC"};
-  }
-  return pid;
+  ChildOptions files;
+  files.inputFile = "/dev/null";
+  files.outputFile = files.errorsFile = folder.file("log.txt").string();
+  return Child::start(words, files);
 }
 
 }  // namespace
@@ -327,17 +229,9 @@ std::string_view toString(MixedStatus status) {
 }
 
 Result<std::filesystem::path> findMixedSolver() {
-  const char* path = std::getenv("PATH");
-  std::string_view folders = path == nullptr ? "" : path;
-  while (!folders.empty()) {
-    const std::size_t end = std::min(folders.find(':'), folders.size());
-    const std::filesystem::path program = std::filesystem::path(folders.substr(0, end)) / "cbc";
-    folders.remove_prefix(std::min(end + 1, folders.size()));
-    std::error_code ignored;
-    if (program.is_absolute() && std::filesystem::is_regular_file(program, ignored) &&
-        ::access(program.c_str(), X_OK) == 0) {
-      return program;
-    }
+  const std::filesystem::path program = findProgram("cbc");
+  if (program.is_absolute()) {
+    return program;
   }
   return Error{ErrorCode::unavailable, "the solver CBC is not installed: there is no program cbc in PATH",
                "install it (Debian: coinor-cbc), or choose another engine"};
@@ -368,31 +262,27 @@ Result<MixedAnswer> solveMixed(const MixedProgram& program, const MixedOptions& 
   }
   throwIfCancelled(progress);
   const auto begin = Clock::now();
-  const auto pid = startSolver(solver.string(), *folder, options);
-  if (!pid) {
-    return pid.error();
+  auto child = startSolver(solver.string(), *folder, options);
+  if (!child) {
+    return child.error();
   }
-  Child child(*pid);
-  for (;;) {
-    if (const auto status = child.poll()) {
-      MixedAnswer answer = readAnswer(program, *folder);
-      if (WIFSIGNALED(*status)) {
-        answer = {};
-        answer.reason = "CBC was ended by signal " + std::to_string(WTERMSIG(*status));
-      }
-      return answer;
-    }
+  while (!child->waitFor(kPoll)) {
     throwIfCancelled(progress);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (seconds > options.seconds * 1.1 + kGraceSeconds) {
-      child.kill();
       MixedAnswer answer;
       answer.reason = "CBC did not end in the time";
       return answer;
     }
     progress.report(options.stage, std::min(1.0, seconds / std::max(options.seconds, 1e-3)));
-    std::this_thread::sleep_for(kPoll);
   }
+  constexpr int kSignalled = 128;
+  if (const int status = child->wait(); status > kSignalled) {
+    MixedAnswer answer;
+    answer.reason = "CBC was ended by signal " + std::to_string(status - kSignalled);
+    return answer;
+  }
+  return readAnswer(program, *folder);
 }
 
 }  // namespace coppice::lp

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "base/checked.hpp"
+#include "base/child.hpp"
 #include "base/collective.hpp"
 #include "base/one_line.hpp"
 #include "base/rational.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -362,6 +367,106 @@ private slots:
     QVERIFY(!hasErrors({Finding{Severity::warning, ErrorCode::unbalanced, "odd"}}));
     QVERIFY(hasErrors(
         {Finding{Severity::note, ErrorCode::badInput, "a"}, Finding{Severity::error, ErrorCode::badInput, "b"}}));
+  }
+
+  // ---- programs beside us
+
+  void captures_data() {
+    QTest::addColumn<QByteArray>("script");
+    QTest::addColumn<int>("status");
+    QTest::addColumn<QByteArray>("output");
+    QTest::addColumn<QByteArray>("errors");
+    QTest::newRow("its input comes back") << QByteArray("cat") << 0 << QByteArray("hello") << QByteArray();
+    QTest::newRow("its input is not read") << QByteArray("exit 3") << 3 << QByteArray() << QByteArray();
+    QTest::newRow("errors are apart") << QByteArray("echo out; echo err >&2") << 0 << QByteArray("out\n")
+                                      << QByteArray("err\n");
+    QTest::newRow("killed by a signal") << QByteArray("kill -9 $$") << 137 << QByteArray() << QByteArray();
+    QTest::newRow("much of both") << QByteArray("i=0; while [ $i -lt 3000 ]; do echo 0123456789; i=$((i+1)); done") << 0
+                                  << QByteArray("0123456789\n").repeated(3000) << QByteArray();
+  }
+  void captures() {
+    QFETCH(QByteArray, script);
+    const auto said = capture({"sh", "-c", script.toStdString()}, "hello", {}, {std::chrono::minutes(2)});
+    QVERIFY(static_cast<bool>(said));
+    QVERIFY(!said->isTimedOut);
+    QTEST(said->status, "status");
+    QTEST(QByteArray::fromStdString(said->output), "output");
+    QTEST(QByteArray::fromStdString(said->errors), "errors");
+  }
+  void programsThatAreNotThere() {
+    const auto said = capture({"no-such-program-of-ours"}, {}, {}, {std::chrono::minutes(2)});
+    QVERIFY(!said);
+    QVERIFY(said.error().code == ErrorCode::unavailable);
+    QCOMPARE(findProgram("/"), std::string());
+    QVERIFY(findProgram("sh").ends_with("/sh"));
+  }
+  /// The limit ends it, and all that it started; the slow child is named once before.
+  void programsThatHang() {
+    int notices = 0;
+    const auto made = TemporaryFolder::make();
+    QVERIFY(static_cast<bool>(made));
+    const TemporaryFolder& folder = *made;
+    const std::string mark = folder.file("pid").string();
+    const auto said = capture({"sh", "-c", "sleep 3600 & echo $! >" + mark + "; wait"}, {}, {},
+                              {std::chrono::milliseconds(500), std::chrono::milliseconds(1), [&] { ++notices; }});
+    QVERIFY(static_cast<bool>(said));
+    QVERIFY(said->isTimedOut);
+    QCOMPARE(notices, 1);
+    QFile file(QString::fromStdString(mark));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const int pid = file.readAll().trimmed().toInt();
+    QVERIFY(pid > 0);
+    QTRY_VERIFY_WITH_TIMEOUT(kill(pid, 0) != 0, 60'000);
+  }
+  void programsThatAreStopped() {
+    std::stop_source stop;
+    std::jthread other([&] { stop.request_stop(); });
+    const auto said = capture({"sleep", "3600"}, {}, stop.get_token(), {std::chrono::hours(1)});
+    QVERIFY(!said);
+    QVERIFY(said.error().code == ErrorCode::cancelled);
+  }
+  void wakes() {
+    auto child = Child::start({"sleep", "3600"});
+    QVERIFY(static_cast<bool>(child));
+    child->wake();
+    QVERIFY(!child->waitFor(std::chrono::hours(1)));
+    QVERIFY(!child->waitFor(std::chrono::milliseconds(0)));
+    child->signal(SIGTERM);
+    QVERIFY(child->waitFor(std::chrono::hours(1)));
+    QCOMPARE(child->wait(), 128 + SIGTERM);
+  }
+  void filesOfPrograms() {
+    const auto made = TemporaryFolder::make();
+    QVERIFY(static_cast<bool>(made));
+    const TemporaryFolder& folder = *made;
+    ChildOptions options;
+    options.inputFile = "/dev/null";
+    options.outputFile = options.errorsFile = folder.file("log").string();
+    auto child = Child::start({"sh", "-c", "cat; echo one; echo two >&2"}, options);
+    QVERIFY(static_cast<bool>(child));
+    QCOMPARE(child->wait(), 0);
+    QFile file(QString::fromStdString(options.outputFile));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(file.readAll(), QByteArray("one\ntwo\n"));
+    options.inputFile = folder.file("absent").string();
+    QVERIFY(!Child::start({"cat"}, options));
+  }
+
+  void temporaryFolders() {
+    std::filesystem::path path;
+    {
+      auto made = TemporaryFolder::make();
+      QVERIFY(static_cast<bool>(made));
+      const TemporaryFolder folder = std::move(*made);
+      path = folder.path();
+      QCOMPARE(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_all);
+      std::filesystem::create_directories(folder.file("a") / "b");
+    }
+    QVERIFY(!std::filesystem::exists(path));
+    const auto again = TemporaryFolder::make();
+    TemporaryFolder::removeAll();
+    QVERIFY(!std::filesystem::exists(again->path()));
+    QVERIFY(!TemporaryFolder::make("/no/such/folder"));
   }
 };
 

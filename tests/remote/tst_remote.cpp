@@ -15,9 +15,12 @@
 #include "remote/bundle.hpp"
 #include "remote/elf.hpp"
 #include "remote/host.hpp"
+#include "remote/host_key.hpp"
 #include "remote/limits.hpp"
 #include "remote/quoting.hpp"
+#include "remote/run_watch.hpp"
 #include "remote/scripts.hpp"
+#include "remote/session_steps.hpp"
 #include "remote/several.hpp"
 #include "remote/sha256.hpp"
 #include "remote/site.hpp"
@@ -305,6 +308,138 @@ private Q_SLOTS:
       QVERIFY(read.error().message.find("COPPICE_REMOTE_LIMITS") != std::string::npos);
       QVERIFY(read.error().fix.find("login_by_hand") != std::string::npos);
     }
+  }
+
+  // ---- following a run
+
+  void watch_data() {
+    QTest::addColumn<QString>("options");
+    QTest::addColumn<QString>("events");
+    QTest::addColumn<QString>("expected");
+    // Limits: silence 8, lost 60, start 60, stop 20, leave 2. Events: SECONDS and h (heard), b (begun), s (stop).
+    QTest::newRow("signs of life") << "" << "1h 3h 9h 13h" << "6 ping, 12 ping";
+    QTest::newRow("falls silent and answers") << "" << "1h 2h 12h 15h" << "6 ping, 11 silent, 12 ping answers";
+    QTest::newRow("never says a word") << "" << "62" << "6 ping, 9 silent, 12 ping, 18 ping, 24 ping, 30 ping, 36 ping, "
+                                                        "42 ping, 48 ping, 54 ping, 60 ping, 61 kill late, 62 kill late";
+    QTest::newRow("lost") << "lost=10" << "1h 12"
+                          << "6 ping, 10 silent, 12 ping kill lost";
+    QTest::newRow("an executor here may be silent") << "here" << "13"
+                                                    << "6 ping, 12 ping";
+    QTest::newRow("stops when asked") << "" << "1h 2s 4h 8h" << "2 cancel";
+    QTest::newRow("does not stop") << "stop=4" << "1h 2s 3h 4h 5h 6h 7h"
+                                   << "2 cancel, 7 kill abandoned";
+    QTest::newRow("was silent, and does not stop") << "" << "1h 11s 14"
+                                                   << "6 ping, 10 silent, 11 cancel, 14 kill abandoned";
+    QTest::newRow("left to itself") << "leaves,stop=3" << "1h 2b 3h 6h"
+                                    << "2 leave, 6 kill";
+  }
+  void watch() {
+    QFETCH(QString, options);
+    QFETCH(QString, events);
+    remote::RunWatch::Options wanted;
+    for (const QString& word : options.split(',', Qt::SkipEmptyParts)) {
+      if (word == "here") {
+        wanted.expectsWords = false;
+      } else if (word == "leaves") {
+        wanted.leavesAfterHello = true;
+      } else {
+        wanted.limits.*(word.startsWith("stop") ? &remote::Limits::stop : &remote::Limits::lost) =
+            std::chrono::seconds(word.section('=', 1).toInt());
+      }
+    }
+    QMap<int, QChar> at;
+    int last = 0;
+    for (QString event : events.split(' ')) {
+      const QChar what = event.back();
+      if (what.isLetter()) {
+        event.chop(1);
+      }
+      last = event.toInt();
+      at[last] = what;
+    }
+    const remote::RunWatch::Time start{};
+    remote::RunWatch watch(wanted, start);
+    QStringList done;
+    for (int second = 1; second <= last; ++second) {
+      const auto now = start + std::chrono::seconds(second);
+      const QChar what = at.value(second);
+      if (what == 'h') {
+        watch.hear(now);
+      } else if (what == 'b') {
+        watch.begin();
+      } else if (what == 's') {
+        watch.stop();
+      }
+      const remote::RunWatch::Acts acts = watch.tick(now);
+      QStringList words;
+      const auto add = [&words](bool is, const char* word) {
+        if (is) {
+          words << word;
+        }
+      };
+      add(acts.ping, "ping");
+      add(acts.cancel, "cancel");
+      add(acts.closeInput, "leave");
+      add(acts.kill, "kill");
+      add(acts.fellSilent, "silent");
+      add(acts.answersAgain, "answers");
+      add(acts.kill && watch.isLate(), "late");
+      add(acts.kill && watch.isLost(), "lost");
+      add(acts.kill && watch.isAbandoned(), "abandoned");
+      if (!words.isEmpty()) {
+        done << QString::number(second) + ' ' + words.join(' ');
+      }
+    }
+    QTEST(done.join(", "), "expected");
+  }
+
+  void steps() {
+    QStringList told;
+    remote::StepLog log([&](remote::Step step, const remote::StepReport& report) {
+      told << QString::number(static_cast<int>(step)) + ':' + QString::number(static_cast<int>(report.state));
+    });
+    log.reset({remote::Step::resolve});
+    log.begin(remote::Step::system);
+    log.setOutput(remote::Step::system, std::string(30'000, 'x'));
+    log.end(remote::Step::system, remote::StepReport::State::failed, "message", "fix");
+    QCOMPARE(told, (QStringList{"0:4", "4:1", "4:1", "4:3"}));
+    QVERIFY(log[remote::Step::system].output.size() < 20'100);
+    QVERIFY(log[remote::Step::system].seconds >= 0);
+    log.reset({});
+    QVERIFY(log[remote::Step::system].state == remote::StepReport::State::waiting);
+    QVERIFY(log[remote::Step::system].output.empty());
+    for (std::size_t i = 0; i < remote::kSteps; ++i) {
+      QCOMPARE(static_cast<std::size_t>(remote::stepFacts()[i].step), i);
+    }
+  }
+
+  /// A key is added once, in a line of its own, to a file that only its owner reads.
+  void knownHosts_data() {
+    QTest::addColumn<QByteArray>("before");
+    QTest::addColumn<QByteArray>("after");
+    QTest::newRow("no file") << QByteArray() << QByteArray("host key\n");
+    QTest::newRow("a whole line") << QByteArray("a b\n") << QByteArray("a b\nhost key\n");
+    QTest::newRow("a line without its end") << QByteArray("a b") << QByteArray("a b\nhost key\n");
+  }
+  void knownHosts() {
+    QFETCH(QByteArray, before);
+    const QTemporaryDir folder;
+    const QString path = folder.filePath("ssh/known_hosts");
+    if (!before.isEmpty()) {
+      QDir().mkpath(folder.filePath("ssh"));
+      fill(path, before);
+    }
+    const Outcome added = remote::addKnownHost(path.toStdString(), {"host key", {}});
+    QVERIFY(static_cast<bool>(added));
+    QTEST(bytesOf(path), "after");
+    if (before.isEmpty()) {
+      struct stat facts = {};
+      QCOMPARE(stat(qPrintable(path), &facts), 0);
+      QCOMPARE(facts.st_mode & 0777U, 0600U);
+      QCOMPARE(stat(qPrintable(folder.filePath("ssh")), &facts), 0);
+      QCOMPARE(facts.st_mode & 0777U, 0700U);
+    }
+    QVERIFY(!remote::addKnownHost(folder.filePath("ssh").toStdString(), {"host key", {}}));
   }
 
   // ---- checksums

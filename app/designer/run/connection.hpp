@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QByteArray>
-#include <QElapsedTimer>
 #include <QObject>
-#include <QProcess>
 #include <QString>
 #include <QStringList>
-#include <QTemporaryDir>
-#include <QTimer>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
-#include "designer/run/call.hpp"
 #include "designer/run/machine.hpp"
 #include "program/run_protocol.hpp"
-#include "remote/executor_files.hpp"
 #include "remote/limits.hpp"
-#include "remote/scripts.hpp"
+#include "remote/session.hpp"
 #include "remote/ssh.hpp"
 #include "remote/ssh_fault.hpp"
 
@@ -35,7 +30,7 @@ struct RunEnvironment {
 
 /// One step of connecting, as it is shown.
 struct ConnectStep {
-  enum class State { waiting, running, done, failed, skipped };
+  using State = remote::StepReport::State;
   QString title;
   State state = State::waiting;
   double seconds = 0;
@@ -45,33 +40,20 @@ struct ConnectStep {
   QString fix;      ///< what to do, where it failed
 };
 
-struct SlurmPartition {
-  QString name;
-  bool isDefault = false;
-  QString state;
-  int nodes = 0;
-  QString resources;
-  QString limit;
-};
-
 /// What is known of a machine once it is connected.
 struct MachineFacts {
   QString system;
   QString architecture;
   QString host;
-  QString libc;
   QString boot;  ///< of this start of the machine: no two machines share it
   int cores = 0;
-  qint64 freeBytes = -1;
-  std::vector<SlurmPartition> partitions;
+  std::vector<remote::SlurmPartition> partitions;
   std::optional<program::EnvRecord> environment;  ///< of the self-test
-
-  /// What the executor says of MPI there; empty = it has none.
-  [[nodiscard]] QString mpi() const;
+  std::string mpi;                                ///< what the executor says of it there; empty = it has none
 };
 
-/// The way to one machine: connects step by step, checks, deploys the executor, and then starts commands there. One
-/// shared ssh connection, whose socket lies in a private folder; without a connection nothing stays behind here.
+/// A session with one machine, on a thread of its own: its steps and its end arrive here as changed(). Without a
+/// connection nothing stays behind on this computer.
 class Connection : public QObject {
   Q_OBJECT
 
@@ -89,106 +71,33 @@ public:
   [[nodiscard]] remote::SshTrouble trouble() const { return m_trouble; }
   [[nodiscard]] QString message() const { return m_message; }
   /// needsConsent: "ED25519 SHA256:…" for each key that the host showed.
-  [[nodiscard]] const QStringList& fingerprints() const { return m_fingerprints; }
+  [[nodiscard]] QStringList fingerprints() const;
 
   void open();
   void close();
   /// Adds the key that was shown to the user's known hosts and connects. @pre needsConsent
   void acceptHostKey();
 
-  /// coppice-exec on the remote machine with these words, which must be plain (options, names, numbers, paths of ours).
+  /// For commands and files, from any thread. It stays usable by those who hold it, and fails once this is closed.
   /// @pre ready
-  struct Command {
-    QString program;
-    QStringList arguments;
-  };
-  [[nodiscard]] Command executorCommand(const QStringList& words) const;
-  /// Where runs lie on the remote machine, for executorCommand: "…/runs/ID".
-  [[nodiscard]] QString runFolder(const QString& id) const;
-  /// Makes the folder of a run on the remote machine and puts the files into it; calls back with an empty text or what
-  /// failed.
-  /// @param isShared  the folder may be there already, by way of a home folder that several machines share: then it is
-  /// full
-  void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done, bool isShared = false);
-  /// More files for the folder of a run that is there: all of them, or none.
-  void putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done);
-  /// Tries from the remote machine to reach the folder of this run on others (remote::reachScript). @pre not local
-  void reach(const QString& id, const std::vector<std::vector<std::string>>& others,
-             std::function<void(const remote::Facts&)> done);
+  [[nodiscard]] std::shared_ptr<const remote::Session> session() const { return m_session; }
+  /// Requested when this is closed.
+  [[nodiscard]] std::stop_token closed() const { return m_worker.get_stop_token(); }
   [[nodiscard]] const remote::Limits& limits() const { return m_environment.limits; }
   /// Of ssh; empty = the user's.
   [[nodiscard]] QString sshConfig() const { return QString::fromStdString(m_environment.ssh.configFile); }
-  /// Where the ssh configuration leads: HostName.
-  [[nodiscard]] const QString& address() const { return m_address; }
-
-  /// Removes the folder of a run that is over and kept here. Failures are ignored.
-  void dropRun(const QString& id);
 
 Q_SIGNALS:
   /// State, steps or facts.
   void changed();
 
 private:
-  enum Step {
-    resolve,
-    connectTo,
-    hostKey,
-    authenticate,
-    system,
-    libraries,
-    space,
-    installed,
-    deploy,
-    selfTest,
-    slurm,
-    count
-  };
-
-  void begin(Step step);
-  void end(Step step, ConnectStep::State state, const QString& message, const QString& fix = {});
-  /// Ends in failure at this step.
-  void fail(Step step, const QString& message, const QString& fix,
-            remote::SshTrouble trouble = remote::SshTrouble::other);
   void setState(State state);
-  void run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input,
-           remote::Limits::Time limit, std::function<void(const CallResult&)> done);
-  /// A script on the remote machine (or here).
-  void script(Step step, const std::string& text, std::function<void(const remote::Facts&)> done);
-  void fail(Step step, const Error& error, remote::SshTrouble trouble = remote::SshTrouble::other);
-  /// Fails the step when the time is up.
-  void limit(Step step, remote::Limits::Time time, const QString& doing);
-  /// Sends a script to the machine, which may be the last thing that happens.
-  void send(Call& call, const std::string& text, remote::Limits::Time limit,
-            std::function<void(const CallResult&)> done);
-  /// Files into a folder of the machine, one after the other; calls back with what failed.
-  struct Transfer {
-    std::string folder;
-    std::vector<remote::Upload> files;
-    std::string mark;
-    std::function<void(const Outcome&)> done;
-    std::size_t next = 0;
-    QByteArray said = {};  ///< by all the commands
-  };
-  void transfer(Call& call, const std::shared_ptr<Transfer>& transfer);
-  void finishTransfer(Call& call, const std::shared_ptr<Transfer>& transfer, const Outcome& outcome);
-
-  void readSettings();
-  void startMaster();
-  void readMaster();
-  void masterEnded();
-  void fetchKey();
-  void checkSystem();
-  void checkLibraries();
-  void checkSpace();
-  void checkInstalled();
-  void put();
-  void testExecutor();
-  void findPartitions();
-  [[nodiscard]] bool isHere(Step step) const;
-  /// For messages.
-  [[nodiscard]] std::string title() const { return m_machine.isLocal() ? "this computer" : m_machine.target.text(); }
-  [[nodiscard]] QString host() const { return QString::fromStdString(m_machine.target.text()); }
-  [[nodiscard]] std::string folder() const;
+  /// On this object's thread, unless it was closed meanwhile.
+  void post(std::function<void()> work);
+  void showStep(remote::Step step, const remote::StepReport& report);
+  void showEnd(const Outcome& outcome, const remote::Session& session);
+  void work(const std::shared_ptr<remote::Session>& session, const std::stop_token& stop);
 
   Machine m_machine;
   RunEnvironment m_environment;
@@ -197,24 +106,10 @@ private:
   MachineFacts m_facts;
   remote::SshTrouble m_trouble = remote::SshTrouble::none;
   QString m_message;
-  QString m_address;
-  std::unique_ptr<QTemporaryDir> m_private;
-  std::optional<remote::ExecutorFiles> m_executor;
-  remote::Facts m_systemFacts;
-  QProcess* m_master = nullptr;
-  QByteArray m_masterErrors;
-  qsizetype m_readTo = 0;
-  QTimer m_masterTimer;
-  QTimer m_limit;
-  int m_lookUp = -1;
-  QElapsedTimer m_clock;
-  QString m_knownHostsFile;
-  QByteArray m_fetchedKeys;
-  QStringList m_fingerprints;
-  bool m_hasProxy = false;
-  Call m_call;
-  Call m_put;
-  Call m_drop;
+  std::optional<remote::HostKey> m_hostKey;
+  QString m_knownHosts;
+  std::shared_ptr<remote::Session> m_session;
+  std::jthread m_worker;
 };
 
 }  // namespace coppice::designer

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/live_run.hpp"
 
+#include <QThreadPool>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
-#include "designer/document/error_text.hpp"
 #include "program/run_job.hpp"
 #include "remote/several.hpp"
 
@@ -25,31 +26,13 @@ LiveRun::LiveRun(RunInfo info, Connection& connection, const std::vector<Connect
       m_info(std::move(info)),
       m_connection(&connection),
       m_others(others.begin(), others.end()),
+      m_sending([this](const Outcome& sent) { onSent(sent); }, 0ms),
       m_data(std::make_shared<RunData>()) {
   m_tell.setSingleShot(true);
   m_tell.setInterval(50ms);
   connect(&m_tell, &QTimer::timeout, this, &LiveRun::advanced);
-  m_ping.setInterval(5s);
-  connect(&m_ping, &QTimer::timeout, this, [this] {
-    if (m_process != nullptr) {
-      m_process->write(QByteArray::fromStdString(program::writeCommand(program::RunCommand::ping)));
-    }
-    if (m_process != nullptr && m_info.state == RunState::running && m_lastLine.isValid() &&
-        std::chrono::milliseconds(m_lastLine.elapsed()) > limits().lost) {
-      m_data->note(Severity::error, tr("The machine has not responded for %1. Connection to the run closed.")
-                                        .arg(QString::fromStdString(remote::secondsText(limits().lost))));
-      m_process->kill();
-    }
-    m_tell.start();
-  });
-  m_patience.setSingleShot(true);
-  m_patience.setInterval(limits().stop);
-  connect(&m_patience, &QTimer::timeout, this, [this] {
-    if (m_process != nullptr) {
-      m_data->note(Severity::error, tr("The machine does not respond. Connection to the run closed."));
-      m_process->kill();
-    }
-  });
+  m_tick.setInterval(200ms);
+  connect(&m_tick, &QTimer::timeout, this, &LiveRun::tick);
 }
 
 LiveRun::~LiveRun() {
@@ -88,8 +71,7 @@ QString LiveRun::attachCommand() const {
 }
 
 bool LiveRun::isSilent() const {
-  return m_info.state == RunState::running && m_lastLine.isValid() &&
-         std::chrono::milliseconds(m_lastLine.elapsed()) > limits().silence;
+  return m_info.state == RunState::running && m_watch && m_watch->isSilent();
 }
 
 void LiveRun::setState(RunState state, const QString& reason) {
@@ -103,136 +85,70 @@ void LiveRun::setState(RunState state, const QString& reason) {
   Q_EMIT stateChanged();
 }
 
+bool LiveRun::takeSeats() {
+  m_seats.clear();
+  std::vector<QPointer<Connection>> machines{m_connection};
+  machines.insert(machines.end(), m_others.begin(), m_others.end());
+  const QStringList shares = m_info.shares.split(u',', Qt::SkipEmptyParts);
+  for (const QPointer<Connection>& machine : machines) {
+    if (!machine || machine->state() != Connection::State::ready) {
+      return false;
+    }
+    m_seats.push_back({machine->session(), shares.value(static_cast<qsizetype>(m_seats.size())).toInt()});
+  }
+  return true;
+}
+
 void LiveRun::start() {
-  if (!m_connection || m_connection->state() != Connection::State::ready) {
-    setState(RunState::ended, tr("The machine is not connected."));
+  if (!takeSeats()) {
+    setState(RunState::ended,
+             m_others.empty() ? tr("The machine is not connected.") : tr("A machine is no longer connected."));
     return;
   }
   setState(RunState::preparing);
-  put(0);
-}
-
-void LiveRun::proceed(const QString& fault, const std::function<void()>& next) {
-  if (!fault.isEmpty()) {
-    m_data->note(Severity::error, fault);
-    m_info.code = static_cast<int>(program::RunExit::machineLacks);
-    setState(RunState::ended, fault);
-  } else if (m_isCancelling) {
-    m_info.code = static_cast<int>(program::RunExit::cancelled);
-    setState(RunState::ended);
-  } else {
-    next();
-    return;
-  }
-  dropFolders();
-}
-
-/// The schedule goes to all machines, the job to the first.
-void LiveRun::put(std::size_t machine) {
-  const QPointer<Connection> connection = machine == 0 ? m_connection : m_others[machine - 1];
-  if (!connection || connection->state() != Connection::State::ready) {
-    proceed(tr("A machine is no longer connected."), {});
-    return;
-  }
-  QStringList files{m_info.folder + u'/' + m_info.scheduleFile};
-  if (m_others.empty()) {
-    files << m_info.folder + u"/job.json"_s;
-  }
-  connection->putRun(
-      m_info.id, files,
-      [this, machine, self = QPointer<LiveRun>(this)](const QString& fault) {
-        if (self) {
-          proceed(fault, [this, machine] {
-            if (machine < m_others.size()) {
-              put(machine + 1);
-            } else if (m_others.empty()) {
-              begin();
-            } else {
-              findHosts();
-            }
-          });
-        }
-      },
-      machine > 0);
-}
-
-/// How mpirun on the first machine gets to the others; then the job can be written.
-void LiveRun::findHosts() {
-  std::vector<std::vector<std::string>> names;
-  std::vector<std::string> titles;
-  for (const QPointer<Connection>& other : m_others) {
-    if (!other) {
-      proceed(tr("A machine is no longer connected."), {});
-      return;
-    }
-    const std::string& ours = other->machine().target.host;
-    names.push_back(remote::namesOf(other->facts().host.toStdString(), ours, other->address().toStdString()));
-    titles.push_back(ours);
-  }
-  m_connection->reach(m_info.id, names, [this, titles, self = QPointer<LiveRun>(this)](const remote::Facts& facts) {
-    if (!self || !m_connection) {
-      return;
-    }
-    std::vector<std::string> hosts{m_connection->facts().host.toStdString()};
-    for (const remote::Reach& reach : remote::reachesIn(facts, titles, m_connection->machine().target.host)) {
-      if (reach.name.empty()) {
-        proceed(QString::fromStdString(describe(reach.error)), {});
-        return;
-      }
-      hosts.push_back(reach.name);
-    }
-    const QStringList shares = m_info.shares.split(u',', Qt::SkipEmptyParts);
-    program::RunRequest request = m_info.request;
-    request.launch = program::Launch::mpirun;
-    for (qsizetype i = 0; i < static_cast<qsizetype>(hosts.size()); ++i) {
-      request.hosts.push_back(hosts[static_cast<std::size_t>(i)] +
-                              (i < shares.size() ? ":" + shares[i].toStdString() : std::string()));
-    }
-    program::RunJob job;
-    job.arguments = program::executorArguments(request, true);
-    job.endsWithStarter = !m_info.keepsRunning;
-    if (const auto faults = program::faultsOf(request); !faults.empty()) {
-      proceed(sentence({faults.front().code, faults.front().text, faults.front().fix}), {});
-      return;
-    }
-    QFile file(m_info.folder + u"/job.json"_s);
-    const QByteArray text = QByteArray::fromStdString(program::writeJob(job));
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.flush()) {
-      proceed(tr("%1 cannot be written.").arg(file.fileName()), {});
-      return;
-    }
-    file.close();
-    m_connection->putFiles(m_info.id, {file.fileName()}, [this, self](const QString& fault) {
-      if (self) {
-        proceed(fault, [this] { begin(); });
-      }
-    });
+  const std::filesystem::path folder = QFile::encodeName(m_info.folder).toStdString();
+  remote::RunOrder order;
+  order.run = m_info.id.toStdString();
+  order.schedule = folder / m_info.scheduleFile.toStdString();
+  order.scheduleName = m_info.scheduleFile.toStdString();
+  order.request = m_info.request;
+  order.endsWithStarter = !m_info.keepsRunning;
+  order.jobFile = folder / "job.json";
+  // Stopped by the user it still answers; when this is gone, nobody listens.
+  m_sending.submit([seats = m_seats, order = std::move(order), stop = m_stopSending](const std::stop_token& gone) {
+    const std::stop_callback stops(gone, [stop]() mutable { stop.request_stop(); });
+    return remote::sendRun(seats, order, stop.get_token());
   });
 }
 
-void LiveRun::begin() {
-  launch({u"supervise"_s, m_connection->runFolder(m_info.id)});
+void LiveRun::onSent(const Outcome& sent) {
+  if (m_isCancelling) {
+    m_info.code = static_cast<int>(program::RunExit::cancelled);
+    setState(RunState::ended);
+    dropFolders();
+  } else if (!sent) {
+    const QString fault = QString::fromStdString(describe(sent.error()));
+    m_data->note(Severity::error, fault);
+    m_info.code = static_cast<int>(program::RunExit::machineLacks);
+    setState(RunState::ended, fault);
+  } else {
+    launch(u"supervise"_s);
+  }
 }
 
 void LiveRun::dropFolders() {
-  if (m_connection) {
-    m_connection->dropRun(m_info.id);
-  }
-  for (const QPointer<Connection>& other : m_others) {
-    if (other) {
-      other->dropRun(m_info.id);
-    }
-  }
+  QThreadPool::globalInstance()->start(
+      [seats = m_seats, id = m_info.id.toStdString()] { remote::dropRun(seats, id); });
 }
 
 void LiveRun::rejoin() {
-  if (!m_connection || m_connection->state() != Connection::State::ready || m_process != nullptr) {
+  if (m_process != nullptr || !takeSeats()) {
     return;
   }
   m_isRejoining = true;
   m_isCancelling = false;
   m_data = std::make_shared<RunData>();
-  launch({u"attach"_s, m_connection->runFolder(m_info.id)});
+  launch(u"attach"_s);
 }
 
 void LiveRun::openFiles() {
@@ -266,7 +182,7 @@ void LiveRun::keepFiles() {
   }
 }
 
-void LiveRun::launch(const QStringList& words) {
+void LiveRun::launch(const QString& command) {
   openFiles();
   m_process = new QProcess(this);
   connect(m_process, &QProcess::readyReadStandardOutput, this, &LiveRun::read);
@@ -277,13 +193,44 @@ void LiveRun::launch(const QStringList& words) {
       processEnded();
     }
   });
-  const Connection::Command command = m_connection->executorCommand(words);
-  m_lastLine.start();
-  m_process->start(command.program, command.arguments);
-  m_ping.start();
+  const remote::Session& first = *m_seats.front().session;
+  QStringList words;
+  for (const std::string& word :
+       first.executorCommand({command.toStdString(), first.runFolder(m_info.id.toStdString())})) {
+    words << QString::fromStdString(word);
+  }
+  m_watch.emplace(remote::RunWatch::Options{limits()}, std::chrono::steady_clock::now());
+  m_process->start(words.takeFirst(), words);
+  m_tick.start();
   setState(RunState::running);
   if (m_isCancelling) {
     cancel();
+  }
+}
+
+void LiveRun::tick() {
+  if (m_process == nullptr) {
+    return;
+  }
+  const bool wasLost = m_watch->isLost() || m_watch->isLate();
+  const bool wasAbandoned = m_watch->isAbandoned();
+  const remote::RunWatch::Acts acts = m_watch->tick(std::chrono::steady_clock::now());
+  if (acts.ping || acts.cancel) {
+    m_process->write(QByteArray::fromStdString(
+        program::writeCommand(acts.ping ? program::RunCommand::ping : program::RunCommand::cancel)));
+  }
+  if (!wasLost && (m_watch->isLost() || m_watch->isLate())) {
+    const auto limit = m_watch->isLost() ? limits().lost : limits().start;
+    m_data->note(Severity::error, tr("The machine has not responded for %1. Connection to the run closed.")
+                                      .arg(QString::fromStdString(remote::secondsText(limit))));
+  } else if (!wasAbandoned && m_watch->isAbandoned()) {
+    m_data->note(Severity::error, tr("The machine does not respond. Connection to the run closed."));
+  }
+  if (acts.kill) {
+    m_process->kill();
+  }
+  if (!m_tell.isActive()) {
+    m_tell.start();
   }
 }
 
@@ -310,7 +257,7 @@ void LiveRun::read() {
     }
   }
   if (m_data->linesSeen() != before) {
-    m_lastLine.restart();
+    m_watch->hear(std::chrono::steady_clock::now());
   }
   if (!m_data->refusal().isEmpty() && !m_isCancelling) {
     cancel();
@@ -322,8 +269,7 @@ void LiveRun::read() {
 
 void LiveRun::processEnded() {
   read();
-  m_ping.stop();
-  m_patience.stop();
+  m_tick.stop();
   const int status = m_process->exitCode();
   const QString problem = m_process->error() == QProcess::FailedToStart ? m_process->errorString() : QString();
   m_process->deleteLater();
@@ -368,9 +314,10 @@ void LiveRun::cancel() {
     return;
   }
   m_isCancelling = true;
+  m_stopSending.request_stop();
   if (m_process != nullptr) {
-    m_process->write(QByteArray::fromStdString(program::writeCommand(program::RunCommand::cancel)));
-    m_patience.start();
+    m_watch->stop();
+    tick();
   }
   Q_EMIT stateChanged();
 }

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QElapsedTimer>
 #include <QFile>
 #include <QObject>
 #include <QPointer>
 #include <QProcess>
 #include <QTimer>
-#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <vector>
 
+#include "designer/jobs/latest_job.hpp"
 #include "designer/run/connection.hpp"
 #include "designer/run/run_data.hpp"
 #include "designer/run/run_store.hpp"
+#include "remote/run_watch.hpp"
+#include "remote/send_run.hpp"
 
 namespace coppice::designer {
 
@@ -56,13 +59,12 @@ private:
   [[nodiscard]] remote::Limits limits() const;
   /// For a terminal; empty = the run is here.
   [[nodiscard]] QString attachCommand() const;
-  void put(std::size_t machine);
-  void findHosts();
-  /// Goes on with `next` unless something failed or the run was stopped meanwhile.
-  void proceed(const QString& fault, const std::function<void()>& next);
-  void begin();
+  /// Whether all machines are connected; then they have seats.
+  bool takeSeats();
+  void onSent(const Outcome& sent);
   void dropFolders();
-  void launch(const QStringList& words);
+  void launch(const QString& command);
+  void tick();
   void read();
   void processEnded();
   void setState(RunState state, const QString& reason = {});
@@ -72,6 +74,9 @@ private:
   RunInfo m_info;
   QPointer<Connection> m_connection;
   std::vector<QPointer<Connection>> m_others;
+  std::vector<remote::Seat> m_seats;
+  LatestJob<Outcome> m_sending;
+  std::stop_source m_stopSending;
   std::shared_ptr<RunData> m_data;
   QProcess* m_process = nullptr;
   QFile m_records;
@@ -80,9 +85,8 @@ private:
   bool m_isCancelling = false;
   bool m_isRejoining = false;
   QTimer m_tell;
-  QTimer m_ping;
-  QTimer m_patience;
-  QElapsedTimer m_lastLine;
+  QTimer m_tick;
+  std::optional<remote::RunWatch> m_watch;
 };
 
 }  // namespace coppice::designer

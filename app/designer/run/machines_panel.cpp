@@ -267,7 +267,7 @@ QString MachinesPanel::cardOfSeveral(const QStringList& ids) const {
     }
     const MachineFacts& facts = connection->facts();
     const bool isReady = connection->state() == Connection::State::ready;
-    const QString mpi = facts.mpi();
+    const QString mpi = QString::fromStdString(facts.mpi);
     QStringList words;
     if (isReady) {
       words << tr("%n cores", nullptr, facts.cores) << (mpi.isEmpty() ? tr("no MPI") : mpi);
@@ -317,8 +317,8 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
       card += row(tr("Not available"), missing.join(u", "_s));
     }
     QStringList partitions;
-    for (const SlurmPartition& partition : facts.partitions) {
-      partitions << tr("%1 (%2 nodes)").arg(partition.name).arg(partition.nodes);
+    for (const remote::SlurmPartition& partition : facts.partitions) {
+      partitions << tr("%1 (%2 nodes)").arg(QString::fromStdString(partition.name)).arg(partition.nodes);
     }
     card += row(tr("Slurm"), partitions.join(u", "_s));
     card = u"<table cellspacing='0' cellpadding='1'>"_s + card + u"</table>"_s;

@@ -48,6 +48,7 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
       m_prompts(std::move(prompts)),
       m_options(std::move(options)),
       m_book(m_options.environment, m_options.keepsSettings),
+      m_probe([this](const std::shared_ptr<const Result<Captured>>& said) { m_onProbed(*said); }, 0ms),
       m_machinesPanel(new MachinesPanel(m_book, window)),
       m_runPanel(new RunPanel(m_book, window)),
       m_fileJob(
@@ -540,22 +541,27 @@ void RunActivity::remove(const QString& id) {
 void RunActivity::probe(const QString& machine, const QString& purpose, std::function<void(QByteArray, QString)> done) {
   whenReady({machine}, [this, purpose, done = std::move(done)](const Machines& machines) {
     const Connection& connection = *machines.front();
-    const Connection::Command command = connection.executorCommand({u"probe"_s, u"--fabric"_s});
     const QString title = connection.facts().host.isEmpty() ? connection.machine().title() : connection.facts().host;
     Q_EMIT message(tr("Reading %1…").arg(title));
-    m_probe.start(command.program, command.arguments, {}, m_options.environment.limits.selfTest,
-                  [this, purpose, done, title](const CallResult& result) {
-                    if (!result.isGood() || result.output.isEmpty()) {
-                      Q_EMIT message(tr("No fabric was found in %1").arg(title));
-                      QString why = QString::fromUtf8(result.errors).trimmed().section(u'\n', -1);
-                      why.remove(u"coppice-exec: "_s);
-                      m_prompts.failure(purpose,
-                                        tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
-                                            (result.isTimedOut ? tr("The answer did not arrive in time.") : why));
-                      return;
-                    }
-                    done(result.output, title);
-                  });
+    m_onProbed = [this, purpose, done, title](const Result<Captured>& said) {
+      if (said && said->status == 0 && !said->isTimedOut && !said->output.empty()) {
+        done(QByteArray::fromStdString(said->output), title);
+        return;
+      }
+      Q_EMIT message(tr("No fabric was found in %1").arg(title));
+      QString why = QString::fromStdString(said ? said->errors : said.error().message).trimmed().section(u'\n', -1);
+      why.remove(u"coppice-exec: "_s);
+      m_prompts.failure(purpose, tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
+                                     (said && said->isTimedOut ? tr("The answer did not arrive in time.") : why));
+    };
+    m_probe.submit([session = connection.session(), closed = connection.closed()](const std::stop_token& gone) {
+      std::stop_source stop;
+      const auto request = [&stop] { stop.request_stop(); };
+      const std::stop_callback whenGone(gone, request);
+      const std::stop_callback whenClosed(closed, request);
+      return std::make_shared<const Result<Captured>>(capture(session->executorCommand({"probe", "--fabric"}), {},
+                                                              stop.get_token(), {session->limits().selfTest}));
+    });
   });
 }
 

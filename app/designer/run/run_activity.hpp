@@ -144,7 +144,8 @@ private:
   };
   std::vector<Waiting> m_waiting;
   QSet<QString> m_troubled;  ///< machines whose last message was that of a failure
-  Call m_probe;
+  LatestJob<std::shared_ptr<const Result<Captured>>> m_probe;
+  std::function<void(const Result<Captured>&)> m_onProbed;
   QTimer m_beat;
 
   MachinesPanel* m_machinesPanel;

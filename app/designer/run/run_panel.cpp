@@ -326,8 +326,9 @@ void RunPanel::fillBackends() {
         }
       }
     }
-    for (const SlurmPartition& each : connection->facts().partitions) {
-      m_partition->addItem(each.isDefault ? tr("%1 (default)").arg(each.name) : each.name, each.name);
+    for (const remote::SlurmPartition& each : connection->facts().partitions) {
+      const QString name = QString::fromStdString(each.name);
+      m_partition->addItem(each.isDefault ? tr("%1 (default)").arg(name) : name, name);
     }
   }
   choose(m_backend, before);
@@ -452,8 +453,8 @@ void RunPanel::checkSeveral(const Note& add) const {
     }
     first = first == nullptr ? connection : first;
     const Error difference =
-        remote::differenceOf(first->machine().target.host, first->facts().mpi().toStdString(),
-                             connection->machine().target.host, connection->facts().mpi().toStdString());
+        remote::differenceOf(first->machine().target.host, first->facts().mpi,
+                             connection->machine().target.host, connection->facts().mpi);
     const bool isSame = first != connection && first->facts().host == connection->facts().host &&
                         first->facts().boot == connection->facts().boot;
     if (!difference.message.empty()) {
@@ -461,7 +462,7 @@ void RunPanel::checkSeveral(const Note& add) const {
     } else if (isSame) {
       add(false, tr("%1 and %2 are the same machine").arg(first->machine().title(), title), true);
     } else {
-      add(true, tr("%1 is connected, %2").arg(title, connection->facts().mpi()), true);
+      add(true, tr("%1 is connected, %2").arg(title, QString::fromStdString(connection->facts().mpi)), true);
     }
   }
   const QString text = shares();

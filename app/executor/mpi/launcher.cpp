@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/child.hpp"
 #include "base/text.hpp"
 #include "coppice/version.hpp"
 #include "mpi/last_words.hpp"
@@ -48,19 +48,6 @@ constexpr auto kAnswer = std::chrono::seconds(8);           // for mpirun to nam
 constexpr auto kQueue = std::chrono::seconds(5);            // between questions to Slurm
 constexpr auto kPatience = std::chrono::seconds(2);         // for its answer
 constexpr auto kAfterwards = std::chrono::seconds(8);       // for the launcher, when process 0 has said its last
-
-std::string findProgram(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string file = (folder.empty() ? "." : folder) + "/" + name;
-    struct stat facts = {};
-    if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(file.c_str(), X_OK) == 0) {
-      return file;
-    }
-  }
-  return {};
-}
 
 /// A child with pipes at its outputs, and nothing at its input.
 struct Child {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <optional>
 
+#include "base/child.hpp"
 #include "probe/probe.hpp"
 
 namespace coppice::probe {
@@ -48,51 +43,13 @@ private:
 
 /// First line of what a program prints; nullopt where it cannot be started, fails or takes too long.
 std::optional<std::string> firstLine(const char* program, const char* argument) {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
+  ChildOptions options;
+  options.inputFile = "/dev/null";
+  const auto said = capture({program, argument}, {}, {}, {kProgramTime}, options);
+  if (!said || said->isTimedOut || said->output.empty()) {
     return std::nullopt;
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  const std::string name = program;
-  const std::string option = argument;
-  std::array<char*, 3> arguments = {const_cast<char*>(name.c_str()), const_cast<char*>(option.c_str()), nullptr};
-  pid_t child = -1;
-  const int failure = ::posix_spawnp(&child, program, &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  if (failure != 0) {
-    ::close(ends[0]);
-    return std::nullopt;
-  }
-  std::string text;
-  const auto end = std::chrono::steady_clock::now() + kProgramTime;
-  bool isOver = false;
-  while (!isOver && text.size() < 4096) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    pollfd wait = {ends[0], POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) {
-      ::kill(child, SIGKILL);
-      break;
-    }
-    std::array<char, 1024> part{};
-    const ssize_t count = ::read(ends[0], part.data(), part.size());
-    isOver = count <= 0;
-    if (count > 0) {
-      text.append(part.data(), static_cast<std::size_t>(count));
-    }
-  }
-  ::close(ends[0]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!isOver || text.empty()) {
-    return std::nullopt;
-  }
-  return text.substr(0, text.find('\n'));
+  return said->output.substr(0, said->output.find('\n'));
 }
 
 std::string dotted(int version, int major, int minor) {

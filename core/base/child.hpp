@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -13,20 +14,21 @@
 
 #include "base/result.hpp"
 
-namespace coppice::cli {
+namespace coppice {
 
 /// How a child starts.
 struct ChildOptions {
   std::string inputFile = {};   ///< its standard input; empty = a pipe from us
+  std::string outputFile = {};  ///< takes its standard output; empty = a pipe to us
   std::string errorsFile = {};  ///< takes its standard error; empty = a pipe to us
   bool asksAtTerminal = false;  ///< gets the terminal, so that it can ask for a passphrase; see takeTerminalBack()
 };
 
 /// A program that runs beside us, in a process group of its own, so that Ctrl+C reaches it through us alone. It gets
-/// SIGTERM if we die.
+/// SIGTERM if we die, or the thread that started it.
 class Child {
 public:
-  /// Looks the program up in PATH. Errors: unavailable (not there), io. @pre the main thread calls
+  /// Looks the program up in PATH. Errors: unavailable (not there), io. @pre the calling thread outlives the child
   static Result<Child> start(const std::vector<std::string>& words, const ChildOptions& options = {});
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
@@ -43,6 +45,10 @@ public:
   /// It does not wait for the ends of the pipes: ssh hands them to its shared connection, which may keep them.
   void pump(const std::function<void(std::string_view)>& onOutput,
             const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick);
+  /// Until it has ended, wake() was called, or the time is over. @return hasEnded()
+  bool waitFor(std::chrono::milliseconds time);
+  /// Ends a wait in pump() or waitFor() early. From any thread.
+  void wake() const;
   void signal(int number) const;
   /// SIGTERM, and SIGKILL where that does not help in time. @return as wait()
   int end(std::chrono::milliseconds patience);
@@ -58,15 +64,19 @@ private:
   void move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
             const std::function<void(std::string_view)>& onErrors);
   void feed();
+  /// Whether wake() was called since.
+  bool takeWake() const;
 
   pid_t m_pid = -1;
   int m_handle = -1;  ///< pidfd; -1 = the kernel has none
+  int m_wake = -1;    ///< eventfd
   int m_in = -1;
   int m_out = -1;
   int m_err = -1;
   int m_terminal = -1;
   int m_status = -1;
-  std::string m_pending;  ///< for its input
+  std::string m_pending;   ///< for its input
+  std::size_t m_sent = 0;  ///< of m_pending
   bool m_closesInput = false;
 };
 
@@ -88,7 +98,10 @@ struct Patience {
 Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop,
                          const Patience& patience, const ChildOptions& options = {});
 
+/// The program of this name in PATH, or this path if it is one; empty = it is not there.
+[[nodiscard]] std::string findProgram(const std::string& name);
+
 /// A person can be asked: standard input is a terminal and we are in front of it.
 [[nodiscard]] bool canAskAtTerminal();
 
-}  // namespace coppice::cli
+}  // namespace coppice

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "child.hpp"
+#include "base/child.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -19,7 +22,7 @@
 
 #include "base/text.hpp"
 
-namespace coppice::cli {
+namespace coppice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -34,13 +37,23 @@ void closeEnd(int& fd) {
   }
 }
 
+/// The same file out of the way of standard input, output and error, which a caller may have closed; -1 stays.
+int aboveStandard(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) {
+    return fd;
+  }
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(fd);
+  return moved;
+}
+
 /// Both ends of a pipe, closed unless taken.
 struct Pipe {
   Pipe() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) == 0) {
-      from = ends[0];
-      to = ends[1];
+      from = aboveStandard(ends[0]);
+      to = aboveStandard(ends[1]);
     }
   }
   Pipe(const Pipe&) = delete;
@@ -53,25 +66,9 @@ struct Pipe {
   int to = -1;
 };
 
-/// "" where it is not there.
-std::string inPath(const std::string& program) {
-  if (program.find('/') != std::string::npos) {
-    return access(program.c_str(), X_OK) == 0 ? program : std::string();
-  }
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  while (true) {
-    const std::size_t colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon));
-    std::string file = (folder.empty() ? "." : folder) + "/" + program;
-    if (access(file.c_str(), X_OK) == 0) {
-      return file;
-    }
-    if (colon == std::string_view::npos) {
-      return {};
-    }
-    rest.remove_prefix(colon + 1);
-  }
+bool isProgram(const std::string& file) {
+  struct stat facts = {};
+  return stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(file.c_str(), X_OK) == 0;
 }
 
 void setNonBlocking(int fd) {
@@ -91,12 +88,32 @@ void giveTerminal(int terminal, pid_t group) {
 
 }  // namespace
 
+std::string findProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return isProgram(name) ? name : std::string();
+  }
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (true) {
+    const std::size_t colon = rest.find(':');
+    const std::string folder(rest.substr(0, colon));
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (isProgram(file)) {
+      return file;
+    }
+    if (colon == std::string_view::npos) {
+      return {};
+    }
+    rest.remove_prefix(colon + 1);
+  }
+}
+
 bool canAskAtTerminal() {
   return isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
 Result<Child> Child::start(const std::vector<std::string>& words, const ChildOptions& options) {
-  const std::string program = inPath(words.front());
+  const std::string program = findProgram(words.front());
   if (program.empty()) {
     return Error{ErrorCode::unavailable, inQuotes(words.front()) + " cannot be started: it was not found",
                  "check that it is installed"};
@@ -107,28 +124,32 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
   Pipe in;
   Pipe out;
   Pipe err;
-  if (in.to < 0 || out.to < 0 || err.to < 0) {
+  if (std::min({in.from, in.to, out.from, out.to, err.from, err.to}) < 0) {
     return failed("pipe");
   }
   if (!options.inputFile.empty()) {
     closeEnd(in.from);
-    in.from = open(options.inputFile.c_str(), O_RDONLY | O_CLOEXEC);
+    in.from = aboveStandard(open(options.inputFile.c_str(), O_RDONLY | O_CLOEXEC));
     if (in.from < 0) {
       return Error{ErrorCode::io, inQuotes(options.inputFile) + " cannot be read: " + std::strerror(errno),
                    "check the file and its permissions"};
     }
   }
-  if (!options.errorsFile.empty()) {
-    constexpr int kOwn = 0600;
-    closeEnd(err.to);
-    err.to = open(options.errorsFile.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwn);
-    if (err.to < 0) {
-      return failed(inQuotes(options.errorsFile));
+  for (const auto& [file, end] : {std::pair(&options.outputFile, &out.to), std::pair(&options.errorsFile, &err.to)}) {
+    if (!file->empty()) {
+      constexpr int kOwn = 0600;
+      closeEnd(*end);
+      *end = aboveStandard(open(file->c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwn));
+      if (*end < 0) {
+        return failed(inQuotes(*file));
+      }
     }
   }
   const int terminal = options.asksAtTerminal ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
-  // A child that is gone must not end us.
-  std::signal(SIGPIPE, SIG_IGN);
+  if (options.inputFile.empty()) {
+    // A child that is gone must not end us.
+    std::signal(SIGPIPE, SIG_IGN);
+  }
   // Everything the child needs is made before the fork: behind it, other threads' locks are never released.
   std::vector<std::string> copy = words;
   std::vector<char*> argv;
@@ -151,6 +172,9 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
     for (const int number : {SIGPIPE, SIGINT, SIGTERM}) {
       std::signal(number, SIG_DFL);
     }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
     dup2(in.from, STDIN_FILENO);
     dup2(out.to, STDOUT_FILENO);
     dup2(err.to, STDERR_FILENO);
@@ -166,12 +190,15 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
   setpgid(child.m_pid, child.m_pid);
   child.m_terminal = terminal;
   child.m_handle = static_cast<int>(syscall(SYS_pidfd_open, child.m_pid, 0));
+  child.m_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (options.inputFile.empty()) {
     child.m_in = std::exchange(in.to, -1);
     setNonBlocking(child.m_in);
   }
-  child.m_out = std::exchange(out.from, -1);
-  setNonBlocking(child.m_out);
+  if (options.outputFile.empty()) {
+    child.m_out = std::exchange(out.from, -1);
+    setNonBlocking(child.m_out);
+  }
   if (options.errorsFile.empty()) {
     child.m_err = std::exchange(err.from, -1);
     setNonBlocking(child.m_err);
@@ -182,12 +209,14 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
 Child::Child(Child&& other) noexcept
     : m_pid(std::exchange(other.m_pid, -1)),
       m_handle(std::exchange(other.m_handle, -1)),
+      m_wake(std::exchange(other.m_wake, -1)),
       m_in(std::exchange(other.m_in, -1)),
       m_out(std::exchange(other.m_out, -1)),
       m_err(std::exchange(other.m_err, -1)),
       m_terminal(std::exchange(other.m_terminal, -1)),
       m_status(other.m_status),
       m_pending(std::move(other.m_pending)),
+      m_sent(other.m_sent),
       m_closesInput(other.m_closesInput) {}
 
 Child::~Child() {
@@ -200,6 +229,7 @@ Child::~Child() {
   }
   takeTerminalBack();
   closeEnd(m_handle);
+  closeEnd(m_wake);
 }
 
 void Child::takeTerminalBack() {
@@ -222,17 +252,18 @@ void Child::closeInput() {
 }
 
 void Child::feed() {
-  while (m_in >= 0 && !m_pending.empty()) {
-    const ssize_t written = ::write(m_in, m_pending.data(), m_pending.size());
+  while (m_in >= 0 && m_sent < m_pending.size()) {
+    const ssize_t written = ::write(m_in, m_pending.data() + m_sent, m_pending.size() - m_sent);
     if (written > 0) {
-      m_pending.erase(0, static_cast<std::size_t>(written));
+      m_sent += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR) {
-      m_pending.clear();
       closeEnd(m_in);
     }
   }
+  m_pending.clear();
+  m_sent = 0;
   if (m_closesInput) {
     closeEnd(m_in);
   }
@@ -240,9 +271,13 @@ void Child::feed() {
 
 void Child::move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
                  const std::function<void(std::string_view)>& onErrors) {
-  std::array<pollfd, 4> ends{
-      {{m_out, POLLIN, 0}, {m_err, POLLIN, 0}, {m_pending.empty() ? -1 : m_in, POLLOUT, 0}, {m_handle, POLLIN, 0}}};
+  std::array<pollfd, 5> ends{{{m_out, POLLIN, 0},
+                              {m_err, POLLIN, 0},
+                              {m_pending.empty() ? -1 : m_in, POLLOUT, 0},
+                              {m_handle, POLLIN, 0},
+                              {m_wake, POLLIN, 0}}};
   poll(ends.data(), ends.size(), milliseconds);
+  takeWake();
   feed();
   std::array<char, 65536> buffer{};
   for (const bool isOutput : {true, false}) {
@@ -285,6 +320,32 @@ void Child::pump(const std::function<void(std::string_view)>& onOutput,
           onErrors(text);
         });
   }
+}
+
+bool Child::waitFor(std::chrono::milliseconds time) {
+  std::array<pollfd, 2> ends{{{m_handle, POLLIN, 0}, {m_wake, POLLIN, 0}}};
+  const auto until = Clock::now() + time;
+  while (!hasEnded()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (left.count() <= 0) {
+      break;
+    }
+    const int tick = m_handle >= 0 ? kTick_ms : kTickWithoutHandle_ms;
+    poll(ends.data(), ends.size(), static_cast<int>(std::min<std::int64_t>(left.count(), tick)));
+    if (takeWake()) {
+      break;
+    }
+  }
+  return hasEnded();
+}
+
+void Child::wake() const {
+  [[maybe_unused]] const int done = eventfd_write(m_wake, 1);
+}
+
+bool Child::takeWake() const {
+  eventfd_t count = 0;
+  return eventfd_read(m_wake, &count) == 0;
 }
 
 void Child::signal(int number) const {
@@ -337,6 +398,7 @@ Result<Captured> capture(const std::vector<std::string>& words, std::string_view
   constexpr auto kToLeave = std::chrono::milliseconds(500);
   const auto from = Clock::now();
   bool isNoted = !patience.onSlow;
+  const std::stop_callback wakes(stop, [&child] { child->wake(); });
   child->write(input);
   child->closeInput();
   child->pump([&](std::string_view text) { append(captured.output, text); },
@@ -359,4 +421,4 @@ Result<Captured> capture(const std::vector<std::string>& words, std::string_view
   return captured;
 }
 
-}  // namespace coppice::cli
+}  // namespace coppice
