@@ -15,8 +15,6 @@ namespace coppice::lp {
 
 namespace {
 
-constexpr int kMaxRemovalPaths = 20000;
-
 class RateSearch {
 public:
   RateSearch(const RateProblem& problem, const Progress& progress, Milliseconds budget)
@@ -284,7 +282,7 @@ Result<AttainableRate> RateSearch::run() {
     answer.bandwidths = m_capacities;
     return answer;
   }
-  auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+  auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, m_progress);
   if (kept && isBalanced(*kept) && cutsAgainst(*kept, bound.numerator(), bound.denominator(), true).empty()) {
     answer.rate = answer.cutRate;
     answer.keepsCutBound = true;

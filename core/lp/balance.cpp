@@ -19,7 +19,6 @@ namespace coppice::lp {
 namespace {
 
 constexpr std::int64_t kLargestWeight = 1'000'000;
-constexpr int kMaxRemovalPaths = 20000;
 /// Cheap enough always; beyond it the remaining time goes to Z3.
 constexpr int kMaxBranches = 4000;
 constexpr int kMaxBranchesWithZ3 = 400;
@@ -338,7 +337,7 @@ Result<SubCapacity> BalanceSearch::run() {
     if (isBalanced(m_capacities)) {
       return foundAnswer(m_capacities, true, "already balanced");
     }
-    auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+    auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, m_progress);
     if (kept && isBalanced(*kept) && m_cuts->violated(*kept, m_problem.supplies, 0, true, m_progress).empty()) {
       return foundAnswer(*std::move(kept), true, "least removal");
     }

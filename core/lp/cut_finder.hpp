@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "flow/feasibility.hpp"
 
 namespace coppice::lp {
 
@@ -17,11 +18,11 @@ struct ArcEnds {
   int head = 0;
 };
 
-/// Finds node sets Q with a GPU and in(Q) + r(Q) < K - tolerance, by one integer maximum flow per GPU (Dinic) from a
-/// source that feeds r(v) into every GPU. Feasibility as in balance.hpp. The graph is fixed; capacities change per
-/// call.
+/// Finds node sets Q with a GPU and in(Q) + r(Q) < K - tolerance, by one maximum flow of the oracle per GPU.
+/// Feasibility as in balance.hpp. The graph is fixed; capacities change per call.
 class CutFinder {
 public:
+  /// @pre at most one arc per ordered pair
   CutFinder(int nodeCount, const std::vector<bool>& isGpu, std::vector<ArcEnds> arcs);
 
   /// The sets found: per violated GPU the smallest and the largest minimum cut, without repetition. Empty = feasible
@@ -32,28 +33,12 @@ public:
                                 std::int64_t tolerance, bool firstOnly, const Progress& progress);
 
   [[nodiscard]] const std::vector<ArcEnds>& arcs() const { return m_arcs; }
-  [[nodiscard]] int nodeCount() const { return m_nodeCount; }
+  [[nodiscard]] int nodeCount() const { return m_oracle.nodeCount(); }
 
 private:
-  [[nodiscard]] std::int64_t flowTo(int sink, std::int64_t target);
-  [[nodiscard]] bool buildLevels(int sink);
-  std::int64_t pushPath(int sink, std::int64_t limit);
-  [[nodiscard]] NodeSet reachingSink(int sink) const;
-  [[nodiscard]] NodeSet notReachedFromSource() const;
-
-  int m_nodeCount = 0;
-  int m_source = 0;
   std::vector<ArcEnds> m_arcs;
   std::vector<int> m_gpus;
-  // Residual arcs: 2i forward, 2i + 1 backward; after the graph's arcs come those from the source to the GPUs.
-  std::vector<int> m_target;
-  std::vector<int> m_begin;
-  std::vector<int> m_leaving;
-  std::vector<std::int64_t> m_residual;
-  std::vector<int> m_level;
-  std::vector<int> m_next;
-  std::vector<int> m_queue;
-  std::vector<int> m_path;
+  flow::FeasibilityOracle<std::int64_t> m_oracle;
 };
 
 /// The sum of `values` over the arcs that enter `set`.

@@ -16,11 +16,9 @@ namespace coppice::lp {
                                                   std::span<const std::int64_t> capacities);
 
 /// The largest (by sum) c' <= c with equal ingress and egress at every relay, cuts left aside: a minimum-cost flow of
-/// removed capacity, by shortest augmenting paths. Always exists (c' = 0). nullopt: more than maxPaths augmentations.
-/// Throws CancelledError.
+/// removed capacity. nullopt: there is none, where no GPU has arcs. Throws CancelledError, OverflowError.
 std::optional<std::vector<std::int64_t>> minRemoval(int nodeCount, const std::vector<bool>& isGpu,
                                                     const std::vector<ArcEnds>& arcs,
-                                                    std::span<const std::int64_t> capacities, int maxPaths,
-                                                    const Progress& progress);
+                                                    std::span<const std::int64_t> capacities, const Progress& progress);
 
 }  // namespace coppice::lp

@@ -434,7 +434,7 @@ void TestLp::leastRemovalIsLeast() {
         }
       }
     }
-    const auto kept = lp::minRemoval(nodes, isGpu, arcs, capacities, 10000, {});
+    const auto kept = lp::minRemoval(nodes, isGpu, arcs, capacities, {});
     QVERIFY(kept);
     const std::vector<std::int64_t> surplus = lp::surpluses(nodes, arcs, *kept);
     lp::Simplex simplex(columns);
