@@ -2,10 +2,11 @@
 #include "verify/program_races.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
+#include "verify/happens_before.hpp"
 #include "verify/program_execution.hpp"
 
 namespace coppice::verify {
@@ -249,92 +250,9 @@ std::uint32_t RankRaces::store(std::uint32_t block) {
   return clock;
 }
 
-/// Second stage: an execution in which every threadblock carries what it knows of some suspected ones.
-class KnowledgeRun {
-public:
-  static constexpr std::size_t kColumns = 32;
-  using Knowledge = std::array<std::uint32_t, kColumns>;
-
-  /// A question: does this event of `block` know of `needed` events of the threadblock in `column`?
-  struct Query {
-    int block;
-    std::uint32_t event;
-    std::size_t column;
-    std::uint32_t needed;
-    std::size_t suspect;
-  };
-
-  /// @param queries sorted by threadblock and event
-  KnowledgeRun(const FlatProgram& flat, std::uint32_t depth, const std::vector<int>& columns,
-               const std::vector<Query>& queries)
-      : m_flat(flat),
-        m_depth(depth),
-        m_queries(queries),
-        m_known(flat.blocks.size()),
-        m_events(flat.blocks.size()),
-        m_column(flat.blocks.size(), kNone),
-        m_nextQuery(flat.blocks.size(), queries.size()),
-        m_inFlight(flat.connections.size() * depth),
-        m_clockOfStep(flat.steps.size(), kNone) {
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-      m_column[columns[column]] = static_cast<std::uint32_t>(column);
-    }
-    for (std::size_t query = queries.size(); query-- > 0;) {
-      m_nextQuery[queries[query].block] = query;
-    }
-  }
-
-  void operator()(const Event& event) {
-    const auto block = static_cast<std::size_t>(event.block);
-    const FlatStep& step = m_flat.steps[event.step];
-    Knowledge& known = m_known[block];
-    if (event.isFirst && step.waitsForBlock >= 0) {
-      join(known, m_stored[m_clockOfStep[step.waitsForStep]]);
-    }
-    if (event.recvConnection >= 0) {
-      join(known, m_inFlight[static_cast<std::size_t>(event.recvConnection) * m_depth + event.recvSlot]);
-    }
-    ++m_events[block];
-    if (m_column[block] != kNone) {
-      known[m_column[block]] = m_events[block];
-    }
-    for (std::size_t& query = m_nextQuery[block];
-         query < m_queries.size() && m_queries[query].block == event.block && m_queries[query].event == m_events[block];
-         ++query) {
-      if (known[m_queries[query].column] < m_queries[query].needed) {
-        m_unordered.push_back(m_queries[query].suspect);
-      }
-    }
-    if (event.sendConnection >= 0) {
-      m_inFlight[static_cast<std::size_t>(event.sendConnection) * m_depth + event.sendSlot] = known;
-    }
-    if (event.isLast && step.isTarget) {
-      m_clockOfStep[event.step] = static_cast<std::uint32_t>(m_stored.size());
-      m_stored.push_back(known);
-    }
-  }
-
-  [[nodiscard]] const std::vector<std::size_t>& unordered() const { return m_unordered; }
-
-private:
-  static void join(Knowledge& into, const Knowledge& from) {
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      into[column] = std::max(into[column], from[column]);
-    }
-  }
-
-  const FlatProgram& m_flat;
-  std::uint32_t m_depth;
-  const std::vector<Query>& m_queries;
-  std::vector<Knowledge> m_known;
-  std::vector<std::uint32_t> m_events;
-  std::vector<std::uint32_t> m_column;
-  std::vector<std::size_t> m_nextQuery;
-  std::vector<Knowledge> m_inFlight;
-  std::vector<std::uint32_t> m_clockOfStep;
-  std::vector<Knowledge> m_stored;
-  std::vector<std::size_t> m_unordered;
-};
+/// Second stage: what suspected threadblocks know of each other, through all ranks.
+constexpr std::size_t kColumns = 32;
+using Knowledge = KnowledgeRun<kColumns>;
 
 std::uint32_t stepOfEvent(const FlatProgram& flat, int block, std::uint32_t event, int chunksPerMessage) {
   const FlatBlock& owner = flat.blocks[block];
@@ -403,23 +321,20 @@ void checkRaces(const program::Program& program, const FlatProgram& flat, const 
                    [](const Suspect& left, const Suspect& right) { return left.earlierBlock < right.earlierBlock; });
   std::size_t races = 0;
   std::size_t next = 0;
-  for (std::size_t first = 0; first < sources.size() && races < kEnoughRaces; first += KnowledgeRun::kColumns) {
-    const std::size_t end = std::min(first + KnowledgeRun::kColumns, sources.size());
+  for (std::size_t first = 0; first < sources.size() && races < kEnoughRaces; first += kColumns) {
+    const std::size_t end = std::min(first + kColumns, sources.size());
     const std::vector<int> columns(sources.begin() + static_cast<std::ptrdiff_t>(first),
                                    sources.begin() + static_cast<std::ptrdiff_t>(end));
-    std::vector<KnowledgeRun::Query> queries;
+    std::vector<Knowledge::Query> queries;
     for (; next < suspects.size() && suspects[next].earlierBlock <= columns.back(); ++next) {
       const auto column = std::lower_bound(columns.begin(), columns.end(), suspects[next].earlierBlock);
       queries.push_back({.block = suspects[next].laterBlock,
                          .event = suspects[next].laterEvent,
                          .column = static_cast<std::size_t>(column - columns.begin()),
                          .needed = suspects[next].earlierEvent,
-                         .suspect = next});
+                         .tag = next});
     }
-    std::sort(queries.begin(), queries.end(), [](const auto& left, const auto& right) {
-      return left.block != right.block ? left.block < right.block : left.event < right.event;
-    });
-    KnowledgeRun knowledge(flat, depth, columns, queries);
+    Knowledge knowledge(flat, depth, columns, std::move(queries));
     Execution(flat, depth, chunksPerMessage, knowledge, progress).run();
     for (const std::size_t suspect : knowledge.unordered()) {
       report(program, flat, layout, suspects[suspect], chunksPerMessage, sink);

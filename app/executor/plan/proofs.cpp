@@ -2,9 +2,10 @@
 #include "plan/proofs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
+#include <utility>
 
+#include "verify/happens_before.hpp"
 #include "verify/program_execution.hpp"
 
 namespace coppice::executor {
@@ -242,84 +243,7 @@ void AccessRun::finish() {
 }
 
 /// Second execution, for up to kColumns threadblocks that questions ask about.
-class KnowledgeRun {
-public:
-  using Knowledge = std::array<std::uint32_t, kColumns>;
-  struct Asked {
-    int block;             ///< of the later event
-    std::uint32_t number;  ///< of the later event in its threadblock
-    std::size_t column;
-    std::uint32_t needed;
-    std::size_t question;
-  };
-
-  /// @param asked sorted by block and number
-  KnowledgeRun(const FlatProgram& flat, std::uint32_t depth, const std::vector<std::uint32_t>& columnOf,
-               const std::vector<Asked>& asked)
-      : m_flat(flat),
-        m_depth(depth),
-        m_columnOf(columnOf),
-        m_asked(asked),
-        m_known(flat.blocks.size(), Knowledge{}),
-        m_events(flat.blocks.size(), 0),
-        m_next(flat.blocks.size(), asked.size()),
-        m_inFlight(flat.connections.size() * depth),
-        m_storedOf(flat.steps.size(), kNone) {
-    for (std::size_t index = asked.size(); index-- > 0;) {
-      m_next[asked[index].block] = index;
-    }
-  }
-
-  void operator()(const Event& event) {
-    const auto block = static_cast<std::size_t>(event.block);
-    const FlatStep& step = m_flat.steps[event.step];
-    Knowledge& known = m_known[block];
-    if (event.isFirst && step.waitsForBlock >= 0) {
-      join(known, m_stored[m_storedOf[step.waitsForStep]]);
-    }
-    if (event.recvConnection >= 0) {
-      join(known, m_inFlight[static_cast<std::size_t>(event.recvConnection) * m_depth + event.recvSlot]);
-    }
-    const std::uint32_t number = ++m_events[block];
-    for (std::size_t& next = m_next[block];
-         next < m_asked.size() && m_asked[next].block == event.block && m_asked[next].number == number; ++next) {
-      if (known[m_asked[next].column] < m_asked[next].needed) {
-        m_refuted.push_back(m_asked[next].question);
-      }
-    }
-    if (m_columnOf[block] != kNone) {
-      known[m_columnOf[block]] = number;
-    }
-    if (event.sendConnection >= 0) {
-      m_inFlight[static_cast<std::size_t>(event.sendConnection) * m_depth + event.sendSlot] = known;
-    }
-    if (event.isLast && step.isTarget) {
-      m_storedOf[event.step] = static_cast<std::uint32_t>(m_stored.size());
-      m_stored.push_back(known);
-    }
-  }
-
-  [[nodiscard]] const std::vector<std::size_t>& refuted() const { return m_refuted; }
-
-private:
-  static void join(Knowledge& into, const Knowledge& from) {
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      into[column] = std::max(into[column], from[column]);
-    }
-  }
-
-  const FlatProgram& m_flat;
-  std::uint32_t m_depth;
-  const std::vector<std::uint32_t>& m_columnOf;
-  const std::vector<Asked>& m_asked;
-  std::vector<Knowledge> m_known;
-  std::vector<std::uint32_t> m_events;
-  std::vector<std::size_t> m_next;
-  std::vector<Knowledge> m_inFlight;
-  std::vector<std::uint32_t> m_storedOf;
-  std::vector<Knowledge> m_stored;
-  std::vector<std::size_t> m_refuted;
-};
+using Knowledge = verify::KnowledgeRun<kColumns>;
 
 void refute(Plan& plan, const Question& question) {
   PlanStep& step = plan.steps[question.step];
@@ -339,7 +263,7 @@ void answer(const FlatProgram& flat, std::uint32_t depth, const std::vector<Even
   }
   const std::size_t batches = (asked.size() + kColumns - 1) / kColumns;
   const std::size_t affordable = kMaxWork / (std::max<std::size_t>(1, places.size()) * kColumns);
-  std::vector<std::vector<KnowledgeRun::Asked>> ofBatch(std::min(batches, affordable));
+  std::vector<std::vector<Knowledge::Query>> ofBatch(std::min(batches, affordable));
   for (std::size_t index = 0; index < questions.size(); ++index) {
     const Question& question = questions[index];
     const EventPlace& before = places[question.before];
@@ -350,22 +274,18 @@ void answer(const FlatProgram& flat, std::uint32_t depth, const std::vector<Even
       continue;
     }
     ofBatch[column / kColumns].push_back({.block = after.block,
-                                          .number = after.number,
+                                          .event = after.number,
                                           .column = column % kColumns,
                                           .needed = before.number,
-                                          .question = index});
+                                          .tag = index});
   }
   for (std::size_t batch = 0; batch < ofBatch.size(); ++batch) {
-    std::sort(ofBatch[batch].begin(), ofBatch[batch].end(), [](const auto& a, const auto& b) {
-      return a.block != b.block ? a.block < b.block : a.number < b.number;
-    });
-    std::vector<std::uint32_t> columns(flat.blocks.size(), kNone);
-    for (std::size_t column = 0; column < kColumns && batch * kColumns + column < asked.size(); ++column) {
-      columns[asked[batch * kColumns + column]] = static_cast<std::uint32_t>(column);
-    }
-    KnowledgeRun knowledge(flat, depth, columns, ofBatch[batch]);
+    const std::vector<int> columns(
+        asked.begin() + static_cast<std::ptrdiff_t>(batch * kColumns),
+        asked.begin() + static_cast<std::ptrdiff_t>(std::min((batch + 1) * kColumns, asked.size())));
+    Knowledge knowledge(flat, depth, columns, std::move(ofBatch[batch]));
     verify::Execution(flat, depth, 1, knowledge, progress).run();
-    for (const std::size_t question : knowledge.refuted()) {
+    for (const std::size_t question : knowledge.unordered()) {
       refute(plan, questions[question]);
     }
   }
