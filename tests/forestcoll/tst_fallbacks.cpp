@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
-#include <map>
 #include <string>
-#include <utility>
 
-#include "forestcoll/fixed_k.hpp"
-#include "forestcoll/forestcoll.hpp"
-#include "forestcoll/network.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
+#include "posed.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -26,66 +22,7 @@ constexpr int kShrink = 8;  ///< instrumented and unoptimised code gets smaller 
 constexpr int kShrink = 1;
 #endif
 
-/// What the stages get for an allgather at the optimum.
-struct Posed {
-  fabric::Fabric fabric;
-  forestcoll::Network network;
-  forestcoll::Optimum optimum;
-  std::vector<int64_t> supply;
-  std::vector<forestcoll::TreeArc> capacities;
-};
-
-Posed pose(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  auto optimum = forestcoll::optimum(*fabric, {});
-  if (!optimum) {
-    qFatal("%s", describe(optimum.error()).c_str());
-  }
-  const std::vector<int64_t> demand(static_cast<std::size_t>(fabric->gpuCount()), 1);
-  forestcoll::Network network = forestcoll::makeNetwork(*fabric, demand);
-  std::vector<int64_t> supply = forestcoll::supplies(network, optimum->treesPerRoot);
-  auto capacities = forestcoll::scaledArcs(network, optimum->scale * network.unit);
-  return {std::move(*fabric), std::move(network), std::move(*optimum), std::move(supply), std::move(capacities)};
-}
-
-/// Every route is a walk of links from GPU to GPU, and all together fit the links. Empty = fine.
-QByteArray checkRoutes(const Posed& posed, const forestcoll::LogicalTopology& topology) {
-  std::map<std::pair<int, int>, int64_t> left;
-  for (const auto& arc : posed.capacities) {
-    left[{arc.tail, arc.head}] = arc.capacity;
-  }
-  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
-    const forestcoll::Atom& atom = topology.atoms[i];
-    if (atom.capacity == 0) {
-      continue;
-    }
-    const std::vector<int> route = forestcoll::route(topology.atoms, static_cast<int>(i));
-    if (route.front() != atom.tail || route.back() != atom.head) {
-      return "a route does not join the ends of its arc";
-    }
-    for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) {
-      const auto link = left.find({route[hop], route[hop + 1]});
-      if (link == left.end()) {
-        return "a route uses a link that does not exist";
-      }
-      link->second -= atom.capacity;
-      if (link->second < 0) {
-        return "the routes overload a link";
-      }
-    }
-    for (const int end : {atom.tail, atom.head}) {
-      if (posed.network.isGpu[end] == 0) {
-        return "a switch is left";
-      }
-    }
-  }
-  return {};
-}
-
-QByteArray verifyForest(const Posed& posed, const forestcoll::LogicalTopology& topology,
+QByteArray verifyForest(const test::Posed& posed, const forestcoll::LogicalTopology& topology,
                         const forestcoll::LogicalProblem& logical, std::vector<forestcoll::PackedTree>&& trees) {
   schedule::Schedule schedule;
   schedule.fabricName = posed.fabric.name();
@@ -133,13 +70,13 @@ void TestFallbacks::pairwiseSplitting() {
   gpus /= kShrink;
   constexpr unsigned kSeed = 1;
   constexpr int kMeanBox = 7;
-  const Posed posed = pose(kind == "ports"             ? test::unequalPorts(gpus)
+  const test::Posed posed = test::pose(kind == "ports"             ? test::unequalPorts(gpus)
                            : kind == "ports and links" ? test::unequalPorts(gpus, 4, kSeed)
                            : kind == "irregular"       ? test::irregularMultiSwitch(gpus / kMeanBox + 1, kSeed)
                                                        : test::lossyA100(gpus, kSeed, kind == "slow NICs"));
   const auto topology =
       forestcoll::removeSwitches(posed.network, posed.capacities, posed.supply, {}, {.pairwiseOnly = true});
-  const QByteArray routes = checkRoutes(posed, topology);
+  const QByteArray routes = test::checkRoutes(posed, topology);
   QVERIFY2(routes.isEmpty(), routes);
   // Theorem 26: nothing was lost, so the trees still fit.
   const auto logical = forestcoll::logicalProblem(posed.network, topology, posed.supply);
@@ -169,7 +106,7 @@ void TestFallbacks::edgeByEdge() {
     size /= kShrink;
   }
   const std::string text = std::to_string(size);
-  const Posed posed = pose(kind == "one-way" ? test::randomEulerian(size, 0, 8, kSeed)
+  const test::Posed posed = test::pose(kind == "one-way" ? test::randomEulerian(size, 0, 8, kSeed)
                            : kind == "ports" ? test::unequalPorts(size)
                            : kind == "torus" ? test::presetFabric("torus", {{"dims", text + "x" + text}})
                            : kind == "mi250" ? test::presetFabric("mi250", {{"boxes", text}})
