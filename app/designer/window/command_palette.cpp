@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/command_palette.hpp"
 
-#include <QCoreApplication>
-#include <QKeyEvent>
 #include <QPainter>
 #include <QStyledItemDelegate>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -60,30 +57,12 @@ public:
 }  // namespace
 
 CommandPalette::CommandPalette(const ActionRegistry& actions, QWidget* parent)
-    : QDialog(parent, Qt::Popup), m_actions(actions), m_input(new QLineEdit(this)), m_list(new QListWidget(this)) {
-  setObjectName(u"commandPalette"_s);
-  setAttribute(Qt::WA_DeleteOnClose);
-  m_input->setPlaceholderText(tr("Type the name of a command"));
-  m_input->setAccessibleName(tr("Command"));
-  m_list->setAccessibleName(tr("Commands"));
-  m_list->setFocusPolicy(Qt::NoFocus);
-  m_list->setFrameShape(QFrame::NoFrame);
-  m_list->setUniformItemSizes(true);
-  m_list->setItemDelegate(new CommandRow(m_list));
-  // A border of its own, as a popup has no frame.
-  setProperty("role", u"popup"_s);
-  setAttribute(Qt::WA_StyledBackground);
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(m_input);
-  layout->addWidget(m_list);
-  constexpr QSize kSize(560, 420);
-  resize(kSize);
-  m_input->installEventFilter(this);
-  connect(m_input, &QLineEdit::textChanged, this, &CommandPalette::fill);
-  connect(m_input, &QLineEdit::returnPressed, this, &CommandPalette::run);
-  connect(m_list, &QListWidget::itemClicked, this, &CommandPalette::run);
-  fill({});
-  m_input->setFocus();
+    : PickPopup({u"commandPalette"_s, tr("Type the name of a command"), tr("Command"), tr("Commands")}, QSize(560, 420),
+                parent),
+      m_actions(actions) {
+  list().setFrameShape(QFrame::NoFrame);
+  list().setItemDelegate(new CommandRow(&list()));
+  start();
 }
 
 void CommandPalette::fill(const QString& typed) {
@@ -96,10 +75,9 @@ void CommandPalette::fill(const QString& typed) {
     }
   }
   std::stable_sort(hits.begin(), hits.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  m_list->clear();
   for (const auto& [score, action] : hits) {
     const QString text = ActionRegistry::groupOf(action) + u": "_s + ActionRegistry::plainText(action);
-    auto* item = new QListWidgetItem(action->icon(), text, m_list);
+    auto* item = new QListWidgetItem(action->icon(), text, &list());
     item->setToolTip(action->toolTip());
     item->setData(Qt::UserRole, ActionRegistry::idOf(action));
     item->setData(kKeysRole, action->shortcut().toString(QKeySequence::NativeText));
@@ -107,29 +85,16 @@ void CommandPalette::fill(const QString& typed) {
       item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
     }
   }
-  m_list->setCurrentRow(m_list->count() > 0 ? 0 : -1);
 }
 
-void CommandPalette::run() {
-  const QListWidgetItem* item = m_list->currentItem();
-  if (item == nullptr || !item->flags().testFlag(Qt::ItemIsEnabled)) {
+void CommandPalette::take(const QListWidgetItem& item) {
+  if (!item.flags().testFlag(Qt::ItemIsEnabled)) {
     return;
   }
-  QAction* action = m_actions.find(item->data(Qt::UserRole).toString());
+  QAction* action = m_actions.find(item.data(Qt::UserRole).toString());
   close();
   // After this window is gone, so that dialogs get the focus.
   QMetaObject::invokeMethod(action, &QAction::trigger, Qt::QueuedConnection);
-}
-
-bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == m_input && event->type() == QEvent::KeyPress) {
-    const int key = static_cast<QKeyEvent*>(event)->key();
-    if (key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_PageUp || key == Qt::Key_PageDown) {
-      QCoreApplication::sendEvent(m_list, event);
-      return true;
-    }
-  }
-  return QDialog::eventFilter(watched, event);
 }
 
 }  // namespace coppice::designer

@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QDialog>
-#include <QLineEdit>
-#include <QListWidget>
-
 #include "designer/workspace/action_registry.hpp"
+#include "designer/workspace/pick_popup.hpp"
 
 namespace coppice::designer {
 
 /// All actions by name: type, Enter runs. What cannot be run now is greyed.
-class CommandPalette : public QDialog {
+class CommandPalette : public PickPopup {
   Q_OBJECT
 
 public:
   explicit CommandPalette(const ActionRegistry& actions, QWidget* parent = nullptr);
 
 protected:
-  bool eventFilter(QObject* watched, QEvent* event) override;
+  void fill(const QString& typed) override;
+  void take(const QListWidgetItem& item) override;
 
 private:
-  void fill(const QString& typed);
-  void run();
-
   const ActionRegistry& m_actions;
-  QLineEdit* m_input;
-  QListWidget* m_list;
 };
 
 }  // namespace coppice::designer
