@@ -71,6 +71,18 @@ std::string headText(const LoadedLive& input) {
   return text;
 }
 
+RowsShown rowsShown(const std::optional<int>& top, std::size_t all) {
+  constexpr int kRows = 20;
+  const auto most = [all](int wanted) { return wanted > 0 ? static_cast<std::size_t>(wanted) : all; };
+  return {most(top.value_or(0)), most(top.value_or(kRows))};
+}
+
+void closeReport(Report& report, const LoadedLive& input, double seconds) {
+  report.json["import_findings"] = toJson(input.loaded.findings);
+  report.json["seconds"] = seconds;
+  report.text += lines(input.loaded.findings) + "  time        " + duration(seconds) + "\n";
+}
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

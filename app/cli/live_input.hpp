@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,17 @@ struct LoadedLive {
 [[nodiscard]] Json headJson(const LoadedLive& input);
 /// "  fabric …" and, where switches are unbalanced, what the bound then means.
 [[nodiscard]] std::string headText(const LoadedLive& input);
+
+/// How many of a ranking's rows are listed.
+struct RowsShown {
+  std::size_t json = 0;
+  std::size_t text = 0;
+};
+/// @param top  of --top: 0 = all; absent = 20 of the text, all of the JSON
+[[nodiscard]] RowsShown rowsShown(const std::optional<int>& top, std::size_t all);
+
+/// What such a report ends with: the findings of the import and the time.
+void closeReport(Report& report, const LoadedLive& input, double seconds);
 
 /// Rows with columns padded to their widest cell, two blanks apart and before; the last column is not padded.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);

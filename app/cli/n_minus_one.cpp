@@ -16,8 +16,6 @@
 namespace coppice::cli {
 namespace {
 
-constexpr int kRows = 20;
-
 struct Options {
   FabricOptions fabric;
   workflow::DemandText demand;
@@ -92,10 +90,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   }
   report.text += "\n";
 
-  const std::size_t jsonRows =
-      options.top && *options.top > 0 ? static_cast<std::size_t>(*options.top) : ranking->size();
-  const std::size_t textRows =
-      options.top.value_or(kRows) > 0 ? static_cast<std::size_t>(options.top.value_or(kRows)) : ranking->size();
+  const auto [jsonRows, textRows] = rowsShown(options.top, ranking->size());
   std::vector<std::vector<std::string>> rows{{"loss", "left", "failed"}};
   for (std::size_t i = 0; i < ranking->size(); ++i) {
     const live::Damage& damage = (*ranking)[i];
@@ -126,9 +121,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
     report.text += "  and " + std::to_string(ranking->size() - textRows) + " more, at most " +
                    percent((*ranking)[textRows].loss) + " each\n";
   }
-  report.json["import_findings"] = toJson(input->loaded.findings);
-  report.json["seconds"] = seconds.count();
-  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  closeReport(report, *input, seconds.count());
   return report;
 }
 

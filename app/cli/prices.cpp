@@ -14,8 +14,6 @@
 namespace coppice::cli {
 namespace {
 
-constexpr int kRows = 20;
-
 struct Options {
   FabricOptions fabric;
   workflow::DemandText demand;
@@ -100,10 +98,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
     report.text += "no " + noun + " alone raises the bound: several cuts are equally tight" +
                    (options.by == "class" ? "\n" : "; see --by class\n");
   }
-  const std::size_t jsonRows =
-      options.top && *options.top > 0 ? static_cast<std::size_t>(*options.top) : ranking->size();
-  const std::size_t textRows =
-      options.top.value_or(kRows) > 0 ? static_cast<std::size_t>(options.top.value_or(kRows)) : ranking->size();
+  const auto [jsonRows, textRows] = rowsShown(options.top, ranking->size());
   std::vector<std::vector<std::string>> rows{
       {"gain per GB/s", "until", "loss per GB/s", "changes below", "bandwidth", noun}};
   for (std::size_t i = 0; i < ranking->size(); ++i) {
@@ -134,9 +129,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (textRows < ranking->size()) {
     report.text += "  and " + std::to_string(ranking->size() - textRows) + " more\n";
   }
-  report.json["import_findings"] = toJson(input->loaded.findings);
-  report.json["seconds"] = seconds.count();
-  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  closeReport(report, *input, seconds.count());
   return report;
 }
 

@@ -142,9 +142,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!curve->isPiecewiseLinear) {
     report.text += "  note        between these points the bound of the two halves is curved\n";
   }
-  report.json["import_findings"] = toJson(input->loaded.findings);
-  report.json["seconds"] = seconds.count();
-  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  closeReport(report, *input, seconds.count());
   return report;
 }
 
