@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -336,7 +337,29 @@ inline Program chainScatter(int ranks) {
   return program;
 }
 
-/// All of the above at a few sizes.
+/// The same program with a change.
+inline Program with(Program program, const std::function<void(Program&)>& change) {
+  change(program);
+  return program;
+}
+
+/// Allgather of two ranks in one threadblock each: first all sends, then all receives (or the reverse).
+inline Program exchange(int chunks, bool sendFirst) {
+  Program program = empty(Collective::allgather, 2, 2 * chunks, true, 0, 2 * chunks);
+  for (int rank = 0; rank < 2; ++rank) {
+    ThreadBlock both = {.sendPeer = 1 - rank, .recvPeer = 1 - rank};
+    for (const bool sending : {sendFirst, !sendFirst}) {
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        const int owner = sending ? rank : 1 - rank;
+        both.steps.push_back(step(sending ? StepType::send : StepType::recv, {kOut, owner * chunks + chunk}));
+      }
+    }
+    program.ranks[rank].threadBlocks = {both};
+  }
+  return program;
+}
+
+/// All collectives above at a few sizes.
 inline std::vector<std::pair<std::string, Program>> allPrograms() {
   std::vector<std::pair<std::string, Program>> all;
   for (const int ranks : {2, 3, 5}) {

@@ -21,29 +21,9 @@ using Make = std::function<Program()>;
 Step& at(Program& program, const StepPlace& place) {
   return program.ranks[place.rank].threadBlocks[place.threadBlock].steps[place.step];
 }
-Program with(Program program, const std::function<void(Program&)>& change) {
-  change(program);
-  return program;
-}
 /// A step of another type in the place of one.
 Program retyped(Program program, const StepPlace& place, StepType type) {
   at(program, place).type = type;
-  return program;
-}
-
-/// Two ranks, one threadblock each: both send all their chunks first, or both receive first.
-Program exchange(int chunks, bool sendFirst) {
-  Program program = empty(Collective::allgather, 2, 2 * chunks, true, 0, 2 * chunks);
-  for (int rank = 0; rank < 2; ++rank) {
-    ThreadBlock both = {.sendPeer = 1 - rank, .recvPeer = 1 - rank};
-    for (const bool sending : {sendFirst, !sendFirst}) {
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        const int owner = sending ? rank : 1 - rank;
-        both.steps.push_back(step(sending ? StepType::send : StepType::recv, {kOut, owner * chunks + chunk}));
-      }
-    }
-    program.ranks[rank].threadBlocks = {both};
-  }
   return program;
 }
 

@@ -46,26 +46,6 @@ ThreadBlock& block(Program& program, int rank, int id = 0) {
 Step& at(Program& program, int rank, int id, int index) {
   return block(program, rank, id).steps[index];
 }
-Program with(Program program, const std::function<void(Program&)>& change) {
-  change(program);
-  return program;
-}
-
-/// Allgather of two ranks in one threadblock each: first all sends, then all receives (or the reverse).
-Program exchange(int chunks, bool sendFirst) {
-  Program program = empty(Collective::allgather, 2, 2 * chunks, true, 0, 2 * chunks);
-  for (int rank = 0; rank < 2; ++rank) {
-    ThreadBlock both = {.sendPeer = 1 - rank, .recvPeer = 1 - rank};
-    for (const bool sending : {sendFirst, !sendFirst}) {
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        const int owner = sending ? rank : 1 - rank;
-        both.steps.push_back(step(sending ? StepType::send : StepType::recv, {kOut, owner * chunks + chunk}));
-      }
-    }
-    program.ranks[rank].threadBlocks = {both};
-  }
-  return program;
-}
 
 /// Rank 0 sends one chunk to everyone on one channel.
 Program star(int ranks) {

@@ -40,10 +40,6 @@ public:
   QStringList failures;
 };
 
-Program with(Program program, const std::function<void(Program&)>& change) {
-  change(program);
-  return program;
-}
 /// Two ranks that both receive before they send.
 Program stuck() {
   return with(ringAllgather(2, 1, true), [](Program& program) {
