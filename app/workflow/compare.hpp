@@ -59,8 +59,8 @@ struct PlayOptions {
   std::optional<double> secondsPerMethod = {};  ///< a method that takes longer is refused
 };
 
-/// All methods of the registry that make this collective, or those of the given ids. A method that fails is refused,
-/// with its reason. Errors: badUsage (an unknown id), cancelled.
+/// All methods that make this collective, or those of the given ids; of a FrontMethod all its schedules, also those that
+/// were found when its time ended. A method that fails is refused. Errors: badUsage (an unknown id), cancelled.
 [[nodiscard]] Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
                                                            std::span<const std::string> ids, const Demand& demand,
                                                            const PlayOptions& options, const Progress& progress);

@@ -25,7 +25,7 @@
 ///   literature; larger windows hide the latency.
 /// - A connection may have a maximum rate of its own.
 /// - Ranks that run on the cores of one machine may have a total rate in common, and each message may cost as much as
-///   so many bytes more: the work of a processor, which two messages cannot have at the same time.
+///   some bytes more: the work of a processor, which two messages cannot have at the same time.
 /// Nothing is random: the same input gives the same output. Times are in microseconds, sizes in bytes, as floating
 /// point; 1 GB/s is 1000 bytes per microsecond.
 namespace coppice::simulate {
