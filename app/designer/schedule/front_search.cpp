@@ -21,8 +21,6 @@ namespace {
 /// Between two looks at what the other thread has found.
 constexpr auto kInterval = 60ms;
 
-constexpr double kUsualSeconds = 60;
-
 /// What the book keeps beside the schedule: asked again, the method finds the best within these steps.
 ScheduleOptions optionsOf(const FrontRequest& request, const synth::StatedSize& size) {
   ScheduleOptions options;
@@ -31,10 +29,26 @@ ScheduleOptions optionsOf(const FrontRequest& request, const synth::StatedSize& 
                            : parseCollective(request.search.demand.collective).value_or(Collective::allgather);
   options.root = request.search.demand.root;
   options.method = "sccl";
-  options.methodOptions["max-steps"] = std::to_string(size.steps);
-  if (request.search.seconds != kUsualSeconds) {
-    options.methodOptions["seconds"] =
-        std::to_string(std::max<std::int64_t>(1, static_cast<std::int64_t>(request.search.seconds)));
+  workflow::Values& values = options.methodOptions;
+  const workflow::SearchText usual;
+  values["max-steps"] = std::to_string(size.steps);
+  if (request.limits.maxChunks > 0) {
+    values["max-chunks"] = std::to_string(request.limits.maxChunks);
+  }
+  if (!request.search.unit.empty()) {
+    values["unit"] = request.search.unit;
+  }
+  if (request.search.isOneBandwidth) {
+    values["one-bandwidth"] = "true";
+  }
+  if (request.search.isDirect) {
+    values["direct"] = "true";
+  }
+  if (request.search.seed != usual.seed) {
+    values["seed"] = std::to_string(request.search.seed);
+  }
+  if (request.search.seconds != usual.seconds) {
+    values["seconds"] = std::to_string(std::max<std::int64_t>(1, static_cast<std::int64_t>(request.search.seconds)));
   }
   return options;
 }

@@ -8,6 +8,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/text.hpp"
@@ -16,6 +17,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
+#include "io/collective_file.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -26,6 +28,7 @@
 #include "workflow/make_schedule.hpp"
 #include "workflow/plan_files.hpp"
 #include "workflow/request.hpp"
+#include "workflow/sccl_method.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
 
@@ -47,6 +50,32 @@ std::string listOf(const std::vector<std::int64_t>& amounts) {
     text += (text.empty() ? "" : ",") + std::to_string(amount);
   }
   return text;
+}
+
+/// Of a custom collective, beside the options of the method that makes it.
+const char* const kTableOption = "table";
+/// Makes custom collectives.
+const char* const kTableMethod = "sccl";
+
+/// GPUs by name, so that it can be read for a fabric that has changed since.
+std::string tableText(const fabric::Fabric& fabric, const schedule::CollectiveTable& table) {
+  const auto names = [&](std::span<const fabric::Rank> ranks) {
+    QJsonArray list;
+    for (const fabric::Rank rank : ranks) {
+      const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(rank)];
+      list << QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
+    }
+    return list;
+  };
+  QJsonArray shards;
+  for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
+    shards << QJsonObject{{u"share"_s, QString::fromStdString(table.share(shard).toString())},
+                          {u"sources"_s, names(table.sources(shard))},
+                          {u"destinations"_s, names(table.destinations(shard))},
+                          {u"combines"_s, table.combines(shard)}};
+  }
+  const QJsonObject whole{{u"format"_s, u"coppice-collective"_s}, {u"version"_s, 1}, {u"shards"_s, shards}};
+  return QJsonDocument(whole).toJson(QJsonDocument::Compact).toStdString();
 }
 
 Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
@@ -84,6 +113,20 @@ workflow::Values valuesOf(const ScheduleOptions& options) {
     values["prune"] = "true";
   }
   return values;
+}
+
+/// A custom collective, from the table among its options.
+Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const ScheduleOptions& options,
+                                    const Progress& progress) {
+  workflow::Values values = options.methodOptions;
+  const auto text = values.extract(kTableOption);
+  const auto table =
+      io::readCollectiveTable(text ? text.mapped() : std::string(), Texts::tr("table").toStdString(), fabric);
+  if (!table) {
+    return table.error();
+  }
+  auto made = workflow::makeForTable(fabric, *table, values, progress);
+  return made ? workflow::requireJudged(fabric, *std::move(made), progress) : Result<workflow::Judged>(made.error());
 }
 
 /// An error about an option, as the window calls that option.
@@ -187,6 +230,9 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   if (const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
       steps != nullptr && workflow::findGenerator(steps->method) != nullptr) {
     options.method = steps->method;
+  }
+  if (options.collective == Collective::custom) {
+    options.method = kTableMethod;
   }
   const QJsonObject object = requestIn(description);
   const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t least, std::int64_t most) {
@@ -402,6 +448,9 @@ Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabr
   result->algbw = schedule::algbwOf(result->schedule);
   result->bound = judged.bound;
   result->meetsBound = result->bound && result->algbw == *result->bound;
+  if (const auto* steps = result->stepSchedule(); steps != nullptr && options.collective == Collective::custom) {
+    result->options.methodOptions[kTableOption] = tableText(*result->fabric, steps->goal);
+  }
   if (const schedule::StepSchedule* steps = result->stepSchedule()) {
     if (!judged.stepCost) {
       return Error{ErrorCode::internal, "the verifier gave no cost for a schedule of steps"};
@@ -462,6 +511,11 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     auto fabric = fabric::Fabric::build(*part);
     if (!fabric) {
       return fabric.error();
+    }
+    if (options.collective == Collective::custom) {
+      auto judged = makeCustom(*fabric, options, progress);
+      return judged ? measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress)
+                    : Result<ScheduleResultPtr>(inWindow(judged.error(), *method));
     }
     const auto demand = demandOf(*fabric, options);
     if (!demand) {

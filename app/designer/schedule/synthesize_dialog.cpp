@@ -70,6 +70,7 @@ SynthesizeDialog::SynthesizeDialog(AskTable askTable, QWidget* parent)
       m_perCandidate(new QDoubleSpinBox(this)),
       m_seconds(new QSpinBox(this)),
       m_seed(new QSpinBox(this)),
+      m_unit(new QLineEdit(this)),
       m_oneBandwidth(new QCheckBox(tr("All links count as one unit"), this)),
       m_direct(new QCheckBox(tr("In one piece only"), this)),
       m_start(new QPushButton(tr("Start"), this)),
@@ -164,6 +165,11 @@ QWidget* SynthesizeDialog::makeForm() {
   m_seconds->setSuffix(tr(" s"));
   number(m_seed, u"synthesizeSeed"_s, tr("Seed"), 1, std::numeric_limits<int>::max());
   m_seed->setToolTip(tr("Equal seeds give equal answers"));
+  m_unit->setObjectName(u"synthesizeUnit"_s);
+  m_unit->setAccessibleName(tr("Unit"));
+  m_unit->setPlaceholderText(tr("GB/s; chosen by the search"));
+  m_unit->setToolTip(tr("The bandwidth that moves one chunk per round, as in 25 or 25/2. By default the greatest that "
+                        "divides every bandwidth, or the lowest where that is too fine"));
   m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
   m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
   m_direct->setObjectName(u"synthesizeDirect"_s);
@@ -175,8 +181,8 @@ QWidget* SynthesizeDialog::makeForm() {
   m_start->setDefault(true);
   m_cancel->setObjectName(u"synthesizeCancel"_s);
   m_cancel->setAutoDefault(false);
-  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks,
-                                               m_seconds,    m_perCandidate, m_seed};
+  const std::initializer_list<QWidget*> fields{m_collective, m_root, m_maxSteps, m_maxChunks, m_seconds, m_perCandidate,
+                                               m_seed,       m_unit};
   for (QWidget* field : fields) {
     field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
@@ -195,6 +201,7 @@ QWidget* SynthesizeDialog::makeForm() {
   m_form->addRow(tr("Time limit"), m_seconds);
   m_form->addRow(tr("Per size"), m_perCandidate);
   m_form->addRow(tr("Seed"), m_seed);
+  m_form->addRow(tr("Unit"), m_unit);
   m_form->addRow(m_oneBandwidth);
   m_form->addRow(m_direct);
   auto* buttons = new QHBoxLayout;
@@ -210,6 +217,7 @@ QWidget* SynthesizeDialog::makeForm() {
   connect(m_start, &QPushButton::clicked, this, &SynthesizeDialog::start);
   connect(m_cancel, &QPushButton::clicked, this, [this] { m_search.cancel(); });
   connect(m_collective, &QComboBox::currentIndexChanged, this, &SynthesizeDialog::updateForm);
+  connect(m_oneBandwidth, &QCheckBox::toggled, this, [this](bool isOne) { m_unit->setEnabled(!isOne); });
   connect(open, &QPushButton::clicked, this, [this] {
     const QString path = m_askTable ? m_askTable() : QString();
     if (!path.isEmpty()) {
@@ -410,6 +418,9 @@ FrontRequest SynthesizeDialog::request() const {
     request.search.demand.root = m_root->currentText().toStdString();
   }
   request.search.isOneBandwidth = m_oneBandwidth->isChecked();
+  if (!request.search.isOneBandwidth) {
+    request.search.unit = m_unit->text().trimmed().toStdString();
+  }
   request.search.isDirect = collective == Collective::allreduce && m_direct->isChecked();
   request.search.seconds = m_seconds->value();
   request.search.seed = static_cast<std::uint64_t>(m_seed->value());

@@ -7,6 +7,7 @@
 #include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
@@ -109,6 +110,7 @@ private:
   QDoubleSpinBox* m_perCandidate;
   QSpinBox* m_seconds;
   QSpinBox* m_seed;
+  QLineEdit* m_unit;
   QCheckBox* m_oneBandwidth;
   QCheckBox* m_direct;
   QPushButton* m_start;

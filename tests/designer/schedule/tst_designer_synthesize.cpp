@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QCheckBox>
 #include <QComboBox>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -13,6 +15,7 @@
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/command_text.hpp"
+#include "designer/schedule/opened_file.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/synthesize_dialog.hpp"
 #include "designer/schedule/table_editor.hpp"
@@ -55,6 +58,13 @@ struct Fixture {
   SynthesizeDialog dialog{{}};
 };
 
+/// Written and read again; null where that fails.
+ScheduleResultPtr openedSteps(const ScheduleResult& result, const QString& path) {
+  return saveSchedule(path, result)
+             ? openSchedule(path, ScheduleFileKind::steps, nullptr, Collective::allgather, {}).result
+             : nullptr;
+}
+
 }  // namespace
 
 class TestDesignerSynthesize : public QObject {
@@ -69,6 +79,7 @@ private Q_SLOTS:
   void customTables();
   void editsATable();
   void saysWhatIsWrong();
+  void unit();
   void commandLine();
   void menuEntry();
 };
@@ -248,7 +259,24 @@ void TestDesignerSynthesize::customTables() {
   }
   fixture.click("synthesizeUse");
   QCOMPARE(fixture.book.entries().size(), 1U);
+  const ScheduleOptions options = fixture.book.current()->result->options;
+  QVERIFY(options.collective == Collective::custom);
+  // Generate Again knows the table, and finds the same schedule.
+  fixture.book.generate(options);
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.book.isRunning(); }, kLong));
+  QCOMPARE(fixture.book.failure(), QString());
   QVERIFY(fixture.book.current()->result->options.collective == Collective::custom);
+  const auto goalNow = [&] { return fixture.book.current()->result->stepSchedule()->goal; };
+  QCOMPARE(goalNow().shardCount(), 2);
+  QVERIFY(goalNow().destinations(0)[0] == 7 && goalNow().destinations(1)[0] == 0);
+  // Also what comes from a file, without what was asked.
+  const auto& result = *fixture.book.current()->result;
+  const auto read = openedSteps(result, folder.filePath(u"custom.schedule.json"_s));
+  QVERIFY2(read, "the file is refused");
+  QCOMPARE(read->options.methodOptions.at("table"), options.methodOptions.at("table"));
+  fixture.book.generate(read->options);
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.book.isRunning(); }, kLong));
+  QCOMPARE(fixture.book.failure(), QString());
 }
 
 void TestDesignerSynthesize::editsATable() {
@@ -293,6 +321,36 @@ void TestDesignerSynthesize::saysWhatIsWrong() {
   QVERIFY(fixture.isSettled());
   QVERIFY(!fixture.dialog.search().failure().isEmpty());
   QCOMPARE(fixture.state(), fixture.dialog.search().failure());
+}
+
+/// A finer unit than the one that is chosen means more rounds; one that is no bandwidth is named.
+void TestDesignerSynthesize::unit() {
+  Fixture fixture;
+  fixture.choose(Collective::allgather);
+  auto* unit = fixture.child<QLineEdit>("synthesizeUnit");
+  auto* isOne = fixture.child<QCheckBox>("synthesizeOneBandwidth");
+  for (const auto& [text, why] : {std::pair("much", "much"), std::pair("1000", "1000"), std::pair("-1", "positive")}) {
+    unit->setText(QLatin1String(text));
+    fixture.click("synthesizeStart");
+    QVERIFY(fixture.isSettled());
+    QVERIFY2(fixture.state().contains(QLatin1String(why)), qPrintable(fixture.state()));
+  }
+  unit->setText(u"25/2"_s);
+  fixture.child<QSpinBox>("synthesizeMaxSteps")->setValue(2);
+  QVERIFY(synthesizeCommand({}, fixture.dialog.request()).contains(u" --unit 25/2 "_s));
+  fixture.click("synthesizeStart");
+  QVERIFY(fixture.isSettled());
+  // 3/2 in rounds of 25 GB/s.
+  QCOMPARE(fixture.dialog.search().bounds().at(2), Rational(3, 4));
+  fixture.click("synthesizeUse");
+  const ScheduleOptions options = fixture.book.current()->result->options;
+  QCOMPARE(options.methodOptions.at("unit"), std::string("25/2"));
+  fixture.book.generate(options);
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.book.isRunning(); }, kLong));
+  QCOMPARE(fixture.book.failure(), QString());
+  isOne->setChecked(true);
+  QVERIFY(!unit->isEnabled());
+  QCOMPARE(fixture.dialog.request().search.unit, std::string());
 }
 
 void TestDesignerSynthesize::commandLine() {
