@@ -83,8 +83,8 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
 
 /// In one piece few chunks are within reach of the solver.
 constexpr std::int64_t kMostDirect = 8;
-/// What one size in one piece may take of a front, unless a time is given: about a second.
-constexpr std::int64_t kDirectConflicts = 32'000;
+/// What one size in one piece may take of a front, unless a time is given: some tenths of a second for each group.
+constexpr std::int64_t kDirectConflicts = 8'000;
 
 /// Sizes of an allreduce with one number of steps, best ratio first.
 std::vector<StatedSize> allreduceSizes(AllreduceSearch& search, std::int64_t steps, std::int64_t maxChunks,
