@@ -222,7 +222,7 @@ void MeasuredFeature::showLoss() {
   std::optional<Overlay> overlay = lossOverlay();
   if (overlay || m_hasOverlay) {
     m_hasOverlay = overlay.has_value();
-    m_schedules.setGuest(std::move(overlay));
+    m_schedules.setGuest(this, std::move(overlay));
   }
 }
 
