@@ -111,37 +111,21 @@ private:
       return;
     }
     const NodeIndex node = m_fabric.gpus()[claim.gpu];
-    std::vector<char> isClaimed(m_fabric.arcs().size(), 0);
+    std::set<int> claimed;
     Rational bandwidth;
     for (const int arc : claim.arcs) {
       if (arc < 0 || arc >= static_cast<int>(m_fabric.arcs().size()) || nearEnd(claim, arc) != node ||
-          isClaimed[arc] != 0) {
+          !claimed.insert(arc).second) {
         fault("link " + std::to_string(arc) + " does not end at the GPU, or is named twice", name);
         return;
       }
-      isClaimed[arc] = 1;
       bandwidth += m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
     }
     if (!bandwidth.isPositive()) {
       fault("names no link", name);
       return;
     }
-    const std::vector<int>& toNode = distancesFrom(claim, node);
-    std::vector<char> isFree(toNode.size(), 0);  // has a shortest path on another link
-    for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {
-      if (nearEnd(claim, arc) == node && isClaimed[arc] == 0) {
-        const std::vector<int>& toNeighbour = distancesFrom(claim, farEnd(claim, arc));
-        for (std::size_t v = 0; v < toNode.size(); ++v) {
-          if (toNode[v] == claim.distance && toNeighbour[v] == claim.distance - 1) {
-            isFree[v] = 1;
-          }
-        }
-      }
-    }
-    std::int64_t jobs = 0;
-    for (std::size_t v = 0; v < toNode.size(); ++v) {
-      jobs += toNode[v] == claim.distance && isFree[v] == 0 ? 1 : 0;
-    }
+    const std::int64_t jobs = jobsOf(claim, node, claimed);
     if (const Rational time = Rational(jobs) / bandwidth; time != claim.time) {
       fault("claims that it takes at least " + claim.time.toString() + " shards per GB/s, its links show " +
                 time.toString(),
@@ -149,13 +133,50 @@ private:
     }
   }
 
-  /// Claims about one GPU follow each other where one stands for all.
-  const std::vector<int>& distancesFrom(const StepClaim& claim, NodeIndex node) {
-    const auto [entry, isNew] = m_kept.try_emplace({claim.isReducing, node});
-    if (isNew) {
-      entry->second = (claim.isReducing ? m_forward : m_backward).from(node);
+  /// The nodes at the claim's distance that have no shortest path over another link.
+  std::int64_t jobsOf(const StepClaim& claim, NodeIndex node, const std::set<int>& claimed) {
+    std::vector<const std::vector<int>*> others;  // distances from the neighbours on links that are not claimed
+    for (const int arc : aroundOf(claim, node).arcs) {
+      if (!claimed.contains(arc)) {
+        others.push_back(&aroundOf(claim, farEnd(claim, arc)).distance);
+      }
     }
-    return entry->second;
+    const Around& around = aroundOf(claim, node);
+    const auto at = static_cast<std::size_t>(claim.distance);
+    if (claim.distance < 1 || at >= around.atDistance.size()) {
+      return 0;
+    }
+    return std::count_if(around.atDistance[at].begin(), around.atDistance[at].end(), [&](NodeIndex v) {
+      return std::none_of(others.begin(), others.end(),
+                          [&](const std::vector<int>* distance) { return (*distance)[v] == claim.distance - 1; });
+    });
+  }
+
+  /// What is seen from a node. Claims about one GPU follow each other where one stands for all.
+  struct Around {
+    std::vector<int> distance;                       ///< by node
+    std::vector<std::vector<NodeIndex>> atDistance;  ///< nodes by distance
+    std::vector<int> arcs;                           ///< that end here, or when reducing start here
+  };
+  const Around& aroundOf(const StepClaim& claim, NodeIndex node) {
+    const auto [entry, isNew] = m_kept.try_emplace({claim.isReducing, node});
+    Around& around = entry->second;
+    if (isNew) {
+      around.distance = (claim.isReducing ? m_forward : m_backward).from(node);
+      for (NodeIndex v = 0; v < m_fabric.nodeCount(); ++v) {
+        const int distance = around.distance[v];
+        if (distance >= 0) {
+          around.atDistance.resize(std::max(around.atDistance.size(), static_cast<std::size_t>(distance) + 1));
+          around.atDistance[static_cast<std::size_t>(distance)].push_back(v);
+        }
+      }
+      for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {
+        if (nearEnd(claim, arc) == node) {
+          around.arcs.push_back(arc);
+        }
+      }
+    }
+    return around;
   }
 
   [[nodiscard]] NodeIndex nearEnd(const StepClaim& claim, int arc) const {
@@ -170,8 +191,8 @@ private:
   bool m_isTransitive;
   const Progress& m_progress;
   Distances m_forward;
-  Distances m_backward;                                           ///< from(x)[v] is the distance from v to x
-  std::map<std::pair<bool, NodeIndex>, std::vector<int>> m_kept;  ///< distances, by direction and node
+  Distances m_backward;                                 ///< from(x)[v] is the distance from v to x
+  std::map<std::pair<bool, NodeIndex>, Around> m_kept;  ///< by direction and node
   std::vector<Finding> m_findings;
 };
 
