@@ -227,11 +227,11 @@ private:
   void shrinkTier(const std::vector<DuplexLink>& all) {
     constexpr int kRounds = 12;
     std::vector<DuplexLink> links = all;
-    bool isRounded = false;
     for (int round = 0; round < kRounds && !links.empty(); ++round) {
       for (const DuplexLink& link : links) {
         set(link, 0);
       }
+      bool isRounded = false;
       pass([&](const Shortage& shortage) {
         // theta = (what the set needs from these links) / (what they could give it).
         Int128 needed = shortage.missing;
@@ -256,7 +256,10 @@ private:
       if (isEmpty) {
         break;
       }
-      const std::vector<std::vector<char>> tight = tightSets();
+      if (isRounded) {
+        dropRoundedUp(links);
+      }
+      const std::vector<std::vector<char>> tight = tightSets(links);
       const auto isHeld = [&](const DuplexLink& link) {
         return std::any_of(tight.begin(), tight.end(),
                            [&](const std::vector<char>& inSet) { return crosses(link, inSet); });
@@ -268,12 +271,10 @@ private:
       }
       links.erase(firstHeld, links.end());
     }
-    if (isRounded) {
-      dropRoundedUp(all);
-    }
   }
 
-  /// Rounding up leaves sets a few units short of tight. Takes a unit off every link and gives back what is missed.
+  /// Rounding up leaves sets a few units short of tight, and links into tight sets are what the next round is told by.
+  /// Takes a unit off every link and gives back what is missed.
   void dropRoundedUp(const std::vector<DuplexLink>& all) {
     std::vector<DuplexLink> links = all;
     for (DuplexLink& link : links) {
@@ -283,18 +284,34 @@ private:
     restore(links);
   }
 
-  std::vector<std::vector<char>> tightSets() {
+  /// Tight sets around each GPU: the least one, and the least one that holds the nearest ends of the links as well. The
+  /// second is the one that counts where single GPUs are tight already.
+  std::vector<std::vector<char>> tightSets(const std::vector<DuplexLink>& links) {
+    const std::vector<char> isNearEnd = nearEnds(links);
+    std::vector<std::vector<int>> next(static_cast<std::size_t>(m_network.nodeCount));
+    for (const TreeArc& arc : m_capacities) {
+      if (m_network.isGpu[arc.head] == 0) {
+        next[arc.tail].push_back(arc.head);
+      }
+    }
     std::vector<std::vector<char>> sets;
     m_oracle.clearAbsorbed();
     for (const int sink : m_oracle.sinkOrder()) {
+      throwIfCancelled(m_progress);
       m_oracle.flowInto(sink, m_oracle.target());
-      bool isClosed = false;
-      const int seeds[] = {sink};
-      const std::vector<int> nodes = m_oracle.reaching(seeds, isClosed);
-      if (isClosed && nodes.size() > 1) {
-        sets.emplace_back(static_cast<std::size_t>(m_network.nodeCount), 0);
-        for (const int node : nodes) {
-          sets.back()[node] = 1;
+      std::vector<int> seeds{sink};
+      for (const bool hasEnds : {false, true}) {
+        if (hasEnds) {
+          addNearest(next, isNearEnd, seeds);
+        }
+        bool isClosed = false;
+        const std::vector<int> nodes = m_oracle.reaching(seeds, isClosed);
+        if (isClosed && nodes.size() > 1) {
+          sets.emplace_back(static_cast<std::size_t>(m_network.nodeCount), 0);
+          for (const int node : nodes) {
+            sets.back()[node] = 1;
+          }
+          break;
         }
       }
       m_oracle.undo();
@@ -302,6 +319,41 @@ private:
     }
     m_oracle.clearAbsorbed();
     return sets;
+  }
+
+  /// By node: an end of one of the links that is no farther from the GPUs than the other.
+  [[nodiscard]] std::vector<char> nearEnds(const std::vector<DuplexLink>& links) const {
+    const std::vector<int> hops = hopsFromGpus(m_network, m_network.arcs);
+    std::vector<char> isNearEnd(static_cast<std::size_t>(m_network.nodeCount), 0);
+    for (const DuplexLink& link : links) {
+      const TreeArc& arc = m_capacities[link.there.front()];
+      isNearEnd[hops[arc.tail] <= hops[arc.head] ? arc.tail : arc.head] = 1;
+    }
+    return isNearEnd;
+  }
+
+  /// Adds the marked switches that are the fewest hops away from the first seed, through switches.
+  void addNearest(const std::vector<std::vector<int>>& next, const std::vector<char>& isMarked,
+                  std::vector<int>& seeds) {
+    m_seen.resize(next.size(), -1);
+    const int from = seeds.front();
+    m_seen[from] = from;
+    std::vector<int> level{from};
+    while (!level.empty() && seeds.size() == 1) {
+      std::vector<int> following;
+      for (const int node : level) {
+        for (const int other : next[node]) {
+          if (m_seen[other] != from) {
+            m_seen[other] = from;
+            following.push_back(other);
+            if (isMarked[other] != 0) {
+              seeds.push_back(other);
+            }
+          }
+        }
+      }
+      level = std::move(following);
+    }
   }
 
   /// From zero: only the links into a violated set grow, in proportion to what each still lacks.
@@ -554,6 +606,7 @@ private:
   std::vector<TreeArc>& m_capacities;
   const Progress& m_progress;
   Oracle m_oracle;
+  std::vector<int> m_seen;  // by node: the GPU from which it was seen last
 };
 
 }  // namespace

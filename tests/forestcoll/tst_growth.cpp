@@ -11,6 +11,7 @@
 #include "base/parallel.hpp"
 #include "base/work.hpp"
 #include "fabric/fabric.hpp"
+#include "forestcoll/boxes/relayed_stars.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
@@ -295,6 +296,101 @@ private Q_SLOTS:
     QVERIFY(routes >= static_cast<std::size_t>(kGpus * (kGpus - 1)));
     const std::size_t besides = stars->atoms.size() - wide.size() - routes;
     QVERIFY2(besides < 2 * routes, std::to_string(besides).c_str());
+  }
+
+  /// Terminals on one switch, of which one has fewer trees and so room for those of the others.
+  void relayedStars_data() {
+    QTest::addColumn<QList<int>>("supplies");
+    QTest::addColumn<QList<int>>("out");
+    QTest::addColumn<bool>("isFound");
+    // A star each takes r (n - 1): 6, 6, 6 and 3.
+    QTest::newRow("one relay") << QList<int>{2, 2, 2, 1} << QList<int>{5, 5, 5, 6} << true;
+    QTest::newRow("two copies behind it") << QList<int>{2, 2, 2, 1} << QList<int>{2, 6, 6, 7} << true;
+    QTest::newRow("two relays") << QList<int>{3, 1, 1, 1} << QList<int>{6, 5, 4, 3} << true;
+    QTest::newRow("nobody is short") << QList<int>{2, 2, 2, 1} << QList<int>{6, 6, 6, 6} << false;
+    QTest::newRow("too little room") << QList<int>{2, 2, 2, 1} << QList<int>{5, 5, 5, 5} << false;
+    QTest::newRow("less than one copy of each tree") << QList<int>{2, 2, 2, 1} << QList<int>{1, 6, 6, 9} << false;
+  }
+  void relayedStars() {
+    QFETCH(QList<int>, supplies);
+    QFETCH(QList<int>, out);
+    QFETCH(bool, isFound);
+    const auto count = static_cast<int>(supplies.size());
+    const int trees = std::accumulate(supplies.begin(), supplies.end(), 0);
+    Network network;
+    network.nodeCount = count + 1;
+    std::vector<std::int64_t> supply(static_cast<std::size_t>(count) + 1, 0);
+    std::vector<TreeArc> capacities;
+    for (int rank = 0; rank < count; ++rank) {
+      network.gpus.push_back(rank);
+      network.isGpu.push_back(1);
+      supply[static_cast<std::size_t>(rank)] = supplies[rank];
+      capacities.push_back({rank, count, out[rank]});
+      capacities.push_back({count, rank, trees - supplies[rank]});
+    }
+    network.isGpu.push_back(0);
+    QVERIFY(isFound || !growRelayedStars(network, capacities, supply, {}).has_value());
+    if (!isFound) {
+      return;
+    }
+    QVERIFY(!routeStars(network, capacities, supply, {}).has_value());
+    auto found = growRelayedStars(network, capacities, supply, {});
+    QVERIFY(found.has_value());
+    const schedule::Forest forest =
+        recoverPaths(found->topology, found->logical, std::move(found->trees), Rational(1), {});
+    QCOMPARE(schedule::heights(forest).logicalMax, 2);
+    std::vector<int> treesOf(static_cast<std::size_t>(count), 0);
+    std::vector<std::int64_t> load(capacities.size(), 0);
+    for (const schedule::Tree& tree : forest.trees) {
+      treesOf[static_cast<std::size_t>(tree.root)] += static_cast<int>(tree.multiplicity);
+      std::set<int> reached{tree.root};
+      for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+        QVERIFY(reached.contains(edge.parent) && reached.insert(edge.child).second);
+        load[static_cast<std::size_t>(2 * edge.parent)] += tree.multiplicity;
+        load[static_cast<std::size_t>(2 * edge.child + 1)] += tree.multiplicity;
+      }
+      QCOMPARE(static_cast<int>(reached.size()), count);
+    }
+    for (int rank = 0; rank < count; ++rank) {
+      QCOMPARE(treesOf[static_cast<std::size_t>(rank)], supplies[rank]);
+    }
+    for (std::size_t arc = 0; arc < capacities.size(); ++arc) {
+      QVERIFY(load[arc] <= capacities[arc].capacity);
+    }
+  }
+
+  /// The last leaf switch has fewer boxes than the others, and single GPUs are tight: every leaf is a part
+  /// nevertheless, and what the full ones cannot send to all others the last one passes on.
+  void unequalLeaves_data() {
+    QTest::addColumn<QString>("arguments");
+    QTest::addColumn<int>("leaves");
+    const auto row = [](const char* arguments, int leaves) {
+      QTest::newRow(arguments) << QString(arguments) << leaves;
+    };
+    row("boxes=13 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=2", 5);
+    row("boxes=11 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=3", 4);
+    row("boxes=16 gpus=8 network=leaf-spine boxes_per_leaf=5 nvlink=200 nic=400 spines=5", 4);
+  }
+  void unequalLeaves() {
+    QFETCH(QString, arguments);
+    QFETCH(int, leaves);
+    std::map<std::string, std::string> values;
+    for (const QString& pair : arguments.split(' ')) {
+      values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
+    }
+    const fabric::Fabric fabric = presetFabric("cluster", values);
+    Request request;
+    request.form = schedule::ForestForm::parts;
+    const auto generated = generate(fabric, request);
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+    const schedule::Forest& forest = *generated->schedule.broadcastForest;
+    QVERIFY(forest.factored);
+    const schedule::FactoredForest& parts = *forest.factored;
+    QCOMPARE(static_cast<int>(parts.instances[static_cast<std::size_t>(parts.top)].children.size()), leaves);
+    const int height = schedule::heights(forest).logicalMax;
+    QVERIFY2(height <= 8, std::to_string(height).c_str());
   }
 
   void heightCap_data() {

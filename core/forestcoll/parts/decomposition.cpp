@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "forestcoll/boxes/relayed_stars.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/path_recovery.hpp"
@@ -773,18 +774,27 @@ private:
     m_outside.topology = *std::move(stars);
     m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
     m_outside.trees = starTrees(m_outside.logical.packing);
-    // Their routes keep the switches balanced themselves, so that nothing is trimmed away.
-    for (Strand& strand : m_strands) {
-      strand.left = strand.full;
-    }
+    useFully();
     return true;
   }
 
   /// The outside's trees where they cannot.
   void packOutside() {
+    if (auto relayed = growRelayedStars(m_outer, m_outerFull, m_outerSupply, m_progress)) {
+      m_outside = *std::move(relayed);
+      useFully();
+      return;
+    }
     m_outside.topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
     m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
     m_outside.trees = packTrees(m_outside.logical.packing, m_progress);
+  }
+
+  /// Routes for trees of one's own choice keep the switches balanced themselves, so that nothing is trimmed away.
+  void useFully() {
+    for (Strand& strand : m_strands) {
+      strand.left = strand.full;
+    }
   }
 
   void compose() {
