@@ -42,6 +42,9 @@ public:
     if (!record) {
       Error error = record.error();
       error.where = {.file = m_fileName, .line = number};
+      if (error.fix.empty()) {
+        error.fix = "give what coppice-exec run --json printed, unchanged";
+      }
       return error;
     }
     if (auto* plan = std::get_if<program::PlanRecord>(&*record)) {

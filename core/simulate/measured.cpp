@@ -151,7 +151,7 @@ private:
 
   /// What is known of the step that takes a message.
   struct Receiver {
-    std::optional<StepPlace> flag = {};  ///< that it waits for, beside its threadblock and the data
+    std::vector<StepPlace> others = {};  ///< that it waits for besides its threadblock and the data: flags, free slots
     bool passesOn = false;               ///< a fused step, whose time is that of what it sends
   };
 
@@ -164,7 +164,9 @@ private:
     const auto receiver = m_links.receiverOf(place);
     Receiver taker;
     for (const program::StepLink& link : receiver ? m_links.waitsFor(*receiver) : std::vector<program::StepLink>()) {
-      taker.flag = link.reason == program::WaitReason::flag ? std::optional(link.place) : taker.flag;
+      if (link.reason == program::WaitReason::flag || link.reason == program::WaitReason::space) {
+        taker.others.push_back(link.place);
+      }
     }
     taker.passesOn =
         receiver &&
@@ -202,9 +204,11 @@ private:
     const std::int64_t takenEnd = taken == nullptr ? 0 : taker.passesOn ? taken->start_ns : taken->end_ns;
     if (taken != nullptr && takenEnd > sent.start_ns) {
       std::int64_t free = m_freeSince[static_cast<std::size_t>(taken - m_events.data())];
-      if (taker.flag) {
-        const std::size_t raised = find(*taker.flag, taken->tile);
-        free = raised < m_events.size() ? std::max(free, m_events[raised].end_ns) : free;
+      for (const StepPlace& other : taker.others) {
+        for (std::size_t at = find(other, taken->tile);
+             at < m_events.size() && placeOf(m_events[at]) == other && m_events[at].tile == taken->tile; ++at) {
+          free = std::max(free, m_events[at].end_ns);
+        }
       }
       if (free <= sent.end_ns) {
         arrived = std::max(arrived, takenEnd);
