@@ -27,7 +27,6 @@ private slots:
   void programs();
   void measuredTable();
   void measuredTrace();
-  void profile();
   void errors_data();
   void errors();
 
@@ -258,17 +257,6 @@ void TestCliSimulate::measuredTrace() {
   QCOMPARE(other.code, 2);
   VERIFY_TOLD(other.err.contains("4 ranks, the fabric has 16 GPUs"), other);
 #endif
-}
-
-void TestCliSimulate::profile() {
-  QFile profile(file("profile.json"));
-  QVERIFY(profile.open(QIODevice::WriteOnly));
-  profile.write(R"({"t":"profile","links":[{"src":0,"dst":8,"alpha_us":50,"bandwidth_GBps":5}]})");
-  profile.close();
-  const auto timeOf = [&](const QStringList& more) {
-    return run(QStringList{"simulate", m_schedule, "-b", "1M", "--json"} + more).json()["rows"][0]["time_us"].toDouble();
-  };
-  QVERIFY(timeOf({"--profile", file("profile.json")}) > timeOf({}) + 40);
 }
 
 void TestCliSimulate::errors_data() {

@@ -101,7 +101,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kParts =
       kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder", "designer/help",
                               "designer/analysis", "designer/schedule", "designer/run",    "designer/render",
-                              "designer/program",  "designer/sketch"};
+                              "designer/program",  "designer/sketch",   "designer/timeline"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
       {"workflow", {"remote"}},

@@ -536,7 +536,7 @@ private Q_SLOTS:
     QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"table"_s, kLong);
     QVERIFY(panel.comparison()->problem.isEmpty() && !panel.comparison()->measured);
     QCOMPARE(panel.table().rowCount(), 0);
-    panel.take({.id = {}, .title = u"broken"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35 x 27.9 0\n"});
+    panel.take({.id = {}, .title = u"broken"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35.1 x 27.9 0\n"});
     QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"broken"_s, kLong);
     QVERIFY(panel.findChild<QLabel*>(u"measuredText"_s)->text().contains(u"column 7"_s));
   }
