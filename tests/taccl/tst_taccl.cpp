@@ -481,8 +481,8 @@ void TestTaccl::badFilesAreRefused_data() {
   topology("free link between nodes", "\"remote_alpha\": 3, \"remote_beta\": 40",
            "\"remote_alpha\": 0, \"remote_beta\": 0", "takes no time", "remote_beta");
   topology("not a number", "\"alpha\": 1", "\"alpha\": NaN", "", "");
-  topology("beyond numbers", "\"alpha\": 1", "\"alpha\": 1e400", "1e400", "alpha");
-  topology("beyond numbers between nodes", "\"remote_beta\": 40", "\"remote_beta\": 1e400", "1e400", "remote_beta");
+  topology("beyond numbers", "\"alpha\": 1", "\"alpha\": 1e400", "1e400", "");
+  topology("beyond numbers between nodes", "\"remote_beta\": 40", "\"remote_beta\": 1e400", "1e400", "");
   topology("key twice", "\"alpha\": 1", "\"alpha\": 1, \"alpha\": 1", "twice", "");
   topology("short list of betas", "\"node_betas_list\": [9]", "\"node_betas_list\": []", "0 of 1 values",
            "node_betas_list");
@@ -555,13 +555,15 @@ void TestTaccl::unreachableChunksAreNamed() {
   QVERIFY(QString::fromStdString(made.error().message).contains("a chunk of GPU 3 cannot reach GPU 0"));
 }
 
-/// Two million chunks, each with links to choose from; a symmetry makes them fewer.
+/// Each chunk of 1024 GPUs may take each link of every node.
 void TestTaccl::tooManyPairsAreRefused() {
   sketch::Sketch sketch = sketchOf("dgx2-direct-n2");
-  sketch.nodes = 32;
+  sketch.nodes = 64;
   sketch.symmetryOffsets.clear();
   const auto model = valueOf(sketch::makeModel(sketch, topologyOf("dgx2-1kb"))).model;
-  const auto made = taccl::synthesize(model, Collective::alltoall, 0, {});
+  taccl::SynthesisOptions options;
+  options.effort = 1;
+  const auto made = taccl::synthesize(model, Collective::allgather, 0, options);
   QVERIFY(!made);
   QCOMPARE(made.error().code, ErrorCode::limit);
   QVERIFY2(QString::fromStdString(made.error().message).contains("10000000"), describe(made.error()).c_str());
@@ -761,7 +763,7 @@ void TestTaccl::topologiesAreFabrics_data() {
   QTest::addColumn<int>("notes");
   // 8 GPUs and 16 NVLinks; the unit and the number of boxes are guessed, and the machine.
   QTest::newRow("ndv2") << "ndv2-1mb" << 1 << 8 << 16 << "1048576/23000"
-                        << "1048576/46000" << 3;
+                        << "1048576/23000" << 3;
   // 16 GPUs, NVSwitch, 8 NICs of a box; the network.
   QTest::newRow("two dgx2") << "dgx2-1mb" << 2 << 51 << 80 << "1048576/8000"
                             << "1048576/105000" << 2;
@@ -791,6 +793,12 @@ void TestTaccl::topologiesAreFabrics() {
   for (const auto& [expected, link] :
        {std::pair(first, imported.description.links.front()), std::pair(last, imported.description.links.back())}) {
     QVERIFY2(expected.isEmpty() || number(expected).toString() == link.bandwidth, link.bandwidth.c_str());
+  }
+  if (name == "ndv2-1mb") {
+    const auto single = std::find_if(imported.description.links.begin(), imported.description.links.end(),
+                                     [](const auto& link) { return link.src == "gpu0" && link.dst == "gpu2"; });
+    QVERIFY(single != imported.description.links.end());
+    QCOMPARE(single->bandwidth, number("1048576/46000").toString());
   }
   const auto fabric = valueOf(fabric::Fabric::build(imported.description));
   // A sketch that the program proposes fits, also on the topology itself.

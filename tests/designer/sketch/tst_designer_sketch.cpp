@@ -809,7 +809,7 @@ void TestDesignerSketch::opensTopologiesAndSketches() {
   SketchDesk& desk = SketchDesk::of(f.editor()->file());
   QVERIFY(desk.current() != nullptr);
   QTRY_VERIFY_WITH_TIMEOUT(desk.fit() != nullptr, kLong);
-  QCOMPARE(sendersOf(*desk.current(), 8), std::set<int>{1});
+  QCOMPARE(sendersOf(*desk.current(), 8), std::set<int>{0});
   QCOMPARE(f.window->workspace().contexts().size(), 1U);
 }
 
