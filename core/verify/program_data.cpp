@@ -309,6 +309,21 @@ void DataRun::checkCustom(const std::vector<CustomShard>& shards) {
   }
 }
 
+namespace {
+
+/// " of rank 3", " of one of the ranks 0 3", " of the ranks 0 1 2".
+std::string sourcesText(const CustomShard& shard) {
+  constexpr std::size_t kMost = 8;
+  const bool isOne = shard.sources.size() == 1;
+  std::string text = isOne ? " of rank" : shard.combines ? " of the ranks" : " of one of the ranks";
+  for (std::size_t i = 0; i < std::min(kMost, shard.sources.size()); ++i) {
+    text += " " + std::to_string(shard.sources[i]);
+  }
+  return shard.sources.size() > kMost ? text + " ..." : text;
+}
+
+}  // namespace
+
 void DataRun::reportCustom(const CustomShard& shard, int rank, int chunk) {
   if (!m_sink.wants(static_cast<int>(Check::result), Severity::error)) {
     return;
@@ -316,9 +331,9 @@ void DataRun::reportCustom(const CustomShard& shard, int rank, int chunk) {
   std::string text = "the goal of the custom collective names ranks or chunks that the program does not have";
   if (rank >= 0) {
     text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "o[" + std::to_string(chunk) +
-           "] of rank " + std::to_string(rank) + " must hold " + (shard.combines ? "the sum of " : "a copy of ") +
-           "the chunks " + std::to_string(chunk) + " of its " + std::to_string(shard.sources.size()) +
-           " sources, but holds " + m_values.describe(output(rank, chunk));
+           "] of rank " + std::to_string(rank) + " must hold " +
+           (shard.combines ? "the sum of chunk " : "a copy of chunk ") + std::to_string(chunk) +
+           sourcesText(shard) + ", but holds " + m_values.describe(output(rank, chunk));
   }
   m_sink.add(static_cast<int>(Check::result),
              {.severity = Severity::error,
