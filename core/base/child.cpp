@@ -75,6 +75,20 @@ void setNonBlocking(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
+/// In a child before its program: no handlers of ours, and none of the signals that we ignore for our own sake.
+void restoreSignals() {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action = {};
+    const bool isOurs = number == SIGPIPE || number == SIGINT || number == SIGTERM;
+    if (sigaction(number, nullptr, &action) == 0 && (isOurs || action.sa_handler != SIG_IGN)) {
+      std::signal(number, SIG_DFL);
+    }
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
 /// Moves the terminal to a process group. SIGTTOU is blocked: it would stop a caller in the background.
 void giveTerminal(int terminal, pid_t group) {
   sigset_t quiet;
@@ -159,7 +173,15 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
   argv.push_back(nullptr);
   const pid_t parent = getpid();
   Child child;
+  // A signal that comes before the new program would run our handlers in the child.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   child.m_pid = fork();
+  if (child.m_pid != 0) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
   if (child.m_pid == 0) {
     setpgid(0, 0);
     if (terminal >= 0) {
@@ -169,12 +191,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
     if (getppid() != parent) {
       _exit(127);
     }
-    for (const int number : {SIGPIPE, SIGINT, SIGTERM}) {
-      std::signal(number, SIG_DFL);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    restoreSignals();
     dup2(in.from, STDIN_FILENO);
     dup2(out.to, STDOUT_FILENO);
     dup2(err.to, STDERR_FILENO);
