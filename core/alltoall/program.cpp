@@ -149,6 +149,12 @@ void Program::priceRounds(nanoseconds end) {
     for (double& each : price) {
       each = std::max(each - top, -20.0);
     }
+    if (columns > kMaxColumns) {
+      // Only their paths are mixed: thousands of rounds would fill the memory with what no program reads.
+      for (std::size_t i = m_priceStart.back(); i < m_rows.size(); ++i) {
+        m_rows[i].uses = std::vector<int64_t>();  // {} would keep the memory
+      }
+    }
     step = std::max(0.05, step * 0.97);
     m_progress.report("alltoall", static_cast<double>(round % kPriceRounds) / kPriceRounds);
   }
