@@ -175,13 +175,20 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
     stride[d] = stride[d + 1] * sides[d + 1];
   }
   const auto coordinate = [&](int i, std::size_t d) { return i / stride[d] % sides[d]; };
-  if (k == 3 && count <= kMaxLayered && *std::max_element(sides.begin(), sides.end()) <= 6) {
-    // Layers behind each other, each a little to the right and down: a row meets nothing but itself.
+  constexpr int kMaxDeep = 6;
+  constexpr int kMaxWide = 16;
+  const auto deep = static_cast<std::size_t>(std::min_element(sides.begin(), sides.end()) - sides.begin());
+  if (k == 3 && count <= kMaxLayered && sides[deep] <= kMaxDeep &&
+      *std::max_element(sides.begin(), sides.end()) <= kMaxWide) {
+    // The shortest dimension as layers behind each other, each a little to the right and down: a row meets nothing but
+    // itself.
+    const std::size_t down = deep == 0 ? 1 : 0;
+    const std::size_t across = deep == 2 ? 1 : 2;
     const double aside = kShape + 24;
-    const double step = aside * sides[0] + (sides[0] == 2 ? 40 : 0);
+    const double step = aside * sides[deep] + (sides[deep] == 2 ? 40 : 0);
     for (int i = 0; i < count; ++i) {
-      places[static_cast<std::size_t>(i)] = {step * coordinate(i, 2) + aside * coordinate(i, 0),
-                                             step * coordinate(i, 1) + aside * coordinate(i, 0)};
+      places[static_cast<std::size_t>(i)] = {step * coordinate(i, across) + aside * coordinate(i, deep),
+                                             step * coordinate(i, down) + aside * coordinate(i, deep)};
     }
     return places;
   }
