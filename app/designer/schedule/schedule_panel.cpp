@@ -175,7 +175,10 @@ QString factsOf(const ScheduleResult& result) {
     text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
         what.toHtmlEscaped(), value.toHtmlEscaped());
   };
-  if (const workflow::Generator* method = workflow::findGenerator(result.options.method)) {
+  // A forest from a file does not say which method made it.
+  const bool isKnown = result.cost || result.seconds > 0;
+  const workflow::Generator* method = workflow::findGenerator(result.options.method);
+  if (isKnown && method != nullptr) {
     row(SchedulePanel::tr("Method"), QString::fromStdString(method->title));
   }
   if (result.cost) {
