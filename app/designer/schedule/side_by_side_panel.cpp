@@ -18,6 +18,7 @@
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/side_letter.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/scales.hpp"
@@ -123,6 +124,11 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
     Q_EMIT timeChanged();
   });
   connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SideBySidePanel::chooseRow);
+  connect(&SimulationSettings::instance(), &SimulationSettings::changed, this, [this] {
+    m_known = {};
+    m_shown = {};
+    order();
+  });
   refresh();
 }
 
@@ -317,6 +323,15 @@ void SideBySidePanel::order() {
   m_isRecordWanted = schedule(0) != nullptr && schedule(1) != nullptr;
   m_job.cancel();
   m_shown = {};
+  // Runs of large fabrics fill the memory: those that nothing asks for go before the next ones come.
+  for (PlaybackPtr& run : m_known) {
+    const bool isChosen = run && std::any_of(m_schedules.begin(), m_schedules.end(), [&](const ComparedSchedule& each) {
+      return each.result.get() == &run->result() && (each.id == m_chosen[0] || each.id == m_chosen[1]);
+    });
+    if (!isChosen || run->bytes() != sizeIn(*m_size)) {
+      run.reset();
+    }
+  }
   m_clock.setEnd(0);
   m_strip->setRows({});
   m_model.setDifferences({}, {});
@@ -367,6 +382,7 @@ SideBySidePanel::Answer SideBySidePanel::compare(const std::array<ScheduleResult
   if (!done) {
     pair->problem = sentence(done.error());
     pair->runs = {};
+    pair->rows.clear();
   }
   return pair;
 }
@@ -439,9 +455,8 @@ QString SideBySidePanel::numbers(int side) const {
 }
 
 void SideBySidePanel::refresh() {
-  for (QWidget* each : {static_cast<QWidget*>(m_copy), static_cast<QWidget*>(m_strip)}) {
-    each->setEnabled(playback(0) != nullptr);
-  }
+  // The strip stays enabled: it has the focus before the runs are there.
+  m_copy->setEnabled(playback(0) != nullptr);
   if (!m_shown.problem.isEmpty()) {
     m_state->setText(m_shown.problem);
   } else if (!playback(0)) {

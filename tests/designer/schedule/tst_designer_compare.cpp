@@ -19,16 +19,19 @@
 #include <functional>
 
 #include "designer/palette/card_list.hpp"
+#include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/second_drawing.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/traffic_panel.hpp"
 #include "designer/theme/theme.hpp"
+#include "support/window_turns.hpp"
 #include "window/window_fixture.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
-using test::Fixture;
+using designer::test::Fixture;
 
 /// The docks Compare, Side by Side and Traffic, alone and in the window.
 namespace {
@@ -63,10 +66,10 @@ bool isReady(SideBySidePanel& panel) {
   return QTest::qWaitFor([&] { return panel.playback(0) && panel.playback(1); }, kLong);
 }
 
-/// Of the window, with two schedules of two boxes.
+/// Of the window, with two schedules of some boxes.
 struct Sides {
-  Sides() {
-    f.window->workspace().adopt(readArranged(twoBoxes()).model, {}, u"two boxes"_s);
+  explicit Sides(const fabric::Description& fabric = twoBoxes()) {
+    f.window->workspace().adopt(readArranged(fabric).model, {}, u"boxes"_s);
     book = f.window->findChild<ScheduleActivity*>()->book();
     add("forestcoll");
     add("ring");
@@ -76,7 +79,7 @@ struct Sides {
     ScheduleOptions options;
     options.method = method;
     book->generate(options);
-    QTest::qWaitFor([this] { return !book->isRunning(); }, kLong);
+    QVERIFY(QTest::qWaitFor([this] { return !book->isRunning(); }, kLong));
   }
   [[nodiscard]] SecondDrawing* second() const { return f.window->findChild<SecondDrawing*>(); }
 
@@ -92,6 +95,9 @@ void clickItem(QComboBox* list, const QString& text) {
   const QModelIndex index = list->model()->index(list->findText(text), 0);
   QVERIFY(index.isValid());
   view->scrollTo(index);
+  // The list takes no release that could belong to the click which opened it.
+  QTest::qWait(QApplication::doubleClickInterval() + 50);
+  QTest::mouseMove(view->viewport(), view->visualRect(index).center());
   QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->visualRect(index).center());
 }
 
@@ -276,6 +282,27 @@ private Q_SLOTS:
     panel.setBytes(1 << 10);
     QVERIFY(isReady(panel));
     QVERIFY(panel.playback(1) != forest);
+    // Other latencies: neither run holds any more.
+    const double before = panel.playback(0)->duration();
+    const ScheduleResult& ring = panel.playback(0)->result();
+    std::vector<simulate::PairFit> pairs;
+    for (int from = 0; from < ring.fabric->gpuCount(); ++from) {
+      for (int to = 0; to < ring.fabric->gpuCount(); ++to) {
+        if (from != to) {
+          pairs.push_back({from, to, 100, 1});
+        }
+      }
+    }
+    const auto fits = simulate::fitsFor(*ring.fabric, pairs);
+    QVERIFY(fits);
+    panel.clock().setTime(1);
+    SimulationSettings::instance().setProfile(ring.fabricDigest(), u"p.json"_s, *fits);
+    QVERIFY(!panel.playback(0) && !panel.clock().time());
+    QVERIFY(isReady(panel));
+    QVERIFY(panel.playback(0)->duration() > before + 100'000);
+    SimulationSettings::instance().clearProfile(ring.fabricDigest());
+    QVERIFY(isReady(panel));
+    QCOMPARE(panel.playback(0)->duration(), before);
     panel.clock().setTime(1);
     panel.hide();
     QVERIFY(!panel.clock().time());
@@ -353,9 +380,47 @@ private Q_SLOTS:
     s.f.window->workspace().activate(first);
     QTRY_VERIFY(s.second() != nullptr);
     first->document().edit(u"change"_s, [&](Edit& edit) {
-      edit.change(first->model().links().begin()->first, [](Link& link) { link.bandwidth = "7"; });
+      edit.change((*first->model().links().begin()).id, [](Link& link) { link.bandwidth = "7"; });
     });
     QTRY_VERIFY(s.second() == nullptr);
+  }
+
+  /// Both docks and every moment of two runs leave the window's thread free, also at 1,024 GPUs.
+  void windowStaysFree() {
+    constexpr double kMost = 100;  // ms
+    const Sides s(*presets::make("dgx-h100", {{"boxes", "128"}}));
+    QCOMPARE(s.book->entries().size(), std::size_t{2});
+    coppice::test::WindowTurns turns;
+    const auto check = [&](const char* what, const std::function<void()>& work, const std::function<bool()>& isDone) {
+      const double taken = turns.longest(work, isDone);
+      QVERIFY2(taken < kMost, qPrintable(u"%1: %2 ms"_s.arg(QLatin1String(what)).arg(taken)));
+    };
+    s.f.run("mode.schedule");
+    QTest::qWait(100);
+    check("side by side", [&] { s.f.run("schedule.side-by-side"); },
+          [&] { return s.panel->isSettled() && s.panel->playback(0) && s.panel->playback(1); });
+    PlayClock& clock = s.panel->clock();
+    constexpr int kMoments = 20;
+    for (int moment = 0; moment <= kMoments; ++moment) {
+      check("moment", [&] { clock.setTime(clock.end() * moment / kMoments); }, [] { return true; });
+    }
+    check("no moment", [&] { clock.setTime(std::nullopt); }, [] { return true; });
+    check("row", [&] { s.panel->table().selectRow(0); }, [] { return true; });
+    check("swap", [&] { QTest::mouseClick(s.panel->findChild<QToolButton*>(u"sideSwap"_s), Qt::LeftButton); },
+          [&] { return s.panel->isSettled() && s.panel->playback(0); });
+    auto* traffic = s.f.window->findChild<TrafficPanel*>();
+    check("traffic by boxes", [&] { s.f.run("schedule.traffic"); }, [&] { return traffic->table() != nullptr; });
+    QVERIFY(traffic->table()->isByBoxes);
+    for (const auto between : {TrafficPanel::Between::gpus, TrafficPanel::Between::gpusByBox}) {
+      check("traffic by GPUs", [&] { traffic->setBetween(between); },
+            [&] { return traffic->table() && traffic->table()->traffic.size == 1024; });
+      check("matrix", [&] { traffic->view().grab(); }, [] { return true; });
+    }
+    check("zoom", [&] {
+      QTest::keyClick(&traffic->view(), Qt::Key_W);
+      traffic->view().grab();
+    }, [] { return true; });
+    check("cell", [&] { QTest::keyClick(&traffic->view(), Qt::Key_Right); }, [] { return true; });
   }
 
   void speedChart() {
@@ -443,6 +508,8 @@ private Q_SLOTS:
     MatrixView& view = panel.view();
     QSignalSpy chosen(&panel, &TrafficPanel::gpusChosen);
     const QPoint place = view.rectOf({0, 1}).center().toPoint();
+    // The pointer may stand there already.
+    QTest::mouseMove(&view, QPoint(2, 2));
     QTest::mouseMove(&view, place);
     QTRY_VERIFY(view.current() == MatrixView::Cell(0, 1));
     const QString text = panel.findChild<QLabel*>(u"trafficText"_s)->text();
