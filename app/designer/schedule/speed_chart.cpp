@@ -224,6 +224,10 @@ void SpeedChart::drawLatency() {
   if (times.most == 0) {
     return;
   }
+  // No mark lies on the frame.
+  constexpr double kRoom = 1.4;
+  times.add(times.least / kRoom);
+  times.add(times.most * kRoom);
   auto* steps = new QLineSeries;
   steps->setPen(QPen(theme.color(Token::muted), 1.2, Qt::DotLine));
   const std::vector<std::size_t> best = front();
@@ -259,6 +263,7 @@ void SpeedChart::drawLatency() {
   auto* y = new QValueAxis;
   constexpr double kAbove = 1.08;
   y->setRange(0, most * kAbove);
+  y->applyNiceNumbers();
   y->setTitleText(tr("limit, GB/s"));
   y->setLabelFormat(u"%.0f"_s);
   styleAxis(*y);
@@ -279,28 +284,42 @@ void SpeedChart::drawPins() {
   const QRectF plot = chart()->plotArea();
   const QFont font = figureFont(10.5);
   QXYSeries* series = static_cast<QXYSeries*>(chart()->series().front());
-  const auto addText = [&](const QString& text, const QColor& color, const QPointF& at) {
-    auto* label = new QGraphicsSimpleTextItem(text, chart());
-    label->setFont(font);
-    label->setBrush(color);
-    const QRectF size = label->boundingRect();
-    const bool isLeft = at.x() + size.width() + 4 > plot.right();
-    label->setPos(isLeft ? at.x() - size.width() - 4 : at.x() + 4,
-                  std::clamp(at.y() - size.height(), plot.top(), plot.bottom() - size.height()));
-    m_labels << label;
+  struct Text {
+    QString text;
+    QColor color;
+    double bottom;  ///< where its value is drawn
+  };
+  // One below the other, none over another.
+  const auto addTexts = [&](std::vector<Text> texts, double x) {
+    std::stable_sort(texts.begin(), texts.end(), [](const Text& a, const Text& b) { return a.bottom < b.bottom; });
+    double last = plot.top();
+    for (std::size_t at = 0; at < texts.size(); ++at) {
+      auto* label = new QGraphicsSimpleTextItem(texts[at].text, chart());
+      label->setFont(font);
+      label->setBrush(texts[at].color);
+      const QSizeF size = label->boundingRect().size();
+      const double left = static_cast<double>(texts.size() - at) * size.height();  // with those that follow
+      const double y = std::max(last, std::min(texts[at].bottom - size.height(), plot.bottom() - left));
+      constexpr double kGap = 4;
+      const bool isBefore = x + size.width() + kGap > plot.right();
+      label->setPos(isBefore ? x - size.width() - kGap : x + kGap, y);
+      last = y + size.height();
+      m_labels << label;
+    }
   };
   for (const std::size_t pin : m_pins) {
     const double x = chart()->mapToPosition(QPointF(place(comparedSizes()[pin]), 1), series).x();
     auto* line = new QGraphicsLineItem(QLineF(x, plot.top(), x, plot.bottom()), chart());
     line->setPen(QPen(theme.color(Token::muted), 1, Qt::DashLine));
     m_labels << line;
-    addText(bytesText(comparedSizes()[pin]), theme.color(Token::text), QPointF(x, plot.top() + 14));
+    std::vector<Text> texts{{bytesText(comparedSizes()[pin]), theme.color(Token::text), plot.top()}};
     for (std::size_t each = 0; each < m_series.size(); ++each) {
       if (const simulate::Row* row = rowOf(each, pin)) {
         const QPointF at = chart()->mapToPosition(QPointF(place(row->size), valueOf(*row)), series);
-        addText(valueText(*row), category(static_cast<int>(each), theme.scheme()), at);
+        texts.push_back({valueText(*row), category(static_cast<int>(each), theme.scheme()), at.y()});
       }
     }
+    addTexts(std::move(texts), x);
   }
 }
 
