@@ -79,9 +79,10 @@ MatrixView::Layout MatrixView::layoutFor(const QSizeF& size, const Range& rows, 
   longest = std::min(longest + 6, kMaxName);
   const double height = size.height() - 2 * kMargin - kAxis;
   const double width = size.width() - 2 * kMargin - kAxis - kLegend;
-  // Names where each of them has room.
+  // Names where each of them has room, and where those of the columns leave most of the height to the cells.
+  constexpr double kLeastShare = 4;
   const double left = height / rows.count >= kRowRoom ? longest : 0;
-  const double top = (width - left) / columns.count >= kRowRoom && height > 2 * longest ? longest : 0;
+  const double top = (width - left) / columns.count >= kRowRoom && height > kLeastShare * longest ? longest : 0;
   layout.cells = QRectF(kMargin + kAxis + left, kMargin + kAxis + top, std::max(1.0, width - left),
                         std::max(1.0, height - top));
   return layout;
@@ -242,9 +243,11 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
   painter.save();
   painter.setPen(theme.color(Token::muted));
   painter.setFont(uiFont(kLetter));
-  painter.drawText(QRectF(layout.cells.left(), kMargin, layout.cells.width(), kAxis), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("to"));
-  painter.drawText(QRectF(kMargin, layout.cells.top(), kAxis + 8, kAxis), Qt::AlignLeft | Qt::AlignTop, tr("from"));
+  // Where the rows have no names, "from" reaches over the first cells.
+  painter.drawText(QRectF(layout.cells.left() + kAxis, kMargin, layout.cells.width() - kAxis, kAxis),
+                   Qt::AlignLeft | Qt::AlignVCenter, tr("to"));
+  painter.drawText(QRectF(kMargin, layout.cells.top() - kAxis, 2 * kAxis, kAxis), Qt::AlignLeft | Qt::AlignVCenter,
+                   tr("from"));
   painter.setFont(figureFont(kLetter));
   const QFontMetricsF metrics(painter.font());
   const double height = layout.cells.height() / layout.rows.count;
