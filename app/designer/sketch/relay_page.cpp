@@ -47,7 +47,7 @@ RelayPage::RelayPage(QWidget* parent)
       m_receivers(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)) {
   m_connections->setObjectName(u"sketchConnections"_s);
-  constexpr int kLetters = 10;
+  constexpr int kLetters = 5;
   m_connections->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   m_connections->setMinimumContentsLength(kLetters);
   m_connections->setAccessibleName(tr("Links between boxes"));
