@@ -94,7 +94,7 @@ QStringList MeasuredChart::lineNames() const {
 QList<QLineSeries*> MeasuredChart::makeLines() const {
   const Theme& theme = Theme::instance();
   constexpr double kLine = 1.8;
-  constexpr double kMarker = 7;
+  constexpr double kMarker = 4;
   const auto make = [&](const QString& name, int index, Qt::PenStyle style) {
     auto* line = new QLineSeries;
     line->setName(name);

@@ -99,7 +99,13 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
     m_comparison.reset();
     compare(trace);
   });
-  connect(&Theme::instance(), &Theme::changed, this, &MeasuredPanel::fillTable);
+  connect(&Theme::instance(), &Theme::changed, this, [this] {
+    const int row = chosen() ? m_table->currentRow() : -1;
+    fillTable();
+    if (row >= 0) {
+      m_table->selectRow(row);
+    }
+  });
   fillRuns();
   tell();
 }
@@ -189,8 +195,8 @@ void MeasuredPanel::setUpTable() {
   header->setHighlightSections(false);
   header->setStretchLastSection(true);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  constexpr int kNameWidth = 200;
-  constexpr int kFigureWidth = 88;
+  constexpr int kNameWidth = 160;
+  constexpr int kFigureWidth = 84;
   header->resizeSection(kName, kNameWidth);
   for (const int column : {kPlanned, kMeasured, kRatio}) {
     header->resizeSection(column, kFigureWidth);
@@ -359,9 +365,9 @@ void MeasuredPanel::tell() {
     text = m_comparison->problem;
   } else if (m_comparison && m_comparison->measured) {
     const simulate::Comparison& parts = m_comparison->parts;
-    text = tr("planned %1, measured %2: %3")
-               .arg(timeText(parts.planned * kNanoseconds), timeText(parts.measured * kNanoseconds),
-                    ratioText(parts.measured / std::max(parts.planned, 1e-9)));
+    text = tr("%1 the plan: %2, planned %3")
+               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)),
+                    timeText(parts.measured * kNanoseconds), timeText(parts.planned * kNanoseconds));
     if (m_comparison->run->droppedEvents > 0) {
       text +=
           u" · "_s + counted(m_comparison->run->droppedEvents, tr("event"), tr("events")) + u' ' + tr("not recorded");

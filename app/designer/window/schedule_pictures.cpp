@@ -68,6 +68,10 @@ Outcome saveWidget(QWidget& widget, const QSize& usual, const ImageRequest& requ
                  "give a larger size, and --scale to make it smaller"};
   }
   widget.resize(size);
+  // A picture has no keyboard.
+  if (QWidget* focus = widget.focusWidget()) {
+    focus->clearFocus();
+  }
   QCoreApplication::sendPostedEvents();
   QCoreApplication::processEvents();
   return saveWidgetPicture(widget, request.picture, request.output);
