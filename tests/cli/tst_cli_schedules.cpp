@@ -236,7 +236,7 @@ void TestCliSchedules::customPrograms() {
     QVERIFY2(ran.code == 0 && ran.out.contains("# Out of bounds values : 0 OK"), ran.err + ran.out);
   }
   const Outcome refused = run(QStringList{"run", xml} + small);
-  QVERIFY2(refused.code == 1 && refused.err.contains("--goal"), refused.err);
+  QVERIFY2(refused.code == 1 && refused.out.contains("--goal TABLE"), refused.out + refused.err);
   const Outcome bundled = run({"run", xml, "--goal", goal, "--bundle", dir.filePath("bundle")});
   QVERIFY2(bundled.code == 0, bundled.err);
   QCOMPARE(contents(dir.filePath("bundle/goal.csv")), contents(goal));

@@ -24,7 +24,7 @@ using namespace coppice;
 namespace {
 
 constexpr double kRounding = 1e-9;
-constexpr simulate::Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
+const simulate::Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
 
 /// What nothing may exceed, in GB/s.
 double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
