@@ -193,18 +193,11 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
                       "drawing; [ and ] walk along the messages that decide the time. Plan and Run, beside it, puts a "
                       "recorded run or a table of nccl-tests on the same clock."),
                    named(u"timelineDock"_s), dock(u"timelineDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Step by step"),
-                   tr("Transfers lists what a schedule in steps sends, by step, shard or GPU, and draws the chosen "
-                      "ones. Rings, recursive doubling and other methods are in Generate With (Ctrl+Shift+F5)."),
-                   named(u"transfersDock"_s), dock(u"transfersDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Compare schedules"),
-                   tr("Compare puts all schedules of the fabric side by side: their share of the bound, their "
-                      "predicted speed by size, and at which sizes each is the fastest."),
+  steps.push_back({tr("Compare, and open any program"),
+                   tr("Compare puts all schedules of the fabric side by side, with their predicted speed by size. "
+                      "Transfers, beside it, lists the steps of a schedule one by one. Program opens any MSCCL XML: "
+                      "steps, waits, buffers, the ring of a deadlock and the first wrong step."),
                    named(u"compareDock"_s), dock(u"compareDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Any program"),
-                   tr("Program opens MSCCL XML files, also those of others: steps, waits, buffers, the ring of a "
-                      "deadlock and the first wrong step. It needs no drawing."),
-                   named(u"programDock"_s), dock(u"programDock"_s, inMode(Mode::schedule))});
   steps.push_back(
       {tr("Help"),
        tr("F1 explains the current part of the window, Ctrl+Shift+P runs any command by name. This tour is in the Help "
