@@ -48,7 +48,7 @@ double algbwOf(Subject& subject, std::int64_t bytes, std::optional<std::uint32_t
   return must(subject.simulate(bytes, {.pieces = pieces})).row.algbw;
 }
 
-constexpr Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
+const Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
 
 }  // namespace
 

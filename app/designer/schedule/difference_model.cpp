@@ -176,7 +176,9 @@ QVariant DifferenceModel::headerData(int section, Qt::Orientation orientation, i
     return {};
   }
   if (role == Qt::TextAlignmentRole) {
-    return section == kName ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    // The mark of the order stands at the right of the last column.
+    return section == kName || section == kDifference ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                                      : QVariant(Qt::AlignRight | Qt::AlignVCenter);
   }
   const bool isLinks = m_kind == Kind::links;
   if (role == Qt::ToolTipRole) {
