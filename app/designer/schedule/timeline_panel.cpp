@@ -168,6 +168,8 @@ void TimelinePanel::setResult(ScheduleResultPtr result) {
   }
   m_result = std::move(result);
   m_measured.reset();
+  // An answer that is under way belongs to the schedule before.
+  m_job.cancel();
   m_pages->setCurrentIndex(m_result ? 1 : 0);
   m_isRecordWanted = m_result != nullptr;
   record();
