@@ -7,8 +7,8 @@
 
 #include "fabric/fabric.hpp"
 #include "io/fabric_json.hpp"
-#include "io/message_costs.hpp"
 #include "io/nccl_topo_xml.hpp"
+#include "io/profile_json.hpp"
 #include "probe/probe.hpp"
 #include "probe/profile.hpp"
 #include "probe/taccl_profile.hpp"
@@ -579,15 +579,15 @@ void ExecutorProbeTest::passesTogether() {
   QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
   QCOMPARE(read->ranks, ranks);
   QVERIFY(read->together && read->together->points.size() == points.size());
-  const auto costs = io::readMessageCosts(text, "p.json");
+  const auto costs = io::readProfileJson(text, "p.json");
   QVERIFY(costs.hasValue());
-  QVERIFY(costs->isShared);
-  QVERIFY(std::abs(costs->microseconds - 0.5) < 1e-3);
-  QVERIFY(std::abs(costs->microsecondsPerByte - 1e-4) < 1e-7);
+  QVERIFY(costs->together);
+  QVERIFY(std::abs(costs->together->latency - 0.5) < 1e-3);
+  QVERIFY(std::abs(costs->together->microsecondsPerByte - 1e-4) < 1e-7);
   // Without it, the pairs count.
-  const auto alone = io::readMessageCosts(profileJson(pairs, nullptr, info, ranks), "p.json");
-  QVERIFY(alone.hasValue() && !alone->isShared);
-  QVERIFY(std::abs(alone->microsecondsPerByte - 1e-4) < 1e-6);
+  const auto alone = io::readProfileJson(profileJson(pairs, nullptr, info, ranks), "p.json");
+  QVERIFY(alone.hasValue() && !alone->together);
+  QVERIFY(std::abs(alone->pairs.front().bandwidth - 10) < 0.1);
   // The backend runs it.
   auto backend = executor::threadsBackend().create({.ranks = ranks, .workers = 2});
   QVERIFY(backend.hasValue());
