@@ -368,8 +368,6 @@ private slots:
     QTest::addColumn<QString>("preset");
     QTest::addColumn<QString>("boxes");
     QTest::addColumn<bool>("falls");
-    QTest::newRow("two boxes of eight") << "dgx-a100"
-                                        << "2" << true;
     QTest::newRow("three boxes of eight") << "dgx-a100"
                                           << "3" << true;
     QTest::newRow("four boxes of sixteen") << "mi250"
