@@ -326,7 +326,8 @@ Result<Report> run(const Options& options, const Progress& progress) {
     return text.error();
   }
   const auto started = std::chrono::steady_clock::now();
-  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  // A byte order mark is for the reader of programs to refuse.
+  const std::size_t first = text->find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string::npos || ((*text)[first] != '{' && (*text)[first] != '<')) {
     return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
                  "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
