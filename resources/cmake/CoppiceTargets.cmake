@@ -56,6 +56,12 @@ configure_file(${PROJECT_SOURCE_DIR}/resources/cmake/version.hpp.in
 add_library(coppice_version INTERFACE)
 target_include_directories(coppice_version INTERFACE ${PROJECT_BINARY_DIR}/generated)
 
+# coppice/test_paths.hpp: the folders of the files that tests read.
+configure_file(${PROJECT_SOURCE_DIR}/resources/cmake/test_paths.hpp.in
+               ${PROJECT_BINARY_DIR}/test_paths/coppice/test_paths.hpp @ONLY)
+add_library(coppice_test_paths INTERFACE)
+target_include_directories(coppice_test_paths INTERFACE ${PROJECT_BINARY_DIR}/test_paths)
+
 # coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): static library coppice_NAME.
 function(coppice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
@@ -76,10 +82,8 @@ function(coppice_test name)
   endif()
   add_executable(tst_${name} ${ARG_SOURCES})
   set_target_properties(tst_${name} PROPERTIES AUTOMOC ON CXX_EXTENSIONS OFF)
-  target_link_libraries(tst_${name} PRIVATE coppice_cxx20 coppice_warnings Qt6::Test ${ARG_LINKS})
+  target_link_libraries(tst_${name} PRIVATE coppice_cxx20 coppice_warnings coppice_test_paths Qt6::Test ${ARG_LINKS})
   target_include_directories(tst_${name} PRIVATE ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(tst_${name} PRIVATE COPPICE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-                                                 COPPICE_EXAMPLES="${PROJECT_SOURCE_DIR}/examples")
   add_test(NAME ${name} COMMAND tst_${name})
   if(COPPICE_SANITIZE)
     # Sanitized programs take several times as long; what is not ours is listed, with the reason, in these files. Child

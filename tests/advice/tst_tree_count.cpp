@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "advice/tree_count.hpp"
+#include "coppice/test_paths.hpp"
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
 #include "lowering/lowering.hpp"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "alltoall/alltoall.hpp"
+#include "coppice/test_paths.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
 #include "verify/exchange_check.hpp"

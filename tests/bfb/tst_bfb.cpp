@@ -7,6 +7,7 @@
 
 #include "bfb/bfb.hpp"
 #include "bfb/digraphs.hpp"
+#include "coppice/test_paths.hpp"
 
 using namespace coppice;
 using bfb::Digraph;

@@ -6,6 +6,7 @@
 #include <QTest>
 #include <csignal>
 
+#include "coppice/test_paths.hpp"
 #include "support/cli_runner.hpp"
 
 using namespace coppice::test;

@@ -10,6 +10,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "coppice/test_paths.hpp"
 #include "support/cli_runner.hpp"
 
 using namespace coppice::test;
@@ -180,9 +181,9 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub :
-       {"alltoall", "baseline", "best",     "bfb",         "compare",       "schedule convert", "check",    "convert",
-        "expand",   "export",   "find-topology", "generate", "n-1",        "optimum",          "patch",    "preset",
-        "preset list", "prices", "run",     "simulate",    "synthesize",    "verify",           "what-if"}) {
+       {"alltoall",    "baseline", "best",          "bfb",      "compare",    "schedule convert", "check",  "convert",
+        "expand",      "export",   "find-topology", "generate", "n-1",        "optimum",          "patch",  "preset",
+        "preset list", "prices",   "run",           "simulate", "synthesize", "verify",           "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "coppice/test_paths.hpp"
 #include "support/cli_runner.hpp"
 
 using namespace coppice::test;

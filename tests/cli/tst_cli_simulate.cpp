@@ -5,6 +5,7 @@
 #include <QTest>
 #include <cmath>
 
+#include "coppice/test_paths.hpp"
 #include "support/cli_runner.hpp"
 
 /// The built coppice-cli where it simulates schedules and programs.
@@ -48,8 +49,9 @@ void TestCliSimulate::initTestCase() {
 void TestCliSimulate::help() {
   const Outcome outcome = run({"simulate", "--help"});
   QCOMPARE(outcome.code, 0);
-  for (const char* word : {"--fabric", "--begin", "--end", "--factor", "--pieces", "--link-latency",
-                           "--message-overhead", "--total-rate", "--profile", "--trace", "--csv", "--json", "Examples:"}) {
+  for (const char* word :
+       {"--fabric", "--begin", "--end", "--factor", "--pieces", "--link-latency", "--message-overhead", "--total-rate",
+        "--profile", "--trace", "--csv", "--json", "Examples:"}) {
     VERIFY_TOLD(outcome.out.contains(word), outcome);
   }
   VERIFY_TOLD(run({"--help"}).out.contains("simulate"), outcome);
@@ -113,20 +115,21 @@ void TestCliSimulate::profile() {
     QFile out(file(name));
     return out.open(QIODevice::WriteOnly) && out.write(text) == text.size() ? out.fileName() : QString();
   };
-  const QString together = write(
-      "together.json",
-      R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":9,"bandwidth_GBps":2}],
+  const QString together = write("together.json",
+                                 R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":9,"bandwidth_GBps":2}],
           "together":{"ranks":16,"alpha_us":0.5,"beta_us_per_MB":100}})");
-  const QString pairs = write("pairs.json", R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":200,"bandwidth_GBps":20}]})");
+  const QString pairs =
+      write("pairs.json", R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":200,"bandwidth_GBps":20}]})");
   const auto rowsOf = [&](const QStringList& more) {
-    const Outcome outcome = run(QStringList{"simulate", m_schedule, "-b", "1K", "-e", "4M", "-f", "64", "--json"} + more);
+    const Outcome outcome =
+        run(QStringList{"simulate", m_schedule, "-b", "1K", "-e", "4M", "-f", "64", "--json"} + more);
     return outcome.code == 0 ? outcome.json()["rows"].toArray() : QJsonArray{};
   };
   const QJsonArray shared = rowsOf({"--profile", together});
   QVERIFY(!shared.isEmpty());
   // The same by hand: 100 us per MB are 10 GB/s, and 0.5 us as long as 5,000 bytes.
-  QCOMPARE(shared, rowsOf({"--link-latency", "0", "--message-overhead", "0", "--total-rate", "10", "--message-bytes",
-                           "5000"}));
+  QCOMPARE(shared,
+           rowsOf({"--link-latency", "0", "--message-overhead", "0", "--total-rate", "10", "--message-bytes", "5000"}));
   // What each of 16 ranks gets from 15 others goes through the one rate.
   const double last = shared.last()["time_us"].toDouble();
   QVERIFY(last > 15 * 4194304.0 / 10000);
@@ -233,8 +236,9 @@ void TestCliSimulate::measuredTrace() {
 #else
   const QString schedule = file("ring.schedule.json");
   VERIFY_TOLD(run({"baseline", "ring", "preset:complete,gpus=4", "-o", schedule}).code == 0, Outcome());
-  const Outcome ran = runProgram(QStringLiteral(COPPICE_EXEC), {"run", schedule, "--backend", "threads", "-b", "64K", "-e",
-                                                                "64K", "-n", "2", "-w", "1", "--trace", "--json"});
+  const Outcome ran = runProgram(
+      QStringLiteral(COPPICE_EXEC),
+      {"run", schedule, "--backend", "threads", "-b", "64K", "-e", "64K", "-n", "2", "-w", "1", "--trace", "--json"});
   VERIFY_TOLD(ran.code == 0, ran);
   QFile records(file("run.jsonl"));
   QVERIFY(records.open(QIODevice::WriteOnly) && records.write(ran.out) == ran.out.size());

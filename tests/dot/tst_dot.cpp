@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "coppice/test_paths.hpp"
 #include "dot/dot.hpp"
 #include "io/dot_process.hpp"
 #include "io/fabric_formats.hpp"

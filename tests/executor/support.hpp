@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "coppice/test_paths.hpp"
 #include "engine/backend.hpp"
 #include "plan/plan.hpp"
 #include "program/msccl_xml.hpp"

@@ -2,6 +2,7 @@
 #include <QtTest>
 #include <csignal>
 
+#include "coppice/test_paths.hpp"
 #include "executor/support.hpp"
 #include "program/run_protocol.hpp"
 #include "support/sample_programs.hpp"
@@ -234,8 +235,8 @@ void ExecutorProgramTest::exitCodes_data() {
   QTest::newRow("custom, another program") << QStringList{custom, "--goal", custom} << 2 << QByteArray("custom.xml:1");
   QTest::newRow("custom, avg") << QStringList{custom, "--goal", data("custom.csv"), "--op", "avg"} << 1
                                << QByteArray("avg is not defined");
-  QTest::newRow("a table of what has a name") << QStringList{good, "--goal", data("custom.csv")} << 1
-                                              << QByteArray("says itself what it computes");
+  QTest::newRow("a table of what has a name")
+      << QStringList{good, "--goal", data("custom.csv")} << 1 << QByteArray("says itself what it computes");
   QTest::newRow("memory") << QStringList{good, "-b", "64T", "-e", "64T"} << 3 << QByteArray("memory");
   QTest::newRow("wrong data") << QStringList{data("wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"} << 4
                               << QByteArray("");

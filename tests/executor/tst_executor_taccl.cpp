@@ -3,6 +3,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "coppice/test_paths.hpp"
 #include "executor/support.hpp"
 #include "fabric/fabric.hpp"
 #include "io/files.hpp"

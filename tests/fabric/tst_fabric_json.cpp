@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/fabric_json.hpp"
 #include "verify/schedule_verifier.hpp"

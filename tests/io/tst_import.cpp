@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "io/adjacency.hpp"
 #include "io/fabric_formats.hpp"

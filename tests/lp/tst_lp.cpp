@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
@@ -343,8 +344,8 @@ void TestLp::simplexRefines() {
   QCOMPARE(Rational(moved->numerators[1], moved->denominator), Rational(kLarge));
 }
 
-/// Questions come after equal amounts of work, so that a stop is heard however large the dictionary is, also while it is
-/// computed again; what was stopped can go on.
+/// Questions come after equal amounts of work, so that a stop is heard however large the dictionary is, also while it
+/// is computed again; what was stopped can go on.
 void TestLp::simplexHearsAStop() {
   constexpr int kColumns = 500;
   constexpr int kRows = 400;

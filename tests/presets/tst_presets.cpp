@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/fabric_json.hpp"

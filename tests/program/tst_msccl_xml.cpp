@@ -3,6 +3,7 @@
 #include <random>
 #include <sstream>
 
+#include "coppice/test_paths.hpp"
 #include "program/msccl_xml.hpp"
 #include "support/sample_programs.hpp"
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 
+#include "coppice/test_paths.hpp"
 #include "remote/scripts.hpp"
 #include "support/loopback_sshd.hpp"
 

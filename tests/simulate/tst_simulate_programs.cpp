@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"

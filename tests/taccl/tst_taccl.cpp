@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "coppice/test_paths.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "coppice/test_paths.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "lp/mixed_program.hpp"

@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "coppice/test_paths.hpp"
 #include "lowering/interpreter.hpp"
 #include "program/msccl_xml.hpp"
 #include "support/sample_programs.hpp"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "baselines/baselines.hpp"
+#include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -204,7 +205,8 @@ private slots:
   void baselines_data() {
     QTest::addColumn<QString>("method");
     QTest::addColumn<QString>("algbw");
-    QTest::newRow("multi-ring") << "multi-ring" << "640/3";
+    QTest::newRow("multi-ring") << "multi-ring"
+                                << "640/3";
   }
   void baselines() {
     QFETCH(QString, method);
@@ -443,10 +445,10 @@ private slots:
     records += program::writeRecord(program::PlanRecord{.ok = true, .collective = "allgather", .ranks = 4});
     records += program::writeRecord(program::ResultRecord{.size = 4096, .time_us = 12, .algbw_GBps = 0.3});
     records += program::writeRecord(program::ResultRecord{.size = 4096, .inPlace = true, .time_us = 11});
-    const auto events = test::recordedEvents(*shared, [](const program::StepPlace& place) {
-      return place.rank == 3 ? 9'000 : 1'000;
-    });
-    records += program::writeRecord(program::TraceRecord{.size = 4096, .inPlace = true, .events = events, .dropped = 2});
+    const auto events =
+        test::recordedEvents(*shared, [](const program::StepPlace& place) { return place.rank == 3 ? 9'000 : 1'000; });
+    records +=
+        program::writeRecord(program::TraceRecord{.size = 4096, .inPlace = true, .events = events, .dropped = 2});
     const auto run = readMeasuredRun(records, "records.jsonl");
     QVERIFY2(run, run ? "" : describe(run.error()).c_str());
     QCOMPARE(run->rows.size(), std::size_t{1});

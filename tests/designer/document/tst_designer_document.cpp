@@ -3,6 +3,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/document.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"

@@ -16,6 +16,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/render/film.hpp"
 #include "designer/render/picture.hpp"
@@ -415,7 +416,8 @@ void TestDesignerRender::commandLines_data() {
       << u"--export-image a.svg --collective allreduce b"_s << u"to a plain drawing"_s << -1;
   QTest::newRow("trees") << u"--export-image a.svg --mode schedule --trees 3 --collective reduce --root g b"_s << u""_s
                          << image;
-  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"applies to the mode schedule"_s << -1;
+  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"applies to the mode schedule"_s
+                                      << -1;
   QTest::newRow("moment") << u"--export-image a.svg --mode schedule --time 12.5us --bytes 1M --method ring b"_s << u""_s
                           << image;
   QTest::newRow("step") << u"--export-image a.svg --mode schedule --step 2 b"_s << u""_s << image;
@@ -432,13 +434,15 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("no seconds") << u"--export-film a.webp --seconds 0 b"_s << u"--seconds"_s << -1;
   QTest::newRow("frames a second") << u"--export-film a.webp --fps 1000 b"_s << u"--fps"_s << -1;
   QTest::newRow("no such method") << u"--export-image a.svg --mode schedule --method magic b"_s << u"\"magic\""_s << -1;
-  QTest::newRow("two methods") << u"--export-image a.svg --mode schedule --method ring,forestcoll b"_s << u"one method"_s
-                               << -1;
+  QTest::newRow("two methods") << u"--export-image a.svg --mode schedule --method ring,forestcoll b"_s
+                               << u"one method"_s << -1;
   QTest::newRow("time of a drawing") << u"--export-image a.svg --time 5us b"_s << u"--time applies"_s << -1;
   QTest::newRow("no time") << u"--export-image a.svg --mode schedule --time soon b"_s << u"\"soon\""_s << -1;
-  QTest::newRow("step and time") << u"--export-image a.svg --mode schedule --time 5us --step 1 b"_s << u"--step"_s << -1;
+  QTest::newRow("step and time") << u"--export-image a.svg --mode schedule --time 5us --step 1 b"_s << u"--step"_s
+                                 << -1;
   QTest::newRow("step of zero") << u"--export-image a.svg --mode schedule --step 0 b"_s << u"--step"_s << -1;
-  QTest::newRow("lanes of nothing") << u"--export-image a.svg --mode timeline --lanes trees b"_s << u"\"trees\""_s << -1;
+  QTest::newRow("lanes of nothing") << u"--export-image a.svg --mode timeline --lanes trees b"_s << u"\"trees\""_s
+                                    << -1;
   QTest::newRow("too many trees") << u"--export-image a.svg --mode schedule --trees 17 b"_s << u"--trees"_s << -1;
   QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;
   QTest::newRow("dark without a picture") << u"--dark a"_s << u"--dark"_s << -1;
@@ -593,7 +597,8 @@ void TestDesignerRender::programDrawsRuns() {
   const QTemporaryDir dir;
   const QString fabric = QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s);
   const auto draw = [&](const QString& name, const QStringList& options) {
-    const Finished finished = runProgram(QStringList{u"--export-image"_s, name} + options + QStringList(fabric), dir.path());
+    const Finished finished =
+        runProgram(QStringList{u"--export-image"_s, name} + options + QStringList(fabric), dir.path());
     if (finished.code != 0) {
       qWarning("%s", finished.err.constData());
       return QImage();
@@ -608,8 +613,8 @@ void TestDesignerRender::programDrawsRuns() {
   QCOMPARE(early.size(), late.size());
   QVERIFY(early != late);
   QVERIFY(step != early.copy(step.rect()));
-  const QImage lanes = draw(u"lanes.png"_s, {u"--mode"_s, u"timeline"_s, u"--method"_s, u"ring"_s, u"--size"_s, u"900x300"_s,
-                                             u"--scale"_s, u"2"_s});
+  const QImage lanes = draw(u"lanes.png"_s, {u"--mode"_s, u"timeline"_s, u"--method"_s, u"ring"_s, u"--size"_s,
+                                             u"900x300"_s, u"--scale"_s, u"2"_s});
   QCOMPARE(lanes.size(), QSize(1800, 600));
   const QImage other = draw(u"other.png"_s, {u"--mode"_s, u"timeline"_s, u"--method"_s, u"ring"_s, u"--size"_s,
                                              u"900x300"_s, u"--scale"_s, u"2"_s, u"--lanes"_s, u"gpus"_s});

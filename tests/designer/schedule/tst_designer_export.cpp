@@ -10,6 +10,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "coppice/test_paths.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/schedule_activity.hpp"

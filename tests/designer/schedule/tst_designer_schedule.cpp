@@ -11,17 +11,18 @@
 #include <QListView>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScopeGuard>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTableWidget>
-#include <QScopeGuard>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 #include <algorithm>
 #include <map>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"

@@ -10,6 +10,7 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "coppice/test_paths.hpp"
 #include "designer/run/differences_panel.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/transfer_panel.hpp"

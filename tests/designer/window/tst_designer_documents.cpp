@@ -11,6 +11,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/schedule_activity.hpp"

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/open_preset.hpp"

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "coppice/test_paths.hpp"
 #include "program/run_protocol.hpp"
 
 using namespace coppice;

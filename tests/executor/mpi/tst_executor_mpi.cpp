@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "coppice/test_paths.hpp"
 #include "mpi/host_state.hpp"
 #include "mpi/launcher.hpp"
 #include "mpi/spin_limit.hpp"
