@@ -15,6 +15,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -172,20 +173,8 @@ QWidget* FinderDialog::makeSize() {
 }
 
 QWidget* FinderDialog::makeResults() {
-  m_rows->setObjectName(u"finderTable"_s);
-  m_rows->setAccessibleName(tr("Topologies that were found"));
+  setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies that were found"));
   m_rows->setModel(m_table);
-  m_rows->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_rows->setSelectionMode(QAbstractItemView::SingleSelection);
-  m_rows->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_rows->setShowGrid(false);
-  m_rows->setWordWrap(false);
-  m_rows->setFrameShape(QFrame::NoFrame);
-  m_rows->setTabKeyNavigation(false);
-  m_rows->verticalHeader()->hide();
-  constexpr int kRowHeight = 24;
-  m_rows->verticalHeader()->setDefaultSectionSize(kRowHeight);
-  m_rows->horizontalHeader()->setHighlightSections(false);
   constexpr std::array kWidths = {52, 58, 80, 72, 84, 122, 168, 110};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);

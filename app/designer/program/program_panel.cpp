@@ -17,7 +17,7 @@
 #include "designer/program/program_text.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/theme/fonts.hpp"
-#include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"
 #include "program/msccl_xml.hpp"
 
@@ -44,15 +44,6 @@ QVariant toVariant(const StepPlace& place) {
 StepPlace toPlace(const QVariant& value) {
   const QVariantList list = value.toList();
   return list.size() == 3 ? StepPlace{list[0].toInt(), list[1].toInt(), list[2].toInt()} : StepPlace{-1, -1, -1};
-}
-
-QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(iconName));
-  made->setToolTip(tip);
-  made->setAccessibleName(tip);
-  return made;
 }
 
 QListWidget* list(const QString& name, const QString& title, QWidget* parent) {
@@ -85,8 +76,9 @@ ProgramPanel::ProgramPanel(QWidget* parent)
       m_runtime(new QComboBox(this)),
       m_rank(new QComboBox(this)),
       m_progress(new QProgressBar(this)),
-      m_cancel(button(u"programCancel"_s, u"stop"_s, tr("Stop reading the program"), this)),
-      m_ofSchedule(button(u"programOfSchedule"_s, u"schedule"_s, tr("Show the program of the current schedule"), this)),
+      m_cancel(iconButton(u"programCancel"_s, u"stop"_s, tr("Stop reading the program"), this)),
+      m_ofSchedule(
+          iconButton(u"programOfSchedule"_s, u"schedule"_s, tr("Show the program of the current schedule"), this)),
       m_tree(new QTreeView(this)),
       m_pages(new QTabWidget(this)),
       m_step(new QLabel(this)),
@@ -150,7 +142,7 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   auto* line = new QHBoxLayout(head);
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
   line->setSpacing(kMargin);
-  auto* openButton = button(u"programOpen"_s, u"open"_s, tr("Open a program"), head);
+  auto* openButton = iconButton(u"programOpen"_s, u"open"_s, tr("Open a program"), head);
   connect(openButton, &QToolButton::clicked, this, &ProgramPanel::openWanted);
   line->addWidget(openButton);
   line->addWidget(m_ofSchedule);
@@ -210,8 +202,8 @@ QWidget* ProgramPanel::makeBuffers() {
   m_slot->setTextFormat(Qt::PlainText);
   m_slot->setWordWrap(true);
   m_slot->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  auto* previous = button(u"programPrevious"_s, u"previous"_s, tr("Previous event"), page);
-  auto* next = button(u"programNext"_s, u"next"_s, tr("Next event"), page);
+  auto* previous = iconButton(u"programPrevious"_s, u"previous"_s, tr("Previous event"), page);
+  auto* next = iconButton(u"programNext"_s, u"next"_s, tr("Next event"), page);
   connect(previous, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() - 1); });
   connect(next, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() + 1); });
   auto* line = new QHBoxLayout;

@@ -20,6 +20,7 @@
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -68,11 +69,13 @@ ComparePanel::ComparePanel(QWidget* parent)
       m_what(new QComboBox(this)),
       m_size(new QComboBox(this)),
       m_values(new QLabel(this)),
-      m_copy(new QToolButton(this)),
-      m_sides(new QToolButton(this)),
-      m_plan(new QToolButton(this)),
+      m_copy(iconButton(u"compareCopy"_s, u"copy"_s, tr("Copy all numbers as CSV"), this)),
+      m_sides(iconButton(u"compareSides"_s, u"side-by-side"_s,
+                         tr("Play the two chosen schedules side by side (Ctrl+click chooses a second one)"), this)),
+      m_plan(
+          iconButton(u"comparePlan"_s, u"export"_s, tr("Export the fastest for each band of sizes as programs"), this)),
       m_table(new QTableWidget(0, kColumns, this)),
-      m_more(new QToolButton(this)),
+      m_more(iconButton(u"compareMore"_s, u"more"_s, tr("Save or copy the chart"), this)),
       m_chart(new SpeedChart(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"comparePanel"_s);
@@ -142,26 +145,10 @@ QWidget* ComparePanel::makeBody() {
   m_size->setObjectName(u"compareSize"_s);
   m_size->setAccessibleName(tr("Size in the table"));
   fillWithSizes(*m_size, kUsualSize, tr("at %1"));
-  m_copy->setObjectName(u"compareCopy"_s);
-  m_copy->setIcon(icon(u"copy"_s));
-  m_copy->setToolTip(tr("Copy all numbers as CSV"));
-  m_copy->setAccessibleName(m_copy->toolTip());
-  m_sides->setObjectName(u"compareSides"_s);
-  m_sides->setIcon(icon(u"side-by-side"_s));
-  m_sides->setToolTip(tr("Play the two chosen schedules side by side (Ctrl+click chooses a second one)"));
-  m_sides->setAccessibleName(m_sides->toolTip());
-  m_plan->setObjectName(u"comparePlan"_s);
-  m_plan->setIcon(icon(u"export"_s));
-  m_plan->setToolTip(tr("Export the fastest for each band of sizes as programs"));
-  m_plan->setAccessibleName(m_plan->toolTip());
   m_values->setObjectName(u"compareValues"_s);
   m_values->setTextFormat(Qt::RichText);
   m_values->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   setUpTable();
-  m_more->setObjectName(u"compareMore"_s);
-  m_more->setIcon(icon(u"more"_s));
-  m_more->setToolTip(tr("Save or copy the chart"));
-  m_more->setAccessibleName(m_more->toolTip());
   m_more->setPopupMode(QToolButton::InstantPopup);
   m_more->setStyleSheet(u"QToolButton::menu-indicator { image: none; }"_s);
   auto* menu = new QMenu(m_more);
@@ -202,20 +189,8 @@ QWidget* ComparePanel::makeBody() {
 }
 
 void ComparePanel::setUpTable() {
-  m_table->setObjectName(u"compareTable"_s);
-  m_table->setAccessibleName(tr("Schedules"));
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_table->setShowGrid(false);
-  m_table->setWordWrap(false);
-  m_table->setFrameShape(QFrame::NoFrame);
-  m_table->verticalHeader()->hide();
-  constexpr int kRowHeight = 26;
-  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+  setUpRowTable(*m_table, u"compareTable"_s, tr("Schedules"), QAbstractItemView::ExtendedSelection);
   QHeaderView* header = m_table->horizontalHeader();
-  header->setHighlightSections(false);
   header->setStretchLastSection(true);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   constexpr int kNameWidth = 190;
@@ -434,8 +409,8 @@ void ComparePanel::draw() {
 }
 
 void ComparePanel::tell(const QString& richText) {
-  const QString waiting = m_schedules.empty()      ? QString()
-                          : !isSettled()           ? tr("Simulating…")
+  const QString waiting = m_schedules.empty()       ? QString()
+                          : !isSettled()            ? tr("Simulating…")
                           : what() == What::latency ? tr("Point at a schedule to see its values")
                                                     : tr("Point at a size to see its values; a click pins it");
   m_values->setText(!richText.isEmpty() ? richText

@@ -13,6 +13,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/transfer_model.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -235,21 +236,9 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   m_heat->setToolTip(tr("Colour the links by their load while no tree is drawn"));
   m_state->setObjectName(u"loadsState"_s);
   m_state->setProperty("role", u"muted"_s);
-  m_table->setObjectName(u"loadsTable"_s);
-  m_table->setAccessibleName(tr("Link loads"));
+  setUpRowTable(*m_table, u"loadsTable"_s, tr("Link loads"));
   m_table->setModel(m_filter);
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_table->setShowGrid(false);
-  m_table->setWordWrap(false);
   m_table->setAlternatingRowColors(true);
-  m_table->setFrameShape(QFrame::NoFrame);
-  m_table->verticalHeader()->hide();
-  constexpr int kRowHeight = 26;
-  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-  m_table->horizontalHeader()->setHighlightSections(false);
   m_table->setItemDelegateForColumn(LoadModel::kShare, new BarDelegate(m_table));
   m_table->setSortingEnabled(true);
   m_table->sortByColumn(LoadModel::kShare, Qt::DescendingOrder);
@@ -319,9 +308,9 @@ void LoadsPanel::setStep(std::optional<std::int32_t> step) {
     return;
   }
   m_step = step;
-  m_model.setStepLoads(step ? std::optional(arcLoadsInStep(*m_model.result()->fabric, *schedule,
-                                                           *m_model.result()->cost, *step))
-                            : std::nullopt);
+  m_model.setStepLoads(
+      step ? std::optional(arcLoadsInStep(*m_model.result()->fabric, *schedule, *m_model.result()->cost, *step))
+           : std::nullopt);
   refresh();
 }
 
@@ -332,8 +321,8 @@ void LoadsPanel::refresh() {
     const auto fullest = std::count_if(loads.begin(), loads.end(), [](const ArcLoad& load) { return load.isBusiest; });
     const QString step = m_step ? stepTitle(*m_model.result()->stepSchedule(), *m_step) + u": "_s : QString();
     m_state->setText(step + (m_filter->rowCount() == m_model.rowCount()
-                         ? tr("%1 of %2 link directions have the highest load").arg(fullest).arg(loads.size())
-                         : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size())));
+                                 ? tr("%1 of %2 link directions have the highest load").arg(fullest).arg(loads.size())
+                                 : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size())));
   }
 }
 

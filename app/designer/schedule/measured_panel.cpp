@@ -19,6 +19,7 @@
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
 
@@ -32,13 +33,6 @@ namespace {
 
 constexpr int kMargin = 8;
 constexpr double kNanoseconds = 1000;  // in a microsecond
-
-void setUp(QToolButton& button, const QString& name, const QString& iconName, const QString& tip) {
-  button.setObjectName(name);
-  button.setIcon(icon(iconName));
-  button.setToolTip(tip);
-  button.setAccessibleName(tip);
-}
 
 QString signedTime(double microseconds) {
   return (microseconds < 0 ? u"−"_s : u"+"_s) + timeText(std::abs(microseconds) * kNanoseconds);
@@ -54,13 +48,15 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_which(new QComboBox(this)),
-      m_open(new QToolButton(this)),
-      m_paste(new QToolButton(this)),
+      m_open(
+          iconButton(u"measuredOpen"_s, u"open"_s, tr("Open the records of a run, or a table of nccl-tests…"), this)),
+      m_paste(iconButton(u"measuredPaste"_s, u"paste"_s, tr("Paste a table of nccl-tests"), this)),
       m_traces(new QComboBox(this)),
       m_parts(new QComboBox(this)),
       m_what(new QComboBox(this)),
-      m_profile(new QToolButton(this)),
-      m_copy(new QToolButton(this)),
+      m_profile(iconButton(u"measuredProfile"_s, u"settings"_s,
+                           tr("Simulate with the latencies and bandwidths that coppice-exec profile measured…"), this)),
+      m_copy(iconButton(u"measuredCopy"_s, u"copy"_s, tr("Copy all numbers as CSV"), this)),
       m_text(new QLabel(this)),
       m_chart(new MeasuredChart(this)),
       m_table(new QTableWidget(0, kColumns, this)),
@@ -128,11 +124,6 @@ QLayout* MeasuredPanel::makeHead() {
   m_which->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   constexpr int kNameLength = 22;
   m_which->setMinimumContentsLength(kNameLength);
-  setUp(*m_open, u"measuredOpen"_s, u"open"_s, tr("Open the records of a run, or a table of nccl-tests…"));
-  setUp(*m_paste, u"measuredPaste"_s, u"paste"_s, tr("Paste a table of nccl-tests"));
-  setUp(*m_copy, u"measuredCopy"_s, u"copy"_s, tr("Copy all numbers as CSV"));
-  setUp(*m_profile, u"measuredProfile"_s, u"settings"_s,
-        tr("Simulate with the latencies and bandwidths that coppice-exec profile measured…"));
   m_profile->setCheckable(true);
   m_traces->setObjectName(u"measuredTrace"_s);
   m_traces->setAccessibleName(tr("Recorded size"));
@@ -179,20 +170,8 @@ QWidget* MeasuredPanel::makeBody() {
 }
 
 void MeasuredPanel::setUpTable() {
-  m_table->setObjectName(u"measuredTable"_s);
-  m_table->setAccessibleName(tr("Time lost against the plan"));
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_table->setShowGrid(false);
-  m_table->setWordWrap(false);
-  m_table->setFrameShape(QFrame::NoFrame);
-  m_table->verticalHeader()->hide();
-  constexpr int kRowHeight = 26;
-  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+  setUpRowTable(*m_table, u"measuredTable"_s, tr("Time lost against the plan"));
   QHeaderView* header = m_table->horizontalHeader();
-  header->setHighlightSections(false);
   header->setStretchLastSection(true);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   constexpr int kNameWidth = 160;
@@ -366,8 +345,8 @@ void MeasuredPanel::tell() {
   } else if (m_comparison && m_comparison->measured) {
     const simulate::Comparison& parts = m_comparison->parts;
     text = tr("%1 the plan: %2, planned %3")
-               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)),
-                    timeText(parts.measured * kNanoseconds), timeText(parts.planned * kNanoseconds));
+               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)), timeText(parts.measured * kNanoseconds),
+                    timeText(parts.planned * kNanoseconds));
     if (m_comparison->run->droppedEvents > 0) {
       text +=
           u" · "_s + counted(m_comparison->run->droppedEvents, tr("event"), tr("events")) + u' ' + tr("not recorded");

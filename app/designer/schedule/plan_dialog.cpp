@@ -20,6 +20,7 @@
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "program/program.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/plan_files.hpp"
@@ -39,9 +40,9 @@ Result<std::vector<workflow::Contender>> contendersOf(const std::vector<Compared
     const ScheduleResult& result = *each.result;
     auto loaded =
         std::make_shared<workflow::LoadedFabric>(workflow::LoadedFabric{*result.description, *result.fabric, {}});
-    auto playable = workflow::playableOf(each.name.toStdString(), std::move(loaded), result.schedule,
-                                         SimulationSettings::instance().modelFor(result),
-                                         simulate::Barriers::steps, progress);
+    auto playable =
+        workflow::playableOf(each.name.toStdString(), std::move(loaded), result.schedule,
+                             SimulationSettings::instance().modelFor(result), simulate::Barriers::steps, progress);
     if (!playable) {
       return playable.error();
     }
@@ -129,14 +130,9 @@ void PlanDialog::layOut() {
   m_export->setDefault(true);
   m_close->setAutoDefault(false);
   m_browse->setAutoDefault(false);
-  m_table->setObjectName(u"planTable"_s);
-  m_table->setAccessibleName(tr("Programs"));
+  setUpRowTable(*m_table, u"planTable"_s, tr("Programs"));
+  m_table->setFrameShape(QFrame::StyledPanel);
   m_table->setHorizontalHeaderLabels({tr("Sizes"), tr("Schedule"), tr("Program")});
-  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setShowGrid(false);
-  m_table->verticalHeader()->hide();
-  m_table->horizontalHeader()->setHighlightSections(false);
   m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   m_table->horizontalHeader()->setSectionResizeMode(kSchedule, QHeaderView::Stretch);
   constexpr int kSizesWidth = 170;
@@ -219,9 +215,8 @@ void PlanDialog::start() {
   m_table->setRowCount(0);
   m_shared = std::make_shared<JobProgress>();
   const QString folder = QDir::fromNativeSeparators(m_folder->text().trimmed());
-  m_job.submit([schedules = m_schedules, folder, first = m_first->currentData().toLongLong(),
-                last = m_last->currentData().toLongLong(), runtime = m_runtime->currentData().toInt(),
-                shared = m_shared](std::stop_token stop) {
+  m_job.submit([schedules = m_schedules, folder, first = sizeIn(*m_first), last = sizeIn(*m_last),
+                runtime = m_runtime->currentData().toInt(), shared = m_shared](std::stop_token stop) {
     return makePlan(schedules, folder, first, last, runtime, JobProgress::forCore(shared, std::move(stop)));
   });
   constexpr int kInterval = 100;

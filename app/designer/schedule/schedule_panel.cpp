@@ -11,7 +11,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
-#include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -84,15 +84,6 @@ public:
   }
 };
 
-QToolButton* smallButton(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* button = new QToolButton(parent);
-  button->setObjectName(name);
-  button->setIcon(icon(iconName));
-  button->setToolTip(tip);
-  button->setAccessibleName(tip);
-  return button;
-}
-
 QString hops(int count) {
   return counted(count, SchedulePanel::tr("hop"), SchedulePanel::tr("hops"));
 }
@@ -130,9 +121,9 @@ void addStepFacts(const ScheduleResult& result, const FactRow& row) {
                 (cost.rounds > cost.steps ? u", "_s + SchedulePanel::tr("%1 rounds").arg(cost.rounds) : QString())
           : SchedulePanel::tr("none; at most %1 transfers in a row").arg(cost.steps));
   row(SchedulePanel::tr("Transfers"), QString::number(schedule.transfers.size()));
-  row(SchedulePanel::tr("Smallest piece"),
-      schedule.denominator == 1 ? SchedulePanel::tr("a whole shard")
-                                : SchedulePanel::tr("1/%1 of a shard").arg(schedule.denominator));
+  row(SchedulePanel::tr("Smallest piece"), schedule.denominator == 1
+                                               ? SchedulePanel::tr("a whole shard")
+                                               : SchedulePanel::tr("1/%1 of a shard").arg(schedule.denominator));
   row(SchedulePanel::tr("Links per transfer"),
       SchedulePanel::tr("mean %1, maximum %2").arg(QString::number(cost.meanStretch, 'f', 2)).arg(cost.maxStretch));
   row(SchedulePanel::tr("Traffic"), SchedulePanel::tr("%1 times the data").arg(decimal(cost.totalTraffic)));
@@ -162,9 +153,10 @@ void addForestFacts(const ScheduleResult& result, const FactRow& row) {
 QString summaryOf(const ScheduleResult& result) {
   const QString speed = gigabytes(result.algbw);
   if (result.cost) {
-    return speed + u" · "_s + (result.stepSchedule()->isSynchronous
-                                   ? counted(result.cost->steps, SchedulePanel::tr("step"), SchedulePanel::tr("steps"))
-                                   : SchedulePanel::tr("without steps"));
+    return speed + u" · "_s +
+           (result.stepSchedule()->isSynchronous
+                ? counted(result.cost->steps, SchedulePanel::tr("step"), SchedulePanel::tr("steps"))
+                : SchedulePanel::tr("without steps"));
   }
   return speed + u" · "_s + SchedulePanel::tr("k %1 · height %2").arg(result.k).arg(result.heights.logicalMax);
 }
@@ -212,9 +204,9 @@ SchedulePanel::SchedulePanel(QWidget* parent)
       m_cancel(new QPushButton(tr("Cancel"), m_running)),
       m_failure(new QLabel(this)),
       m_list(new QListView(this)),
-      m_rerun(smallButton(u"scheduleRerun"_s, u"generate"_s, tr("Generate again with these settings"), this)),
-      m_rename(smallButton(u"scheduleRename"_s, u"rename"_s, tr("Rename…"), this)),
-      m_remove(smallButton(u"scheduleRemove"_s, u"delete"_s, tr("Delete…"), this)),
+      m_rerun(iconButton(u"scheduleRerun"_s, u"generate"_s, tr("Generate again with these settings"), this)),
+      m_rename(iconButton(u"scheduleRename"_s, u"rename"_s, tr("Rename…"), this)),
+      m_remove(iconButton(u"scheduleRemove"_s, u"delete"_s, tr("Delete…"), this)),
       m_export(new QPushButton(tr("Export…"), this)) {
   setObjectName(u"schedulePanel"_s);
   setProperty("role", u"panel"_s);
@@ -430,10 +422,11 @@ void SchedulePanel::updateCard() {
   const bool hasResult = entry != nullptr && entry->result;
   const bool hasRows = m_book && !m_book->entries().empty();
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
-  m_emptyText->setText(m_book ? tr("A schedule says how data moves over the links. Generate builds a forest of spanning "
-                                   "trees that reaches the bound, for the collective in the tool bar, and verifies "
-                                   "it. Other methods are in Generate With….")
-                              : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
+  m_emptyText->setText(m_book
+                           ? tr("A schedule says how data moves over the links. Generate builds a forest of spanning "
+                                "trees that reaches the bound, for the collective in the tool bar, and verifies "
+                                "it. Other methods are in Generate With….")
+                           : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(m_book != nullptr);
   m_emptyButton->setEnabled(m_book && !m_book->isRunning());
   for (QWidget* widget : {static_cast<QWidget*>(m_number), static_cast<QWidget*>(m_exact),

@@ -20,7 +20,7 @@
 #include "designer/schedule/side_letter.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
-#include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -36,15 +36,6 @@ namespace {
 
 constexpr int kMargin = 8;
 constexpr std::size_t kStripParts = 240;
-
-QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(iconName));
-  made->setToolTip(tip);
-  made->setAccessibleName(tip);
-  return made;
-}
 
 /// The difference as a bar from the middle: to the right in the colour of B, to the left in that of A.
 class DifferenceDelegate : public QStyledItemDelegate {
@@ -79,11 +70,11 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_lists{new QComboBox(this), new QComboBox(this)},
-      m_swap(button(u"sideSwap"_s, u"swap"_s, tr("Exchange A and B"), this)),
+      m_swap(iconButton(u"sideSwap"_s, u"swap"_s, tr("Exchange A and B"), this)),
       m_size(new QComboBox(this)),
       m_kind(new QComboBox(this)),
-      m_copy(button(u"sideCopy"_s, u"copy"_s, tr("Copy the table as CSV"), this)),
-      m_plan(button(u"sidePlan"_s, u"export"_s, tr("Export the fastest for each band of sizes as programs"), this)),
+      m_copy(iconButton(u"sideCopy"_s, u"copy"_s, tr("Copy the table as CSV"), this)),
+      m_plan(iconButton(u"sidePlan"_s, u"export"_s, tr("Export the fastest for each band of sizes as programs"), this)),
       m_state(new QLabel(this)),
       m_controls(new PlayControls(m_clock, u"side"_s, tr("message of a critical path"), this)),
       m_strip(new ClockStrip(m_clock, this)),
@@ -112,9 +103,8 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
   }
   connect(m_swap, &QToolButton::clicked, this, &SideBySidePanel::swap);
   connect(m_size, &QComboBox::currentIndexChanged, this, &SideBySidePanel::order);
-  connect(m_kind, &QComboBox::currentIndexChanged, this, [this] {
-    m_model.setKind(static_cast<DifferenceModel::Kind>(m_kind->currentData().toInt()));
-  });
+  connect(m_kind, &QComboBox::currentIndexChanged, this,
+          [this] { m_model.setKind(static_cast<DifferenceModel::Kind>(m_kind->currentData().toInt())); });
   connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_model.csv()); });
   connect(m_plan, &QToolButton::clicked, this, &SideBySidePanel::planWanted);
   connect(m_controls, &PlayControls::stepWanted, this, &SideBySidePanel::step);
@@ -185,25 +175,13 @@ QWidget* SideBySidePanel::makeBody() {
 void SideBySidePanel::setUpTable() {
   m_sorted.setSourceModel(&m_model);
   m_sorted.setSortRole(DifferenceModel::kSortRole);
-  m_table->setObjectName(u"sideTable"_s);
-  m_table->setAccessibleName(tr("Differences"));
+  setUpRowTable(*m_table, u"sideTable"_s, tr("Differences"));
   m_table->setModel(&m_sorted);
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-  m_table->setShowGrid(false);
-  m_table->setWordWrap(false);
   m_table->setAlternatingRowColors(true);
-  m_table->setFrameShape(QFrame::NoFrame);
-  m_table->setTabKeyNavigation(false);
-  m_table->verticalHeader()->hide();
-  constexpr int kRowHeight = 24;
-  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_table->setItemDelegateForColumn(DifferenceModel::kDifference, new DifferenceDelegate(m_table));
   m_table->setSortingEnabled(true);
   m_table->sortByColumn(DifferenceModel::kDifference, Qt::DescendingOrder);
   QHeaderView* header = m_table->horizontalHeader();
-  header->setHighlightSections(false);
   header->setStretchLastSection(true);
   constexpr int kNameWidth = 230;
   constexpr int kFigureWidth = 88;
@@ -277,7 +255,7 @@ void SideBySidePanel::fillLists() {
 }
 
 void SideBySidePanel::setBytes(std::int64_t bytes) {
-  m_size->setCurrentIndex(std::max(0, m_size->findData(QVariant::fromValue<qint64>(bytes))));
+  chooseSize(*m_size, bytes);
 }
 
 void SideBySidePanel::followDock(QDockWidget& dock) {
@@ -325,9 +303,10 @@ void SideBySidePanel::order() {
   m_shown = {};
   // Runs of large fabrics fill the memory: those that nothing asks for go before the next ones come.
   for (PlaybackPtr& run : m_known) {
-    const bool isChosen = run && std::any_of(m_schedules.begin(), m_schedules.end(), [&](const ComparedSchedule& each) {
-      return each.result.get() == &run->result() && (each.id == m_chosen[0] || each.id == m_chosen[1]);
-    });
+    const bool isChosen =
+        run && std::any_of(m_schedules.begin(), m_schedules.end(), [&](const ComparedSchedule& each) {
+          return each.result.get() == &run->result() && (each.id == m_chosen[0] || each.id == m_chosen[1]);
+        });
     if (!isChosen || run->bytes() != sizeIn(*m_size)) {
       run.reset();
     }
@@ -441,17 +420,17 @@ QString SideBySidePanel::numbers(int side) const {
   if (!run) {
     return {};
   }
-  const QString predicted = tr("%1 GB/s at %2 in %3")
-                                .arg(QString::number(run->row().algbw, 'f', 2), bytesText(run->bytes()),
-                                     timeText(run->duration()));
+  const QString predicted =
+      tr("%1 GB/s at %2 in %3")
+          .arg(QString::number(run->row().algbw, 'f', 2), bytesText(run->bytes()), timeText(run->duration()));
   if (!m_clock.time()) {
     return predicted;
   }
   const double time = *m_clock.time();
   return predicted + u" · "_s +
-         (time >= run->duration() ? tr("done")
-                                  : tr("%1 under way").arg(counted(run->activeCount(time), tr("message"),
-                                                                   tr("messages"))));
+         (time >= run->duration()
+              ? tr("done")
+              : tr("%1 under way").arg(counted(run->activeCount(time), tr("message"), tr("messages"))));
 }
 
 void SideBySidePanel::refresh() {
@@ -464,9 +443,8 @@ void SideBySidePanel::refresh() {
   } else if (m_clock.time()) {
     m_state->setText(tr("%1 of %2").arg(timeText(*m_clock.time()), timeText(m_clock.end())));
   } else {
-    m_state->setText(tr("algbw: A %1, B %2 GB/s")
-                         .arg(playback(0)->row().algbw, 0, 'f', 2)
-                         .arg(playback(1)->row().algbw, 0, 'f', 2));
+    m_state->setText(
+        tr("algbw: A %1, B %2 GB/s").arg(playback(0)->row().algbw, 0, 'f', 2).arg(playback(1)->row().algbw, 0, 'f', 2));
   }
   m_state->setToolTip(m_state->text());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/size_list.hpp"
 
+#include <algorithm>
+
 #include "designer/schedule/figures.hpp"
 
 namespace coppice::designer {
@@ -9,7 +11,11 @@ void fillWithSizes(QComboBox& list, std::int64_t chosen, const QString& text) {
   for (const std::int64_t size : comparedSizes()) {
     list.addItem(text.arg(bytesText(size)), QVariant::fromValue<qint64>(size));
   }
-  list.setCurrentIndex(list.findData(QVariant::fromValue<qint64>(chosen)));
+  chooseSize(list, chosen);
+}
+
+void chooseSize(QComboBox& list, std::int64_t size) {
+  list.setCurrentIndex(std::max(0, list.findData(QVariant::fromValue<qint64>(size))));
 }
 
 std::int64_t sizeIn(const QComboBox& list) {

@@ -21,6 +21,7 @@
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/table_editor.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"
 #include "io/files.hpp"
 
@@ -168,8 +169,9 @@ QWidget* SynthesizeDialog::makeForm() {
   m_unit->setObjectName(u"synthesizeUnit"_s);
   m_unit->setAccessibleName(tr("Unit"));
   m_unit->setPlaceholderText(tr("GB/s; chosen by the search"));
-  m_unit->setToolTip(tr("The bandwidth that moves one chunk per round, as in 25 or 25/2. By default the greatest that "
-                        "divides every bandwidth, or the lowest where that is too fine"));
+  m_unit->setToolTip(
+      tr("The bandwidth that moves one chunk per round, as in 25 or 25/2. By default the greatest that "
+         "divides every bandwidth, or the lowest where that is too fine"));
   m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
   m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
   m_direct->setObjectName(u"synthesizeDirect"_s);
@@ -181,8 +183,8 @@ QWidget* SynthesizeDialog::makeForm() {
   m_start->setDefault(true);
   m_cancel->setObjectName(u"synthesizeCancel"_s);
   m_cancel->setAutoDefault(false);
-  const std::initializer_list<QWidget*> fields{m_collective, m_root, m_maxSteps, m_maxChunks, m_seconds, m_perCandidate,
-                                               m_seed,       m_unit};
+  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks,
+                                               m_seconds,    m_perCandidate, m_seed,     m_unit};
   for (QWidget* field : fields) {
     field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
@@ -298,25 +300,13 @@ QWidget* SynthesizeDialog::makeResults() {
 
 void SynthesizeDialog::setUpTable() {
   m_rows->setSourceModel(m_model);
-  m_table->setObjectName(u"synthesizeTable"_s);
-  m_table->setAccessibleName(tr("Sizes that were decided"));
+  setUpRowTable(*m_table, u"synthesizeTable"_s, tr("Sizes that were decided"));
   m_table->setModel(m_rows);
-  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  m_table->setShowGrid(false);
-  m_table->setWordWrap(false);
-  m_table->setFrameShape(QFrame::NoFrame);
   m_table->setSortingEnabled(true);
   m_table->sortByColumn(-1, Qt::AscendingOrder);
-  m_table->verticalHeader()->hide();
-  constexpr int kRowHeight = 24;
-  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   constexpr int kMinHeight = 110;
   m_table->setMinimumHeight(kMinHeight);
   QHeaderView* header = m_table->horizontalHeader();
-  header->setHighlightSections(false);
   header->setStretchLastSection(true);
   constexpr int kFigure = 66;
   constexpr int kWide = 76;

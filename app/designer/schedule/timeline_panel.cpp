@@ -13,7 +13,9 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
+#include "designer/schedule/size_list.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/timeline/time_text.hpp"
 
 using namespace Qt::StringLiterals;
@@ -25,40 +27,27 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kMargin = 8;
-/// A whole run takes this long at speed 1.
-constexpr double kSecondsPerRun = 8;
-
-QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(iconName));
-  made->setToolTip(tip);
-  made->setAccessibleName(tip);
-  return made;
-}
 
 }  // namespace
 
 TimelinePanel::TimelinePanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_play(button(u"timelinePlay"_s, u"run"_s, tr("Play (Space)"), this)),
-      m_previous(button(u"timelinePrevious"_s, u"previous"_s, tr("Previous message of the critical path ([)"), this)),
-      m_next(button(u"timelineNext"_s, u"next"_s, tr("Next message of the critical path (])"), this)),
+      m_controls(new PlayControls(m_clock, u"timeline"_s, tr("message of the critical path"), this)),
       m_size(new QComboBox(this)),
       m_lanes(new QComboBox(this)),
       m_which(new QComboBox(this)),
-      m_speed(new QComboBox(this)),
-      m_save(button(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
+      m_save(iconButton(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
       m_text(new QLabel(this)),
       m_view(new TimelineView(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"timelinePanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("When each link carries which piece of data: a simulated run of the schedule, which the "
-                                 "drawing plays."),
-                              tr("Generate"), m_pages);
+  auto* empty =
+      new EmptyPage(tr("When each link carries which piece of data: a simulated run of the schedule, which the "
+                       "drawing plays."),
+                    tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TimelinePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());
@@ -66,9 +55,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
 
-  connect(m_play, &QToolButton::clicked, this, [this] { setPlaying(!isPlaying()); });
-  connect(m_previous, &QToolButton::clicked, this, [this] { stepCritical(-1); });
-  connect(m_next, &QToolButton::clicked, this, [this] { stepCritical(1); });
+  connect(m_controls, &PlayControls::stepWanted, this, &TimelinePanel::stepCritical);
   connect(m_save, &QToolButton::clicked, this, &TimelinePanel::saveWanted);
   connect(m_size, &QComboBox::currentIndexChanged, this, [this] {
     m_isRecordWanted = m_result != nullptr;
@@ -100,9 +87,11 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       refresh();
     }
   });
-  m_frame.setTimerType(Qt::PreciseTimer);
-  m_frame.setInterval(16ms);
-  connect(&m_frame, &QTimer::timeout, this, &TimelinePanel::advance);
+  connect(&m_clock, &PlayClock::timeChanged, this, [this] {
+    m_view->setCursor(time());
+    refresh();
+    Q_EMIT timeChanged();
+  });
   refresh();
 }
 
@@ -111,11 +100,7 @@ TimelinePanel::~TimelinePanel() = default;
 QWidget* TimelinePanel::makeBody() {
   m_size->setObjectName(u"timelineSize"_s);
   m_size->setAccessibleName(tr("Size of the collective"));
-  for (const std::int64_t size : comparedSizes()) {
-    m_size->addItem(bytesText(size), QVariant::fromValue<qint64>(size));
-  }
-  constexpr qint64 kUsualSize = qint64{1} << 26;
-  m_size->setCurrentIndex(m_size->findData(kUsualSize));
+  fillWithSizes(*m_size);
   m_lanes->setObjectName(u"timelineLanes"_s);
   m_lanes->setAccessibleName(tr("Lanes"));
   m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
@@ -125,13 +110,6 @@ QWidget* TimelinePanel::makeBody() {
   m_which->setToolTip(m_which->accessibleName());
   m_which->addItems({tr("Plan"), tr("Run")});
   m_which->hide();
-  m_speed->setObjectName(u"timelineSpeed"_s);
-  m_speed->setAccessibleName(tr("Speed"));
-  for (const auto& [text, speed] : {std::pair(u"¼×"_s, 0.25), std::pair(u"½×"_s, 0.5), std::pair(u"1×"_s, 1.0),
-                                    std::pair(u"2×"_s, 2.0), std::pair(u"4×"_s, 4.0)}) {
-    m_speed->addItem(text, speed);
-  }
-  m_speed->setCurrentIndex(2);
   m_text->setObjectName(u"timelineText"_s);
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -140,8 +118,7 @@ QWidget* TimelinePanel::makeBody() {
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
   line->setSpacing(kMargin);
   for (QWidget* widget :
-       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
-        static_cast<QWidget*>(m_speed), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
+       {static_cast<QWidget*>(m_controls), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
         static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
     line->addWidget(widget);
   }
@@ -154,12 +131,8 @@ QWidget* TimelinePanel::makeBody() {
   return body;
 }
 
-std::int64_t TimelinePanel::bytes() const {
-  return m_size->currentData().toLongLong();
-}
-
 void TimelinePanel::setBytes(std::int64_t bytes) {
-  m_size->setCurrentIndex(std::max(0, m_size->findData(QVariant::fromValue<qint64>(bytes))));
+  chooseSize(*m_size, bytes);
 }
 
 void TimelinePanel::setResult(ScheduleResultPtr result) {
@@ -191,6 +164,7 @@ void TimelinePanel::setRuns(PlaybackPtr planned, PlaybackPtr measured) {
   m_playback = std::move(planned);
   m_measured = std::move(measured);
   m_view->setLanes({});
+  m_clock.setEnd(duration());
   orderLanes();
   refresh();
   Q_EMIT timeChanged();
@@ -220,7 +194,7 @@ void TimelinePanel::record() {
     if (!m_result) {
       m_job.cancel();
       m_playback.reset();
-      setTime(std::nullopt);
+      m_clock.setEnd(0);
     }
     refresh();
     return;
@@ -229,8 +203,8 @@ void TimelinePanel::record() {
   m_playback.reset();
   m_problem.clear();
   m_view->setLanes({});
-  setTime(std::nullopt);
-  m_job.submit([result = m_result, bytes = bytes(), kind = laneKind()](std::stop_token stop) {
+  m_clock.setEnd(0);
+  m_job.submit([result = m_result, bytes = sizeIn(*m_size), kind = laneKind()](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
     auto recorded = std::make_shared<Recorded>();
@@ -252,7 +226,11 @@ void TimelinePanel::receive(const Answer& answer) {
   m_problem = answer->problem;
   if (m_playback) {
     m_view->setLanes(std::move(answer->lanes), duration());
-    m_view->setCursor(m_time);
+    // The same run in other lanes keeps its time.
+    if (m_clock.end() != duration()) {
+      m_clock.setEnd(duration());
+    }
+    m_view->setCursor(time());
   }
   refresh();
   Q_EMIT timeChanged();
@@ -267,54 +245,14 @@ void TimelinePanel::orderLanes() {
   if (m_playback) {
     m_job.submit([playback = m_playback, measured = m_measured, kind = laneKind()](const std::stop_token&) {
       return std::make_shared<Recorded>(
-          Recorded{playback, measured, {},
+          Recorded{playback,
+                   measured,
+                   {},
                    measured ? Playback::lanesOfBoth(*playback, *measured, kind) : playback->lanes(kind)});
     });
   } else if (m_result) {
     m_isRecordWanted = true;
     record();
-  }
-}
-
-void TimelinePanel::setTime(std::optional<double> time) {
-  if (!m_playback) {
-    time.reset();
-  }
-  if (!time) {
-    m_frame.stop();
-  }
-  if (m_time != time) {
-    m_time = time;
-    m_view->setCursor(time);
-    refresh();
-    Q_EMIT timeChanged();
-  }
-}
-
-void TimelinePanel::setPlaying(bool isWanted) {
-  if (!m_playback || isWanted == isPlaying()) {
-    return;
-  }
-  if (isWanted) {
-    if (!m_time || *m_time >= duration()) {
-      setTime(0);
-    }
-    m_since.start();
-    m_frame.start();
-  } else {
-    m_frame.stop();
-  }
-  refresh();
-}
-
-void TimelinePanel::advance() {
-  constexpr double kMilliseconds = 1000;
-  const double elapsed = static_cast<double>(m_since.restart()) / kMilliseconds;
-  const double by = elapsed / kSecondsPerRun * m_speed->currentData().toDouble() * duration();
-  const double next = m_time.value_or(0) + by;
-  setTime(std::min(next, duration()));
-  if (next >= duration()) {
-    setPlaying(false);
   }
 }
 
@@ -325,38 +263,32 @@ void TimelinePanel::stepCritical(int direction) {
   setPlaying(false);
   const std::vector<double>& times = m_playback->criticalTimes();
   if (direction > 0) {
-    const auto next = m_time ? std::upper_bound(times.begin(), times.end(), *m_time) : times.begin();
+    const auto next = time() ? std::upper_bound(times.begin(), times.end(), *time()) : times.begin();
     setTime(next != times.end() ? *next : duration());
-  } else if (m_time) {
-    const auto at = std::lower_bound(times.begin(), times.end(), *m_time);
+  } else if (time()) {
+    const auto at = std::lower_bound(times.begin(), times.end(), *time());
     setTime(at != times.begin() ? *std::prev(at) : 0);
   }
 }
 
 void TimelinePanel::refresh() {
-  m_play->setIcon(icon(isPlaying() ? u"pause"_s : u"run"_s));
-  m_play->setToolTip(isPlaying() ? tr("Pause (Space)") : tr("Play (Space)"));
-  m_play->setAccessibleName(m_play->toolTip());
-  for (QToolButton* each : {m_play, m_previous, m_next, m_save}) {
-    each->setEnabled(m_playback != nullptr);
-  }
+  m_save->setEnabled(m_playback != nullptr);
   m_which->setVisible(m_measured != nullptr);
   m_size->setVisible(m_measured == nullptr);
   if (!m_playback) {
     m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Simulating…") : QString());
     return;
   }
-  const QString speed = m_measured ? tr("%1: planned %2, measured %3")
-                                         .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()),
-                                              timeText(m_measured->duration()))
-                                   : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()),
-                                                           QString::number(m_playback->row().algbw, 'f', 2));
+  const QString speed =
+      m_measured
+          ? tr("%1: planned %2, measured %3")
+                .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()), timeText(m_measured->duration()))
+          : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()), QString::number(m_playback->row().algbw, 'f', 2));
   m_text->setText(
-      m_time ? tr("%1 of %2 · %3 under way")
-                   .arg(timeText(*m_time), speed,
-                        counted(playback()->activeCount(*m_time), tr("message"),
-                                tr("messages")))
-             : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
+      time()
+          ? tr("%1 of %2 · %3 under way")
+                .arg(timeText(*time()), speed, counted(playback()->activeCount(*time()), tr("message"), tr("messages")))
+          : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
 }
 
 }  // namespace coppice::designer

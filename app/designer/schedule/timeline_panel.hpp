@@ -2,10 +2,8 @@
 #pragma once
 
 #include <QComboBox>
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QStackedWidget>
-#include <QTimer>
 #include <QToolButton>
 #include <QWidget>
 #include <memory>
@@ -13,6 +11,8 @@
 
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/playback.hpp"
+#include "designer/timeline/play_clock.hpp"
+#include "designer/timeline/play_controls.hpp"
 
 namespace coppice::designer {
 
@@ -27,16 +27,17 @@ public:
 
   void setResult(ScheduleResultPtr result);
   /// A measured run of the current schedule's fabric, and the simulation of what was run, on one clock: lanes of both
-  /// stand under each other, and one of them moves on the drawing. nullptr both: back to the simulation of the schedule.
+  /// stand under each other, and one of them moves on the drawing. nullptr both: back to the simulation of the
+  /// schedule.
   void setRuns(PlaybackPtr planned, PlaybackPtr measured);
   [[nodiscard]] bool hasMeasured() const { return m_measured != nullptr; }
   /// That the drawing plays; nullptr while there is none.
   [[nodiscard]] const PlaybackPtr& playback() const { return playsMeasured() ? m_measured : m_playback; }
   /// Where the clock stands, ns; nullopt = nothing is played.
-  [[nodiscard]] const std::optional<double>& time() const { return m_time; }
-  void setTime(std::optional<double> time);
-  void setPlaying(bool isPlaying);
-  [[nodiscard]] bool isPlaying() const { return m_frame.isActive(); }
+  [[nodiscard]] const std::optional<double>& time() const { return m_clock.time(); }
+  void setTime(std::optional<double> time) { m_clock.setTime(time); }
+  void setPlaying(bool isPlaying) { m_clock.setPlaying(isPlaying); }
+  [[nodiscard]] bool isPlaying() const { return m_clock.isPlaying(); }
   /// To the next (1) or previous (-1) message of the critical path.
   void stepCritical(int direction);
   void setBytes(std::int64_t bytes);
@@ -66,9 +67,7 @@ private:
   void receive(const Answer& answer);
   void orderLanes();
   [[nodiscard]] Playback::LaneKind laneKind() const;
-  void advance();
   void refresh();
-  [[nodiscard]] std::int64_t bytes() const;
   [[nodiscard]] bool playsMeasured() const { return m_measured && m_which->currentIndex() == 1; }
   /// Of the longer run, ns.
   [[nodiscard]] double duration() const;
@@ -80,20 +79,15 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
-  std::optional<double> m_time;
+  PlayClock m_clock;
   QStackedWidget* m_pages;
-  QToolButton* m_play;
-  QToolButton* m_previous;
-  QToolButton* m_next;
+  PlayControls* m_controls;
   QComboBox* m_size;
   QComboBox* m_lanes;
   QComboBox* m_which;  ///< which of two runs the drawing plays
-  QComboBox* m_speed;
   QToolButton* m_save;
   QLabel* m_text;
   TimelineView* m_view;
-  QTimer m_frame;
-  QElapsedTimer m_since;
   LatestJob<Answer> m_job;
 };
 

@@ -18,6 +18,7 @@
 #include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "workflow/guarded.hpp"
 
 using namespace Qt::StringLiterals;
@@ -94,8 +95,8 @@ TrafficPanel::TrafficPanel(QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_between(new QComboBox(this)),
       m_size(new QComboBox(this)),
-      m_copy(new QToolButton(this)),
-      m_save(new QToolButton(this)),
+      m_copy(iconButton(u"trafficCopy"_s, u"copy"_s, tr("Copy all pairs as CSV"), this)),
+      m_save(iconButton(u"trafficSave"_s, u"image"_s, tr("Save the matrix as a picture…"), this)),
       m_text(new QLabel(this)),
       m_view(new MatrixView(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms),
@@ -140,15 +141,6 @@ QWidget* TrafficPanel::makeBody() {
   m_size->setObjectName(u"trafficSize"_s);
   m_size->setAccessibleName(tr("Size of the collective"));
   fillWithSizes(*m_size, kUsualSize, tr("at %1"));
-  m_copy->setObjectName(u"trafficCopy"_s);
-  m_copy->setIcon(icon(u"copy"_s));
-  m_copy->setToolTip(tr("Copy all pairs as CSV"));
-  m_save->setObjectName(u"trafficSave"_s);
-  m_save->setIcon(icon(u"image"_s));
-  m_save->setToolTip(tr("Save the matrix as a picture…"));
-  for (QToolButton* button : {m_copy, m_save}) {
-    button->setAccessibleName(button->toolTip());
-  }
   m_text->setObjectName(u"trafficText"_s);
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -217,8 +209,7 @@ void TrafficPanel::start() {
   tell(std::nullopt);
 }
 
-Result<TrafficTablePtr> TrafficPanel::tableOf(const ScheduleResult& result, Between between,
-                                              const Progress& progress) {
+Result<TrafficTablePtr> TrafficPanel::tableOf(const ScheduleResult& result, Between between, const Progress& progress) {
   return workflow::guarded<TrafficTablePtr>([&]() -> Result<TrafficTablePtr> {
     const fabric::Fabric& fabric = *result.fabric;
     auto traffic = schedule::trafficOf(fabric, result.schedule, progress);
@@ -228,8 +219,7 @@ Result<TrafficTablePtr> TrafficPanel::tableOf(const ScheduleResult& result, Betw
     const Boxes boxes = boxesOf(fabric);
     auto table = std::make_shared<TrafficTable>();
     table->isByBoxes = between == Between::boxes;
-    schedule::Traffic byBox =
-        schedule::groupedTraffic(*traffic, boxes.boxOf, static_cast<int>(boxes.names.size()));
+    schedule::Traffic byBox = schedule::groupedTraffic(*traffic, boxes.boxOf, static_cast<int>(boxes.names.size()));
     for (int from = 0; from < byBox.size; ++from) {
       for (int to = 0; to < byBox.size; ++to) {
         table->betweenBoxes += from == to ? Rational(0) : byBox.share(from, to);
@@ -284,9 +274,8 @@ void TrafficPanel::showTable() {
 
 QString TrafficPanel::describe(int from, int to) const {
   const Rational& share = m_table->traffic.share(from, to);
-  const QString names = from == to && m_table->isByBoxes
-                            ? tr("within %1").arg(m_table->names[from])
-                            : m_table->names[from] + u" → "_s + m_table->names[to];
+  const QString names = from == to && m_table->isByBoxes ? tr("within %1").arg(m_table->names[from])
+                                                         : m_table->names[from] + u" → "_s + m_table->names[to];
   if (!share.isPositive()) {
     return tr("%1: nothing").arg(names);
   }

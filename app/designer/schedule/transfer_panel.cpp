@@ -11,6 +11,7 @@
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -26,32 +27,11 @@ constexpr int kMargin = 8;
 /// A menu of more is of no use; the search finds a GPU.
 constexpr std::int64_t kMaxListedShards = 4096;
 
-QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(iconName));
-  made->setToolTip(tip);
-  made->setAccessibleName(tip);
-  return made;
-}
-
 void setUpTable(QTableView& table, TransferModel& model) {
-  table.setObjectName(u"transferTable"_s);
-  table.setAccessibleName(TransferPanel::tr("Transfers"));
+  setUpRowTable(table, u"transferTable"_s, TransferPanel::tr("Transfers"), QAbstractItemView::ExtendedSelection);
   table.setModel(&model);
-  table.setSelectionBehavior(QAbstractItemView::SelectRows);
-  table.setSelectionMode(QAbstractItemView::ExtendedSelection);
-  table.setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table.setShowGrid(false);
-  table.setWordWrap(false);
   table.setAlternatingRowColors(true);
-  table.setFrameShape(QFrame::NoFrame);
-  table.verticalHeader()->hide();
-  constexpr int kRowHeight = 26;
-  table.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   QHeaderView* header = table.horizontalHeader();
-  header->setHighlightSections(false);
   header->setStretchLastSection(true);
   constexpr int kStepWidth = 60;
   constexpr int kNameWidth = 130;
@@ -66,9 +46,9 @@ void setUpTable(QTableView& table, TransferModel& model) {
 TransferPanel::TransferPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_previous(button(u"transferPrevious"_s, u"previous"_s, tr("Previous step"), this)),
-      m_play(button(u"transferPlay"_s, u"run"_s, tr("Play the steps one after another"), this)),
-      m_next(button(u"transferNext"_s, u"next"_s, tr("Next step"), this)),
+      m_previous(iconButton(u"transferPrevious"_s, u"previous"_s, tr("Previous step"), this)),
+      m_play(iconButton(u"transferPlay"_s, u"run"_s, tr("Play the steps one after another"), this)),
+      m_next(iconButton(u"transferNext"_s, u"next"_s, tr("Next step"), this)),
       m_slider(new QSlider(Qt::Horizontal, this)),
       m_stepText(new QLabel(this)),
       m_shard(new QComboBox(this)),
@@ -134,10 +114,10 @@ QWidget* TransferPanel::makeBody() {
   auto* line = new QHBoxLayout;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
   line->setSpacing(kMargin);
-  for (QWidget* widget : {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play),
-                          static_cast<QWidget*>(m_next), static_cast<QWidget*>(m_slider),
-                          static_cast<QWidget*>(m_stepText), static_cast<QWidget*>(m_shard),
-                          static_cast<QWidget*>(m_search)}) {
+  for (QWidget* widget :
+       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
+        static_cast<QWidget*>(m_slider), static_cast<QWidget*>(m_stepText), static_cast<QWidget*>(m_shard),
+        static_cast<QWidget*>(m_search)}) {
     line->addWidget(widget);
   }
   line->addWidget(m_state, 1);
@@ -213,8 +193,8 @@ void TransferPanel::applyFilter() {
     return;
   }
   const qint64 shard = m_shard->currentData().toLongLong();
-  m_model.setFilter({step(), shard >= 0 ? std::optional<std::int64_t>(shard) : std::nullopt,
-                     m_search->text().trimmed()});
+  m_model.setFilter(
+      {step(), shard >= 0 ? std::optional<std::int64_t>(shard) : std::nullopt, m_search->text().trimmed()});
   m_table->scrollToTop();
   refresh();
   Q_EMIT chosenChanged();
@@ -263,9 +243,8 @@ void TransferPanel::refresh() {
                             .arg(schedule->stepCount)
                             .arg(percentOf(time, cost.timePerByte)));
   } else {
-    m_stepText->setText(schedule->isSynchronous
-                            ? counted(schedule->stepCount, tr("step"), tr("steps"))
-                            : counted(schedule->stepCount, tr("phase"), tr("phases")));
+    m_stepText->setText(schedule->isSynchronous ? counted(schedule->stepCount, tr("step"), tr("steps"))
+                                                : counted(schedule->stepCount, tr("phase"), tr("phases")));
   }
   const auto rows = static_cast<std::size_t>(m_model.rowCount());
   m_state->setText(rows == schedule->transfers.size()

@@ -13,6 +13,7 @@
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"
 
 using namespace Qt::StringLiterals;
@@ -26,15 +27,6 @@ namespace {
 constexpr int kMargin = 8;
 constexpr int kGap = 6;
 
-QToolButton* button(QWidget* parent, const QString& name, const QString& picture, const QString& text) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(picture));
-  made->setToolTip(text);
-  made->setAccessibleName(text);
-  return made;
-}
-
 /// The key that an error names: key "switches" → switches.
 QString keyOf(const Error& error) {
   const QString element = QString::fromStdString(error.where.element);
@@ -46,11 +38,11 @@ QString keyOf(const Error& error) {
 SketchPanel::SketchPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_open(button(this, u"sketchOpen"_s, u"open"_s, tr("Open a communication sketch (JSON of TACCL)"))),
-      m_save(button(this, u"sketchSave"_s, u"save"_s, tr("Save the sketch as JSON of TACCL"))),
+      m_open(iconButton(u"sketchOpen"_s, u"open"_s, tr("Open a communication sketch (JSON of TACCL)"), this)),
+      m_save(iconButton(u"sketchSave"_s, u"save"_s, tr("Save the sketch as JSON of TACCL"), this)),
       m_topology(
-          button(this, u"sketchTopology"_s, u"export"_s, tr("Save the topology with its costs as JSON of TACCL"))),
-      m_undo(button(this, u"sketchUndo"_s, u"undo"_s, tr("Undo the last change of the sketch"))),
+          iconButton(u"sketchTopology"_s, u"export"_s, tr("Save the topology with its costs as JSON of TACCL"), this)),
+      m_undo(iconButton(u"sketchUndo"_s, u"undo"_s, tr("Undo the last change of the sketch"), this)),
       m_state(new QLabel(this)),
       m_chunks(new QSpinBox(this)),
       m_size(new QLineEdit(this)),

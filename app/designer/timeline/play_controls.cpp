@@ -5,30 +5,20 @@
 #include <utility>
 
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
-namespace {
-
-QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
-  auto* made = new QToolButton(parent);
-  made->setObjectName(name);
-  made->setIcon(icon(iconName));
-  made->setToolTip(tip);
-  made->setAccessibleName(tip);
-  return made;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 PlayControls::PlayControls(PlayClock& clock, const QString& name, const QString& step, QWidget* parent)
     : QWidget(parent),
       m_clock(clock),
-      m_previous(button(name + u"Previous"_s, u"previous"_s, tr("Previous %1 ([)").arg(step), this)),
-      m_play(button(name + u"Play"_s, u"run"_s, tr("Play (Space)"), this)),
-      m_next(button(name + u"Next"_s, u"next"_s, tr("Next %1 (])").arg(step), this)),
-      m_loop(button(name + u"Loop"_s, u"loop"_s, tr("Begin again at the end"), this)),
+      m_previous(iconButton(name + u"Previous"_s, u"previous"_s, tr("Previous %1 ([)").arg(step), this)),
+      m_play(iconButton(name + u"Play"_s, u"run"_s, tr("Play (Space)"), this)),
+      m_next(iconButton(name + u"Next"_s, u"next"_s, tr("Next %1 (])").arg(step), this)),
+      m_loop(iconButton(name + u"Loop"_s, u"loop"_s, tr("Begin again at the end"), this)),
       m_speed(new QComboBox(this)) {
   m_loop->setCheckable(true);
   m_speed->setObjectName(name + u"Speed"_s);
@@ -42,9 +32,9 @@ PlayControls::PlayControls(PlayClock& clock, const QString& name, const QString&
   constexpr int kGap = 8;
   line->setContentsMargins({});
   line->setSpacing(kGap);
-  for (QWidget* widget : {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play),
-                          static_cast<QWidget*>(m_next), static_cast<QWidget*>(m_loop),
-                          static_cast<QWidget*>(m_speed)}) {
+  for (QWidget* widget :
+       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
+        static_cast<QWidget*>(m_loop), static_cast<QWidget*>(m_speed)}) {
     line->addWidget(widget);
   }
   connect(m_play, &QToolButton::clicked, this, [this] { m_clock.setPlaying(!m_clock.isPlaying()); });
