@@ -11,24 +11,12 @@
 #include "forestcoll/peers/peer_limit.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 
 using namespace coppice;
+using test::presetFabric;
 
-namespace {
-
-fabric::Fabric presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  const auto description = presets::make(name, arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 class TestFitting : public QObject {
   Q_OBJECT

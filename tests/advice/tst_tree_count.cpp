@@ -8,9 +8,11 @@
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "program/used_sizes.hpp"
+#include "support/preset_fabrics.hpp"
 
 using namespace coppice;
 using advice::WantedSizes;
+using test::presetFabric;
 
 namespace {
 
@@ -18,10 +20,6 @@ fabric::Fabric example(const QString& name) {
   const QString path = QStringLiteral(COPPICE_EXAMPLES) + "/" + name + ".fabric.json";
   const auto text = io::readFile(path.toStdString());
   return fabric::Fabric::build(io::readFabricJson(text.value(), name.toStdString()).value()).value();
-}
-
-fabric::Fabric preset(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  return fabric::Fabric::build(presets::make(name, arguments).value()).value();
 }
 
 forestcoll::Request request(Collective collective, std::optional<std::int64_t> maxK = {}) {
@@ -83,7 +81,7 @@ void TestTreeCount::bestOfAll_data() {
 /// None of the ones that are passed over is better, and the program is used where it was asked for.
 void TestTreeCount::bestOfAll() {
   QFETCH(Collective, collective);
-  const fabric::Fabric fabric = preset("dgx-a100", {{"boxes", "2"}});
+  const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});
   const forestcoll::Request asked = request(collective, 16);
   const auto found = advice::treeCountFor(fabric, asked, {.powersOfTwo = true});
   QVERIFY2(found, found ? "" : found.error().message.c_str());
@@ -142,7 +140,7 @@ void TestTreeCount::refusals() {
   QFETCH(QString, boxes);
   QFETCH(QString, message);
   QFETCH(QString, fix);
-  const fabric::Fabric fabric = preset("dgx-a100", {{"boxes", boxes.toStdString()}});
+  const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", boxes.toStdString()}});
   const auto found = advice::treeCountFor(fabric, request(collective), {.powersOfTwo = true});
   QVERIFY(!found);
   QCOMPARE(found.error().code, ErrorCode::infeasible);
@@ -183,7 +181,7 @@ void TestTreeCount::chunksOfPrograms_data() {
 void TestTreeCount::chunksOfPrograms() {
   QFETCH(Collective, collective);
   QFETCH(std::int64_t, k);
-  const fabric::Fabric fabric = preset("dgx-a100", {{"boxes", "2"}, {"gpus", "4"}});
+  const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}, {"gpus", "4"}});
   forestcoll::Request asked = request(collective);
   if (k > 0) {
     asked.fixedK = k;
@@ -218,7 +216,7 @@ void TestTreeCount::settings() {
   QCOMPARE((*fewer)->instances, 4);
   QCOMPARE((*fewer)->price, Rational(0));
 
-  const fabric::Fabric three = preset("dgx-a100", {{"boxes", "3"}});
+  const fabric::Fabric three = presetFabric("dgx-a100", {{"boxes", "3"}});
   const auto odd = forestcoll::generate(three, request(Collective::allreduce));
   QVERIFY(odd);
   const auto nothing = advice::settingForPowersOfTwo(three, odd->schedule, 1);

@@ -10,10 +10,12 @@
 #include "coppice/test_paths.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/exchange_check.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
+using test::presetFabric;
 
 namespace {
 
@@ -60,23 +62,6 @@ fabric::Fabric circulant(int n, const std::vector<int>& jumps) {
     }
   }
   return fabricOf(n, n, edges);
-}
-
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto description = presets::make(parts.first().toStdString(), arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
 }
 
 const nlohmann::json& referenceTable() {

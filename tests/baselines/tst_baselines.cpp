@@ -10,29 +10,14 @@
 #include "forestcoll/random_fabrics.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric made(const QString& preset) {
-  const QStringList parts = preset.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto description = presets::make(parts.first().toStdString(), arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 baselines::Request requestOf(Collective collective) {
   baselines::Request request{collective, {}};
@@ -149,7 +134,7 @@ void TestBaselines::knownValues() {
   QFETCH(QString, collective);
   QFETCH(QString, algbw);
   QFETCH(int, steps);
-  const auto fabric = made(preset);
+  const auto fabric = presetFabric(preset);
   const auto schedule =
       baselines::generate(name.toStdString(), fabric, requestOf(*parseCollective(collective.toStdString())));
   QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
@@ -165,12 +150,12 @@ void TestBaselines::everyPreset_data() {
   QTest::addColumn<QString>("preset");
   for (const presets::Preset& preset : presets::catalogue()) {
     const QString name = QString::fromStdString(preset.name);
-    if (made(name).gpuCount() <= 32) {
+    if (presetFabric(name).gpuCount() <= 32) {
       QTest::newRow(qPrintable(name)) << name;
     }
     const bool hasBoxes = std::any_of(preset.parameters.begin(), preset.parameters.end(),
                                       [](const presets::Parameter& p) { return p.name == "boxes"; });
-    if (hasBoxes && made(name + " boxes=2").gpuCount() <= 32) {
+    if (hasBoxes && presetFabric(name + " boxes=2").gpuCount() <= 32) {
       QTest::newRow(qPrintable(name + " boxes=2")) << name + " boxes=2";
     }
   }
@@ -178,7 +163,7 @@ void TestBaselines::everyPreset_data() {
 
 void TestBaselines::everyPreset() {
   QFETCH(QString, preset);
-  const auto fabric = made(preset);
+  const auto fabric = presetFabric(preset);
   int generated = 0;
   for (const baselines::Baseline& baseline : baselines::list()) {
     for (const Collective collective : baseline.collectives) {
@@ -208,7 +193,7 @@ void TestBaselines::randomClusters() {
   for (int i = 0; i < 25; ++i) {
     const QString preset = "cluster boxes=" + pick({"2", "3", "4"}) + " gpus=" + pick({"2", "4", "5"}) +
                            " nvlink=" + pick({"100", "300", "450"}) + " nic=" + pick({"12.5", "25", "50", "100"});
-    const auto fabric = made(preset);
+    const auto fabric = presetFabric(preset);
     std::map<Collective, std::optional<Rational>> optimum;
     for (const baselines::Baseline& baseline : baselines::list()) {
       for (const Collective collective : baseline.collectives) {
@@ -308,7 +293,7 @@ void TestBaselines::largePresets_data() {
   QTest::addColumn<QString>("preset");
   for (const presets::Preset& preset : presets::catalogue()) {
     const QString name = QString::fromStdString(preset.name);
-    if (made(name).gpuCount() > 32 && made(name).gpuCount() <= 128) {
+    if (presetFabric(name).gpuCount() > 32 && presetFabric(name).gpuCount() <= 128) {
       QTest::newRow(qPrintable(name)) << name;
     }
   }
@@ -317,7 +302,7 @@ void TestBaselines::largePresets_data() {
 /// The presets that everyPreset() leaves out, up to 128 GPUs: no baseline is faster than the optimum.
 void TestBaselines::largePresets() {
   QFETCH(QString, preset);
-  const auto fabric = made(preset);
+  const auto fabric = presetFabric(preset);
   std::map<Collective, std::optional<Rational>> optimum;
   int compared = 0;
   for (const baselines::Baseline& baseline : baselines::list()) {
@@ -364,8 +349,8 @@ void TestBaselines::refuses() {
   QFETCH(QString, name);
   QFETCH(QString, collective);
   QFETCH(int, code);
-  const auto schedule =
-      baselines::generate(name.toStdString(), made(preset), requestOf(*parseCollective(collective.toStdString())));
+  const auto schedule = baselines::generate(name.toStdString(), presetFabric(preset),
+                                            requestOf(*parseCollective(collective.toStdString())));
   QVERIFY(!schedule);
   QCOMPARE(int(schedule.error().code), code);
   QVERIFY(!schedule.error().fix.empty());

@@ -144,7 +144,7 @@ void run(benchmark::State& state, const Row& row) {
 }
 
 std::function<Description()> preset(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  return [=] { return coppice::test::presetFabric(name, arguments); };
+  return [=] { return coppice::test::presetDescription(name, arguments); };
 }
 
 std::vector<Row> tableRows() {

@@ -221,7 +221,7 @@ Draw makeDraw(int number) {
   for (const auto& [key, value] : arguments) {
     draw.text += " " + key + "=" + value;
   }
-  draw.description = test::presetFabric(preset, arguments);
+  draw.description = test::presetDescription(preset, arguments);
   Draw whole = draw;
   damage(dice, draw);
   // Without links some fabrics fall apart: those stay whole.

@@ -16,6 +16,7 @@
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/to_forest.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/distance_check.hpp"
 #include "verify/rule_check.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -23,6 +24,7 @@
 
 using namespace coppice;
 using bfb::Digraph;
+using test::presetFabric;
 
 namespace {
 
@@ -45,18 +47,6 @@ fabric::Fabric fabricOf(const Digraph& graph) {
     }
   }
   auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
-
-fabric::Fabric presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  auto description = presets::make(name, arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
   if (!fabric) {
     qFatal("%s", describe(fabric.error()).c_str());
   }
@@ -800,7 +790,7 @@ void TestBfbSchedule::refusedRules() {
   const fabric::Fabric torus = fabricOf(bfb::sample::torus({3, 3}));
   QVERIFY(refused(torus, {}).isEmpty());
   QVERIFY(refused(torus, {.collective = Collective::broadcast, .root = 0}).contains("the GPUs are not alike"));
-  QVERIFY(refused(presetFabric("dgx-a100", {}), {}).contains("switches or NICs"));
+  QVERIFY(refused(presetFabric("dgx-a100"), {}).contains("switches or NICs"));
   QVERIFY(refused(fabricOf(bfb::sample::generalizedKautz(2, 7)), {}).contains("No rotations"));
 }
 

@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <map>
-#include <sstream>
 
 #include "executor/support.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 
 using namespace coppice;
 using namespace coppice::executor;
 using namespace coppice::executor::test;
+using coppice::test::presetFabric;
 
 namespace {
 
 constexpr int kMaxGpus = 16;
-
-fabric::Fabric makeFabric(const std::string& name, const std::string& arguments) {
-  std::map<std::string, std::string> map;
-  std::istringstream in(arguments);
-  for (std::string word; in >> word;) {
-    const std::size_t equals = word.find('=');
-    map[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return fabric::Fabric::build(presets::make(name, map).value()).value();
-}
 
 }  // namespace
 
@@ -42,7 +33,7 @@ void ExecutorPresetsTest::presets_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<QString>("arguments");
   for (const presets::Preset& preset : presets::catalogue()) {
-    if (makeFabric(preset.name, {}).gpuCount() <= kMaxGpus) {
+    if (presetFabric(preset.name, {}).gpuCount() <= kMaxGpus) {
       QTest::newRow(preset.name.c_str()) << QString::fromStdString(preset.name) << QString();
     }
   }
@@ -65,7 +56,7 @@ void ExecutorPresetsTest::presets_data() {
 void ExecutorPresetsTest::presets() {
   QFETCH(QString, preset);
   QFETCH(QString, arguments);
-  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
+  const fabric::Fabric fabric = presetFabric(preset + u' ' + arguments);
   QVERIFY(fabric.gpuCount() <= kMaxGpus);
   auto backend = makeThreads(2);
   std::size_t turn = 0;

@@ -11,33 +11,15 @@
 #include "forestcoll/parts/equal_parts.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 
 /// Symmetry classes are true, and change no optimum.
 using namespace coppice;
 using std::int64_t;
+using test::built;
+using test::describedBy;
 
 namespace {
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
-
-fabric::Description describedBy(const QString& preset) {
-  const QStringList parts = preset.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto made = presets::make(parts.first().toStdString(), arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  return *std::move(made);
-}
 
 /// Whether some permutation of the nodes that keeps kinds, demands and links takes one node to the other, by trying
 /// all.

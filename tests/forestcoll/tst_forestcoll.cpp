@@ -3,16 +3,18 @@
 #include <map>
 #include <numeric>
 
-#include "forestcoll/forestcoll.hpp"
 #include "forestcoll/fixed_k.hpp"
+#include "forestcoll/forestcoll.hpp"
 #include "forestcoll/optimality.hpp"
 #include "forestcoll/random_fabrics.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
+using test::built;
 
 namespace {
 
@@ -50,14 +52,6 @@ fabric::Fabric fabricFrom(const std::string& text) {
     need(link.dst);
     description.links.push_back(link);
   }
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return std::move(*fabric);
-}
-
-fabric::Fabric built(const fabric::Description& description) {
   auto fabric = fabric::Fabric::build(description);
   if (!fabric) {
     qFatal("%s", describe(fabric.error()).c_str());

@@ -19,24 +19,14 @@
 #include "forestcoll/packing/growth.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
 using namespace coppice::forestcoll;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  const auto description = presets::make(name, arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 std::string faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
   const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 128});

@@ -9,35 +9,18 @@
 #include "forestcoll/optimality.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 /// The fewest trees that reach the optimum, or a share of it, against trying every k.
 using namespace coppice;
 using std::int64_t;
+using test::built;
+using test::presetFabric;
 
 namespace {
 
-fabric::Fabric built(const Result<fabric::Description>& description) {
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return std::move(*fabric);
-}
-
 /// "mi250,boxes=2"
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(',');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  return built(presets::make(parts.first().toStdString(), arguments));
-}
-
 Rational algbwWith(const fabric::Fabric& fabric, forestcoll::Request request, int64_t k) {
   request.maxLoss.reset();
   request.fixedK = k;
@@ -109,7 +92,7 @@ void TestLeastK::presets_data() {
 void TestLeastK::presets() {
   QFETCH(QString, preset);
   QFETCH(Collective, collective);
-  const fabric::Fabric fabric = presetFabric(preset);
+  const fabric::Fabric fabric = presetFabric(preset, u',');
   forestcoll::Request request;
   request.collective = collective;
   request.allreduceBudget = {};
@@ -188,7 +171,7 @@ void TestLeastK::withinLoss() {
   QFETCH(QString, preset);
   QFETCH(Collective, collective);
   QFETCH(QString, loss);
-  const fabric::Fabric fabric = presetFabric(preset);
+  const fabric::Fabric fabric = presetFabric(preset, u',');
   forestcoll::Request request;
   request.collective = collective;
   request.allreduceBudget = {};
@@ -229,7 +212,7 @@ void TestLeastK::badLoss() {
 
 /// Of equal boxes only one is looked at, with the same answer.
 void TestLeastK::symmetrySparesWork() {
-  const fabric::Fabric fabric = presetFabric("mi250,boxes=32");
+  const fabric::Fabric fabric = presetFabric("mi250,boxes=32", u',');
   auto network = forestcoll::makeNetwork(fabric, std::vector<int64_t>(fabric.gpuCount(), 1));
   QVERIFY(!network.symmetryClass.empty());
   const auto worst = forestcoll::worstCut(network, {});

@@ -6,20 +6,14 @@
 #include "lp/allreduce_bound.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/step_verifier.hpp"
 
 /// Allreduce by in-trees and out-trees at the same time, against the linear program and the verifier.
 using namespace coppice;
+using test::built;
 
 namespace {
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 /// Two GPUs with a wide link, and a third behind a narrow one.
 fabric::Description narrowLeaf() {

@@ -19,29 +19,15 @@
 #include "schedule/expansion.hpp"
 #include "schedule/peers.hpp"
 #include "schedule/tree_reader.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
 using namespace coppice::forestcoll;
 using std::int64_t;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric presetFabric(const QString& name, const QString& arguments) {
-  std::map<std::string, std::string> values;
-  for (const QString& pair : arguments.split(' ', Qt::SkipEmptyParts)) {
-    values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
-  }
-  const auto description = presets::make(name.toStdString(), values);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 std::string faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
   const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 64});
@@ -157,7 +143,7 @@ private Q_SLOTS:
     QFETCH(int, peers);
     QFETCH(QString, share);
     QFETCH(int, maxHeight);
-    const fabric::Fabric fabric = presetFabric(preset, arguments);
+    const fabric::Fabric fabric = presetFabric(preset + u' ' + arguments);
     const auto limited = generateWithPeers(fabric, {}, peers);
     QVERIFY2(limited, limited ? "" : describe(limited.error()).c_str());
     const schedule::Schedule& schedule = limited->generated.schedule;
@@ -194,7 +180,7 @@ private Q_SLOTS:
   void wiringAgainstAllCuts() {
     QFETCH(QString, arguments);
     QFETCH(int, peers);
-    const fabric::Fabric fabric = presetFabric("cluster", arguments);
+    const fabric::Fabric fabric = presetFabric("cluster " + arguments);
     bool isKept = false;
     bool hasWiring = false;
     for (const int64_t factor : {1, 2, 4}) {
@@ -230,7 +216,7 @@ private Q_SLOTS:
 
   void leavesKeepUplinks() {
     const fabric::Fabric fabric =
-        presetFabric("dgx-h100", "boxes=8 network=leaf-spine oversubscription=4 boxes_per_leaf=2");
+        presetFabric("dgx-h100 boxes=8 network=leaf-spine oversubscription=4 boxes_per_leaf=2");
     for (const WiringStyle style : {WiringStyle::even, WiringStyle::leaves}) {
       const Scaled scaled = scaledToOptimum(fabric, 2);
       const auto wiring = wirePeers(scaled.network, scaled.capacities, 11, style, {});
@@ -255,7 +241,7 @@ private Q_SLOTS:
     QFETCH(int, collective);
     QFETCH(bool, byParts);
     for (const char* const network : {"simple", "planes"}) {
-      const fabric::Fabric fabric = presetFabric("dgx-a100", QString("boxes=12 network=%1").arg(network));
+      const fabric::Fabric fabric = presetFabric(QString("dgx-a100 boxes=12 network=%1").arg(network));
       Request request;
       request.collective = static_cast<Collective>(collective);
       request.form = byParts ? schedule::ForestForm::parts : schedule::ForestForm::trees;
@@ -282,7 +268,7 @@ private Q_SLOTS:
   }
 
   void fixedTrees() {
-    const fabric::Fabric fabric = presetFabric("dgx-a100", "boxes=5 network=simple");
+    const fabric::Fabric fabric = presetFabric("dgx-a100 boxes=5 network=simple");
     Request request;
     request.fixedK = 3;
     const auto limited = generateWithPeers(fabric, request, 9);
@@ -297,7 +283,7 @@ private Q_SLOTS:
   }
 
   void withHeightCap() {
-    const fabric::Fabric fabric = presetFabric("dgx-a100", "boxes=8 network=simple");
+    const fabric::Fabric fabric = presetFabric("dgx-a100 boxes=8 network=simple");
     Request request;
     request.maxHeight = 3;
     const auto limited = generateWithPeers(fabric, request, 11);
@@ -315,7 +301,7 @@ private Q_SLOTS:
   }
   void wideLimits() {
     QFETCH(int, peers);
-    const fabric::Fabric fabric = presetFabric("cluster", "boxes=3 gpus=8");
+    const fabric::Fabric fabric = presetFabric("cluster boxes=3 gpus=8");
     const auto limited = generateWithPeers(fabric, {}, peers + 7);
     const auto plain = generate(fabric, {});
     QVERIFY(limited && plain);
@@ -324,7 +310,7 @@ private Q_SLOTS:
   }
 
   void twoGpusNeedOnePeer() {
-    const fabric::Fabric fabric = presetFabric("cluster", "boxes=2 gpus=1");
+    const fabric::Fabric fabric = presetFabric("cluster boxes=2 gpus=1");
     const auto limited = generateWithPeers(fabric, {}, 1);
     QVERIFY(limited);
     QCOMPARE(limited->maxPeers, 1);
@@ -332,7 +318,7 @@ private Q_SLOTS:
   }
 
   void refusals() {
-    const fabric::Fabric boxes = presetFabric("cluster", "boxes=2 gpus=4");
+    const fabric::Fabric boxes = presetFabric("cluster boxes=2 gpus=4");
     Error error = errorOf(boxes, {}, 0);
     QCOMPARE(error.code, ErrorCode::badUsage);
     QCOMPARE(error.message, std::string("a GPU needs at least 1 peer"));
@@ -343,7 +329,7 @@ private Q_SLOTS:
     QCOMPARE(error.fix, std::string("allow at least 2 peers"));
     QVERIFY(generateWithPeers(boxes, {}, 2).hasValue());
 
-    const fabric::Fabric linked = presetFabric("hgx-mi300x", "boxes=2");
+    const fabric::Fabric linked = presetFabric("hgx-mi300x boxes=2");
     error = errorOf(linked, {}, 6);
     QCOMPARE(error.code, ErrorCode::infeasible);
     QCOMPARE(error.message, std::string("\"b0g0\" is linked to 7 GPUs directly, and a limit on peers only applies to "
@@ -377,12 +363,12 @@ private Q_SLOTS:
     stop.request_stop();
     Progress progress;
     progress.stop = stop.get_token();
-    QCOMPARE(errorOf(presetFabric("dgx-a100", "boxes=8"), {}, 11, progress).code, ErrorCode::cancelled);
+    QCOMPARE(errorOf(presetFabric("dgx-a100 boxes=8"), {}, 11, progress).code, ErrorCode::cancelled);
   }
 
   /// Threadblocks follow the peers: what does not fit without a limit does with one.
   void fitsTheRuntime() {
-    const fabric::Fabric fabric = presetFabric("dgx-a100", "boxes=72 network=simple");
+    const fabric::Fabric fabric = presetFabric("dgx-a100 boxes=72 network=simple");
     Request request;
     const auto plain = generate(fabric, request);
     QVERIFY(plain);

@@ -11,30 +11,15 @@
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 /// Equal boxes of equal GPUs: one root's trees, rotated, are a low forest with few different trees.
 using namespace coppice;
 using std::int64_t;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto made = presets::make(parts.first().toStdString(), arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*made);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 /// What the strategy is given for an allgather at the optimum.
 struct Posed {

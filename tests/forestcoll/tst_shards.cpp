@@ -11,36 +11,19 @@
 #include "forestcoll/tied_cuts.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/bound_check.hpp"
 #include "verify/step_verifier.hpp"
 
 /// Gather and scatter against every node set, and their routes against the verifier.
 using namespace coppice;
 using std::int64_t;
+using test::built;
+using test::presetFabric;
 
 namespace {
 
-fabric::Fabric built(const Result<fabric::Description>& description) {
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return std::move(*fabric);
-}
-
 /// "mi250,boxes=2"
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(',');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  return built(presets::make(parts.first().toStdString(), arguments));
-}
-
 /// The amounts that each S without the root holds, over what leaves it (gather) or enters it (scatter), by listing
 /// every S.
 Rational worstOfAll(const fabric::Fabric& fabric, Collective collective, int root,
@@ -213,7 +196,7 @@ void TestShards::presets() {
   QFETCH(QString, preset);
   QFETCH(int, root);
   QFETCH(QString, algbw);
-  const auto fabric = presetFabric(preset);
+  const auto fabric = presetFabric(preset, u',');
   for (const Collective collective : {Collective::gather, Collective::scatter}) {
     const auto routed = forestcoll::routeShards(fabric, {.collective = collective, .root = root});
     QVERIFY2(routed.hasValue(), routed ? "" : describe(routed.error()).c_str());
@@ -225,7 +208,7 @@ void TestShards::presets() {
 
 /// On a ring of 9 both sides send what is nearest to them, whole: 1 + 2 + 3 + 4 hops each.
 void TestShards::shortWays() {
-  const auto fabric = presetFabric("ring,gpus=9,bandwidth=50");
+  const auto fabric = presetFabric("ring,gpus=9,bandwidth=50", u',');
   const auto routed = forestcoll::routeShards(fabric, {.collective = Collective::scatter, .root = 0});
   QVERIFY(routed.hasValue());
   QCOMPARE(routed->schedule.denominator, 1);
@@ -234,7 +217,7 @@ void TestShards::shortWays() {
   QVERIFY(verdict && verdict->ok);
   QCOMPARE(verdict->cost->steps, 4);
   // One crossbar: the root's link is the limit, and no GPU needs to relay.
-  const auto star = presetFabric("dgx-a100,boxes=1");
+  const auto star = presetFabric("dgx-a100,boxes=1", u',');
   const auto direct = forestcoll::routeShards(star, {.collective = Collective::gather, .root = 0});
   QVERIFY(direct.hasValue());
   QCOMPARE(direct->schedule.transfers.size(), std::size_t(7));
@@ -272,7 +255,7 @@ void TestShards::refuses() {
   if (k > 0) {
     request.fixedK = k;
   }
-  const auto routed = forestcoll::routeShards(presetFabric("ring,gpus=4,bandwidth=50"), request);
+  const auto routed = forestcoll::routeShards(presetFabric("ring,gpus=4,bandwidth=50", u','), request);
   QVERIFY(!routed);
   QCOMPARE(int(routed.error().code), code);
   QVERIFY(!routed.error().fix.empty());

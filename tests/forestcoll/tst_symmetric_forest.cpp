@@ -16,43 +16,25 @@
 #include "schedule/peers.hpp"
 #include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
-/// Fabrics whose GPUs are all alike: the trees of rank 0 and their images are an exact forest, and checking them by parts
-/// agrees with checking edge by edge, in what is right and in what is not.
+/// Fabrics whose GPUs are all alike: the trees of rank 0 and their images are an exact forest, and checking them by
+/// parts agrees with checking edge by edge, in what is right and in what is not.
 using namespace coppice;
 using schedule::FactoredForest;
 using std::int64_t;
+using test::built;
+using test::describedBy;
 
 namespace {
-
-fabric::Description describedBy(const QString& preset) {
-  const QStringList parts = preset.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto made = presets::make(parts.first().toStdString(), arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  return *std::move(made);
-}
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 std::optional<FactoredForest> grown(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum) {
   const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
   const auto network = forestcoll::makeNetwork(fabric, demand);
   const auto capacities = forestcoll::scaledArcs(network, optimum.scale * network.unit);
   return forestcoll::growSymmetricForest(fabric, network, capacities,
-                                      forestcoll::supplies(network, optimum.treesPerRoot), {});
+                                         forestcoll::supplies(network, optimum.treesPerRoot), {});
 }
 
 forestcoll::Optimum optimumOf(const fabric::Fabric& fabric) {
@@ -200,7 +182,8 @@ private slots:
     const auto written = schedule::expanded(forest, slow);
     QVERIFY(written);
     for (const schedule::Forest& turned : {forest, schedule::reversed(forest)}) {
-      QVERIFY(std::abs(schedule::heights(turned, slow).latencyMax - schedule::heights(*written, slow).latencyMax) < 1e-9);
+      QVERIFY(std::abs(schedule::heights(turned, slow).latencyMax - schedule::heights(*written, slow).latencyMax) <
+              1e-9);
     }
     QVERIFY(schedule::heights(forest, slow).latencyMax > 50);
   }
@@ -219,15 +202,12 @@ private slots:
       auto& ranks = parts.instances.front().children;
       std::swap(ranks[1], ranks[ranks.size() - 1]);
     });
-    QTest::newRow("more copies than stated") << Spoil([](auto&, FactoredForest& parts) {
-      parts.shapes.front().trees.front().multiplicity = 2;
-    });
-    QTest::newRow("fewer trees than stated") << Spoil([](schedule::Forest& forest, auto&) {
-      forest.treesOfRoot.back() += 1;
-    });
-    QTest::newRow("less capacity") << Spoil([](schedule::Forest& forest, auto&) {
-      forest.scale = forest.scale * Rational(9, 10);
-    });
+    QTest::newRow("more copies than stated")
+        << Spoil([](auto&, FactoredForest& parts) { parts.shapes.front().trees.front().multiplicity = 2; });
+    QTest::newRow("fewer trees than stated")
+        << Spoil([](schedule::Forest& forest, auto&) { forest.treesOfRoot.back() += 1; });
+    QTest::newRow("less capacity") << Spoil(
+        [](schedule::Forest& forest, auto&) { forest.scale = forest.scale * Rational(9, 10); });
     QTest::newRow("a rotation that mixes up switches") << Spoil([](auto&, FactoredForest& parts) {
       // The switch inside the first box stays; the one before it takes its place.
       auto& image = parts.instances.back().switches;
@@ -240,12 +220,10 @@ private slots:
       auto& image = parts.instances[1].switches;
       std::rotate(image.begin(), image.begin() + 1, image.end());
     });
-    QTest::newRow("two nodes with one image") << Spoil([](auto&, FactoredForest& parts) {
-      parts.instances[1].switches[1] = parts.instances[1].switches[0];
-    });
-    QTest::newRow("counts that do not multiply to the GPUs") << Spoil([](auto&, FactoredForest& parts) {
-      parts.instances.pop_back();
-    });
+    QTest::newRow("two nodes with one image")
+        << Spoil([](auto&, FactoredForest& parts) { parts.instances[1].switches[1] = parts.instances[1].switches[0]; });
+    QTest::newRow("counts that do not multiply to the GPUs")
+        << Spoil([](auto&, FactoredForest& parts) { parts.instances.pop_back(); });
     QTest::newRow("a root other than rank 0") << Spoil([](auto&, FactoredForest& parts) {
       auto& ranks = parts.instances.front().children;
       std::swap(ranks[0], ranks[1]);

@@ -8,29 +8,16 @@
 #include "forestcoll/random_fabrics.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 
 /// Cuts that are as tight as the bottleneck, against all node sets of small fabrics, and on the clusters that people
 /// draw.
 using namespace coppice;
 using std::int64_t;
+using test::built;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return std::move(*fabric);
-}
-
-fabric::Fabric preset(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  const auto description = presets::make(name, arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  return built(*description);
-}
 
 forestcoll::TiedCuts tied(const fabric::Fabric& fabric, const forestcoll::Request& request,
                           const forestcoll::TiedCutsLimits& limits = {}) {
@@ -201,7 +188,7 @@ void TestTiedCuts::clusters() {
   QFETCH(QString, name);
   QFETCH(int, boxes);
   QFETCH(qint64, count);
-  const fabric::Fabric fabric = preset(name.toStdString(), {{"boxes", std::to_string(boxes)}});
+  const fabric::Fabric fabric = presetFabric(name.toStdString(), {{"boxes", std::to_string(boxes)}});
   const forestcoll::TiedCuts found = tied(fabric, {});
   QCOMPARE(found.count, count);
   QVERIFY(found.isExact);
@@ -260,7 +247,7 @@ void TestTiedCuts::smallestSide() {
 }
 
 void TestTiedCuts::limits() {
-  const fabric::Fabric boxes = preset("dgx-a100", {{"boxes", "16"}});
+  const fabric::Fabric boxes = presetFabric("dgx-a100", {{"boxes", "16"}});
   forestcoll::TiedCutsLimits limits;
   limits.listed = 3;
   forestcoll::TiedCuts found = tied(boxes, {}, limits);
@@ -320,7 +307,7 @@ void TestTiedCuts::limits() {
 }
 
 void TestTiedCuts::refusals() {
-  const fabric::Fabric fabric = preset("dgx-a100", {{"boxes", "2"}});
+  const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});
   const auto code = [&](const schedule::Cut& cut) {
     const auto result = forestcoll::tiedCuts(fabric, {}, cut);
     return result ? std::optional<ErrorCode>() : std::optional(result.error().code);

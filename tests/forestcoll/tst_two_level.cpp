@@ -9,34 +9,16 @@
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
 /// Boxes on a network whose bottleneck is the single GPU: the shape is found, and the forest is low and exact.
 using namespace coppice;
 using std::int64_t;
+using test::built;
+using test::describedBy;
 
 namespace {
-
-fabric::Description describedBy(const QString& preset) {
-  const QStringList parts = preset.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto made = presets::make(parts.first().toStdString(), arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  return *std::move(made);
-}
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 /// What the strategy is given for an allgather at the optimum.
 struct Posed {

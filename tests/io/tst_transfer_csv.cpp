@@ -6,21 +6,15 @@
 #include "io/schedule_json.hpp"
 #include "io/transfer_csv.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/must.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
 using schedule::CollectiveTable;
 using schedule::StepSchedule;
+using test::must;
 
 namespace {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
 
 /// Three GPUs on a switch; one with an id that needs quotes.
 fabric::Fabric star() {

@@ -10,28 +10,18 @@
 #include "forestcoll/optimality.hpp"
 #include "live/live_bound.hpp"
 #include "presets/presets.hpp"
+#include "support/must.hpp"
 
 /// Fabrics large enough that equal boxes are looked for: the bound is the same as from nothing, and an edit costs the
 /// GPUs of the boxes that it touches, not all.
 using namespace coppice;
 using live::LiveBound;
+using test::must;
 
 namespace {
 
-fabric::Description largeFabric(const std::string& preset, std::map<std::string, std::string> arguments) {
-  auto made = presets::make(preset, arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  return *std::move(made);
-}
-
 LiveBound follow(const fabric::Description& description) {
-  auto live = LiveBound::create(description, {});
-  if (!live) {
-    qFatal("%s", describe(live.error()).c_str());
-  }
-  return *std::move(live);
+  return must(LiveBound::create(description, {}));
 }
 
 /// By the generator's own search on the fabric as it stands, with no symmetry; 0 where GPUs are cut off.
@@ -102,7 +92,7 @@ private slots:
     QFETCH(QString, boxes);
     QFETCH(QString, network);
     const fabric::Description description =
-        largeFabric(preset.toStdString(), {{"boxes", boxes.toStdString()}, {"network", network.toStdString()}});
+        must(presets::make(preset.toStdString(), {{"boxes", boxes.toStdString()}, {"network", network.toStdString()}}));
     LiveBound live = follow(description);
     QVERIFY(live.bound()->gpuCount >= 1024);
     QCOMPARE(live.bound()->algbw, fromNothing(live));
@@ -141,7 +131,7 @@ private slots:
   }
 
   void anEditTouchesItsBoxesAlone() {
-    LiveBound live = follow(largeFabric("dgx-h100", {{"boxes", "160"}}));
+    LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}})));
     const auto slower = live.apply(std::vector<live::Edit>{live::SetLink{"b77g3", "ib", Bandwidth(Rational(40))}});
     QVERIFY(boundOf(slower) < Rational(160 * 8 * 400, 159 * 8));
     QVERIFY2(slower->solvedAgain <= 64, std::to_string(slower->solvedAgain).c_str());
@@ -155,7 +145,7 @@ private slots:
 
   /// Taking the switch between all boxes away touches all of them; afterwards they are equal again.
   void theSwitchBetweenAllBoxes() {
-    LiveBound live = follow(largeFabric("dgx-h100", {{"boxes", "160"}, {"network", "rails"}}));
+    LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}, {"network", "rails"}})));
     const Rational before = live.bound()->algbw;
     const auto without = live.apply(std::vector<live::Edit>{live::RemoveNode{"rail3"}});
     QCOMPARE(boundOf(without), fromNothing(live));
@@ -168,4 +158,5 @@ private slots:
 };
 
 QTEST_GUILESS_MAIN(TestLiveEqualBoxes)
+#include "support/must.hpp"
 #include "tst_live_equal_boxes.moc"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <map>
-#include <sstream>
 
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
@@ -9,25 +8,17 @@
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/program_verifier.hpp"
 
 using namespace coppice;
 using program::Runtime;
+using test::presetFabric;
 
 namespace {
 
 const std::vector<Collective> kCollectives{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                            Collective::broadcast, Collective::reduce};
-
-fabric::Fabric makeFabric(const std::string& name, const std::string& arguments) {
-  std::map<std::string, std::string> map;
-  std::istringstream in(arguments);
-  for (std::string word; in >> word;) {
-    const std::size_t equals = word.find('=');
-    map[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return fabric::Fabric::build(presets::make(name, map).value()).value();
-}
 
 schedule::Schedule generate(const fabric::Fabric& fabric, Collective collective, std::int64_t k) {
   forestcoll::Request request;
@@ -97,7 +88,7 @@ void LoweringPresetsTest::fabrics_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<QString>("arguments");
   for (const presets::Preset& preset : presets::catalogue()) {
-    if (makeFabric(preset.name, {}).gpuCount() <= 32) {
+    if (presetFabric(preset.name, {}).gpuCount() <= 32) {
       QTest::newRow(preset.name.c_str()) << QString::fromStdString(preset.name) << QString();
     }
   }
@@ -116,7 +107,7 @@ void LoweringPresetsTest::fabrics_data() {
 void LoweringPresetsTest::fabrics() {
   QFETCH(QString, preset);
   QFETCH(QString, arguments);
-  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
+  const fabric::Fabric fabric = presetFabric(preset + u' ' + arguments);
   for (const Collective collective : kCollectives) {
     const schedule::Schedule schedule = generate(fabric, collective, 0);
     // Each runtime with one of the two modes; the modes change places from collective to collective.
@@ -141,7 +132,7 @@ void LoweringPresetsTest::twoA100Boxes_data() {
 
 void LoweringPresetsTest::twoA100Boxes() {
   QFETCH(int, k);
-  const fabric::Fabric fabric = makeFabric("dgx-a100", "boxes=2");
+  const fabric::Fabric fabric = presetFabric("dgx-a100 boxes=2");
   for (const Collective collective : kCollectives) {
     const schedule::Schedule schedule = generate(fabric, collective, k);
     for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl}) {
@@ -170,7 +161,7 @@ void LoweringPresetsTest::largeClusters_data() {
 
 void LoweringPresetsTest::largeClusters() {
   QFETCH(int, boxes);
-  const fabric::Fabric fabric = makeFabric("dgx-a100", "boxes=" + std::to_string(boxes));
+  const fabric::Fabric fabric = presetFabric("dgx-a100 boxes=" + QString::number(boxes));
   for (const Collective collective : kCollectives) {
     const schedule::Schedule schedule = generate(fabric, collective, 1);
     for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl}) {

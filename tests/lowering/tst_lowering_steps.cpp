@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <sstream>
 
 #include "baselines/baselines.hpp"
 #include "fabric/fabric.hpp"
@@ -16,6 +15,7 @@
 #include "schedule/chunk_grid.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "support/preset_fabrics.hpp"
 #include "verify/custom_goal.hpp"
 #include "verify/program_verifier.hpp"
 #include "verify/step_verifier.hpp"
@@ -23,20 +23,11 @@
 using namespace coppice;
 using program::Runtime;
 using schedule::StepSchedule;
+using test::presetFabric;
 
 namespace {
 
 constexpr int kMaxGpus = 32;
-
-fabric::Fabric makeFabric(const std::string& name, const std::string& arguments = {}) {
-  std::map<std::string, std::string> map;
-  std::istringstream in(arguments);
-  for (std::string word; in >> word;) {
-    const std::size_t equals = word.find('=');
-    map[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return fabric::Fabric::build(presets::make(name, map).value()).value();
-}
 
 bool isRare(Collective collective) {
   return collective == Collective::gather || collective == Collective::scatter;
@@ -158,8 +149,7 @@ StepSchedule gossip(const fabric::Fabric& fabric, Collective collective, int pie
 }
 
 /// Every piece is summed up along a random tree, some in steps and some as they come, and then spread along another.
-StepSchedule sums(const fabric::Fabric& fabric, Collective collective, int pieces, bool isSynchronous,
-                  Random& random) {
+StepSchedule sums(const fabric::Fabric& fabric, Collective collective, int pieces, bool isSynchronous, Random& random) {
   const int n = fabric.gpuCount();
   const auto root = isRooted(collective) ? std::optional(n - 1) : std::nullopt;
   StepSchedule made = emptySchedule(fabric, collective, root, isSynchronous ? 2 * n : 2, pieces);
@@ -228,7 +218,7 @@ void LoweringStepsTest::baselines_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<QString>("baseline");
   for (const presets::Preset& preset : presets::catalogue()) {
-    if (makeFabric(preset.name).gpuCount() > kMaxGpus) {
+    if (presetFabric(preset.name, {}).gpuCount() > kMaxGpus) {
       continue;
     }
     for (const baselines::Baseline& baseline : baselines::list()) {
@@ -241,7 +231,7 @@ void LoweringStepsTest::baselines_data() {
 void LoweringStepsTest::baselines() {
   QFETCH(QString, preset);
   QFETCH(QString, baseline);
-  const fabric::Fabric fabric = makeFabric(preset.toStdString());
+  const fabric::Fabric fabric = presetFabric(preset);
   bool inPlace = true;
   std::size_t turn = baseline.size();
   constexpr std::array kTargets{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
@@ -298,9 +288,8 @@ void LoweringStepsTest::arrangements() {
   QFETCH(QString, arguments);
   QFETCH(QString, name);
   QFETCH(int, collective);
-  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
-  const StepSchedule schedule =
-      baseline(fabric, name.toStdString().c_str(), static_cast<Collective>(collective));
+  const fabric::Fabric fabric = presetFabric(preset + u' ' + arguments);
+  const StepSchedule schedule = baseline(fabric, name.toStdString().c_str(), static_cast<Collective>(collective));
   for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl, Runtime::rccl60}) {
     for (const bool inPlace : {true, false}) {
       for (const int instances : {1, 2}) {
@@ -321,15 +310,18 @@ void LoweringStepsTest::arrangements() {
 void LoweringStepsTest::forests_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<QString>("arguments");
-  QTest::newRow("two A100 boxes") << "dgx-a100" << "boxes=2";
-  QTest::newRow("ring of 5") << "ring" << "gpus=5";
-  QTest::newRow("V100") << "dgx1-v100" << "";
+  QTest::newRow("two A100 boxes") << "dgx-a100"
+                                  << "boxes=2";
+  QTest::newRow("ring of 5") << "ring"
+                             << "gpus=5";
+  QTest::newRow("V100") << "dgx1-v100"
+                        << "";
 }
 
 void LoweringStepsTest::forests() {
   QFETCH(QString, preset);
   QFETCH(QString, arguments);
-  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
+  const fabric::Fabric fabric = presetFabric(preset + u' ' + arguments);
   int turn = 0;
   for (const Collective collective : kForestCollectives) {
     forestcoll::Request request;
@@ -360,14 +352,14 @@ void LoweringStepsTest::randomSchedules_data() {
 void LoweringStepsTest::randomSchedules() {
   QFETCH(int, seed);
   Random random(static_cast<std::uint64_t>(seed) * 7919 + 1);
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=" + std::to_string(3 + random.below(5)));
+  const fabric::Fabric fabric = presetFabric("complete gpus=" + QString::number(3 + random.below(5)));
   for (const Collective collective :
        {Collective::allgather, Collective::alltoall, Collective::gather, Collective::scatter, Collective::broadcast,
         Collective::allreduce, Collective::reduceScatter, Collective::reduce}) {
     const int pieces = 1 + random.below(4);
-    const auto schedule = finished(fabric, reduces(collective)
-                                               ? sums(fabric, collective, pieces, random.below(2) == 0, random)
-                                               : gossip(fabric, collective, pieces, random));
+    const auto schedule =
+        finished(fabric, reduces(collective) ? sums(fabric, collective, pieces, random.below(2) == 0, random)
+                                             : gossip(fabric, collective, pieces, random));
     QVERIFY2(schedule.has_value(), std::string(toString(collective)).c_str());
     lowering::Options options;
     options.runtime = isRare(collective) || random.below(2) == 0
@@ -382,7 +374,7 @@ void LoweringStepsTest::randomSchedules() {
 
 /// Two ranks that exchange sums must send before they add; no connection holds more than its depth.
 void LoweringStepsTest::exchangedChunks() {
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=8");
+  const fabric::Fabric fabric = presetFabric("complete gpus=8");
   const StepSchedule schedule = baseline(fabric, "recursive-doubling", Collective::allreduce);
   for (const int pieces : {1, 2, 5, 64, 200}) {
     StepSchedule cut = schedule;
@@ -415,7 +407,7 @@ void LoweringStepsTest::exchangedChunks() {
 
 /// What passes through a rank takes scratch only while it is there.
 void LoweringStepsTest::scratchIsUsedAgain() {
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  const fabric::Fabric fabric = presetFabric("complete gpus=3");
   constexpr int kPieces = 8;
   StepSchedule chain = emptySchedule(fabric, Collective::scatter, 0, 2 * kPieces, kPieces);
   for (int piece = 0; piece < kPieces; ++piece) {
@@ -438,7 +430,7 @@ void LoweringStepsTest::scratchIsUsedAgain() {
 
 /// An order between two GPUs that the data does not ask for.
 void LoweringStepsTest::orderIsKept() {
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=2");
+  const fabric::Fabric fabric = presetFabric("complete gpus=2");
   StepSchedule made = emptySchedule(fabric, Collective::broadcast, 0, 1, 4);
   made.isSynchronous = false;
   made.keepsOrder = true;
@@ -476,7 +468,7 @@ StepSchedule halves(const fabric::Fabric& fabric, std::int64_t first, std::int64
 }  // namespace
 
 void LoweringStepsTest::grids() {
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  const fabric::Fabric fabric = presetFabric("complete gpus=3");
   QCOMPARE(schedule::exactGrid(halves(fabric, 12, 24)), 2);
   QCOMPARE(schedule::exactGrid(halves(fabric, 9, 24)), 8);
   const StepSchedule even = halves(fabric, 1, 2);
@@ -496,7 +488,7 @@ void LoweringStepsTest::grids() {
 }
 
 void LoweringStepsTest::denominatorIsRefused() {
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  const fabric::Fabric fabric = presetFabric("complete gpus=3");
   // A third of 100003, which is prime: no grid up to 32768 holds it.
   const StepSchedule schedule = halves(fabric, 33334, 100003);
   const auto refused = lowering::lower(fabric, schedule);
@@ -523,7 +515,7 @@ void LoweringStepsTest::customCollective_data() {
 
 void LoweringStepsTest::customCollective() {
   QFETCH(bool, inPlace);
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=4");
+  const fabric::Fabric fabric = presetFabric("complete gpus=4");
   const std::vector<schedule::CustomShard> rows{{Rational(1, 2), {0}, {1, 3}, false},
                                                 {Rational(1, 4), {1, 2, 3}, {0}, true},
                                                 {Rational(1, 8), {3}, {2, 3}, false}};
@@ -602,7 +594,7 @@ void LoweringStepsTest::refusals() {
   QFETCH(bool, hasAmounts);
   QFETCH(int, runtime);
   QFETCH(QString, says);
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  const fabric::Fabric fabric = presetFabric("complete gpus=3");
   StepSchedule schedule = baseline(fabric, "direct", static_cast<Collective>(collective));
   if (hasAmounts) {
     std::vector<std::int64_t> amounts(static_cast<std::size_t>(schedule.goal.shardCount()), 1);
@@ -642,7 +634,7 @@ void LoweringStepsTest::brokenShape() {
   QFETCH(int, to);
   QFETCH(int, route);
   QFETCH(int, step);
-  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  const fabric::Fabric fabric = presetFabric("complete gpus=3");
   StepSchedule schedule = baseline(fabric, "direct", Collective::allgather);
   schedule.transfers.add({shard, begin, end, from, to, static_cast<schedule::PathId>(route), step, false});
   const auto refused = lowering::lower(fabric, schedule);

@@ -8,32 +8,14 @@
 #include "lp/allreduce_bound.hpp"
 #include "lp/allreduce_partition.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 
 /// Bounds on allreduce from partitions of the GPUs, against the linear program and known values.
 using namespace coppice;
+using test::built;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
-
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  const auto made = presets::make(parts.first().toStdString(), arguments);
-  if (!made) {
-    qFatal("%s", describe(made.error()).c_str());
-  }
-  return built(*made);
-}
 
 Rational bestOf(const fabric::Fabric& fabric) {
   Rational best;

@@ -7,22 +7,16 @@
 
 #include "patch/colouring.hpp"
 #include "patch/plan.hpp"
+#include "support/must.hpp"
 #include "topology/expansions.hpp"
 #include "topology/families.hpp"
 
 using namespace coppice;
 using namespace coppice::patch;
+using test::must;
 using topology::Digraph;
 
 namespace {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return *std::move(result);
-}
 
 Links linksFrom(const Digraph& graph, CableKind kind) {
   const auto fabric = must(fabric::Fabric::build(must(topology::describe(graph, Bandwidth(Rational(25))))));

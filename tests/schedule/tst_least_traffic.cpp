@@ -3,19 +3,13 @@
 
 #include "schedule/least_traffic.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/must.hpp"
 
 using namespace coppice;
 using schedule::CollectiveTable;
+using test::must;
 
 namespace {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
 
 /// Two boxes of two GPUs on a switch each, which a third switch joins.
 fabric::Fabric twoBoxes() {

@@ -12,6 +12,7 @@
 #include "simulate/job.hpp"
 #include "simulate/report.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/must.hpp"
 
 using namespace coppice;
 using simulate::Job;
@@ -19,6 +20,7 @@ using simulate::MessageId;
 using simulate::Model;
 using simulate::Run;
 using simulate::Wait;
+using test::must;
 
 /// The engine against times that can be worked out with a pencil.
 namespace {
@@ -29,14 +31,6 @@ constexpr double kBytesPerMicrosecond = kBandwidth * 1000;  // of that link
 
 QByteArray told(const std::string& text) {
   return QByteArray::fromStdString(text);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
 }
 
 bool isClose(double a, double b) {

@@ -15,11 +15,14 @@
 #include "forestcoll/random_fabrics.hpp"
 #include "presets/presets.hpp"
 #include "simulate/sweep.hpp"
+#include "support/preset_fabrics.hpp"
 #include "workflow/generator.hpp"
 #include "workflow/make_schedule.hpp"
 
 /// No simulated run is faster than the exact bound of its collective: every method on fabrics without any symmetry.
 using namespace coppice;
+using test::built;
+using test::presetFabric;
 
 namespace {
 
@@ -55,23 +58,6 @@ std::unique_ptr<simulate::Subject> subjectOf(const fabric::Fabric& fabric, const
 
 /// Where the methods that need boxes, a torus or a power of two of GPUs make something.
 const QStringList kPresets{"ring,gpus=5", "hypercube,dimension=3", "cluster,boxes=2,gpus=2", "dgx-a100,boxes=2"};
-
-fabric::Fabric built(const Result<fabric::Description>& description) {
-  auto fabric = description ? fabric::Fabric::build(*description) : Result<fabric::Fabric>(description.error());
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return std::move(*fabric);
-}
-
-fabric::Fabric presetFabric(const QString& text) {
-  const QStringList parts = text.split(',');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  return built(presets::make(parts.first().toStdString(), arguments));
-}
 
 /// @param isSmall for methods that search: two or three GPUs
 fabric::Fabric randomFabric(int seed, bool isSmall) {
@@ -157,7 +143,7 @@ void TestSimulateBounds::everyMethod() {
   int runs = 0;
   for (int seed = -int(kPresets.size()); seed < kFabrics; ++seed) {
     const fabric::Fabric fabric =
-        seed < 0 ? presetFabric(kPresets[-seed - 1]) : randomFabric(seed, !isQuick && seed >= kLarge);
+        seed < 0 ? presetFabric(kPresets[-seed - 1], u',') : randomFabric(seed, !isQuick && seed >= kLarge);
     for (const Collective collective : generator.collectives) {
       workflow::Demand demand{.collective = collective};
       if (isRooted(collective)) {

@@ -14,28 +14,19 @@
 #include "schedule/expansion.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
 #include "support/sample_schedules.hpp"
 
 using namespace coppice;
 using simulate::Model;
 using simulate::Subject;
+using test::must;
+using test::presetFabric;
 
 namespace {
 
 /// Rounding of a run with many messages.
 constexpr double kRounding = 1e-9;
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
-
-fabric::Fabric presetOf(const std::string& name, const std::map<std::string, std::string>& arguments) {
-  return must(fabric::Fabric::build(must(presets::make(name, arguments))));
-}
 
 schedule::Schedule generated(const fabric::Fabric& fabric, Collective collective, std::optional<int> root = {}) {
   forestcoll::Request request{.collective = collective};
@@ -116,7 +107,7 @@ void TestSimulateForests::tendsToTheBound() {
   QFETCH(QString, preset);
   QFETCH(int, boxes);
   QFETCH(Collective, collective);
-  const fabric::Fabric fabric = presetOf(preset.toStdString(), {{"boxes", std::to_string(boxes)}});
+  const fabric::Fabric fabric = presetFabric(preset.toStdString(), {{"boxes", std::to_string(boxes)}});
   const schedule::Schedule schedule =
       generated(fabric, collective, isRooted(collective) ? std::optional(0) : std::nullopt);
   const double exact = schedule.algbw.toDouble();
@@ -179,7 +170,7 @@ void TestSimulateForests::neverAboveTheBound() {
 
 /// A forest by its distinct parts takes exactly as long as its trees written out.
 void TestSimulateForests::partsAreTheirTrees() {
-  const fabric::Fabric fabric = presetOf("dgx-h100", {{"boxes", "8"}});
+  const fabric::Fabric fabric = presetFabric("dgx-h100", {{"boxes", "8"}});
   forestcoll::Request request{.collective = Collective::reduceScatter};
   request.form = schedule::ForestForm::parts;
   const auto parts = must(forestcoll::generate(fabric, request)).schedule;
@@ -196,7 +187,7 @@ void TestSimulateForests::partsAreTheirTrees() {
 
 /// On a chain the best number of pieces is known; the search finds the time of it, and the default is near.
 void TestSimulateForests::choosingPieces() {
-  const fabric::Fabric fabric = presetOf("ring", {{"gpus", "9"}});
+  const fabric::Fabric fabric = presetFabric("ring", {{"gpus", "9"}});
   const schedule::Schedule schedule = generated(fabric, Collective::broadcast, 0);
   const auto subject = must(simulate::subjectOf(fabric, schedule, {.linkLatency = 3, .messageOverhead = 2}));
   constexpr std::int64_t kBytes = 50'000'000;
@@ -237,8 +228,9 @@ void TestSimulateForests::periodsAreSkipped() {
     const auto quick = must(subject->simulate(bytes, {.pieces = pieces, .resolution = 0}));
     const auto whole = must(subject->simulate(bytes, {.pieces = pieces, .record = true, .resolution = 0}));
     constexpr double kClose = 1e-6;
-    QVERIFY2(std::abs(quick.row.time - whole.row.time) <= kClose * whole.row.time,
-             qPrintable(QString("%1 instead of %2 with %3 pieces").arg(quick.row.time).arg(whole.row.time).arg(pieces)));
+    QVERIFY2(
+        std::abs(quick.row.time - whole.row.time) <= kClose * whole.row.time,
+        qPrintable(QString("%1 instead of %2 with %3 pieces").arg(quick.row.time).arg(whole.row.time).arg(pieces)));
     QVERIFY(quick.phases.front().run.fills <= whole.phases.front().run.fills);
     for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
       const double busy = whole.phases.front().run.links[arc].busy;

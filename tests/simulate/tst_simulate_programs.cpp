@@ -21,24 +21,18 @@
 #include "simulate/routes.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/must.hpp"
 #include "support/recorded_events.hpp"
 #include "support/sample_programs.hpp"
 
 using namespace coppice;
 using program::Program;
 using simulate::Model;
+using test::must;
 
 namespace {
 
 constexpr double kRate = 25'000;  // bytes per us of a link
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
 
 #define COMPARE_TIME(actual, expected)                                   \
   QVERIFY2(std::abs((actual) - (expected)) <= 1e-9 * std::abs(expected), \

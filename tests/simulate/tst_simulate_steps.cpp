@@ -11,6 +11,7 @@
 #include "simulate/step_job.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/must.hpp"
 #include "support/sample_schedules.hpp"
 
 using namespace coppice;
@@ -18,19 +19,12 @@ using schedule::CollectiveTable;
 using schedule::StepSchedule;
 using simulate::Barriers;
 using simulate::Model;
+using test::must;
 
 namespace {
 
 constexpr std::int64_t kBytes = 1 << 30;
 constexpr double kWhole = static_cast<double>(kBytes) / 25'000;  // us for all bytes over one link
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
 
 #define COMPARE_TIME(actual, expected)                                   \
   QVERIFY2(std::abs((actual) - (expected)) <= 1e-9 * std::abs(expected), \

@@ -26,11 +26,11 @@ inline fabric::Description damagedRacks(unsigned seed) {
     return text;
   };
   constexpr const char* kNetworks[] = {"simple", "planes", "rails", "rail-only", "leaf-spine"};
-  const fabric::Description whole = presetFabric("cluster", {{"boxes", std::to_string(boxes)},
-                                                             {"gpus", std::to_string(dice.index(8, 16))},
-                                                             {"nvlink", perBox("300", "450")},
-                                                             {"nic", perBox("100", "200")},
-                                                             {"network", kNetworks[dice.pick(0, 4)]}});
+  const fabric::Description whole = presetDescription("cluster", {{"boxes", std::to_string(boxes)},
+                                                                  {"gpus", std::to_string(dice.index(8, 16))},
+                                                                  {"nvlink", perBox("300", "450")},
+                                                                  {"nic", perBox("100", "200")},
+                                                                  {"network", kNetworks[dice.pick(0, 4)]}});
   std::vector<std::string> kept;
   const bool isWhole = dice.oneIn(3);
   for (const fabric::NodeDescription& node : whole.nodes) {
@@ -61,32 +61,32 @@ inline fabric::Description mediumFabric(int kind, unsigned seed) {
     case 6:
       return unequalPorts(dice.index(40, 120), dice.index(0, 4), seed);
     case 7:
-      return presetFabric("dragonfly", {{"a", number(2, 5)},
-                                        {"p", number(1, 4)},
-                                        {"h", number(1, 2)},
-                                        {"local", number(10, 60)},
-                                        {"global", number(10, 60)}});
+      return presetDescription("dragonfly", {{"a", number(2, 5)},
+                                             {"p", number(1, 4)},
+                                             {"h", number(1, 2)},
+                                             {"local", number(10, 60)},
+                                             {"global", number(10, 60)}});
     case 8:
-      return presetFabric("fat-tree-3", {{"pods", number(2, 5)},
-                                         {"leaves_per_pod", number(2, 4)},
-                                         {"gpus_per_leaf", number(2, 8)},
-                                         {"spines_per_pod", number(1, 4)},
-                                         {"cores", number(2, 8)},
-                                         {"wiring", "full"},
-                                         {"oversubscription", dice.oneIn(2) ? "1" : "3/2"},
-                                         {"core_oversubscription", dice.oneIn(2) ? "1" : "2"}});
+      return presetDescription("fat-tree-3", {{"pods", number(2, 5)},
+                                              {"leaves_per_pod", number(2, 4)},
+                                              {"gpus_per_leaf", number(2, 8)},
+                                              {"spines_per_pod", number(1, 4)},
+                                              {"cores", number(2, 8)},
+                                              {"wiring", "full"},
+                                              {"oversubscription", dice.oneIn(2) ? "1" : "3/2"},
+                                              {"core_oversubscription", dice.oneIn(2) ? "1" : "2"}});
     case 9:
-      return presetFabric(dice.oneIn(2) ? "rail-optimised" : "rail-only",
-                          {{"boxes", number(5, 30)}, {"gpus", number(2, 8)}, {"nic", number(20, 60)}});
+      return presetDescription(dice.oneIn(2) ? "rail-optimised" : "rail-only",
+                               {{"boxes", number(5, 30)}, {"gpus", number(2, 8)}, {"nic", number(20, 60)}});
     case 10:
-      return presetFabric(dice.oneIn(4) ? "mesh" : "torus",
-                          {{"dims", number(3, 8) + "x" + number(2, 7) + "x" + number(1, 4)}});
+      return presetDescription(dice.oneIn(4) ? "mesh" : "torus",
+                               {{"dims", number(3, 8) + "x" + number(2, 7) + "x" + number(1, 4)}});
     case 11:
-      return presetFabric("dgx-h100", {{"boxes", number(4, 24)},
-                                       {"gpus", number(4, 8)},
-                                       {"network", "planes"},
-                                       {"planes", number(2, 4)},
-                                       {"nic", number(20, 60)}});
+      return presetDescription("dgx-h100", {{"boxes", number(4, 24)},
+                                            {"gpus", number(4, 8)},
+                                            {"network", "planes"},
+                                            {"planes", number(2, 4)},
+                                            {"nic", number(20, 60)}});
     case 12:
       return damagedRacks(seed);
     default:

@@ -136,21 +136,21 @@ inline fabric::Description smallTorus(Dice& dice) {
   const auto side = [&](int most) { return std::to_string(dice.index(1, most)); };
   const std::string dims = dice.oneIn(2) ? std::to_string(dice.index(2, 4)) + "x" + side(5)
                                          : std::to_string(dice.index(2, 3)) + "x" + side(3) + "x" + side(2);
-  return presetFabric(dice.oneIn(3) ? "mesh" : "torus",
-                      {{"dims", dims}, {"bandwidth", std::to_string(dice.pick(1, 9))}});
+  return presetDescription(dice.oneIn(3) ? "mesh" : "torus",
+                           {{"dims", dims}, {"bandwidth", std::to_string(dice.pick(1, 9))}});
 }
 
 inline fabric::Description smallDense(Dice& dice) {
   switch (dice.index(0, 3)) {
     case 0:
-      return presetFabric("complete", {{"gpus", std::to_string(dice.index(2, 9))}});
+      return presetDescription("complete", {{"gpus", std::to_string(dice.index(2, 9))}});
     case 1:
-      return presetFabric("complete-bipartite",
-                          {{"left", std::to_string(dice.index(1, 6))}, {"right", std::to_string(dice.index(1, 6))}});
+      return presetDescription("complete-bipartite", {{"left", std::to_string(dice.index(1, 6))},
+                                                      {"right", std::to_string(dice.index(1, 6))}});
     case 2:
-      return presetFabric("hypercube", {{"dimension", std::to_string(dice.index(1, 4))}});
+      return presetDescription("hypercube", {{"dimension", std::to_string(dice.index(1, 4))}});
     default:
-      return presetFabric(
+      return presetDescription(
           "ring", {{"gpus", std::to_string(dice.index(2, 12))}, {"direction", dice.oneIn(2) ? "one-way" : "two-way"}});
   }
 }
@@ -159,32 +159,32 @@ inline fabric::Description smallFatTree(Dice& dice) {
   const auto number = [&](int low, int high) { return std::to_string(dice.index(low, high)); };
   const std::string over = dice.oneIn(2) ? "1" : (dice.oneIn(2) ? "2" : "3/2");
   if (dice.oneIn(2)) {
-    return presetFabric("fat-tree-2", {{"leaves", number(2, 4)},
-                                       {"gpus_per_leaf", number(1, 5)},
-                                       {"spines", number(1, 3)},
-                                       {"oversubscription", over}});
+    return presetDescription("fat-tree-2", {{"leaves", number(2, 4)},
+                                            {"gpus_per_leaf", number(1, 5)},
+                                            {"spines", number(1, 3)},
+                                            {"oversubscription", over}});
   }
-  return presetFabric("fat-tree-3", {{"pods", number(2, 3)},
-                                     {"leaves_per_pod", number(1, 2)},
-                                     {"gpus_per_leaf", number(1, 3)},
-                                     {"spines_per_pod", number(1, 2)},
-                                     {"cores", number(1, 3)},
-                                     {"wiring", "full"},
-                                     {"core_oversubscription", over}});
+  return presetDescription("fat-tree-3", {{"pods", number(2, 3)},
+                                          {"leaves_per_pod", number(1, 2)},
+                                          {"gpus_per_leaf", number(1, 3)},
+                                          {"spines_per_pod", number(1, 2)},
+                                          {"cores", number(1, 3)},
+                                          {"wiring", "full"},
+                                          {"core_oversubscription", over}});
 }
 
 inline fabric::Description smallRails(Dice& dice, bool isPlanes) {
   const std::string boxes = std::to_string(dice.index(2, 4));
   const std::string gpus = std::to_string(dice.index(1, 5));
   if (isPlanes) {
-    return presetFabric("dgx-h100", {{"boxes", boxes},
-                                     {"gpus", std::to_string(dice.index(2, 5))},
-                                     {"network", "planes"},
-                                     {"planes", std::to_string(dice.index(1, 2))},
-                                     {"nic", std::to_string(dice.pick(10, 60))}});
+    return presetDescription("dgx-h100", {{"boxes", boxes},
+                                          {"gpus", std::to_string(dice.index(2, 5))},
+                                          {"network", "planes"},
+                                          {"planes", std::to_string(dice.index(1, 2))},
+                                          {"nic", std::to_string(dice.pick(10, 60))}});
   }
-  return presetFabric(dice.oneIn(2) ? "rail-optimised" : "rail-only",
-                      {{"boxes", boxes}, {"gpus", gpus}, {"nic", std::to_string(dice.pick(10, 60))}});
+  return presetDescription(dice.oneIn(2) ? "rail-optimised" : "rail-only",
+                           {{"boxes", boxes}, {"gpus", gpus}, {"nic", std::to_string(dice.pick(10, 60))}});
 }
 
 /// One or two MI250 boxes with a random part of their GPUs.
@@ -203,7 +203,7 @@ inline fabric::Description smallMi250(Dice& dice) {
       sets += (i == 0 ? "" : ",") + std::to_string(gpus[i]);
     }
   }
-  return presetFabric("mi250", {{"boxes", std::to_string(boxes)}, {"gpus", sets}});
+  return presetDescription("mi250", {{"boxes", std::to_string(boxes)}, {"gpus", sets}});
 }
 
 inline fabric::Description smallFabric(SmallKind kind, unsigned seed) {
@@ -224,11 +224,11 @@ inline fabric::Description smallFabric(SmallKind kind, unsigned seed) {
     case SmallKind::fatTree:
       return smallFatTree(dice);
     case SmallKind::dragonfly:
-      return presetFabric("dragonfly", {{"a", std::to_string(dice.index(1, 3))},
-                                        {"p", std::to_string(dice.index(1, 2))},
-                                        {"h", "1"},
-                                        {"local", std::to_string(dice.pick(10, 40))},
-                                        {"global", std::to_string(dice.pick(10, 40))}});
+      return presetDescription("dragonfly", {{"a", std::to_string(dice.index(1, 3))},
+                                             {"p", std::to_string(dice.index(1, 2))},
+                                             {"h", "1"},
+                                             {"local", std::to_string(dice.pick(10, 40))},
+                                             {"global", std::to_string(dice.pick(10, 40))}});
     case SmallKind::torus:
       return smallTorus(dice);
     case SmallKind::dense:

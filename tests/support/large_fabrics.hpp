@@ -72,7 +72,8 @@ private:
 };
 
 /// A preset that must exist with arguments that must be right. Throws std::invalid_argument otherwise.
-inline fabric::Description presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
+inline fabric::Description presetDescription(const std::string& name,
+                                             const std::map<std::string, std::string>& arguments) {
   auto made = presets::make(name, arguments);
   if (!made) {
     throw std::invalid_argument(describe(made.error()));
@@ -115,7 +116,7 @@ inline fabric::Description damagedNvl72(int gpus, unsigned seed, const std::stri
     sizes += (racks == 0 ? "" : ",") + std::to_string(left);
     made += left;
   }
-  auto description = presetFabric(
+  auto description = presetDescription(
       "cluster",
       {{"boxes", std::to_string(racks)}, {"gpus", sizes}, {"nvlink", "900"}, {"nic", nic}, {"network", network}});
   description.name = "NVL72 racks that lost GPUs";
@@ -138,7 +139,7 @@ inline fabric::Description lossyMi250(int boxes, unsigned seed) {
       sets += (i == 0 ? "" : ",") + std::to_string(gpus[i]);
     }
   }
-  auto description = presetFabric("mi250", {{"boxes", std::to_string(boxes)}, {"gpus", sets}});
+  auto description = presetDescription("mi250", {{"boxes", std::to_string(boxes)}, {"gpus", sets}});
   description.name = "lossy MI250";
   return description;
 }

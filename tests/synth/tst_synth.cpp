@@ -4,6 +4,7 @@
 #include <random>
 
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 #include "synth/sat.hpp"
 #include "synth/sccl.hpp"
 #include "synth/search.hpp"
@@ -12,29 +13,10 @@
 
 using namespace coppice;
 using synth::Verdict;
+using test::built;
+using test::describedBy;
 
 namespace {
-
-fabric::Description describedBy(const QString& preset) {
-  const QStringList parts = preset.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  auto description = presets::make(parts.first().toStdString(), arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  return *std::move(description);
-}
-
-fabric::Fabric built(const fabric::Description& description) {
-  auto fabric = fabric::Fabric::build(description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
 
 /// The words of a fabric: a preset with its parameters; "renumbered" first shuffles the order of its nodes.
 fabric::Fabric made(QString words) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 #include "synth/boxes.hpp"
 #include "synth/sccl.hpp"
 #include "synth/search.hpp"
@@ -13,28 +14,12 @@
 
 using namespace coppice;
 using synth::Verdict;
+using test::presetFabric;
 
 /// Fabrics beyond the reach of a solver: two levels, and pull with a beam.
 namespace {
 
 /// A preset with its parameters.
-fabric::Fabric made(const QString& words) {
-  const QStringList parts = words.split(' ');
-  std::map<std::string, std::string> arguments;
-  for (const QString& part : parts.mid(1)) {
-    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
-  }
-  const auto description = presets::make(parts.first().toStdString(), arguments);
-  if (!description) {
-    qFatal("%s", describe(description.error()).c_str());
-  }
-  auto fabric = fabric::Fabric::build(*description);
-  if (!fabric) {
-    qFatal("%s", describe(fabric.error()).c_str());
-  }
-  return *std::move(fabric);
-}
-
 schedule::CollectiveTable goalOf(const char* collective, const fabric::Fabric& fabric) {
   const auto word = parseCollective(collective);
   return *schedule::CollectiveTable::make(*word, fabric.gpuCount(),
@@ -100,7 +85,7 @@ void TestSynthWide::boxes_data() {
 void TestSynthWide::boxes() {
   QFETCH(QString, fabric);
   QFETCH(int, count);
-  const auto topology = synth::topologyOf(made(fabric), {});
+  const auto topology = synth::topologyOf(presetFabric(fabric), {});
   const auto boxes = synth::equalBoxes(*topology);
   QCOMPARE(boxes ? boxes->count() : 0, count);
   for (int box = 0; box < count; ++box) {
@@ -114,7 +99,7 @@ void TestSynthWide::boxes() {
 /// Fewer arcs, and what solves the rest solves the whole.
 void TestSynthWide::narrowProblems() {
   for (const char* fabric : {"dgx-a100 boxes=3", "mi250 boxes=2"}) {
-    const synth::Problem problem = problemOn(made(fabric), "allgather");
+    const synth::Problem problem = problemOn(presetFabric(fabric), "allgather");
     const auto boxes = synth::equalBoxes(problem.topology);
     QVERIFY(boxes);
     const auto narrow = synth::narrowed(problem, *boxes);
@@ -138,7 +123,7 @@ void TestSynthWide::narrowProblems() {
     QVERIFY2(!fault, fault ? fault->c_str() : "");
   }
   // One NIC for all of a box: every pair of places is as good.
-  const synth::Problem shared = problemOn(made("azure-ndv2 boxes=2"), "broadcast");
+  const synth::Problem shared = problemOn(presetFabric("azure-ndv2 boxes=2"), "broadcast");
   const auto boxes = synth::equalBoxes(shared.topology);
   QVERIFY(!boxes || !synth::narrowed(shared, *boxes) ||
           synth::narrowed(shared, *boxes)->arcs.size() < shared.topology.arcs.size());
@@ -155,7 +140,7 @@ void TestSynthWide::twoLevels_data() {
 /// What it promises is what it makes, and never below the bound.
 void TestSynthWide::twoLevels() {
   QFETCH(QString, fabric);
-  const fabric::Fabric made = ::made(fabric);
+  const fabric::Fabric made = presetFabric(fabric);
   const synth::Problem problem = problemOn(made, "allgather");
   const auto boxes = synth::equalBoxes(problem.topology);
   QVERIFY(boxes);
@@ -183,7 +168,7 @@ void TestSynthWide::twoLevels() {
 }
 
 void TestSynthWide::twoLevelsAreForAllgather() {
-  const synth::Problem rooted = problemOn(made("dgx-a100 boxes=2"), "broadcast");
+  const synth::Problem rooted = problemOn(presetFabric("dgx-a100 boxes=2"), "broadcast");
   QVERIFY(!synth::TwoLevel::make(rooted, *synth::equalBoxes(rooted.topology), 5, 1, {}));
 }
 
@@ -209,7 +194,7 @@ void TestSynthWide::fronts() {
   QFETCH(QString, collective);
   QFETCH(int, maxSteps);
   QFETCH(QString, how);
-  const fabric::Fabric made = ::made(fabric);
+  const fabric::Fabric made = presetFabric(fabric);
   synth::SynthesisOptions options;
   options.seconds = 2;
   const auto front =
@@ -260,7 +245,7 @@ void TestSynthWide::decides() {
   QFETCH(int, steps);
   QFETCH(int, rounds);
   QFETCH(int, verdict);
-  const fabric::Fabric made = ::made(fabric);
+  const fabric::Fabric made = presetFabric(fabric);
   synth::SynthesisOptions options;
   options.seconds = 60;
   const auto answer = synth::synthesize(made, goalOf(collective.toUtf8(), made), {chunks, steps, rounds}, options, {});
@@ -294,7 +279,7 @@ void TestSynthWide::pullNeedsNoWish() {
   QFETCH(QString, collective);
   QFETCH(int, steps);
   QFETCH(int, width);
-  const synth::Problem problem = problemOn(made(fabric), collective.toUtf8());
+  const synth::Problem problem = problemOn(presetFabric(fabric), collective.toUtf8());
   const auto boxes = synth::equalBoxes(problem.topology);
   const auto group = synth::freeGroupByBoxes(problem, boxes, {});
   const std::vector<int> boxOf = boxes ? boxes->boxOf : std::vector<int>(problem.topology.nodes, 0);
@@ -316,7 +301,7 @@ void TestSynthWide::pullNeedsNoWish() {
 }
 
 void TestSynthWide::seedsDecide() {
-  const fabric::Fabric torus = made("torus dims=6x6");
+  const fabric::Fabric torus = presetFabric("torus dims=6x6");
   synth::SynthesisOptions options;
   options.seed = 3;
   const auto first = synth::synthesize(torus, goalOf("allgather", torus), {1, 6, 12}, options, {});
@@ -326,7 +311,7 @@ void TestSynthWide::seedsDecide() {
 }
 
 void TestSynthWide::stopsAtOnce() {
-  const fabric::Fabric cluster = made("dgx-a100 boxes=8");
+  const fabric::Fabric cluster = presetFabric("dgx-a100 boxes=8");
   std::stop_source source;
   source.request_stop();
   Progress progress;

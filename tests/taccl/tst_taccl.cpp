@@ -14,6 +14,7 @@
 #include "sketch/fabric_of.hpp"
 #include "sketch/model.hpp"
 #include "sketch/propose.hpp"
+#include "support/must.hpp"
 #include "taccl/bound.hpp"
 #include "taccl/problem.hpp"
 #include "taccl/synthesis.hpp"
@@ -21,6 +22,7 @@
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
+using test::must;
 
 namespace {
 
@@ -39,24 +41,16 @@ std::string textOf(const QString& name) {
   return *text;
 }
 
-template <typename T>
-T valueOf(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return *std::move(result);
-}
-
 sketch::Sketch sketchOf(const QString& name) {
-  return valueOf(io::readTacclSketch(textOf("sketch-" + name + ".json"))).value;
+  return must(io::readTacclSketch(textOf("sketch-" + name + ".json"))).value;
 }
 
 sketch::Topology topologyOf(const QString& name) {
-  return valueOf(io::readTacclTopology(textOf("topology-" + name + ".json"))).value;
+  return must(io::readTacclTopology(textOf("topology-" + name + ".json"))).value;
 }
 
 sketch::Model modelOf(const QString& sketch, const QString& topology) {
-  return valueOf(sketch::makeModel(sketchOf(sketch), topologyOf(topology))).model;
+  return must(sketch::makeModel(sketchOf(sketch), topologyOf(topology))).model;
 }
 
 taccl::Synthesis synthesized(const sketch::Model& model, Collective collective, std::int64_t effort, int threads = 0,
@@ -64,7 +58,7 @@ taccl::Synthesis synthesized(const sketch::Model& model, Collective collective, 
   taccl::SynthesisOptions options;
   options.effort = effort;
   options.threads = threads;
-  return valueOf(taccl::synthesize(model, collective, root, options));
+  return must(taccl::synthesize(model, collective, root, options));
 }
 
 /// Empty where plan, schedule and fabric of it are sound.
@@ -93,7 +87,7 @@ QString faultOf(const sketch::Model& model, const sketch::Plan& plan) {
 }
 
 Rational number(const QString& text) {
-  return valueOf(Rational::parse(text.toStdString()));
+  return must(Rational::parse(text.toStdString()));
 }
 
 Collective collectiveOf(const QString& text) {
@@ -303,7 +297,7 @@ void TestTaccl::streamsThatStopAtOnceAreSound() {
     taccl::SynthesisOptions options;
     options.seconds = 5;
     options.threads = threads;
-    const auto made = valueOf(taccl::synthesize(model, Collective::alltoall, 0, options));
+    const auto made = must(taccl::synthesize(model, Collective::alltoall, 0, options));
     QCOMPARE(made.plan.makespan, Rational(916));
     QCOMPARE(faultOf(model, made.plan), QString());
   }
@@ -328,26 +322,26 @@ void TestTaccl::filesComeBackAsTheyWere_data() {
 void TestTaccl::filesComeBackAsTheyWere() {
   QFETCH(QString, name);
   if (name.startsWith("sketch-")) {
-    const auto sketch = valueOf(io::readTacclSketch(textOf(name))).value;
-    QVERIFY(valueOf(io::readTacclSketch(io::writeTacclSketch(sketch))).value == sketch);
+    const auto sketch = must(io::readTacclSketch(textOf(name))).value;
+    QVERIFY(must(io::readTacclSketch(io::writeTacclSketch(sketch))).value == sketch);
   } else {
-    const auto topology = valueOf(io::readTacclTopology(textOf(name))).value;
-    QVERIFY(valueOf(io::readTacclTopology(io::writeTacclTopology(topology))).value == topology);
+    const auto topology = must(io::readTacclTopology(textOf(name))).value;
+    QVERIFY(must(io::readTacclTopology(io::writeTacclTopology(topology))).value == topology);
   }
 }
 
 void TestTaccl::commentsAndUnknownKeysAreRead() {
-  const auto listing = valueOf(sketch::makeModel(sketchOf("listing1-dgx2"), topologyOf("dgx2-1mb")));
+  const auto listing = must(sketch::makeModel(sketchOf("listing1-dgx2"), topologyOf("dgx2-1mb")));
   QCOMPARE(listing.model.nodes, 2);
   QCOMPARE(listing.model.relays[6], std::vector<int>{7});
   // beta_split 1: the whole bandwidth, as one sender for each NIC has it.
   const sketch::Model pairs = modelOf("dgx2-pairs-n2", "dgx2-1mb");
   QVERIFY(listing.model.links == pairs.links);
-  const auto read = valueOf(io::readTacclSketch(
+  const auto read = must(io::readTacclSketch(
       R"({"intranode_sketch": {"strategy": "none", "a//b": [1, {"c": null}]}, "coppice_note": "x // y"})"));
   QCOMPARE(read.findings.size(), std::size_t{2});
   QVERIFY(read.value.unknown == (sketch::UnknownMembers{{"coppice_note", "\"x // y\""}}));
-  QVERIFY(valueOf(io::readTacclSketch(io::writeTacclSketch(read.value))).value == read.value);
+  QVERIFY(must(io::readTacclSketch(io::writeTacclSketch(read.value))).value == read.value);
 }
 
 void TestTaccl::costsAreCutAsOfficially_data() {
@@ -390,7 +384,7 @@ void TestTaccl::costsAreCutAsOfficially() {
   QFETCH(QString, remote);
   sketch::ModelOptions options;
   options.truncates = truncates;
-  const sketch::Model model = valueOf(sketch::makeModel(sketchOf(sketch), topologyOf(topology), options)).model;
+  const sketch::Model model = must(sketch::makeModel(sketchOf(sketch), topologyOf(topology), options)).model;
   const auto first = [&](bool isRemote) {
     return *std::find_if(model.links.begin(), model.links.end(),
                          [&](const sketch::Link& link) { return link.isRemote == isRemote; });
@@ -549,7 +543,7 @@ void TestTaccl::unreachableChunksAreNamed() {
   sketch.nodes = 1;
   sketch.remote.reset();
   sketch.symmetryOffsets.clear();
-  const auto model = valueOf(sketch::makeModel(sketch, topology)).model;
+  const auto model = must(sketch::makeModel(sketch, topology)).model;
   const auto made = taccl::synthesize(model, Collective::allgather, 0, {});
   QVERIFY(!made);
   QCOMPARE(made.error().code, ErrorCode::infeasible);
@@ -561,7 +555,7 @@ void TestTaccl::tooManyPairsAreRefused() {
   sketch::Sketch sketch = sketchOf("dgx2-direct-n2");
   sketch.nodes = 64;
   sketch.symmetryOffsets.clear();
-  const auto model = valueOf(sketch::makeModel(sketch, topologyOf("dgx2-1kb"))).model;
+  const auto model = must(sketch::makeModel(sketch, topologyOf("dgx2-1kb"))).model;
   taccl::SynthesisOptions options;
   options.effort = 1;
   const auto made = taccl::synthesize(model, Collective::allgather, 0, options);
@@ -574,7 +568,7 @@ void TestTaccl::tooManyPairsAreRefused() {
 void TestTaccl::doubtfulCostsAreNamed() {
   sketch::Topology topology = topologyOf("hub");
   topology.costs = {Rational(20)};
-  const auto made = valueOf(sketch::makeModel(sketchOf("hub-two-switches-n1"), topology));
+  const auto made = must(sketch::makeModel(sketchOf("hub-two-switches-n1"), topology));
   QVERIFY(std::any_of(made.findings.begin(), made.findings.end(), [](const Finding& finding) {
     return finding.severity == Severity::warning &&
            QString::fromStdString(finding.text).contains("far from alpha + beta") &&
@@ -585,7 +579,7 @@ void TestTaccl::doubtfulCostsAreNamed() {
 void TestTaccl::offsetsThatAreNoSymmetryAreNamed() {
   sketch::Sketch sketch = sketchOf("ndv2-relay-n2");
   sketch.symmetryOffsets = {{1, 8}, {8, 16}};
-  const auto model = valueOf(sketch::makeModel(sketch, topologyOf("ndv2-1mb"))).model;
+  const auto model = must(sketch::makeModel(sketch, topologyOf("ndv2-1mb"))).model;
   const auto made = synthesized(model, Collective::allgather, 100);
   QCOMPARE(made.findings.size(), std::size_t{1});
   QVERIFY(QString::fromStdString(made.findings.front().text).contains("[1, 8]"));
@@ -684,14 +678,14 @@ void TestTaccl::mutantsAreCaught() {
   QCOMPARE(faultOf(kSample.model, kSample.plan), QString());
   sketch::Plan plan = kSample.plan;
   change(kSample.model, plan);
-  const auto verdict = valueOf(verify::checkPlan(kSample.model, plan));
+  const auto verdict = must(verify::checkPlan(kSample.model, plan));
   QVERIFY(!verdict.ok);
   QVERIFY2(QString::fromStdString(describe(verdict.findings.front())).contains(expected),
            describe(verdict.findings.front()).c_str());
   // A wrong relay: the same plan where only GPU 3 may send.
   sketch::Model other = kSample.model;
   other.relays.assign(8, {3});
-  QVERIFY(!valueOf(verify::checkPlan(other, kSample.plan)).ok);
+  QVERIFY(!must(verify::checkPlan(other, kSample.plan)).ok);
 }
 
 void TestTaccl::reductionMutantsAreCaught() {
@@ -701,13 +695,13 @@ void TestTaccl::reductionMutantsAreCaught() {
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     sketch::Plan dropped = plan;
     dropped.messages.erase(dropped.messages.begin() + static_cast<std::ptrdiff_t>(i));
-    QVERIFY(!valueOf(verify::checkPlan(model, dropped)).ok);
+    QVERIFY(!must(verify::checkPlan(model, dropped)).ok);
     // Everything at once: sums overlap and are sent on before they are complete.
     sketch::Plan early = plan;
     if (early.messages[i].start.isPositive()) {
       early.messages[i].end -= early.messages[i].start;
       early.messages[i].start = 0;
-      QVERIFY(!valueOf(verify::checkPlan(model, early)).ok);
+      QVERIFY(!must(verify::checkPlan(model, early)).ok);
     }
   }
 }
@@ -736,7 +730,7 @@ void TestTaccl::boundIsNoMoreThanAnySchedule() {
         taccl::SynthesisOptions options;
         options.effort = 1000;
         options.usesSymmetry = usesSymmetry;
-        const auto made = valueOf(taccl::synthesize(model, collective, 0, options));
+        const auto made = must(taccl::synthesize(model, collective, 0, options));
         QVERIFY2(made.plan.bound <= made.plan.makespan, sketch);
         QCOMPARE(faultOf(model, made.plan), QString());
       }
@@ -787,7 +781,7 @@ void TestTaccl::topologiesAreFabrics() {
   QVERIFY(format && *format == io::FabricFormat::taccl);
   io::ImportOptions options;
   options.box.count = boxes;
-  const auto imported = valueOf(io::importFabric(text, *format, "x.json", options));
+  const auto imported = must(io::importFabric(text, *format, "x.json", options));
   QCOMPARE(imported.description.nodes.size(), static_cast<std::size_t>(nodes));
   QCOMPARE(imported.description.links.size(), static_cast<std::size_t>(links));
   QCOMPARE(imported.findings.size(), static_cast<std::size_t>(notes));
@@ -801,16 +795,16 @@ void TestTaccl::topologiesAreFabrics() {
     QVERIFY(single != imported.description.links.end());
     QCOMPARE(single->bandwidth, number("1048576/46000").toString());
   }
-  const auto fabric = valueOf(fabric::Fabric::build(imported.description));
+  const auto fabric = must(fabric::Fabric::build(imported.description));
   // A sketch that the program proposes fits, also on the topology itself.
-  const auto proposal = valueOf(sketch::propose(fabric));
+  const auto proposal = must(sketch::propose(fabric));
   const auto made = sketch::makeModel(proposal.sketch, topologyOf(name));
   QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
   const auto plan = synthesized(made->model, Collective::allgather, 40).plan;
   QCOMPARE(faultOf(made->model, plan), QString());
   // Half the speed, twice the unit.
   options.taccl.unitMicroseconds = Rational(2) * sketch::guessScale(topologyOf(name)).unitMicroseconds;
-  const auto slower = valueOf(io::importFabric(text, *format, "x.json", options));
+  const auto slower = must(io::importFabric(text, *format, "x.json", options));
   QVERIFY(number(QString::fromStdString(slower.description.links.front().bandwidth)) * Rational(2) ==
           number(QString::fromStdString(imported.description.links.front().bandwidth)));
 }

@@ -10,6 +10,7 @@
 #include "io/taccl_json.hpp"
 #include "lp/mixed_program.hpp"
 #include "sketch/model.hpp"
+#include "support/must.hpp"
 #include "taccl/problem.hpp"
 #include "taccl/send_graph.hpp"
 #include "taccl/stages.hpp"
@@ -17,26 +18,19 @@
 #include "verify/plan_check.hpp"
 
 using namespace coppice;
+using test::must;
 
 namespace {
-
-template <typename T>
-T valueOf(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return *std::move(result);
-}
 
 std::string textOf(const QString& name) {
   const QString own = QStringLiteral(COPPICE_TEST_DATA "/taccl/") + name;
   const QString file = QFile::exists(own) ? own : QStringLiteral(COPPICE_EXAMPLES "/taccl/") + name;
-  return valueOf(io::readFile(file.toStdString()));
+  return must(io::readFile(file.toStdString()));
 }
 
 sketch::Model modelOf(const QString& sketch, const QString& topology) {
-  return valueOf(sketch::makeModel(valueOf(io::readTacclSketch(textOf("sketch-" + sketch + ".json"))).value,
-                                   valueOf(io::readTacclTopology(textOf("topology-" + topology + ".json"))).value))
+  return must(sketch::makeModel(must(io::readTacclSketch(textOf("sketch-" + sketch + ".json"))).value,
+                                must(io::readTacclTopology(textOf("topology-" + topology + ".json"))).value))
       .model;
 }
 
@@ -116,13 +110,13 @@ void TestTacclStages::routesAreOptimal() {
   }
   const sketch::Model model = modelOf(sketch, topology);
   const Collective what = *parseCollective(collective.toStdString());
-  const auto problem = valueOf(taccl::makeProblem(model, what, 0, {.usesSymmetry = false}));
+  const auto problem = must(taccl::makeProblem(model, what, 0, {.usesSymmetry = false}));
   const taccl::SendGraph graph = taccl::sendGraphOf(problem);
   taccl::StageOptions options;
   options.goal = model.policy == "uc-max"   ? taccl::ConnectionGoal::more
                  : model.policy == "uc-min" ? taccl::ConnectionGoal::fewer
                                             : taccl::ConnectionGoal::free;
-  const auto routing = valueOf(taccl::chooseRoutes(problem, graph, what, 0, options, 200, {}));
+  const auto routing = must(taccl::chooseRoutes(problem, graph, what, 0, options, 200, {}));
   QCOMPARE(QString::fromStdString(routing.report.status), QString("optimal"));
   QCOMPARE(QString::fromStdString(routing.report.makespan.toString()), makespan);
   QVERIFY2(std::abs(*routing.report.cost - cost) < 1e-6, qPrintable(QString::number(*routing.report.cost)));
@@ -152,7 +146,7 @@ void TestTacclStages::plansAreSound() {
     taccl::SynthesisOptions options;
     options.engine = taccl::Engine::stages;
     options.seconds = 2;
-    const auto made = valueOf(taccl::synthesize(model, collective, isRooted(collective) ? 1 : 0, options));
+    const auto made = must(taccl::synthesize(model, collective, isRooted(collective) ? 1 : 0, options));
     const QString name = QString::fromStdString(std::string(toString(collective)));
     const QString fault = faultOf(model, made.plan);
     QVERIFY2(fault.isEmpty(), qPrintable(name + ": " + fault));
@@ -171,7 +165,7 @@ void TestTacclStages::messagesAreFormed() {
   taccl::SynthesisOptions options;
   options.engine = taccl::Engine::stages;
   options.seconds = 40;
-  const auto made = valueOf(taccl::synthesize(model, Collective::allgather, 0, options));
+  const auto made = must(taccl::synthesize(model, Collective::allgather, 0, options));
   QCOMPARE(faultOf(model, made.plan), QString());
   QVERIFY2(made.plan.makespan < stage(made, "ordering").makespan, made.plan.makespan.toString().c_str());
   QVERIFY(std::any_of(made.plan.messages.begin(), made.plan.messages.end(),
@@ -181,7 +175,7 @@ void TestTacclStages::messagesAreFormed() {
 /// Times follow from an order and from what goes together; what cannot be kept is refused.
 void TestTacclStages::ordersAreKept() {
   const sketch::Model model = modelOf("ndv2-relay-n2", "ndv2-1mb");
-  const auto problem = valueOf(taccl::makeProblem(model, Collective::alltoall, 0, {.usesSymmetry = false}));
+  const auto problem = must(taccl::makeProblem(model, Collective::alltoall, 0, {.usesSymmetry = false}));
   const taccl::SendGraph graph = taccl::sendGraphOf(problem);
   // Ways with the fewest hops.
   taccl::Trees trees(problem.items.size(), -1);
@@ -214,7 +208,7 @@ void TestTacclStages::offsetsThatAreNoSymmetryAreNamed() {
   taccl::SynthesisOptions options;
   options.engine = taccl::Engine::stages;
   options.seconds = 4;
-  const auto made = valueOf(taccl::synthesize(model, Collective::alltoall, 0, options));
+  const auto made = must(taccl::synthesize(model, Collective::alltoall, 0, options));
   QCOMPARE(made.findings.size(), std::size_t{1});
   QVERIFY(QString::fromStdString(made.findings.front().text).contains("[1, 8]"));
   QCOMPARE(faultOf(model, made.plan), QString());

@@ -6,22 +6,16 @@
 
 #include "baselines/baselines.hpp"
 #include "presets/presets.hpp"
+#include "support/must.hpp"
 #include "workflow/compare.hpp"
 #include "workflow/front_method.hpp"
 #include "workflow/switch_plan.hpp"
 
 using namespace coppice;
 using namespace coppice::workflow;
+using test::must;
 
 namespace {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    qFatal("%s", describe(result.error()).c_str());
-  }
-  return std::move(result).value();
-}
 
 std::shared_ptr<const LoadedFabric> loaded() {
   auto description = must(presets::make("dgx-a100", {{"boxes", "2"}}));
@@ -110,7 +104,7 @@ void TestCompare::frontsTakePart() {
   const auto seconds = std::make_shared<std::int64_t>(0);
   FrontMethod all{.id = "front", .timeOption = "time", .generate = {}};
   all.generate = [seconds](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                          const Progress& progress) -> Result<std::vector<NamedSchedule>> {
+                           const Progress& progress) -> Result<std::vector<NamedSchedule>> {
     *seconds = values.integer("time").value_or(0);
     std::vector<NamedSchedule> found;
     for (const char* name : {"ring", "recursive-doubling"}) {

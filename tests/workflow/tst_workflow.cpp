@@ -9,6 +9,7 @@
 #include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/preset_fabrics.hpp"
 #include "support/recorded_events.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/fabric_source.hpp"
@@ -21,13 +22,9 @@
 
 using namespace coppice;
 using namespace coppice::workflow;
+using test::presetFabric;
 
 namespace {
-
-fabric::Fabric fabricOf(const std::string& preset, const std::map<std::string, std::string>& arguments) {
-  auto description = presets::make(preset, arguments);
-  return *fabric::Fabric::build(*description);
-}
 
 /// A method with an option of each kind; its schedules are those of ForestColl with this many trees.
 Generator trialMethod() {
@@ -143,7 +140,7 @@ private slots:
 
   /// A method that knows no bound still gets it, and its schedule is verified against it.
   void anotherMethod() {
-    const fabric::Fabric fabric = fabricOf("mi250", {{"boxes", "2"}});
+    const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}});
     const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"trees", "2"}}, {});
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
@@ -186,7 +183,7 @@ private slots:
       steps.algbw = cost->algbw;
       return Made{.schedule = std::move(steps)};
     };
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, method, {}, {}, {});
     if (isWrong) {
       QVERIFY(!made);
@@ -211,7 +208,7 @@ private slots:
   void baselines() {
     QFETCH(QString, method);
     QFETCH(QString, algbw);
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "2"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});
     const Generator* found = findGenerator(method.toStdString());
     QVERIFY(found != nullptr);
     const auto made = makeSchedule(fabric, *found, {}, {}, {});
@@ -225,14 +222,14 @@ private slots:
   }
 
   void wrongSchedulesDoNotLeave() {
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"wrong", "true"}}, {});
     QVERIFY(!made);
     QCOMPARE(made.error().code, ErrorCode::verification);
   }
 
   void collectiveThatAMethodDoesNotMake() {
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, *findGenerator("trial"), {.collective = Collective::allreduce}, {}, {});
     QVERIFY(!made);
     QCOMPARE(made.error().code, ErrorCode::badUsage);
@@ -240,7 +237,7 @@ private slots:
   }
 
   void forestCollOptions() {
-    const fabric::Fabric fabric = fabricOf("mi250", {{"boxes", "2"}});
+    const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}});
     const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "3"}}, {});
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     QCOMPARE(std::get<schedule::Schedule>(made->made.schedule).algbw.toString(), std::string("2400/7"));
@@ -262,7 +259,7 @@ private slots:
     QVERIFY(silent);
     const auto quick = forestCollRequest({.collective = Collective::allreduce}, *silent);
     QVERIFY(quick);
-    const auto cluster = forestcoll::optimum(fabricOf("dgx-a100", {{"boxes", "2"}}), *quick);
+    const auto cluster = forestcoll::optimum(presetFabric("dgx-a100", {{"boxes", "2"}}), *quick);
     QVERIFY(cluster);
     QVERIFY(cluster->allreduceLimit && cluster->allreduceLimit->isExact && cluster->allreduceLimit->isReached);
     const auto asked = OptionValues::read(options, {{"allreduce-time", "60"}});
@@ -343,7 +340,7 @@ private slots:
     QFETCH(QString, root);
     QFETCH(QString, amounts);
     QFETCH(QString, element);
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto demand = readDemand(fabric, {collective.toStdString(), root.toStdString(), amounts.toStdString()});
     QCOMPARE(demand ? QString() : QString::fromStdString(demand.error().where.element), element);
   }
@@ -394,7 +391,7 @@ private slots:
   }
 
   void programs() {
-    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "1"}}, {});
     QVERIFY(made);
     const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
@@ -433,7 +430,7 @@ private slots:
 
   /// Records of a run and the schedule that was run: the program is the one that coppice-exec makes.
   void measuredRun() {
-    const fabric::Fabric fabric = fabricOf("ring", {{"gpus", "4"}});
+    const fabric::Fabric fabric = presetFabric("ring", {{"gpus", "4"}});
     auto made = baselines::generate("ring", fabric, {.collective = Collective::allgather, .root = {}}, {});
     QVERIFY(made);
     const schedule::AnySchedule schedule = *std::move(made);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "live/every_cut.hpp"
+#include "live/failures.hpp"
+#include "live/live_bound.hpp"
+#include "live/prices.hpp"
+#include "presets/presets.hpp"
+#include "support/must.hpp"
+
+using namespace coppice;
+using namespace coppice::test;
+
+class TestLivePrices : public QObject {
+  Q_OBJECT
+
+private slots:
+  void pricesAgainstEveryCut_data();
+  void pricesAgainstEveryCut();
+  void ties();
+  void priceOfOneWayLink();
+  void priceWithoutEnd();
+  void curveOfOneLink();
+  void curveErrors();
+  void classes();
+  void sweep();
+  void sweepOfParallelLinks();
+};
+
+void TestLivePrices::pricesAgainstEveryCut_data() {
+  addCollectives();
+}
+
+void TestLivePrices::pricesAgainstEveryCut() {
+  QFETCH(int, collective);
+  QFETCH(bool, weighted);
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    CutDice dice(500 * seed + static_cast<unsigned>(collective));
+    const Scene scene = randomScene(dice, static_cast<Collective>(collective), weighted, 8);
+    const Reference& reference = scene.reference;
+    auto live = LiveBound::create(scene.description, scene.request);
+    std::vector<live::LinkGroup> groups;
+    for (const live::LiveLink& each : live->links()) {
+      groups.push_back(live::groupOf(*live, each));
+    }
+    const std::size_t single = groups.size();
+    for (int i = 0; i < 4; ++i) {
+      live::LinkGroup mixed{"mixed", {}};
+      for (std::size_t j = 0; j < single; ++j) {
+        if (dice.chance(40)) {
+          for (live::GroupArc arc : groups[j].arcs) {
+            arc.weight = 1 + dice.below(3);
+            mixed.arcs.push_back(arc);
+          }
+        }
+      }
+      if (!mixed.arcs.empty()) {
+        groups.push_back(mixed);
+      }
+    }
+    for (const live::LinkGroup& group : groups) {
+      const std::string place = "seed " + std::to_string(seed) + ", " + group.name;
+      const auto price = live::priceOf(*live, group);
+      QVERIFY2(price.hasValue(), (place + (price ? "" : ": " + describe(price.error()))).c_str());
+      const auto halves = reference.halves(group);
+      Rational room = reference.bandwidth[group.arcs[0].src][group.arcs[0].dst];
+      for (const live::GroupArc& arc : group.arcs) {
+        room = std::min(room, reference.bandwidth[arc.src][arc.dst] / Rational(arc.weight));
+      }
+      std::optional<Rational> above;
+      std::optional<Rational> below;
+      std::vector<Rational> raises;
+      std::vector<Rational> lowers;
+      std::vector<Rational> rates;
+      for (const auto& lines : halves) {
+        const Side up = envelopeAbove(lines);
+        const Side down = envelopeBelow(lines, room);
+        raises.push_back(up.slope);
+        lowers.push_back(down.slope);
+        rates.push_back(reference.algbw({lines}, 0) / Rational(reference.total()));
+        above = up.change && (!above || *up.change < *above) ? up.change : above;
+        below = down.change && (!below || *down.change > *below) ? down.change : below;
+      }
+      const auto joined = [&](const std::vector<Rational>& slopes) {
+        if (slopes.size() == 1) {
+          return Rational(reference.total()) * slopes[0];
+        }
+        const Rational f = rates[0];
+        const Rational g = rates[1];
+        if (f.isZero() && g.isZero()) {
+          return slopes[0].isZero() || slopes[1].isZero()
+                     ? Rational(0)
+                     : Rational(reference.total()) / (slopes[0].inverse() + slopes[1].inverse());
+        }
+        return Rational(reference.total()) * (slopes[0] * g * g + slopes[1] * f * f) / ((f + g) * (f + g));
+      };
+      QVERIFY2(price->raise == joined(raises),
+               (place + ": raise " + price->raise.toString() + ", want " + joined(raises).toString()).c_str());
+      QVERIFY2(price->lower == joined(lowers),
+               (place + ": lower " + price->lower.toString() + ", want " + joined(lowers).toString()).c_str());
+      QVERIFY2(price->nextAbove == above, (place + ": next above").c_str());
+      QVERIFY2(price->nextBelow == below, (place + ": next below").c_str());
+
+      const Rational to = room + Rational(20);
+      const auto curve = live::curveOf(*live, group, -room, to);
+      QVERIFY2(curve.hasValue(), place.c_str());
+      const auto& points = curve->points;
+      QVERIFY2(points.front().change == -room && points.back().change == to, place.c_str());
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        QVERIFY2(points[i].algbw == reference.algbw(halves, points[i].change), place.c_str());
+        if (i > 0) {
+          const Rational middle = (points[i - 1].change + points[i].change) / Rational(2);
+          const Rational value = reference.algbw(halves, middle);
+          if (curve->isPiecewiseLinear) {
+            QVERIFY2(points[i - 1].algbw + points[i - 1].slopeAfter * (middle - points[i - 1].change) == value,
+                     place.c_str());
+            QVERIFY2(points[i].slopeBefore == points[i - 1].slopeAfter, place.c_str());
+            QVERIFY2(i + 1 == points.size() || points[i].slopeBefore > points[i].slopeAfter, place.c_str());
+          } else {
+            QVERIFY2(points[i - 1].slopeAfter >= points[i].slopeBefore, place.c_str());
+          }
+        }
+      }
+    }
+  }
+}
+
+void TestLivePrices::ties() {
+  // Three GPUs on a switch, 10 GB/s each: any two shards must come in over 10, for each GPU alike.
+  auto live = LiveBound::create(star(3), {});
+  QCOMPARE(must(live->bound()).algbw, Rational(15));
+  const auto one = must(live::priceOf(*live, link(*live, "g0", "s")));
+  QCOMPARE(one.raise, Rational(0));
+  QVERIFY(!one.nextAbove);
+  QCOMPARE(one.lower, Rational(3, 2));
+  QVERIFY(!one.nextBelow);
+  live::LinkGroup all{"all", {}};
+  for (const char* gpu : {"g0", "g1", "g2"}) {
+    const auto each = link(*live, gpu, "s");
+    all.arcs.insert(all.arcs.end(), each.arcs.begin(), each.arcs.end());
+  }
+  const auto together = must(live::priceOf(*live, all));
+  QCOMPARE(together.raise, Rational(3, 2));
+  QVERIFY(!together.nextAbove);
+  QCOMPARE(together.lower, Rational(3, 2));
+  // The slow one alone is worth raising, until it is as fast as the others.
+  const Edit slow = live::SetLink{"g0", "s", Bandwidth(Rational(4))};
+  QCOMPARE(must(live->apply({&slow, 1})).algbw, Rational(6));
+  const auto price = must(live::priceOf(*live, link(*live, "g0", "s")));
+  QCOMPARE(price.raise, Rational(3, 2));
+  QVERIFY(price.nextAbove == Rational(6));
+  const auto other = must(live::priceOf(*live, link(*live, "g1", "s")));
+  QCOMPARE(other.raise, Rational(0));
+  QCOMPARE(other.lower, Rational(0));
+  QVERIFY(other.nextBelow == Rational(-6));
+  const auto links = live->links();
+  std::vector<live::LinkGroup> groups;
+  for (const live::LiveLink& each : links) {
+    groups.push_back(live::groupOf(*live, each));
+  }
+  const auto ranking = must(live::rankPrices(*live, groups));
+  QCOMPARE(ranking.size(), std::size_t{3});
+  QCOMPARE(told(groups[ranking[0].group].name), told("g0 - s"));
+}
+
+void TestLivePrices::priceOfOneWayLink() {
+  // A ring of three, in one direction: each arc carries two of three shards.
+  fabric::Description ring;
+  for (int i = 0; i < 3; ++i) {
+    fabric::NodeDescription node;
+    node.id = "g" + std::to_string(i);
+    ring.nodes.push_back(node);
+    fabric::LinkDescription arc;
+    arc.src = node.id;
+    arc.dst = "g" + std::to_string((i + 1) % 3);
+    arc.bandwidth = i == 0 ? "4" : "6";
+    arc.duplex = false;
+    ring.links.push_back(arc);
+  }
+  auto live = LiveBound::create(ring, {});
+  QCOMPARE(must(live->bound()).algbw, Rational(6));
+  const auto price = must(live::priceOf(*live, link(*live, "g0", "g1", false)));
+  QCOMPARE(price.raise, Rational(3, 2));
+  QVERIFY(price.nextAbove == Rational(2));
+  // What a link that is not there yet would be worth: g0 -> g1 is the narrow place, and g1 -> g0 helps nothing.
+  QCOMPARE(must(live::priceOf(*live, link(*live, "g1", "g0", false))).raise, Rational(0));
+  const auto groups = must(live::groupsOf(*live, ring));
+  QCOMPARE(groups.size(), std::size_t{3});
+  QCOMPARE(told(groups[0].name), told("g0 -> g1"));
+}
+
+void TestLivePrices::priceWithoutEnd() {
+  // Two GPUs and one link: it is the only cut, however wide it gets.
+  fabric::Description pair;
+  pair.nodes.resize(2);
+  pair.nodes[0].id = "a";
+  pair.nodes[1].id = "b";
+  fabric::LinkDescription only;
+  only.src = "a";
+  only.dst = "b";
+  only.bandwidth = "3";
+  pair.links.push_back(only);
+  auto live = LiveBound::create(pair, {});
+  const auto price = must(live::priceOf(*live, link(*live, "a", "b")));
+  QCOMPARE(price.raise, Rational(2));
+  QVERIFY(!price.nextAbove);
+  QCOMPARE(price.lower, Rational(2));
+  QVERIFY(!price.nextBelow);
+}
+
+void TestLivePrices::curveOfOneLink() {
+  auto live = LiveBound::create(star(3), {});
+  const auto curve = must(live::curveOf(*live, link(*live, "g0", "s"), Rational(-10), Rational(5)));
+  QVERIFY(curve.isPiecewiseLinear);
+  QCOMPARE(curve.points.size(), std::size_t{3});
+  QCOMPARE(curve.points[0].algbw, Rational(0));
+  QCOMPARE(curve.points[0].slopeAfter, Rational(3, 2));
+  QCOMPARE(curve.points[1].change, Rational(0));
+  QCOMPARE(curve.points[1].algbw, Rational(15));
+  QCOMPARE(curve.points[1].slopeAfter, Rational(0));
+  QCOMPARE(curve.points[2].algbw, Rational(15));
+  const auto point = must(live::curveOf(*live, link(*live, "g0", "s"), Rational(1), Rational(1)));
+  QCOMPARE(point.points.size(), std::size_t{1});
+}
+
+void TestLivePrices::curveErrors() {
+  auto live = LiveBound::create(star(3), {});
+  const auto group = link(*live, "g0", "s");
+  QCOMPARE(live::curveOf(*live, group, Rational(1), Rational(0)).error().code, ErrorCode::badUsage);
+  QCOMPARE(live::curveOf(*live, group, Rational(-11), Rational(0)).error().code, ErrorCode::badUsage);
+  live::LinkGroup twice = group;
+  twice.arcs.push_back(twice.arcs.front());
+  live::LinkGroup weightless = group;
+  weightless.arcs[0].weight = 0;
+  live::LinkGroup nowhere{"nowhere", {{0, 99, 1}}};
+  for (const live::LinkGroup& wrong : {twice, weightless, nowhere, live::LinkGroup{}}) {
+    QCOMPARE(live::priceOf(*live, wrong).error().code, ErrorCode::badUsage);
+  }
+}
+
+void TestLivePrices::classes() {
+  auto live = LiveBound::create(must(presets::make("dgx-h100", {{"boxes", "4"}, {"network", "rails"}})), {});
+  const auto groups = live::linkClasses(*live);
+  std::size_t arcs = 0;
+  for (const live::LinkGroup& group : groups) {
+    arcs += group.arcs.size();
+  }
+  QCOMPARE(arcs, 2 * live->links().size());
+  // Fig.: the rails are the narrow place; every NIC link together is worth something, one alone is not.
+  const auto ranking = must(live::rankPrices(*live, groups));
+  QVERIFY(ranking.front().price.raise.isPositive());
+  QVERIFY2(groups[ranking.front().group].name.find("gpu - switch") == 0, groups[ranking.front().group].name.c_str());
+}
+
+void TestLivePrices::sweep() {
+  const fabric::Description description = must(presets::make("dgx-h100", {{"boxes", "2"}, {"network", "rails"}}));
+  for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
+    forestcoll::Request request;
+    request.collective = collective;
+    auto live = LiveBound::create(description, request);
+    const Rational before = must(live->bound()).algbw;
+    const auto failures = live::singleFailures(description, true);
+    QCOMPARE(failures.size(), description.links.size() + description.nodes.size() + 2);
+    const auto ranking = must(live::rankFailures(*live, failures));
+    QCOMPARE(ranking.size(), failures.size());
+    QCOMPARE(must(live->bound()).algbw, before);
+    for (std::size_t i = 0; i < ranking.size(); ++i) {
+      const live::Damage& damage = ranking[i];
+      QVERIFY(i == 0 || ranking[i - 1].loss >= damage.loss);
+      QVERIFY(damage.loss == Rational(1) - damage.algbw / before);
+      // The same by really doing it, from nothing.
+      auto copy = LiveBound::create(description, request);
+      const Answer answer = must(copy->apply(failures[damage.failure].edits));
+      QVERIFY2(answer.algbw == damage.algbw, failures[damage.failure].name.c_str());
+      QVERIFY(answer.finding.has_value() == damage.finding.has_value());
+      if (collective == Collective::allgather) {
+        QVERIFY2(algbwFromNothing(*copy, collective) == damage.algbw, failures[damage.failure].name.c_str());
+      }
+    }
+  }
+}
+
+void TestLivePrices::sweepOfParallelLinks() {
+  fabric::Description description = star(3, "5");
+  for (auto& each : description.links) {
+    each.count = 2;
+  }
+  auto live = LiveBound::create(description, {});
+  QCOMPARE(must(live->bound()).algbw, Rational(15));
+  const auto ranking = must(live::rankFailures(*live, live::singleFailures(description)));
+  // The switch takes everything; a GPU leaves two; one of two parallel links leaves half.
+  QCOMPARE(ranking.front().loss, Rational(1));
+  QVERIFY(ranking.front().finding.has_value());
+  QCOMPARE(ranking[1].algbw, Rational(15, 2));
+  QCOMPARE(ranking.back().algbw, Rational(20));
+  QCOMPARE(ranking.back().loss, Rational(-1, 3));
+}
+
+QTEST_GUILESS_MAIN(TestLivePrices)
+#include "tst_live_prices.moc"
