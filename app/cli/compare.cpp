@@ -12,6 +12,7 @@
 #include "play_options.hpp"
 #include "program/program.hpp"
 #include "workflow/compare.hpp"
+#include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::cli {
@@ -64,6 +65,19 @@ Result<std::vector<workflow::Contender>> loadFiles(const Options& options, std::
   return contenders;
 }
 
+/// Without a method, a fabric alone is compared by all of them. Standard input can be read only once, so it is not
+/// asked.
+bool isFabric(const std::string& input) {
+  if (input == "-") {
+    return false;
+  }
+  if (input.starts_with(workflow::kPresetPrefix)) {
+    return true;
+  }
+  const auto text = readText(input);
+  return text && workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::none;
+}
+
 Result<std::vector<workflow::Contender>> makeContenders(const Options& options, const simulate::Model& model,
                                                         std::vector<workflow::Refused>& refused,
                                                         const Progress& progress) {
@@ -83,7 +97,10 @@ Result<std::vector<workflow::Contender>> makeContenders(const Options& options, 
   return std::move(made->contenders);
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(Options options, const Progress& progress) {
+  if (options.methods.names.empty() && isFabric(options.inputs.front())) {
+    options.methods.names = "all";
+  }
   const auto sizes = sizesOf(options.sizes);
   if (!sizes) {
     return sizes.error();
@@ -141,8 +158,8 @@ void addCompare(CLI::App& app, Invocation& invocation) {
       "  coppice-cli compare ours.xml theirs.xml --fabric cluster.fabric.json -c allreduce");
   auto options = std::make_shared<Options>();
   sub.add_option("inputs", options->inputs,
-                 "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; with --method the "
-                 "fabric, and then schedules if there are any")
+                 "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; or the fabric, "
+                 "whose schedules are made first (--method, default: all), and then schedules if there are any")
       ->required();
   addMethodListOptions(sub, options->methods);
   sub.add_option("--fabric", options->fabric, "The fabric: needed for XML");

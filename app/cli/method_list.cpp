@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "input.hpp"
+#include "words.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/request.hpp"
 
@@ -45,9 +46,8 @@ void addMethodListOptions(CLI::App& sub, MethodListOptions& options) {
       ->capture_default_str();
   sub.add_option("--root", options.root, "With --method: root of a rooted collective, by id or rank; default: rank 0");
   sub.add_option("--gpus", options.gpus, "With --method: keep only these GPUs of the fabric, as in 0-7,16-23");
-  constexpr double kMaxSeconds = 86400;
-  sub.add_option("--time-limit", options.timeLimit, "With --method: seconds after which a method is given up")
-      ->check(CLI::Range(0.001, kMaxSeconds))
+  addSeconds(sub, "--time-limit", options.timeLimit,
+             "With --method: after this time a method is given up, as in 60s or 5m")
       ->capture_default_str();
 }
 

@@ -32,6 +32,7 @@
 #include "remote/session.hpp"
 #include "remote/several.hpp"
 #include "remote/transfer.hpp"
+#include "words.hpp"
 #include "workflow/schedule_facts.hpp"
 #include "workflow/schedule_file.hpp"
 
@@ -55,7 +56,7 @@ struct Options {
   bool detaches = false;
   std::string attach = {};
   std::string bundle = {};
-  std::int64_t limit = 0;
+  std::int64_t limit = 0;  ///< seconds; 0: none
   std::vector<std::string> variables = {};
   std::map<std::string, std::string> environment = {};
   bool json = false;
@@ -286,8 +287,8 @@ std::string goalThere(const Options& options) {
 remote::SessionEvents eventsOf(const std::string& machine, const remote::Limits& limits) {
   remote::SessionEvents events;
   events.onStep = [machine, wasCopying = false](remote::Step step, const remote::StepReport& report) mutable {
-    const bool isCopying = step == remote::Step::copy && report.state == remote::StepReport::State::running &&
-                           !report.command.empty();
+    const bool isCopying =
+        step == remote::Step::copy && report.state == remote::StepReport::State::running && !report.command.empty();
     if (isCopying && !wasCopying) {
       std::fprintf(stderr, "# copying coppice-exec to %s\n", machine.c_str());
     }
@@ -409,15 +410,14 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
       return sent.error();
     }
   }
-  auto child = Child::start(
-      first.executorCommand({options.attach.empty() ? "supervise" : "attach", first.runFolder(id)}));
+  auto child =
+      Child::start(first.executorCommand({options.attach.empty() ? "supervise" : "attach", first.runFolder(id)}));
   if (!child) {
     return child.error();
   }
   const std::string where = remote::membersText(members);
   Listener listener(options.json);
-  const Heard heard =
-      listen(*child, listener, limits, members.front().target.text(), options.detaches, progress.stop);
+  const Heard heard = listen(*child, listener, limits, members.front().target.text(), options.detaches, progress.stop);
   if (options.detaches && listener.hasBegun() && !listener.end() && !progress.stop.stop_requested()) {
     Report report;
     report.json = Json{{"ok", true}, {"run", id}, {"host", where}};
@@ -618,8 +618,7 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("--attach", options->attach, "With --host or --hosts: attach to the run with this name");
   sub.add_option("--env", options->variables,
                  "With --host or --hosts: set NAME=VALUE for MPI, UCX or NCCL on the machines");
-  sub.add_option("--limit", options->limit, "With --host or --hosts: end the run after this many seconds")
-      ->check(CLI::NonNegativeNumber);
+  addSeconds(sub, "--limit", options->limit, "With --host or --hosts: end the run after this time, as in 90s or 5m");
   sub.add_option("--bundle", options->bundle, "Do not run: write a folder with everything a run elsewhere needs");
   sub.callback([options, &invocation] {
     options->json = invocation.json;

@@ -2,11 +2,11 @@
 #include "synthesize.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/text.hpp"
+#include "words.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -14,31 +14,8 @@ namespace {
 struct Options {
   SynthesisQuestion question;
   std::string method = "sccl";
-  std::string timeLimit = "60s";
   std::vector<std::unique_ptr<SynthesisMethod>> methods;
 };
-
-/// "60s", "500ms", "2m", "1h"; a bare number is seconds.
-Result<double> readDuration(const std::string& text) {
-  std::size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  const std::string suffix = text.substr(used);
-  const std::vector<std::pair<std::string, double>> units = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}};
-  const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.first == suffix; });
-  constexpr double kLongest = 1e7;
-  if (used == 0 || unit == units.end() || !std::isfinite(value) || value <= 0 || value * unit->second > kLongest) {
-    return Error{ErrorCode::badUsage,
-                 inQuotes(text) + " is not a duration",
-                 "give one as in 60s, 500ms or 5m",
-                 {.element = "--time-limit"}};
-  }
-  return value * unit->second;
-}
 
 Result<Report> run(Options& options, bool json, const Progress& progress) {
   const auto method = std::find_if(options.methods.begin(), options.methods.end(),
@@ -53,11 +30,6 @@ Result<Report> run(Options& options, bool json, const Progress& progress) {
                  "choose one of " + names,
                  {.element = "--method"}};
   }
-  const auto seconds = readDuration(options.timeLimit);
-  if (!seconds) {
-    return seconds.error();
-  }
-  options.question.seconds = *seconds;
   if (!options.question.output.empty() && !options.question.fabric.source.empty()) {
     if (const Outcome kept = keepInput(options.question.fabric.source, options.question.output); !kept) {
       return kept.error();
@@ -86,7 +58,8 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
                  "allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter")
       ->capture_default_str();
   sub.add_option("--root", options->question.demand.root, "Id or rank of the root of a rooted collective");
-  sub.add_option("--time-limit", options->timeLimit, "How long to search, as in 60s or 5m")->capture_default_str();
+  addSeconds(sub, "--time-limit", options->question.seconds, "How long to search, as in 60s or 5m")
+      ->capture_default_str();
   sub.add_option("--seed", options->question.seed, "Start of random choices: equal seeds give equal answers")
       ->capture_default_str();
   sub.add_option("-o,--output", options->question.output, "Write the schedule to this file; - for standard output");

@@ -10,6 +10,7 @@
 #include "synth/sccl.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
+#include "words.hpp"
 #include "workflow/sccl_front.hpp"
 #include "workflow/synthesized.hpp"
 
@@ -92,8 +93,8 @@ void Sccl::addOptions(CLI::App& sub) {
                      "With --pareto: stop after this many steps; default: 4 more than "
                      "the minimum"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
-  add(sub.add_option("--candidate-seconds", m_options.candidateSeconds,
-                     "With --pareto: search no longer for one size; default: a sixth of the time limit"));
+  add(addSeconds(sub, "--candidate-seconds", m_options.candidateSeconds,
+                 "With --pareto: search no longer for one size; default: a sixth of the time limit"));
   add(sub.add_option("--unit", m_options.unit,
                      "GB/s that move one chunk per round; default: the greatest that divides "
                      "every bandwidth, or the lowest bandwidth where that is too fine"));
@@ -114,9 +115,6 @@ std::optional<Error> Sccl::checkOptions() const {
   }
   if (m_options.maxSteps < 0 || m_options.maxChunks < 0) {
     return Error{ErrorCode::badUsage, "A limit is below 1", "give --max-steps and --max-chunks of at least 1"};
-  }
-  if (!(m_options.candidateSeconds >= 0)) {
-    return Error{ErrorCode::badUsage, "The time for one size is negative", "give --candidate-seconds above 0"};
   }
   if (m_options.isOneBandwidth && !m_options.unit.empty()) {
     return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",

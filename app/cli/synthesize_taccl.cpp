@@ -12,6 +12,7 @@
 #include "sketch/fabric_of.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
+#include "words.hpp"
 #include "workflow/sketch_plan.hpp"
 
 namespace coppice::cli {
@@ -241,16 +242,13 @@ private:
 
 void Taccl::addOptions(CLI::App& sub) {
   const std::string group = "OPTIONS of --method taccl";
-  constexpr double kMaxSeconds = 1e6;
   sub.add_option("--sketch", m_options.files.sketch, "Communication sketch, as TACCL's files")->group(group);
   sub.add_option("--topology", m_options.files.topology, "Topology with costs, as TACCL's files")->group(group);
   sub.add_option("--nodes", m_options.nodes, "Number of nodes, instead of the sketch's")->group(group);
   sub.add_option("--engine", m_options.engine, "search, or milp: the three stages of the paper, with the solver CBC")
       ->capture_default_str()
       ->group(group);
-  sub.add_option("--time", m_options.seconds, "Seconds to search at most; default: --time-limit")
-      ->check(CLI::Range(0.0, kMaxSeconds))
-      ->group(group);
+  addSeconds(sub, "--time", m_options.seconds, "How long to search; default: --time-limit")->group(group);
   sub.add_option("--effort", m_options.effort, "Schedules to try instead; the result is then the same on any machine")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->group(group);

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,6 +53,30 @@ inline CLI::Option* addBytes(CLI::App& sub, const std::string& name, std::int64_
       },
       "");
   return sub.add_option(name, variable, help)->transform(toNumber)->type_name("TEXT");
+}
+
+/// An option that takes a time in seconds, or with its unit, as in 500ms, 60s, 5m or 1h; more than 0.
+template <typename Variable>
+CLI::Option* addSeconds(CLI::App& sub, const std::string& name, Variable& variable, const std::string& help) {
+  const CLI::Validator toNumber(
+      [](std::string& value) -> std::string {
+        constexpr std::pair<std::string_view, double> kUnits[] = {
+            {"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}};
+        constexpr double kLongest = 1e7;
+        double number = 0;
+        const char* const end = value.data() + value.size();
+        const auto read = std::from_chars(value.data(), end, number);
+        const std::string_view suffix(read.ptr, static_cast<std::size_t>(end - read.ptr));
+        for (const auto& [unit, seconds] : kUnits) {
+          if (read.ec == std::errc() && suffix == unit && number > 0 && number * seconds <= kLongest) {
+            value = CLI::detail::to_string(number * seconds);
+            return {};
+          }
+        }
+        return inQuotes(value) + " is not a time; give one as in 60s, 500ms or 5m";
+      },
+      "");
+  return sub.add_option(name, variable, help)->transform(toNumber)->type_name("TIME");
 }
 
 }  // namespace coppice::cli

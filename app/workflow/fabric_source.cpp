@@ -17,8 +17,6 @@
 namespace coppice::workflow {
 namespace {
 
-constexpr std::string_view kPresetPrefix = "preset:";
-
 /// Items between separators at parenthesis depth 0, so that ids such as (0, 'GPU', 1) stay whole; blanks around an item
 /// are dropped.
 std::vector<std::string> splitList(std::string_view text) {

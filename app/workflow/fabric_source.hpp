@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -15,6 +16,9 @@
 /// Where fabrics come from: files of all formats, schedules, presets, standard input. Bad options are errors as
 /// optionError() makes them.
 namespace coppice::workflow {
+
+/// "preset:dgx-a100,boxes=2" is a fabric where a file is expected.
+inline constexpr std::string_view kPresetPrefix = "preset:";
 
 /// Reads standard input to its end. Errors: io; badInput above maxBytes.
 using StandardInput = std::function<Result<std::string>(std::size_t maxBytes)>;

@@ -38,6 +38,7 @@ class TestCliCompare : public QObject {
 private slots:
   void methods();
   void files();
+  void fabricAlone();
   void toTheByte();
   void everyMethod();
   void oneBound();
@@ -114,10 +115,22 @@ void TestCliCompare::files() {
   QVERIFY(text.out.contains("* " + forest.toUtf8()));
 }
 
+/// A fabric alone is compared by all methods.
+void TestCliCompare::fabricAlone() {
+  const QJsonObject report =
+      jsonOf(run({"compare", "preset:complete,gpus=3", "--time-limit", "2s", "-b", "1M", "--json"}));
+  for (const char* name : {"ring", "forestcoll", "bfb"}) {
+    QVERIFY2(!scheduleNamed(report, name).isEmpty(), name);
+  }
+}
+
 /// At the switch-over the new one is at least as fast, and a byte before it is not.
 void TestCliCompare::toTheByte() {
-  const QStringList two = {
-      "compare", "preset:complete,gpus=8", "--method", "ring,recursive-doubling", "-c", "allreduce", "--json"};
+  const QStringList two = {"compare",      "preset:complete,gpus=8",
+                           "--method",     "ring,recursive-doubling",
+                           "-c",           "allreduce",
+                           "--time-limit", "1m",
+                           "--json"};
   const QJsonObject report = jsonOf(run(two + QStringList{"-b", "1K", "-e", "1G", "-f", "1024", "--resolution", "1"}));
   const QJsonArray bands = report["switch_over"].toArray();
   QCOMPARE(bands.size(), 2);
@@ -231,20 +244,24 @@ void TestCliCompare::convertsShards_data() {
   QTest::addColumn<QStringList>("name");
   QTest::addColumn<QString>("algbw");
   const QByteArray columns = "step,shard,begin,end,from,to,reduces\n";
-  QTest::newRow("custom") << QByteArray("share,sources,destinations,combines\n1/2,0,1 3,no\n1/4,1-3,0,yes\n"
-                                        "1/4,3,2-3,no\n")
-                          << columns + "0,0,0,1/3,g0,g2,0\n0,0,1/3,1,g0,g1,0\n0,1,0,1,g3,g2,1\n1,0,0,1/3,g2,g1,0\n"
-                                       "1,1,0,1,g2,g0,1\n1,2,0,1,g3,g2,0\n2,0,0,1,g1,g3,0\n2,1,0,1,g1,g0,1\n"
+  QTest::newRow("custom") << QByteArray(
+                                 "share,sources,destinations,combines\n1/2,0,1 3,no\n1/4,1-3,0,yes\n"
+                                 "1/4,3,2-3,no\n")
+                          << columns +
+                                 "0,0,0,1/3,g0,g2,0\n0,0,1/3,1,g0,g1,0\n0,1,0,1,g3,g2,1\n1,0,0,1/3,g2,g1,0\n"
+                                 "1,1,0,1,g2,g0,1\n1,2,0,1,g3,g2,0\n2,0,0,1,g1,g3,0\n2,1,0,1,g1,g0,1\n"
                           << QStringList{} << "600/13";
   // Alltoallv of 4 ranks: one sends 3/16 of the whole to its neighbour, others less or nothing.
   QTest::newRow("alltoallv")
-      << QByteArray("share,sources,destinations\n0,0,0\n3,0,1\n0,0,2\n0,0,3\n0,1,0\n0,1,1\n1/2,1,2\n0,1,3\n"
-                    "0,2,0\n0,2,1\n0,2,2\n1/4,2,3\n1/4,3,0\n0,3,1\n0,3,2\n0,3,3\n")
+      << QByteArray(
+             "share,sources,destinations\n0,0,0\n3,0,1\n0,0,2\n0,0,3\n0,1,0\n0,1,1\n1/2,1,2\n0,1,3\n"
+             "0,2,0\n0,2,1\n0,2,2\n1/4,2,3\n1/4,3,0\n0,3,1\n0,3,2\n0,3,3\n")
       << columns + "0,1,0,1,g0,g1,0\n0,6,0,1,g1,g2,0\n0,11,0,1,g2,g3,0\n0,12,0,1,g3,g0,0\n"
       << QStringList{"-c", "alltoall"} << "50/3";
   QTest::newRow("amounts") << QByteArray("share,sources,destinations\n1/2,0,all\n1/4,1,all\n1/4,2,all\n0,3,all\n")
-                           << columns + "0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,0,0,1,0,3,0\n0,1,0,1,1,0,0\n0,1,0,1,1,2,0\n"
-                                        "0,1,0,1,1,3,0\n0,2,0,1,2,0,0\n0,2,0,1,2,1,0\n0,2,0,1,2,3,0\n"
+                           << columns +
+                                  "0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,0,0,1,0,3,0\n0,1,0,1,1,0,0\n0,1,0,1,1,2,0\n"
+                                  "0,1,0,1,1,3,0\n0,2,0,1,2,0,0\n0,2,0,1,2,1,0\n0,2,0,1,2,3,0\n"
                            << QStringList{"-c", "allgather"} << "100";
 }
 
@@ -309,6 +326,7 @@ void TestCliCompare::refuses_data() {
   row("resolution", {"compare", kFabric, "--method", "ring", "--resolution", "0"}, 2, "--resolution");
   row("sizes", {"best", kFabric, "-b", "2G", "-e", "1G"}, 2, "-e is smaller");
   row("time limit", {"compare", kFabric, "--method", "ring", "--time-limit", "0"}, 2, "--time-limit");
+  row("time limit in words", {"compare", kFabric, "--method", "ring", "--time-limit", "soon"}, 2, "as in 60s");
   row("no command", {"schedule"}, 2, "subcommand");
   row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
   row("table without collective", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric}, 2,
