@@ -71,9 +71,9 @@ void TestFallbacks::pairwiseSplitting() {
   constexpr unsigned kSeed = 1;
   constexpr int kMeanBox = 7;
   const test::Posed posed = test::pose(kind == "ports"             ? test::unequalPorts(gpus)
-                           : kind == "ports and links" ? test::unequalPorts(gpus, 4, kSeed)
-                           : kind == "irregular"       ? test::irregularMultiSwitch(gpus / kMeanBox + 1, kSeed)
-                                                       : test::lossyA100(gpus, kSeed, kind == "slow NICs"));
+                                       : kind == "ports and links" ? test::unequalPorts(gpus, 4, kSeed)
+                                       : kind == "irregular" ? test::irregularMultiSwitch(gpus / kMeanBox + 1, kSeed)
+                                                             : test::lossyA100(gpus, kSeed, kind == "slow NICs"));
   const auto topology =
       forestcoll::removeSwitches(posed.network, posed.capacities, posed.supply, {}, {.pairwiseOnly = true});
   const QByteArray routes = test::checkRoutes(posed, topology);
@@ -106,11 +106,12 @@ void TestFallbacks::edgeByEdge() {
     size /= kShrink;
   }
   const std::string text = std::to_string(size);
-  const test::Posed posed = test::pose(kind == "one-way" ? test::randomEulerian(size, 0, 8, kSeed)
-                           : kind == "ports" ? test::unequalPorts(size)
-                           : kind == "torus" ? test::presetFabric("torus", {{"dims", text + "x" + text}})
-                           : kind == "mi250" ? test::presetFabric("mi250", {{"boxes", text}})
-                                             : test::lossyA100(size, kSeed));
+  const test::Posed posed =
+      test::pose(kind == "one-way" ? test::randomEulerian(size, 0, 8, kSeed)
+                 : kind == "ports" ? test::unequalPorts(size)
+                 : kind == "torus" ? test::presetDescription("torus", {{"dims", text + "x" + text}})
+                 : kind == "mi250" ? test::presetDescription("mi250", {{"boxes", text}})
+                                   : test::lossyA100(size, kSeed));
   const auto topology =
       forestcoll::removeSwitches(posed.network, posed.capacities, posed.supply, {}, {.pairwiseOnly = kind == "lossy"});
   const auto logical = forestcoll::logicalProblem(posed.network, topology, posed.supply);

@@ -380,7 +380,8 @@ private slots:
     QFETCH(QString, preset);
     QFETCH(QString, boxes);
     QFETCH(bool, falls);
-    const test::Posed posed = test::pose(test::presetFabric(preset.toStdString(), {{"boxes", boxes.toStdString()}}));
+    const test::Posed posed =
+        test::pose(test::presetDescription(preset.toStdString(), {{"boxes", boxes.toStdString()}}));
     std::vector<TreeArc> trimmed = posed.capacities;
     forestcoll::trimCapacities(posed.network, trimmed, posed.supply, forestcoll::Trimming::proportional, {});
     std::atomic<int> solved = 0;
