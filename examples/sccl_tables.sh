@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every row of Tables 4 and 5 of the SCCL paper (Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021),
 # synthesized again, verified, with the paper's seconds beside ours: processor seconds (user and system) of the whole
-# program, which reads the fabric, searches and verifies. Rows are those of the paper with its columns put right: in the
-# printed text, the first column of some rows slipped. The root of broadcast and gather is GPU 0 of the paper's
+# program, which reads the fabric, searches and verifies. Rows are those of the paper, with its columns corrected: in
+# the printed text, the first column of some rows is shifted. The root of broadcast and gather is GPU 0 of the paper's
 # numbering. The exit code is 1 where a row has no schedule, or takes more than a tenth of the paper's time.
 # usage: examples/sccl_tables.sh [PROGRAM]    PROGRAM: coppice-cli, default build/release/bin/coppice-cli
 set -euo pipefail

@@ -273,7 +273,7 @@ private:
     }
   }
 
-  /// Rounding up leaves sets a few units short of tight, and links into tight sets are what the next round is told by.
+  /// Rounding up leaves sets a few units short of tight, and the next round holds only links into tight sets.
   /// Takes a unit off every link and gives back what is missed.
   void dropRoundedUp(const std::vector<DuplexLink>& all) {
     std::vector<DuplexLink> links = all;

@@ -13,8 +13,8 @@
 
 namespace coppice::test {
 
-/// A run of the program in which every step takes as long as it is told, and begins when all that it waits for has
-/// ended. @param nanoseconds of a step @pre the program has no deadlock
+/// A run of the program in which every step begins when all that it waits for has ended, and takes the given time.
+/// @param nanoseconds time of a step @pre the program has no deadlock
 inline std::vector<program::TraceEvent> recordedEvents(
     const program::Program& program, const std::function<std::int64_t(const program::StepPlace&)>& nanoseconds) {
   const program::StepLinks links(program);
