@@ -145,7 +145,7 @@ QTableView { gridline-color: transparent; }
 QTableCornerButton::section { background: @panel; border: none; }
 QTabWidget::pane { border: none; border-top: 1px solid @line; }
 QTabBar { background: @panel; qproperty-drawBase: 0; }
-QTabBar::tab { background: transparent; color: @muted; padding: 7px 12px; min-height: 18px; border-bottom: 2px solid transparent; }
+QTabBar::tab { background: transparent; color: @muted; padding: 7px 9px; min-height: 18px; border-bottom: 2px solid transparent; }
 QTabBar::tab:hover { color: @text; }
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QTabBar::tab:selected:focus { background: @accentSoft; color: @accent; }

@@ -26,9 +26,10 @@ struct Sizes {
   int left;
   int right;
   int bottom;
+  int bottomOfSchedules;  ///< with timelines, matrices and charts
 };
-constexpr Sizes kUsual{236, 312, 220};
-constexpr Sizes kSmall{200, 280, 168};
+constexpr Sizes kUsual{236, 312, 220, 290};
+constexpr Sizes kSmall{200, 280, 168, 240};
 
 QString groupOf(bool isSmall) {
   return isSmall ? u"window/layouts/small/"_s : u"window/layouts/"_s;
@@ -214,7 +215,8 @@ void DockLayouts::arrange() {
   }
   if (front != nullptr) {
     front->raise();
-    m_window.resizeDocks({front}, {sizes.bottom}, Qt::Vertical);
+    const int height = m_mode == Mode::schedule ? sizes.bottomOfSchedules : sizes.bottom;
+    m_window.resizeDocks({front}, {height}, Qt::Vertical);
   }
   // The uppermost gets the most room, the minimap as little as it can do with.
   const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
