@@ -494,7 +494,13 @@ void CanvasView::paintLive(QPainter& painter) {
   canvas.paintHullLabels(painter, visibleScene(), viewpoint.scale);
   painter.restore();
   if (!canvas.legendSize().isEmpty()) {
-    canvas.paintLegend(painter, legendCorner());
+    // In a small view, one of two for instance, it gives way to the drawing.
+    constexpr double kMaxShare = 0.1;
+    const QSizeF legend = legendSize();
+    const LegendPlace place = placeLegend(legend, m_scene, m_camera.viewpoint(), size());
+    if (place.covered[0] == 0 || legend.width() * legend.height() < kMaxShare * width() * height()) {
+      canvas.paintLegend(painter, place.corner);
+    }
   }
 }
 

@@ -509,8 +509,9 @@ QSizeF CanvasPainter::legendSize() const {
     return {};
   }
   const std::size_t rows = std::min(kMaxLegendRows, overlay.trees.size());
-  return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat) +
-                            (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows)};
+  const double below = (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows);
+  constexpr double kAfterHeat = 8;  // before what follows
+  return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat - (below > 0 ? 0 : kAfterHeat)) + below};
 }
 
 QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {

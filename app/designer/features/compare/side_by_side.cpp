@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "designer/theme/theme.hpp"
+
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
@@ -16,6 +18,7 @@ SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidge
   connect(&m_workspace, &Workspace::modeChanged, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::changed, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::timeChanged, this, &SideBySide::draw);
+  connect(&Theme::instance(), &Theme::changed, this, &SideBySide::draw);
   connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleActivity::showOptions);
   connect(m_panel, &SideBySidePanel::linkChosen, this, [this](const QString& tail, const QString& head) {
     m_schedules.goToLink(tail, head, ScheduleActivity::Reveal::ifHidden);

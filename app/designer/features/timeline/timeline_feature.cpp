@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "designer/document/error_text.hpp"
+#include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "simulate/report.hpp"
 
@@ -25,6 +26,7 @@ TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleActivity& sche
     }
   });
   connect(m_panel, &TimelinePanel::timeChanged, this, &TimelineFeature::show);
+  connect(&Theme::instance(), &Theme::changed, this, &TimelineFeature::show);
   connect(&m_schedules, &ScheduleActivity::playedBy, this, [this](const QObject* player) {
     if (player != this) {
       m_panel->setTime(std::nullopt);
