@@ -19,8 +19,8 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kMargin = 8;
-constexpr double kAxis = 16;      // its title
-constexpr double kLegend = 88;    // bar and texts
+constexpr double kAxis = 16;    // its title
+constexpr double kLegend = 88;  // bar and texts
 constexpr double kMaxName = 96;
 constexpr double kLetter = 10.5;  // pixels
 constexpr double kRowRoom = 11;   // of a name
@@ -29,6 +29,15 @@ constexpr double kMinCells = 2;
 QColor colorOf(float share) {
   const Theme& theme = Theme::instance();
   return share > 0 ? heat(share, theme.scheme()) : theme.color(Token::canvas);
+}
+
+/// Names stand at every first, second, fourth, … row or column, so that each has room.
+int strideFor(double cell, double room) {
+  int stride = 1;
+  while (cell * stride < room && cell > 0) {
+    stride *= 2;
+  }
+  return stride;
 }
 
 /// Within the matrix.
@@ -79,11 +88,15 @@ MatrixView::Layout MatrixView::layoutFor(const QSizeF& size, const Range& rows, 
   longest = std::min(longest + 6, kMaxName);
   const double height = size.height() - 2 * kMargin - kAxis;
   const double width = size.width() - 2 * kMargin - kAxis - kLegend;
-  // Names where each of them has room, and where those of the columns leave most of the height to the cells.
+  layout.rowStride = strideFor(height / rows.count, kRowRoom);
+  // Upright names where each column has room for one, and where they leave most of the height to the cells.
   constexpr double kLeastShare = 4;
-  const double left = height / rows.count >= kRowRoom ? longest : 0;
-  const double top = (width - left) / columns.count >= kRowRoom && height > kLeastShare * longest ? longest : 0;
-  layout.cells = QRectF(kMargin + kAxis + left, kMargin + kAxis + top, std::max(1.0, width - left),
+  constexpr double kGap = 8;
+  const double column = (width - longest) / columns.count;
+  layout.hasUprightNames = column < longest + kGap && column >= kRowRoom && height > kLeastShare * longest;
+  layout.columnStride = layout.hasUprightNames ? 1 : strideFor(column, longest + kGap);
+  const double top = layout.hasUprightNames ? longest : kRowRoom + kGap;
+  layout.cells = QRectF(kMargin + kAxis + longest, kMargin + kAxis + top, std::max(1.0, width - longest),
                         std::max(1.0, height - top));
   return layout;
 }
@@ -243,7 +256,6 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
   painter.save();
   painter.setPen(theme.color(Token::muted));
   painter.setFont(uiFont(kLetter));
-  // Where the rows have no names, "from" reaches over the first cells.
   painter.drawText(QRectF(layout.cells.left() + kAxis, kMargin, layout.cells.width() - kAxis, kAxis),
                    Qt::AlignLeft | Qt::AlignVCenter, tr("to"));
   painter.drawText(QRectF(kMargin, layout.cells.top() - kAxis, 2 * kAxis, kAxis), Qt::AlignLeft | Qt::AlignVCenter,
@@ -255,24 +267,32 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
   const double left = layout.cells.left() - kMargin - kAxis;
   const double top = layout.cells.top() - kMargin - kAxis;
   constexpr double kGap = 4;
-  for (int at = 0; at < m_matrix.size && left > 0; ++at) {
-    const double y = layout.cells.top() + (at - layout.rows.first) * height;
-    if (y + height / 2 > layout.cells.top() && y + height / 2 < layout.cells.bottom()) {
-      painter.drawText(QRectF(kMargin + kAxis, y, left - kGap, height), Qt::AlignRight | Qt::AlignVCenter,
+  for (int at = 0; at < m_matrix.size; at += layout.rowStride) {
+    const double y = layout.cells.top() + (at - layout.rows.first + 0.5) * height;
+    if (y > layout.cells.top() && y < layout.cells.bottom()) {
+      painter.drawText(QRectF(kMargin + kAxis, y - kRowRoom / 2, left - kGap, kRowRoom),
+                       Qt::AlignRight | Qt::AlignVCenter,
                        metrics.elidedText(m_matrix.names[at], Qt::ElideMiddle, left - kGap));
     }
   }
-  for (int at = 0; at < m_matrix.size && top > 0; ++at) {
-    const double x = layout.cells.left() + (at - layout.columns.first) * width + width / 2;
-    if (x > layout.cells.left() && x < layout.cells.right()) {
-      painter.save();
-      painter.translate(x, layout.cells.top() - kGap);
+  const double room = layout.hasUprightNames ? width : width * layout.columnStride - kGap;
+  for (int at = 0; at < m_matrix.size; at += layout.columnStride) {
+    const double x = layout.cells.left() + (at - layout.columns.first + 0.5) * width;
+    if (x <= layout.cells.left() || x >= layout.cells.right()) {
+      continue;
+    }
+    painter.save();
+    painter.translate(x, layout.cells.top() - kGap);
+    if (layout.hasUprightNames) {
       constexpr double kUpright = -90;
       painter.rotate(kUpright);
       painter.drawText(QRectF(0, -width / 2, top - kGap, width), Qt::AlignLeft | Qt::AlignVCenter,
                        metrics.elidedText(m_matrix.names[at], Qt::ElideMiddle, top - kGap));
-      painter.restore();
+    } else {
+      painter.drawText(QRectF(-room / 2, kGap - top, room, top - kGap), Qt::AlignHCenter | Qt::AlignBottom,
+                       metrics.elidedText(m_matrix.names[at], Qt::ElideMiddle, room));
     }
+    painter.restore();
   }
   painter.restore();
 }

@@ -14,11 +14,11 @@ namespace coppice::designer {
 /// What a MatrixView shows.
 struct MatrixData {
   int size = 0;
-  std::vector<float> shares;   ///< by row, then column: 0 to 1, of the largest value
-  QStringList names;           ///< of rows and columns alike
-  std::vector<int> groups;     ///< first row of each group, ascending; lines are drawn there
-  QString low;                 ///< what 0 is: "0"
-  QString high;                ///< what 1 is: "8 MiB"
+  std::vector<float> shares;  ///< by row, then column: 0 to 1, of the largest value
+  QStringList names;          ///< of rows and columns alike
+  std::vector<int> groups;    ///< first row of each group, ascending; lines are drawn there
+  QString low;                ///< what 0 is: "0"
+  QString high;               ///< what 1 is: "8 MiB"
 };
 
 /// A square matrix by colour: rows send, columns receive. The wheel zooms, dragging moves, F shows all; arrow keys walk
@@ -67,7 +67,10 @@ private:
     QRectF cells;
     Range rows;
     Range columns;
-    double scale = 1;  ///< device pixels
+    double scale = 1;   ///< device pixels
+    int rowStride = 1;  ///< rows from one name to the next
+    int columnStride = 1;
+    bool hasUprightNames = false;  ///< of columns
   };
   [[nodiscard]] Layout layoutFor(const QSizeF& size, const Range& rows, const Range& columns) const;
   [[nodiscard]] Layout layout() const;
