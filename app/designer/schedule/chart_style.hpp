@@ -12,5 +12,7 @@ void clearChart(QChart& chart);
 /// The colours of the theme.
 void styleChart(QChart& chart, QChartView& view);
 void styleAxis(QAbstractAxis& axis);
+/// What will be drawn, in place of axes without values; empty brings the axes back.
+void setChartHint(QChart& chart, const QString& hint);
 
 }  // namespace coppice::designer

@@ -143,6 +143,13 @@ void FrontChart::style() {
   }
   m_ring->setBrush(Qt::transparent);
   m_ring->setPen(QPen(theme.color(Token::accent), 2));
+  hint();
+}
+
+void FrontChart::hint() {
+  const bool isEmpty = m_places.empty() && m_search.bounds().empty();
+  setChartHint(*m_plot,
+               isEmpty ? tr("Sizes that are found or excluded appear here while the search runs.") : QString());
 }
 
 void FrontChart::refresh() {
@@ -150,6 +157,7 @@ void FrontChart::refresh() {
   fitAxes();
   fillStairs();
   setCurrent(m_current);
+  hint();
 }
 
 void FrontChart::fillPoints() {

@@ -52,6 +52,7 @@ private:
   using Place = std::pair<std::int64_t, Rational>;
 
   void style();
+  void hint();
   void fillPoints();
   void fillStairs();
   void fitAxes();

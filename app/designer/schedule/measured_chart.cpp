@@ -138,7 +138,7 @@ QLineSeries* MeasuredChart::makeBound(double first, double last) const {
   const double value = (*result.bound * factor).toDouble();
   auto* bound = new QLineSeries;
   bound->setName(tr("bound"));
-  bound->setPen(QPen(Theme::instance().color(Token::cut), 1.4, Qt::DashLine));
+  bound->setPen(QPen(Theme::instance().color(Token::text), 1.4, Qt::DashLine));
   bound->append(first, value);
   bound->append(last, value);
   return bound;

@@ -40,9 +40,9 @@ Result<std::vector<workflow::Band>> bandsOf(const std::vector<ScheduleResultPtr>
     std::vector<workflow::Contender> contenders;
     std::vector<std::size_t> indices;
     for (const ScheduleResultPtr& result : among) {
-      auto playable = workflow::playableOf("sccl", loaded, result->schedule,
-                                           SimulationSettings::instance().modelFor(*result),
-                                           simulate::Barriers::steps, progress);
+      auto playable =
+          workflow::playableOf("sccl", loaded, result->schedule, SimulationSettings::instance().modelFor(*result),
+                               simulate::Barriers::steps, progress);
       if (!playable) {
         return playable.error();
       }
@@ -234,6 +234,7 @@ void SizeChart::draw() {
                   : !isSettled()    ? tr("Simulating…")
                   : bands.isEmpty() ? m_bands.problem
                                     : tr("Fastest: %1.").arg(bands));
+  m_chart->setPlotAreaBackgroundVisible(!lines.isEmpty());
   if (lines.isEmpty()) {
     return;
   }

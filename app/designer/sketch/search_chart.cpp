@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "designer/theme/fonts.hpp"
+#include "designer/schedule/chart_style.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 
@@ -86,8 +86,8 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
   m_bound->replace(bound);
   constexpr double kLeastSpan = 0.05;
   m_seconds->setRange(0, std::max(last, kLeastSpan));
+  setChartHint(*m_chart, best.isEmpty() ? tr("The best time and the bound appear here.") : QString());
   if (best.isEmpty()) {
-    m_time->setRange(0, 1);
     return;
   }
   constexpr double kAir = 0.08;
@@ -97,22 +97,14 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
 
 void SearchChart::restyle() {
   const Theme& theme = Theme::instance();
-  m_chart->setBackgroundBrush(theme.color(Token::panel));
-  m_chart->setPlotAreaBackgroundBrush(theme.color(Token::canvas));
-  m_chart->setPlotAreaBackgroundVisible(true);
-  m_view->setBackgroundBrush(theme.color(Token::panel));
-  constexpr double kLabel = 10.5;
-  for (QValueAxis* axis : {m_seconds, m_time}) {
-    axis->setLabelsFont(figureFont(kLabel));
-    axis->setLabelsColor(theme.color(Token::muted));
-    axis->setLinePenColor(theme.color(Token::line));
-    axis->setGridLineColor(theme.color(Token::grid));
-  }
+  const QString hint = m_chart->title();
+  styleChart(*m_chart, *m_view);
+  setChartHint(*m_chart, hint);
+  styleAxis(*m_seconds);
+  styleAxis(*m_time);
   constexpr double kLine = 2;
   m_best->setPen(QPen(category(0, theme.scheme()), kLine));
   m_bound->setPen(QPen(theme.color(Token::text), kLine / 2 + 0.2, Qt::DashLine));
-  m_chart->legend()->setLabelColor(theme.color(Token::muted));
-  m_chart->legend()->setFont(uiFont(kLabel));
 }
 
 }  // namespace coppice::designer
