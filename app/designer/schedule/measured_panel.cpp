@@ -58,6 +58,7 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
                            tr("Simulate with the latencies and bandwidths that coppice-exec profile measured…"), this)),
       m_copy(iconButton(u"measuredCopy"_s, u"copy"_s, tr("Copy all numbers as CSV"), this)),
       m_text(new QLabel(this)),
+      m_views(new QStackedWidget(this)),
       m_chart(new MeasuredChart(this)),
       m_table(new QTableWidget(0, kColumns, this)),
       m_job([this](const RunComparisonPtr& comparison) { receive(comparison); }, 0ms) {
@@ -152,7 +153,14 @@ QLayout* MeasuredPanel::makeHead() {
 QWidget* MeasuredPanel::makeBody() {
   setUpTable();
   auto* body = new QWidget(m_pages);
-  auto* halves = new QSplitter(Qt::Horizontal, body);
+  auto* empty =
+      new EmptyPage(tr("The records of coppice-exec run --json --trace, or the table of an nccl-tests program, "
+                       "beside the prediction of this schedule."),
+                    tr("Open a Run…"), m_views);
+  connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::fileWanted);
+  m_views->addWidget(empty);
+  auto* halves = new QSplitter(Qt::Horizontal, m_views);
+  m_views->addWidget(halves);
   halves->addWidget(m_chart);
   halves->addWidget(m_table);
   halves->setChildrenCollapsible(false);
@@ -165,7 +173,7 @@ QWidget* MeasuredPanel::makeBody() {
   layout->setContentsMargins({});
   layout->setSpacing(0);
   layout->addLayout(makeHead());
-  layout->addWidget(halves, 1);
+  layout->addWidget(m_views, 1);
   return body;
 }
 
@@ -209,7 +217,7 @@ void MeasuredPanel::take(RecordedRun run) {
 void MeasuredPanel::setProfile(const QString& name) {
   m_profile->setChecked(!name.isEmpty());
   m_profile->setToolTip(name.isEmpty() ? m_profile->accessibleName()
-                                       : tr("Simulated with what %1 measured. Press for the defaults.").arg(name));
+                                       : tr("Simulated with the profile %1. Press to use the defaults.").arg(name));
 }
 
 void MeasuredPanel::fillRuns() {
@@ -233,6 +241,7 @@ void MeasuredPanel::fillRuns() {
 }
 
 void MeasuredPanel::compare(std::optional<std::size_t> trace) {
+  m_views->setCurrentIndex(m_chosen ? 1 : 0);
   if (!m_result || !m_chosen) {
     m_job.cancel();
     receive(nullptr);

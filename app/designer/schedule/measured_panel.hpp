@@ -90,6 +90,7 @@ private:
   QToolButton* m_profile;
   QToolButton* m_copy;
   QLabel* m_text;
+  QStackedWidget* m_views;  ///< without and with a run
   MeasuredChart* m_chart;
   QTableWidget* m_table;
   LatestJob<RunComparisonPtr> m_job;

@@ -2,6 +2,7 @@
 #include "designer/features/measured/measured_feature.hpp"
 
 #include <QClipboard>
+#include <QDockWidget>
 #include <QFile>
 #include <QFileInfo>
 #include <QGuiApplication>
@@ -48,11 +49,18 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleActivity& sche
               return;
             }
             SimulationSettings::instance().setProfile(read->digest, read->name, read->fits);
-            m_workspace.say(tr("Simulated with what %1 measured").arg(read->name));
+            m_workspace.say(tr("Simulated with the profile %1").arg(read->name));
           },
           0ms) {
   addActions();
   host.addDock({u"measured"_s, tr("Plan and Run"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  // Behind another tab a dock still counts as visible.
+  if (auto* dock = qobject_cast<QDockWidget*>(m_panel->parentWidget())) {
+    connect(dock, &QDockWidget::visibilityChanged, this, [this](bool isVisible) {
+      m_isInFront = isVisible;
+      showLoss();
+    });
+  }
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, &MeasuredFeature::followRuns);
@@ -178,8 +186,7 @@ void MeasuredFeature::setProfile(bool isWanted) {
 
 std::optional<Overlay> MeasuredFeature::lossOverlay() {
   const RunComparisonPtr& comparison = m_panel->comparison();
-  if (!comparison || !comparison->measured || comparison->result != m_result || current() == nullptr ||
-      !m_panel->isVisible()) {
+  if (!comparison || !comparison->measured || comparison->result != m_result || current() == nullptr || !m_isInFront) {
     return std::nullopt;
   }
   const FabricMap map(*m_result, current()->model());

@@ -47,6 +47,7 @@ private:
   MeasuredPanel* m_panel;
   ScheduleResultPtr m_result;
   bool m_hasOverlay = false;
+  bool m_isInFront = false;  ///< the dock, of those that share its place
   LatestJob<std::shared_ptr<const ReadProfile>> m_profileJob;
 };
 
