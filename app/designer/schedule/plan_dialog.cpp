@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/plan_dialog.hpp"
 
-#include <QDialogButtonBox>
 #include <QDir>
 #include <QFile>
 #include <QFormLayout>
@@ -15,6 +14,7 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/simulation_settings.hpp"
@@ -67,6 +67,7 @@ PlanDialog::PlanDialog(std::vector<ComparedSchedule> schedules, const QString& f
       m_last(new QComboBox(this)),
       m_folder(new QLineEdit(QDir::toNativeSeparators(folder), this)),
       m_browse(new QPushButton(tr("Browse…"), this)),
+      m_list(new QStackedWidget(this)),
       m_table(new QTableWidget(0, kColumns, this)),
       m_state(new QLabel(this)),
       m_progress(new QProgressBar(this)),
@@ -102,8 +103,8 @@ PlanDialog::~PlanDialog() = default;
 
 void PlanDialog::layOut() {
   auto* text =
-      new QLabel(tr("Simulates %1 at all sizes, and writes the fastest for each band of sizes as a program "
-                    "with its window, so that a runtime that has them all loaded takes the right one.")
+      new QLabel(tr("Simulates %1 at all sizes. The fastest one in each band of sizes becomes a program that names "
+                    "its band, so that a runtime with all of them loaded runs the right one.")
                      .arg(counted(static_cast<qsizetype>(m_schedules.size()), tr("schedule"), tr("schedules"))),
                  this);
   text->setWordWrap(true);
@@ -156,16 +157,21 @@ void PlanDialog::layOut() {
   form->addRow(tr("Runtime"), m_runtime);
   form->addRow(tr("Sizes"), sizes);
   form->addRow(tr("Folder"), place);
-  auto* buttons = new QDialogButtonBox(this);
-  buttons->addButton(m_export, QDialogButtonBox::ActionRole);
-  buttons->addButton(m_close, QDialogButtonBox::RejectRole);
+  auto* buttons = new QHBoxLayout;
+  buttons->addStretch();
+  buttons->addWidget(m_close);
+  buttons->addWidget(m_export);
+  m_list->addWidget(new EmptyPage(tr("The programs and their sizes appear here."), {}, m_list));
+  m_list->addWidget(m_table);
   auto* layout = new QVBoxLayout(this);
+  constexpr int kMargin = 16;
+  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
   layout->addWidget(text);
   layout->addLayout(form);
-  layout->addWidget(m_table, 1);
+  layout->addWidget(m_list, 1);
   layout->addWidget(m_progress);
   layout->addWidget(m_state);
-  layout->addWidget(buttons);
+  layout->addLayout(buttons);
   constexpr QSize kSize(680, 460);
   resize(kSize);
 }
@@ -264,6 +270,7 @@ void PlanDialog::updateWidgets() {
   const bool isWorking = m_timer.isActive();
   const bool isRange = m_first->currentIndex() <= m_last->currentIndex();
   const bool hasFolder = !m_folder->text().trimmed().isEmpty();
+  m_list->setCurrentIndex(m_table->rowCount() > 0 ? 1 : 0);
   m_progress->setVisible(isWorking);
   m_export->setText(isWorking ? tr("Stop") : tr("Export"));
   m_export->setEnabled(isWorking || (isRange && hasFolder));

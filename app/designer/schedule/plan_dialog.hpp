@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QStackedWidget>
 #include <QTableWidget>
 #include <QTimer>
 #include <functional>
@@ -66,6 +67,7 @@ private:
   QComboBox* m_last;
   QLineEdit* m_folder;
   QPushButton* m_browse;
+  QStackedWidget* m_list;  ///< a hint, then the table
   QTableWidget* m_table;
   QLabel* m_state;
   QProgressBar* m_progress;
