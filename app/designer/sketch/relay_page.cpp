@@ -47,7 +47,7 @@ RelayPage::RelayPage(QWidget* parent)
       m_receivers(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)) {
   m_connections->setObjectName(u"sketchConnections"_s);
-  constexpr int kLetters = 5;
+  constexpr int kLetters = 3;
   m_connections->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   m_connections->setMinimumContentsLength(kLetters);
   m_connections->setAccessibleName(tr("Links between boxes"));
@@ -56,7 +56,7 @@ RelayPage::RelayPage(QWidget* parent)
   m_connections->addItem(tr("All to all"), static_cast<int>(Connections::fullyConnected));
   m_connections->setToolTip(tr("internode_conn: which GPUs send to which GPUs of other boxes"));
   m_rule->setObjectName(u"sketchRelayRule"_s);
-  m_rule->setAccessibleName(tr("Whose data goes by whom"));
+  m_rule->setAccessibleName(tr("Which sender relays which data"));
   m_rule->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   m_rule->setMinimumContentsLength(kLetters);
   m_rule->addItem(tr("By any sender"), static_cast<int>(RelayRule::any));
@@ -261,7 +261,7 @@ void RelayPage::takeText(int gpu, int column, const QString& text) {
   if (column == kShare) {
     const auto share = Rational::parse(text.toStdString());
     if (!text.isEmpty() && (!share || !share->isPositive())) {
-      Q_EMIT refused(tr("“%1” is no share of the bandwidth. Write how many links share a NIC, as in 2.").arg(text));
+      Q_EMIT refused(tr("“%1” is not a valid share. Enter how many links share a NIC, for example 2.").arg(text));
     } else {
       m_desk->edit([&](Sketch& sketch) {
         setShare(sketch, gpu, text.isEmpty() ? std::nullopt : std::optional<Rational>(*share));
@@ -272,7 +272,7 @@ void RelayPage::takeText(int gpu, int column, const QString& text) {
   const bool isAny = column == kOwners && text == tr("any");
   const auto numbers = isAny ? std::vector<int>() : parseNumbers(text);
   if (!numbers) {
-    Q_EMIT refused(tr("“%1” is no list of GPUs. Write numbers as in 0, 2-5.").arg(text));
+    Q_EMIT refused(tr("“%1” is not a list of GPUs. Enter numbers, for example 0, 2-5.").arg(text));
   } else if (column == kTo) {
     m_desk->edit([&](Sketch& sketch) { setReceivers(sketch, gpus, gpu, *numbers); });
   } else if (column == kOwners) {
@@ -291,7 +291,8 @@ void RelayPage::takeBlocks() {
   const int size = parts.front().trimmed().toInt(&isSize);
   const int sender = parts.back().trimmed().toInt(&isSender);
   if (parts.size() != 2 || !isSize || !isSender) {
-    Q_EMIT refused(tr("“%1” is no rule. Write the size of a block and its sender, as in 2, 1.").arg(m_blocks->text()));
+    Q_EMIT refused(
+        tr("“%1” is not a valid rule. Enter the block size and the sender, for example 2, 1.").arg(m_blocks->text()));
     return;
   }
   m_desk->edit([&](Sketch& sketch) {

@@ -48,7 +48,7 @@ SearchPanel::SearchPanel(QWidget* parent)
     m_collective->addItem(collectiveName(each), static_cast<int>(each));
   }
   for (QComboBox* box : {m_collective, m_root}) {
-    constexpr int kLetters = 6;
+    constexpr int kLetters = 4;
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setMinimumContentsLength(kLetters);
   }
@@ -61,14 +61,14 @@ SearchPanel::SearchPanel(QWidget* parent)
   m_engine->setToolTip(tr("Search: routes and order together. Three stages: as the paper does, with the solver CBC"));
   m_seconds->setObjectName(u"sketchSeconds"_s);
   m_seconds->setAccessibleName(tr("Seconds to search"));
-  m_seconds->setToolTip(tr("Seconds to search at most; the search ends before where the bound is reached"));
+  m_seconds->setToolTip(tr("Maximum search time; the search ends early when it reaches the bound"));
   constexpr int kMaxSeconds = 86400;
   m_seconds->setRange(1, kMaxSeconds);
   m_seconds->setSuffix(tr(" s"));
   m_seed->setObjectName(u"sketchSeed"_s);
   m_seed->setAccessibleName(tr("Seed"));
-  m_seed->setToolTip(tr("Of the random numbers of the search"));
-  constexpr int kWidth = 70;
+  m_seed->setToolTip(tr("The same seed gives the same result"));
+  constexpr int kWidth = 58;
   m_seconds->setFixedWidth(kWidth);
   constexpr int kMaxSeed = 1'000'000'000;
   m_seed->setRange(0, kMaxSeed);

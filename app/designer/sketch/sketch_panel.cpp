@@ -38,10 +38,10 @@ QString keyOf(const Error& error) {
 SketchPanel::SketchPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_open(iconButton(u"sketchOpen"_s, u"open"_s, tr("Open a communication sketch (JSON of TACCL)"), this)),
-      m_save(iconButton(u"sketchSave"_s, u"save"_s, tr("Save the sketch as JSON of TACCL"), this)),
+      m_open(iconButton(u"sketchOpen"_s, u"open"_s, tr("Open a communication sketch (TACCL JSON)"), this)),
+      m_save(iconButton(u"sketchSave"_s, u"save"_s, tr("Save the sketch as TACCL JSON"), this)),
       m_topology(
-          iconButton(u"sketchTopology"_s, u"export"_s, tr("Save the topology with its costs as JSON of TACCL"), this)),
+          iconButton(u"sketchTopology"_s, u"export"_s, tr("Save the topology with its costs as TACCL JSON"), this)),
       m_undo(iconButton(u"sketchUndo"_s, u"undo"_s, tr("Undo the last change of the sketch"), this)),
       m_state(new QLabel(this)),
       m_chunks(new QSpinBox(this)),
@@ -70,15 +70,15 @@ SketchPanel::SketchPanel(QWidget* parent)
   parts->addWidget(makeSizes());
   auto* middle = new QWidget(parts);
   auto* layout = new QVBoxLayout(middle);
-  layout->setContentsMargins(kMargin, 0, kMargin, 0);
+  layout->setContentsMargins(kGap, 0, kGap, 0);
   layout->addWidget(m_tabs);
   parts->addWidget(middle);
   auto* right = new QWidget(parts);
   layout = new QVBoxLayout(right);
-  layout->setContentsMargins(kMargin, kMargin, kMargin, 0);
+  layout->setContentsMargins(kGap, kMargin, kGap, 0);
   layout->addWidget(m_search);
   parts->addWidget(right);
-  constexpr int kSizesWidth = 232;
+  constexpr int kSizesWidth = 262;
   constexpr int kTabsWidth = 420;
   constexpr int kSearchWidth = 340;
   parts->setSizes({kSizesWidth, kTabsWidth, kSearchWidth});
@@ -170,7 +170,7 @@ QWidget* SketchPanel::makeSizes() {
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area->setWidget(sizes);
-  constexpr int kLeast = 232;
+  constexpr int kLeast = 262;
   area->setMinimumWidth(kLeast);
   return area;
 }

@@ -43,7 +43,7 @@ SwitchPage::SwitchPage(QWidget* parent)
   m_table->setAccessibleName(tr("Switches of a box"));
   m_table->setHorizontalHeaderLabels({tr("Switch"), tr("GPUs"), tr("Policy")});
   m_table->horizontalHeaderItem(kPolicy)->setToolTip(
-      tr("uc-max: many connections, uc-min: few, freeuc: no wish. The search follows the first."));
+      tr("uc-max: many connections; uc-min: few; freeuc: no preference. The search follows the first switch."));
   m_table->verticalHeader()->hide();
   m_table->setShowGrid(false);
   m_table->setFrameShape(QFrame::NoFrame);
@@ -170,7 +170,7 @@ void SwitchPage::addPolicyBox(int row, const std::string& policy) {
 void SwitchPage::take(int row, const QString& text) {
   const auto gpus = parseNumbers(text);
   if (!gpus) {
-    Q_EMIT refused(tr("“%1” is no list of GPUs. Write numbers as in 0, 2-5.").arg(text));
+    Q_EMIT refused(tr("“%1” is not a list of GPUs. Enter numbers, for example 0, 2-5.").arg(text));
   } else if (m_desk != nullptr) {
     m_desk->edit([&](Sketch& sketch) { sketch.switches[static_cast<std::size_t>(row)] = *gpus; });
   }

@@ -49,7 +49,7 @@ SymmetryPage::SymmetryPage(QWidget* parent)
       m_orbitsLabel(new QLabel(this)),
       m_list(new QListWidget(this)) {
   m_find->setObjectName(u"sketchFindOffsets"_s);
-  m_find->setToolTip(tr("Find the rotations that keep links, costs, ports and relays"));
+  m_find->setToolTip(tr("Find the rotations that preserve links, costs, ports and relays"));
   m_add->setObjectName(u"sketchAddOffset"_s);
   m_add->setToolTip(tr("Add an offset"));
   m_remove->setObjectName(u"sketchRemoveOffset"_s);
@@ -142,7 +142,7 @@ void SymmetryPage::setDesk(SketchDesk* desk) {
   if (desk != nullptr) {
     connect(desk, &SketchDesk::noOffsets, this, [this] {
       Q_EMIT refused(
-          tr("No rotation keeps links, costs, ports and relays. Choose relays that are alike in all parts."));
+          tr("No rotation preserves links, costs, ports and relays. Choose relays that match in all parts."));
     });
   }
   fill();
