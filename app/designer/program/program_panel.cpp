@@ -100,10 +100,8 @@ ProgramPanel::ProgramPanel(QWidget* parent)
   setObjectName(u"programPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty =
-      new EmptyPage(tr("The ranks, threadblocks and steps of an MSCCL XML program, ours or anyone's. It needs "
-                       "no drawing."),
-                    tr("Open Program…"), m_stack);
+  auto* empty = new EmptyPage(tr("The ranks, threadblocks and steps of any MSCCL XML program. No fabric is needed."),
+                              tr("Open Program…"), m_stack);
   connect(empty, &EmptyPage::clicked, this, &ProgramPanel::openWanted);
   m_stack->addWidget(empty);
   m_stack->addWidget(makeBody());
@@ -167,14 +165,14 @@ QWidget* ProgramPanel::makeWaits() {
   const auto add = [&](const QString& title, QListWidget* content) {
     auto* half = new QWidget(lists);
     auto* layout = new QVBoxLayout(half);
-    layout->setContentsMargins({});
+    layout->setContentsMargins(content == m_after ? kMargin : 0, 0, 0, 0);
     layout->setSpacing(2);
     layout->addWidget(section(title, half));
     layout->addWidget(content, 1);
     lists->addWidget(half);
   };
   add(tr("Waits for  ["), m_before);
-  add(tr("Is waited for by  ]"), m_after);
+  add(tr("Releases  ]"), m_after);
   auto* layout = new QVBoxLayout(page);
   layout->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
   layout->setSpacing(kMargin / 2);
@@ -190,7 +188,7 @@ QWidget* ProgramPanel::makeBuffers() {
   m_bufferRank->setToolTip(m_bufferRank->accessibleName());
   m_variant->setObjectName(u"programVariant"_s);
   m_variant->setAccessibleName(tr("In place or out of place"));
-  m_variant->setToolTip(tr("Which kind of call is played"));
+  m_variant->setToolTip(tr("In-place or out-of-place call"));
   m_slider->setObjectName(u"programMoment"_s);
   m_slider->setAccessibleName(tr("Events that have happened"));
   m_slider->setPageStep(1);
@@ -263,7 +261,7 @@ QWidget* ProgramPanel::makeBody() {
   m_tree->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_tree->header()->setStretchLastSection(true);
   const std::pair<int, int> widths[] = {
-      {StepModel::kName, 164},   {StepModel::kType, 126},   {StepModel::kSend, 76},        {StepModel::kReceive, 106},
+      {StepModel::kName, 156},   {StepModel::kType, 122},   {StepModel::kSend, 76},        {StepModel::kReceive, 114},
       {StepModel::kChannel, 74}, {StepModel::kSource, 116}, {StepModel::kDestination, 92}, {StepModel::kCount, 66}};
   for (const auto& [column, width] : widths) {
     m_tree->header()->resizeSection(column, width);
@@ -290,15 +288,16 @@ QWidget* ProgramPanel::makeBody() {
   checksLayout->addWidget(m_facts);
   checksLayout->addWidget(m_checks, 1);
   m_pages->addTab(checks, tr("Checks"));
-  constexpr int kHalf = 500;
+  constexpr int kSteps = 600;
+  constexpr int kPages = 420;
   auto* splitter = new QSplitter(Qt::Horizontal, body);
   splitter->setObjectName(u"programSplitter"_s);
   splitter->setChildrenCollapsible(false);
   splitter->addWidget(m_tree);
   splitter->addWidget(m_pages);
-  splitter->setStretchFactor(0, 1);
-  splitter->setStretchFactor(1, 1);
-  splitter->setSizes({kHalf, kHalf});
+  splitter->setStretchFactor(0, 3);
+  splitter->setStretchFactor(1, 2);
+  splitter->setSizes({kSteps, kPages});
   auto* layout = new QVBoxLayout(body);
   layout->setContentsMargins({});
   layout->setSpacing(0);
