@@ -72,8 +72,8 @@ ComparePanel::ComparePanel(QWidget* parent)
       m_copy(iconButton(u"compareCopy"_s, u"copy"_s, tr("Copy all numbers as CSV"), this)),
       m_sides(iconButton(u"compareSides"_s, u"side-by-side"_s,
                          tr("Play the two chosen schedules side by side (Ctrl+click chooses a second one)"), this)),
-      m_plan(
-          iconButton(u"comparePlan"_s, u"export"_s, tr("Export the fastest for each band of sizes as programs"), this)),
+      m_plan(iconButton(u"comparePlan"_s, u"export"_s,
+                        tr("Export the fastest schedule for each band of sizes as programs"), this)),
       m_table(new QTableWidget(0, kColumns, this)),
       m_more(iconButton(u"compareMore"_s, u"more"_s, tr("Save or copy the chart"), this)),
       m_chart(new SpeedChart(this)),
@@ -172,14 +172,13 @@ QWidget* ComparePanel::makeBody() {
   parts->addWidget(m_table);
   parts->addWidget(m_chart);
   parts->setChildrenCollapsible(false);
-  // Sizes as at first; both grow alike.
-  constexpr int kTableWidth = 600;
-  constexpr int kChartWidth = 420;
+  constexpr int kTableWidth = 640;
+  constexpr int kChartWidth = 380;
   constexpr int kMinChartWidth = 260;
   m_chart->setMinimumWidth(kMinChartWidth);
   parts->setSizes({kTableWidth, kChartWidth});
-  parts->setStretchFactor(0, 1);
-  parts->setStretchFactor(1, 1);
+  parts->setStretchFactor(0, 3);
+  parts->setStretchFactor(1, 2);
   auto* layout = new QVBoxLayout(body);
   layout->setContentsMargins({});
   layout->setSpacing(0);
@@ -193,7 +192,7 @@ void ComparePanel::setUpTable() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setStretchLastSection(true);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  constexpr int kNameWidth = 190;
+  constexpr int kNameWidth = 160;
   constexpr int kFigureWidth = 92;
   header->resizeSection(kName, kNameWidth);
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
