@@ -151,24 +151,24 @@ QWidget* SynthesizeDialog::makeForm() {
   m_maxSteps->setSpecialValueText(tr("4 above minimum"));
   m_maxSteps->setToolTip(tr("The search ends sooner where the front is complete"));
   number(m_maxChunks, u"synthesizeMaxChunks"_s, tr("Maximum chunks"), 0, kMaxChunks);
-  m_maxChunks->setSpecialValueText(tr("32 of each"));
+  m_maxChunks->setSpecialValueText(tr("32 (default)"));
   m_maxChunks->setToolTip(tr("Chunks per GPU, or of the root; more chunks allow finer R/C and take longer"));
   m_perCandidate->setObjectName(u"synthesizePerCandidate"_s);
   m_perCandidate->setAccessibleName(tr("Time limit per size"));
   m_perCandidate->setRange(0, kMaxSeconds);
   m_perCandidate->setDecimals(1);
   m_perCandidate->setSuffix(tr(" s"));
-  m_perCandidate->setSpecialValueText(tr("a sixth"));
-  m_perCandidate->setToolTip(tr("A size that takes longer is left open (unknown)"));
+  m_perCandidate->setSpecialValueText(tr("1/6 of the limit"));
+  m_perCandidate->setToolTip(tr("A size that takes longer is marked unknown"));
   number(m_seconds, u"synthesizeSeconds"_s, tr("Time limit"), 1, kMaxSeconds);
   constexpr int kUsualSeconds = 60;
   m_seconds->setValue(kUsualSeconds);
   m_seconds->setSuffix(tr(" s"));
   number(m_seed, u"synthesizeSeed"_s, tr("Seed"), 1, std::numeric_limits<int>::max());
-  m_seed->setToolTip(tr("Equal seeds give equal answers"));
+  m_seed->setToolTip(tr("The same seed gives the same result"));
   m_unit->setObjectName(u"synthesizeUnit"_s);
   m_unit->setAccessibleName(tr("Unit"));
-  m_unit->setPlaceholderText(tr("GB/s; chosen by the search"));
+  m_unit->setPlaceholderText(tr("automatic"));
   m_unit->setToolTip(
       tr("The bandwidth that moves one chunk per round, as in 25 or 25/2. By default the greatest that "
          "divides every bandwidth, or the lowest where that is too fine"));
@@ -203,7 +203,7 @@ QWidget* SynthesizeDialog::makeForm() {
   m_form->addRow(tr("Time limit"), m_seconds);
   m_form->addRow(tr("Per size"), m_perCandidate);
   m_form->addRow(tr("Seed"), m_seed);
-  m_form->addRow(tr("Unit"), m_unit);
+  m_form->addRow(tr("Unit, GB/s"), m_unit);
   m_form->addRow(m_oneBandwidth);
   m_form->addRow(m_direct);
   auto* buttons = new QHBoxLayout;
@@ -260,9 +260,7 @@ QWidget* SynthesizeDialog::makeResults() {
   parts->setStretchFactor(0, 3);
   parts->setStretchFactor(1, 2);
   m_use->setObjectName(u"synthesizeUse"_s);
-  m_use->setToolTip(
-      tr("Puts the schedule of the chosen row into the document, for transfers, timeline, comparison and "
-         "export"));
+  m_use->setToolTip(tr("Adds the schedule of the selected row to the document, to play, compare and export it"));
   m_use->setAutoDefault(false);
   m_copy->setObjectName(u"synthesizeCopy"_s);
   m_copy->setAutoDefault(false);
@@ -554,7 +552,8 @@ void SynthesizeDialog::say() {
                       QString::fromStdString(end.leastRatio.toString()));
     role = end.isComplete ? u"good"_s : u"muted"_s;
   } else {
-    lines << tr("Searches for schedules of few steps on small fabrics, and proves how good they are.");
+    lines << tr(
+        "Searches small fabrics for schedules with few steps, and proves how close each is to the best possible.");
   }
   if (m_searchedFile && m_searchedFile != m_file) {
     lines << tr("This is the front of %1.").arg(m_searchedFile->displayName());
