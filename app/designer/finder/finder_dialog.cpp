@@ -210,7 +210,7 @@ QWidget* FinderDialog::makeButtons() {
   m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_stop->setObjectName(u"finderStop"_s);
   m_stop->setAutoDefault(false);
-  m_stop->setToolTip(tr("Stop the search; what was found stays"));
+  m_stop->setToolTip(tr("Stop the search and keep what was found"));
   m_withSchedule->setObjectName(u"finderWithSchedule"_s);
   m_withSchedule->setChecked(true);
   m_withSchedule->setToolTip(tr("Generates and verifies the schedule in the new fabric, ready for export"));

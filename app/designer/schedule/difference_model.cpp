@@ -114,7 +114,7 @@ QString DifferenceModel::toolTipAt(int row) const {
              timeOrNone(numbers.timeB));
   }
   const auto told = [](const simulate::RankUse& use) {
-    return tr("sends %1 in %2, receives %3, has all after %4")
+    return tr("sends %1 in %2, receives %3, has all data after %4")
         .arg(bytesOrNone(use.sent), timeOrNone(use.sending), bytesOrNone(use.received), timeOrNone(use.done));
   };
   return tr("%1\nA: %2\nB: %3").arg(nameAt(row), told(m_gpus[at].first), told(m_gpus[at].second));
@@ -185,13 +185,12 @@ QVariant DifferenceModel::headerData(int section, Qt::Orientation orientation, i
     switch (section) {
       case kBytesA:
       case kBytesB:
-        return isLinks ? tr("What crosses it in all") : tr("What it sends in all");
+        return isLinks ? tr("Total bytes over the link") : tr("Total bytes that the GPU sends");
       case kTimeA:
       case kTimeB:
-        return isLinks ? tr("How long at least one message crosses it")
-                       : tr("When the last message to it has arrived");
+        return isLinks ? tr("How long at least one message crosses it") : tr("When its last message arrives");
       case kDifference:
-        return isLinks ? tr("How much longer B keeps it busy") : tr("How much later it has all in B");
+        return isLinks ? tr("How much longer B keeps it busy") : tr("How much later it has all data in B");
       default:
         return {};
     }

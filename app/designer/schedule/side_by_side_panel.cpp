@@ -74,7 +74,8 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
       m_size(new QComboBox(this)),
       m_kind(new QComboBox(this)),
       m_copy(iconButton(u"sideCopy"_s, u"copy"_s, tr("Copy the table as CSV"), this)),
-      m_plan(iconButton(u"sidePlan"_s, u"export"_s, tr("Export the fastest for each band of sizes as programs"), this)),
+      m_plan(iconButton(u"sidePlan"_s, u"export"_s,
+                        tr("Export the fastest schedule for each band of sizes as programs"), this)),
       m_state(new QLabel(this)),
       m_controls(new PlayControls(m_clock, u"side"_s, tr("message of a critical path"), this)),
       m_strip(new ClockStrip(m_clock, this)),
@@ -83,8 +84,8 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
   setObjectName(u"sideBySidePanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("Two schedules on two drawings, played by one clock, and where they differ. Generate "
-                                 "another one, for example with another method."),
+  auto* empty = new EmptyPage(tr("Two schedules on two drawings, played on one clock, and where they differ. Generate "
+                                 "a second schedule first, for example with another method."),
                               tr("Generate With…"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &SideBySidePanel::generateWanted);
   m_pages->addWidget(empty);

@@ -365,7 +365,7 @@ QString SpeedChart::pointText(std::size_t series) const {
   return tr("%1 <b>%2</b>: %3 at %4, limit %5 GB/s, %6")
       .arg(dot(static_cast<int>(series)), each.name.toHtmlEscaped(), timeText(kNanoseconds * *latencyOf(each)),
            bytesText(comparedSizes().front()), exactly(each.result->algbw),
-           isBest ? tr("on the Pareto front") : tr("beaten in both by another"));
+           isBest ? tr("on the Pareto front") : tr("another schedule is better in both"));
 }
 
 QString SpeedChart::valuesAt(std::size_t size) const {
@@ -377,8 +377,9 @@ QString SpeedChart::valuesAt(std::size_t size) const {
     }
   }
   if (const auto bound = boundAt(size)) {
-    text += u" &nbsp; "_s + tr("bound: <b>%1</b>").arg(m_what == What::time ? timeText(kNanoseconds * *bound)
-                                                                           : QString::number(*bound, 'f', 2));
+    text += u" &nbsp; "_s +
+            tr("bound: <b>%1</b>")
+                .arg(m_what == What::time ? timeText(kNanoseconds * *bound) : QString::number(*bound, 'f', 2));
   }
   return text;
 }
@@ -446,9 +447,9 @@ QString SpeedChart::ncclTestsText() const {
   for (const SpeedSeries& series : m_series) {
     if (series.prediction && !series.prediction->rows.empty()) {
       text += u"# "_s + series.name + u'\n' +
-              QString::fromStdString(simulate::ncclTestsTextOf(
-                  series.prediction->rows, std::string(toString(series.result->options.collective)),
-                  series.result->root().value_or(-1)));
+              QString::fromStdString(simulate::ncclTestsTextOf(series.prediction->rows,
+                                                               std::string(toString(series.result->options.collective)),
+                                                               series.result->root().value_or(-1)));
     }
   }
   return text;

@@ -44,10 +44,9 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   setObjectName(u"timelinePanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty =
-      new EmptyPage(tr("When each link carries which piece of data: a simulated run of the schedule, which the "
-                       "drawing plays."),
-                    tr("Generate"), m_pages);
+  auto* empty = new EmptyPage(
+      tr("A simulated run of the schedule: which link carries which data, and when. The drawing plays it."),
+      tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TimelinePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());

@@ -104,7 +104,7 @@ TrafficPanel::TrafficPanel(QWidget* parent)
   setObjectName(u"trafficPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("How much each GPU sends to each other one, or each box to each other one."),
+  auto* empty = new EmptyPage(tr("How much data each GPU sends to every other GPU, or each box to every other box."),
                               tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TrafficPanel::generateWanted);
   m_pages->addWidget(empty);

@@ -58,13 +58,14 @@ TransferPanel::TransferPanel(QWidget* parent)
   setObjectName(u"transferPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("What a schedule of steps sends, step by step. Choose its method in Generate With…."),
-                              tr("Generate"), m_pages);
+  auto* empty = new EmptyPage(
+      tr("The transfers of a schedule, one step at a time. Generate With… offers the methods that run in steps."),
+      tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TransferPanel::generateWanted);
   m_pages->addWidget(empty);
-  m_pages->addWidget(new EmptyPage(
-      tr("This schedule is a forest. Its trees are in the dock Trees. Methods of steps are in Generate With…."), {},
-      m_pages));
+  m_pages->addWidget(new EmptyPage(tr("This schedule is a forest; the Trees dock shows its trees. Generate With… "
+                                      "offers the methods that run in steps."),
+                                   {}, m_pages));
   m_pages->addWidget(makeBody());
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});

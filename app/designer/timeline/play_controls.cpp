@@ -18,7 +18,7 @@ PlayControls::PlayControls(PlayClock& clock, const QString& name, const QString&
       m_previous(iconButton(name + u"Previous"_s, u"previous"_s, tr("Previous %1 ([)").arg(step), this)),
       m_play(iconButton(name + u"Play"_s, u"run"_s, tr("Play (Space)"), this)),
       m_next(iconButton(name + u"Next"_s, u"next"_s, tr("Next %1 (])").arg(step), this)),
-      m_loop(iconButton(name + u"Loop"_s, u"loop"_s, tr("Begin again at the end"), this)),
+      m_loop(iconButton(name + u"Loop"_s, u"loop"_s, tr("Loop"), this)),
       m_speed(new QComboBox(this)) {
   m_loop->setCheckable(true);
   m_speed->setObjectName(name + u"Speed"_s);

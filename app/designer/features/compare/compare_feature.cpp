@@ -42,7 +42,7 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
 void CompareFeature::addActions() {
   m_actions.add({u"schedule.side-by-side"_s,
                  tr("&View Side by Side"),
-                 tr("Play two schedules on two drawings by one clock, and show where they differ"),
+                 tr("Play two schedules on two drawings, on one clock, and show where they differ"),
                  {QKeySequence(u"Ctrl+Alt+B"_s)},
                  u"side-by-side"_s},
                 [this](bool) { showSideBySide(); });

@@ -10,7 +10,7 @@ namespace coppice::designer {
 FinderFeature::FinderFeature(const FeatureHost& host) : Feature(host) {
   m_actions.add({u"file.find-topology"_s,
                  tr("Find a &Topology…"),
-                 tr("Find out how a number of GPUs with a number of ports is cabled best, and open it as a fabric"),
+                 tr("Find the best ways to cable GPUs with a given number of ports, and open one as a fabric"),
                  {QKeySequence(u"Ctrl+Alt+N"_s)},
                  u"topology"_s},
                 [this](bool) { show(); });

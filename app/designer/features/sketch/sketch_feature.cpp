@@ -77,13 +77,13 @@ void SketchFeature::addFileActions() {
                 [this](bool) { open(); });
   m_actions.add({u"sketch.save"_s,
                  tr("&Save Sketch…"),
-                 tr("Save the communication sketch as TACCL reads it"),
+                 tr("Save the communication sketch as TACCL JSON"),
                  {QKeySequence(u"Ctrl+Alt+S"_s)},
                  u"save"_s},
                 [this](bool) { save(); });
   m_actions.add({u"sketch.save-topology"_s,
                  tr("Save &Topology…"),
-                 tr("Save the costs of the drawn fabric as TACCL reads them"),
+                 tr("Save the costs of the drawn fabric as a TACCL topology"),
                  {QKeySequence(u"Ctrl+Alt+G"_s)},
                  u"export"_s},
                 [this](bool) { saveTopology(); });

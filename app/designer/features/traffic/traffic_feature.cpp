@@ -17,7 +17,7 @@ TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleActivity& schedu
   host.addDock({u"traffic"_s, tr("Traffic"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   m_actions.add({u"schedule.traffic"_s,
                  tr("Traffic Matri&x"),
-                 tr("Show what each GPU or box sends to each other one"),
+                 tr("Show how much data each GPU or box sends to every other"),
                  {QKeySequence(u"Ctrl+Alt+A"_s)},
                  u"matrix"_s},
                 [this](bool) {
