@@ -157,8 +157,8 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
   steps.push_back(
       {tr("Welcome to Coppice"),
        tr("It computes exactly how fast a collective can run on a cluster of GPUs, what limits it, and which "
-          "schedule reaches that limit. This is a live example, two DGX A100. You can use what is not dimmed "
-          "meanwhile. The tour takes a minute. Press Enter to continue, Esc to end it."),
+          "schedule reaches that limit. This is a live example: two DGX A100. Anything that is not dimmed can be used "
+          "during the tour. It takes a minute. Press Enter to continue, Esc to end it."),
        {},
        inMode(Mode::draw)});
   steps.push_back(
@@ -193,11 +193,21 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
                       "drawing; [ and ] walk along the messages that decide the time. Plan and Run, beside it, puts a "
                       "recorded run or a table of nccl-tests on the same clock."),
                    named(u"timelineDock"_s), dock(u"timelineDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Compare, and open any program"),
-                   tr("Compare puts all schedules of the fabric side by side, with their predicted speed by size. "
-                      "Transfers, beside it, lists the steps of a schedule one by one. Program opens any MSCCL XML: "
-                      "steps, waits, buffers, the ring of a deadlock and the first wrong step."),
+  steps.push_back({tr("Step by step"),
+                   tr("Rings, recursive doubling and synthesized schedules run in steps. Transfers lists what each "
+                      "step sends, and how much of the time it takes. Drag its slider to see one step on the drawing, "
+                      "or follow the data of one GPU alone."),
+                   named(u"transfersDock"_s), dock(u"transfersDock"_s, inMode(Mode::schedule))});
+  steps.push_back({tr("Compare schedules"),
+                   tr("Compare lists all schedules of the fabric with their predicted speed by size. Select two rows "
+                      "and press Ctrl+Alt+B: both play side by side on one clock. Export Plan saves the fastest one "
+                      "for each band of sizes."),
                    named(u"compareDock"_s), dock(u"compareDock"_s, inMode(Mode::schedule))});
+  steps.push_back({tr("Open any program"),
+                   tr("Program opens any MSCCL XML, also without a fabric: threadblocks, steps, what each step waits "
+                      "for, and the chunks in each buffer. It finds deadlocks and draws their ring, and it names the "
+                      "first wrong step."),
+                   named(u"programDock"_s), dock(u"programDock"_s, inMode(Mode::schedule))});
   steps.push_back(
       {tr("Help"),
        tr("F1 explains the current part of the window, Ctrl+Shift+P runs any command by name. This tour is in the Help "
