@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Retakes resources/screenshots from the real window, without a display: builds coppice-screenshots in the build
-# folder (the first argument; build/release without one) and runs it. Makes the files small where pngquant and optipng
-# are there.
+# Retakes resources/screenshots and the screenshots of the help from the real window, without a display: builds
+# coppice-screenshots in the build folder (the first argument; build/release without one) and runs it. Makes the files
+# small where pngquant and optipng are there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
 out=resources/screenshots
+help=resources/help/pictures
 cmake --build "$build" --target coppice-screenshots --parallel "${COPPICE_JOBS:-2}"
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
-HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$home \
-  "$build/tests/coppice-screenshots" "$out"
-for picture in "$out"/*.png; do
+export HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$home
+"$build/tests/coppice-screenshots" "$out"
+"$build/tests/coppice-screenshots" "$help" help
+for picture in "$out"/*.png "$help"/*.png; do
   if command -v pngquant >/dev/null; then
     pngquant --force --skip-if-larger --quality 85-100 --output "$picture" "$picture" || true
   fi
@@ -20,4 +22,4 @@ for picture in "$out"/*.png; do
     optipng -quiet -o4 "$picture"
   fi
 done
-ls -l "$out"
+ls -l "$out" "$help"

@@ -2,6 +2,7 @@
 #include "designer/help/help_pictures.hpp"
 
 #include <QCoreApplication>
+#include <QDir>
 #include <QFile>
 #include <QPainter>
 #include <algorithm>
@@ -20,6 +21,21 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kMargin = 28;  // scene units
+const QString kFolder = u":/help/pictures/"_s;
+const QString kLightFile = u"-light.png"_s;
+const QString kDarkFile = u"-dark.png"_s;
+
+/// A dock or a dialog, which coppice-screenshots took from the window in both schemes.
+QImage screenshot(const QString& name, Scheme scheme, double width, double devicePixelRatio) {
+  const QImage taken(kFolder + name + (scheme == Scheme::dark ? kDarkFile : kLightFile));
+  if (taken.isNull()) {
+    return {};
+  }
+  const int pixels = std::min(taken.width(), static_cast<int>(width * devicePixelRatio));
+  QImage image = taken.scaledToWidth(pixels, Qt::SmoothTransformation);
+  image.setDevicePixelRatio(pixels / width);
+  return image;
+}
 
 struct Sketch {
   QString fabric;
@@ -135,7 +151,11 @@ const std::vector<std::pair<QString, Sketch>>& sketches() {
 }  // namespace
 
 QStringList helpPictureNames() {
-  QStringList names;
+  HelpBook::instance();  // which brings the resources in
+  QStringList names = QDir(kFolder).entryList({u'*' + kLightFile});
+  for (QString& name : names) {
+    name.chop(kLightFile.size());
+  }
   for (const auto& [name, sketch] : sketches()) {
     names << name;
   }
@@ -143,14 +163,14 @@ QStringList helpPictureNames() {
 }
 
 QImage helpPicture(const QString& name, Scheme scheme, double width, double devicePixelRatio) {
+  HelpBook::instance();  // which brings the resources in
   const auto found =
       std::find_if(sketches().begin(), sketches().end(), [&](const auto& entry) { return entry.first == name; });
   if (found == sketches().end()) {
-    return {};
+    return screenshot(name, scheme, width, devicePixelRatio);
   }
   const Sketch& sketch = found->second;
-  HelpBook::instance();  // which brings the resources in
-  QFile file(u":/help/pictures/"_s + sketch.fabric + u".fabric.json"_s);
+  QFile file(kFolder + sketch.fabric + u".fabric.json"_s);
   if (!file.open(QIODevice::ReadOnly)) {
     return {};
   }

@@ -25,7 +25,7 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kBodyPixels = 13.5;
-constexpr double kPictureWidth = 560;
+constexpr double kPictureWidth = 700;
 constexpr int kTopicRole = Qt::UserRole;
 constexpr int kAnchorRole = Qt::UserRole + 1;
 
@@ -190,7 +190,7 @@ HelpWindow::HelpWindow(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(splitter);
-  constexpr QSize kSize(920, 680);
+  constexpr QSize kSize(1060, 680);
   resize(kSize);
 
   connect(m_search, &QLineEdit::textChanged, this, &HelpWindow::fillList);

@@ -172,11 +172,13 @@ void TestDesignerHelp::everyPictureIsDrawn() {
     const QImage image = helpPicture(name, scheme, kWidth, 2);
     QVERIFY(!image.isNull());
     QVERIFY(image.deviceIndependentSize().width() <= kWidth + 1);
-    QCOMPARE(image.pixelColor(0, 0), colorsOf(scheme)[Token::canvas]);
+    // A dock has the colour of panels, about: screenshots are stored with few colours.
+    const QColor ground = image.pixelColor(0, 0);
+    QVERIFY(std::abs(ground.lightness() - colorsOf(scheme)[Token::canvas].lightness()) < 24);
     int drawn = 0;
     for (int y = 0; y < image.height(); ++y) {
       for (int x = 0; x < image.width(); ++x) {
-        drawn += image.pixelColor(x, y) != colorsOf(scheme)[Token::canvas] ? 1 : 0;
+        drawn += image.pixelColor(x, y) != ground ? 1 : 0;
       }
     }
     QVERIFY(drawn > 2000);
@@ -477,7 +479,7 @@ void TestDesignerHelp::tourOfTheWindow() {
   std::set<Mode> modes;
   QPointer<Tour> tour = f.tour();
   const int count = tour->stepCount();
-  QVERIFY(count >= 5 && count <= 10);
+  QVERIFY(count >= 5 && count <= 12);
   for (int i = 0; i < count; ++i) {
     modes.insert(f.window->workspace().mode());
     if (const QString folder = qEnvironmentVariable("COPPICE_PICTURES"); !folder.isEmpty()) {

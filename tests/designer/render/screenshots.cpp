@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Not a test: takes the pictures of resources/screenshots from the real window. resources/scripts/screenshots.sh builds
-// and runs it. Usage: coppice-screenshots FOLDER
+// Not a test: takes the pictures of resources/screenshots, or those of the help, from the real window.
+// resources/scripts/screenshots.sh builds and runs it. Usage: coppice-screenshots FOLDER [help]
 #include <QApplication>
 #include <QDir>
+#include <QDockWidget>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 #include <cstdio>
+#include <string_view>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/finder/finder_dialog.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/run/run_activity.hpp"
@@ -17,7 +20,10 @@
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/measured_panel.hpp"
 #include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/side_by_side_panel.hpp"
+#include "designer/schedule/synthesize_dialog.hpp"
 #include "designer/schedule/timeline_panel.hpp"
+#include "designer/schedule/traffic_panel.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
@@ -110,6 +116,7 @@ public:
     shoot(u"program"_s);
     play();
     compareWithRun(*activity->book()->current()->result);
+    shoot(u"measured"_s);
   }
 
   void large() {
@@ -121,9 +128,84 @@ public:
     shoot(u"folded"_s);
   }
 
+  /// Docks and dialogs for the pages of the help, each in light and dark.
+  void helpPages() {
+    open();
+    adopt("dgx-a100", {{"boxes", "2"}}, u"2x DGX A100"_s);
+    generate();
+    auto* activity = m_window->findChild<ScheduleActivity*>();
+    ScheduleOptions ring;
+    ring.method = "ring";
+    activity->book()->generate(ring);
+    wait([&] { return !activity->book()->isRunning() && activity->book()->isSettled(); }, "a schedule does not come");
+    m_window->findChild<QDockWidget*>(u"schedulesDock"_s)->hide();
+    m_window->resize(kHelpWindow);
+    run("view.compare");
+    auto* compare = m_window->findChild<ComparePanel*>();
+    wait([&] { return compare->isSettled(); }, "the comparison does not come");
+    saveBoth(u"compare"_s, compare);
+    run("schedule.side-by-side");
+    auto* pair = m_window->findChild<SideBySidePanel*>();
+    wait([&] { return pair->isSettled() && pair->playback(0) != nullptr; }, "the two runs do not come");
+    pair->clock().setTime(kHelpMoment * pair->playback(0)->duration());
+    saveBoth(u"side-by-side"_s, pair, Crop::withDrawing);
+    pair->clock().setTime(std::nullopt);
+    run("schedule.traffic");
+    auto* traffic = m_window->findChild<TrafficPanel*>();
+    activity->book()->setCurrent(activity->book()->entries().front().id);
+    wait([&] { return traffic->isSettled() && traffic->table() != nullptr; }, "the traffic does not come");
+    saveBoth(u"traffic"_s, traffic);
+    run("view.timeline");
+    auto* timeline = m_window->findChild<TimelinePanel*>();
+    wait([&] { return timeline->playback() != nullptr && timeline->view().laneCount() > 0; },
+         "the timeline does not come");
+    timeline->setTime(kHelpMoment * timeline->playback()->duration());
+    saveBoth(u"timeline"_s, timeline, Crop::withDrawing);
+    timeline->setTime(std::nullopt);
+    compareWithRun(*activity->book()->current()->result);
+    saveBoth(u"measured"_s, m_window->findChild<MeasuredPanel*>());
+    run("schedule.program");
+    auto* program = m_window->findChild<ProgramPanel*>();
+    wait([&] { return program->reading() != nullptr && !program->isReading(); }, "the program does not come");
+    saveBoth(u"program"_s, program);
+    run("sketch.propose");
+    auto* sketch = m_window->findChild<QWidget*>(u"sketchPanel"_s);
+    auto* start = m_window->findChild<QPushButton*>(u"sketchRun"_s);
+    wait([&] { return start->isVisible() && start->isEnabled(); }, "the sketch does not come");
+    saveBoth(u"sketch"_s, sketch, Crop::withDrawing);
+    run("schedule.synthesize");
+    auto* synthesize = m_window->findChild<SynthesizeDialog*>();
+    synthesize->start();
+    wait([&] { return !synthesize->search().isRunning() && synthesize->current().has_value(); },
+         "the front does not come");
+    synthesize->resize(kHelpDialog);
+    saveBoth(u"synthesize"_s, synthesize, Crop::whole);
+    synthesize->close();
+    run("file.find-topology");
+    auto* finder = m_window->findChild<FinderDialog*>();
+    wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
+    finder->resize(kHelpDialog);
+    saveBoth(u"topologies"_s, finder, Crop::whole);
+    finder->close();
+  }
+
   [[nodiscard]] bool hasFailed() const { return m_hasFailed; }
 
 private:
+  static constexpr QSize kHelpWindow{1000, 760};
+  static constexpr QSize kHelpDialog{1140, 620};
+  static constexpr int kHelpDock = 330;
+  static constexpr double kHelpMoment = 0.43;
+  /// What a picture of the help has: a dialog or a dock alone, or the drawing above the dock too.
+  enum class Crop { whole, withDrawing };
+
+  template <typename Condition>
+  void wait(const Condition& condition, const char* fault) {
+    if (!QTest::qWaitFor(condition, kLong)) {
+      fail(fault);
+    }
+  }
+
   void open() {
     m_window.reset();
     QSettings().clear();
@@ -188,12 +270,13 @@ private:
     std::string records;
     for (std::int64_t size = kBytes >> 10; size <= kBytes << 6; size *= 2) {
       const double time = 130 + static_cast<double>(size) / 148'000;
-      records += program::writeRecord(program::ResultRecord{
-          .size = size, .time_us = time, .algbw_GBps = static_cast<double>(size) / time / 1000});
+      records += program::writeRecord(
+          program::ResultRecord{.size = size, .time_us = time, .algbw_GBps = static_cast<double>(size) / time / 1000});
     }
     for (std::size_t at = 0; at < events.size(); at += program::kMaxTraceEvents) {
       const auto begin = events.begin() + static_cast<std::ptrdiff_t>(at);
-      const auto end = events.begin() + static_cast<std::ptrdiff_t>(std::min(at + program::kMaxTraceEvents, events.size()));
+      const auto end =
+          events.begin() + static_cast<std::ptrdiff_t>(std::min(at + program::kMaxTraceEvents, events.size()));
       records += program::writeRecord(program::TraceRecord{.size = kBytes, .inPlace = true, .events = {begin, end}});
     }
     run("view.measured");
@@ -204,7 +287,6 @@ private:
       return;
     }
     panel->table().selectRow(0);
-    shoot(u"measured"_s);
   }
 
   void rehearse() {
@@ -233,6 +315,32 @@ private:
     }
     save(name, m_window.get());
   }
+  void saveBoth(const QString& name, QWidget* widget, Crop crop = Crop::whole) {
+    if (crop == Crop::withDrawing) {
+      run("zoom.fit");
+      editor().canvas().complete();
+    }
+    for (QWidget* dock = widget; dock != nullptr; dock = dock->parentWidget()) {
+      if (auto* found = qobject_cast<QDockWidget*>(dock)) {
+        m_window->resizeDocks({found}, {kHelpDock}, Qt::Vertical);
+      }
+    }
+    for (const SchemeChoice scheme : {SchemeChoice::dark, SchemeChoice::light}) {
+      Theme::instance().setChoice(scheme);
+      QTest::qWait(400);
+      QPixmap picture = widget->grab();
+      if (crop == Crop::withDrawing) {
+        const QRect dock(widget->mapTo(m_window.get(), QPoint()), widget->size());
+        const QWidget* pane = m_window->centralWidget();
+        const QRect drawing(pane->mapTo(m_window.get(), QPoint()), pane->size());
+        picture = m_window->grab(drawing.united(dock));
+      }
+      const QString file = m_folder + u'/' + name + (scheme == SchemeChoice::dark ? u"-dark.png"_s : u"-light.png"_s);
+      if (!picture.save(file)) {
+        fail("a picture cannot be written");
+      }
+    }
+  }
   void save(const QString& name, QWidget* widget) {
     QTest::qWait(200);
     if (!widget->grab().save(m_folder + u'/' + name + u".png"_s)) {
@@ -249,9 +357,13 @@ private:
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
+  const bool isHelp = argc == 3 && std::string_view(argv[2]) == "help";
+  if (isHelp) {
+    qputenv("QT_SCALE_FACTOR", "2");
+  }
   QApplication app(argc, argv);
-  if (argc != 2 || !QDir().mkpath(QString::fromLocal8Bit(argv[1]))) {
-    std::fprintf(stderr, "Usage: coppice-screenshots FOLDER\n");
+  if ((argc != 2 && !isHelp) || !QDir().mkpath(QString::fromLocal8Bit(argv[1]))) {
+    std::fprintf(stderr, "Usage: coppice-screenshots FOLDER [help]\n");
     return 2;
   }
   QCoreApplication::setOrganizationName(u"coppice-screenshots"_s);
@@ -261,9 +373,13 @@ int main(int argc, char** argv) {
   Theme::instance().setChoice(SchemeChoice::light);
   Theme::instance().setAnimated(false);
   WindowCamera camera(QString::fromLocal8Bit(argv[1]));
-  camera.startPage();
-  camera.cluster();
-  camera.schedules();
-  camera.large();
+  if (isHelp) {
+    camera.helpPages();
+  } else {
+    camera.startPage();
+    camera.cluster();
+    camera.schedules();
+    camera.large();
+  }
   return camera.hasFailed() ? 1 : 0;
 }
