@@ -75,7 +75,8 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
     least = least == 0 ? under : std::min(least, under);
     most = std::max(most, time);
   }
-  double last = seconds;
+  constexpr double kLeastSpan = 0.06;  // s
+  double last = std::max(seconds, kLeastSpan);
   if (!best.isEmpty()) {
     bound.prepend({0, bound.front().y()});
     last = std::max(last, best.back().x());
@@ -84,8 +85,7 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
   }
   m_best->replace(best);
   m_bound->replace(bound);
-  constexpr double kLeastSpan = 0.05;
-  m_seconds->setRange(0, std::max(last, kLeastSpan));
+  m_seconds->setRange(0, last);
   setChartHint(*m_chart, best.isEmpty() ? tr("The best time and the bound appear here.") : QString());
   if (best.isEmpty()) {
     return;

@@ -376,7 +376,7 @@ void TestDesignerSketch::hasEveryField() {
   QVERIFY(page.settle());
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
   table.item(1, RelayPage::kShare)->setText(u"0"_s);
-  QVERIFY2(page.panel->problem().contains(u"no share"_s), qPrintable(page.panel->problem()));
+  QVERIFY2(page.panel->problem().contains(u"not a valid share"_s), qPrintable(page.panel->problem()));
   QVERIFY(page.settle());
   table.item(1, RelayPage::kShare)->setText(QString());
   QVERIFY(page.now().remote->betaSplit.empty());
@@ -400,7 +400,7 @@ void TestDesignerSketch::hasEveryField() {
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
   QCOMPARE(page.desk().fit()->fit.model.relays[6], std::vector<int>{5});
   type(u"four"_s);
-  QVERIFY2(page.panel->problem().contains(u"as in 2, 1"_s), qPrintable(page.panel->problem()));
+  QVERIFY2(page.panel->problem().contains(u"example 2, 1"_s), qPrintable(page.panel->problem()));
   rule->setCurrentIndex(rule->findText(u"By any sender"_s));
   Q_EMIT rule->activated(rule->currentIndex());
   QVERIFY(!page.now().remote->chunkToRelay);
