@@ -17,6 +17,7 @@
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
@@ -32,6 +33,13 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
+
+/// Sizes at which the fastest changes are seldom round.
+QString shortBytes(std::int64_t bytes) {
+  constexpr qsizetype kShort = 7;
+  const QString exact = bytesText(bytes);
+  return exact.size() <= kShort ? exact : roughBytes(static_cast<double>(bytes));
+}
 
 Result<std::vector<workflow::Contender>> contendersOf(const std::vector<ComparedSchedule>& schedules,
                                                       const Progress& progress) {
@@ -202,7 +210,8 @@ PlanDialog::Answer PlanDialog::makePlan(const std::vector<ComparedSchedule>& sch
     }
     for (std::size_t i = 0; i < plan->programs.size(); ++i) {
       const workflow::PlannedProgram& program = plan->programs[i];
-      answer.rows.push_back({tr("%1 to %2").arg(bytesText(program.first), bytesText(program.last)),
+      answer.rows.push_back({tr("%1 to %2").arg(shortBytes(program.first), shortBytes(program.last)),
+                             tr("%1 to %2 bytes").arg(program.first).arg(program.last),
                              QString::fromStdString((*contenders)[program.contender].playable.name),
                              QString::fromStdString((*files)[i].program)});
     }
@@ -247,7 +256,7 @@ void PlanDialog::receive(const Answer& answer) {
     const QStringList texts{each.sizes, each.schedule, each.file};
     for (int column = 0; column < kColumns; ++column) {
       auto* item = new QTableWidgetItem(texts[column]);
-      item->setToolTip(texts[column]);
+      item->setToolTip(column == kSizes ? each.exactSizes : texts[column]);
       m_table->setItem(row, column, item);
     }
   }

@@ -43,6 +43,7 @@ Q_SIGNALS:
 private:
   struct Row {
     QString sizes;
+    QString exactSizes;
     QString schedule;
     QString file;
   };
