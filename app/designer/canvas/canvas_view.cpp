@@ -319,8 +319,9 @@ Viewpoint CanvasView::fit() const {
   const QRectF all = m_scene.bounds();
   const Viewpoint whole = m_camera.framing(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMaxFitScale);
   // A legend that finds no free place gets one beside the drawing.
+  constexpr double kMaxWidthShare = 0.4;
   const QSizeF legend = legendSize();
-  if (!legend.isEmpty() && legend.width() < width() / 3.0 &&
+  if (!legend.isEmpty() && legend.width() < kMaxWidthShare * width() &&
       placeLegend(legend, m_scene, whole, size()).covered[0] > 0) {
     return m_camera.framing(all, kMaxFitScale, legend.width() + kLegendMargin);
   }

@@ -26,6 +26,7 @@ void DrawingCaption::setCaption(const QString& name, const QString& numbers) {
   if (m_name != name || m_numbers != numbers) {
     m_name = name;
     m_numbers = numbers;
+    setToolTip(name + u": "_s + numbers);
     refresh();
   }
 }
