@@ -425,7 +425,7 @@ void SchedulePanel::updateCard() {
   m_emptyText->setText(m_book
                            ? tr("A schedule says how data moves over the links. Generate builds a forest of spanning "
                                 "trees that reaches the bound, for the collective in the tool bar, and verifies "
-                                "it. Other methods are in Generate With….")
+                                "it. Generate With… offers other methods.")
                            : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(m_book != nullptr);
   m_emptyButton->setEnabled(m_book && !m_book->isRunning());
