@@ -23,6 +23,7 @@
 #include "designer/schedule/second_drawing.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
 #include "designer/schedule/simulation_settings.hpp"
+#include "designer/schedule/timeline_panel.hpp"
 #include "designer/schedule/traffic_panel.hpp"
 #include "designer/theme/theme.hpp"
 #include "support/window_turns.hpp"
@@ -369,6 +370,15 @@ private Q_SLOTS:
     QVERIFY(left.motion().isEmpty());
     s.f.run("schedule.side-by-side");
     QTRY_VERIFY(s.second() != nullptr);
+    // A timeline whose clock stands gives the drawing back.
+    s.f.run("view.timeline");
+    auto* timeline = s.f.window->findChild<TimelinePanel*>();
+    QTRY_VERIFY(timeline->playback() != nullptr);
+    timeline->setTime(1000);
+    QVERIFY(!left.motion().isEmpty() && left.overlay().heat.load.empty());
+    s.f.run("view.side-by-side");
+    QTRY_VERIFY(s.second() != nullptr);
+    QVERIFY(!timeline->time() && left.motion().isEmpty() && !left.overlay().heat.load.empty());
     // Another dock in front of it, another document, and a fabric that has changed.
     s.f.run("view.compare");
     QTRY_VERIFY(s.second() == nullptr);
