@@ -133,7 +133,7 @@ std::vector<Option> scclOptions() {
            .kind = OptionKind::flag},
           {.name = "seed",
            .title = "Seed",
-           .help = "Equal seeds give equal answers",
+           .help = "The same seed gives the same result",
            .kind = OptionKind::integer,
            .defaultText = "1",
            .min = 1,
