@@ -16,7 +16,7 @@ export HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$hom
 "$build/tests/coppice-screenshots" "$help" help
 for picture in "$out"/*.png "$help"/*.png; do
   if command -v pngquant >/dev/null; then
-    pngquant --force --skip-if-larger --quality 85-100 --output "$picture" "$picture" || true
+    pngquant --force --skip-if-larger --nofs --quality 80-100 --output "$picture" "$picture" || true
   fi
   if command -v optipng >/dev/null; then
     optipng -quiet -o4 "$picture"

@@ -32,7 +32,9 @@ QImage screenshot(const QString& name, Scheme scheme, double width, double devic
     return {};
   }
   const int pixels = std::min(taken.width(), static_cast<int>(width * devicePixelRatio));
-  QImage image = taken.scaledToWidth(pixels, Qt::SmoothTransformation);
+  // Files have few colours; scaled ones need more.
+  QImage image =
+      taken.convertToFormat(QImage::Format_ARGB32_Premultiplied).scaledToWidth(pixels, Qt::SmoothTransformation);
   image.setDevicePixelRatio(pixels / width);
   return image;
 }
