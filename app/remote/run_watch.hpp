@@ -9,7 +9,8 @@
 namespace coppice::remote {
 
 /// Decides what to do about a run that is followed: signs of life, a machine that falls silent, a stop that does not
-/// come. It starts no process and reads no clock: the caller passes each event with its time and carries out the answer.
+/// come. It starts no process and reads no clock: the caller passes each event with its time and carries out the
+/// answer.
 class RunWatch {
 public:
   using Time = std::chrono::steady_clock::time_point;
