@@ -27,6 +27,7 @@
 #include "schedule/forest.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
+#include "workflow/request.hpp"
 
 /// Random parameters of the presets for clusters, fat trees, dragonflies and tori, some with lost or slow parts, up to
 /// 1,024 GPUs: every collective is generated and verified. Prints how the times and heights are distributed.
@@ -269,11 +270,12 @@ private:
 Json runOne(const fabric::Fabric& fabric, Collective collective, double limit) {
   Json line;
   line["collective"] = std::string(toString(collective));
-  forestcoll::Request request;
-  request.collective = collective;
-  if (collective == Collective::broadcast || collective == Collective::reduce) {
-    request.root = 0;
+  workflow::Demand demand;
+  demand.collective = collective;
+  if (isRooted(collective)) {
+    demand.root = 0;
   }
+  const forestcoll::Request request = workflow::requestOf(demand);  // as on the command line
   std::string failure;
   const double cpu = processorSeconds();
   const auto start = std::chrono::steady_clock::now();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <array>
 #include <map>
 #include <string>
 
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/boxes/two_level_shape.hpp"
+#include "forestcoll/boxes/two_level_slices.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
@@ -68,6 +70,8 @@ private slots:
   void anyRequest_data();
   void anyRequest();
   void everyGpuAnEntry();
+  void slices_data();
+  void slices();
   void cancel();
 };
 
@@ -234,6 +238,72 @@ void TestTwoLevel::everyGpuAnEntry() {
   const auto generated = forestcoll::generate(fabric, {});
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
   QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+}
+
+/// Trees in equal copies: their capacities fit together, nothing is lost at the bottleneck, and the forest is made of
+/// them.
+void TestTwoLevel::slices_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QStringList>("lost");
+  QTest::addColumn<int>("count");
+  QTest::newRow("lost GPUs") << "cluster boxes=8 gpus=12 nvlink=450 nic=100" << QStringList{"b0g3", "b5g7"} << 2;
+  QTest::newRow("leaves and spines") << "cluster boxes=8 gpus=8 nvlink=450 nic=200 network=leaf-spine boxes_per_leaf=4"
+                                     << QStringList{"b1g0", "b4g7", "b5g2"} << 2;
+  QTest::newRow("few trees per root") << "cluster boxes=5 gpus=8 nvlink=200 nic=400" << QStringList{"b1g0"} << 0;
+}
+
+void TestTwoLevel::slices() {
+  QFETCH(QString, preset);
+  QFETCH(QStringList, lost);
+  QFETCH(int, count);
+  const fabric::Description whole = describedBy(preset);
+  std::vector<std::string> kept;
+  for (const fabric::NodeDescription& node : whole.nodes) {
+    if (node.kind == "gpu" && !lost.contains(QString::fromStdString(node.id))) {
+      kept.push_back(node.id);
+    }
+  }
+  const auto rest = fabric::subset(whole, kept);
+  QVERIFY(rest.hasValue());
+  const Posed posed = pose(built(*rest));
+  const auto gpus = static_cast<std::size_t>(posed.fabric.gpuCount());
+  const int64_t k = posed.optimum.treesPerRoot;
+  const forestcoll::TwoLevelShape shape = forestcoll::twoLevelShapes(posed.network, posed.capacities).front();
+  const auto slices = forestcoll::twoLevelSlices(shape, std::vector<int64_t>(gpus, k));
+  QCOMPARE(static_cast<int>(slices.size()), count);
+  if (count == 0) {
+    return;
+  }
+  std::vector<int64_t> sums(4 * gpus, 0);
+  const auto sidesOf = [](const forestcoll::TwoLevelShape& of, std::size_t rank) {
+    return std::array{of.innerIn[rank], of.innerOut[rank], of.outerIn[rank], of.outerOut[rank]};
+  };
+  int64_t copies = 0;
+  int tight = 0;
+  for (const forestcoll::TwoLevelSlice& slice : slices) {
+    copies += slice.copies;
+    for (std::size_t rank = 0; rank < gpus; ++rank) {
+      const auto sides = sidesOf(slice.shape, rank);
+      for (std::size_t side = 0; side < sides.size(); ++side) {
+        sums[4 * rank + side] += slice.copies * sides[side];
+      }
+      if (shape.innerIn[rank] + shape.outerIn[rank] == k * static_cast<int64_t>(gpus - 1)) {
+        ++tight;
+        QCOMPARE(slice.shape.innerIn[rank] + slice.shape.outerIn[rank], static_cast<int64_t>(gpus - 1));
+      }
+    }
+  }
+  QCOMPARE(copies, k);
+  QVERIFY(tight > 0);
+  for (std::size_t rank = 0; rank < gpus; ++rank) {
+    const auto sides = sidesOf(shape, rank);
+    for (std::size_t side = 0; side < sides.size(); ++side) {
+      QVERIFY(sums[4 * rank + side] <= sides[side]);
+    }
+  }
+  const auto forest = forestcoll::growTwoLevel(posed.network, posed.capacities, posed.supply, {});
+  QVERIFY(forest.has_value());
+  QCOMPARE(forest->trees.size(), slices.size() * gpus);
 }
 
 void TestTwoLevel::cancel() {

@@ -9,6 +9,7 @@
 #include "forestcoll/boxes/rotated_trees.hpp"
 #include "forestcoll/boxes/two_level_entries.hpp"
 #include "forestcoll/boxes/two_level_routes.hpp"
+#include "forestcoll/boxes/two_level_slices.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -179,63 +180,103 @@ private:
   std::vector<Move> m_moves;
 };
 
+/// The trees of one slice: who enters where, and who passes on to whom.
 class TwoLevelPacking {
 public:
-  TwoLevelPacking(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
-                  const TwoLevelShape& shape, const Progress& progress)
-      : m_network(network),
-        m_capacities(capacities),
-        m_supply(supply),
-        m_shape(shape),
+  TwoLevelPacking(const TwoLevelSlice& slice, const Progress& progress)
+      : m_slice(slice),
+        m_shape(slice.shape),
         m_progress(progress),
-        m_gpuCount(static_cast<int>(network.gpus.size())),
-        m_boxCount(static_cast<int>(shape.boxes.size())),
-        m_firstTree(shape.boxes.size() + 1, 0),
-        m_treesOf(network.gpus.size()),
-        m_entries(shape.boxes.size()),
-        m_relays(shape.boxes.size()),
-        m_sent(network.gpus.size(), 0),
-        m_mark(network.gpus.size(), 0) {}
+        m_gpuCount(static_cast<int>(slice.supply.size())),
+        m_boxCount(static_cast<int>(m_shape.boxes.size())),
+        m_firstTree(m_shape.boxes.size() + 1, 0),
+        m_treesOf(slice.supply.size()),
+        m_entries(m_shape.boxes.size()),
+        m_relays(m_shape.boxes.size()),
+        m_sent(slice.supply.size(), 0),
+        m_mark(slice.supply.size(), 0) {}
 
+  /// False where no trees are found.
   /// @param nearness see TwoLevelEntries
-  std::optional<TwoLevelForest> run(int nearness) {
+  [[nodiscard]] bool plan(int nearness) {
     orderTrees();
-    TwoLevelEntries counts(m_shape, supplyByRank(), nearness, m_progress);
+    TwoLevelEntries counts(m_shape, m_slice.supply, nearness, m_progress);
     if (!counts.count()) {
-      return std::nullopt;
+      return false;
     }
     m_extraStart.assign(m_boxCount, 0);
     for (int box = 0; box < m_boxCount; ++box) {
       throwIfCancelled(m_progress);
       if (!dealEntries(box, counts)) {
-        return std::nullopt;
+        return false;
       }
     }
     if (!chooseSenders(counts)) {
-      return std::nullopt;
+      return false;
     }
     for (int box = 0; box < m_boxCount; ++box) {
       throwIfCancelled(m_progress);
       if (!shareChildren(box)) {
-        return std::nullopt;
+        return false;
+      }
+      std::stable_sort(m_relays[box].begin(), m_relays[box].end(),
+                       [](const Relay& a, const Relay& b) { return a.tree < b.tree; });
+    }
+    return true;
+  }
+
+  /// Calls visitInner(parent, child) and visitOuter(parent, child) for all edges of all trees, box by box.
+  template <typename VisitInner, typename VisitOuter>
+  void visitEdges(const VisitInner& visitInner, const VisitOuter& visitOuter) {
+    for (int box = 0; box < m_boxCount; ++box) {
+      throwIfCancelled(m_progress);
+      std::size_t relay = 0;
+      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
+        visitOwn(tree, relay, visitInner);
+      }
+      const std::vector<Entry>& entries = m_entries[box];
+      for (std::size_t first = 0; first < entries.size();) {
+        std::size_t last = first;
+        for (; last < entries.size() && entries[last].tree == entries[first].tree; ++last) {
+          visitOuter(entries[last].sender, entries[last].gpu);
+        }
+        visitBox(box, first, last, visitInner);
+        first = last;
       }
     }
-    return build();
+  }
+
+  /// Calls begin(root), then add(parent, child) for all edges of the tree, for one tree after the other.
+  template <typename Begin, typename Add>
+  void visitTrees(const Begin& begin, const Add& add) {
+    std::vector<std::size_t> next(m_boxCount, 0);  // entries are sorted by tree
+    for (int box = 0; box < m_boxCount; ++box) {
+      std::size_t relay = 0;
+      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
+        throwIfCancelled(m_progress);
+        begin(m_rootOf[tree]);
+        visitOwn(tree, relay, add);
+        for (int other = 0; other < m_boxCount; ++other) {
+          if (other == box) {
+            continue;
+          }
+          const std::vector<Entry>& entries = m_entries[other];
+          const std::size_t first = next[other];
+          std::size_t& last = next[other];
+          for (; last < entries.size() && entries[last].tree == tree; ++last) {
+            add(entries[last].sender, entries[last].gpu);
+          }
+          visitBox(other, first, last, add);
+        }
+      }
+    }
   }
 
 private:
-  [[nodiscard]] int64_t trees(int rank) const { return m_supply[m_network.gpus[rank]]; }
+  [[nodiscard]] int64_t trees(int rank) const { return m_slice.supply[rank]; }
   [[nodiscard]] const std::vector<int>& gpusOf(int box) const { return m_shape.boxes[box]; }
   [[nodiscard]] int treesIn(int box) const { return m_firstTree[box + 1] - m_firstTree[box]; }
   [[nodiscard]] int boxOfTree(int tree) const { return m_shape.boxOf[m_rootOf[tree]]; }
-
-  [[nodiscard]] std::vector<int64_t> supplyByRank() const {
-    std::vector<int64_t> supply;
-    for (int rank = 0; rank < m_gpuCount; ++rank) {
-      supply.push_back(trees(rank));
-    }
-    return supply;
-  }
 
   /// Numbers the trees box by box; within a box one of each root, then the next of each.
   void orderTrees() {
@@ -512,76 +553,7 @@ private:
     }
   }
 
-  std::optional<TwoLevelForest> build() {
-    const std::size_t pairs = static_cast<std::size_t>(m_gpuCount) * m_gpuCount;
-    const auto pairOf = [&](int from, int to) { return static_cast<std::size_t>(from) * m_gpuCount + to; };
-    std::vector<std::int32_t> inner(pairs, 0);
-    std::vector<std::int32_t> outer(pairs, 0);
-    for (int box = 0; box < m_boxCount; ++box) {
-      throwIfCancelled(m_progress);
-      std::stable_sort(m_relays[box].begin(), m_relays[box].end(),
-                       [](const Relay& a, const Relay& b) { return a.tree < b.tree; });
-      std::size_t relay = 0;
-      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
-        visitOwn(tree, relay, [&](int parent, int child) { ++inner[pairOf(parent, child)]; });
-      }
-      const std::vector<Entry>& entries = m_entries[box];
-      for (std::size_t first = 0; first < entries.size();) {
-        std::size_t last = first;
-        while (last < entries.size() && entries[last].tree == entries[first].tree) {
-          ++outer[pairOf(entries[last].sender, entries[last].gpu)];
-          ++last;
-        }
-        visitBox(box, first, last, [&](int parent, int child) { ++inner[pairOf(parent, child)]; });
-        first = last;
-      }
-    }
-    auto topology = routeTwoLevel(
-        m_network, m_capacities, m_shape, [&](int from, int to) { return int64_t{inner[pairOf(from, to)]}; },
-        [&](int from, int to) { return int64_t{outer[pairOf(from, to)]}; }, m_progress);
-    if (!topology) {
-      return std::nullopt;
-    }
-    TwoLevelForest forest;
-    forest.topology = *std::move(topology);
-    forest.logical = logicalProblem(m_network, forest.topology, m_supply);
-    std::vector<int> arcOf(pairs, -1);
-    const std::vector<TreeArc>& arcs = forest.logical.packing.arcs;
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<int>(i);
-    }
-    std::vector<std::size_t> next(m_boxCount, 0);  // entries are sorted by tree
-    forest.trees.resize(m_rootOf.size());
-    for (int box = 0; box < m_boxCount; ++box) {
-      std::size_t relay = 0;
-      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
-        throwIfCancelled(m_progress);
-        PackedTree& packed = forest.trees[tree];
-        packed.root = m_rootOf[tree];
-        packed.arcs.reserve(m_gpuCount - 1);
-        const auto add = [&](int parent, int child) { packed.arcs.push_back(arcOf[pairOf(parent, child)]); };
-        visitOwn(tree, relay, add);
-        for (int other = 0; other < m_boxCount; ++other) {
-          if (other == box) {
-            continue;
-          }
-          const std::vector<Entry>& entries = m_entries[other];
-          const std::size_t first = next[other];
-          std::size_t& last = next[other];
-          while (last < entries.size() && entries[last].tree == tree) {
-            add(entries[last].sender, entries[last].gpu);
-            ++last;
-          }
-          visitBox(other, first, last, add);
-        }
-      }
-    }
-    return forest;
-  }
-
-  const Network& m_network;
-  const std::vector<TreeArc>& m_capacities;
-  const std::vector<int64_t>& m_supply;
+  const TwoLevelSlice& m_slice;
   const TwoLevelShape& m_shape;
   const Progress& m_progress;
   int m_gpuCount;
@@ -597,6 +569,53 @@ private:
   std::vector<int64_t> m_mark;                // by GPU: the last visit that marked it
   int64_t m_marks = 0;
 };
+
+/// The trees of all slices, routed together.
+std::optional<TwoLevelForest> growSlices(const Network& network, const std::vector<TreeArc>& capacities,
+                                         const std::vector<int64_t>& supply, const TwoLevelShape& shape,
+                                         const std::vector<TwoLevelSlice>& slices, int nearness,
+                                         const Progress& progress) {
+  const std::size_t gpuCount = network.gpus.size();
+  const auto pairOf = [&](int from, int to) { return static_cast<std::size_t>(from) * gpuCount + to; };
+  std::vector<std::int32_t> inner(gpuCount * gpuCount, 0);
+  std::vector<std::int32_t> outer(gpuCount * gpuCount, 0);
+  std::vector<TwoLevelPacking> packings;
+  packings.reserve(slices.size());
+  for (const TwoLevelSlice& slice : slices) {
+    TwoLevelPacking& packing = packings.emplace_back(slice, progress);
+    if (!packing.plan(nearness)) {
+      return std::nullopt;
+    }
+    const auto copies = static_cast<std::int32_t>(slice.copies);
+    packing.visitEdges([&](int parent, int child) { inner[pairOf(parent, child)] += copies; },
+                       [&](int parent, int child) { outer[pairOf(parent, child)] += copies; });
+  }
+  auto topology = routeTwoLevel(
+      network, capacities, shape, [&](int from, int to) { return int64_t{inner[pairOf(from, to)]}; },
+      [&](int from, int to) { return int64_t{outer[pairOf(from, to)]}; }, progress);
+  if (!topology) {
+    return std::nullopt;
+  }
+  TwoLevelForest forest;
+  forest.topology = *std::move(topology);
+  forest.logical = logicalProblem(network, forest.topology, supply);
+  std::vector<std::int32_t>& arcOf = inner;  // its numbers are not needed any more
+  const std::vector<TreeArc>& arcs = forest.logical.packing.arcs;
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<std::int32_t>(i);
+  }
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    packings[i].visitTrees(
+        [&](int root) {
+          PackedTree& tree = forest.trees.emplace_back();
+          tree.root = root;
+          tree.multiplicity = slices[i].copies;
+          tree.arcs.reserve(gpuCount - 1);
+        },
+        [&](int parent, int child) { forest.trees.back().arcs.push_back(arcOf[pairOf(parent, child)]); });
+  }
+  return forest;
+}
 
 }  // namespace
 
@@ -616,14 +635,29 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
       return forest;
     }
   }
-  if (trees * gpus > kMaxEdges) {
-    return std::nullopt;
+  std::vector<int64_t> supplyByRank;
+  for (const int gpu : network.gpus) {
+    supplyByRank.push_back(supply[gpu]);
   }
   for (const TwoLevelShape& shape : shapes) {
     const bool hasLeaves = std::set<int>(shape.leafOf.begin(), shape.leafOf.end()).size() > 1;
-    // Where links to the spines are scarce, entries from under the same leaf help.
-    for (int nearness = 0; nearness <= (hasLeaves ? TwoLevelEntries::kMaxNearness : 0); nearness += 2) {
-      if (auto forest = TwoLevelPacking(network, capacities, supply, shape, progress).run(nearness)) {
+    const auto grow = [&](const std::vector<TwoLevelSlice>& slices) -> std::optional<TwoLevelForest> {
+      // Where links to the spines are scarce, entries from under the same leaf help.
+      for (int nearness = 0; nearness <= (hasLeaves ? TwoLevelEntries::kMaxNearness : 0); nearness += 2) {
+        if (auto forest = growSlices(network, capacities, supply, shape, slices, nearness, progress)) {
+          return forest;
+        }
+      }
+      return std::nullopt;
+    };
+    const auto slices = twoLevelSlices(shape, supplyByRank);
+    if (!slices.empty() && static_cast<int64_t>(slices.size()) * gpus * gpus <= kMaxEdges) {
+      if (auto forest = grow(slices)) {
+        return forest;
+      }
+    }
+    if (trees * gpus <= kMaxEdges) {
+      if (auto forest = grow({{1, supplyByRank, shape}})) {
         return forest;
       }
     }

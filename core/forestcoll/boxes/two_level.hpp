@@ -47,6 +47,9 @@ struct TwoLevelForest {
 /// an entry, and any GPU can pass on trees of its own box, so that loads which fit together fit GPU by GPU. The
 /// connections are then routed by one max flow per receiver.
 ///
+/// Where roots have several trees each, these are made in equal copies as far as that loses nothing (TwoLevelSlice),
+/// and otherwise one by one.
+///
 /// Where no routes are found (oversubscribed links between leaf switches and spines), entries are shared among the
 /// sources once more, more and more of them with boxes under the same leaf.
 ///
