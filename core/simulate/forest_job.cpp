@@ -44,7 +44,8 @@ Result<Job> forestJob(const fabric::Fabric& fabric, const Forest& forest, const 
                                          .weight = static_cast<std::int32_t>(tree.multiplicity),
                                          .from = isOut ? edge.parent : edge.child,
                                          .to = isOut ? edge.child : edge.parent,
-                                         .label = label});
+                                         .label = label,
+                                         .reduces = !isOut});
       intoParent[edge.child] = message;
     }
     // The edge into a GPU and the edges out of it: in an out-tree the first goes before, in an in-tree after.

@@ -79,6 +79,7 @@ struct Message {
   fabric::Rank from = 0;
   fabric::Rank to = 0;
   std::int32_t label = 0;  ///< tree, transfer or step, for people
+  bool reduces = false;    ///< the receiver adds it, or a part of it, to what it has
 };
 
 /// Message `after`, repeat i + delay, waits for message `before`, repeat i.
@@ -117,7 +118,10 @@ public:
   [[nodiscard]] Result<RouteId> route(std::span<const fabric::NodeIndex> nodes, int skipFirst = 0, int skipLast = 0);
   MessageId add(const Message& message);
   /// Makes a message larger.
-  void addShare(MessageId message, double share) { m_messages[message].share += share; }
+  void addShare(MessageId message, double share, bool reduces) {
+    m_messages[message].share += share;
+    m_messages[message].reduces = m_messages[message].reduces || reduces;
+  }
   /// @pre both messages exist
   void wait(const Dependency& dependency) { m_dependencies.push_back(dependency); }
   /// Repeats of a message follow each other in any case: one leaves after the other, with the model's window. Off where

@@ -153,6 +153,7 @@ private:
   struct Receiver {
     std::vector<StepPlace> others = {};  ///< that it waits for besides its threadblock and the data: flags, free slots
     bool passesOn = false;               ///< a fused step, whose time is that of what it sends
+    bool reduces = false;
   };
 
   Outcome addStep(const StepPlace& place, const program::ThreadBlock& block, double share, std::size_t first,
@@ -168,9 +169,11 @@ private:
         taker.others.push_back(link.place);
       }
     }
-    taker.passesOn =
-        receiver &&
-        program::sends(m_program.ranks[receiver->rank].threadBlocks[receiver->threadBlock].steps[receiver->step].type);
+    if (receiver) {
+      const auto type = m_program.ranks[receiver->rank].threadBlocks[receiver->threadBlock].steps[receiver->step].type;
+      taker.passesOn = program::sends(type);
+      taker.reduces = addsUp(type);
+    }
     int lastTile = -1;
     std::size_t inTile = 0;
     for (std::size_t at = first; at < end; ++at) {
@@ -180,8 +183,12 @@ private:
       const TraceEvent& sent = m_events[at];
       inTile = sent.tile == lastTile ? inTile + 1 : 0;
       lastTile = sent.tile;
-      const MessageId message =
-          m_job.add({.route = *route, .share = share, .from = place.rank, .to = block.sendPeer, .label = place.step});
+      const MessageId message = m_job.add({.route = *route,
+                                           .share = share,
+                                           .from = place.rank,
+                                           .to = block.sendPeer,
+                                           .label = place.step,
+                                           .reduces = taker.reduces});
       m_intervals.push_back(
           intervalOf(message, sent, receiver ? takenAt(*receiver, sent.tile, inTile) : nullptr, taker));
     }

@@ -131,6 +131,7 @@ private:
     } else if (receives) {
       message.from = written.recvPeer;
     }
+
     if (static_cast<std::int64_t>(m_job.messages().size()) >= kMaxMessages) {
       return Error{ErrorCode::limit, "the program has more than " + std::to_string(kMaxMessages) + " messages",
                    "simulate a smaller program or size"};
@@ -140,7 +141,7 @@ private:
       m_sends[block.sendConnection].push_back(id);
     }
     if (receives) {
-      m_receives[block.recvConnection].push_back(id);
+      m_receives[block.recvConnection].push_back({id, addsUp(step.type)});
     }
     return id;
   }
@@ -163,16 +164,17 @@ private:
     const std::int64_t depth = program::connectionDepth(m_program.protocol);
     for (std::size_t connection = 0; connection < m_sends.size(); ++connection) {
       const std::vector<MessageId>& sends = m_sends[connection];
-      const std::vector<MessageId>& receives = m_receives[connection];
+      const std::vector<Receive>& receives = m_receives[connection];
       const auto count = static_cast<std::int64_t>(std::min(sends.size(), receives.size()));
       for (std::int64_t k = 0; k < count; ++k) {
-        m_job.wait({.before = sends[k], .after = receives[k], .why = Wait::data});
+        m_job.wait({.before = sends[k], .after = receives[k].message, .why = Wait::data});
+        m_job.addShare(sends[k], 0, receives[k].reduces);
         std::int64_t taken = k - depth;
         std::uint32_t turns = 0;
         for (; taken < 0; taken += count) {
           ++turns;
         }
-        m_job.wait({.before = receives[taken], .after = sends[k], .delay = turns, .why = Wait::space});
+        m_job.wait({.before = receives[taken].message, .after = sends[k], .delay = turns, .why = Wait::space});
       }
     }
   }
@@ -189,7 +191,11 @@ private:
   std::vector<MessageId> m_lastOfStep;
   std::vector<std::pair<MessageId, std::uint32_t>> m_awaits;
   std::vector<std::vector<MessageId>> m_sends;  ///< by connection
-  std::vector<std::vector<MessageId>> m_receives;
+  struct Receive {
+    MessageId message = 0;
+    bool reduces = false;
+  };
+  std::vector<std::vector<Receive>> m_receives;
 };
 
 }  // namespace

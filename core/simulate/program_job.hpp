@@ -22,6 +22,12 @@ struct ProgramJob {
 /// Chunks that the bytes of a call are divided into.
 [[nodiscard]] int chunksOf(const program::Program& program);
 
+/// Whether a step adds what it receives to what its rank has.
+[[nodiscard]] constexpr bool addsUp(program::StepType type) {
+  using program::StepType;
+  return type == StepType::recvReduceCopy || type == StepType::recvReduceSend || type == StepType::recvReduceCopySend;
+}
+
 /// A program of an MSCCL-like runtime as messages: ours or a third party's, any collective.
 ///
 /// Threadblocks run their steps in order; a step begins when the step it waits for has ended. A sending step holds its

@@ -58,8 +58,12 @@ public:
       if (!route) {
         return route.error();
       }
-      m_job.add(
-          {.route = *route, .share = shareOf(transfer), .from = transfer.from, .to = transfer.to, .label = labels[i]});
+      m_job.add({.route = *route,
+                 .share = shareOf(transfer),
+                 .from = transfer.from,
+                 .to = transfer.to,
+                 .label = labels[i],
+                 .reduces = transfer.reduces});
     }
     const auto senders = cut.transfers.senders();
     const auto receivers = cut.transfers.receivers();
@@ -187,7 +191,7 @@ private:
           m_job.add(message);
         }
         const auto id = static_cast<MessageId>(m_job.messages().size() - 1);
-        m_job.addShare(id, shareOf(transfer));
+        m_job.addShare(id, shareOf(transfer), transfer.reduces);
         m_messageOf[inStep[i]] = id;
       }
     }

@@ -78,12 +78,39 @@ void LivePainter::paintMotion(const Motion& motion) {
     m_painter.setPen(pen);
     m_painter.drawPath(curveOf(lane).path());
   }
+  for (const Motion::Arrival& arrival : motion.arrivals) {
+    paintArrival(arrival, unit);
+  }
   m_painter.setPen(QPen(Theme::instance().color(Token::canvas), px(1)));
   for (const Motion::Piece& piece : motion.pieces) {
     if (const auto lane = laneOf(piece.step)) {
       m_painter.setBrush(piece.color);
       m_painter.drawEllipse(curveOf(*lane).at(std::clamp(piece.at, 0.0, 1.0)), unit * kRadius, unit * kRadius);
     }
+  }
+}
+
+void LivePainter::paintArrival(const Motion::Arrival& arrival, double unit) {
+  const QRectF rect = m_scene.rectOf(arrival.gpu);
+  if (rect.isNull()) {
+    return;
+  }
+  const Colors& colors = Theme::instance().colors();
+  constexpr double kHeight = 0.14;
+  constexpr double kInset = 0.12;
+  const double height = rect.height() * kHeight;
+  const double inset = rect.width() * kInset;
+  QRectF bar(rect.left() + inset, rect.bottom() - 2 * height, rect.width() - 2 * inset, height);
+  m_painter.setPen(Qt::NoPen);
+  m_painter.setBrush(mixed(colors[Token::gpuFill], colors[Token::gpuLine], 0.35));
+  m_painter.drawRect(bar);
+  bar.setWidth(bar.width() * arrival.share);
+  m_painter.setBrush(colors[Token::accent]);
+  m_painter.drawRect(bar);
+  if (arrival.merging > 0) {
+    QColor ring = colors[Token::accent];
+    ring.setAlphaF(static_cast<float>(arrival.merging));
+    outline(arrival.gpu, unit * 2, QPen(ring, unit * 3));
   }
 }
 

@@ -29,7 +29,7 @@ public:
   void paintHovered(const ElementId& id);
   /// The bandwidth of a line on its middle, with the note.
   void paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note);
-  /// Links that carry data, thicker the more they carry, and the pieces on them.
+  /// Links that carry data, thicker the more they carry, the pieces on them, and how much of its data each GPU has.
   void paintMotion(const Motion& motion);
   /// The keyboard cursor.
   void paintCursor(const ElementId& id);
@@ -38,6 +38,7 @@ public:
 
 private:
   void outline(const ElementId& id, double distance, const QPen& pen);
+  void paintArrival(const Motion::Arrival& arrival, double unit);
   /// Below the place, or above where there is no room; pixels of the widget.
   void paintNote(const HoverNote& note, const QPointF& place);
   [[nodiscard]] double px(double pixels) const { return pixels / m_viewpoint.scale; }

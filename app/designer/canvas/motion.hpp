@@ -22,10 +22,17 @@ struct Motion {
     double share = 0;  ///< of its bandwidth, 0 to 1
     QColor color;
   };
+  /// What has come to a GPU.
+  struct Arrival {
+    NodeId gpu;
+    double share = 0;    ///< of all that it receives in the run, 0 to 1
+    double merging = 0;  ///< 1 where a piece has just been added to what it has, down to 0 a moment later
+  };
   std::vector<Flow> flows;
   std::vector<Piece> pieces;
+  std::vector<Arrival> arrivals;
 
-  [[nodiscard]] bool isEmpty() const { return flows.empty() && pieces.empty(); }
+  [[nodiscard]] bool isEmpty() const { return flows.empty() && pieces.empty() && arrivals.empty(); }
 };
 
 }  // namespace coppice::designer

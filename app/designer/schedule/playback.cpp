@@ -105,8 +105,7 @@ void Playback::collect() {
     offset += run.time;
   }
   m_duration = offset * kNanoseconds;
-  std::sort(m_messages.begin(), m_messages.end(),
-            [](const Message& a, const Message& b) { return a.begin < b.begin; });
+  std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) { return a.begin < b.begin; });
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
   m_blockArrived.assign((m_messages.size() + kBlock - 1) / kBlock, 0);
   for (std::size_t at = 0; at < m_messages.size(); ++at) {
@@ -118,6 +117,55 @@ void Playback::collect() {
   if (m_messages.size() > kMaxExactMessages) {
     addUpParts();
   }
+  addUpArrivals();
+}
+
+void Playback::addUpArrivals() {
+  std::vector<std::uint32_t> byArrival;
+  for (std::size_t at = 0; at < m_messages.size(); ++at) {
+    if (!arcsOf(m_messages[at]).empty()) {
+      byArrival.push_back(static_cast<std::uint32_t>(at));
+    }
+  }
+  std::sort(byArrival.begin(), byArrival.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return m_messages[a].arrived < m_messages[b].arrived; });
+  m_received.resize(m_result->fabric->gpus().size());
+  for (const std::uint32_t at : byArrival) {
+    const Message& message = m_messages[at];
+    Received& received = m_received[static_cast<std::size_t>(messageOf(message).to)];
+    received.times.push_back(message.arrived);
+    received.bytes.push_back((received.bytes.empty() ? 0 : received.bytes.back()) + bytesOf(message));
+    if (messageOf(message).reduces) {
+      received.merges.push_back(message.arrived);
+    }
+  }
+}
+
+std::vector<Motion::Arrival> Playback::arrivalsAt(double time, const FabricMap& map) const {
+  // Long enough to be seen at the usual speed.
+  constexpr double kMergeShare = 0.03;
+  std::vector<Motion::Arrival> arrivals;
+  if (time < 0 || time > m_duration) {
+    return arrivals;
+  }
+  for (std::size_t rank = 0; rank < m_received.size(); ++rank) {
+    const Received& received = m_received[rank];
+    const NodeId gpu = map.nodeOf(m_result->fabric->gpus()[rank]);
+    if (received.times.empty() || !gpu.isValid()) {
+      continue;
+    }
+    Motion::Arrival arrival{gpu};
+    const auto last =
+        time < m_duration ? std::upper_bound(received.times.begin(), received.times.end(), time) : received.times.end();
+    const auto count = last - received.times.begin();
+    arrival.share = count == 0 ? 0 : received.bytes[static_cast<std::size_t>(count) - 1] / received.bytes.back();
+    const auto merge = std::upper_bound(received.merges.begin(), received.merges.end(), time);
+    if (merge != received.merges.begin()) {
+      arrival.merging = std::max(0.0, 1 - (time - *std::prev(merge)) / (kMergeShare * m_duration));
+    }
+    arrivals.push_back(arrival);
+  }
+  return arrivals;
 }
 
 std::span<const std::int32_t> Playback::arcsOf(const Message& message) const {
@@ -153,8 +201,10 @@ std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind) const {
   for (std::size_t at = 0; at < m_messages.size(); ++at) {
     const Message& message = m_messages[at];
     const TimelineBar bar{message.begin, message.end, labelOf(message), at, message.waitedFor.has_value()};
-    if (kind == LaneKind::gpus) {
-      lanes[static_cast<std::size_t>(messageOf(message).from)].bars.push_back(bar);
+    if (kind != LaneKind::links) {
+      const std::size_t key =
+          kind == LaneKind::gpus ? static_cast<std::size_t>(messageOf(message).from) : partOf(message);
+      lanes[key].bars.push_back(bar);
       continue;
     }
     for (const std::int32_t arc : arcsOf(message)) {
@@ -164,12 +214,48 @@ std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind) const {
   return lanes;
 }
 
+std::size_t Playback::partOf(const Message& message) const {
+  return message.phase * kPartsOfPhase + static_cast<std::size_t>(labelOf(message));
+}
+
 QString Playback::laneName(std::size_t key, LaneKind kind) const {
-  return kind == LaneKind::gpus ? gpuName(static_cast<fabric::Rank>(key)) : arcName(key);
+  switch (kind) {
+    case LaneKind::gpus:
+      return gpuName(static_cast<fabric::Rank>(key));
+    case LaneKind::links:
+      return arcName(key);
+    case LaneKind::parts:
+      break;
+  }
+  const auto phase = key / kPartsOfPhase;
+  const QString part = QString::fromUtf8(simulate::toString(m_details.phases[phase].job->labels()).data()) + u' ' +
+                       QString::number(key % kPartsOfPhase);
+  return m_details.phases.size() > 1 ? Texts::tr("phase %1, %2").arg(phase + 1).arg(part) : part;
+}
+
+QString Playback::partsName() const {
+  switch (m_details.phases.empty() ? simulate::LabelKind::step : m_details.phases.front().job->labels()) {
+    case simulate::LabelKind::tree:
+      return Texts::tr("Trees");
+    case simulate::LabelKind::transfer:
+      return Texts::tr("Transfers");
+    case simulate::LabelKind::step:
+    case simulate::LabelKind::instruction:
+      break;
+  }
+  return Texts::tr("Steps");
 }
 
 bool Playback::isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const {
-  return kind == LaneKind::gpus || m_result->fabric->arcs()[key].tail == m_result->fabric->arcs()[before].tail;
+  switch (kind) {
+    case LaneKind::gpus:
+      return true;
+    case LaneKind::links:
+      return m_result->fabric->arcs()[key].tail == m_result->fabric->arcs()[before].tail;
+    case LaneKind::parts:
+      break;
+  }
+  return key / kPartsOfPhase == before / kPartsOfPhase;
 }
 
 std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
@@ -178,7 +264,7 @@ std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
   std::map<std::size_t, TimelineLane> lanes = lanesByKey(kind);
   for (auto& [key, lane] : lanes) {
     lane.name = laneName(key, kind);
-    lane.beginsGroup = kind == LaneKind::links && (!last || !isSameGroup(key, *last, kind));
+    lane.beginsGroup = kind != LaneKind::gpus && (!last || !isSameGroup(key, *last, kind));
     last = key;
     result.push_back(std::move(lane));
   }
@@ -326,6 +412,7 @@ Motion Playback::motionAt(double time, const FabricMap& map) const {
       motion.pieces.push_back({steps.front(), along - static_cast<double>(hop), category(labelOf(message), scheme)});
     }
   }
+  motion.arrivals = arrivalsAt(time, map);
   for (const auto& [arc, rate] : ratesAt(time)) {
     const double bandwidth = m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
     const double share = std::clamp(rate / bandwidth, 0.0, 1.0);
@@ -374,8 +461,7 @@ QString Playback::describeRange(double begin, double end) const {
                           counted(count, Texts::tr("message"), Texts::tr("messages")),
                           bytesText(static_cast<std::int64_t>(total)));
   const auto shareOf = [&](std::size_t arc) {
-    return carried[arc] / (end - begin) /
-           m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    return carried[arc] / (end - begin) / m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
   };
   std::size_t busiest = 0;
   for (std::size_t arc = 1; arc < carried.size(); ++arc) {

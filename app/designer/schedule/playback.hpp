@@ -32,7 +32,8 @@ public:
     std::uint32_t phase = 0;
     std::optional<simulate::Wait> waitedFor = {};  ///< of the critical path alone
   };
-  enum class LaneKind { links, gpus };
+  /// `parts`: trees, steps or transfers, whatever the run counts.
+  enum class LaneKind { links, gpus, parts };
 
   /// Simulates and records. Meant for another thread. Errors: those of the simulator, limit (too many messages).
   [[nodiscard]] static Result<std::shared_ptr<const Playback>> record(const ScheduleResultPtr& result,
@@ -50,7 +51,8 @@ public:
   [[nodiscard]] const std::vector<Message>& messages() const { return m_messages; }
   /// Begins of the messages of the critical path, ascending.
   [[nodiscard]] const std::vector<double>& criticalTimes() const { return m_criticalTimes; }
-  /// One lane for each link direction that carries something, or for each GPU that sends. Items are messages.
+  /// One lane for each link direction that carries something, for each GPU that sends, or for each part. Items are
+  /// messages.
   [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind) const;
   /// Lanes of two runs, those of one link or GPU under each other: TimelineLane::source is 0 for the first run, 1 for
   /// the second.
@@ -60,6 +62,8 @@ public:
   [[nodiscard]] Motion motionAt(double time, const FabricMap& map) const;
   /// Indices of the messages under way at that time, in order, at most `most`.
   [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t most) const;
+  /// What the parts are: "Trees", "Steps" or "Transfers".
+  [[nodiscard]] QString partsName() const;
   /// How many messages are under way at that time.
   [[nodiscard]] std::int64_t activeCount(double time) const;
   /// GB/s that all GPUs send together, the mean of each of `parts` equal parts of the run.
@@ -76,15 +80,22 @@ private:
   /// Runs with more messages keep the use of each link for parts of the time, as no frame can add up all of them.
   static constexpr std::size_t kMaxExactMessages = 50'000;
   static constexpr std::size_t kParts = 512;
+  static constexpr std::size_t kPartsOfPhase = std::size_t{1} << 32;
   void collect();
   void addUpParts();
+  void addUpArrivals();
+  [[nodiscard]] std::vector<Motion::Arrival> arrivalsAt(double time, const FabricMap& map) const;
   /// By arc or rank, without names.
   [[nodiscard]] std::map<std::size_t, TimelineLane> lanesByKey(LaneKind kind) const;
   [[nodiscard]] QString laneName(std::size_t key, LaneKind kind) const;
+  /// Its key among the lanes of parts.
+  [[nodiscard]] std::size_t partOf(const Message& message) const;
   [[nodiscard]] bool isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const;
   /// GB/s by arc.
   [[nodiscard]] std::unordered_map<std::size_t, double> ratesAt(double time) const;
-  [[nodiscard]] const simulate::Job& jobOf(const Message& message) const { return *m_details.phases[message.phase].job; }
+  [[nodiscard]] const simulate::Job& jobOf(const Message& message) const {
+    return *m_details.phases[message.phase].job;
+  }
   [[nodiscard]] const simulate::Message& messageOf(const Message& message) const {
     return jobOf(message).messages()[message.message];
   }
@@ -100,12 +111,19 @@ private:
   std::int64_t m_bytes = 0;
   simulate::Details m_details;
   double m_duration = 0;
-  double m_longest = 0;               ///< of the messages
+  double m_longest = 0;                ///< of the messages
   std::vector<double> m_blockArrived;  ///< by block of kBlock messages: the last arrival
   std::vector<Message> m_messages;
-  std::vector<double> m_arrivals;     ///< of all messages, ascending
-  std::vector<float> m_partRates;     ///< by part of the time, then arc: mean GB/s; empty for runs of few messages
+  std::vector<double> m_arrivals;  ///< of all messages, ascending
+  std::vector<float> m_partRates;  ///< by part of the time, then arc: mean GB/s; empty for runs of few messages
   std::vector<double> m_criticalTimes;
+  /// What a GPU receives, ascending.
+  struct Received {
+    std::vector<double> times;
+    std::vector<double> bytes;   ///< up to each of the times
+    std::vector<double> merges;  ///< times of those that were added to what it had
+  };
+  std::vector<Received> m_received;  ///< by rank
 };
 using PlaybackPtr = std::shared_ptr<const Playback>;
 

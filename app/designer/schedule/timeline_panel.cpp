@@ -104,6 +104,7 @@ QWidget* TimelinePanel::makeBody() {
   m_lanes->setAccessibleName(tr("Lanes"));
   m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
   m_lanes->addItem(tr("Sending GPUs"), static_cast<int>(Playback::LaneKind::gpus));
+  m_lanes->addItem(tr("Trees or steps"), static_cast<int>(Playback::LaneKind::parts));
   m_which->setObjectName(u"timelineWhich"_s);
   m_which->setAccessibleName(tr("Run that the drawing plays"));
   m_which->setToolTip(m_which->accessibleName());
@@ -272,6 +273,8 @@ void TimelinePanel::stepCritical(int direction) {
 
 void TimelinePanel::refresh() {
   m_save->setEnabled(m_playback != nullptr);
+  m_lanes->setItemText(m_lanes->findData(static_cast<int>(Playback::LaneKind::parts)),
+                       m_playback ? m_playback->partsName() : tr("Trees or steps"));
   m_which->setVisible(m_measured != nullptr);
   m_size->setVisible(m_measured == nullptr);
   if (!m_playback) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include "coppice/version.hpp"
@@ -67,11 +68,13 @@ struct Options {
                             u"NAME"_s};
   QCommandLineOption step{u"step"_s, u"schedule: the transfers of step N alone (schedules in steps)."_s, u"N"_s};
   QCommandLineOption time{
-      u"time"_s, u"schedule: the data under way at this time of the simulated run, as in 12us or 50%. timeline: the "_s
-                 u"clock stands there."_s,
+      u"time"_s,
+      u"schedule: the data under way at this time of the simulated run, as in 12us or 50%. timeline: the "_s
+      u"clock stands there."_s,
       u"T"_s};
   QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, as in 64M."_s, u"SIZE"_s, u"64M"_s};
-  QCommandLineOption lanes{u"lanes"_s, u"timeline: links (the default) or gpus."_s, u"L"_s, u"links"_s};
+  QCommandLineOption lanes{u"lanes"_s, u"timeline: links (the default), gpus, or parts (trees, steps or transfers)."_s,
+                           u"L"_s, u"links"_s};
   QCommandLineOption seconds{u"seconds"_s, u"film: its length; a whole run is shown in this time."_s, u"S"_s, u"8"_s};
   QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames a second, 1 to 60."_s, u"N"_s, u"25"_s};
   QCommandLineOption collective{
@@ -97,15 +100,16 @@ struct Options {
   QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and exit."_s};
 
   void addTo(QCommandLineParser& parser) const {
-    parser.addOptions({exportImage, exportFilm, mode, collective, root, trees, method, step, time, bytes, lanes, seconds,
-                       framesPerSecond, selection, fold, dark, transparent, noLegend, scale, size, help, version});
+    parser.addOptions({exportImage,     exportFilm, mode, collective, root,        trees,
+                       method,          step,       time, bytes,      lanes,       seconds,
+                       framesPerSecond, selection,  fold, dark,       transparent, noLegend,
+                       scale,           size,       help, version});
     parser.addPositionalArgument(u"FILE"_s, u"Fabrics to open, in any format that coppice-cli reads."_s, u"[FILE…]"_s);
   }
   /// Those that say something about the picture.
   [[nodiscard]] std::vector<const QCommandLineOption*> ofPictures() const {
-    return {&mode,  &collective, &root,    &trees,           &method,    &step, &time, &bytes,
-            &lanes, &seconds,    &framesPerSecond, &selection, &fold, &dark, &transparent, &noLegend,
-            &scale, &size};
+    return {&mode,    &collective,      &root,      &trees, &method, &step,        &time,     &bytes, &lanes,
+            &seconds, &framesPerSecond, &selection, &fold,  &dark,   &transparent, &noLegend, &scale, &size};
   }
 };
 
@@ -204,10 +208,14 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
   }
   request.bytes = *bytes;
   const QString lanes = parser.value(options.lanes);
-  if (lanes != u"links"_s && lanes != u"gpus"_s) {
-    return usage(u"--lanes: \"%1\" is neither links nor gpus"_s.arg(lanes), u"use links or gpus"_s);
+  const std::map<QString, Playback::LaneKind> kinds = {{u"links"_s, Playback::LaneKind::links},
+                                                       {u"gpus"_s, Playback::LaneKind::gpus},
+                                                       {u"parts"_s, Playback::LaneKind::parts}};
+  const auto kind = kinds.find(lanes);
+  if (kind == kinds.end()) {
+    return usage(u"--lanes: there are no lanes of \"%1\""_s.arg(lanes), u"use links, gpus or parts"_s);
   }
-  request.hasGpuLanes = lanes == u"gpus"_s;
+  request.lanes = kind->second;
   return Done{};
 }
 
@@ -218,9 +226,9 @@ Outcome parseFilm(const QCommandLineParser& parser, const Options& options, Imag
   bool isNumber = false;
   film.seconds = parser.value(options.seconds).toDouble(&isNumber);
   if (!isNumber || !std::isfinite(film.seconds) || film.seconds <= 0 || film.seconds > kMostSeconds) {
-    return usage(u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds))
-                     .arg(kMostSeconds),
-                 u"as in --seconds 8"_s);
+    return usage(
+        u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds)).arg(kMostSeconds),
+        u"as in --seconds 8"_s);
   }
   const auto frames = numberOf(parser, options.framesPerSecond, 1, kMostFrames);
   if (!frames) {
@@ -280,7 +288,8 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
       return usage(u"--collective: \"%1\" is not a collective"_s.arg(collective),
                    u"use allgather, reduce_scatter, allreduce, broadcast, reduce, gather, scatter or alltoall"_s);
     }
-    if (request.mode == ImageRequest::Mode::schedule && !parser.isSet(options.method) && !parseForestCollective(collective.toStdString())) {
+    if (request.mode == ImageRequest::Mode::schedule && !parser.isSet(options.method) &&
+        !parseForestCollective(collective.toStdString())) {
       return usage(u"--collective: schedules of %1 have no trees to draw"_s.arg(collective),
                    u"use --mode analyse, or allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
     }

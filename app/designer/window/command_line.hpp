@@ -9,12 +9,13 @@
 #include "base/collective.hpp"
 #include "base/result.hpp"
 #include "designer/render/picture.hpp"
+#include "designer/schedule/playback.hpp"
 
 namespace coppice::designer {
 
 /// A moment of a simulated run.
 struct PlayTime {
-  double value = 0;     ///< ns, or a share
+  double value = 0;      ///< ns, or a share
   bool isShare = false;  ///< 0 to 1 of the run
 };
 /// "12us", "1.5 ms", "0.2s", "500ns", "50%". Errors: badUsage.
@@ -44,12 +45,12 @@ struct ImageRequest {
   int trees = 0;      ///< schedule: this many trees, each of another root; 0 = the load of each link
   bool isFolded = false;
   // ---- schedule, timeline, compare and films
-  QString method = {};                ///< of workflow::generators() that makes the schedule; empty = saved, or ForestColl
-  QStringList methods = {};           ///< compare: those that are made beside the saved ones
-  std::optional<int> step = {};       ///< schedule: this step alone, from 1
-  std::optional<PlayTime> time = {};  ///< schedule: the data under way; timeline: where the clock stands
+  QString method = {};           ///< of workflow::generators() that makes the schedule; empty = saved, or ForestColl
+  QStringList methods = {};      ///< compare: those that are made beside the saved ones
+  std::optional<int> step = {};  ///< schedule: this step alone, from 1
+  std::optional<PlayTime> time = {};           ///< schedule: the data under way; timeline: where the clock stands
   std::int64_t bytes = std::int64_t{1} << 26;  ///< of the collective
-  bool hasGpuLanes = false;                    ///< timeline: a lane for each GPU in place of each link
+  Playback::LaneKind lanes = Playback::LaneKind::links;  ///< timeline
   std::optional<FilmRequest> film = {};
 };
 

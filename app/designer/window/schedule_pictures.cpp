@@ -118,8 +118,7 @@ Outcome saveTimeline(const ImageRequest& request, const ScheduleResultPtr& resul
     return run.error();
   }
   TimelineView view;
-  view.setLanes((*run)->lanes(request.hasGpuLanes ? Playback::LaneKind::gpus : Playback::LaneKind::links),
-                (*run)->duration());
+  view.setLanes((*run)->lanes(request.lanes), (*run)->duration());
   if (request.time) {
     view.setCursor(nanosecondsOf(*request.time, **run));
   }

@@ -422,6 +422,7 @@ void TestDesignerRender::commandLines_data() {
                           << image;
   QTest::newRow("step") << u"--export-image a.svg --mode schedule --step 2 b"_s << u""_s << image;
   QTest::newRow("timeline") << u"--export-image a.pdf --mode timeline --lanes gpus --time 50% b"_s << u""_s << image;
+  QTest::newRow("parts") << u"--export-image a.svg --mode timeline --lanes parts b"_s << u""_s << image;
   QTest::newRow("compare") << u"--export-image a.png --mode compare --method forestcoll,ring b"_s << u""_s << image;
   QTest::newRow("program") << u"--export-image a.png --mode program b.xml"_s << u""_s << image;
   QTest::newRow("film") << u"--export-film a.webp --seconds 2.5 --fps 10 --size 320x200 b"_s << u""_s << image;
@@ -441,7 +442,7 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("step and time") << u"--export-image a.svg --mode schedule --time 5us --step 1 b"_s << u"--step"_s
                                  << -1;
   QTest::newRow("step of zero") << u"--export-image a.svg --mode schedule --step 0 b"_s << u"--step"_s << -1;
-  QTest::newRow("lanes of nothing") << u"--export-image a.svg --mode timeline --lanes trees b"_s << u"\"trees\""_s
+  QTest::newRow("lanes of nothing") << u"--export-image a.svg --mode timeline --lanes colours b"_s << u"\"colours\""_s
                                     << -1;
   QTest::newRow("too many trees") << u"--export-image a.svg --mode schedule --trees 17 b"_s << u"--trees"_s << -1;
   QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;

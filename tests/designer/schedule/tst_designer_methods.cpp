@@ -14,8 +14,8 @@
 #include <cmath>
 
 #include "designer/document/fabric_file.hpp"
-#include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/command_text.hpp"
+#include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/figures.hpp"
@@ -367,10 +367,32 @@ private Q_SLOTS:
       }
     }
     QVERIFY(hasMoved);
+    // GPUs fill from nothing to all; where pieces are added up, they are seen to be.
+    std::map<NodeId, double> shares;
+    bool hasMerged = false;
+    for (int moment = 0; moment <= kMoments; ++moment) {
+      const Motion motion = run.motionAt(run.duration() * moment / kMoments, map);
+      for (const Motion::Arrival& arrival : motion.arrivals) {
+        QVERIFY(arrival.share >= shares[arrival.gpu] && arrival.share <= 1);
+        shares[arrival.gpu] = arrival.share;
+        hasMerged = hasMerged || arrival.merging > 0;
+      }
+    }
+    QVERIFY(!shares.empty());
+    for (const auto& [gpu, share] : shares) {
+      QCOMPARE(share, 1.0);
+    }
+    const auto kind = static_cast<Collective>(collective);
+    QCOMPARE(hasMerged, kind == Collective::allreduce || kind == Collective::reduceScatter);
     for (const double share : {0.1, 0.5, 0.9}) {
       const double time = run.duration() * share;
       QCOMPARE(run.activeCount(time), static_cast<std::int64_t>(run.activeAt(time, run.messages().size()).size()));
     }
+    std::size_t inParts = 0;
+    for (const TimelineLane& lane : run.lanes(Playback::LaneKind::parts)) {
+      inParts += lane.bars.size();
+    }
+    QCOMPARE(inParts, run.messages().size());
     // Every message lies in one lane of its sender, and in one of each of its links.
     std::size_t bars = 0;
     bool hasCritical = false;
@@ -478,16 +500,16 @@ private Q_SLOTS:
     const auto program = workflow::executedProgram(*result->fabric, result->schedule, true, {});
     QVERIFY2(program, program ? "" : describe(program.error()).c_str());
     constexpr int kSlow = 5;
-    const auto events = test::recordedEvents(*program, [](const program::StepPlace& place) {
-      return place.rank == kSlow ? 90'000 : 3'000;
-    });
+    const auto events = test::recordedEvents(
+        *program, [](const program::StepPlace& place) { return place.rank == kSlow ? 90'000 : 3'000; });
     std::string records = program::writeRecord(program::ResultRecord{.size = 1 << 20, .time_us = 500, .algbw_GBps = 2});
     for (std::size_t at = 0; at < events.size(); at += program::kMaxTraceEvents) {
       const std::size_t end = std::min(events.size(), at + program::kMaxTraceEvents);
-      records += program::writeRecord(program::TraceRecord{
-          .size = 1 << 20,
-          .inPlace = true,
-          .events = {events.begin() + static_cast<std::ptrdiff_t>(at), events.begin() + static_cast<std::ptrdiff_t>(end)}});
+      records +=
+          program::writeRecord(program::TraceRecord{.size = 1 << 20,
+                                                    .inPlace = true,
+                                                    .events = {events.begin() + static_cast<std::ptrdiff_t>(at),
+                                                               events.begin() + static_cast<std::ptrdiff_t>(end)}});
     }
     MeasuredPanel panel;
     TimelinePanel timeline;
@@ -532,11 +554,19 @@ private Q_SLOTS:
     QTRY_COMPARE_WITH_TIMEOUT(timeline.view().laneCount(), lanes, kLong);
     QVERIFY(!timeline.hasMeasured());
     // A table has no trace, and a broken one names its line.
-    panel.take({.id = {}, .title = u"table"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35 29.8 27.9 0\n"});
+    panel.take({.id = {},
+                .title = u"table"_s,
+                .records = {},
+                .schedule = {},
+                .text = "1048576 65536 float none -1 35 29.8 27.9 0\n"});
     QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"table"_s, kLong);
     QVERIFY(panel.comparison()->problem.isEmpty() && !panel.comparison()->measured);
     QCOMPARE(panel.table().rowCount(), 0);
-    panel.take({.id = {}, .title = u"broken"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35.1 x 27.9 0\n"});
+    panel.take({.id = {},
+                .title = u"broken"_s,
+                .records = {},
+                .schedule = {},
+                .text = "1048576 65536 float none -1 35.1 x 27.9 0\n"});
     QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"broken"_s, kLong);
     QVERIFY(panel.findChild<QLabel*>(u"measuredText"_s)->text().contains(u"column 7"_s));
   }
