@@ -65,11 +65,11 @@ set(COPPICE_DESIGNER_HEADERS
     <QtWidgets/QStyle>
     <QtWidgets/QWidget>)
 
-# coppice_precompiled_kind(KIND [HEADERS ...] [INCLUDES Qt modules] [LINKS ...]): the target that compiles the headers of
+# coppice_precompiled_kind(KIND [DEFINITIONS ...] [HEADERS ...] [INCLUDES Qt modules] [LINKS ...]): the target that compiles the headers of
 # a kind. A precompiled header serves only targets that agree with it on each definition that it mentions, so INCLUDES
 # takes the folders of Qt modules without their definitions.
 function(coppice_precompiled_kind kind)
-  cmake_parse_arguments(ARG "" "" "HEADERS;INCLUDES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEFINITIONS;HEADERS;INCLUDES;LINKS" ${ARGN})
   set(source ${PROJECT_BINARY_DIR}/precompiled/${kind}.cpp)
   if(NOT EXISTS ${source})
     file(WRITE ${source} "// The target of the precompiled headers needs a source.\n")
@@ -79,9 +79,7 @@ function(coppice_precompiled_kind kind)
     target_include_directories(coppice_precompiled_${kind} SYSTEM
                                PRIVATE $<TARGET_PROPERTY:Qt6::${module},INTERFACE_INCLUDE_DIRECTORIES>)
   endforeach()
-  if(ARG_INCLUDES)
-    target_compile_definitions(coppice_precompiled_${kind} PRIVATE $<$<NOT:$<CONFIG:Debug>>:QT_NO_DEBUG>)
-  endif()
+  target_compile_definitions(coppice_precompiled_${kind} PRIVATE ${ARG_DEFINITIONS})
   target_link_libraries(coppice_precompiled_${kind} PRIVATE coppice_cxx20 coppice_warnings ${ARG_LINKS})
   set_target_properties(coppice_precompiled_${kind} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_precompile_headers(coppice_precompiled_${kind} PRIVATE ${COPPICE_STANDARD_HEADERS} ${ARG_HEADERS})
@@ -100,11 +98,19 @@ function(coppice_precompiled target kind)
     if(kind STREQUAL "standard")
       coppice_precompiled_kind(standard)
     elseif(kind STREQUAL "designer")
-      coppice_precompiled_kind(designer HEADERS ${COPPICE_DESIGNER_HEADERS} INCLUDES Core Gui Widgets)
+      coppice_precompiled_kind(
+        designer
+        DEFINITIONS $<$<NOT:$<CONFIG:Debug>>:QT_NO_DEBUG> QT_NO_KEYWORDS
+        HEADERS ${COPPICE_DESIGNER_HEADERS}
+        INCLUDES Core Gui Widgets)
     elseif(kind STREQUAL "test")
       coppice_precompiled_kind(test HEADERS <QtTest/QTest> LINKS Qt6::Test)
     elseif(kind STREQUAL "designer_test")
-      coppice_precompiled_kind(designer_test HEADERS ${COPPICE_DESIGNER_HEADERS} <QtTest/QTest> LINKS Qt6::Widgets Qt6::Test)
+      coppice_precompiled_kind(
+        designer_test
+        DEFINITIONS QT_NO_KEYWORDS
+        HEADERS ${COPPICE_DESIGNER_HEADERS} <QtTest/QTest>
+        LINKS Qt6::Widgets Qt6::Test)
     else()
       message(FATAL_ERROR "coppice_precompiled: no kind ${kind}")
     endif()
