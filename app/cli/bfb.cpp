@@ -405,7 +405,7 @@ Outcome describeTime(const Options& options, const Answered& answered, Report& r
     return Error{ErrorCode::badUsage,
                  inQuotes(options.latency) + " is not a latency",
                  "give microseconds of 0 or more, as in 10",
-                 {.element = "--latency"}};
+                 {.element = {RefKind::option, "--latency"}}};
   }
   constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
   const double microseconds =

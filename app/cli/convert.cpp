@@ -117,10 +117,9 @@ Outcome checkBandwidths(const fabric::Description& description, const std::strin
   for (std::size_t i = 0; i < description.links.size(); ++i) {
     const fabric::LinkDescription& link = description.links[i];
     if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
-      return Error{
-          ErrorCode::badInput, bandwidth.error().message, bandwidth.error().fix,
-          Place{.file = inputName(source),
-                .element = "link " + std::to_string(i) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst)}};
+      return Error{ErrorCode::badInput, bandwidth.error().message, bandwidth.error().fix,
+                   Place{.file = inputName(source),
+                         .element = ElementPart{RefKind::link, static_cast<std::int64_t>(i), link.src, link.dst}}};
     }
   }
   return Done{};
@@ -132,7 +131,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return writeSketch(options, json, progress);
   }
   if (options.output.empty()) {
-    return Error{ErrorCode::badUsage, "there is no file to write", "name it with -o", Place{.element = "--output"}};
+    return Error{ErrorCode::badUsage, "there is no file to write", "name it with -o",
+                 Place{.element = {RefKind::option, "--output"}}};
   }
   const auto loaded = loadSource(options, progress);
   if (!loaded) {

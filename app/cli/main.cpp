@@ -50,8 +50,9 @@ std::string harmless(std::string text) {
 
 int fail(Error error, bool json) {
   // Errors about an option name it as their place.
-  if (error.where.element.starts_with("--")) {
-    error.message = std::exchange(error.where.element, {}) + ": " + error.message;
+  if (const ElementPart* const option = error.where.element.as(RefKind::option)) {
+    error.message = option->name + ": " + error.message;
+    error.where.element = {};
   }
   std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(describe(error)).c_str());
   if (json) {

@@ -28,7 +28,7 @@ Result<Report> run(Options& options, bool json, const Progress& progress) {
     return Error{ErrorCode::badUsage,
                  "There is no method " + inQuotes(options.method),
                  "choose one of " + names,
-                 {.element = "--method"}};
+                 {.element = {RefKind::option, "--method"}}};
   }
   if (!options.question.output.empty() && !options.question.fabric.source.empty()) {
     if (const Outcome kept = keepInput(options.question.fabric.source, options.question.output); !kept) {

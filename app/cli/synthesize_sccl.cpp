@@ -153,8 +153,10 @@ Result<Sccl::Task> Sccl::readTask(const SynthesisQuestion& question, const Progr
 
 Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Progress& progress) {
   if (question.fabric.source.empty()) {
-    return Error{
-        ErrorCode::badUsage, "The method sccl needs a fabric", "name a fabric file or a preset", {.element = "fabric"}};
+    return Error{ErrorCode::badUsage,
+                 "The method sccl needs a fabric",
+                 "name a fabric file or a preset",
+                 {.element = {RefKind::field, "fabric"}}};
   }
   const auto task = readTask(question, progress);
   if (!task) {

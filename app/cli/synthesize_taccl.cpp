@@ -32,7 +32,7 @@ struct Options {
 };
 
 Error usage(const std::string& option, std::string message, std::string fix) {
-  return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = option}};
+  return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = {RefKind::option, option}}};
 }
 
 Result<sketch::ModelOptions> modelOptions(const Options& options, const io::TacclFabricOptions& stated) {

@@ -233,6 +233,21 @@ Json toJson(const fabric::Fabric& fabric, Collective collective, const schedule:
           {"exit_bandwidth_GBps", cut.exitBandwidth.toDouble()}};
 }
 
+/// {"kind": "link", "index": 3, "tail": "a", "head": "b"}; without what it has not.
+Json toJson(const ElementPart& part) {
+  Json json = {{"kind", toString(part.kind)}};
+  if (part.index >= 0) {
+    json["index"] = part.index;
+  }
+  if (!part.head.empty()) {
+    json["tail"] = part.name;
+    json["head"] = part.head;
+  } else if (!part.name.empty()) {
+    json["name"] = part.name;
+  }
+  return json;
+}
+
 Json toJson(const Place& place) {
   Json json = Json::object();
   if (!place.file.empty()) {
@@ -245,7 +260,10 @@ Json toJson(const Place& place) {
     json["column"] = place.column;
   }
   if (!place.element.empty()) {
-    json["element"] = place.element;
+    json["element"] = toText(place.element);
+    for (const ElementPart& part : place.element.parts()) {
+      json["parts"].push_back(toJson(part));
+    }
   }
   return json;
 }

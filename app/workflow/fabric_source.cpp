@@ -196,8 +196,7 @@ Result<std::string> readText(const std::string& path, const StandardInput& stand
 Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers) {
   auto import = io::importOptions(answers);
   if (!import) {
-    const Error& error = import.error();
-    return optionError(error.where.element, error.message, error.fix);
+    return import.error();
   }
   return import;
 }

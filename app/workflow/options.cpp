@@ -72,7 +72,8 @@ Outcome check(const Option& option, const std::string& value) {
 }  // namespace
 
 Error optionError(std::string_view option, std::string message, std::string fix) {
-  return {ErrorCode::badUsage, std::move(message), std::move(fix), Place{.element = "--" + std::string(option)}};
+  return {ErrorCode::badUsage, std::move(message), std::move(fix),
+          Place{.element = {RefKind::option, "--" + std::string(option)}}};
 }
 
 std::optional<std::int64_t> parseInteger(std::string_view text) {

@@ -54,8 +54,8 @@ private:
   std::map<std::string, std::string, std::less<>> m_values;
 };
 
-/// A bad value of an option: badUsage with where.element = "--name". The front end says the option's name in its own
-/// way.
+/// A bad value of an option: badUsage with where.element = the option "--name". The front end says the option's name in
+/// its own way.
 [[nodiscard]] Error optionError(std::string_view option, std::string message, std::string fix = {});
 
 /// A whole number of 0 or more; nullopt for anything else, also beyond 64 bits.

@@ -23,7 +23,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
       return Error{ErrorCode::badUsage,
                    inQuotes(text.unit) + " is not a bandwidth",
                    "give GB/s, as in 25 or 25/2",
-                   {.element = "--unit"}};
+                   {.element = {RefKind::option, "--unit"}}};
     }
     options.unit.unit = *unit;
   }
@@ -37,7 +37,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
         return Error{ErrorCode::badInput,
                      "shard " + std::to_string(shard) + " is not as large as the shards before it",
                      "cut shards into equal ones, one row for each",
-                     {.file = text.table->fileName, .element = std::to_string(shard)}};
+                     {.file = text.table->fileName, .element = {RefKind::shard, shard}}};
       }
     }
     return SearchQuestion{*std::move(goal), options};
@@ -48,7 +48,8 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
   }
   auto goal = schedule::CollectiveTable::make(demand->collective, fabric.gpuCount(), demand->root);
   if (!goal) {
-    return Error{goal.error().code, goal.error().message, goal.error().fix, {.element = "--collective"}};
+    return Error{
+        goal.error().code, goal.error().message, goal.error().fix, {.element = {RefKind::option, "--collective"}}};
   }
   if (text.isDirect && demand->collective != Collective::allreduce) {
     return Error{ErrorCode::badUsage, "Only allreduce is made in one piece", "leave --direct out"};

@@ -19,18 +19,17 @@ namespace coppice::workflow {
 namespace {
 
 /// Keys of topology files; the others are those of sketches.
-bool isTopologyKey(std::string_view element) {
+bool isTopologyKey(std::string_view key) {
   static constexpr std::array<std::string_view, 11> kKeys = {
-      "\"name\"",       "\"gpus_per_node\"",    "\"nics_per_node\"", "\"alpha\"",  "\"node_betas_list\"",
-      "\"links\"",      "\"node_invbws_list\"", "\"betas\"",         "\"invbws\"", "\"remote_alpha\"",
-      "\"remote_beta\""};
-  return std::any_of(kKeys.begin(), kKeys.end(),
-                     [&](std::string_view key) { return element == "key " + std::string(key); });
+      "name",  "gpus_per_node", "nics_per_node", "alpha",      "node_betas_list", "links", "node_invbws_list",
+      "betas", "invbws",        "remote_alpha",  "remote_beta"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
 void nameFile(Place& place, const SketchFiles& files) {
-  if (place.file.empty() && place.element.starts_with("key ")) {
-    place.file = inputName(isTopologyKey(place.element) ? files.topology : files.sketch);
+  const ElementPart* const key = place.element.as(RefKind::key);
+  if (place.file.empty() && key != nullptr) {
+    place.file = inputName(isTopologyKey(key->name) ? files.topology : files.sketch);
   }
 }
 
@@ -152,7 +151,8 @@ double gapOf(const sketch::Plan& plan) {
 
 Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch) {
   const auto refuse = [](const std::string& key, std::string message, std::string fix) {
-    return Error{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key " + inQuotes(key)}};
+    return Error{
+        ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, std::string(key)}}};
   };
   if (sketch.chunksPerGpu < 1) {
     return refuse("input_chunkup", "each GPU has " + std::to_string(sketch.chunksPerGpu) + " chunks", "use 1 or more");

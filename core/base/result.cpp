@@ -15,7 +15,7 @@ std::string describePlace(const Place& where) {
     }
   }
   if (!where.element.empty()) {
-    text += (text.empty() ? "" : ": ") + where.element;
+    text += (text.empty() ? "" : ": ") + toText(where.element);
   }
   return text;
 }

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/element_ref.hpp"
+
 namespace coppice {
 
 /// What went wrong, for code to branch on. Texts are for people and may change.
@@ -25,12 +27,12 @@ enum class ErrorCode {
   internal        ///< a broken invariant of our own
 };
 
-/// Where in the input: a file with line and column, or the name of an element (node, link, rank, tree).
+/// Where in the input: a file with line and column, or an element (node, link, rank, tree).
 struct Place {
   std::string file = {};
   int line = 0;    ///< 1-based; 0 = unknown
   int column = 0;  ///< 1-based; 0 = unknown
-  std::string element = {};
+  ElementRef element = {};
 
   friend bool operator==(const Place&, const Place&) = default;
 };

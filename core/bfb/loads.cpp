@@ -21,7 +21,7 @@ std::optional<Error> faultOf(const Digraph& digraph, const LoadOptions& options)
   }
   for (std::size_t i = 0; i < digraph.links.size(); ++i) {
     const Link& link = digraph.links[i];
-    const std::string name = "link " + std::to_string(i);
+    const ElementRef name{RefKind::link, i};
     if (std::min(link.tail, link.head) < 0 || std::max(link.tail, link.head) >= digraph.nodeCount) {
       return Error{ErrorCode::badUsage, "It joins a node that is not there", "number nodes from 0", {.element = name}};
     }

@@ -51,7 +51,7 @@ Result<Logical> withoutSwitches(const fabric::Fabric& fabric, const Progress& pr
     return Error{ErrorCode::unbalanced,
                  "Ingress and egress differ at " + name + ", so that its links cannot be joined in pairs",
                  "make them equal, or use ForestColl, which leaves part of the links unused",
-                 {.element = name}};
+                 {.element = {RefKind::node, fabric.nodes()[culprits.front()].id}}};
   }
   const Rational ratio = forestcoll::worstCut(network, progress).value();
   std::vector<forestcoll::TreeArc> capacities = network.arcs;
@@ -94,7 +94,7 @@ Result<Logical> logicalGraph(const fabric::Fabric& fabric, bool throughSwitches,
         ErrorCode::badUsage,
         "BFB needs links between GPUs alone, and " + name + " is a " + std::string(fabric::toString(relay->kind)),
         "add --through-switches to split the links of switches into routes between GPUs",
-        {.element = name}};
+        {.element = {RefKind::node, relay->id}}};
   }
   try {
     return withoutSwitches(fabric, progress);

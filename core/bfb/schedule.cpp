@@ -134,7 +134,7 @@ void requireSound(const fabric::Fabric& fabric, const Request& request) {
     throw Failure{{ErrorCode::badUsage,
                    "the number of chunks per shard is between 1 and 2147483647",
                    "give a small number, or exact",
-                   {.element = "--chunks"}}};
+                   {.element = {RefKind::option, "--chunks"}}}};
   }
   if (request.bytes && *request.bytes < 1) {
     throw Failure{{ErrorCode::badUsage, "the data of the collective has less than one byte", "give a size"}};

@@ -111,13 +111,13 @@ private:
                    "correct the text here", std::move(where)}};
   }
 
-  [[noreturn]] void refuse(const std::string& element, std::string message, std::string fix) const {
+  [[noreturn]] void refuse(const ElementRef& element, std::string message, std::string fix) const {
     throw Refused{{ErrorCode::badInput, std::move(message), std::move(fix), Place{m_fileName, 0, 0, element}}};
   }
 
-  void tell(Severity severity, std::string text, std::string fix = {}, std::string element = {}) {
+  void tell(Severity severity, std::string text, std::string fix = {}, const ElementRef& element = {}) {
     m_findings.push_back(
-        {severity, ErrorCode::badInput, std::move(text), std::move(fix), Place{m_fileName, 0, 0, std::move(element)}});
+        {severity, ErrorCode::badInput, std::move(text), std::move(fix), Place{m_fileName, 0, 0, element}});
   }
 
   /// Every attribute of the object that is not empty. HTML values keep their outer brackets.
@@ -290,7 +290,7 @@ private:
       readId(node);
       out.id = idOf(node);
       m_lostNames += !m_idOf.contains(AGSEQ(node)) && out.id.starts_with(kAnonymous) ? 1 : 0;
-      const std::string element = "node " + inQuotes(out.id);
+      const ElementRef element{RefKind::node, out.id};
       Extras extras;
       std::string shape;
       bool hasKind = false;
@@ -393,7 +393,7 @@ private:
     return shape == "component" || shape == "cds" ? "nic" : "gpu";
   }
 
-  int wholeNumber(const std::string& element, const Attribute& attribute, int least) const {
+  int wholeNumber(const ElementRef& element, const Attribute& attribute, int least) const {
     int value = 0;
     const std::string& text = attribute.value;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -404,7 +404,7 @@ private:
     return value;
   }
 
-  bool truth(const std::string& element, const Attribute& attribute) const {
+  bool truth(const ElementRef& element, const Attribute& attribute) const {
     const std::string text = lowered(attribute.value);
     if (text == "true" || text == "yes" || text == "1") {
       return true;
@@ -415,7 +415,7 @@ private:
     return false;
   }
 
-  void readPosition(fabric::NodeDescription& out, const std::string& element, const Attribute& attribute,
+  void readPosition(fabric::NodeDescription& out, const ElementRef& element, const Attribute& attribute,
                     Extras& extras) {
     std::string_view text = attribute.value;
     if (text.ends_with('!')) {
@@ -459,7 +459,7 @@ private:
     fabric::LinkDescription out;
     out.src = idOf(agtail(edge));
     out.dst = idOf(aghead(edge));
-    const std::string element = "edge " + inQuotes(out.src) + (isDirected ? " -> " : " -- ") + inQuotes(out.dst);
+    const ElementRef element = ElementPart{RefKind::edge, -1, out.src, out.dst};
     std::vector<Attribute> all = attributes(edge, AGEDGE);
     const Attribute* source = bandwidthSource(all, element);
     out.bandwidth = source->value;
@@ -501,7 +501,7 @@ private:
     return order;
   }
 
-  const Attribute* bandwidthSource(const std::vector<Attribute>& all, const std::string& element) const {
+  const Attribute* bandwidthSource(const std::vector<Attribute>& all, const ElementRef& element) const {
     for (const std::string_view key : {"bandwidth", "bw", "capacity", "label"}) {
       for (const Attribute& attribute : all) {
         if (attribute.name != key) {

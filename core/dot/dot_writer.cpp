@@ -99,12 +99,12 @@ public:
   }
 
 private:
-  [[noreturn]] static void refuse(const std::string& element, std::string message, std::string fix,
+  [[noreturn]] static void refuse(const ElementRef& element, std::string message, std::string fix,
                                   ErrorCode code = ErrorCode::badInput) {
     throw Refused{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
   }
 
-  static void checkText(const std::string& element, std::string_view text) {
+  static void checkText(const ElementRef& element, std::string_view text) {
     if (text.find('\0') != std::string_view::npos) {
       refuse(element, "a text contains a zero byte, which DOT cannot express", "remove it");
     }
@@ -114,10 +114,10 @@ private:
   }
 
   void check() const {
-    checkText("name", m_in.name);
+    checkText({RefKind::field, "name"}, m_in.name);
     std::set<std::string_view> ids;
     for (const fabric::NodeDescription& node : m_in.nodes) {
-      const std::string element = "node " + inQuotes(node.id);
+      const ElementRef element{RefKind::node, node.id};
       if (!ids.insert(node.id).second) {
         refuse(element, "two nodes have this id", "give each node its own id");
       }
@@ -130,7 +130,7 @@ private:
     }
     for (std::size_t i = 0; i < m_in.links.size(); ++i) {
       const fabric::LinkDescription& link = m_in.links[i];
-      const std::string element = "link " + std::to_string(i) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
+      const ElementPart element{RefKind::link, static_cast<std::int64_t>(i), link.src, link.dst};
       if (!ids.contains(link.src) || !ids.contains(link.dst)) {
         refuse(element, "one end of the link is not a node", "correct its ends");
       }

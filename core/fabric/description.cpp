@@ -30,22 +30,14 @@ std::optional<NodeKind> parseNodeKind(std::string_view text) {
   return std::nullopt;
 }
 
-std::vector<PlacedFinding> validateElements(const Description& description) {
+std::vector<Finding> validate(const Description& description) {
   try {
     return std::move(detail::inspect(description, true).findings);
   } catch (const OverflowError& error) {
-    return {{{Severity::error, ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"}, {}}};
+    return {{Severity::error, ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"}};
   } catch (const std::bad_alloc&) {
-    return {{{Severity::error, ErrorCode::limit, "not enough memory for this fabric", "use a smaller fabric"}, {}}};
+    return {{Severity::error, ErrorCode::limit, "not enough memory for this fabric", "use a smaller fabric"}};
   }
-}
-
-std::vector<Finding> validate(const Description& description) {
-  std::vector<Finding> findings;
-  for (PlacedFinding& placed : validateElements(description)) {
-    findings.push_back(std::move(placed.finding));
-  }
-  return findings;
 }
 
 }  // namespace coppice::fabric

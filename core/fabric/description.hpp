@@ -68,7 +68,7 @@ struct Description {
 
 /// Everything that is wrong or noteworthy, all at once. Errors make Fabric::build fail; an unbalanced node is a
 /// warning, because some unbalanced fabrics can be solved exactly (forestcoll decides).
-/// Place::element names the culprit: `node "g3"` or `link 7 "g3" -> "sw"` (links counted from 0).
+/// Place::element is the node or link, with its index here; the field "nodes" where it is the fabric as a whole.
 [[nodiscard]] std::vector<Finding> validate(const Description& description);
 
 }  // namespace coppice::fabric

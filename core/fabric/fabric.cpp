@@ -90,8 +90,7 @@ bool byEnds(const Arc& a, const Arc& b) {
 Result<Fabric> Fabric::build(const Description& description) {
   try {
     detail::Inspection inspection = detail::inspect(description, false);
-    for (PlacedFinding& placed : inspection.findings) {
-      Finding& finding = placed.finding;
+    for (Finding& finding : inspection.findings) {
       if (finding.severity == Severity::error) {
         return Error{finding.code, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
       }

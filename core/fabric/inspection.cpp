@@ -40,18 +40,17 @@ IdFault idFault(std::string_view id) {
   return IdFault::none;
 }
 
-/// What a finding is about, for a person and for code.
-struct Element {
-  std::string text;
-  ElementRef ref = {};
-};
-
-Element nodeElement(std::string_view id, std::size_t index) {
-  return {"node " + (id.empty() ? std::to_string(index) : inQuotes(id)), NodeRef{index}};
+ElementRef nodeElement(const std::string& id, std::size_t index) {
+  return {RefKind::node, id, static_cast<std::int64_t>(index)};
 }
 
-Element linkElement(const LinkDescription& link, std::size_t index) {
-  return {"link " + std::to_string(index) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst), LinkRef{index}};
+ElementRef linkElement(const LinkDescription& link, std::size_t index) {
+  return ElementPart{RefKind::link, static_cast<std::int64_t>(index), link.src, link.dst};
+}
+
+/// A finding about the fabric as a whole.
+ElementRef wholeFabric() {
+  return {RefKind::field, "nodes"};
 }
 
 /// `1 GPU`, `3 GPUs`.
@@ -152,7 +151,7 @@ public:
       add(Severity::error, ErrorCode::infeasible,
           m_result.gpus.empty() ? "the fabric has no GPU, so there is nothing to send"
                                 : "the fabric has only one GPU, so there is nothing to send",
-          "add nodes of kind \"gpu\" until there are two or more", {"nodes"});
+          "add nodes of kind \"gpu\" until there are two or more", wholeFabric());
     }
     checkReach();
     checkBalance();
@@ -161,16 +160,15 @@ public:
   }
 
 private:
-  void add(Severity severity, ErrorCode code, std::string text, std::string fix, Element element) {
-    m_result.findings.push_back(
-        {{severity, code, std::move(text), std::move(fix), {.element = std::move(element.text)}}, element.ref});
+  void add(Severity severity, ErrorCode code, std::string text, std::string fix, ElementRef element) {
+    m_result.findings.push_back({severity, code, std::move(text), std::move(fix), {.element = std::move(element)}});
   }
-  void addError(std::string text, std::string fix, Element element) {
+  void addError(std::string text, std::string fix, ElementRef element) {
     add(Severity::error, ErrorCode::invalidFabric, std::move(text), std::move(fix), std::move(element));
   }
 
   [[nodiscard]] const std::string& idOf(NodeIndex node) const { return m_result.nodes[node].id; }
-  [[nodiscard]] Element elementOf(NodeIndex node) const {
+  [[nodiscard]] ElementRef elementOf(NodeIndex node) const {
     return nodeElement(idOf(node), static_cast<std::size_t>(node));
   }
   [[nodiscard]] bool isGpu(NodeIndex node) const { return m_isGpu[node]; }
@@ -182,7 +180,7 @@ private:
     std::map<std::size_t, std::vector<std::size_t>> repeats;  // first position -> all positions
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const NodeDescription& node = nodes[i];
-      const Element element = nodeElement(node.id, i);
+      const ElementRef element = nodeElement(node.id, i);
       switch (idFault(node.id)) {
         case IdFault::none:
           break;
@@ -298,7 +296,7 @@ private:
     if (!missing.empty() && ranked.size() == gpuCount) {
       isRight = false;
       addError("no GPU has rank " + listed(missing, [](std::size_t rank) { return std::to_string(rank); }),
-               "number the " + counted(gpuCount, "GPU") + " " + range + " without gaps", {"nodes"});
+               "number the " + counted(gpuCount, "GPU") + " " + range + " without gaps", wholeFabric());
     }
     return isRight;
   }
@@ -374,7 +372,7 @@ private:
     }
   }
 
-  void addOverflow(const std::string& what, Element element) {
+  void addOverflow(const std::string& what, ElementRef element) {
     m_skippedLinks = true;
     add(Severity::error, ErrorCode::overflow, what + " leaves the exact 64-bit range",
         "use smaller numbers, or bandwidths with fewer digits and smaller denominators", std::move(element));
@@ -400,7 +398,7 @@ private:
           reportedTail = merged.tail;
           reportedHead = merged.head;
           addOverflow("the sum of the parallel links",
-                      {"links " + inQuotes(idOf(merged.tail)) + " -> " + inQuotes(idOf(merged.head))});
+                      ElementPart{RefKind::link, -1, idOf(merged.tail), idOf(merged.head)});
         }
       }
       if (arcs[i].latency && (!merged.latency || *merged.latency < *arcs[i].latency)) {
@@ -478,7 +476,7 @@ private:
               " cannot reach each other: the GPUs fall into " + counted(parts.size(), "part") +
               " that no path of links joins" + remark + ": " +
               listed(parts, [&](const std::vector<NodeIndex>& part) { return "{" + listGpus(part) + "}"; }),
-          "add links between the parts", {"nodes"});
+          "add links between the parts", wholeFabric());
     }
 
     std::fill(seen.begin(), seen.end(), 0);

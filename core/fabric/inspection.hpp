@@ -9,13 +9,12 @@
 
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
-#include "fabric/validation.hpp"
 
 /// Private to core/fabric: one reading of a Description that serves both validate() and Fabric::build().
 namespace coppice::fabric::detail {
 
 struct Inspection {
-  std::vector<PlacedFinding> findings;
+  std::vector<Finding> findings;
   /// As many as the description's nodes, in its order; ranks filled in.
   std::vector<Node> nodes;
   /// Merged and sorted, from the links that are free of errors.

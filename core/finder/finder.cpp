@@ -48,11 +48,11 @@ Result<Value> valueOf(const Entry& entry, bool isReduceScatter, const Progress& 
 Outcome check(const Query& query) {
   if (query.nodes < 2) {
     return Error{ErrorCode::badUsage, std::to_string(query.nodes) + " nodes have nothing to send to each other",
-                 "give 2 nodes or more", Place{.element = "--nodes"}};
+                 "give 2 nodes or more", Place{.element = {RefKind::option, "--nodes"}}};
   }
   if (query.degree < 1) {
     return Error{ErrorCode::badUsage, "nodes without ports cannot be cabled", "give a degree of 1 or more",
-                 Place{.element = "--degree"}};
+                 Place{.element = {RefKind::option, "--degree"}}};
   }
   if (query.nodes > topology::kMaxNodes || query.degree > kMaxDegree ||
       query.degree > topology::kMaxArcs / query.nodes) {
@@ -64,7 +64,7 @@ Outcome check(const Query& query) {
   }
   if (query.maxSteps && *query.maxSteps < 1) {
     return Error{ErrorCode::badUsage, "a topology has one step or more", "give 1 or more",
-                 Place{.element = "--max-steps"}};
+                 Place{.element = {RefKind::option, "--max-steps"}}};
   }
   return Done{};
 }

@@ -43,8 +43,8 @@ bool isSymmetric(const Fabric& fabric) {
   });
 }
 
-[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix = {}, std::string element = {}) {
-  throw Failure{{code, std::move(message), std::move(fix), {{}, 0, 0, std::move(element)}}};
+[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix = {}, const ElementRef& element = {}) {
+  throw Failure{{code, std::move(message), std::move(fix), {.element = element}}};
 }
 
 /// a(v) by rank without a common divisor.
@@ -134,6 +134,10 @@ struct Plan {
 
 std::string nameOf(const Fabric& fabric, int node) {
   return "\"" + fabric.nodes()[node].id + "\"";
+}
+
+ElementRef nodeElement(const Fabric& fabric, int node) {
+  return {RefKind::node, fabric.nodes()[node].id, node};
 }
 
 std::string balanceAdvice(const Fabric& fabric) {
@@ -257,13 +261,13 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
     fail(ErrorCode::unbalanced,
          "ingress and egress differ at " + unbalancedText(fabric, culprits) +
              ", and the best rate without copying in switches could not be determined (" + rate.error().message + ")",
-         balanceAdvice(fabric), nameOf(fabric, culprits.front()));
+         balanceAdvice(fabric), nodeElement(fabric, culprits.front()));
   }
   if (!rate->rate.isPositive()) {
     fail(ErrorCode::infeasible,
          "switches that only forward cannot deliver to every GPU: ingress and egress differ at " +
              unbalancedText(fabric, culprits),
-         balanceAdvice(fabric), nameOf(fabric, culprits.front()));
+         balanceAdvice(fabric), nodeElement(fabric, culprits.front()));
   }
   plan.usedSubCapacity = true;
   plan.note = "ingress and egress differ at " + unbalancedText(fabric, culprits) + "; ";
@@ -337,7 +341,7 @@ FixedScale fixedScale(const Fabric& fabric, const Network& network, int64_t k, c
            "with k = " + std::to_string(k) + " the rounded capacities are unbalanced at " +
                nameOf(fabric, culprits.front()) + ", and whether a balanced part of them suffices is undecided (" +
                sub.reason + ")",
-           "try another k, or make the links duplex", nameOf(fabric, culprits.front()));
+           "try another k, or make the links duplex", nodeElement(fabric, culprits.front()));
     }
     scale = nextScale(network, scale);
   }

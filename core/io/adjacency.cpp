@@ -619,7 +619,7 @@ private:
 Error linkError(std::size_t index, const fabric::LinkDescription& link, ErrorCode code, std::string message,
                 std::string fix) {
   Place where;
-  where.element = "link " + std::to_string(index) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
+  where.element = ElementPart{RefKind::link, static_cast<std::int64_t>(index), link.src, link.dst};
   return {code, std::move(message), std::move(fix), std::move(where)};
 }
 
@@ -628,7 +628,7 @@ Result<std::string> write(const fabric::Description& description) {
   for (std::size_t i = 0; i < description.nodes.size(); ++i) {
     if (!index.emplace(description.nodes[i].id, static_cast<int>(i)).second) {
       Place where;
-      where.element = "node " + inQuotes(description.nodes[i].id);
+      where.element = {RefKind::node, description.nodes[i].id, static_cast<std::int64_t>(i)};
       return Error{ErrorCode::badInput, "two nodes have this id", "give each node its own id", std::move(where)};
     }
   }
@@ -643,7 +643,7 @@ Result<std::string> write(const fabric::Description& description) {
       return Error{
           ErrorCode::limit,
           "its id has " + std::to_string(size) + " bytes; the format reads at most " + std::to_string(kMaxLabel),
-          "rename the node", Place{.element = "node " + std::to_string(i)}};
+          "rename the node", Place{.element = {RefKind::node, i}}};
     }
   }
   std::vector<Edge> edges;

@@ -425,16 +425,20 @@ private:
       if (first < 0) {
         first = i;
       } else if (sets.find(i) != sets.find(first)) {
-        return Error{ErrorCode::infeasible, "nothing connects " + node(first).id + " and " + node(i).id + " in the box",
-                     "add their NVLink, PCIe or CPU links to the file", Place{{}, 0, 0, m_box.name}};
+        return Error{ErrorCode::infeasible,
+                     "nothing connects " + node(first).id + " and " + node(i).id + " in the box",
+                     "add their NVLink, PCIe or CPU links to the file",
+                     {.element = {RefKind::field, m_box.name}}};
       }
     }
     if (m_options.count > 1) {
       const bool reaches = std::any_of(m_nics.begin(), m_nics.end(),
                                        [&](int nic) { return first >= 0 && sets.find(nic) == sets.find(first); });
       if (!reaches) {
-        return Error{ErrorCode::infeasible, "no GPU of the box reaches a NIC", "add the links between them to the file",
-                     Place{{}, 0, 0, m_box.name}};
+        return Error{ErrorCode::infeasible,
+                     "no GPU of the box reaches a NIC",
+                     "add the links between them to the file",
+                     {.element = {RefKind::field, m_box.name}}};
       }
     }
     return Done{};

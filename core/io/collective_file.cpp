@@ -62,7 +62,7 @@ protected:
                      "use fewer and larger shards",
                      {.file = m_fileName}}};
     }
-    m_element = "shard " + std::to_string(m_shards.size());
+    m_element = {RefKind::shard, m_shards.size()};
   }
 
   [[nodiscard]] std::vector<Rank> allRanks() const {
@@ -133,7 +133,7 @@ protected:
   const std::string& m_fileName;
   int m_rankCount;
   const fabric::Fabric* m_fabric;
-  std::string m_element;
+  ElementRef m_element;
   std::vector<CustomShard> m_shards;
   std::size_t m_shareless = 0;
 };

@@ -26,12 +26,34 @@ int numberOf(const JsonValue& record, std::string_view key) {
   return number;
 }
 
+std::string partsText(const ElementRef& element) {
+  std::string text;
+  for (const ElementPart& part : element.parts()) {
+    text += std::string(text.empty() ? "" : ", ") + "{\"kind\": " + jsonQuoted(toString(part.kind)) +
+            ", \"index\": " + std::to_string(part.index) + ", \"name\": " + jsonQuoted(part.name) +
+            ", \"head\": " + jsonQuoted(part.head) + "}";
+  }
+  return "[" + text + "]";
+}
+
+ElementRef elementOf(const JsonValue& record) {
+  ElementRef element;
+  if (const JsonValue* const parts = record.find("parts")) {
+    for (const JsonValue& part : parts->items) {
+      const auto kind = refKindNamed(textOf(part, "kind"));
+      element = element.with(ElementPart{kind.value_or(RefKind::field), numberOf(part, "index"), textOf(part, "name"),
+                                         textOf(part, "head")});
+    }
+  }
+  return element;
+}
+
 }  // namespace
 
 std::string dotRecord(const Finding& finding) {
   return "{\"severity\": " + jsonQuoted(kSeverities[static_cast<int>(finding.severity)]) +
          ", \"line\": " + std::to_string(finding.where.line) + ", \"column\": " + std::to_string(finding.where.column) +
-         ", \"element\": " + jsonQuoted(finding.where.element) + ", \"text\": " + jsonQuoted(finding.text) +
+         ", \"parts\": " + partsText(finding.where.element) + ", \"text\": " + jsonQuoted(finding.text) +
          ", \"fix\": " + jsonQuoted(finding.fix) + "}";
 }
 
@@ -52,7 +74,7 @@ std::optional<Finding> readDotRecord(std::string_view line) {
       finding.fix = textOf(*record, "fix");
       finding.where.line = numberOf(*record, "line");
       finding.where.column = numberOf(*record, "column");
-      finding.where.element = textOf(*record, "element");
+      finding.where.element = elementOf(*record);
       return finding;
     }
   }

@@ -117,7 +117,9 @@ private:
     return true;
   }
 
-  [[nodiscard]] std::string rowName() const { return m_rows->key + "[" + std::to_string(m_rowCount) + "]"; }
+  [[nodiscard]] ElementRef rowName() const {
+    return {RefKind::field, m_rows->key + "[" + std::to_string(m_rowCount) + "]"};
+  }
 
   /// Among rows there is nothing but arrays of whole numbers.
   bool refuseInRows() {

@@ -219,7 +219,10 @@ private:
   void endToken() { m_tokenEnd = static_cast<std::size_t>(m_reached - m_text.data()); }
 
   bool fail(std::string message, std::string fix, std::string element) {
-    m_error = Error{ErrorCode::badInput, std::move(message), std::move(fix), {.element = std::move(element)}};
+    m_error = Error{ErrorCode::badInput, std::move(message), std::move(fix)};
+    if (!element.empty()) {
+      m_error.where.element = {RefKind::field, std::move(element)};
+    }
     const std::string_view before = m_text.substr(0, m_tokenStart);
     const std::size_t newline = before.rfind('\n');
     m_error.where.line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;

@@ -17,8 +17,8 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "io/exact_json.hpp"
 #include "fabric/facts.hpp"
+#include "io/exact_json.hpp"
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "io/json_text.hpp"
@@ -1064,13 +1064,16 @@ private:
     m_error.where.line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
     m_error.where.column =
         static_cast<int>(newline == std::string_view::npos ? before.size() : before.size() - newline - 1);
+    std::string path;
     for (const Frame& frame : m_frames) {
       if (frame.key) {
-        m_error.where.element += (m_error.where.element.empty() ? "" : ".");
-        m_error.where.element += kKeyNames[static_cast<std::size_t>(*frame.key)];
+        path += (path.empty() ? "" : ".") + std::string(kKeyNames[static_cast<std::size_t>(*frame.key)]);
       } else if (keysOf(frame.context).required == 0 && isPlaced(frame)) {
-        m_error.where.element += "[" + std::to_string(frame.items - 1) + "]";
+        path += "[" + std::to_string(frame.items - 1) + "]";
       }
+    }
+    if (!path.empty()) {
+      m_error.where.element = {RefKind::field, std::move(path)};
     }
     return false;
   }
@@ -1093,15 +1096,19 @@ struct Refusal {
   Error error;
 };
 
-[[noreturn]] void refuse(std::string message, std::string element, ErrorCode code = ErrorCode::badInput) {
-  throw Refusal{{code, std::move(message), "generate the file again", {.file = {}, .element = std::move(element)}}};
+[[noreturn]] void refuse(std::string message, const ElementRef& element, ErrorCode code = ErrorCode::badInput) {
+  throw Refusal{{code, std::move(message), "generate the file again", {.element = element}}};
+}
+
+[[noreturn]] void refuse(std::string message, std::string path, ErrorCode code = ErrorCode::badInput) {
+  refuse(std::move(message), ElementRef(RefKind::field, std::move(path)), code);
 }
 
 Rational readFraction(const std::string& text, const std::string& element) {
   auto value = Rational::parse(text);
   if (!value) {
     Error error = value.error();
-    error.where.element = element;
+    error.where.element = {RefKind::field, element};
     throw Refusal{std::move(error)};
   }
   return *value;
@@ -1309,9 +1316,11 @@ private:
     const auto findings = checkStructure(parts, m_fabric.gpuCount(), m_fabric.nodeCount());
     if (!findings.empty()) {
       const std::string more = findings.size() == 1 ? "" : " (and more faults)";
-      refuse(findings.front().text + more,
-             findings.front().where.element == "parts" ? element : element + ", " + findings.front().where.element,
-             findings.front().code);
+      refuse(
+          findings.front().text + more,
+          ElementRef(RefKind::field, element)
+              .with(findings.front().where.element.as(RefKind::field) ? ElementRef() : findings.front().where.element),
+          findings.front().code);
     }
     return m_parts = rawForest.parts;
   }
@@ -1506,7 +1515,7 @@ Result<LoadedForest> loadForest(std::string_view text, const std::string& fileNa
   return guarded(fileName, [&]() -> Result<LoadedForest> {
     Raw raw = parseAll(text);
     if (raw.fabricStart == raw.fabricEnd) {
-      refuse("the key \"fabric\" is missing", "");
+      refuse("the key \"fabric\" is missing", ElementRef());
     }
     auto description = readFabricJson(text.substr(raw.fabricStart, raw.fabricEnd - raw.fabricStart));
     if (!description) {
@@ -1520,7 +1529,8 @@ Result<LoadedForest> loadForest(std::string_view text, const std::string& fileNa
         }
         error.where.line += static_cast<int>(std::count(before.begin(), before.end(), '\n'));
       }
-      error.where.element = "fabric" + (error.where.element.empty() ? "" : "." + error.where.element);
+      const ElementPart* const inner = error.where.element.as(RefKind::field);
+      error.where.element = {RefKind::field, inner == nullptr ? "fabric" : "fabric." + inner->name};
       return placed(std::move(error), fileName);
     }
     auto fabric = fabric::Fabric::build(*description);

@@ -27,7 +27,10 @@ constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kNames{
      {ImportChoice::timeUnit, "time-unit"}}};
 
 Error fault(ImportChoice choice, std::string message, std::string fix) {
-  return Error{ErrorCode::badUsage, std::move(message), std::move(fix), {.element = std::string(toString(choice))}};
+  return Error{ErrorCode::badUsage,
+               std::move(message),
+               std::move(fix),
+               {.element = {RefKind::option, "--" + std::string(toString(choice))}}};
 }
 
 std::vector<std::string> namesIn(std::string_view text) {

@@ -52,7 +52,7 @@ struct ImportAnswers {
   friend bool operator==(const ImportAnswers&, const ImportAnswers&) = default;
 };
 
-/// Errors: badUsage for a text that says nothing; where.element names the choice.
+/// Errors: badUsage for a text that says nothing; where.element is the command line's option.
 [[nodiscard]] Result<ImportOptions> importOptions(const ImportAnswers& answers);
 
 }  // namespace coppice::io

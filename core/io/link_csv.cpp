@@ -304,7 +304,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     link.bandwidth = at(kBandwidth);
     if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
       Error error = bandwidth.error();
-      error.where = {.file = fileName, .line = row->line, .element = "bandwidth"};
+      error.where = {.file = fileName, .line = row->line, .element = {RefKind::field, "bandwidth"}};
       return error;
     }
     if (const std::string count = at(kCount); !count.empty()) {

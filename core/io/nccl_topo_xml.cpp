@@ -178,7 +178,7 @@ private:
     const std::ptrdiff_t offset = node.offset_debug();
     // pugixml points at the name; the tag begins one byte before.
     const std::size_t start = offset > 0 ? static_cast<std::size_t>(offset) - 1 : 0;
-    return m_places.at(start, "<" + std::string(node.name()).substr(0, 32) + ">");
+    return m_places.at(start, {RefKind::field, "<" + std::string(node.name()).substr(0, 32) + ">"});
   }
 
   [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,

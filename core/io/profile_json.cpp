@@ -53,11 +53,12 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
     const auto latency = numberOf(link, "alpha_us");
     const auto bandwidth = numberOf(link, "bandwidth_GBps");
     if (!from || !to || from == to || !latency || !bandwidth || *latency < 0 || *bandwidth <= 0) {
-      return Error{ErrorCode::badInput,
-                   "a link of the profile lacks src, dst, alpha_us or bandwidth_GBps, or one of "
-                   "them is out of range",
-                   kFix,
-                   {.file = fileName, .element = "links[" + std::to_string(profile.pairs.size()) + "]"}};
+      return Error{
+          ErrorCode::badInput,
+          "a link of the profile lacks src, dst, alpha_us or bandwidth_GBps, or one of "
+          "them is out of range",
+          kFix,
+          {.file = fileName, .element = {RefKind::field, "links[" + std::to_string(profile.pairs.size()) + "]"}}};
     }
     profile.pairs.push_back({*from, *to, *latency, *bandwidth});
     profile.ranks = std::max({profile.ranks, *from + 1, *to + 1});
@@ -67,8 +68,10 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
     const auto latency = numberOf(all["together"], "alpha_us");
     const auto perMegabyte = numberOf(all["together"], "beta_us_per_MB");
     if (!latency || *latency < 0 || !perMegabyte || *perMegabyte <= 0) {
-      return Error{ErrorCode::badInput, "the profile lacks alpha_us (0 or more) or beta_us_per_MB (above 0)", kFix,
-                   {.file = fileName, .element = "together"}};
+      return Error{ErrorCode::badInput,
+                   "the profile lacks alpha_us (0 or more) or beta_us_per_MB (above 0)",
+                   kFix,
+                   {.file = fileName, .element = {RefKind::field, "together"}}};
     }
     profile.together = SharedCost{*latency, *perMegabyte / kBytesPerMegabyte};
   }

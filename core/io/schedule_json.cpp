@@ -109,7 +109,7 @@ public:
                    "the file states the digest " + inQuotes(schedule.fabricDigest) + "; its fabric has \"" +
                        fabric->digest() + "\"",
                    "generate the schedule again for this fabric",
-                   {.file = m_fileName, .element = "digest"}};
+                   {.file = m_fileName, .element = {RefKind::field, "digest"}}};
     }
     return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule), routesAdded};
   }
@@ -191,8 +191,10 @@ private:
              "leave it out, or state \"collective\": \"custom\"");
     }
     if (!table) {
-      refuse(name, table.error().where.element.empty() ? "collective" : table.error().where.element,
-             table.error().message, table.error().fix);
+      refuse(
+          name,
+          table.error().where.element.empty() ? ElementRef(RefKind::field, "collective") : table.error().where.element,
+          table.error().message, table.error().fix);
     }
     return std::move(*table);
   }
@@ -291,7 +293,10 @@ private:
     return std::nullopt;
   }
 
-  [[noreturn]] void refuse(const JsonValue& at, const std::string& element, std::string message, std::string fix = {}) {
+  [[noreturn]] void refuse(const JsonValue& at, const std::string& path, std::string message, std::string fix = {}) {
+    refuse(at, ElementRef(RefKind::field, path), std::move(message), std::move(fix));
+  }
+  [[noreturn]] void refuse(const JsonValue& at, const ElementRef& element, std::string message, std::string fix = {}) {
     throw Refusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
                         TextPlaces(m_text, m_fileName).at(at.offset, element)}};
   }

@@ -26,7 +26,8 @@ struct NoFabric {
 };
 
 [[noreturn]] void refuse(const std::string& key, std::string message, std::string fix) {
-  throw NoFabric{{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key " + inQuotes(key)}}};
+  throw NoFabric{
+      {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, std::string(key)}}}};
 }
 
 class BoxMaker {
@@ -158,8 +159,11 @@ private:
 std::vector<Finding> guesses(const Topology& topology, const sketch::Scale& scale, const TacclFabricOptions& options) {
   std::vector<Finding> findings;
   const auto note = [&](std::string text, std::string fix, const char* key) {
-    findings.push_back(
-        {Severity::note, ErrorCode::badInput, std::move(text), std::move(fix), {.element = "key " + inQuotes(key)}});
+    findings.push_back({Severity::note,
+                        ErrorCode::badInput,
+                        std::move(text),
+                        std::move(fix),
+                        {.element = {RefKind::key, std::string(key)}}});
   };
   const bool isStated = std::any_of(topology.unknown.begin(), topology.unknown.end(),
                                     [](const auto& each) { return each.first == "coppice_time_unit_us"; });

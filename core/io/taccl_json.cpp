@@ -70,8 +70,8 @@ protected:
   }
 
   [[noreturn]] void refuse(const JsonValue& value, const std::string& key, std::string message, std::string fix) const {
-    throw BadFile{
-        {ErrorCode::badInput, std::move(message), std::move(fix), m_places.at(value.offset, "key " + inQuotes(key))}};
+    throw BadFile{{ErrorCode::badInput, std::move(message), std::move(fix),
+                   m_places.at(value.offset, {RefKind::key, std::string(key)})}};
   }
 
   void require(const JsonValue& value, JsonValue::Kind kind, const std::string& key, const char* what) const {
@@ -96,7 +96,7 @@ protected:
     if (!read) {
       if (read.error().code == ErrorCode::overflow) {
         throw BadFile{{ErrorCode::overflow, "the number " + inQuotes(value.text) + " is beyond 64 bits",
-                       "use fewer digits", m_places.at(value.offset, "key " + inQuotes(key))}};
+                       "use fewer digits", m_places.at(value.offset, {RefKind::key, std::string(key)})}};
       }
       refuse(value, key, inQuotes(value.text) + " is not a number", "give a number, as 2.6 or \"13/5\"");
     }

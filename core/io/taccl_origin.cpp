@@ -37,7 +37,7 @@ Result<std::optional<TacclOrigin>> readTacclOrigin(const std::string& extra) {
     return Error{ErrorCode::badInput,
                  "the sketch that the fabric was made of is not complete",
                  "remove the key \"taccl\"; a sketch is proposed then",
-                 {.element = "key \"taccl\""}};
+                 {.element = {RefKind::key, "taccl"}}};
   }
   TacclOrigin origin;
   origin.sketch = own["sketch"].get<std::string>();

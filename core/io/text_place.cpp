@@ -17,12 +17,11 @@ TextPlaces::TextPlaces(std::string_view text, std::string fileName)
   }
 }
 
-Place TextPlaces::at(std::size_t offset, std::string element) const {
+Place TextPlaces::at(std::size_t offset, const ElementRef& element) const {
   offset = std::min(offset, m_size);
   const auto after = std::upper_bound(m_lineStarts.begin(), m_lineStarts.end(), offset);
   const auto line = static_cast<std::size_t>(after - m_lineStarts.begin());
-  return {m_fileName, static_cast<int>(line), static_cast<int>(offset - m_lineStarts[line - 1]) + 1,
-          std::move(element)};
+  return {m_fileName, static_cast<int>(line), static_cast<int>(offset - m_lineStarts[line - 1]) + 1, element};
 }
 
 std::optional<std::size_t> firstIllFormedByte(std::string_view text) {

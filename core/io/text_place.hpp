@@ -16,7 +16,7 @@ class TextPlaces {
 public:
   TextPlaces(std::string_view text, std::string fileName);
   /// Offsets past the end give the end.
-  [[nodiscard]] Place at(std::size_t offset, std::string element = {}) const;
+  [[nodiscard]] Place at(std::size_t offset, const ElementRef& element = {}) const;
 
 private:
   std::string m_fileName;

@@ -31,9 +31,9 @@ struct Refusal {
   Error error;
 };
 
-[[noreturn]] void refuse(std::string message, std::string fix, std::string element = {},
+[[noreturn]] void refuse(std::string message, std::string fix, const ElementRef& element = {},
                          ErrorCode code = ErrorCode::badInput) {
-  throw Refusal{{code, std::move(message), std::move(fix), {.file = {}, .element = std::move(element)}}};
+  throw Refusal{{code, std::move(message), std::move(fix), {.element = element}}};
 }
 
 bool isReducing(Collective collective) {
@@ -225,7 +225,7 @@ std::vector<std::string> labelTexts(const fabric::Fabric& fabric) {
     if (!isPlain) {
       refuse("the id " + inQuotes(node.id) +
                  " cannot be part of a path, where commas outside parentheses separate the nodes",
-             "rename the node", "node " + inQuotes(node.id));
+             "rename the node", {RefKind::node, node.id});
     }
     texts.push_back(escaped(node.id));
   }
@@ -436,7 +436,7 @@ private:
       if (chunks[i] % m_xml.chunksPerNode != 0) {
         refuse("nchunks of the trees add up to " + std::to_string(chunks[i]) + ", nchunkspernode is " +
                    std::to_string(m_xml.chunksPerNode),
-               "check that the file is complete", "root " + inQuotes(m_xml.labels[i]));
+               "check that the file is complete", {RefKind::root, m_xml.labels[i]});
       }
     }
   }
@@ -655,7 +655,7 @@ private:
   }
 
   void addTree(Forest& forest, const TreeXml::Tree& tree) {
-    const std::string element = "tree " + std::to_string(tree.index) + " of root " + name(tree.root);
+    const ElementRef element{RefKind::tree, m_xml.labels[tree.root], tree.index};
     const std::int64_t wanted = forest.gpuCount - 1;
     if (tree.sendCount != wanted) {
       refuse("has " + std::to_string(tree.sendCount) + " sends; a tree over " + std::to_string(forest.gpuCount) +

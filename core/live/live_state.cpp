@@ -22,12 +22,12 @@ std::uint64_t arcKey(int tail, int head) {
   return (std::uint64_t{static_cast<std::uint32_t>(tail)} << 32) | static_cast<std::uint32_t>(head);
 }
 
-[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix, std::string element = {}) {
-  throw EditFailure{{code, std::move(message), std::move(fix), {{}, 0, 0, std::move(element)}}};
+[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix, const ElementRef& element = {}) {
+  throw EditFailure{{code, std::move(message), std::move(fix), {.element = element}}};
 }
 
-std::string nodeElement(const std::string& id) {
-  return "node " + inQuotes(id);
+ElementRef nodeElement(const std::string& id) {
+  return {RefKind::node, id};
 }
 
 /// The first error of validate() that is not about GPUs reaching each other.
@@ -361,8 +361,7 @@ void LiveState::takeBack(std::vector<Step>& steps) {
 
 bool LiveState::needsIn() const {
   return request.collective == Collective::reduceScatter || request.collective == Collective::reduce ||
-         request.collective == Collective::scatter ||
-         (request.collective == Collective::allreduce && asymmetric != 0);
+         request.collective == Collective::scatter || (request.collective == Collective::allreduce && asymmetric != 0);
 }
 
 bool LiveState::needsOut() const {
@@ -551,7 +550,7 @@ Finding LiveState::explain(const CutEngine::Answer& answer, bool isReduction) co
           ErrorCode::infeasible,
           std::move(text),
           std::string("add a path of links ") + (isReceiving ? "to " : "from ") + inQuotes(first),
-          {{}, 0, 0, nodeElement(first)}};
+          {.element = nodeElement(first)}};
 }
 
 Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_t denominator,
@@ -568,7 +567,7 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
                              gpuCount == 1 ? "only one GPU is left, so there is nothing to send"
                                            : "no GPU is left, so there is nothing to send",
                              "add GPUs until there are two or more",
-                             {{}, 0, 0, "nodes"}};
+                             {.element = {RefKind::field, "nodes"}}};
     return answer;
   }
   int64_t total = 0;
@@ -585,7 +584,7 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
                 isRootGone ? "the root GPU " + inQuotes(rootId) + " was removed, so there is nothing to send"
                            : std::string("all amounts are zero, so there is nothing to send"),
                 isRootGone ? "restore the root or choose another" : "give some GPU an amount",
-                {{}, 0, 0, isRootGone ? nodeElement(rootId) : std::string("nodes")}};
+                {.element = isRootGone ? nodeElement(rootId) : ElementRef(RefKind::field, "nodes")}};
     return answer;
   }
   std::size_t slower = 0;
@@ -598,7 +597,7 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
                              ErrorCode::infeasible,
                              "there is nothing to send: only the root GPU " + inQuotes(rootId) + " has data",
                              "give another GPU an amount",
-                             {{}, 0, 0, nodeElement(rootId)}};
+                             {.element = nodeElement(rootId)}};
     return answer;
   }
   answer.isReduction = views[slower].isReduction;

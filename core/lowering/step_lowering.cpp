@@ -64,16 +64,17 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   }
   const auto amounts = schedule.goal.amounts();
   if (std::adjacent_find(amounts.begin(), amounts.end(), std::not_equal_to<>()) != amounts.end()) {
-    return Error{ErrorCode::limit, "the calls of the runtimes give every rank of " + name + " an equal share; here they differ",
+    return Error{ErrorCode::limit,
+                 "the calls of the runtimes give every rank of " + name + " an equal share; here they differ",
                  "lower a schedule with equal amounts; .schedule.json holds any amounts"};
   }
   const bool copiesOwn = !options.inPlace && !reduces(collective);
   if (copiesOwn && !program::isBuilt(program::StepType::copy, options.runtime)) {
-    return Error{ErrorCode::limit,
-                 (hasInPlace(collective) ? "an out-of-place " + name : name) + " copies its own data, and " +
-                     program::unbuiltText(program::StepType::copy, options.runtime),
-                 hasInPlace(collective) ? "lower the in-place program, or one for a later ROCm"
-                                        : "lower it for a later ROCm"};
+    return Error{
+        ErrorCode::limit,
+        (hasInPlace(collective) ? "an out-of-place " + name : name) + " copies its own data, and " +
+            program::unbuiltText(program::StepType::copy, options.runtime),
+        hasInPlace(collective) ? "lower the in-place program, or one for a later ROCm" : "lower it for a later ROCm"};
   }
   return Done{};
 }
@@ -81,8 +82,10 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
 /// What reading the transfers takes for granted; whether they make a schedule is for the verifiers to say.
 Outcome checkShape(const fabric::Fabric& fabric, const StepSchedule& schedule) {
   const auto bad = [](const std::string& what, std::size_t transfer) {
-    return Error{ErrorCode::badInput, what, "generate the schedule again for this fabric",
-                 {.element = "transfer " + std::to_string(transfer)}};
+    return Error{ErrorCode::badInput,
+                 what,
+                 "generate the schedule again for this fabric",
+                 {.element = {RefKind::transfer, transfer}}};
   };
   if (schedule.goal.rankCount() != fabric.gpuCount()) {
     return Error{ErrorCode::badInput,
@@ -91,13 +94,16 @@ Outcome checkShape(const fabric::Fabric& fabric, const StepSchedule& schedule) {
                  "generate the schedule again for this fabric"};
   }
   if (schedule.denominator < 1) {
-    return Error{ErrorCode::badInput, "the denominator of the pieces is below 1", "give the number of parts of a shard"};
+    return Error{ErrorCode::badInput, "the denominator of the pieces is below 1",
+                 "give the number of parts of a shard"};
   }
   for (schedule::PathId route = 0; route < schedule.paths.size(); ++route) {
     const auto nodes = schedule.paths[route];
     if (std::any_of(nodes.begin(), nodes.end(), [&](int node) { return node < 0 || node >= fabric.nodeCount(); })) {
-      return Error{ErrorCode::badInput, "A route leaves the fabric", "generate the schedule again for this fabric",
-                   {.element = "route " + std::to_string(route)}};
+      return Error{ErrorCode::badInput,
+                   "A route leaves the fabric",
+                   "generate the schedule again for this fabric",
+                   {.element = {RefKind::route, route}}};
     }
   }
   std::int32_t step = 0;
@@ -128,7 +134,8 @@ Outcome checkShape(const fabric::Fabric& fabric, const StepSchedule& schedule) {
 std::int64_t shardsOfBuffer(const StepSchedule& schedule) {
   if (schedule.goal.collective() == Collective::custom) {
     const std::vector<std::int64_t> units = unitsOf(schedule.goal);
-    return std::max<std::int64_t>(1, std::accumulate(units.begin(), units.end(), std::int64_t{0}, checkedAdd<std::int64_t>));
+    return std::max<std::int64_t>(
+        1, std::accumulate(units.begin(), units.end(), std::int64_t{0}, checkedAdd<std::int64_t>));
   }
   return schedule.goal.shardCount() > 1 ? schedule.goal.rankCount() : 1;
 }
@@ -147,14 +154,13 @@ Outcome checkChunks(const StepSchedule& schedule, std::int64_t chunks, const Opt
                              : shardsOfBuffer(schedule) > 1
                                  ? " for each of " + std::to_string(schedule.goal.rankCount()) + " ranks"
                                  : "";
-  const std::string why = options.chunks > 0 ? std::to_string(chunks) + " chunks are asked for" + shards + each
-                                             : "the ends of the pieces have the common denominator " +
-                                                   std::to_string(chunks) +
-                                                   ", so the program needs that many chunks" + shards + each;
+  const std::string why = options.chunks > 0
+                              ? std::to_string(chunks) + " chunks are asked for" + shards + each
+                              : "the ends of the pieces have the common denominator " + std::to_string(chunks) +
+                                    ", so the program needs that many chunks" + shards + each;
   return Error{ErrorCode::limit,
-               why + "; " + runtimeName(options) +
-                   " addresses at most " + std::to_string(program::limits(options.runtime).offset + 1) +
-                   " in a buffer",
+               why + "; " + runtimeName(options) + " addresses at most " +
+                   std::to_string(program::limits(options.runtime).offset + 1) + " in a buffer",
                options.instances > 1 ? "use fewer instances or fewer chunks" : "use fewer chunks",
                {}};
 }
@@ -200,8 +206,7 @@ Result<Arranged> arrangeOnce(const StepWork& work, const Style& style, const Opt
   if (const Outcome ordered = orderSteps(work, moves, options, style, *plan, progress); !ordered) {
     return ordered.error();
   }
-  Arranged arranged{emit(work, *plan, copies, single, progress),
-                    [&work, plan = *plan, copies, &options, &progress] {
+  Arranged arranged{emit(work, *plan, copies, single, progress), [&work, plan = *plan, copies, &options, &progress] {
                       return emit(work, plan, copies, options, progress);
                     }};
   if (const Outcome fits = checkSteps(arranged.single, options); !fits) {

@@ -253,7 +253,7 @@ Result<AttainableRate> RateSearch::run() {
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     if (!m_problem.arcs[i].bandwidth.isPositive()) {
       return Error{ErrorCode::badUsage, "a bandwidth is not positive", "pass bandwidths above 0",
-                   Place{.element = "arc " + std::to_string(i)}};
+                   Place{.element = {RefKind::arc, i}}};
     }
     m_unit = leastCommonMultiple(m_unit, m_problem.arcs[i].bandwidth.denominator());
   }

@@ -309,7 +309,7 @@ Result<SubCapacity> BalanceSearch::run() {
   for (std::size_t i = 0; i < m_capacities.size(); ++i) {
     if (m_capacities[i] < 0) {
       return Error{ErrorCode::badUsage, "a capacity is negative", "pass capacities of at least 0",
-                   Place{.element = "arc " + std::to_string(i)}};
+                   Place{.element = {RefKind::arc, i}}};
     }
     m_largest = std::max(m_largest, static_cast<double>(m_capacities[i]));
   }

@@ -8,9 +8,8 @@ namespace coppice::lp {
 
 namespace {
 
-Error badProblem(std::string message, std::string element) {
-  return Error{ErrorCode::badUsage, std::move(message), "pass a well-formed capacity problem",
-               Place{.element = std::move(element)}};
+Error badProblem(std::string message, const ElementRef& element) {
+  return Error{ErrorCode::badUsage, std::move(message), "pass a well-formed capacity problem", {.element = element}};
 }
 
 }  // namespace
@@ -27,26 +26,26 @@ std::optional<Error> checkGraph(int nodeCount, const std::vector<bool>& isGpu, c
                                 const std::vector<std::int64_t>& supplies) {
   if (nodeCount < 1 || isGpu.size() != static_cast<std::size_t>(nodeCount) ||
       supplies.size() != static_cast<std::size_t>(nodeCount)) {
-    return badProblem("the lists of GPUs and supplies do not have one entry per node", "nodes");
+    return badProblem("the lists of GPUs and supplies do not have one entry per node", {RefKind::field, "nodes"});
   }
   if (std::count(isGpu.begin(), isGpu.end(), true) < 2) {
-    return badProblem("fewer than two GPUs", "nodes");
+    return badProblem("fewer than two GPUs", {RefKind::field, "nodes"});
   }
   bool some = false;
   for (int node = 0; node < nodeCount; ++node) {
     const std::int64_t supply = supplies[node];
     if (supply < 0 || (supply > 0 && !isGpu[node])) {
-      return badProblem("a supply is negative or belongs to a relay", "node " + std::to_string(node));
+      return badProblem("a supply is negative or belongs to a relay", {RefKind::node, node});
     }
     some = some || supply > 0;
   }
   if (!some) {
-    return badProblem("all supplies are zero", "nodes");
+    return badProblem("all supplies are zero", {RefKind::field, "nodes"});
   }
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     const auto [tail, head] = arcs[i];
     if (tail < 0 || head < 0 || tail >= nodeCount || head >= nodeCount || tail == head) {
-      return badProblem("an arc has an end out of range or is a self-loop", "arc " + std::to_string(i));
+      return badProblem("an arc has an end out of range or is a self-loop", {RefKind::arc, i});
     }
   }
   return std::nullopt;

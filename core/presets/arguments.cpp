@@ -211,7 +211,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
       const std::string guess = nearest(name, names);
       throw Refusal{Error{ErrorCode::badUsage, "preset " + presetName + " has no parameter " + quoted(name),
                           (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "It takes " + joined(names),
-                          Place{.element = presetName}}};
+                          Place{.element = {RefKind::parameter, presetName}}}};
     }
   }
   for (const Rule& rule : rules) {
@@ -228,7 +228,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
           Error{ErrorCode::badUsage,
                 "preset " + presetName + ": " + rule.name + " has no effect with " + rule.switchedBy + "=" + word,
                 "leave it out, or choose " + rule.switchedBy + " from " + joined(rule.switchedOn),
-                Place{.element = rule.name}}};
+                Place{.element = {RefKind::parameter, rule.name}}}};
     }
   }
 }
@@ -292,7 +292,7 @@ Arguments::Value Arguments::read(const std::string& presetName, const Rule& rule
     throw Refusal{Error{ErrorCode::badUsage,
                         "preset " + presetName + ": " + rule.name + "=" + quoted(text) + " is not allowed",
                         (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "give " + allowedText(rule),
-                        Place{.element = rule.name}}};
+                        Place{.element = {RefKind::parameter, rule.name}}}};
   }
   return value;
 }

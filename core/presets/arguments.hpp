@@ -102,7 +102,7 @@ template <typename T>
                         std::string(parameter) + " has " + std::to_string(list.size()) + " entries for " +
                             std::to_string(count) + " boxes",
                         "give one entry for all boxes or exactly one per box",
-                        Place{.element = std::string(parameter)}}};
+                        Place{.element = {RefKind::parameter, std::string(parameter)}}}};
   }
   return list;
 }

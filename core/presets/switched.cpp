@@ -80,7 +80,8 @@ fabric::Description fatTree3(const Arguments& arguments) {
     throw Refusal{Error{ErrorCode::badUsage,
                         "preset fat-tree-3: " + std::to_string(cores) + " cores do not divide over " +
                             std::to_string(spines) + " spines per pod",
-                        "make cores a multiple of spines_per_pod, or choose wiring=full", Place{.element = "cores"}}};
+                        "make cores a multiple of spines_per_pod, or choose wiring=full",
+                        Place{.element = {RefKind::parameter, "cores"}}}};
   }
   const int coresPerSpine = isFull ? cores : cores / spines;
   const Bandwidth bandwidth = arguments.bandwidth("bandwidth");

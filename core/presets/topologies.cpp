@@ -77,7 +77,8 @@ fabric::Description cayley(const Arguments& arguments) {
   const std::vector<int> numbers = numbersOf(arguments, "generators");
   if (numbers.size() % 2 != 0) {
     throw Refusal{Error{ErrorCode::badUsage, "generators has " + std::to_string(numbers.size()) + " numbers",
-                        "give pairs a,b: 0,1,1,0 stands for (0,1) and (1,0)", Place{.element = "generators"}}};
+                        "give pairs a,b: 0,1,1,0 stands for (0,1) and (1,0)",
+                        Place{.element = {RefKind::parameter, "generators"}}}};
   }
   std::vector<topology::Element> generators;
   for (std::size_t i = 0; i < numbers.size(); i += 2) {

@@ -26,17 +26,17 @@ bool endsName(char c) {
 }  // namespace
 
 void TextReport::add(Rule rule, Severity severity, std::size_t at, std::string text, std::string fix,
-                     std::string element) {
+                     const ElementRef& element) {
   if (m_sink.wants(static_cast<int>(rule), severity)) {
     m_sink.add(static_cast<int>(rule), {.severity = severity,
                                         .code = ErrorCode::badInput,
                                         .text = std::move(text),
                                         .fix = std::move(fix),
-                                        .where = place(at, std::move(element))});
+                                        .where = place(at, element)});
   }
 }
 
-Place TextReport::place(std::size_t at, std::string element) {
+Place TextReport::place(std::size_t at, const ElementRef& element) {
   at = std::min(at, m_text.size());
   if (at < m_knownAt) {
     m_knownAt = 0;
@@ -54,7 +54,7 @@ Place TextReport::place(std::size_t at, std::string element) {
   return {.file = std::string(m_fileName),
           .line = m_knownLine,
           .column = static_cast<int>(at - m_knownLineStart) + 1,
-          .element = std::move(element)};
+          .element = element};
 }
 
 TagReader::TagReader(std::string_view text, TextReport& report) : m_text(text), m_report(report) {

@@ -84,9 +84,9 @@ public:
   TextReport(std::string_view text, std::string_view fileName) : m_text(text), m_fileName(fileName) {}
 
   void add(Rule rule, Severity severity, std::size_t at, std::string text, std::string fix = {},
-           std::string element = {});
+           const ElementRef& element = {});
   /// Line and column of a byte offset.
-  [[nodiscard]] Place place(std::size_t at, std::string element = {});
+  [[nodiscard]] Place place(std::size_t at, const ElementRef& element = {});
   [[nodiscard]] std::vector<Finding> take() { return m_sink.take(); }
 
 private:

@@ -75,9 +75,12 @@ std::string_view toString(Launch launch) {
 
 std::vector<Finding> faultsOf(const RunRequest& request) {
   std::vector<Finding> faults;
-  const auto fault = [&](std::string text, std::string fix, std::string element) {
-    faults.push_back(
-        {Severity::error, ErrorCode::badUsage, std::move(text), std::move(fix), Place{.element = std::move(element)}});
+  const auto fault = [&](std::string text, std::string fix, const char* setting) {
+    faults.push_back({Severity::error,
+                      ErrorCode::badUsage,
+                      std::move(text),
+                      std::move(fix),
+                      {.element = {RefKind::field, setting}}});
   };
   if (request.schedule.empty() || request.schedule.front() == '-') {
     fault("no schedule is chosen", "choose one, or generate it with F5", "schedule");

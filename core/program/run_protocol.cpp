@@ -246,8 +246,14 @@ private:
     return array;
   }
   [[nodiscard]] Json place(const Place& where) const {
-    return {
-        {"file", text(where.file)}, {"line", where.line}, {"column", where.column}, {"element", text(where.element)}};
+    return {{"file", text(where.file)},
+            {"line", where.line},
+            {"column", where.column},
+            {"element", text(toText(where.element))},
+            {"parts", list(where.element.parts(), [this](const ElementPart& part) { return elementPart(part); })}};
+  }
+  [[nodiscard]] Json elementPart(const ElementPart& part) const {
+    return {{"kind", toString(part.kind)}, {"index", part.index}, {"name", text(part.name)}, {"head", text(part.head)}};
   }
 
   std::size_t m_longest;
@@ -327,7 +333,22 @@ public:
     return {.file = inner.text("file"),
             .line = inner.small("line"),
             .column = inner.small("column"),
-            .element = inner.text("element")};
+            .element = inner.element()};
+  }
+  /// The parts; of an executor that writes none, its text.
+  [[nodiscard]] ElementRef element() const {
+    if (!m_object.contains("parts")) {
+      return {RefKind::field, text("element")};
+    }
+    ElementRef all;
+    for (const ElementPart& part : list("parts", &Reader::elementPart)) {
+      all = all.with(part);
+    }
+    return all;
+  }
+  [[nodiscard]] ElementPart elementPart() const {
+    const auto kind = refKindNamed(text("kind"));
+    return {kind.value_or(RefKind::field), integer("index"), text("name"), text("head")};
   }
   [[nodiscard]] BackendNote backendNote() const {
     return {.name = text("name"), .available = flag("available"), .reason = text("reason"), .fix = text("fix")};

@@ -18,7 +18,7 @@ bool hasShardPerRank(Collective collective) {
 }
 
 std::optional<Error> checkRanks(std::vector<Rank>& ranks, int rankCount, const std::string& what,
-                                const std::string& row) {
+                                const ElementRef& row) {
   const auto fault = [&](const std::string& text) {
     return Error{ErrorCode::badInput,
                  text,
@@ -105,7 +105,7 @@ Result<CollectiveTable> CollectiveTable::custom(int rankCount, std::span<const C
   bool isPositive = false;
   for (std::size_t i = 0; i < table.m_custom.size(); ++i) {
     CustomShard& shard = table.m_custom[i];
-    const std::string row = "shard " + std::to_string(i);
+    const ElementRef row{RefKind::shard, i};
     if (auto error = checkRanks(shard.sources, rankCount, "source", row)) {
       return *error;
     }

@@ -92,7 +92,7 @@ private:
           m_fault = Error{ErrorCode::verification,
                           "The route uses a link that the fabric does not have",
                           "verify the schedule against the fabric it was made for",
-                          {.element = "route " + std::to_string(route)}};
+                          {.element = {RefKind::route, route}}};
           return;
         }
         m_routeArcs.push_back(arc);
@@ -114,7 +114,7 @@ private:
         m_fault = Error{ErrorCode::verification,
                         "The transfer has no route",
                         "add routes first",
-                        {.element = "transfer " + std::to_string(i)}};
+                        {.element = {RefKind::transfer, i}}};
         return;
       }
       if (transfer.step != step) {

@@ -212,7 +212,7 @@ Outcome addRoutes(const fabric::Fabric& fabric, StepSchedule& schedule) {
       return Error{ErrorCode::infeasible,
                    "Only other GPUs join " + name(from) + " and " + name(to),
                    "send through those GPUs, or add a link",
-                   {.element = "transfer " + std::to_string(i)}};
+                   {.element = {RefKind::transfer, i}}};
     }
     schedule.transfers.setRoute(i, route);
   }

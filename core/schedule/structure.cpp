@@ -38,8 +38,8 @@ public:
         throwIfCancelled(m_progress);
         m_shape = i;
         checkVias(m_forest.shapes[i]);
-        checkPorts(m_forest.shapes[i].outPorts, "out port");
-        checkPorts(m_forest.shapes[i].inPorts, "in port");
+        checkPorts(m_forest.shapes[i].outPorts, RefKind::outPort);
+        checkPorts(m_forest.shapes[i].inPorts, RefKind::inPort);
         checkSkeletons(m_forest.shapes[i]);
         checkPatterns(m_forest.shapes[i]);
       }
@@ -55,22 +55,20 @@ public:
                             ErrorCode::badInput,
                             std::to_string(m_faults - m_findings.size()) + " more faults are not listed",
                             "",
-                            {.element = "parts"}});
+                            {.element = {RefKind::field, "parts"}}});
     }
     return std::move(m_findings);
   }
 
 private:
-  void fault(std::string text, std::string element, ErrorCode code = ErrorCode::badInput, std::string fix = {}) {
+  void fault(std::string text, ElementRef element, ErrorCode code = ErrorCode::badInput, std::string fix = {}) {
     if (m_findings.size() < kMaxListed) {
       m_findings.push_back({Severity::error, code, std::move(text), std::move(fix), {.element = std::move(element)}});
     }
     ++m_faults;
   }
-  [[nodiscard]] std::string shapeName() const { return "shape " + std::to_string(m_shape); }
-  [[nodiscard]] std::string in(const char* what, std::int64_t index) const {
-    return shapeName() + ", " + what + " " + std::to_string(index);
-  }
+  [[nodiscard]] ElementRef shapeElement() const { return {RefKind::shape, m_shape}; }
+  [[nodiscard]] ElementRef in(RefKind kind, std::int64_t index) const { return shapeElement().with({kind, index}); }
   [[nodiscard]] int leavesOf(const Shape& shape, int node) const {
     const int child = shape.childShape[node];
     return child == FactoredForest::kGpu ? 1 : m_leaves[child];
@@ -81,7 +79,7 @@ private:
     if (m_forest.shapes.empty() || m_forest.instances.empty()) {
       fault("has " + plural(sizeOf(m_forest.shapes), "shape") + " and " +
                 plural(sizeOf(m_forest.instances), "instance") + "; it needs at least one of each",
-            "parts");
+            {RefKind::field, "parts"});
       return false;
     }
     m_leaves.resize(m_forest.shapes.size(), 0);
@@ -89,7 +87,7 @@ private:
     for (m_shape = 0; m_shape < m_forest.shapes.size(); ++m_shape) {
       const std::vector<int>& nodes = m_forest.shapes[m_shape].childShape;
       if (nodes.empty()) {
-        fault("has no nodes", shapeName());
+        fault("has no nodes", shapeElement());
       }
       std::int64_t leaves = 0;
       for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -98,7 +96,7 @@ private:
           ++leaves;
         } else if (!isIndex(child, static_cast<std::int64_t>(m_shape))) {
           fault("is of shape " + std::to_string(child) + "; only shapes listed before this one can be parts of it",
-                in("node", static_cast<std::int64_t>(node)));
+                in(RefKind::node, static_cast<std::int64_t>(node)));
         } else {
           leaves += m_leaves[child];
           depth[m_shape] = std::max(depth[m_shape], depth[child] + 1);
@@ -107,10 +105,10 @@ private:
       }
       m_leaves[m_shape] = static_cast<int>(leaves);
       if (leaves > m_gpuCount) {
-        fault("has more GPUs than the fabric, which has " + std::to_string(m_gpuCount), shapeName());
+        fault("has more GPUs than the fabric, which has " + std::to_string(m_gpuCount), shapeElement());
       }
       if (depth[m_shape] > kMaxNesting) {
-        fault("parts are nested more than " + std::to_string(kMaxNesting) + " deep", shapeName(), ErrorCode::limit);
+        fault("parts are nested more than " + std::to_string(kMaxNesting) + " deep", shapeElement(), ErrorCode::limit);
       }
     }
     return m_faults == 0;
@@ -119,12 +117,12 @@ private:
   void checkVias(const Shape& shape) {
     if (!isIndex(shape.switchCount, std::int64_t{m_nodeCount} + 1)) {
       fault("names " + std::to_string(shape.switchCount) + " switches; the fabric has " + plural(m_nodeCount, "node"),
-            shapeName());
+            shapeElement());
       return;
     }
     if (shape.viaStart.empty() || shape.viaStart.front() != 0 || shape.viaStart.back() != sizeOf(shape.viaSwitches) ||
         !std::is_sorted(shape.viaStart.begin(), shape.viaStart.end())) {
-      fault("its vias do not divide its list of switches", shapeName());
+      fault("its vias do not divide its list of switches", shapeElement());
       return;
     }
     for (std::size_t i = 0; i < shape.viaSwitches.size(); ++i) {
@@ -132,12 +130,12 @@ private:
         const auto after = std::upper_bound(shape.viaStart.begin(), shape.viaStart.end(), static_cast<std::int64_t>(i));
         fault("runs over switch " + std::to_string(shape.viaSwitches[i]) + "; the shape has " +
                   std::to_string(shape.switchCount),
-              in("via", after - shape.viaStart.begin() - 1));
+              in(RefKind::via, after - shape.viaStart.begin() - 1));
       }
     }
   }
 
-  void checkPorts(const std::vector<FactoredForest::Port>& ports, const char* what) {
+  void checkPorts(const std::vector<FactoredForest::Port>& ports, RefKind what) {
     const int leafCount = m_leaves[m_shape];
     const auto viaCount = sizeOf(m_forest.shapes[m_shape].viaStart) - 1;
     for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -157,7 +155,7 @@ private:
       if (!isIndex(arc.tail, nodeCount) || !isIndex(arc.head, nodeCount)) {
         fault("joins nodes " + std::to_string(arc.tail) + " and " + std::to_string(arc.head) + "; the shape has " +
                   plural(nodeCount, "node"),
-              in("arc", static_cast<std::int64_t>(i)));
+              in(RefKind::arc, static_cast<std::int64_t>(i)));
         return;
       }
     }
@@ -166,7 +164,7 @@ private:
     if (arcsEach > 0 && sizeOf(shape.skeletons) > sizeOf(shape.arcs) / arcsEach) {
       fault("has " + plural(sizeOf(shape.skeletons), "skeleton") + " of " + plural(arcsEach, "arc") + " and lists " +
                 plural(sizeOf(shape.arcs), "arc"),
-            shapeName());
+            shapeElement());
       return;
     }
     std::vector<std::int64_t> reached(static_cast<std::size_t>(nodeCount), -1);
@@ -177,11 +175,11 @@ private:
       const auto& skeleton = shape.skeletons[i];
       if (!isIndex(skeleton.root, nodeCount)) {
         fault("its root is node " + std::to_string(skeleton.root) + "; the shape has " + plural(nodeCount, "node"),
-              in("skeleton", i));
+              in(RefKind::skeleton, i));
         continue;
       }
       if (skeleton.firstArc < 0 || skeleton.firstArc > sizeOf(shape.arcs) - arcsEach) {
-        fault("its arcs lie outside the shape's " + plural(sizeOf(shape.arcs), "arc"), in("skeleton", i));
+        fault("its arcs lie outside the shape's " + plural(sizeOf(shape.arcs), "arc"), in(RefKind::skeleton, i));
         continue;
       }
       reached[skeleton.root] = i;
@@ -191,7 +189,7 @@ private:
           const bool twice = reached[arc.head] == i;
           fault(twice ? "reaches node " + std::to_string(arc.head) + " twice"
                       : "leaves node " + std::to_string(arc.tail) + " before it is reached",
-                in("skeleton", i) + ", step " + std::to_string(step + 1), ErrorCode::badInput,
+                in(RefKind::skeleton, i).with({RefKind::step, step + 1}), ErrorCode::badInput,
                 "list parents before children");
           break;
         }
@@ -211,13 +209,13 @@ private:
       const auto& pattern = shape.patterns[i];
       if (pattern.firstChoice < 0 || pattern.choiceCount < 0 || pattern.firstChoice > choiceCount ||
           pattern.choiceCount > choiceCount - pattern.firstChoice) {
-        fault("its choices lie outside the shape's " + plural(choiceCount, "choice"), in("pattern", i));
+        fault("its choices lie outside the shape's " + plural(choiceCount, "choice"), in(RefKind::pattern, i));
         continue;
       }
       // Patterns have choices of their own, which bounds the work.
       used += pattern.choiceCount;
       if (used > choiceCount) {
-        fault("the patterns name more choices than the " + std::to_string(choiceCount) + " listed", shapeName());
+        fault("the patterns name more choices than the " + std::to_string(choiceCount) + " listed", shapeElement());
         return;
       }
       std::int64_t left = nodeCount;
@@ -226,8 +224,8 @@ private:
         left = count < 1 || count > left ? -1 : left - count;
       }
       if (left != 0) {
-        fault("its choices do not cover the " + plural(nodeCount, "step") + " of a tree exactly", in("pattern", i),
-              ErrorCode::badInput, "counts are at least 1 and add up to the number of nodes");
+        fault("its choices do not cover the " + plural(nodeCount, "step") + " of a tree exactly",
+              in(RefKind::pattern, i), ErrorCode::badInput, "counts are at least 1 and add up to the number of nodes");
       }
     }
   }
@@ -238,7 +236,8 @@ private:
     for (const Shape& shape : m_forest.shapes) {
       const Int128 more = Int128{sizeOf(shape.trees)} * sizeOf(shape.childShape);
       if (more > kMaxSteps - steps) {
-        fault("the trees have more than " + std::to_string(kMaxSteps) + " steps in all", "parts", ErrorCode::limit);
+        fault("the trees have more than " + std::to_string(kMaxSteps) + " steps in all", {RefKind::field, "parts"},
+              ErrorCode::limit);
         return;
       }
       steps += static_cast<std::int64_t>(more);
@@ -264,11 +263,12 @@ private:
       fault("is skeleton " + std::to_string(tree.skeleton) + " with pattern " + std::to_string(tree.pattern) +
                 "; the shape has " + plural(sizeOf(shape.skeletons), "skeleton") + " and " +
                 plural(sizeOf(shape.patterns), "pattern"),
-            in("tree", index));
+            in(RefKind::tree, index));
       return;
     }
     if (tree.multiplicity < 1) {
-      fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", in("tree", index));
+      fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1",
+            in(RefKind::tree, index));
       return;
     }
     const FactoredForest::Skeleton& skeleton = shape.skeletons[tree.skeleton];
@@ -307,7 +307,7 @@ private:
 
   bool checkRoot(const Shape& shape, std::int64_t index, const FactoredForest::Choice& choice, int root) {
     if (choice.via != 0 || choice.tailPort != 0 || choice.headPort != 0) {
-      fault("step 0 is the root, which nothing enters; its via and ports must be 0", in("tree", index));
+      fault("step 0 is the root, which nothing enters; its via and ports must be 0", in(RefKind::tree, index));
       return false;
     }
     const int child = shape.childShape[root];
@@ -317,7 +317,7 @@ private:
       if (!isIndex(choice.innerTree, trees)) {
         fault("step 0 continues with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(root) +
                   ", which has " + plural(trees, "tree"),
-              in("tree", index));
+              in(RefKind::tree, index));
         return false;
       }
       rootLeaf += m_forest.shapes[child].trees[choice.innerTree].rootLeaf;
@@ -325,7 +325,7 @@ private:
     if (rootLeaf != treeOf(shape, index).rootLeaf) {
       fault("says that its root is leaf " + std::to_string(treeOf(shape, index).rootLeaf) +
                 ", but it grows from leaf " + std::to_string(rootLeaf),
-            in("tree", index));
+            in(RefKind::tree, index));
       return false;
     }
     return true;
@@ -338,27 +338,28 @@ private:
     }
     const std::vector<Rotation> rotations = rotationsIn(m_forest);
     if (auto wrong = rankFault(rotations, m_gpuCount)) {
-      fault(*std::move(wrong), "rotations");
+      fault(*std::move(wrong), {RefKind::field, "rotations"});
       return;
     }
     if (m_forest.shapes.size() != 1 || sizeOf(m_forest.shapes.front().childShape) != m_gpuCount) {
-      fault("a rotated forest has one shape, whose nodes are all GPUs", "rotations");
+      fault("a rotated forest has one shape, whose nodes are all GPUs", {RefKind::field, "rotations"});
       return;
     }
     for (std::int64_t i = 0; i < sizeOf(m_forest.shapes.front().trees); ++i) {
       const int root = m_forest.shapes.front().trees[i].rootLeaf;
       if (m_forest.instances.front().children[root] != 0) {
         m_shape = 0;
-        fault("its root is not rank 0; the trees of the other ranks are images of those of rank 0", in("tree", i));
+        fault("its root is not rank 0; the trees of the other ranks are images of those of rank 0",
+              in(RefKind::tree, i));
         return;
       }
     }
     for (std::size_t i = 0; i < rotations.size(); ++i) {
-      checkImages(rotations[i], "rotation " + std::to_string(i));
+      checkImages(rotations[i], {RefKind::rotation, i});
     }
   }
 
-  void checkImages(const Rotation& rotation, const std::string& name) {
+  void checkImages(const Rotation& rotation, const ElementRef& name) {
     if (sizeOf(rotation.image) != m_nodeCount) {
       fault("maps " + plural(sizeOf(rotation.image), "node") + " of the fabric's " + std::to_string(m_nodeCount), name);
       return;
@@ -391,7 +392,7 @@ private:
 
   void faultStep(const Shape& shape, std::int64_t index, std::int64_t step, const FactoredForest::Choice& choice,
                  const FactoredForest::Arc& arc) {
-    const std::string name = in("tree", index) + ", step " + std::to_string(step);
+    const ElementRef name = in(RefKind::tree, index).with({RefKind::step, step});
     const auto viaCount = sizeOf(shape.viaStart) - 1;
     const int tail = shape.childShape[arc.tail];
     const int head = shape.childShape[arc.head];
@@ -427,7 +428,7 @@ private:
     if (!std::all_of(firstRotation, m_forest.instances.end(), [](const FactoredForest::Instance& instance) {
           return isRotation(instance) && instance.children.size() == 2;
         })) {
-      fault("rotations come after all other instances, each with a step and a count", "rotations");
+      fault("rotations come after all other instances, each with a step and a count", {RefKind::field, "rotations"});
       return;
     }
     std::vector<bool> isPlaced(static_cast<std::size_t>(instanceCount), false);
@@ -440,7 +441,7 @@ private:
         throwIfCancelled(m_progress);
       }
       const FactoredForest::Instance& instance = m_forest.instances[i];
-      const std::string name = "instance " + std::to_string(i);
+      const ElementRef name{RefKind::instance, i};
       if (!isIndex(instance.shape, sizeOf(m_forest.shapes))) {
         fault(
             "is of shape " + std::to_string(instance.shape) + "; there are " + plural(sizeOf(m_forest.shapes), "shape"),
@@ -496,20 +497,19 @@ private:
     }
     if (!isIndex(m_forest.top, instanceCount)) {
       fault("the top is instance " + std::to_string(m_forest.top) + "; there are " + plural(instanceCount, "instance"),
-            "parts");
+            {RefKind::field, "parts"});
       return;
     }
     for (std::int64_t i = 0; i < instanceCount; ++i) {
       if (isPlaced[i] == (i == m_forest.top)) {
-        fault(i == m_forest.top ? "is the top and a part at once" : "is no part of the top",
-              "instance " + std::to_string(i));
+        fault(i == m_forest.top ? "is the top and a part at once" : "is no part of the top", {RefKind::instance, i});
       }
     }
     if (taken != m_gpuCount) {
       const auto missing = std::find(isTaken.begin(), isTaken.end(), false) - isTaken.begin();
       fault("have " + plural(taken, "GPU") + " of " + std::to_string(m_gpuCount) + "; rank " + std::to_string(missing) +
                 " is missing",
-            "instances");
+            {RefKind::field, "instances"});
     }
   }
 

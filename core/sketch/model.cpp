@@ -19,7 +19,8 @@ struct BadSketch {
 };
 
 [[noreturn]] void refuse(const std::string& key, std::string message, std::string fix) {
-  throw BadSketch{{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key " + inQuotes(key)}}};
+  throw BadSketch{
+      {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, std::string(key)}}}};
 }
 
 std::string numbers(const std::vector<int>& values) {
@@ -86,8 +87,11 @@ private:
   [[nodiscard]] int perNode() const { return m_model.gpusPerNode; }
 
   void note(Severity severity, std::string text, std::string fix, const std::string& key) {
-    m_result.findings.push_back(
-        {severity, ErrorCode::badInput, std::move(text), std::move(fix), {.element = "key " + inQuotes(key)}});
+    m_result.findings.push_back({severity,
+                                 ErrorCode::badInput,
+                                 std::move(text),
+                                 std::move(fix),
+                                 {.element = {RefKind::key, std::string(key)}}});
   }
 
   void checkNumbers() const {

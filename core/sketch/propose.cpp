@@ -44,7 +44,8 @@ public:
   Proposal fit(const Sketch& sketch) {
     findNodes();
     const auto refuse = [](std::string message, std::string fix) {
-      throw NoProposal{{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key \"nnodes\""}}};
+      throw NoProposal{
+          {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, "nnodes"}}}};
     };
     if (sketch.nodes && *sketch.nodes != m_nodes) {
       refuse("the sketch has " + std::to_string(*sketch.nodes) + " nodes, the fabric has " + std::to_string(m_nodes) +

@@ -37,7 +37,7 @@ std::optional<Error> checkRange(const char* option, std::int64_t value, std::int
   return Error{ErrorCode::badUsage,
                std::to_string(value) + " is out of range",
                "give a whole number from 1 to " + std::to_string(most),
-               {.element = option}};
+               {.element = {RefKind::option, option}}};
 }
 
 std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& size) {
@@ -54,7 +54,7 @@ std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& si
                  std::to_string(size.chunks) + " chunks are no multiple of the " + std::to_string(divisor) + " " + of +
                      ", as " + std::string(toString(goal.collective())) + " needs",
                  "give " + std::to_string((size.chunks / divisor + 1) * divisor) + " chunks",
-                 {.element = "--chunks"}};
+                 {.element = {RefKind::option, "--chunks"}}};
   }
   return std::nullopt;
 }

@@ -232,7 +232,10 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
   }
   topology.unit = choice.unit ? *choice.unit : defaultUnit(fabric, isUsed);
   if (!topology.unit.isPositive()) {
-    return Error{ErrorCode::badUsage, "The unit must be positive", "give a bandwidth in GB/s", {.element = "--unit"}};
+    return Error{ErrorCode::badUsage,
+                 "The unit must be positive",
+                 "give a bandwidth in GB/s",
+                 {.element = {RefKind::option, "--unit"}}};
   }
   std::vector<Rational> perRound;
   for (std::size_t link = 0; link < fabric.arcs().size(); ++link) {
@@ -245,7 +248,7 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
                        inQuotes(fabric.nodes()[arc.tail].id) + " to " + inQuotes(fabric.nodes()[arc.head].id) + ", " +
                        b.toString() + " GB/s, so that no chunk fits into a round",
                    "give a unit of at most " + b.toString() + " GB/s",
-                   {.element = "--unit"}};
+                   {.element = {RefKind::option, "--unit"}}};
     }
     topology.links.push_back({arc.tail, arc.head, perRound.back()});
   }

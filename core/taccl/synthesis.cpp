@@ -245,7 +245,7 @@ private:
                                         ErrorCode::badInput,
                                         text,
                                         "it is not used; choose an offset that keeps them",
-                                        {.element = "key \"symmetry_offsets\""}});
+                                        {.element = {RefKind::key, "symmetry_offsets"}}});
       }
     }
   }

@@ -44,7 +44,7 @@ Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeInd
 }
 
 bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut, std::span<const std::int64_t> demand,
-                const std::string& element, FaultLog& log) {
+                const ElementRef& element, FaultLog& log) {
   NodeIndex last = -1;
   int gpus = 0;
   std::int64_t sum = 0;

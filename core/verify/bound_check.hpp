@@ -21,7 +21,7 @@ namespace coppice::verify {
 
 /// Faults of the set itself: out of range, not ascending, holding all GPUs, demand not the sum over its ranks or zero.
 [[nodiscard]] bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut,
-                              std::span<const std::int64_t> demand, const std::string& element, FaultLog& log);
+                              std::span<const std::int64_t> demand, const ElementRef& element, FaultLog& log);
 
 enum class RateProof {
   tooHigh,     ///< some cut allows less

@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  void fault(std::string text, std::string element) {
+  void fault(std::string text, ElementRef element) {
     m_findings.push_back(
         {Severity::error, ErrorCode::verification, std::move(text), {}, {.element = std::move(element)}});
   }
@@ -89,12 +89,12 @@ private:
       for (int t = 1; t <= diameter && !stated.empty(); ++t) {
         if (stated.count(t) != 1) {
           fault("distance " + std::to_string(t) + " has " + std::to_string(stated.count(t)) + " claims, not one",
-                "steps");
+                {RefKind::field, "steps"});
         }
       }
       if (!stated.empty() && static_cast<int>(stated.size()) != diameter) {
         fault("takes " + std::to_string(stated.size()) + " steps, the largest distance is " + std::to_string(diameter),
-              "steps");
+              {RefKind::field, "steps"});
       }
     }
   }
@@ -105,7 +105,7 @@ private:
       m_kept.clear();
     }
     const StepClaim& claim = m_claims[index];
-    const std::string name = "step " + std::to_string(index);
+    const ElementRef name{RefKind::step, index};
     if (claim.gpu < 0 || claim.gpu >= m_fabric.gpuCount()) {
       fault("there is no GPU " + std::to_string(claim.gpu), name);
       return;

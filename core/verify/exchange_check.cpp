@@ -21,10 +21,10 @@ using std::int64_t;
 /// Unwinds with the error that the entry returns.
 struct Rejected {
   std::string text;
-  std::string element;
+  ElementRef element;
 };
 
-[[noreturn]] void reject(std::string text, std::string element) {
+[[noreturn]] void reject(std::string text, ElementRef element) {
   throw Rejected{std::move(text), std::move(element)};
 }
 
@@ -95,13 +95,13 @@ public:
 private:
   void checkSymmetries() {
     if (m_routing.symmetries.empty() || m_routing.denominator < 1) {
-      reject("It has no symmetry, not even the identity, or no denominator", "routing");
+      reject("It has no symmetry, not even the identity, or no denominator", {RefKind::field, "routing"});
     }
     const auto nodes = static_cast<std::size_t>(m_fabric.nodeCount());
     for (std::size_t s = 0; s < m_routing.symmetries.size(); ++s) {
       throwIfCancelled(m_progress);
       const auto& image = m_routing.symmetries[s];
-      const std::string name = "symmetry " + std::to_string(s);
+      const ElementRef name{RefKind::symmetry, s};
       std::vector<char> isImage(nodes, 0);
       if (image.size() != nodes) {
         reject("It maps " + std::to_string(image.size()) + " nodes of " + std::to_string(nodes), name);
@@ -129,7 +129,7 @@ private:
     std::vector<int64_t> weight(m_times.size(), 0);
     for (std::size_t i = 0; i < m_routing.trees.size(); ++i) {
       const ExchangeTree& tree = m_routing.trees[i];
-      const std::string name = "tree " + std::to_string(i);
+      const ElementRef name{RefKind::tree, i};
       if (tree.source < 0 || tree.source >= m_fabric.nodeCount() ||
           m_fabric.nodes()[tree.source].kind != fabric::NodeKind::gpu) {
         reject("Its source is no GPU", name);
@@ -144,7 +144,7 @@ private:
       if (weight[source] == 0) {
         continue;
       }
-      const std::string name = "source \"" + m_fabric.nodes()[source].id + "\"";
+      const ElementRef name{RefKind::node, m_fabric.nodes()[source].id};
       if (weight[source] != m_routing.denominator) {
         reject("The weights of its trees sum to " + std::to_string(weight[source]) + ", not " +
                    std::to_string(m_routing.denominator),
@@ -167,14 +167,14 @@ private:
     }
     for (const NodeIndex gpu : m_fabric.gpus()) {
       if (isServed[gpu] == 0) {
-        reject("It sends nothing", "GPU \"" + m_fabric.nodes()[gpu].id + "\"");
+        reject("It sends nothing", {RefKind::node, m_fabric.nodes()[gpu].id});
       }
     }
   }
 
   void addTree(std::size_t index) {
     const ExchangeTree& tree = m_routing.trees[index];
-    const std::string name = "tree " + std::to_string(index);
+    const ElementRef name{RefKind::tree, index};
     const auto nodes = static_cast<std::size_t>(m_fabric.nodeCount());
     if (tree.arcInto.size() != nodes || tree.arcInto[tree.source] != -1) {
       reject("It does not name an arc for every node but its source", name);
@@ -242,12 +242,12 @@ Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedul
     if (lengths.size() != fabric.arcs().size()) {
       reject("There are " + std::to_string(lengths.size()) + " lengths for " + std::to_string(fabric.arcs().size()) +
                  " links",
-             "lengths");
+             {RefKind::field, "lengths"});
     }
     int64_t denominator = 1;
     for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
       if (lengths[arc] < 0) {
-        reject("A length is negative", "link " + std::to_string(arc));
+        reject("A length is negative", {RefKind::link, arc});
       }
       denominator = leastCommonMultiple(denominator, fabric.arcs()[arc].bandwidth.gigabytesPerSecond().denominator());
     }
@@ -263,7 +263,7 @@ Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedul
       distances = checkedAdd(distances, distancesFrom(fabric, gpu, lengths));
     }
     if (distances <= 0) {
-      reject("All distances are 0, which proves nothing", "lengths");
+      reject("All distances are 0, which proves nothing", {RefKind::field, "lengths"});
     }
     return reducedRatio(weight, distances) / Rational(denominator);
   });

@@ -7,18 +7,18 @@
 
 namespace coppice::verify {
 
-void FaultLog::fault(std::string text, std::string element, std::string fix) {
+void FaultLog::fault(std::string text, ElementRef element, std::string fix) {
   ++m_faultCount;
   if (wantsMore()) {
-    m_findings.push_back({Severity::error, ErrorCode::verification, std::move(text), std::move(fix),
-                          Place{.file = {}, .element = std::move(element)}});
+    m_findings.push_back(
+        {Severity::error, ErrorCode::verification, std::move(text), std::move(fix), {.element = std::move(element)}});
   }
 }
 
-void FaultLog::note(std::string text, std::string element, std::string fix) {
+void FaultLog::note(std::string text, ElementRef element, std::string fix) {
   if (wantsMore()) {
-    m_findings.push_back({Severity::note, ErrorCode::verification, std::move(text), std::move(fix),
-                          Place{.file = {}, .element = std::move(element)}});
+    m_findings.push_back(
+        {Severity::note, ErrorCode::verification, std::move(text), std::move(fix), {.element = std::move(element)}});
   }
 }
 
@@ -65,8 +65,13 @@ std::string routeName(const fabric::Fabric& fabric, std::span<const fabric::Node
   return text;
 }
 
-std::string linkName(const fabric::Fabric& fabric, const fabric::Arc& arc) {
-  return "link " + nodeName(fabric, arc.tail) + " -> " + nodeName(fabric, arc.head);
+ElementRef wholeSchedule() {
+  return {RefKind::field, "schedule"};
+}
+
+std::string gpuId(const fabric::Fabric& fabric, fabric::Rank rank) {
+  return rank >= 0 && rank < fabric.gpuCount() ? fabric.nodes()[fabric.gpus()[rank]].id
+                                               : "rank " + std::to_string(rank);
 }
 
 }  // namespace coppice::verify

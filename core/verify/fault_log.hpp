@@ -16,9 +16,9 @@ class FaultLog {
 public:
   static constexpr std::size_t kMaxListed = 100;
 
-  /// `element` names the place: `tree 3`, `link "a" -> "b"`, `cut 0`.
-  void fault(std::string text, std::string element, std::string fix = {});
-  void note(std::string text, std::string element = {}, std::string fix = {});
+  /// `element` is the subject of the text: "tree 3" "has no edges".
+  void fault(std::string text, ElementRef element, std::string fix = {});
+  void note(std::string text, ElementRef element = {}, std::string fix = {});
 
   [[nodiscard]] std::int64_t faultCount() const { return m_faultCount; }
   /// False once the list is full: building further texts is wasted work, though faults still count.
@@ -37,7 +37,10 @@ private:
 [[nodiscard]] std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank);
 /// `"a" -> "sw" -> "b"`, shortened in the middle.
 [[nodiscard]] std::string routeName(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes);
-/// `link "a" -> "b"`.
-[[nodiscard]] std::string linkName(const fabric::Fabric& fabric, const fabric::Arc& arc);
+
+/// What the whole schedule is wrong about.
+[[nodiscard]] ElementRef wholeSchedule();
+/// A GPU's id as the end of an edge or the root of a tree; "rank 7" outside the fabric.
+[[nodiscard]] std::string gpuId(const fabric::Fabric& fabric, fabric::Rank rank);
 
 }  // namespace coppice::verify

@@ -92,24 +92,29 @@ private:
   };
 
   [[nodiscard]] bool isOut() const { return m_forest.direction == Direction::out; }
-  [[nodiscard]] std::string place(const std::string& element) const {
-    return m_expectation.name == "forest" ? element : m_expectation.name + ", " + element;
+  /// Within the forest; the only forest of a schedule is not named.
+  [[nodiscard]] ElementRef place(const ElementRef& element) const {
+    return m_expectation.name == "forest" ? element : wholeForest().with(element);
   }
-  [[nodiscard]] std::string treeName(std::int64_t index) const {
-    return place("tree " + std::to_string(m_firstTree + index)) + " (root " +
-           gpuName(m_fabric, m_forest.trees[index].root) + ")";
+  [[nodiscard]] ElementRef wholeForest() const { return {RefKind::field, m_expectation.name}; }
+  [[nodiscard]] ElementRef treeElement(std::int64_t index) const {
+    return place({RefKind::tree, gpuId(m_fabric, m_forest.trees[index].root), m_firstTree + index});
   }
-  [[nodiscard]] std::string edgeName(std::int64_t tree, const TreeEdge& edge) const {
-    return treeName(tree) + ", edge " + gpuName(m_fabric, edge.parent) + " -> " + gpuName(m_fabric, edge.child);
+  [[nodiscard]] ElementRef edgeElement(std::int64_t tree, const TreeEdge& edge) const {
+    return treeElement(tree).with(
+        ElementPart{RefKind::edge, -1, gpuId(m_fabric, edge.parent), gpuId(m_fabric, edge.child)});
   }
-  void fault(std::string text, std::string element, std::string fix = {}) {
+  [[nodiscard]] ElementRef linkElement(const fabric::Arc& arc) const {
+    return ElementPart{RefKind::link, -1, m_fabric.nodes()[arc.tail].id, m_fabric.nodes()[arc.head].id};
+  }
+  void fault(std::string text, ElementRef element, std::string fix = {}) {
     m_log.fault(std::move(text), std::move(element), std::move(fix));
   }
 
   /// Counts, directions, demands. False where nothing further can be read.
   bool checkShape() {
     const int gpuCount = m_fabric.gpuCount();
-    const std::string& name = m_expectation.name;
+    const ElementRef name = wholeForest();
     bool readable = true;
     if (m_forest.direction != m_expectation.direction) {
       fault(m_expectation.direction == Direction::out
@@ -225,7 +230,7 @@ private:
   /// The trees of a factored forest, expanded one by one. False where it is too broken to be expanded.
   bool checkTreesOfParts() {
     if (!m_forest.trees.empty() || !m_forest.edges.empty() || m_forest.paths.size() != 0) {
-      fault("has parts and trees written out at once", m_expectation.name, "keep one of the two");
+      fault("has parts and trees written out at once", wholeForest(), "keep one of the two");
       return false;
     }
     const auto findings =
@@ -245,7 +250,7 @@ private:
     checkRoots(roots);
     PartsLoad load = checkParts(m_fabric, m_forest, m_expectation.maxEdges, m_progress);
     for (const std::string& text : load.symmetryFaults) {
-      fault(text, place("rotations"), "generate the forest again for this fabric");
+      fault(text, place({RefKind::field, "rotations"}), "generate the forest again for this fabric");
     }
     m_isByParts = load.isByParts;
     m_loadOfArc = std::move(load.loadOfArc);
@@ -297,7 +302,7 @@ private:
 
   void checkRoots(const RootCount& roots) {
     if (!roots.grouped) {
-      fault("trees are not grouped by ascending root", place("trees"), "sort them by root");
+      fault("trees are not grouped by ascending root", place({RefKind::field, "trees"}), "sort them by root");
     }
     for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
       const Int128 found = roots.found[rank];
@@ -306,7 +311,7 @@ private:
         fault("multiplicities of the trees rooted here add up to " +
                   (printable ? std::to_string(static_cast<std::int64_t>(found)) : "more than 2^63") + ", stated are " +
                   std::to_string(m_forest.treesOfRoot[rank]),
-              place("root " + gpuName(m_fabric, rank)));
+              place({RefKind::root, gpuId(m_fabric, rank)}));
       }
     }
   }
@@ -332,19 +337,18 @@ private:
       }
       const Tree& tree = m_forest.trees[index];
       if (tree.root < 0 || tree.root >= gpuCount) {
-        fault("its root, rank " + std::to_string(tree.root) + ", is not in the fabric",
-              place("tree " + std::to_string(index)));
+        fault("its root, rank " + std::to_string(tree.root) + ", is not in the fabric", place({RefKind::tree, index}));
         continue;
       }
       if (tree.multiplicity < 1) {
-        fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", treeName(index));
+        fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", treeElement(index));
         continue;
       }
       roots.add(tree.root, tree.multiplicity);
       if (tree.firstEdge < 0 || static_cast<std::size_t>(tree.firstEdge) > m_forest.edges.size() ||
           m_forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) < edgesPerTree) {
         fault("its edges lie outside the forest's " + plural(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
-              treeName(index));
+              treeElement(index));
         continue;
       }
       if (!countTree(index, tree)) {
@@ -425,7 +429,7 @@ private:
         if (explain) {
           fault("pruned is " + std::to_string(edge.pruned) + " on a route of " + plural(hops, "hop") + " along " +
                     routeName(m_fabric, m_forest.paths[edge.path]),
-                edgeName(index, edge), "pruned hops end at a switch inside the route");
+                edgeElement(index, edge), "pruned hops end at a switch inside the route");
         }
         continue;
       }
@@ -436,7 +440,7 @@ private:
           if (explain) {
             fault("pruned at " + nodeName(m_fabric, nodeFromParent(edge, edge.pruned)) + ", which cannot " +
                       (isOut() ? "multicast" : "aggregate"),
-                  edgeName(index, edge), "prune only at switches marked capable");
+                  edgeElement(index, edge), "prune only at switches marked capable");
           }
         }
       }
@@ -483,7 +487,8 @@ private:
           fault("pruned at " + name + ", but " +
                     (isOut() ? "no other edge of the tree brings its data there"
                              : "no other edge of the tree takes its sum from there"),
-                edgeName(index, edges[i]), "at least one edge must use the link, and edges must not wait in a cycle");
+                edgeElement(index, edges[i]),
+                "at least one edge must use the link, and edges must not wait in a cycle");
         }
       }
     }
@@ -503,17 +508,17 @@ private:
     bool routesFit = true;
     for (const TreeEdge& edge : edges) {
       if (edge.parent < 0 || edge.parent >= gpuCount || edge.child < 0 || edge.child >= gpuCount) {
-        fault("an end is not a GPU of the fabric", edgeName(index, edge));
+        fault("an end is not a GPU of the fabric", edgeElement(index, edge));
         continue;
       }
       if (edge.parent == edge.child) {
-        fault("a GPU cannot be its own parent", edgeName(index, edge));
+        fault("a GPU cannot be its own parent", edgeElement(index, edge));
       } else if (edge.child == tree.root) {
-        fault("the root has a parent", edgeName(index, edge));
+        fault("the root has a parent", edgeElement(index, edge));
       } else if (parentOf[edge.child] >= 0) {
         fault(gpuName(m_fabric, edge.child) + " has two parents, " + gpuName(m_fabric, parentOf[edge.child]) + " and " +
                   gpuName(m_fabric, edge.parent),
-              edgeName(index, edge));
+              edgeElement(index, edge));
       } else {
         parentOf[edge.child] = edge.parent;
       }
@@ -524,19 +529,19 @@ private:
       return;
     }
     if (!isBreadthFirst(tree)) {
-      fault("edges are not in breadth-first order from the root", treeName(index), "list parents before children");
+      fault("edges are not in breadth-first order from the root", treeElement(index), "list parents before children");
       return;
     }
     isPruningLegal(index, tree, true);
     if (m_log.faultCount() == before) {
-      fault("the tree is invalid", treeName(index));
+      fault("the tree is invalid", treeElement(index));
     }
   }
 
   bool diagnoseRoute(std::int64_t index, const TreeEdge& edge) {
     if (edge.path < 0 || edge.path >= m_forest.paths.size()) {
       fault("names route " + std::to_string(edge.path) + "; the forest has " + plural(m_forest.paths.size(), "route"),
-            edgeName(index, edge));
+            edgeElement(index, edge));
       return false;
     }
     const auto path = m_forest.paths[edge.path];
@@ -547,36 +552,37 @@ private:
     const std::string along = " along " + routeName(m_fabric, path);
     if (path.size() < 2) {
       fault("the route has " + plural(static_cast<std::int64_t>(path.size()), "node") + "; it needs two or more",
-            edgeName(index, edge));
+            edgeElement(index, edge));
       return false;
     }
     for (std::size_t i = 0; i < path.size(); ++i) {
       const NodeIndex node = path[i];
       if (node < 0 || node >= m_fabric.nodeCount()) {
         fault("the route names node " + std::to_string(node) + ", which is not in the fabric," + along,
-              edgeName(index, edge));
+              edgeElement(index, edge));
         return false;
       }
       const bool isGpu = m_fabric.nodes()[node].kind == NodeKind::gpu;
       const bool isEnd = i == 0 || i + 1 == path.size();
       if (isGpu && !isEnd) {
-        fault("the route passes through GPU " + nodeName(m_fabric, node) + along, edgeName(index, edge),
+        fault("the route passes through GPU " + nodeName(m_fabric, node) + along, edgeElement(index, edge),
               "only switches and NICs relay; make it two edges of the tree");
         return false;
       }
       if (!isGpu && isEnd) {
-        fault("the route ends at " + nodeName(m_fabric, node) + ", which is not a GPU," + along, edgeName(index, edge));
+        fault("the route ends at " + nodeName(m_fabric, node) + ", which is not a GPU," + along,
+              edgeElement(index, edge));
         return false;
       }
       if (i > 0 && !m_fabric.findArc(path[i - 1], node)) {
         fault("the fabric has no link " + nodeName(m_fabric, path[i - 1]) + " -> " + nodeName(m_fabric, node) + along,
-              edgeName(index, edge));
+              edgeElement(index, edge));
         return false;
       }
     }
     fault("the route joins " + gpuName(m_fabric, route.parent) + " (parent) and " + gpuName(m_fabric, route.child) +
               " (child) instead," + along,
-          edgeName(index, edge));
+          edgeElement(index, edge));
     return false;
   }
 
@@ -592,7 +598,7 @@ private:
     if (missingCount > 0) {
       fault("does not reach " + missing +
                 (missingCount > kMaxNamed ? " and " + std::to_string(missingCount - kMaxNamed) + " more" : ""),
-            treeName(index), "a tree spans all GPUs");
+            treeElement(index), "a tree spans all GPUs");
     }
     // Colours: 0 unseen, 1 on the walk, 2 done. Every GPU has at most one parent here, so each walk ends or circles.
     std::vector<char> colour(parentOf.size(), 0);
@@ -614,7 +620,7 @@ private:
         }
         fault("edges form a cycle cut off from the root: " + circle +
                   (named > kMaxNamed ? " (" + std::to_string(named) + " GPUs)" : ""),
-              treeName(index));
+              treeElement(index));
       }
       for (const Rank done : walk) {
         colour[done] = 2;
@@ -657,7 +663,7 @@ private:
       if (load > room) {
         fault("carries " + plural(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
                   " (scale " + m_forest.scale.toString() + " x " + bandwidth.toString() + " GB/s)",
-              place(linkName(m_fabric, arcs[i])));
+              place(linkElement(arcs[i])));
       }
       if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {
         busiest = load;

@@ -22,8 +22,8 @@ using sketch::Message;
 using sketch::Model;
 using sketch::Plan;
 
-std::string named(std::size_t message) {
-  return "message " + std::to_string(message);
+ElementRef named(std::size_t message) {
+  return {RefKind::message, message};
 }
 
 class PlanCheck {
@@ -96,7 +96,7 @@ private:
       const Message& before = m_plan.messages[indices[i - 1]];
       const Message& after = m_plan.messages[indices[i]];
       if (after.start < before.end) {
-        m_log.fault("and " + named(indices[i]) + " overlap on " + what, named(indices[i - 1]));
+        m_log.fault("and " + toText(named(indices[i])) + " overlap on " + what, named(indices[i - 1]));
       }
     }
   }
@@ -201,7 +201,7 @@ private:
     for (std::size_t chunk = 0; chunk < m_chunks.size(); ++chunk) {
       for (const int target : m_chunks[chunk].targets) {
         if (!since.contains(Place(static_cast<int>(chunk), target))) {
-          m_log.fault("never comes to GPU " + std::to_string(target), "chunk " + std::to_string(chunk));
+          m_log.fault("never comes to GPU " + std::to_string(target), {RefKind::chunk, chunk});
         }
       }
     }
@@ -237,7 +237,7 @@ private:
     for (std::size_t chunk = 0; chunk < m_chunks.size(); ++chunk) {
       for (const int target : m_chunks[chunk].targets) {
         if (!outOf.contains(Place(static_cast<int>(chunk), target))) {
-          m_log.fault("lacks the part of GPU " + std::to_string(target), "chunk " + std::to_string(chunk));
+          m_log.fault("lacks the part of GPU " + std::to_string(target), {RefKind::chunk, chunk});
         }
       }
     }
@@ -378,14 +378,16 @@ private:
       most = std::max(most, links.size());
     }
     if (end != m_plan.makespan) {
-      m_log.fault("claims " + m_plan.makespan.toString() + ", its last message ends at " + end.toString(), "makespan");
+      m_log.fault("claims " + m_plan.makespan.toString() + ", its last message ends at " + end.toString(),
+                  {RefKind::field, "makespan"});
     }
     if (static_cast<int>(most) != m_plan.connections) {
       m_log.fault("claims " + std::to_string(m_plan.connections) + ", a node uses " + std::to_string(most),
-                  "connections");
+                  {RefKind::field, "connections"});
     }
     if (m_plan.bound > m_plan.makespan || m_plan.bound < Rational(0)) {
-      m_log.fault("claims " + m_plan.bound.toString() + ", but the plan takes " + end.toString(), "bound");
+      m_log.fault("claims " + m_plan.bound.toString() + ", but the plan takes " + end.toString(),
+                  {RefKind::field, "bound"});
     } else if (m_plan.bound.isPositive()) {
       checkBound();
     }
@@ -406,7 +408,7 @@ private:
     if (m_plan.bound > proved) {
       m_log.fault(
           "claims " + m_plan.bound.toString() + " by \"" + m_plan.boundName + "\", which proves " + proved.toString(),
-          "bound");
+          {RefKind::field, "bound"});
     }
   }
 
@@ -425,7 +427,7 @@ private:
       std::set<int> values(symmetry.begin(), symmetry.end());
       if (static_cast<int>(symmetry.size()) != m_model.gpus() || values.size() != symmetry.size() ||
           *values.begin() != 0 || *values.rbegin() != m_model.gpus() - 1) {
-        m_log.fault("is no permutation of the GPUs", "symmetry " + std::to_string(s));
+        m_log.fault("is no permutation of the GPUs", {RefKind::symmetry, s});
         continue;
       }
       for (std::size_t i = 0; i < m_plan.messages.size(); ++i) {

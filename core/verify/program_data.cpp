@@ -87,7 +87,7 @@ Value DataRun::read(int block, const Event& event, Buffer buffer, int offset) {
                 .text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "reads " + letter(buffer) +
                         "[" + std::to_string(offset) + "], where nothing was written before",
                 .fix = "write it first, or wait for the step that does",
-                .where = {.element = nameStep(m_flat, block, event.step)}});
+                .where = {.element = stepElement(m_flat, block, event.step)}});
   }
   return m_values.unwrittenRead(block, event.step);
 }
@@ -134,7 +134,7 @@ void DataRun::operator()(const Event& event) {
                 .text = "out of place: writes i[" + std::to_string(step.dstOffset) +
                         "], the caller's input, which must stay as it is",
                 .fix = "keep partial results in o or s",
-                .where = {.element = nameStep(m_flat, event.block, event.step)}});
+                .where = {.element = stepElement(m_flat, event.block, event.step)}});
   }
   const auto slotOf = [&](int connection, std::uint32_t slot) {
     return m_inFlight.data() + static_cast<std::size_t>(connection) * m_slotsPerConnection +
@@ -275,7 +275,7 @@ int DataRun::checkResult(Collective goal, int root) {
                                                  .code = ErrorCode::verification,
                                                  .text = std::move(text),
                                                  .fix = rooted ? "root " + std::to_string(root) + " was assumed" : "",
-                                                 .where = {.element = "rank " + std::to_string(firstRank)}});
+                                                 .where = {.element = {RefKind::rank, firstRank}}});
   }
   return root;
 }
@@ -332,14 +332,14 @@ void DataRun::reportCustom(const CustomShard& shard, int rank, int chunk) {
   if (rank >= 0) {
     text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "o[" + std::to_string(chunk) +
            "] of rank " + std::to_string(rank) + " must hold " +
-           (shard.combines ? "the sum of chunk " : "a copy of chunk ") + std::to_string(chunk) +
-           sourcesText(shard) + ", but holds " + m_values.describe(output(rank, chunk));
+           (shard.combines ? "the sum of chunk " : "a copy of chunk ") + std::to_string(chunk) + sourcesText(shard) +
+           ", but holds " + m_values.describe(output(rank, chunk));
   }
   m_sink.add(static_cast<int>(Check::result),
              {.severity = Severity::error,
               .code = ErrorCode::verification,
               .text = std::move(text),
-              .where = {.element = rank < 0 ? std::string() : "rank " + std::to_string(rank)}});
+              .where = {.element = rank < 0 ? ElementRef() : ElementRef(RefKind::rank, rank)}});
 }
 
 }  // namespace coppice::verify

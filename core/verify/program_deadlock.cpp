@@ -62,7 +62,7 @@ std::string describeCycle(const program::Program& program, const FlatProgram& fl
            " more threadblocks, the last of which waits for the first";
   }
   const int first = cycle.front();
-  return text + nameStep(flat, first, states[first].step);
+  return text + toText(stepElement(flat, first, states[first].step));
 }
 
 std::int64_t messagesOf(const FlatStep& step, int chunksPerMessage) {
@@ -120,7 +120,7 @@ Deadlock explainDeadlock(const program::Program& program, const FlatProgram& fla
   const auto tell = [&](const std::vector<BlockState>& stopped, std::uint32_t limit) {
     const std::vector<int> cycle = findCycle(flat, stopped);
     deadlock.cycle = describeCycle(program, flat, stopped, cycle);
-    deadlock.place = nameStep(flat, cycle.front(), stopped[cycle.front()].step);
+    deadlock.place = stepElement(flat, cycle.front(), stopped[cycle.front()].step);
     for (const int block : cycle) {
       deadlock.ring.push_back(ringStep(flat, block, stopped[block], limit, chunksPerMessage));
     }

@@ -15,7 +15,7 @@ namespace coppice::verify {
 struct Deadlock {
   std::string cycle;           ///< the threadblocks that wait for each other in a ring, each with its step
   std::string remedy;          ///< the connection depth that would free it, or that none does
-  std::string place;           ///< the first step of the cycle
+  ElementRef place;            ///< the first step of the cycle
   std::vector<RingStep> ring;  ///< each waits for the next, the last for the first
 };
 

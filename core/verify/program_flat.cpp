@@ -86,14 +86,12 @@ private:
   [[nodiscard]] const RankProgram& rankProgram(int rank) const { return m_program.ranks[rank]; }
   [[nodiscard]] int ranks() const { return static_cast<int>(m_program.ranks.size()); }
 
-  static std::string place(int rank, int id = -1, int index = -1) {
-    std::string text = "rank " + std::to_string(rank);
-    text += id < 0 ? "" : ", threadblock " + std::to_string(id);
-    return text + (index < 0 ? "" : ", step " + std::to_string(index));
-  }
+  static ElementRef place(int rank) { return {RefKind::rank, rank}; }
+  static ElementRef place(int rank, int id) { return place(rank).with({RefKind::threadblock, id}); }
+  static ElementRef place(int rank, int id, int index) { return place(rank, id).with({RefKind::step, index}); }
   /// makeText is called only if the finding will be listed.
   template <typename MakeText>
-  void report(Check check, Severity severity, ErrorCode code, std::string element, MakeText makeText,
+  void report(Check check, Severity severity, ErrorCode code, ElementRef element, MakeText makeText,
               const char* fix = "") {
     if (m_sink.wants(static_cast<int>(check), severity)) {
       m_sink.add(static_cast<int>(check), {.severity = severity,
@@ -105,12 +103,12 @@ private:
   }
   /// A fault that makes execution meaningless.
   template <typename MakeText>
-  void blockingFault(Check check, std::string element, MakeText makeText, const char* fix = "") {
+  void blockingFault(Check check, ElementRef element, MakeText makeText, const char* fix = "") {
     m_executable = false;
     report(check, Severity::error, ErrorCode::verification, std::move(element), makeText, fix);
   }
   template <typename MakeText>
-  void limitFault(std::string element, MakeText makeText, const char* fix = "") {
+  void limitFault(ElementRef element, MakeText makeText, const char* fix = "") {
     report(Check::limits, Severity::error, ErrorCode::limit, std::move(element), makeText, fix);
   }
 
@@ -659,7 +657,7 @@ void StructureCheck::matchMessages() {
       if (hasOut != hasIn) {
         blockingFault(
             Check::unmatched,
-            hasOut ? nameStep(m_flat, connection.sender, out) : nameStep(m_flat, connection.receiver, in),
+            hasOut ? stepElement(m_flat, connection.sender, out) : stepElement(m_flat, connection.receiver, in),
             [&] {
               const FlatBlock& other = hasOut ? receiver : sender;
               return std::string(hasOut ? "sends" : "receives") + " message " + std::to_string(pairs + 1) +
@@ -671,10 +669,11 @@ void StructureCheck::matchMessages() {
       }
       if (m_flat.steps[out].count != m_flat.steps[in].count) {
         blockingFault(
-            Check::countMismatch, nameStep(m_flat, connection.receiver, in),
+            Check::countMismatch, stepElement(m_flat, connection.receiver, in),
             [&] {
               return "receives " + std::to_string(m_flat.steps[in].count) + " chunks where " +
-                     nameStep(m_flat, connection.sender, out) + " sends " + std::to_string(m_flat.steps[out].count);
+                     toText(stepElement(m_flat, connection.sender, out)) + " sends " +
+                     std::to_string(m_flat.steps[out].count);
             },
             "both steps of a message need the same cnt");
       }
@@ -687,11 +686,11 @@ void StructureCheck::matchMessages() {
 
 void StructureCheck::reportUselessFlags() {
   std::size_t useless = 0;
-  std::string first;
+  ElementRef first;
   for (std::size_t block = 0; block < m_flat.blocks.size(); ++block) {
     for (auto step = m_flat.blocks[block].firstStep; step < m_flat.blocks[block].endStep; ++step) {
       if (m_flat.steps[step].publishes && !m_flat.steps[step].isTarget && useless++ == 0) {
-        first = nameStep(m_flat, static_cast<int>(block), step);
+        first = stepElement(m_flat, static_cast<int>(block), step);
       }
     }
   }
@@ -747,17 +746,18 @@ BufferSizes callerBuffers(const Program& program, Collective goal) {
   return {};
 }
 
-std::string nameStep(const FlatProgram& flat, int block, std::uint32_t step) {
+ElementRef stepElement(const FlatProgram& flat, int block, std::uint32_t step) {
   const FlatBlock& owner = flat.blocks[block];
-  return "rank " + std::to_string(owner.rank) + ", threadblock " + std::to_string(owner.id) + ", step " +
-         std::to_string(step - owner.firstStep);
+  return ElementRef(RefKind::rank, owner.rank)
+      .with({RefKind::threadblock, owner.id})
+      .with({RefKind::step, step - owner.firstStep});
 }
 
 std::string nameOperation(const Program& program, const FlatProgram& flat, int block, std::uint32_t step) {
   const FlatBlock& owner = flat.blocks[block];
   const ThreadBlock& source = program.ranks[owner.rank].threadBlocks[owner.id];
   const StepType type = flat.steps[step].type;
-  std::string text = nameStep(flat, block, step) + " (" + std::string(toString(type));
+  std::string text = toText(stepElement(flat, block, step)) + " (" + std::string(toString(type));
   text += receives(type) ? " from rank " + std::to_string(source.recvPeer) : "";
   text += sends(type) ? " to rank " + std::to_string(source.sendPeer) : "";
   return text + ")";

@@ -105,8 +105,8 @@ struct FlatProgram {
   const FlatBlock& owner = flat.blocks[block];
   return {owner.rank, owner.id, static_cast<int>(step - owner.firstStep)};
 }
-/// "rank 3, threadblock 2, step 14" of a flat step.
-[[nodiscard]] std::string nameStep(const FlatProgram& flat, int block, std::uint32_t step);
+/// A flat step as `rank 3, threadblock 2, step 14`.
+[[nodiscard]] ElementRef stepElement(const FlatProgram& flat, int block, std::uint32_t step);
 /// The same with the operation, "rank 3, threadblock 2, step 14 (s to rank 5)".
 [[nodiscard]] std::string nameOperation(const program::Program& program, const FlatProgram& flat, int block,
                                         std::uint32_t step);

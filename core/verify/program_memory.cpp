@@ -212,7 +212,7 @@ private:
                         nameOperation(m_program, m_flat, static_cast<int>(m_first + cell.writer), cell.writeStep) +
                         " wrote: " + reasonFor(m_runtime, isReleased),
                 .fix = fixFor(m_runtime, isReleased),
-                .where = {.element = nameStep(m_flat, reader, step)}});
+                .where = {.element = stepElement(m_flat, reader, step)}});
   }
 
   const program::Program& m_program;

@@ -284,7 +284,7 @@ void report(const program::Program& program, const FlatProgram& flat, const Layo
                     nameOperation(program, flat, race.laterBlock, later) +
                     (race.laterWrites ? " writes it, in undefined order" : " reads it, in undefined order"),
             .fix = "let the one that must come later depend on the other",
-            .where = {.element = nameStep(flat, race.laterBlock, later)}});
+            .where = {.element = stepElement(flat, race.laterBlock, later)}});
 }
 
 }  // namespace
@@ -304,7 +304,7 @@ void checkRaces(const program::Program& program, const FlatProgram& flat, const 
                  {.severity = Severity::error,
                   .code = ErrorCode::limit,
                   .text = "races are not examined beyond " + std::to_string(kMaxBlocks) + " threadblocks",
-                  .where = {.element = "rank " + std::to_string(rank)}});
+                  .where = {.element = {RefKind::rank, rank}}});
       }
     } else if (blocks > 1) {
       RankRaces(flat, layout, rank, history[index], chunksPerMessage, suspects).run();

@@ -210,7 +210,7 @@ std::string Values::describe(Value value) const {
                : "the sum of " + chunk + " over " + m_sets.describe(setOf(value));
   }
   const Flaw& flaw = m_flaws[value & ~kFlawBit];
-  const std::string place = nameStep(m_flat, flaw.block, flaw.step);
+  const std::string place = toText(stepElement(m_flat, flaw.block, flaw.step));
   switch (flaw.kind) {
     case FlawKind::doubled:
       return "a sum that counts chunk " + std::to_string(chunkOf(flaw.left)) + " of rank " +

@@ -162,7 +162,7 @@ void Verification::checkOverlaps(const FlatProgram& flat, const Layout& layout) 
                     .code = ErrorCode::verification,
                     .text = "reads and writes overlapping chunks of the same memory at different offsets",
                     .fix = "split the step",
-                    .where = {.element = nameStep(flat, static_cast<int>(block), step)}});
+                    .where = {.element = stepElement(flat, static_cast<int>(block), step)}});
       }
     }
   }

@@ -112,7 +112,7 @@ Result<std::vector<Rational>> stepTimesByRule(const fabric::Fabric& fabric, cons
   }
   if (const auto findings = schedule::checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress);
       !findings.empty()) {
-    return broken(findings.front().where.element + " " + findings.front().text);
+    return broken(toText(findings.front().where.element) + " " + findings.front().text);
   }
   std::vector<schedule::Rotation> rotations = schedule::rotationsIn(*forest.factored);
   for (std::size_t i = 0; i < rotations.size(); ++i) {

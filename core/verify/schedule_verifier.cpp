@@ -54,15 +54,15 @@ private:
     if (m_schedule.fabricDigest != m_fabric.digest()) {
       m_log.fault("made for the fabric with digest " + m_schedule.fabricDigest.substr(0, 64) + ", this one has " +
                       m_fabric.digest(),
-                  "schedule", "verify it against the fabric it was made for, or generate it again");
+                  wholeSchedule(), "verify it against the fabric it was made for, or generate it again");
       return false;
     }
     const std::int64_t before = m_log.faultCount();
     const auto gpuCount = static_cast<std::size_t>(m_fabric.gpuCount());
     if (isRooted() != m_schedule.root.has_value()) {
-      m_log.fault(isRooted() ? "names no root" : "names a root, but this collective has none", "schedule");
+      m_log.fault(isRooted() ? "names no root" : "names a root, but this collective has none", wholeSchedule());
     } else if (m_schedule.root && (*m_schedule.root < 0 || *m_schedule.root >= m_fabric.gpuCount())) {
-      m_log.fault("its root, rank " + std::to_string(*m_schedule.root) + ", is not in the fabric", "schedule");
+      m_log.fault("its root, rank " + std::to_string(*m_schedule.root) + ", is not in the fabric", wholeSchedule());
     }
     if (!m_schedule.amounts.empty()) {
       const bool negative = std::any_of(m_schedule.amounts.begin(), m_schedule.amounts.end(),
@@ -70,25 +70,25 @@ private:
       const bool allZero = std::all_of(m_schedule.amounts.begin(), m_schedule.amounts.end(),
                                        [](std::int64_t amount) { return amount == 0; });
       if (isRooted()) {
-        m_log.fault("states amounts per rank, but only the root's data counts here", "schedule");
+        m_log.fault("states amounts per rank, but only the root's data counts here", wholeSchedule());
       } else if (m_schedule.amounts.size() != gpuCount) {
         m_log.fault("states " + std::to_string(m_schedule.amounts.size()) + " amounts for " + std::to_string(gpuCount) +
                         " GPUs",
-                    "schedule");
+                    wholeSchedule());
       } else if (negative || allZero) {
-        m_log.fault(negative ? "an amount is negative" : "all amounts are zero", "schedule");
+        m_log.fault(negative ? "an amount is negative" : "all amounts are zero", wholeSchedule());
       }
     }
     if (m_schedule.reduceForest.has_value() != reduces()) {
       m_log.fault(reduces() ? "has no reduce forest" : "has a reduce forest, but this collective sums nothing",
-                  "schedule");
+                  wholeSchedule());
     }
     if (m_schedule.broadcastForest.has_value() != broadcasts()) {
       m_log.fault(broadcasts() ? "has no broadcast forest" : "has a broadcast forest, but this collective only sums",
-                  "schedule");
+                  wholeSchedule());
     }
     if (m_schedule.fixedK && *m_schedule.fixedK < 1) {
-      m_log.fault("fixed k is " + std::to_string(*m_schedule.fixedK) + "; it must be at least 1", "schedule");
+      m_log.fault("fixed k is " + std::to_string(*m_schedule.fixedK) + "; it must be at least 1", wholeSchedule());
     }
     if (m_log.faultCount() != before) {
       return false;
@@ -144,24 +144,24 @@ private:
     }
     if (m_schedule.algbw != algbw) {
       m_log.fault("claims algbw " + m_schedule.algbw.toString() + " GB/s, the trees reach " + algbw.toString(),
-                  "schedule");
+                  wholeSchedule());
     }
     if (algbw > m_schedule.bound) {
       m_log.fault(
           "the trees reach " + algbw.toString() + " GB/s, more than the stated bound of " + m_schedule.bound.toString(),
-          "schedule");
+          wholeSchedule());
     } else if (!m_schedule.fixedK && algbw != m_schedule.bound) {
       m_log.fault("the trees reach " + algbw.toString() + " GB/s of the bound's " + m_schedule.bound.toString() +
                       "; only a fixed k may fall short",
-                  "schedule");
+                  wholeSchedule());
     }
     if (m_schedule.allreduceBound) {
       if (m_schedule.collective != Collective::allreduce) {
-        m_log.fault("states an allreduce bound, but is no allreduce", "schedule");
+        m_log.fault("states an allreduce bound, but is no allreduce", wholeSchedule());
       } else if (*m_schedule.allreduceBound < algbw) {
         m_log.fault("states an allreduce bound of " + m_schedule.allreduceBound->toString() +
                         " GB/s, which the trees exceed with " + algbw.toString(),
-                    "schedule");
+                    wholeSchedule());
       }
     }
   }
@@ -173,11 +173,11 @@ private:
 
   void checkBound() {
     if (!m_schedule.bound.isPositive()) {
-      m_log.fault("states a bound of " + m_schedule.bound.toString() + " GB/s", "schedule");
+      m_log.fault("states a bound of " + m_schedule.bound.toString() + " GB/s", wholeSchedule());
       return;
     }
     if (m_schedule.bottlenecks.empty() && m_fabric.isBalanced()) {
-      m_log.fault("states no bottleneck cut, so nothing proves its bound", "schedule");
+      m_log.fault("states no bottleneck cut, so nothing proves its bound", wholeSchedule());
       return;
     }
     const std::int64_t before = m_log.faultCount();
@@ -192,7 +192,7 @@ private:
                  : !m_fabric.isBalanced() ? "the fabric is not balanced and no cut proves " + bound +
                                                 "; it holds for a balanced part of the fabric"
                                           : bound + " was not proved",
-                 "schedule");
+                 wholeSchedule());
     }
   }
 
@@ -226,8 +226,8 @@ private:
           m_verdict.isByParts && m_log.faultCount() == 0 && m_schedule.amounts.empty() && !isRooted();
       return proveRate(m_fabric, m_demand, direction, rate, isTransitive, m_progress);
     } catch (const OverflowError&) {
-      m_log.note("the bound was not checked by max flow: as whole numbers, the bandwidths leave 64 bits", "schedule",
-                 "use bandwidths with smaller numerators and denominators");
+      m_log.note("the bound was not checked by max flow: as whole numbers, the bandwidths leave 64 bits",
+                 wholeSchedule(), "use bandwidths with smaller numerators and denominators");
       return std::nullopt;
     }
   }
@@ -237,7 +237,7 @@ private:
 
   bool checkCut(std::size_t index, Direction direction) {
     const Cut& cut = m_schedule.bottlenecks[index];
-    const std::string element = "cut " + std::to_string(index);
+    const ElementRef element{RefKind::cut, index};
     if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
       return false;
     }
@@ -275,7 +275,7 @@ private:
     m_log.fault("a bound of " + claimed.toString() + " GB/s is too high: " + gpuName(m_fabric, rate.starved) +
                     " cannot receive it, because the cut of " + std::to_string(rate.cutNodes.size()) +
                     " nodes around " + names + (gpus > 8 ? " and more" : "") + " allows " + allowed.toString(),
-                "schedule");
+                wholeSchedule());
   }
 
   /// bound = 1/(1/h + 1/o) with h the bound of the half whose cut is stated (the slower) and o that of the other.
@@ -290,7 +290,7 @@ private:
     bool fitsIn = true;
     for (std::size_t i = 0; i < m_schedule.bottlenecks.size(); ++i) {
       const Cut& cut = m_schedule.bottlenecks[i];
-      const std::string element = "cut " + std::to_string(i);
+      const ElementRef element{RefKind::cut, i};
       if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
         return;
       }
@@ -316,7 +316,7 @@ private:
         (m_fabric.isBalanced() && restInverse != slower.inverse())) {
       m_log.fault("its cuts allow " + slower.toString() +
                       " GB/s for the slower half, which does not give the bound of " + m_schedule.bound.toString(),
-                  "schedule");
+                  wholeSchedule());
       return;
     }
     const Rational faster = restInverse.inverse();

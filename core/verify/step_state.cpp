@@ -92,7 +92,7 @@ void ShardPlayer::playTogether(std::span<const std::uint32_t> transfers) {
 void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word isSent) {
   const Transfer transfer = m_schedule.transfers[index];
   if (isSent == 0) {
-    fault(gpuName(m_fabric, transfer.from) + " sends " + pieceText() + " before it has it", transferText(index));
+    fault(gpuName(m_fabric, transfer.from) + " sends " + pieceText() + " before it has it", transferElement(index));
     return;
   }
   const auto set = setOf(transfer.to);
@@ -105,14 +105,14 @@ void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word is
     if (other >= 0 && !m_schedule.transfers[static_cast<std::size_t>(other)].reduces) {
       fault(gpuName(m_fabric, transfer.to) + " is to add to and to store " + pieceText() +
                 " in the same step (transfer " + std::to_string(other) + ")",
-            transferText(index));
+            transferElement(index));
     }
     for (std::size_t w = 0; w < m_words; ++w) {
       if (const Word twice = set[w] & sent[w]; twice != 0) {
         const auto rank = static_cast<Rank>(w * kBits + static_cast<std::size_t>(__builtin_ctzll(twice)));
         fault("the contribution of " + gpuName(m_fabric, rank) + " to " + pieceText() + " is added twice at " +
                   gpuName(m_fabric, transfer.to),
-              transferText(index));
+              transferElement(index));
         break;
       }
     }
@@ -125,9 +125,9 @@ void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word is
   if (other >= 0 && (!isSame || m_schedule.transfers[static_cast<std::size_t>(other)].reduces)) {
     fault(gpuName(m_fabric, transfer.to) + " is written twice in the same step at " + pieceText() + " (transfer " +
               std::to_string(other) + ")",
-          transferText(index));
+          transferElement(index));
   } else if (isSame) {
-    fault(gpuName(m_fabric, transfer.to) + " has " + pieceText() + " already", transferText(index), true);
+    fault(gpuName(m_fabric, transfer.to) + " has " + pieceText() + " already", transferElement(index), true);
   }
   std::copy(sent.begin(), sent.end(), set.begin());
 }
@@ -143,7 +143,7 @@ void ShardPlayer::finish() {
     const auto set = setOf(rank);
     if (!m_combines) {
       if (set[0] == 0) {
-        fault(gpuName(m_fabric, rank) + " never gets " + pieceText(), "shard " + std::to_string(m_shard));
+        fault(gpuName(m_fabric, rank) + " never gets " + pieceText(), {RefKind::shard, m_shard});
       }
       continue;
     }
@@ -155,14 +155,14 @@ void ShardPlayer::finish() {
       if ((set[at / kBits] >> (at % kBits) & 1) == 0) {
         fault(gpuName(m_fabric, rank) + " ends without the contribution of " + gpuName(m_fabric, source) + " to " +
                   pieceText(),
-              "shard " + std::to_string(m_shard));
+              {RefKind::shard, m_shard});
         break;
       }
     }
   }
 }
 
-void ShardPlayer::fault(const std::string& text, const std::string& element, bool isWarning) {
+void ShardPlayer::fault(const std::string& text, const ElementRef& element, bool isWarning) {
   m_faultCount += isWarning ? 0 : 1;
   if (m_faults.size() < FaultLog::kMaxListed) {
     m_faults.push_back({text, element, isWarning});
@@ -178,9 +178,8 @@ std::string ShardPlayer::pieceText() const {
   return text;
 }
 
-std::string ShardPlayer::transferText(std::uint32_t transfer) const {
-  return "transfer " + std::to_string(transfer) + " (step " + std::to_string(m_schedule.transfers.steps()[transfer]) +
-         ")";
+ElementRef ShardPlayer::transferElement(std::uint32_t transfer) const {
+  return ElementRef(RefKind::step, m_schedule.transfers.steps()[transfer]).with({RefKind::transfer, transfer});
 }
 
 }  // namespace coppice::verify

@@ -14,7 +14,7 @@ namespace coppice::verify {
 
 struct StepFault {
   std::string text;
-  std::string element;
+  ElementRef element;
   bool isWarning = false;
 };
 
@@ -40,9 +40,9 @@ private:
   void playTogether(std::span<const std::uint32_t> transfers);
   void write(std::uint32_t transfer, std::span<const Word> sent, Word isSent);
   void finish();
-  void fault(const std::string& text, const std::string& element, bool isWarning = false);
+  void fault(const std::string& text, const ElementRef& element, bool isWarning = false);
   [[nodiscard]] std::string pieceText() const;
-  [[nodiscard]] std::string transferText(std::uint32_t transfer) const;
+  [[nodiscard]] ElementRef transferElement(std::uint32_t transfer) const;
   [[nodiscard]] std::span<Word> setOf(fabric::Rank rank) {
     return std::span(m_sets).subspan(static_cast<std::size_t>(rank) * m_words, m_words);
   }

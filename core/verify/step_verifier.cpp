@@ -50,7 +50,7 @@ public:
       }
       if (cost->algbw != m_schedule.algbw) {
         m_log.fault("claims " + m_schedule.algbw.toString() + " GB/s, its loads give " + cost->algbw.toString(),
-                    "schedule");
+                    wholeSchedule());
       }
       verdict.cost = std::move(*cost);
     }
@@ -65,31 +65,31 @@ private:
     if (m_schedule.fabricDigest != m_fabric.digest()) {
       m_log.fault("made for the fabric with digest " + m_schedule.fabricDigest.substr(0, 64) + ", this one has " +
                       m_fabric.digest(),
-                  "schedule", "verify it against the fabric it was made for, or generate it again");
+                  wholeSchedule(), "verify it against the fabric it was made for, or generate it again");
       return false;
     }
     if (m_schedule.goal.rankCount() != m_fabric.gpuCount()) {
       m_log.fault("is for " + std::to_string(m_schedule.goal.rankCount()) + " ranks, the fabric has " +
                       std::to_string(m_fabric.gpuCount()) + " GPUs",
-                  "schedule");
+                  wholeSchedule());
     }
     if (m_schedule.denominator < 1) {
-      m_log.fault("the denominator of its pieces is " + std::to_string(m_schedule.denominator), "schedule");
+      m_log.fault("the denominator of its pieces is " + std::to_string(m_schedule.denominator), wholeSchedule());
     }
     if (m_schedule.stepCount < 1) {
-      m_log.fault("has no steps", "schedule");
+      m_log.fault("has no steps", wholeSchedule());
     }
     if (m_schedule.isSynchronous && m_schedule.keepsOrder) {
-      m_log.fault("orders transfers between two GPUs, but is synchronous", "schedule");
+      m_log.fault("orders transfers between two GPUs, but is synchronous", wholeSchedule());
     }
     if (!m_schedule.rounds.empty()) {
       const auto& rounds = m_schedule.rounds;
       if (static_cast<std::int32_t>(rounds.size()) != m_schedule.stepCount) {
         m_log.fault("states the rounds of " + std::to_string(rounds.size()) + " steps, it has " +
                         std::to_string(m_schedule.stepCount),
-                    "schedule");
+                    wholeSchedule());
       } else if (*std::min_element(rounds.begin(), rounds.end()) < 1) {
-        m_log.fault("a step has fewer than one round", "schedule");
+        m_log.fault("a step has fewer than one round", wholeSchedule());
       }
     }
     return m_log.faultCount() == 0;
@@ -105,7 +105,7 @@ private:
 
   bool checkRoute(const schedule::ArcFinder& finder, PathId route) {
     const auto nodes = m_schedule.paths[route];
-    const std::string element = "route " + std::to_string(route);
+    const ElementRef element{RefKind::route, route};
     const auto isNode = [&](fabric::NodeIndex node) { return node >= 0 && node < m_fabric.nodeCount(); };
     if (nodes.size() < 2 || !std::all_of(nodes.begin(), nodes.end(), isNode)) {
       m_log.fault("it does not join two nodes of the fabric: " + routeName(m_fabric, nodes), element);
@@ -132,11 +132,11 @@ private:
       const Transfer transfer = transfers[i];
       const std::string text = shapeFault(transfer);
       if (!text.empty()) {
-        m_log.fault(text, "transfer " + std::to_string(i));
+        m_log.fault(text, {RefKind::transfer, i});
       } else if (i > 0 && transfer.step < transfers.steps()[i - 1]) {
         m_log.fault("its step " + std::to_string(transfer.step) + " comes after step " +
                         std::to_string(transfers.steps()[i - 1]),
-                    "transfer " + std::to_string(i), "sort the transfers by step");
+                    {RefKind::transfer, i}, "sort the transfers by step");
       }
       if (!m_log.wantsMore()) {
         return;
@@ -190,7 +190,7 @@ private:
         return found.error();
       }
       if (!found) {
-        m_log.fault(found.error().message, "schedule", found.error().fix);
+        m_log.fault(found.error().message, wholeSchedule(), found.error().fix);
         return std::nullopt;
       }
       order = std::move(*found);

@@ -357,13 +357,51 @@ private slots:
     QTEST(QByteArray::fromStdString(oneLine(text.toStdString())), "expected");
   }
 
+  void elements_data() {
+    QTest::addColumn<ElementRef>("element");
+    QTest::addColumn<QString>("text");
+    const auto row = [](ElementRef element, const char* text) {
+      QTest::newRow(text) << std::move(element) << QString(text);
+    };
+    row({}, "");
+    row({RefKind::field, "nodes[3].kind"}, "nodes[3].kind");
+    row({RefKind::key, "nnodes"}, R"(key "nnodes")");
+    row({RefKind::option, "--nodes"}, "--nodes");
+    row({RefKind::node, "g0", 7}, R"(node "g0")");
+    row({RefKind::node, "", 7}, "node 7");
+    row({RefKind::node, "a\nb"}, R"(node "a\nb")");
+    row(ElementPart{RefKind::link, 3, "a", "b"}, R"(link 3 "a" -> "b")");
+    row(ElementPart{RefKind::link, -1, "a", "b"}, R"(link "a" -> "b")");
+    row(ElementPart{RefKind::link, 3, "a", ""}, R"(link 3 "a" -> "")");
+    row({RefKind::link, 3}, "link 3");
+    row({RefKind::inPort, 0}, "in port 0");
+    row(ElementRef(RefKind::rank, 2).with({RefKind::threadblock, 0}).with({RefKind::step, 5}),
+        "rank 2, threadblock 0, step 5");
+    row(ElementRef({RefKind::tree, "g0", 3}).with(ElementPart{RefKind::edge, -1, "a", "b"}),
+        R"(tree 3 (root "g0"), edge "a" -> "b")");
+  }
+  void elements() {
+    QFETCH(ElementRef, element);
+    QTEST(toQString(toText(element)), "text");
+  }
+  void kindsOfElements() {
+    for (int kind = 0; kind <= static_cast<int>(RefKind::outPort); ++kind) {
+      QCOMPARE(refKindNamed(toString(static_cast<RefKind>(kind))), std::optional(static_cast<RefKind>(kind)));
+    }
+    QVERIFY(!refKindNamed("Node"));
+    const ElementRef step = ElementRef(RefKind::rank, 2).with({RefKind::step, 5});
+    QVERIFY(step.as(RefKind::step) != nullptr && step.as(RefKind::step)->index == 5);
+    QVERIFY(step.as(RefKind::rank) == nullptr && ElementRef().as(RefKind::field) == nullptr);
+  }
+
   void describesErrorsOnOneLine() {
-    QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong", "fix it", {"a.json", 3, 7, "nodes[1]"}})),
+    QCOMPARE(toQString(describe(
+                 Error{ErrorCode::badInput, "wrong", "fix it", {"a.json", 3, 7, {RefKind::field, "nodes[1]"}}})),
              QString("a.json:3:7: nodes[1]: wrong; fix it"));
     QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong"})), QString("wrong"));
-    QCOMPARE(
-        toQString(describe(Finding{Severity::warning, ErrorCode::unbalanced, "odd", "", {.element = "node \"a\""}})),
-        QString("warning: node \"a\": odd"));
+    QCOMPARE(toQString(describe(
+                 Finding{Severity::warning, ErrorCode::unbalanced, "odd", "", {.element = {RefKind::node, "a"}}})),
+             QString("warning: node \"a\": odd"));
     QVERIFY(!hasErrors({Finding{Severity::warning, ErrorCode::unbalanced, "odd"}}));
     QVERIFY(hasErrors(
         {Finding{Severity::note, ErrorCode::badInput, "a"}, Finding{Severity::error, ErrorCode::badInput, "b"}}));

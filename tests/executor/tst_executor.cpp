@@ -926,7 +926,9 @@ std::vector<std::pair<const char*, program::Record>> sampleRecords() {
                     .code = ErrorCode::limit,
                     .text = "t",
                     .fix = "x",
-                    .where = {.element = "rank 1"}}};
+                    .where = {.element = ElementRef(RefKind::rank, 1)
+                                             .with({RefKind::threadblock, 0})
+                                             .with(ElementPart{RefKind::link, 3, "a", "b"})}}};
   return {
       {"hello", HelloRecord{.version = "1.2.3", .pid = 42, .processGroup = 41}},
       {"state", StateRecord{.state = "running", .detail = "d"}},

@@ -297,7 +297,8 @@ void ExecutorTacclTest::recordsAreRefused() {
   QFETCH(QString, key);
   const auto record = readContention(text.toStdString());
   QVERIFY(!record);
-  QVERIFY2(QString::fromStdString(record.error().where.element).contains(key), record.error().where.element.c_str());
+  QVERIFY2(QString::fromStdString(toText(record.error().where.element)).contains(key),
+           toText(record.error().where.element).c_str());
 }
 
 void ExecutorTacclTest::sketchesRun_data() {

@@ -309,7 +309,7 @@ private slots:
     QCOMPARE(result.error().where.file, std::string("f"));
     QCOMPARE(result.error().where.line, 2);
     QCOMPARE(result.error().where.column, 20);
-    QCOMPARE(result.error().where.element, std::string("nodes"));
+    QCOMPARE(toText(result.error().where.element), std::string("nodes"));
   }
 
   void limits_data() {

@@ -66,8 +66,8 @@ void TestDotProcess::answers_data() {
       << R"(echo '{"severity": "error", "line": 12, "text": "not good", "fix": "make it good"}' >&2; exit 2)"
       << int(ErrorCode::badInput) << "x.dot:12: not good; make it good";
   QTest::newRow("error without place")
-      << R"(echo '{"severity": "error", "element": "edge a; b", "text": "lost"}' >&2; exit 2)"
-      << int(ErrorCode::badInput) << "x.dot: edge a; b: lost";
+      << R"(echo '{"severity": "error", "parts": [{"kind": "edge", "index": -1, "name": "a; b", "head": "c"}], "text": "lost"}' >&2; exit 2)"
+      << int(ErrorCode::badInput) << R"(x.dot: edge "a; b" -> "c": lost)";
   QTest::newRow("notes before the error")
       << R"(echo '{"severity": "note", "text": "hm"}' >&2; echo '{"severity": "error", "text": "no", "fix": "yes"}' >&2; exit 2)"
       << int(ErrorCode::badInput) << "x.dot: no; yes";

@@ -257,7 +257,7 @@ private slots:
     QVERIFY2(shown.contains(message), qPrintable(shown));
     QCOMPARE(read.error().where.file, "s.forest.json");
     if (!element.isEmpty()) {
-      QCOMPARE(QString::fromStdString(read.error().where.element), element);
+      QCOMPARE(QString::fromStdString(toText(read.error().where.element)), element);
     }
   }
 
@@ -346,7 +346,7 @@ private slots:
     QVERIFY(!read.hasValue());
     const QString shown = QString::fromStdString(describe(read.error()));
     QVERIFY2(shown.contains(message), qPrintable(shown));
-    QCOMPARE(QString::fromStdString(read.error().where.element), element);
+    QCOMPARE(QString::fromStdString(toText(read.error().where.element)), element);
   }
 
   void sharedPartsNeedAForestBefore() {
@@ -476,7 +476,7 @@ private slots:
     const std::string text = textOf(sample);
     const auto bad = io::loadForest(replaced(text, "\"kind\": \"switch\"", "\"kind\": 7"), "f.json");
     QVERIFY(!bad.hasValue());
-    QCOMPARE(bad.error().where.element, "fabric.nodes[3].kind");
+    QCOMPARE(toText(bad.error().where.element), "fabric.nodes[3].kind");
     const auto line =
         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("\"switch\"")), '\n');
     QCOMPARE(bad.error().where.line, static_cast<int>(line) + 1);

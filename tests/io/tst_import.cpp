@@ -422,7 +422,7 @@ void TestImport::answersAsTyped() {
   if (options) {
     QCOMPARE(options->box.nics, (std::vector<std::string>{"mlx5_0", "nic3"}));
   } else {
-    QCOMPARE(QString::fromStdString(options.error().where.element), choice);
+    QCOMPARE(QString::fromStdString(toText(options.error().where.element)), "--" + choice);
     QVERIFY2(QString::fromStdString(options.error().message).contains(error), options.error().message.c_str());
   }
 }

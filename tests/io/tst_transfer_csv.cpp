@@ -183,7 +183,7 @@ void TestTransferCsv::jsonWithoutRoutes() {
   text = QString::fromStdString(out.str());
   text.replace("\"denominator\"", "\"shards\": [], \"denominator\"");
   const auto refused = io::loadSchedule(text.toStdString(), "bad.schedule.json");
-  QVERIFY(!refused && refused.error().where.element == "shards");
+  QVERIFY(!refused && toText(refused.error().where.element) == "shards");
 }
 
 void TestTransferCsv::jsonRefuses_data() {
@@ -223,7 +223,7 @@ void TestTransferCsv::jsonRefuses() {
   QVERIFY(!read);
   QCOMPARE(read.error().code, ErrorCode::badInput);
   QVERIFY2(QString::fromStdString(read.error().message).contains(word), read.error().message.c_str());
-  QCOMPARE(QString::fromStdString(read.error().where.element), QString("transfers[1]"));
+  QCOMPARE(QString::fromStdString(toText(read.error().where.element)), QString("transfers[1]"));
   QVERIFY(read.error().where.line > 1);
 }
 

@@ -233,7 +233,7 @@ void TestLive::cutOffAndBack() {
     Answer answer = must(live->apply({&oneWay, 1}));
     QVERIFY(answer.algbw.isZero() && !answer.inverseRate && answer.finding);
     QCOMPARE(answer.finding->code, ErrorCode::infeasible);
-    QCOMPARE(told(answer.finding->where.element), told("node \"g2\""));
+    QCOMPARE(told(toText(answer.finding->where.element)), told("node \"g2\""));
     QVERIFY2(answer.finding->text.find("from it") != std::string::npos, answer.finding->text.c_str());
     QVERIFY(answer.cut.exitBandwidth.isZero());
     const Edit other = live::SetArc{"s", "g2", Bandwidth()};

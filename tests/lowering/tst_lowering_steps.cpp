@@ -639,7 +639,7 @@ void LoweringStepsTest::brokenShape() {
   schedule.transfers.add({shard, begin, end, from, to, static_cast<schedule::PathId>(route), step, false});
   const auto refused = lowering::lower(fabric, schedule);
   QCOMPARE(refused.error().code, ErrorCode::badInput);
-  QCOMPARE(refused.error().where.element, "transfer " + std::to_string(schedule.transfers.size() - 1));
+  QCOMPARE(toText(refused.error().where.element), "transfer " + std::to_string(schedule.transfers.size() - 1));
 }
 
 QTEST_GUILESS_MAIN(LoweringStepsTest)

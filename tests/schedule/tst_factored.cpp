@@ -496,7 +496,7 @@ private slots:
     broken.factored = std::make_shared<const FactoredForest>(parts);
     const auto refused = schedule::expanded(broken, sample.fabric);
     QVERIFY(!refused && refused.error().code == ErrorCode::badInput);
-    QCOMPARE(refused.error().where.element, std::string("shape 0, tree 0"));
+    QCOMPARE(toText(refused.error().where.element), std::string("shape 0, tree 0"));
     QVERIFY(broken != forest);
     broken.factored = std::make_shared<const FactoredForest>(*forest.factored);
     QVERIFY(broken == forest);
@@ -658,7 +658,7 @@ private slots:
     const auto findings = checkStructure(forest, cluster.gpuCount(), cluster.core() + 1);
     const bool found = std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
       return (place == "instance 0" && text == "routes" ? finding.code == ErrorCode::limit
-                                                        : finding.where.element == place.toStdString()) &&
+                                                        : toText(finding.where.element) == place.toStdString()) &&
              finding.text.find(text.toStdString()) != std::string::npos;
     });
     QVERIFY2(found, all(findings).c_str());

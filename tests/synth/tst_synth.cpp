@@ -413,7 +413,7 @@ void TestSynth::refusals() {
   const auto answer = synth::synthesize(made, goalOf(collective, made), {chunks, steps, rounds}, options, {});
   QVERIFY(!answer);
   QVERIFY(answer.error().code == ErrorCode::badUsage);
-  QCOMPARE(QString::fromStdString(answer.error().where.element), place);
+  QCOMPARE(QString::fromStdString(toText(answer.error().where.element)), place);
   QVERIFY(!answer.error().fix.empty());
 }
 
@@ -431,7 +431,7 @@ void TestSynth::customTables() {
   const auto unsat = synth::synthesize(ring, *goal, {3, 1, 3}, options, {});
   QVERIFY(unsat && unsat->verdict == Verdict::unsat);
   const auto odd = synth::synthesize(ring, *goal, {4, 2, 2}, options, {});
-  QVERIFY(!odd && odd.error().where.element == "--chunks");
+  QVERIFY(!odd && toText(odd.error().where.element) == "--chunks");
 }
 
 /// A switch is no GPU: its links bound what passes, and one send crosses it within a step.

@@ -528,7 +528,7 @@ void TestTaccl::badFilesAreRefused() {
   }
   QVERIFY(error.has_value());
   QVERIFY2(QString::fromStdString(error->message).contains(expected), error->message.c_str());
-  QVERIFY2(QString::fromStdString(error->where.element).contains(key), error->where.element.c_str());
+  QVERIFY2(QString::fromStdString(toText(error->where.element)).contains(key), toText(error->where.element).c_str());
   QVERIFY(!error->fix.empty());
 }
 
@@ -572,7 +572,7 @@ void TestTaccl::doubtfulCostsAreNamed() {
   QVERIFY(std::any_of(made.findings.begin(), made.findings.end(), [](const Finding& finding) {
     return finding.severity == Severity::warning &&
            QString::fromStdString(finding.text).contains("far from alpha + beta") &&
-           finding.where.element == "key \"node_invbws_list\"";
+           toText(finding.where.element) == "key \"node_invbws_list\"";
   }));
 }
 

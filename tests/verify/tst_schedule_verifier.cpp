@@ -516,7 +516,7 @@ private slots:
     out(sample).edges[3].path = out(sample).paths.add(std::vector<int>{2, 0});
     const auto verdict = verify::verifySchedule(sample.fabric, sample.schedule);
     QVERIFY(verdict.hasValue() && !verdict->findings.empty());
-    QCOMPARE(verdict->findings[0].where.element, R"(tree 1 (root "g1"), edge "g2" -> "g0")");
+    QCOMPARE(toText(verdict->findings[0].where.element), R"(tree 1 (root "g1"), edge "g2" -> "g0")");
     QVERIFY2(verdict->findings[0].text.find(R"(along "g2" -> "g0")") != std::string::npos,
              verdict->findings[0].text.c_str());
   }

@@ -464,7 +464,7 @@ void TestStepVerifier::brokenFiles() {
   text.replace(at, find.size(), replace);
   const auto loaded = io::loadSchedule(text.toStdString(), "a.schedule.json");
   QVERIFY(!loaded);
-  QCOMPARE(QString::fromStdString(loaded.error().where.element), element);
+  QCOMPARE(QString::fromStdString(toText(loaded.error().where.element)), element);
   QCOMPARE(QString::fromStdString(loaded.error().where.file), QString("a.schedule.json"));
   QVERIFY(loaded.error().where.line > 0);
 }

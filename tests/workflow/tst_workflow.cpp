@@ -110,7 +110,7 @@ private slots:
     QCOMPARE(static_cast<bool>(read), fault.isEmpty());
     if (!read) {
       QCOMPARE(read.error().code, ErrorCode::badUsage);
-      QCOMPARE(QString::fromStdString(read.error().where.element), "--" + name);
+      QCOMPARE(QString::fromStdString(toText(read.error().where.element)), "--" + name);
       const QString said = QString::fromStdString(read.error().message + "; " + read.error().fix);
       QVERIFY2(said.contains(fault), qPrintable(said));
     }
@@ -218,7 +218,7 @@ private slots:
     QCOMPARE(made->bound->toString(), std::string("1040/3"));
     const auto refused = makeSchedule(fabric, *found, {.amounts = std::vector<std::int64_t>(16, 2)}, {}, {});
     QVERIFY(!refused);
-    QCOMPARE(refused.error().where.element, std::string("--amounts"));
+    QCOMPARE(toText(refused.error().where.element), std::string("--amounts"));
   }
 
   void wrongSchedulesDoNotLeave() {
@@ -342,7 +342,7 @@ private slots:
     QFETCH(QString, element);
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto demand = readDemand(fabric, {collective.toStdString(), root.toStdString(), amounts.toStdString()});
-    QCOMPARE(demand ? QString() : QString::fromStdString(demand.error().where.element), element);
+    QCOMPARE(demand ? QString() : QString::fromStdString(toText(demand.error().where.element)), element);
   }
 
   void sources_data() {

@@ -101,7 +101,7 @@ Result<LinkId> addLink(Edit& edit, NodeId tail, NodeId head, const LinkTemplate&
     return Error{ErrorCode::badUsage,
                  "a node cannot be linked to itself",
                  "choose another node",
-                 {.element = "node " + inQuotes(edit.find(tail)->facts.name)}};
+                 {.element = {RefKind::node, edit.find(tail)->facts.name}}};
   }
   const auto make = [&](NodeId from, NodeId to) {
     return edit.add(Link{LinkEnd{from, {}}, LinkEnd{to, {}}, link.bandwidth, link.duplex, link.count, {}, {}});

@@ -257,7 +257,7 @@ ReadModel readModel(const fabric::Description& description) {
                                  ErrorCode::badInput,
                                  "the drawing section is not an object",
                                  "remove it, and arrange the fabric again",
-                                 {.element = "drawing"}});
+                                 {.element = {RefKind::field, "drawing"}}});
     }
   }
   if (!drawing) {
@@ -332,7 +332,7 @@ ReadModel readModel(const fabric::Description& description) {
          ErrorCode::badInput,
          std::to_string(unused) + " entries of the drawing section match no element and were left out",
          "save the file to remove them",
-         {.element = "drawing"}});
+         {.element = {RefKind::field, "drawing"}}});
   }
   header.drawingExtra = drawing->rest();
   edit.setHeader(std::move(header));

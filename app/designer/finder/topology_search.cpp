@@ -66,7 +66,8 @@ Result<workflow::NodeRange> readNodeCounts(const std::string& text) {
     return Error{ErrorCode::limit,
                  std::to_string(range.first) + ".." + std::to_string(range.last) + " has " +
                      std::to_string(std::int64_t{range.last} - range.first + 1) + " numbers of GPUs",
-                 "give a range of at most " + std::to_string(kMaxNodeCounts), Place{.element = "--nodes"}};
+                 "give a range of at most " + std::to_string(kMaxNodeCounts),
+                 Place{.element = {RefKind::option, "--nodes"}}};
   }
   return range;
 }

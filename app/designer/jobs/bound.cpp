@@ -12,7 +12,6 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/error_text.hpp"
-#include "fabric/validation.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "workflow/alltoall_method.hpp"
@@ -167,19 +166,20 @@ void BoundSolver::inspect(Bound& bound) const {
     nodes.push_back(NodeId{key});
   }
   const std::vector<fabric::Key> links = m_fabric.linkKeys();
-  const auto elementOf = [&](const fabric::ElementRef& ref) {
-    if (const auto* node = std::get_if<fabric::NodeRef>(&ref)) {
-      return ElementId(nodes[node->index]);
+  const auto culpritOf = [&](const ElementRef& element) {
+    if (const ElementPart* const node = element.as(RefKind::node)) {
+      return ElementId(nodes[static_cast<std::size_t>(node->index)]);
     }
-    const auto* link = std::get_if<fabric::LinkRef>(&ref);
-    return link != nullptr ? ElementId(LinkId{links[link->index]}) : ElementId();
+    const ElementPart* const link = element.as(RefKind::link);
+    return link != nullptr && link->index >= 0 ? ElementId(LinkId{links[static_cast<std::size_t>(link->index)]})
+                                               : ElementId();
   };
-  for (fabric::PlacedFinding& placed : fabric::validateElements(m_fabric.description())) {
-    bound.culprits.push_back(elementOf(placed.element));
-    if (placed.finding.severity == Severity::error && bound.why.isEmpty()) {
-      bound.why = reason(placed.finding.text, placed.finding.fix);
+  for (Finding& finding : fabric::validate(m_fabric.description())) {
+    bound.culprits.push_back(culpritOf(finding.where.element));
+    if (finding.severity == Severity::error && bound.why.isEmpty()) {
+      bound.why = reason(finding.text, finding.fix);
     }
-    bound.findings.push_back(std::move(placed.finding));
+    bound.findings.push_back(std::move(finding));
   }
 }
 

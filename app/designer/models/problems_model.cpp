@@ -18,7 +18,7 @@ std::vector<Problem> ProblemsModel::fromFindings(const std::vector<Finding>& fin
     problem.severity = finding.severity;
     problem.text = QString::fromStdString(finding.text);
     problem.fix = QString::fromStdString(finding.fix);
-    problem.place = QString::fromStdString(finding.where.element);
+    problem.place = QString::fromStdString(toText(finding.where.element));
     if (finding.where.line > 0) {
       problem.place = tr("line %1").arg(finding.where.line) +
                       (problem.place.isEmpty() ? QString() : QStringLiteral(" · ") + problem.place);

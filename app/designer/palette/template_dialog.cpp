@@ -123,7 +123,8 @@ void TemplateDialog::receive() {
   if (error != nullptr) {
     m_then = Then::nothing;
     const QString text = sentence(*error);
-    if (!m_form->setFault(QString::fromStdString(error->where.element), text)) {
+    const ElementPart* const parameter = error->where.element.as(RefKind::parameter);
+    if (parameter == nullptr || !m_form->setFault(QString::fromStdString(parameter->name), text)) {
       m_fault->setText(text);
       m_fault->show();
     }

@@ -456,7 +456,7 @@ void ProgramPanel::showError(const Error& error) {
   row.state = CheckState::bad;
   row.name = tr("Fault");
   row.value = error.where.line > 0 ? tr("line %1, column %2").arg(error.where.line).arg(error.where.column)
-                                   : QString::fromStdString(error.where.element);
+                                   : QString::fromStdString(toText(error.where.element));
   row.detail = sentence(error);
   m_checks->setRows({row});
   m_finding->setText(row.value.isEmpty() ? row.detail : row.value + u": "_s + row.detail);

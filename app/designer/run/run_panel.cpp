@@ -83,7 +83,8 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_machineText->setTextFormat(Qt::PlainText);
   m_machineText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_schedule = box(u"runSchedule"_s, tr("Schedule"), content);
-  auto* file = plainButton(u"runFile"_s, tr("File…"), tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
+  auto* file = plainButton(u"runFile"_s, tr("File…"),
+                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
   m_backend = box(u"runBackend"_s, tr("Backend"), content);
   m_launch = box(u"runLaunch"_s, tr("Processes"), content);
   m_launch->addItem(tr("one process"), static_cast<int>(program::Launch::single));
@@ -452,9 +453,8 @@ void RunPanel::checkSeveral(const Note& add) const {
       continue;
     }
     first = first == nullptr ? connection : first;
-    const Error difference =
-        remote::differenceOf(first->machine().target.host, first->facts().mpi,
-                             connection->machine().target.host, connection->facts().mpi);
+    const Error difference = remote::differenceOf(first->machine().target.host, first->facts().mpi,
+                                                  connection->machine().target.host, connection->facts().mpi);
     const bool isSame = first != connection && first->facts().host == connection->facts().host &&
                         first->facts().boot == connection->facts().boot;
     if (!difference.message.empty()) {
@@ -543,7 +543,7 @@ void RunPanel::check() {
   }
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {
-    if (fault.where.element != "schedule") {
+    if (fault.where.element != ElementRef(RefKind::field, "schedule")) {
       add(false, sentence({fault.code, fault.text, fault.fix}));
     }
   }

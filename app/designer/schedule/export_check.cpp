@@ -57,7 +57,7 @@ CheckRow limitRow(const QString& name, int value, int limit, const QString& deta
 }
 
 QString placeOf(const Place& place) {
-  QString result = QString::fromStdString(place.element);
+  QString result = QString::fromStdString(toText(place.element));
   if (place.line > 0) {
     result = Texts::tr("line %1, column %2").arg(place.line).arg(place.column) +
              (result.isEmpty() ? QString() : u" · "_s + result);
@@ -140,11 +140,11 @@ void offerChunks(const ScheduleResult& result, const schedule::StepSchedule& sch
     return;
   }
   const Rational loss = (result.algbw - *best) / result.algbw;
-  row.detail += u' ' + (loss.isPositive()
-                            ? Texts::tr("With %1 chunks for each shard it does, and gives up %2.")
-                                  .arg(chosen.chunks)
-                                  .arg(QString::fromStdString(advice::lossText(loss)))
-                            : Texts::tr("With %1 chunks for each shard it does, at no cost.").arg(chosen.chunks));
+  row.detail +=
+      u' ' + (loss.isPositive() ? Texts::tr("With %1 chunks for each shard it does, and gives up %2.")
+                                      .arg(chosen.chunks)
+                                      .arg(QString::fromStdString(advice::lossText(loss)))
+                                : Texts::tr("With %1 chunks for each shard it does, at no cost.").arg(chosen.chunks));
   row.fixes.push_back(
       {Texts::tr("Cut shards into ") + counted(chosen.chunks, Texts::tr("chunk"), Texts::tr("chunks")), chosen});
 }

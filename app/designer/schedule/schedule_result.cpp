@@ -131,8 +131,9 @@ Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const Schedule
 
 /// An error about an option, as the window calls that option.
 Error inWindow(Error error, const workflow::Generator& method) {
-  if (error.where.element.starts_with("--")) {
-    std::string name = std::exchange(error.where.element, {}).substr(2);
+  if (const ElementPart* const stated = error.where.element.as(RefKind::option)) {
+    std::string name = stated->name.substr(std::string_view("--").size());
+    error.where.element = {};
     for (const workflow::Option& option : method.options) {
       name = option.name == name ? option.title : name;
     }

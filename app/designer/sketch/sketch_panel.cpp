@@ -27,10 +27,10 @@ namespace {
 constexpr int kMargin = 8;
 constexpr int kGap = 6;
 
-/// The key that an error names: key "switches" → switches.
+/// The key that an error names; empty if it names none.
 QString keyOf(const Error& error) {
-  const QString element = QString::fromStdString(error.where.element);
-  return element.startsWith(u"key \""_s) ? element.mid(5).chopped(1) : QString();
+  const ElementPart* const key = error.where.element.as(RefKind::key);
+  return key == nullptr ? QString() : QString::fromStdString(key->name);
 }
 
 }  // namespace

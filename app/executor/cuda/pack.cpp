@@ -88,7 +88,7 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
             .code = ErrorCode::limit,
             .message = "a number of a step is larger than the GPU's operations hold (" + std::to_string(kMost) + ")",
             .fix = "use the threads backend",
-            .where = {.element = nameStep(plan, static_cast<int>(block), index)}};
+            .where = {.element = stepElement(plan, static_cast<int>(block), index)}};
       }
       packed.ops.push_back(op);
     }

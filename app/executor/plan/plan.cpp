@@ -34,7 +34,7 @@ struct Ignore {
   void operator()(const verify::Event& /*event*/) const {}
 };
 
-Finding fault(ErrorCode code, std::string text, std::string fix = {}, std::string element = {}) {
+Finding fault(ErrorCode code, std::string text, std::string fix = {}, ElementRef element = {}) {
   return {.severity = Severity::error,
           .code = code,
           .text = std::move(text),
@@ -44,7 +44,7 @@ Finding fault(ErrorCode code, std::string text, std::string fix = {}, std::strin
 
 /// The limits of this executor; beyond them nothing else is looked at.
 std::optional<Finding> exceededLimit(const Program& program) {
-  const auto over = [](const std::string& what, std::size_t amount, std::size_t limit, std::string element = {}) {
+  const auto over = [](const std::string& what, std::size_t amount, std::size_t limit, ElementRef element = {}) {
     return fault(ErrorCode::limit,
                  what + ": " + std::to_string(amount) + ", the executor takes " + std::to_string(limit) + " at most",
                  {}, std::move(element));
@@ -61,7 +61,7 @@ std::optional<Finding> exceededLimit(const Program& program) {
   std::size_t all = 0;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const program::RankProgram& own = program.ranks[rank];
-    const std::string place = "rank " + std::to_string(rank);
+    const ElementRef place{RefKind::rank, rank};
     if (own.threadBlocks.size() > kMaxBlocks) {
       return over("threadblocks", own.threadBlocks.size(), kMaxBlocks, place);
     }
@@ -72,7 +72,7 @@ std::optional<Finding> exceededLimit(const Program& program) {
       const std::size_t steps = own.threadBlocks[id].steps.size();
       all += steps;
       if (steps > kMaxSteps) {
-        return over("steps", steps, kMaxSteps, place + ", threadblock " + std::to_string(id));
+        return over("steps", steps, kMaxSteps, place.with({RefKind::threadblock, id}));
       }
     }
   }
@@ -173,13 +173,12 @@ int Planner::verified(PlanSet& set) {
     deeper.protocol = program::Protocol::ll;
     judged = &deeper;
   }
-  auto verdict = verify::verifyProgram(
-      *judged,
-      {.runtime = m_options.runtime,
-       .root = m_options.root,
-       .multiprocessors = std::numeric_limits<int>::max(),
-       .custom = m_options.custom},
-      m_progress);
+  auto verdict = verify::verifyProgram(*judged,
+                                       {.runtime = m_options.runtime,
+                                        .root = m_options.root,
+                                        .multiprocessors = std::numeric_limits<int>::max(),
+                                        .custom = m_options.custom},
+                                       m_progress);
   if (!verdict) {
     if (verdict.error().code == ErrorCode::cancelled) {
       throw CancelledError{};
@@ -330,11 +329,17 @@ bool Plan::combines() const {
          std::any_of(custom.begin(), custom.end(), [](const verify::CustomShard& shard) { return shard.combines; });
 }
 
+ElementRef stepElement(const Plan& plan, int block, int step) {
+  const PlanBlock& owner = plan.blocks[block];
+  return ElementRef(RefKind::rank, owner.rank)
+      .with({RefKind::threadblock, owner.id})
+      .with({RefKind::step, step - owner.firstStep});
+}
+
 std::string nameStep(const Plan& plan, int block, int step) {
   const PlanBlock& owner = plan.blocks[block];
   const StepType type = plan.steps[step].type;
-  std::string text = "rank " + std::to_string(owner.rank) + ", threadblock " + std::to_string(owner.id) + ", step " +
-                     std::to_string(step - owner.firstStep) + " (" + std::string(program::toString(type));
+  std::string text = toText(stepElement(plan, block, step)) + " (" + std::string(program::toString(type));
   if (program::receives(type) && owner.recvConnection >= 0) {
     text += " from rank " + std::to_string(plan.connections[owner.recvConnection].sendRank);
   }

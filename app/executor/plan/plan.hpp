@@ -96,7 +96,9 @@ struct Plan {
   [[nodiscard]] bool combines() const;
 };
 
-/// "rank 3, threadblock 2, step 14 (rrc from rank 5)". @param step index into Plan::steps
+/// "rank 3, threadblock 2, step 14". @param step index into Plan::steps
+[[nodiscard]] ElementRef stepElement(const Plan& plan, int block, int step);
+/// The same with the operation, "rank 3, threadblock 2, step 14 (rrc from rank 5)".
 [[nodiscard]] std::string nameStep(const Plan& plan, int block, int step);
 
 struct PlanOptions {

@@ -367,7 +367,7 @@ Result<ContentionRecord> readContention(const std::string& text) {
     return Error{ErrorCode::badInput,
                  "this is no record of contention: \"" + bad.key + "\" " + bad.what,
                  "see coppice-exec infer --help for the form",
-                 {.element = "key \"" + bad.key + "\""}};
+                 {.element = {RefKind::key, bad.key}}};
   }
 }
 

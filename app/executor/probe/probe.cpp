@@ -104,9 +104,12 @@ private:
   void lacks(std::string what, std::string why, std::string fix = {}) {
     m_machine.unreadable.push_back({std::move(what), std::move(why), std::move(fix)});
   }
-  void find(Severity severity, std::string text, std::string fix, std::string element) {
-    m_machine.findings.push_back(
-        {severity, ErrorCode::unavailable, std::move(text), std::move(fix), Place{{}, 0, 0, std::move(element)}});
+  void find(Severity severity, std::string text, std::string fix, std::string device) {
+    m_machine.findings.push_back({severity,
+                                  ErrorCode::unavailable,
+                                  std::move(text),
+                                  std::move(fix),
+                                  {.element = {RefKind::device, std::move(device)}}});
   }
 
   void readSystem() {

@@ -205,7 +205,7 @@ std::string machineJson(const Machine& machine, Rates rates) {
     list.push_back({{"severity", word(finding.severity)},
                     {"text", finding.text},
                     {"fix", finding.fix},
-                    {"element", finding.where.element}});
+                    {"element", toText(finding.where.element)}});
   }
   all["findings"] = list;
   all["fabric"] = drawn ? Json::parse(io::writeFabricJson(drawn->description)) : Json(nullptr);

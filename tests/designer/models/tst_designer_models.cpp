@@ -132,7 +132,8 @@ void TestDesignerModels::problemsAreSortedAndCounted() {
   ProblemsModel model;
   const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
   const Finding note{Severity::note, ErrorCode::badInput, "n", "", {}};
-  const Finding error{Severity::error, ErrorCode::badInput, "e", "fix it", {.line = 3, .element = "nodes[2]"}};
+  const Finding error{
+      Severity::error, ErrorCode::badInput, "e", "fix it", {.line = 3, .element = {RefKind::field, "nodes[2]"}}};
   model.setProblems(ProblemsModel::fromFindings({note, error, note}, {{}, NodeId{4}, {}}));
   QCOMPARE(model.rowCount(), 2);
   QCOMPARE(model.index(0, ProblemsModel::kSeverity).data().toString(), u"Error"_s);

@@ -299,7 +299,7 @@ void TestExecutorCuda::packingLimits() {
   const auto packed = cuda::packPlan(plan, std::vector<bool>(plan.connections.size(), true));
   QVERIFY(!packed);
   QVERIFY(packed.error().code == ErrorCode::limit);
-  QVERIFY(packed.error().where.element.find("rank 0, threadblock 0, step 1") != std::string::npos);
+  QVERIFY(toText(packed.error().where.element).find("rank 0, threadblock 0, step 1") != std::string::npos);
   Geometry geometry;
   geometry.slotBytes = std::int64_t{1} << 28;
   QVERIFY(!cuda::makeRunView(planOf(set), geometry, ReduceOp::sum, 1));

@@ -178,7 +178,7 @@ void makeDgx(Recorded& machine, int linksEach, int links7) {
 
 std::string findingAt(const Machine& machine, const std::string& element) {
   for (const Finding& finding : machine.findings) {
-    if (finding.where.element.starts_with(element)) {
+    if (toText(finding.where.element).starts_with(element)) {
       return finding.text;
     }
   }
@@ -550,7 +550,8 @@ void ExecutorProbeTest::passes() {
   QCOMPARE(fabric->gpuCount(), 3);
   QCOMPARE(fabric->arcs().size(), 6U);
   QVERIFY(!profileText(*pairs, nullptr, (*backend)->info()).empty());
-  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, nullptr, (*backend)->info(), 3)));
+  const auto json =
+      QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, nullptr, (*backend)->info(), 3)));
   QCOMPARE(json.object()["links"].toArray().size(), 6);
   QVERIFY(!json.object().contains("together"));
 }
@@ -591,7 +592,8 @@ void ExecutorProbeTest::passesTogether() {
   // The backend runs it.
   auto backend = executor::threadsBackend().create({.ranks = ranks, .workers = 2});
   QVERIFY(backend.hasValue());
-  const auto measured = profileTogether(**backend, {.ranks = ranks, .lastBytes = 1 << 16, .hops = {1, 3}, .repeats = 3});
+  const auto measured =
+      profileTogether(**backend, {.ranks = ranks, .lastBytes = 1 << 16, .hops = {1, 3}, .repeats = 3});
   QVERIFY(measured.hasValue() || measured.error().code == ErrorCode::infeasible);
 }
 
