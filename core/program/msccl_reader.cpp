@@ -155,7 +155,7 @@ private:
   void checkDependency(const Tag& tag, const Step& step, const Wanted<kStepFields.size()>& wanted);
   void finishFile();
 
-  [[nodiscard]] std::string here() const;
+  [[nodiscard]] ElementRef here() const;
   void fault(Rule rule, std::size_t at, std::string text, std::string fix = {}) {
     m_report.add(rule, Severity::error, at, std::move(text), std::move(fix), here());
   }
@@ -188,18 +188,18 @@ private:
   bool m_nopWaits = false;  ///< the last step was a nop with a dependency
 };
 
-std::string Reader::here() const {
-  std::string text;
+ElementRef Reader::here() const {
+  ElementRef place;
   for (const OpenElement& element : m_open) {
     if (element.kind == ElementKind::gpu && m_rank >= 0) {
-      text = "rank " + std::to_string(m_rank);
+      place = {RefKind::rank, m_rank};
     } else if (element.kind == ElementKind::threadBlock && !m_blocks.empty()) {
-      text += (text.empty() ? "threadblock " : ", threadblock ") + std::to_string(m_blocks.back().id);
+      place = place.with({RefKind::threadblock, m_blocks.back().id});
     } else if (element.kind == ElementKind::step && !m_blocks.empty()) {
-      text += ", step " + std::to_string(m_blocks.back().block.steps.size());
+      place = place.with({RefKind::step, m_blocks.back().block.steps.size()});
     }
   }
-  return text;
+  return place;
 }
 
 Result<MscclFile> Reader::read() {
@@ -810,7 +810,7 @@ void Reader::finishGpu(const OpenElement& element) {
                  "tb id " + std::to_string(read.id) + (twice ? " occurs twice" : " leaves a gap") +
                      ": this rank refuses the file",
                  "number the threadblocks of a rank 0 to " + std::to_string(m_blocks.size() - 1),
-                 m_rank >= 0 ? "rank " + std::to_string(m_rank) : "");
+                 m_rank >= 0 ? ElementRef(RefKind::rank, m_rank) : ElementRef());
     inOrder = false;
   }
   if (inOrder) {

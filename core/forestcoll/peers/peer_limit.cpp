@@ -49,7 +49,7 @@ void requireUsable(const Fabric& fabric, int maxPeers) {
                          " to " + name(arc.head) + " it is " + arc.bandwidth.toString() + " GB/s, back " +
                          other.toString(),
                      "leave the limit out, or make the links duplex",
-                     {{}, 0, 0, name(arc.tail)}}};
+                     {{}, 0, 0, {RefKind::node, fabric.nodes()[arc.tail].id, arc.tail}}}};
     }
   }
   std::vector<int> linked(static_cast<std::size_t>(fabric.nodeCount()), 0);
@@ -65,7 +65,7 @@ void requireUsable(const Fabric& fabric, int maxPeers) {
                    name(node) + " is linked to " + std::to_string(*most) +
                        " GPUs directly, and a limit on peers only applies to what runs through switches",
                    "allow at least " + std::to_string(*most) + " peers",
-                   {{}, 0, 0, name(node)}}};
+                   {{}, 0, 0, {RefKind::node, fabric.nodes()[node].id, node}}}};
   }
 }
 
