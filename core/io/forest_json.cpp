@@ -117,7 +117,7 @@ void writeTrees(BufferedWriter& pen, const Forest& forest) {
 /// Twice over the trees: their routes come first in the file.
 void writeExpandedTrees(BufferedWriter& pen, const Forest& forest, const fabric::Fabric& fabric,
                         const Progress& progress) {
-  schedule::WrittenTrees trees(forest, fabric);
+  schedule::WrittenTrees trees(forest, fabric.gpus());
   const auto forAll = [&](double from, const auto& visit) {
     for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
       throwIfCancelled(progress);

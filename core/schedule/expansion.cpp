@@ -23,13 +23,13 @@ std::string gibibytes(std::int64_t bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
-Forest expand(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+Forest expand(const Forest& forest, std::span<const NodeIndex> gpus, const Progress& progress) {
   Forest result;
   result.direction = forest.direction;
   result.gpuCount = forest.gpuCount;
   result.treesOfRoot = forest.treesOfRoot;
   result.scale = forest.scale;
-  WrittenTrees trees(forest, fabric);
+  WrittenTrees trees(forest, gpus);
   result.trees.reserve(static_cast<std::size_t>(trees.size()));
   result.edges.reserve(static_cast<std::size_t>(sizeOf(forest).edges));
   for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
@@ -48,8 +48,8 @@ Forest expand(const Forest& forest, const fabric::Fabric& fabric, const Progress
 
 }  // namespace
 
-WrittenTrees::WrittenTrees(const Forest& forest, const fabric::Fabric& fabric)
-    : m_reader(forest, fabric.gpus()),
+WrittenTrees::WrittenTrees(const Forest& forest, std::span<const NodeIndex> gpus)
+    : m_reader(forest, gpus),
       m_slots(1024, kFree),
       m_firstOf(static_cast<std::size_t>(forest.gpuCount)),
       m_lastOf(static_cast<std::size_t>(forest.gpuCount)),
@@ -112,15 +112,21 @@ std::size_t WrittenTrees::slotOf(std::span<const NodeIndex> path) const {
 
 Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std::int64_t maxBytes,
                         const Progress& progress) {
+  return expanded(forest, fabric.gpus(), fabric.nodeCount(), maxBytes, progress);
+}
+
+Result<Forest> expanded(const Forest& forest, std::span<const NodeIndex> gpus, int nodeCount, std::int64_t maxBytes,
+                        const Progress& progress) {
   try {
     if (!forest.factored) {
       return forest;
     }
-    if (forest.gpuCount != fabric.gpuCount()) {
+    const auto count = static_cast<int>(gpus.size());
+    if (forest.gpuCount != count) {
       return Error{ErrorCode::badInput, "the forest is made for " + std::to_string(forest.gpuCount) +
-                                            " GPUs, the fabric has " + std::to_string(fabric.gpuCount())};
+                                            " GPUs, the fabric has " + std::to_string(count)};
     }
-    const auto findings = checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress);
+    const auto findings = checkStructure(*forest.factored, count, nodeCount, progress);
     if (!findings.empty()) {
       const Finding& first = findings.front();
       return Error{first.code, first.text, first.fix, first.where};
@@ -133,7 +139,7 @@ Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std:
                        "; at most " + gibibytes(maxBytes) + " are free for it",
                    "store it by its parts"};
     }
-    return expand(forest, fabric, progress);
+    return expand(forest, gpus, progress);
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit,
                  "not enough memory to write out the trees, about " + gibibytes(sizeOf(forest).expandedBytes),

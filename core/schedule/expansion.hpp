@@ -22,13 +22,17 @@ inline constexpr std::int64_t kMaxExpandedBytes = std::int64_t{8} << 30;
 /// memory), overflow, cancelled.
 [[nodiscard]] Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric,
                                       std::int64_t maxBytes = kMaxExpandedBytes, const Progress& progress = {});
+/// The same for a forest of a part: gpus are its nodes by rank, and all nodes are below nodeCount.
+[[nodiscard]] Result<Forest> expanded(const Forest& forest, std::span<const fabric::NodeIndex> gpus, int nodeCount,
+                                      std::int64_t maxBytes, const Progress& progress = {});
 
 /// Reads the trees of a factored forest as expanded() would write them: edges in breadth-first order, equal routes
 /// shared and numbered in the order of their first use. Memory grows with the different routes, not with the edges.
 class WrittenTrees {
 public:
+  /// @param gpus by rank (Fabric::gpus())
   /// @pre the forest is factored and checkStructure finds no fault; both arguments must outlive this.
-  WrittenTrees(const Forest& forest, const fabric::Fabric& fabric);
+  WrittenTrees(const Forest& forest, std::span<const fabric::NodeIndex> gpus);
 
   [[nodiscard]] std::int64_t size() const { return m_reader.size(); }
   [[nodiscard]] TreeReader::View head(std::int64_t tree) const { return m_reader.head(tree); }

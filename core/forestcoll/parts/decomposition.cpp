@@ -2,10 +2,8 @@
 #include "forestcoll/parts/decomposition.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +13,8 @@
 #include "forestcoll/boxes/relayed_stars.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/boxes/two_level.hpp"
+#include "forestcoll/parts/border_migration.hpp"
+#include "forestcoll/parts/part_search.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
@@ -45,352 +45,6 @@ public:
 private:
   std::unordered_map<std::string, int> m_ids;
   bool m_isNew = false;
-};
-
-/// Finds disjoint tight sets of the network with at least two GPUs each.
-class PartSearch {
-public:
-  PartSearch(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply)
-      : m_network(network),
-        m_capacities(capacities),
-        m_oracle(network.nodeCount, capacities, supply, network.gpus),
-        m_into(static_cast<std::size_t>(network.nodeCount)),
-        m_outOf(static_cast<std::size_t>(network.nodeCount)),
-        m_isUsed(static_cast<std::size_t>(network.nodeCount), 0),
-        m_stamp(static_cast<std::size_t>(network.nodeCount), -1) {
-    for (std::size_t i = 0; i < capacities.size(); ++i) {
-      if (capacities[i].capacity > 0) {
-        m_into[capacities[i].head].push_back(static_cast<int>(i));
-        m_outOf[capacities[i].tail].push_back(static_cast<int>(i));
-      }
-    }
-    // The outside and the parts should both be small: between a box and the square root of the whole.
-    constexpr double kBox = 64;
-    const auto gpus = static_cast<double>(network.gpus.size());
-    m_maxGpus = static_cast<std::ptrdiff_t>(std::min(gpus / 2, std::max(kBox, 2 * std::sqrt(gpus))));
-  }
-
-  std::vector<std::vector<int>> run(const Progress& progress) {
-    std::vector<std::vector<int>> family;
-    for (const int sink : m_oracle.sinkOrder()) {
-      throwIfCancelled(progress);
-      if (m_oracle.flowInto(sink, m_oracle.target()) < m_oracle.target()) {
-        throw Failure{{ErrorCode::internal, "decomposition was given capacities that are not feasible"}};
-      }
-      if (m_isUsed[sink] == 0) {
-        std::vector<std::vector<int>> chain = chainAround(sink);
-        while (!chain.empty()) {
-          if (isUsable(chain.back())) {
-            widen(chain.back());
-            for (const int node : chain.back()) {
-              m_isUsed[node] = 1;
-            }
-            family.push_back(std::move(chain.back()));
-            break;
-          }
-          chain.pop_back();
-        }
-      }
-      m_oracle.undo();
-      m_oracle.absorb(sink);
-    }
-    return family;
-  }
-
-private:
-  [[nodiscard]] std::ptrdiff_t gpusIn(const std::vector<int>& set) const {
-    return std::count_if(set.begin(), set.end(), [&](int node) { return m_network.isGpu[node] != 0; });
-  }
-  [[nodiscard]] bool isUsable(const std::vector<int>& set) const {
-    const std::ptrdiff_t gpus = gpusIn(set);
-    return gpus >= 2 && gpus <= m_maxGpus &&
-           std::all_of(set.begin(), set.end(), [&](int node) { return m_isUsed[node] == 0; });
-  }
-
-  /// With the flow into the sink in place: the least tight set around it, and larger ones that also hold GPUs close by.
-  std::vector<std::vector<int>> chainAround(int sink) {
-    constexpr int kMaxTries = 12;  // in vain, at each level
-    constexpr std::size_t kMaxVisits = 512;
-    std::vector<std::vector<int>> chain;
-    std::vector<int> seeds{sink};
-    bool isClosed = false;
-    std::vector<int> set = m_oracle.reaching(seeds, isClosed);
-    if (!isClosed) {
-      return chain;
-    }
-    chain.push_back(set);
-    int tries = 0;
-    m_queue.assign(1, sink);
-    m_stamp[sink] = sink;
-    for (std::size_t i = 0; i < m_queue.size() && i < kMaxVisits && tries < kMaxTries; ++i) {
-      for (const int arc : m_into[m_queue[i]]) {
-        const int next = m_capacities[arc].tail;
-        if (m_stamp[next] == sink) {
-          continue;
-        }
-        m_stamp[next] = sink;
-        m_queue.push_back(next);
-        if (m_network.isGpu[next] == 0 || std::binary_search(set.begin(), set.end(), next)) {
-          continue;
-        }
-        seeds = set;
-        seeds.push_back(next);
-        std::vector<int> larger = m_oracle.reaching(seeds, isClosed);
-        if (isClosed && gpusIn(larger) <= m_maxGpus) {
-          set = larger;
-          chain.push_back(std::move(larger));
-          tries = 0;
-        } else if (++tries >= kMaxTries) {
-          break;
-        }
-      }
-    }
-    return chain;
-  }
-
-  /// Takes in switches and nics through which nothing more enters than the set gets from them.
-  void widen(std::vector<int>& set) {
-    std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 0);
-    for (const int node : set) {
-      inSet[node] = 1;
-    }
-    for (std::size_t i = 0; i < set.size(); ++i) {
-      for (const int arc : m_into[set[i]]) {
-        const int node = m_capacities[arc].tail;
-        if (inSet[node] != 0 || m_network.isGpu[node] != 0 || m_isUsed[node] != 0) {
-          continue;
-        }
-        int64_t fromOutside = 0;
-        int64_t intoSet = 0;
-        for (const int in : m_into[node]) {
-          fromOutside += inSet[m_capacities[in].tail] == 0 ? m_capacities[in].capacity : 0;
-        }
-        for (const int out : m_outOf[node]) {
-          intoSet += inSet[m_capacities[out].head] != 0 ? m_capacities[out].capacity : 0;
-        }
-        if (fromOutside == intoSet) {
-          inSet[node] = 1;
-          set.push_back(node);
-        }
-      }
-    }
-    std::sort(set.begin(), set.end());
-  }
-
-  const Network& m_network;
-  const std::vector<TreeArc>& m_capacities;
-  Oracle m_oracle;
-  std::vector<std::vector<int>> m_into;
-  std::vector<std::vector<int>> m_outOf;
-  std::vector<char> m_isUsed;
-  std::vector<int> m_stamp;
-  std::vector<int> m_queue;
-  std::ptrdiff_t m_maxGpus = 0;
-};
-
-/// An arc whose ends inside parts have been moved to GPU endpoints.
-struct HomedArc {
-  int tail = 0;
-  int head = 0;
-  int64_t capacity = 0;
-  int64_t full = 0;          ///< before trimming, where that may be used again: see BorderMigration
-  std::vector<int> tailVia;  ///< switches of the tail's part after the tail, in the direction of the data
-  std::vector<int> headVia;  ///< switches of the head's part before the head
-};
-
-/// Whole numbers near total * share / sum(share) that add up to the total and exceed no share. @pre total <= sum.
-std::vector<int64_t> inProportion(int64_t total, const std::vector<int64_t>& share) {
-  const Int128 sum = std::accumulate(share.begin(), share.end(), Int128{0});
-  std::vector<int64_t> result(share.size(), 0);
-  Int128 before = 0;
-  int64_t given = 0;
-  for (std::size_t i = 0; i < share.size(); ++i) {
-    before += share[i];
-    // Rounding the running sums keeps every rest below one unit.
-    const auto upTo = sum > 0 ? static_cast<int64_t>((Int128{total} * before + sum / 2) / sum) : 0;
-    result[i] = std::min(upTo - given, share[i]);
-    given += result[i];
-  }
-  for (std::size_t i = 0; i < share.size() && given < total; ++i) {
-    const int64_t more = std::min(total - given, share[i] - result[i]);
-    result[i] += more;
-    given += more;
-  }
-  return result;
-}
-
-/// Brings the arcs across the border of each part home to its GPUs.
-///
-/// What enters a part decides what is asked of its inside, so those capacities stay as they are. Ways out of GPUs and
-/// links between outer switches may be used fully by a caller that keeps the switches balanced itself (star routing).
-class BorderMigration {
-public:
-  BorderMigration(const Network& network, const std::vector<TreeArc>& capacities,
-                  const std::vector<TreeArc>& fullCapacities, const std::vector<std::vector<int>>& family)
-      : m_network(network),
-        m_partOf(static_cast<std::size_t>(network.nodeCount), -1),
-        m_distance(static_cast<std::size_t>(network.nodeCount), -1) {
-    for (std::size_t f = 0; f < family.size(); ++f) {
-      for (const int node : family[f]) {
-        m_partOf[node] = static_cast<int>(f);
-      }
-    }
-    m_isHome.assign(family.size(), 1);
-    for (std::size_t i = 0; i < capacities.size(); ++i) {
-      const TreeArc& arc = capacities[i];
-      const bool isOutward = network.isGpu[arc.head] == 0 && m_partOf[arc.head] < 0 &&
-                             (network.isGpu[arc.tail] != 0 || m_partOf[arc.tail] < 0);
-      const int64_t full = isOutward ? fullCapacities[i].capacity : arc.capacity;
-      if (full > 0) {
-        m_arcs.push_back({arc.tail, arc.head, arc.capacity, full, {}, {}});
-      }
-    }
-    measureDistances(family);
-    for (std::size_t f = 0; f < family.size(); ++f) {
-      bringHome(family[f], static_cast<int>(f));
-    }
-  }
-
-  [[nodiscard]] const std::vector<HomedArc>& arcs() const { return m_arcs; }
-  [[nodiscard]] const std::vector<int>& partOf() const { return m_partOf; }
-  /// By part: whether all its border arcs end at GPUs now.
-  [[nodiscard]] const std::vector<char>& isHome() const { return m_isHome; }
-
-private:
-  /// Hops from the nearest GPU of the same part, over arcs inside the part.
-  void measureDistances(const std::vector<std::vector<int>>& family) {
-    std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
-    for (const HomedArc& arc : m_arcs) {
-      if (m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head]) {
-        near[arc.tail].push_back(arc.head);
-        near[arc.head].push_back(arc.tail);
-      }
-    }
-    std::vector<int> queue;
-    for (const std::vector<int>& part : family) {
-      for (const int node : part) {
-        if (m_network.isGpu[node] != 0) {
-          m_distance[node] = 0;
-          queue.push_back(node);
-        }
-      }
-    }
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const int next : near[queue[i]]) {
-        if (m_distance[next] < 0) {
-          m_distance[next] = m_distance[queue[i]] + 1;
-          queue.push_back(next);
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[node] == 0; }
-  [[nodiscard]] int part(int node) const { return m_partOf[node]; }
-
-  /// Arcs that may have to change are found by their end at a switch of a part.
-  void index() {
-    if (m_indexed == m_arcs.size()) {
-      return;
-    }
-    m_atTail.resize(static_cast<std::size_t>(m_network.nodeCount));
-    m_atHead.resize(static_cast<std::size_t>(m_network.nodeCount));
-    for (; m_indexed < m_arcs.size(); ++m_indexed) {
-      const HomedArc& arc = m_arcs[m_indexed];
-      m_atTail[arc.tail].push_back(static_cast<int>(m_indexed));
-      m_atHead[arc.head].push_back(static_cast<int>(m_indexed));
-    }
-  }
-
-  void bringHome(const std::vector<int>& nodes, int id) {
-    std::vector<int> order;
-    for (const int node : nodes) {
-      if (isSwitch(node)) {
-        order.push_back(node);
-      }
-    }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_distance[a] > m_distance[b]; });
-    for (const int node : order) {
-      if (!moveInwards(node, id, true) || !moveInwards(node, id, false)) {
-        m_isHome[id] = 0;
-        return;
-      }
-    }
-  }
-
-  /// Hands the border arcs that leave (or enter) a switch on to its neighbours nearer to the GPUs. False where those
-  /// have too little capacity.
-  bool moveInwards(int node, int id, bool leaving) {
-    index();
-    const std::vector<int>& border = leaving ? m_atTail[node] : m_atHead[node];
-    const std::vector<int>& inner = leaving ? m_atHead[node] : m_atTail[node];
-    const auto otherEnd = [&](const HomedArc& arc, bool atTail) { return atTail ? arc.head : arc.tail; };
-    std::vector<int> crossing;
-    std::vector<int64_t> blocks;
-    int64_t total = 0;
-    for (const int arc : border) {
-      if (m_arcs[arc].capacity > 0 && part(otherEnd(m_arcs[arc], leaving)) != id) {
-        crossing.push_back(arc);
-        blocks.push_back(m_arcs[arc].capacity);
-        total += blocks.back();
-      }
-    }
-    if (crossing.empty()) {
-      return true;
-    }
-    std::vector<int> towards;
-    std::vector<int64_t> share;
-    Int128 room = 0;
-    for (const int arc : inner) {
-      const int neighbour = otherEnd(m_arcs[arc], !leaving);
-      if (m_arcs[arc].capacity > 0 && part(neighbour) == id && m_distance[neighbour] >= 0 &&
-          m_distance[neighbour] < m_distance[node]) {
-        towards.push_back(arc);
-        share.push_back(m_arcs[arc].capacity);
-        room += share.back();
-      }
-    }
-    if (room < total) {
-      return false;
-    }
-    const std::vector<int64_t> ports = inProportion(total, share);
-    // Every crossing arc is dealt to the neighbours in proportion to what each takes over in all.
-    std::vector<int64_t> left = ports;
-    for (std::size_t c = 0; c < crossing.size(); ++c) {
-      const std::vector<int64_t> dealt = inProportion(blocks[c], left);
-      for (std::size_t p = 0; p < towards.size(); ++p) {
-        if (dealt[p] == 0) {
-          continue;
-        }
-        left[p] -= dealt[p];
-        m_arcs[towards[p]].capacity -= dealt[p];
-        HomedArc moved = m_arcs[crossing[c]];
-        moved.capacity = dealt[p];
-        moved.full = dealt[p];
-        const int neighbour = otherEnd(m_arcs[towards[p]], !leaving);
-        if (leaving) {
-          moved.tail = neighbour;
-          moved.tailVia.insert(moved.tailVia.begin(), node);
-        } else {
-          moved.head = neighbour;
-          moved.headVia.push_back(node);
-        }
-        m_arcs.push_back(std::move(moved));
-      }
-      m_arcs[crossing[c]].capacity = 0;
-      m_arcs[crossing[c]].full = 0;
-    }
-    return true;
-  }
-
-  const Network& m_network;
-  std::vector<int> m_partOf;
-  std::vector<int> m_distance;
-  std::vector<char> m_isHome;
-  std::vector<HomedArc> m_arcs;
-  std::size_t m_indexed = 0;
-  std::vector<std::vector<int>> m_atTail;
-  std::vector<std::vector<int>> m_atHead;
 };
 
 /// A part while its forest is put together.
@@ -431,15 +85,19 @@ public:
                 const Progress& progress)
       : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
 
+  /// @param flexible the arcs of the outside for trees of one's own choice, which keep the switches balanced themselves
   std::optional<FactoredForest> run(const std::vector<std::vector<int>>& family, const BorderMigration& homing,
-                                    const HasBetter& hasBetter) {
+                                    const std::vector<HomedArc>& flexible, const HasBetter& hasBetter) {
     collectParts(family, homing);
-    collectOutside(homing);
-    if (!packStars() && hasBetter()) {
-      return std::nullopt;
-    }
-    if (m_outside.trees.empty()) {
-      packOutside();
+    collectOutside(flexible);
+    if (!packStars()) {
+      if (hasBetter()) {
+        return std::nullopt;
+      }
+      if (!packRelayedStars()) {
+        collectOutside(homing.crossings());
+        packOutside();
+      }
     }
     solveParts();
     compose();
@@ -448,6 +106,8 @@ public:
 
 private:
   void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
+    m_partOf = homing.partOf();
+    const std::vector<int64_t> entries = homing.entries();
     m_rankOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       m_rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
@@ -467,7 +127,7 @@ private:
         part.network.isGpu.push_back(m_network.isGpu[node]);
         if (m_network.isGpu[node] != 0) {
           part.gpus.push_back(m_rankOf[node]);
-          part.supply[i] = m_supply[node];
+          part.supply[i] = m_supply[node] + entries[node];
         } else {
           part.switches.push_back(node);
         }
@@ -508,13 +168,20 @@ private:
     return entry->second;
   }
 
-  void collectOutside(const BorderMigration& homing) {
+  /// By node: its part, where it is a GPU; switches of parts that stand on a way out are nodes of the outside too.
+  [[nodiscard]] int partOfEnd(int node) const { return m_network.isGpu[node] != 0 ? m_partOf[node] : -1; }
+
+  void collectTerminals() {
     // GPUs and parts in the order of their lowest ranks, then switches.
+    m_outer = {};
     m_outerOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     m_outer.unit = Rational(1);
+    m_outerPart.clear();
+    m_outerRank.clear();
+    m_outerSupply.clear();
     std::vector<int> outerOfPart(m_parts.size(), -1);
     for (const int gpu : m_network.gpus) {
-      const int part = homing.partOf()[gpu];
+      const int part = m_partOf[gpu];
       if (part >= 0 && outerOfPart[part] >= 0) {
         m_outerSupply[outerOfPart[part]] += m_supply[gpu];
       } else {
@@ -530,16 +197,40 @@ private:
       }
       m_outerOf[gpu] = part >= 0 ? outerOfPart[part] : m_outer.nodeCount - 1;
     }
-    const int terminals = m_outer.nodeCount;
+    m_firstSwitch = m_outer.nodeCount;
+  }
+
+  void collectSwitches(const std::vector<HomedArc>& arcs) {
+    std::vector<char> isOuter(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
-      if (m_network.isGpu[node] == 0 && homing.partOf()[node] < 0) {
+      isOuter[node] = m_network.isGpu[node] == 0 && m_partOf[node] < 0 ? 1 : 0;
+    }
+    for (const HomedArc& arc : arcs) {
+      for (const int node : {arc.tail, arc.head}) {
+        isOuter[node] = isOuter[node] != 0 || m_network.isGpu[node] == 0 ? 1 : 0;
+      }
+    }
+    m_outerSwitches.clear();
+    for (int node = 0; node < m_network.nodeCount; ++node) {
+      if (isOuter[node] != 0) {
         m_outerOf[node] = m_outer.nodeCount++;
         m_outer.isGpu.push_back(0);
         m_outerSupply.push_back(0);
         m_outerSwitches.push_back(node);
       }
     }
-    m_firstSwitch = terminals;
+  }
+
+  void collectOutside(const std::vector<HomedArc>& arcs) {
+    collectTerminals();
+    collectSwitches(arcs);
+    m_outerFull.clear();
+    m_strandStart.clear();
+    m_strands.clear();
+    for (Part& part : m_parts) {
+      part.outPorts.clear();
+      part.inPorts.clear();
+    }
 
     struct Crossing {
       int tail;
@@ -549,12 +240,9 @@ private:
     std::vector<std::map<std::vector<int>, int>> knownOut(m_parts.size());
     std::vector<std::map<std::vector<int>, int>> knownIn(m_parts.size());
     std::vector<Crossing> crossings;
-    for (const HomedArc& arc : homing.arcs()) {
-      const int from = homing.partOf()[arc.tail];
-      const int to = homing.partOf()[arc.head];
-      if ((arc.capacity == 0 && arc.full == 0) || (from >= 0 && from == to)) {
-        continue;
-      }
+    for (const HomedArc& arc : arcs) {
+      const int from = partOfEnd(arc.tail);
+      const int to = partOfEnd(arc.head);
       Strand strand;
       strand.left = arc.capacity;
       strand.full = arc.full;
@@ -565,7 +253,6 @@ private:
       if (to >= 0) {
         Part& part = m_parts[to];
         strand.inPort = portOf(part.inPorts, knownIn[to], part, arc.head, arc.headVia);
-        part.supply[m_localOf[arc.head]] += arc.capacity;
       }
       crossings.push_back({m_outerOf[arc.tail], m_outerOf[arc.head], strand});
     }
@@ -778,13 +465,18 @@ private:
     return true;
   }
 
+  bool packRelayedStars() {
+    auto relayed = growRelayedStars(m_outer, m_outerFull, m_outerSupply, m_progress);
+    if (!relayed) {
+      return false;
+    }
+    m_outside = *std::move(relayed);
+    useFully();
+    return true;
+  }
+
   /// The outside's trees where they cannot.
   void packOutside() {
-    if (auto relayed = growRelayedStars(m_outer, m_outerFull, m_outerSupply, m_progress)) {
-      m_outside = *std::move(relayed);
-      useFully();
-      return;
-    }
     m_outside.topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
     m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
     m_outside.trees = packTrees(m_outside.logical.packing, m_progress);
@@ -1080,6 +772,7 @@ private:
   const SolvePart& m_solve;
   const Progress& m_progress;
   FactoredForest m_result;
+  std::vector<int> m_partOf;  // by network node
   std::vector<Part> m_parts;
   std::vector<ShapeFacts> m_facts;  // by shape
   std::vector<int> m_rankOf;        // by network node
@@ -1103,16 +796,35 @@ private:
   std::vector<int> m_entryTree;
 };
 
+/// Arcs of the outside for trees of one's own choice: data may leave a part by any of its border links, as far as its
+/// GPUs have the capacity, since a switch that is not trimmed on its way out need not stay balanced by itself.
+std::vector<HomedArc> flexibleCrossings(const Network& network, const std::vector<TreeArc>& capacities,
+                                        const std::vector<TreeArc>& fullCapacities,
+                                        const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
+  if (homing.ways().empty()) {
+    return homing.crossings();
+  }
+  const BorderMigration entering(network, capacities, fullCapacities, family, BorderMigration::Ends::heads);
+  if (entering.entries() != homing.entries()) {
+    return homing.crossings();
+  }
+  std::vector<HomedArc> arcs = entering.crossings();
+  for (const TreeArc& way : homing.ways()) {
+    arcs.push_back({way.tail, way.head, way.capacity, way.capacity, {}, {}});
+  }
+  return arcs;
+}
+
 }  // namespace
 
 std::optional<FactoredForest> growByParts(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<TreeArc>& fullCapacities,
                                           const std::vector<int64_t>& supply, const SolvePart& solve,
                                           const HasBetter& hasBetter, const Progress& progress) {
-  std::vector<std::vector<int>> family = PartSearch(network, capacities, supply).run(progress);
+  std::vector<std::vector<int>> family = tightParts(network, capacities, supply, progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
-    const BorderMigration homing(network, capacities, fullCapacities, family);
+    const BorderMigration homing(network, capacities, fullCapacities, family, BorderMigration::Ends::both);
     std::vector<char> drop(family.size(), 0);
     for (std::size_t f = 0; f < family.size(); ++f) {
       drop[f] = homing.isHome()[f] != 0 ? 0 : 1;
@@ -1137,7 +849,8 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
       }
     }
     if (isRight) {
-      return Decomposition(network, supply, solve, progress).run(family, homing, hasBetter);
+      const auto flexible = flexibleCrossings(network, capacities, fullCapacities, family, homing);
+      return Decomposition(network, supply, solve, progress).run(family, homing, flexible, hasBetter);
     }
     std::vector<std::vector<int>> kept;
     for (std::size_t f = 0; f < family.size(); ++f) {
