@@ -130,6 +130,8 @@ schedule::Forest forestOf(const GrowthProblem& problem, schedule::FactoredForest
   return forest;
 }
 
+schedule::Forest growPart(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress);
+
 /// The forest by parts, or nothing where the network does not fall apart.
 std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
                                           const GrowthOptions& options, const HasBetter& hasBetter,
@@ -142,9 +144,7 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   }
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
                               const std::vector<int64_t>& supply) {
-    std::vector<StageSeconds> seconds;
-    StageClock clock(seconds);
-    return growWhole({part, capacities, supply, problem.scale}, inside, silent, clock);
+    return growPart({part, capacities, supply, problem.scale}, inside, silent);
   };
   auto parts =
       growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, hasBetter, progress);
@@ -152,6 +152,30 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
     return std::nullopt;
   }
   return forestOf(problem, *std::move(parts));
+}
+
+/// A part by parts of its own (a pod by its leaf switches, a group by its routers), or whole, whichever is lower.
+schedule::Forest growPart(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress) {
+  constexpr int kLow = 2;
+  std::optional<schedule::Forest> nested;
+  if (problem.network.gpus.size() + 1 < static_cast<std::size_t>(problem.network.nodeCount)) {
+    nested = growParts(problem, problem.capacities, options, [] { return true; }, progress);
+  }
+  if (nested) {
+    auto written = schedule::expanded(*nested, problem.network.gpus, problem.network.nodeCount,
+                                      schedule::kMaxExpandedBytes, progress);
+    if (!written) {
+      throw Failure{written.error()};
+    }
+    nested = *std::move(written);
+    if (schedule::heights(*nested).logicalMax <= kLow) {
+      return *std::move(nested);
+    }
+  }
+  std::vector<StageSeconds> seconds;
+  StageClock clock(seconds);
+  schedule::Forest whole = growWhole(problem, options, progress, clock);
+  return nested && rankOf(*nested) <= rankOf(whole) ? *std::move(nested) : std::move(whole);
 }
 
 /// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept. Larger ones are tried
