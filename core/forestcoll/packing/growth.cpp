@@ -130,7 +130,8 @@ schedule::Forest forestOf(const GrowthProblem& problem, schedule::FactoredForest
   return forest;
 }
 
-schedule::Forest growPart(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress);
+schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
+                          const GrowthOptions& options, const Progress& progress);
 
 /// The forest by parts, or nothing where the network does not fall apart.
 std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
@@ -143,8 +144,8 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
     inside.maxHeight = std::max(1, options.maxHeight - 1);  // at least one hop leads there
   }
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
-                              const std::vector<int64_t>& supply) {
-    return growPart({part, capacities, supply, problem.scale}, inside, silent);
+                              const std::vector<TreeArc>& full, const std::vector<int64_t>& supply) {
+    return growPart({part, capacities, supply, problem.scale}, full, inside, silent);
   };
   auto parts =
       growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, hasBetter, progress);
@@ -155,11 +156,13 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
 }
 
 /// A part by parts of its own (a pod by its leaf switches, a group by its routers), or whole, whichever is lower.
-schedule::Forest growPart(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress) {
+schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
+                          const GrowthOptions& options, const Progress& progress) {
   constexpr int kLow = 2;
   std::optional<schedule::Forest> nested;
   if (problem.network.gpus.size() + 1 < static_cast<std::size_t>(problem.network.nodeCount)) {
-    nested = growParts(problem, problem.capacities, options, [] { return true; }, progress);
+    nested = growParts(
+        problem, fullCapacities, options, [] { return true; }, progress);
   }
   if (nested) {
     auto written = schedule::expanded(*nested, problem.network.gpus, problem.network.nodeCount,

@@ -51,10 +51,13 @@ BorderMigration::BorderMigration(const Network& network, const std::vector<TreeA
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
     const bool isOutward = isSwitch(arc.head) && part(arc.head) < 0;
-    const int64_t full = isOutward ? fullCapacities[i].capacity : arc.capacity;
+    const bool isOwn = part(arc.head) >= 0 && part(arc.head) == part(arc.tail);
+    const int64_t trimmedOff = fullCapacities[i].capacity - arc.capacity;
+    const int64_t forWays = isOwn ? trimmedOff / 2 : 0;
+    const int64_t full = isOutward || isOwn ? fullCapacities[i].capacity - forWays : arc.capacity;
     if (full > 0) {
       m_arcs.push_back({arc.tail, arc.head, arc.capacity, full, {}, {}});
-      m_trimmedOff.push_back(fullCapacities[i].capacity - arc.capacity);
+      m_forWays.push_back(forWays);
     }
   }
   measureDistances(family);
@@ -179,7 +182,7 @@ bool BorderMigration::moveInwards(int node, int id, bool leaving) {
   const std::vector<int64_t> ports = inProportion(total, share);
   for (std::size_t p = 0; leaving && p < towards.size(); ++p) {
     const HomedArc& arc = m_arcs[towards[p]];
-    m_ways.push_back({arc.tail, arc.head, ports[p] + m_trimmedOff[towards[p]]});
+    m_ways.push_back({arc.tail, arc.head, ports[p] + m_forWays[towards[p]]});
   }
   // Every crossing arc is dealt to the neighbours in proportion to what each takes over in all.
   std::vector<int64_t> left = ports;
@@ -191,6 +194,7 @@ bool BorderMigration::moveInwards(int node, int id, bool leaving) {
       }
       left[p] -= dealt[p];
       m_arcs[towards[p]].capacity -= dealt[p];
+      m_arcs[towards[p]].full -= dealt[p];
       HomedArc moved = m_arcs[crossing[c]];
       moved.capacity = dealt[p];
       moved.full = dealt[p];

@@ -22,7 +22,8 @@ struct HomedArc {
 /// Brings the arcs across the border of each part home to its GPUs.
 ///
 /// What enters a part decides what is asked of its inside, so those capacities stay as they are. Ways out of GPUs and
-/// links to outer switches may be used fully by a caller that keeps the switches balanced itself (star routing).
+/// links to outer switches may be used fully by a caller that keeps the switches balanced itself (star routing). What
+/// was trimmed off a part's own links is shared between its inside and the ways from its GPUs to the border.
 class BorderMigration {
 public:
   /// Which ends are moved. Where tails stay at the switches of their part, ways() says how much of the part's own links
@@ -39,8 +40,8 @@ public:
   [[nodiscard]] const std::vector<char>& isHome() const { return m_isHome; }
   /// Arcs between two parts, or between a part and the outside, or outside.
   [[nodiscard]] std::vector<HomedArc> crossings() const;
-  /// Own links of the parts with what the tails that were moved over them took, and what was trimmed off them: all that
-  /// may carry data from the GPUs to the border.
+  /// Own links of the parts with what the tails that were moved over them took, and half of what was trimmed off them:
+  /// all that may carry data from the GPUs to the border.
   [[nodiscard]] const std::vector<TreeArc>& ways() const { return m_ways; }
   /// By node: what enters its part there.
   [[nodiscard]] std::vector<std::int64_t> entries() const;
@@ -59,7 +60,7 @@ private:
   std::vector<int> m_distance;
   std::vector<char> m_isHome;
   std::vector<HomedArc> m_arcs;
-  std::vector<std::int64_t> m_trimmedOff;  // by arc, of the first ones
+  std::vector<std::int64_t> m_forWays;  // by arc, of the first ones: what was trimmed off and ways may use
   std::vector<TreeArc> m_ways;
   std::size_t m_indexed = 0;
   std::vector<std::vector<int>> m_atTail;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -54,6 +55,7 @@ struct Part {
   std::vector<int> switches;  ///< of the network, ascending
   Network network;            ///< its own, nodes numbered as in `nodes`
   std::vector<TreeArc> capacities;
+  std::vector<TreeArc> fullCapacities;  ///< before trimming
   std::vector<int64_t> supply;
   std::vector<std::vector<int>> outPorts;  ///< (leaf, own switches ...)
   std::vector<std::vector<int>> inPorts;
@@ -138,16 +140,19 @@ private:
         part.ownLeft.push_back(m_supply[m_network.gpus[rank]]);
       }
     }
-    for (const HomedArc& arc : homing.arcs()) {
-      const int from = homing.partOf()[arc.tail];
-      if (arc.capacity > 0 && from >= 0 && from == homing.partOf()[arc.head]) {
-        m_parts[from].capacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.capacity});
-      }
+    std::vector<HomedArc> own;
+    std::copy_if(homing.arcs().begin(), homing.arcs().end(), std::back_inserter(own), [&](const HomedArc& arc) {
+      return arc.full > 0 && m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head];
+    });
+    std::sort(own.begin(), own.end(), [&](const HomedArc& a, const HomedArc& b) {
+      return std::pair(m_localOf[a.tail], m_localOf[a.head]) < std::pair(m_localOf[b.tail], m_localOf[b.head]);
+    });
+    for (const HomedArc& arc : own) {
+      Part& part = m_parts[m_partOf[arc.tail]];
+      part.capacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.capacity});
+      part.fullCapacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.full});
     }
     for (Part& part : m_parts) {
-      std::sort(part.capacities.begin(), part.capacities.end(), [](const TreeArc& a, const TreeArc& b) {
-        return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
-      });
       part.network.arcs = part.capacities;
     }
   }
@@ -314,9 +319,10 @@ private:
       std::for_each(part.network.gpus.begin(), part.network.gpus.end(), append);
       std::for_each(part.supply.begin(), part.supply.end(), append);
       append(static_cast<int64_t>(part.capacities.size()));
-      for (const TreeArc& arc : part.capacities) {
-        append(int64_t{arc.tail} * part.network.nodeCount + arc.head);
-        append(arc.capacity);
+      for (std::size_t i = 0; i < part.capacities.size(); ++i) {
+        append(int64_t{part.capacities[i].tail} * part.network.nodeCount + part.capacities[i].head);
+        append(part.capacities[i].capacity);
+        append(part.fullCapacities[i].capacity);
       }
       appendPorts(part.outPorts);
       appendPorts(part.inPorts);
@@ -330,7 +336,7 @@ private:
     parallelFor(different.size(), [&](std::size_t i) {
       Part& part = *different[i];
       part.network.demand = part.supply;
-      forests[i] = m_solve(part.network, part.capacities, part.supply);
+      forests[i] = m_solve(part.network, part.capacities, part.fullCapacities, part.supply);
     });
     for (std::size_t i = 0; i < different.size(); ++i) {
       addShape(*different[i], forests[i]);

@@ -29,7 +29,9 @@ namespace coppice::forestcoll {
 
 /// How one part, or the outside, is solved: switch removal, packing and path recovery on its own network.
 /// Ranks and route nodes of the result are those of the network given.
+/// As in growByParts, the full capacities are those that were trimmed.
 using SolvePart = std::function<schedule::Forest(const Network& network, const std::vector<TreeArc>& capacities,
+                                                 const std::vector<TreeArc>& fullCapacities,
                                                  const std::vector<std::int64_t>& supply)>;
 
 /// Asked once where the trees over the parts cannot be stars: such trees are higher, and finding them can cost much
