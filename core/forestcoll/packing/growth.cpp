@@ -162,7 +162,7 @@ schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeAr
   std::optional<schedule::Forest> nested;
   if (problem.network.gpus.size() + 1 < static_cast<std::size_t>(problem.network.nodeCount)) {
     nested = growParts(
-        problem, fullCapacities, options, [] { return true; }, progress);
+        problem, fullCapacities, options, [] { return false; }, progress);
   }
   if (nested) {
     auto written = schedule::expanded(*nested, problem.network.gpus, problem.network.nodeCount,
