@@ -281,7 +281,69 @@ private:
       link.full = value(link.there);
       set(link, std::max<int64_t>(0, link.full - 1));
     }
+    raiseBetweenShortSets(links);
     restore(links);
+  }
+
+  /// A unit on a link counts for the sets at both of its ends, so units are given to links whose ends both miss some:
+  /// the set that misses most gets its units from the sets that miss most beside it (Havel and Hakimi, who build graphs
+  /// of given degrees so). What one set gets alone would stay above what it needs.
+  void raiseBetweenShortSets(const std::vector<DuplexLink>& links) {
+    constexpr std::size_t kMaxSets = 1024;
+    const auto violated = m_oracle.violations(kMaxSets, m_progress);
+    std::vector<int> setOf(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int64_t> missing;
+    for (const auto& violation : violated) {
+      for (const int node : violation.nodes) {
+        setOf[node] = setOf[node] < 0 ? static_cast<int>(missing.size()) : setOf[node];
+      }
+      missing.push_back(violation.deficit);
+    }
+    struct Joint {
+      std::size_t link;
+      int other;  ///< set at the other end, or -1
+    };
+    std::vector<std::vector<Joint>> joints(missing.size());
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const TreeArc& arc = m_capacities[links[i].there.front()];
+      const int from = setOf[arc.tail];
+      const int to = setOf[arc.head];
+      if (from != to && value(links[i].there) < links[i].full) {
+        if (from >= 0) {
+          joints[from].push_back({i, to});
+        }
+        if (to >= 0) {
+          joints[to].push_back({i, from});
+        }
+      }
+    }
+    std::vector<int> order(missing.size());
+    std::iota(order.begin(), order.end(), 0);
+    while (!order.empty()) {
+      throwIfCancelled(m_progress);
+      const auto most = std::max_element(order.begin(), order.end(), [&](int a, int b) {
+        return std::pair(missing[a], -a) < std::pair(missing[b], -b);
+      });
+      const int shortest = *most;
+      order.erase(most);
+      std::vector<Joint>& around = joints[shortest];
+      const auto missingAt = [&](const Joint& joint) { return joint.other < 0 ? 0 : missing[joint.other]; };
+      std::stable_sort(around.begin(), around.end(),
+                       [&](const Joint& a, const Joint& b) { return missingAt(a) > missingAt(b); });
+      for (const Joint& joint : around) {
+        const DuplexLink& link = links[joint.link];
+        if (missing[shortest] <= 0) {
+          break;
+        }
+        if (value(link.there) < link.full) {
+          set(link, value(link.there) + 1);
+          --missing[shortest];
+          if (joint.other >= 0) {
+            --missing[joint.other];
+          }
+        }
+      }
+    }
   }
 
   /// Tight sets around each GPU: the least one, and the least one that holds the nearest ends of the links as well. The

@@ -386,7 +386,7 @@ private slots:
     forestcoll::trimCapacities(posed.network, trimmed, posed.supply, forestcoll::Trimming::proportional, {});
     std::atomic<int> solved = 0;
     const auto solve = [&](const forestcoll::Network& network, const std::vector<TreeArc>& capacities,
-                           const std::vector<int64_t>& supply) {
+                           const std::vector<TreeArc>&, const std::vector<int64_t>& supply) {
       ++solved;
       const auto topology = forestcoll::removeSwitches(network, capacities, supply, {});
       const auto logical = forestcoll::logicalProblem(network, topology, supply);
