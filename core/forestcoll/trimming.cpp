@@ -357,6 +357,7 @@ private:
       }
     }
     std::vector<std::vector<char>> sets;
+    m_seen.assign(next.size(), -1);
     m_oracle.clearAbsorbed();
     for (const int sink : m_oracle.sinkOrder()) {
       throwIfCancelled(m_progress);
@@ -383,13 +384,15 @@ private:
     return sets;
   }
 
-  /// By node: an end of one of the links that is no farther from the GPUs than the other.
+  /// By node: whether it is an end of one of the links that is no farther from the GPUs than the other.
   [[nodiscard]] std::vector<char> nearEnds(const std::vector<DuplexLink>& links) const {
     const std::vector<int> hops = hopsFromGpus(m_network, m_network.arcs);
     std::vector<char> isNearEnd(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (const DuplexLink& link : links) {
       const TreeArc& arc = m_capacities[link.there.front()];
-      isNearEnd[hops[arc.tail] <= hops[arc.head] ? arc.tail : arc.head] = 1;
+      for (const int end : {arc.tail, arc.head}) {
+        isNearEnd[end] = isNearEnd[end] != 0 || hops[end] == std::min(hops[arc.tail], hops[arc.head]) ? 1 : 0;
+      }
     }
     return isNearEnd;
   }
@@ -397,7 +400,6 @@ private:
   /// Adds the marked switches that are the fewest hops away from the first seed, through switches.
   void addNearest(const std::vector<std::vector<int>>& next, const std::vector<char>& isMarked,
                   std::vector<int>& seeds) {
-    m_seen.resize(next.size(), -1);
     const int from = seeds.front();
     m_seen[from] = from;
     std::vector<int> level{from};
