@@ -79,8 +79,22 @@ private Q_SLOTS:
     QTest::newRow("borders two switches deep")
         << "fat-tree-3"
         << "pods=6 leaves_per_pod=4 gpus_per_leaf=4 spines_per_pod=4 cores=16" << 6;
+    QTest::newRow("more leaf switches than a spine can share out evenly") << "fat-tree-2"
+                                                                          << "leaves=54 gpus_per_leaf=7 spines=11" << 2;
+    QTest::newRow("oversubscribed leaf switches") << "fat-tree-2"
+                                                  << "leaves=46 gpus_per_leaf=11 spines=15 oversubscription=4" << 2;
+    QTest::newRow("pods of many leaf switches, oversubscribed twice")
+        << "fat-tree-3"
+        << "pods=13 leaves_per_pod=7 gpus_per_leaf=11 spines_per_pod=7 cores=28 oversubscription=2 "
+           "core_oversubscription=2"
+        << 3;
+    QTest::newRow("pods within which shares are uneven")
+        << "fat-tree-3"
+        << "pods=14 leaves_per_pod=4 gpus_per_leaf=9 spines_per_pod=7 cores=7 wiring=full" << 5;
     QTest::newRow("groups of routers") << "dragonfly"
-                                       << "a=4 p=4 h=2" << 9;
+                                       << "a=4 p=4 h=2" << 4;
+    QTest::newRow("groups of routers with fast links inside") << "dragonfly"
+                                                              << "a=5 h=3 p=8 local=100" << 4;
   }
   void byParts() {
     QFETCH(QString, preset);
