@@ -60,7 +60,7 @@ Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frug
     tried += movementsOf(program);
     const std::int64_t pace = tried <= kTrialChunks || best ? paceOf(program, progress) : 0;
     if (!best || pace < bestPace) {
-      best = options.instances > 1 ? (*arranged)->all() : program;
+      best = options.instances > 1 || (*arranged)->isAllWanted ? (*arranged)->all() : program;
       bestPace = pace;
     }
     if (bestPace <= needed || tried > kTrialChunks) {

@@ -27,13 +27,15 @@ struct Trial {
 struct Arranged {
   program::Program single;
   std::function<program::Program()> all;
+  bool isAllWanted = false;  ///< also for one instance
 };
 /// Absent where the trial does not apply.
 using Arranger = std::function<std::optional<Result<Arranged>>(const Trial&)>;
 
 /// Keeps the arrangement that keeps up with the links best; the first that does so fully ends the search. Every
 /// arrangement that counts has been proven free of deadlock.
-/// @param trials in order of preference  @param frugal number of the first ones; what fits in none of these does not fit
+/// @param trials in order of preference  @param frugal number of the first ones; what fits in none of these does not
+/// fit
 /// @param needed time per iteration at the schedule's bandwidth; 0 = unknown
 [[nodiscard]] Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frugal, std::int64_t needed,
                                                const Arranger& arranger, const Options& options,

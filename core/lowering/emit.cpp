@@ -40,16 +40,20 @@ public:
         m_scratch(static_cast<std::size_t>(work.gpuCount), 0),
         m_writer(plan, copies.need, options) {}
 
-  program::Program run() {
+  program::Program run(StepOrigins* origins) {
     layOut();
     emitCopies();
     for (const Event& event : m_plan.order) {
       throwIfCancelled(m_progress);
+      m_writer.setOrigin(originOf(event));
       if (event.receives) {
         emitReceive(event.message);
       } else {
         emitSend(event.message);
       }
+    }
+    if (origins != nullptr) {
+      *origins = m_writer.takeOrigins(m_options.instances);
     }
     return sideBySide(std::move(m_writer.program()), m_work.sliceChunks > 0 ? m_work.sliceChunks : m_work.chunks,
                       m_scratch, m_options);
@@ -59,6 +63,24 @@ private:
   [[nodiscard]] const Part& partOf(int message) const { return m_work.parts[m_work.partOf(message)]; }
   [[nodiscard]] std::size_t cell(int part, int rank) const {
     return static_cast<std::size_t>(part) * static_cast<std::size_t>(m_work.gpuCount) + static_cast<std::size_t>(rank);
+  }
+
+  /// Of the steps of an event: its message, and the one that is fused with it.
+  [[nodiscard]] StepOrigin originOf(const Event& event) const {
+    StepOrigin origin;
+    const auto add = [&](int message) {
+      const Part& part = partOf(message);
+      if (m_work.phaseOf(message) == Phase::reduce) {
+        origin.reduceTree = part.reduceTree;
+      } else {
+        origin.broadcastTree = part.broadcastTree;
+      }
+    };
+    add(event.message);
+    if (event.receives && m_plan.next[event.message] >= 0) {
+      add(m_plan.next[event.message]);
+    }
+    return origin;
   }
 
   void layOut() {
@@ -298,8 +320,8 @@ Copies planCopies(const Work& work, const Options& options) {
 }
 
 program::Program emit(const Work& work, const Plan& plan, const Copies& copies, const Options& options,
-                      const Progress& progress) {
-  return Emitter(work, plan, copies, options, progress).run();
+                      const Progress& progress, StepOrigins* origins) {
+  return Emitter(work, plan, copies, options, progress).run(origins);
 }
 
 }  // namespace coppice::lowering

@@ -25,9 +25,9 @@ struct Copies {
 [[nodiscard]] Copies planCopies(const Work& work, const Options& options);
 
 /// Writes the program: steps, slots, dependencies, then the instances side by side. Name, size window and collective
-/// are the caller's. Throws CancelledError.
+/// are the caller's. Throws CancelledError. @param origins may be null
 program::Program emit(const Work& work, const Plan& plan, const Copies& copies, const Options& options,
-                      const Progress& progress);
+                      const Progress& progress, StepOrigins* origins = nullptr);
 
 /// Checks the finished program, not the plan: sends and receives of every connection pair off with equal counts, and no
 /// run can get stuck. For that, one of two graphs must have no cycle:

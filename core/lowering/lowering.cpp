@@ -63,7 +63,8 @@ Result<Plan> planTrees(const Work& work, const Options& options, const Style& st
   return plan;
 }
 
-Result<program::Program> arrangeTrees(const Work& work, const Options& options, const Progress& progress) {
+Result<program::Program> arrangeTrees(const Work& work, const Options& options, StepOrigins* origins,
+                                      const Progress& progress) {
   const std::int64_t needed = timePerIteration(work.chunks, work.algbw, options);
   const Work finer = withSmallerParts(work, smallPart(needed));
   const bool hasFiner = finer.parts.size() > work.parts.size();
@@ -80,15 +81,17 @@ Result<program::Program> arrangeTrees(const Work& work, const Options& options, 
     if (!plan) {
       return plan.error();
     }
-    return Arranged{emit(parts, *plan, copies, single, progress), [&parts, plan = *plan, copies, &options, &progress] {
-                      return emit(parts, plan, copies, options, progress);
-                    }};
+    return Arranged{emit(parts, *plan, copies, single, progress),
+                    [&parts, plan = *plan, copies, &options, origins, &progress] {
+                      return emit(parts, plan, copies, options, progress, origins);
+                    },
+                    origins != nullptr};
   };
   return arrange(kTrials, 3, needed, arranger, options, progress);
 }
 
 Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                      const Options& asked, const Progress& progress) {
+                                      const Options& asked, const Progress& progress, StepOrigins* origins) {
   if (const Outcome usable = checkOptions(asked); !usable) {
     return usable.error();
   }
@@ -110,7 +113,7 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
                      program::unbuiltText(program::StepType::copy, options.runtime),
                  "lower the in-place program, or one for a later ROCm"};
   }
-  Result<program::Program> arranged = arrangeTrees(*work, options, progress);
+  Result<program::Program> arranged = arrangeTrees(*work, options, origins, progress);
   if (!arranged) {
     return arranged.error();
   }
@@ -133,12 +136,12 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
 }  // namespace
 
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
-                               const Progress& progress) {
+                               const Progress& progress, StepOrigins* origins) {
   try {
     const bool hasParts = (schedule.reduceForest && schedule.reduceForest->factored) ||
                           (schedule.broadcastForest && schedule.broadcastForest->factored);
     if (!hasParts) {
-      return lowerChecked(fabric, schedule, options, progress);
+      return lowerChecked(fabric, schedule, options, progress, origins);
     }
     schedule::Schedule written = schedule;
     for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
@@ -155,7 +158,7 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
         *forest = *std::move(trees);
       }
     }
-    return lowerChecked(fabric, written, options, progress);
+    return lowerChecked(fabric, written, options, progress, origins);
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what(), "use a smaller k"};
   } catch (const CancelledError&) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
@@ -38,6 +39,17 @@ struct Options {
   std::int64_t chunks = 0;
 };
 
+/// Which trees a step of a program serves: indices into Forest::trees of the reduce and of the broadcast forest; -1 =
+/// none (copies of own data). The step at a root that adds up and passes on serves one of each.
+struct StepOrigin {
+  std::int32_t reduceTree = -1;
+  std::int32_t broadcastTree = -1;
+
+  friend bool operator==(const StepOrigin&, const StepOrigin&) = default;
+};
+/// By rank, threadblock and step of a program, which a reader of its XML keeps.
+using StepOrigins = std::vector<std::vector<std::vector<StepOrigin>>>;
+
 /// Lowers a verified schedule of trees.
 ///
 /// Every rank has one threadblock per (send peer, channel) and one per (receive peer, channel); one serves both where
@@ -61,8 +73,10 @@ struct Options {
 /// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
 /// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options, also for a
 /// protocol that hangs; cancelled.
+/// @param origins receives those of the program where it is not null
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                               const Options& options = {}, const Progress& progress = {});
+                               const Options& options = {}, const Progress& progress = {},
+                               StepOrigins* origins = nullptr);
 
 /// Lowers a verified step schedule. The rules for threadblocks, channels, fused steps, protocols, instances and sizes
 /// are the same.
@@ -71,8 +85,8 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
 /// the schedule give the order of a threadblock's steps and become dependencies only where the data or the buffers
 /// demand it: there are no barriers, and a piece that two steps forward may take the second hop while others take the
 /// first. What an asynchronous schedule orders between two GPUs keeps its order on every channel. What a rank receives
-/// and does not want lies in scratch from its arrival until it is sent on for the last time; several such pieces use the
-/// same scratch one after the other.
+/// and does not want lies in scratch from its arrival until it is sent on for the last time; several such pieces use
+/// the same scratch one after the other.
 ///
 /// Alltoall is lowered out of place, whatever the options say: in place, arrivals overwrite what is still to be sent.
 /// Gather and scatter are known to msccl-executor-nccl and RCCL alone.

@@ -12,7 +12,7 @@ using program::Step;
 using program::StepType;
 
 ProgramWriter::ProgramWriter(const Plan& plan, const std::vector<CopyNeed>& copies, const Options& options)
-    : m_isRccl(program::isRccl(options.runtime)), m_waited(plan.blocks.size()) {
+    : m_isRccl(program::isRccl(options.runtime)), m_origins(plan.blocks.size()), m_waited(plan.blocks.size()) {
   m_program.ranks.resize(plan.blocks.size());
   m_program.protocol = options.protocol.value_or(program::Protocol::simple);
   m_program.channels = plan.channels;
@@ -28,6 +28,7 @@ ProgramWriter::ProgramWriter(const Plan& plan, const std::vector<CopyNeed>& copi
       blocks.push_back(std::move(made));
     }
     blocks.resize(blocks.size() + static_cast<std::size_t>(copies[rank].blocks));
+    m_origins[rank].resize(blocks.size());
     m_waited[rank].assign(blocks.size(), std::vector<Waited>(blocks.size()));
   }
 }
@@ -72,11 +73,23 @@ StepPlace ProgramWriter::append(int rank, int block, StepType type, Slot src, Sl
       stepAt(rank, waits[i]).hasDependent = true;
     }
     steps.push_back(step);
+    m_origins[rank][block].push_back(m_origin);
     if (isLast) {
       break;
     }
   }
   return {block, static_cast<int>(steps.size()) - 1};
+}
+
+StepOrigins ProgramWriter::takeOrigins(int instances) {
+  for (auto& blocks : m_origins) {
+    const std::size_t count = blocks.size();
+    blocks.reserve(count * static_cast<std::size_t>(instances));
+    for (std::size_t at = count; at < count * static_cast<std::size_t>(instances); ++at) {
+      blocks.push_back(blocks[at - count]);
+    }
+  }
+  return std::move(m_origins);
 }
 
 program::Program sideBySide(program::Program single, int slice, const std::vector<int>& scratch,

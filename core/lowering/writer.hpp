@@ -33,6 +33,11 @@ public:
   StepPlace append(int rank, int block, program::StepType type, program::Slot src, program::Slot dst, int count,
                    std::vector<StepPlace> after);
 
+  /// Of the steps from now on; none at first.
+  void setOrigin(const StepOrigin& origin) { m_origin = origin; }
+  /// Of all steps, for that many instances side by side.
+  [[nodiscard]] StepOrigins takeOrigins(int instances);
+
 private:
   /// What one threadblock has waited for of another: the latest steps.
   struct Waited {
@@ -44,6 +49,8 @@ private:
 
   const bool m_isRccl;
   program::Program m_program;
+  StepOrigin m_origin;
+  StepOrigins m_origins;
   std::vector<std::vector<std::vector<Waited>>> m_waited;  ///< by rank, waiting block, other block
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "fabric/fabric.hpp"
 #include "lowering/interpreter.hpp"
@@ -190,6 +191,55 @@ std::string what(const Result<program::Program>& result) {
   return result ? "a program" : describe(result.error());
 }
 
+/// Steps that say to serve a tree of which they exchange no edge, and edges of trees that no step serves. Empty: none.
+std::string wrongOrigin(const program::Program& program, const lowering::StepOrigins& origins,
+                        const schedule::Schedule& schedule) {
+  using Edge = std::tuple<bool, std::int32_t, int, int>;  // of the reduce forest, tree, sender, receiver
+  std::set<Edge> edges;
+  for (const bool isReduce : {true, false}) {
+    const auto& forest = isReduce ? schedule.reduceForest : schedule.broadcastForest;
+    for (std::size_t tree = 0; forest && tree < forest->trees.size(); ++tree) {
+      for (const schedule::TreeEdge& edge : forest->edgesOf(forest->trees[tree])) {
+        edges.insert({isReduce, static_cast<std::int32_t>(tree), isReduce ? edge.child : edge.parent,
+                      isReduce ? edge.parent : edge.child});
+      }
+    }
+  }
+  std::set<Edge> sent;
+  std::set<Edge> taken;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const auto& blocks = program.ranks[rank].threadBlocks;
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      for (std::size_t at = 0; at < blocks[block].steps.size(); ++at) {
+        const StepType type = blocks[block].steps[at].type;
+        const lowering::StepOrigin& origin = origins.at(rank).at(block).at(at);
+        const auto ofTrees = [&](int from, int to) {
+          std::vector<Edge> own;
+          for (const Edge& edge :
+               {Edge{true, origin.reduceTree, from, to}, Edge{false, origin.broadcastTree, from, to}}) {
+            if (edges.count(edge) != 0) {
+              own.push_back(edge);
+            }
+          }
+          return own;
+        };
+        const int self = static_cast<int>(rank);
+        for (const auto& [exchanges, from, to, into] :
+             {std::tuple(sends(type), self, blocks[block].sendPeer, &sent),
+              std::tuple(receives(type), blocks[block].recvPeer, self, &taken)}) {
+          const std::vector<Edge> own = exchanges ? ofTrees(from, to) : std::vector<Edge>();
+          if (exchanges && own.empty()) {
+            return "rank " + std::to_string(rank) + ", threadblock " + std::to_string(block) + ", step " +
+                   std::to_string(at) + " serves no edge of its tree";
+          }
+          into->insert(own.begin(), own.end());
+        }
+      }
+    }
+  }
+  return sent == edges && taken == edges ? "" : "an edge of a tree is served by no step";
+}
+
 }  // namespace
 
 class LoweringTest : public QObject {
@@ -285,6 +335,10 @@ void LoweringTest::randomForests() {
       continue;
     }
     QVERIFY2(program.hasValue(), what(program).c_str());
+    lowering::StepOrigins origins;
+    QVERIFY(lowering::lower(fabric, schedule, options, {}, &origins).value() == *program);
+    const std::string astray = wrongOrigin(*program, origins, schedule);
+    QVERIFY2(astray.empty(), astray.c_str());
     const std::string wrong = examine(*program, options.runtime, only, static_cast<std::uint64_t>(seed));
     const std::string name = std::string(toString(collective)) + " n " + std::to_string(n) + " k " + std::to_string(k) +
                              " instances " + std::to_string(options.instances) + " " +
