@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -74,6 +75,15 @@ void move(Program& program, const StepPlace& from, int to) {
   });
 }
 
+/// Two steps of a threadblock, the first of which is earlier, take each other's place.
+void exchange(Program& program, const StepPlace& first, int second) {
+  auto& steps = blockOf(program, first).steps;
+  std::swap(steps[first.step], steps[second]);
+  renumber(program, first.rank, first.threadBlock, [&](int step) {
+    return std::pair(first.threadBlock, step == first.step ? second : step == second ? first.step : step);
+  });
+}
+
 /// Takes a step out of its threadblock into a new one, which is the last of its rank.
 int isolate(Program& program, const StepPlace& place, int channel) {
   ThreadBlock& old = blockOf(program, place);
@@ -112,6 +122,10 @@ public:
       ownConnection(needed);
     }
     moveAll();
+    for (const auto& [places, isWhole] : standingAlike()) {
+      changeAll(places, isWhole, true);
+      changeAll(places, isWhole, false);
+    }
     std::stable_sort(m_found.begin(), m_found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.size < b.size; });
     const std::set<std::string> known = faultsOf(m_program);
@@ -215,6 +229,80 @@ private:
       text += "; and the like in the other " + std::to_string(m_ring.size() - kMaxNamed) + " of the ring";
     }
     m_found.push_back({way, {text, m_ring.front().place, std::move(after)}});
+  }
+
+  /// The step that only sends next behind the one at which a threadblock stands.
+  [[nodiscard]] std::optional<StepPlace> nextSend(const StepPlace& stands) const {
+    const auto& steps = m_program.ranks[stands.rank].threadBlocks[stands.threadBlock].steps;
+    const auto next = std::find_if(steps.begin() + stands.step + 1, steps.end(),
+                                   [](const Step& step) { return step.type == StepType::send; });
+    return next == steps.end()
+               ? std::nullopt
+               : std::optional(StepPlace{stands.rank, stands.threadBlock, static_cast<int>(next - steps.begin())});
+  }
+
+  /// The steps at which the threadblocks of the ring stand, and, where there are more, those of all threadblocks with
+  /// the same types of steps: a generator makes the same fault on every channel. Second: these are only the ring.
+  [[nodiscard]] std::vector<std::pair<std::vector<StepPlace>, bool>> standingAlike() const {
+    std::vector<StepPlace> ring;
+    std::map<std::vector<StepType>, int> forms;  // the step at which such a threadblock stands
+    const auto formOf = [](const ThreadBlock& block) {
+      std::vector<StepType> form;
+      for (const Step& step : block.steps) {
+        form.push_back(step.type);
+      }
+      return form;
+    };
+    for (const RingStep& link : m_ring) {
+      ring.push_back(link.place);
+      forms[formOf(m_program.ranks[link.place.rank].threadBlocks[link.place.threadBlock])] = link.place.step;
+    }
+    std::vector<StepPlace> all;
+    for (std::size_t rank = 0; rank < m_program.ranks.size(); ++rank) {
+      const auto& blocks = m_program.ranks[rank].threadBlocks;
+      for (std::size_t block = 0; block < blocks.size(); ++block) {
+        if (const auto found = forms.find(formOf(blocks[block])); found != forms.end()) {
+          all.push_back({static_cast<int>(rank), static_cast<int>(block), found->second});
+        }
+      }
+    }
+    std::vector<std::pair<std::vector<StepPlace>, bool>> result{{ring, true}};
+    if (all.size() > ring.size()) {
+      result.emplace_back(std::move(all), false);
+    }
+    return result;
+  }
+
+  /// In every one of the threadblocks, the next step that only sends goes before the one at which it stands. What only
+  /// receives there takes its place (exchanges), or stays behind it: the order of what is sent decides what arrives.
+  void changeAll(const std::vector<StepPlace>& places, bool isRing, bool exchanges) {
+    Program after = m_program;
+    int way = 0;
+    std::string text;
+    for (std::size_t at = 0; at < places.size(); ++at) {
+      const StepPlace& stands = places[at];
+      const auto sending = nextSend(stands);
+      const StepType type = stepOf(stands).type;
+      if (!sending || (exchanges && (sends(type) || !receives(type)))) {
+        return;
+      }
+      if (exchanges) {
+        exchange(after, stands, sending->step);
+      } else {
+        move(after, *sending, stands.step);
+      }
+      way += (exchanges ? 2 : 1) * (sending->step - stands.step);
+      if (at < kMaxNamed) {
+        text += (at == 0 ? "" : "; ") + blockName(stands) + ": " +
+                (exchanges ? "exchange " + nameOf(m_program, stands) + " with " + nameOf(m_program, *sending)
+                           : "move " + nameOf(m_program, *sending) + " before step " + std::to_string(stands.step));
+      }
+    }
+    if (places.size() > kMaxNamed) {
+      text += "; and the like in the other " + std::to_string(places.size() - kMaxNamed) +
+              (isRing ? " of the ring" : " with the same steps");
+    }
+    m_found.push_back({way, {text, places.front(), std::move(after)}});
   }
 
   /// What a threadblock receives goes to one of its own, so that neither direction waits for the other.

@@ -48,6 +48,26 @@ Program ringThatTakesFirst(int ranks) {
   });
 }
 
+/// Twice the same, side by side: each moves its half of every chunk.
+Program onTwoChannels(Program program) {
+  const auto twice = [](Slot slot, int half) { return Slot{slot.buffer, 2 * slot.offset + half}; };
+  program.channels = 2;
+  program.chunksPerLoop *= 2;
+  for (RankProgram& rank : program.ranks) {
+    rank.inputChunks *= 2;
+    rank.outputChunks *= 2;
+    rank.threadBlocks.push_back(rank.threadBlocks.front());
+    rank.threadBlocks.back().channel = 1;
+    for (std::size_t half = 0; half < rank.threadBlocks.size(); ++half) {
+      for (Step& step : rank.threadBlocks[half].steps) {
+        step.src = twice(step.src, static_cast<int>(half));
+        step.dst = twice(step.dst, static_cast<int>(half));
+      }
+    }
+  }
+  return program;
+}
+
 ProgramStudy studyOf(const Program& program) {
   auto study = verify::studyProgram(program, {});
   if (!study) {
@@ -196,7 +216,12 @@ void TestProgramStudy::rings_data() {
   QTest::newRow("ring of five") << Make([] {
     return ringThatTakesFirst(5);
   }) << QStringList{"0/0/0 data 4/0/1", "4/0/0 data 3/0/1", "3/0/0 data 2/0/1", "2/0/0 data 1/0/1", "1/0/0 data 0/0/1"}
-                                << "";
+                                << "rank 0, threadblock 0: exchange step 0 (r from rank 4) with step 4 (s to rank 1); "
+                                   "rank 4, threadblock 0: exchange step 0";
+  QTest::newRow("the same ring on two channels")
+      << Make([] { return onTwoChannels(ringThatTakesFirst(4)); })
+      << QStringList{"0/0/0 data 3/0/1", "3/0/0 data 2/0/1", "2/0/0 data 1/0/1", "1/0/0 data 0/0/1"}
+      << "and the like in the other 5 with the same steps";
 }
 
 void TestProgramStudy::rings() {
