@@ -49,6 +49,10 @@ Detail detailAt(double scale, std::size_t lines, const QRectF& bounds) {
   return scale < kNearScale ? Detail::mid : Detail::near;
 }
 
+bool drawsTrunks(Detail detail, double scale, std::size_t lines) {
+  return detail == Detail::far || (detail == Detail::mid && scale < kTrunkScale && lines > kMinTrunkedLines);
+}
+
 double lineWidth(double gigabytesPerSecond) {
   const double share = std::clamp(std::log10(std::max(1.0, gigabytesPerSecond)) / 3, 0.0, 1.0);
   return 0.9 + 4.1 * share * share;
@@ -164,8 +168,7 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     paintHulls(painter, part);
   });
   m_isBundled.clear();
-  m_isTrunked = detail == Detail::far ||
-                (detail == Detail::mid && scale < kTrunkScale && m_scene.lines().size() > kMinTrunkedLines);
+  m_isTrunked = drawsTrunks(detail, scale, m_scene.lines().size());
   if (m_isTrunked) {
     m_isBundled.assign(m_scene.lines().size(), 0);
     for (const BundleItem& bundle : m_scene.bundles()) {

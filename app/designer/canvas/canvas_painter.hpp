@@ -27,6 +27,9 @@ enum class Detail {
 /// By the scale (pixels of 1x to a scene unit) and by how many lines there are: in a dense fabric bundles stay longer.
 [[nodiscard]] Detail detailAt(double scale, std::size_t lines, const QRectF& bounds);
 
+/// Whether the lines between two rooms are drawn as one trunk.
+[[nodiscard]] bool drawsTrunks(Detail detail, double scale, std::size_t lines);
+
 /// What is drawn beside the fabric itself.
 struct CanvasState {
   const std::set<ElementId>* selection = nullptr;

@@ -650,6 +650,7 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
     bundle.count += line.count;
     bundle.bandwidth += line.bandwidth;
     bundle.lines.push_back(at);
+    bundle.isAlong.push_back(roomOf[line.a] == a);
   }
   std::vector<BundleItem> result;
   result.reserve(bundles.size());
@@ -657,7 +658,11 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
     bundle.a = rooms[ends.first];
     bundle.b = rooms[ends.second];
     // The way of the line in the middle, which goes round what stands between.
-    bundle.curve = m_lines[bundle.lines[bundle.lines.size() / 2]].curve;
+    const std::size_t middle = bundle.lines.size() / 2;
+    bundle.curve = m_lines[bundle.lines[middle]].curve;
+    if (!bundle.isAlong[middle]) {
+      bundle.isAlong.flip();
+    }
     result.push_back(std::move(bundle));
   }
   return result;

@@ -79,6 +79,7 @@ struct BundleItem {
   std::int64_t count = 0;
   double bandwidth = 0;
   std::vector<std::uint32_t> lines;
+  std::vector<bool> isAlong;  ///< by lines: it runs as the curve does, from its a to its b
 };
 
 /// Rectangles of the scene, what has changed in a picture of it; it may be empty.

@@ -7,6 +7,7 @@
 #include <QMouseEvent>
 #include <QPaintEvent>
 #include <QPainter>
+#include <QTimer>
 #include <QWheelEvent>
 #include <algorithm>
 #include <array>
@@ -38,7 +39,8 @@ CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent
       m_move(m_scene),
       m_popups(*this, [this](const QPointF& scene) { return toView(scene); }),
       m_drops(*this),
-      m_lastSelection(selection.elements()) {
+      m_lastSelection(selection.elements()),
+      m_motionPainter(m_scene) {
   setAttribute(Qt::WA_OpaquePaintEvent);
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
@@ -96,6 +98,7 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
     setHovered({});
   }
   const std::optional<Region> dirty = m_scene.follow(event);
+  m_motionPainter.forget();
   dropLayer();
   m_routing.restart();
   if (m_hovered.isValid() && !m_document.model().contains(m_hovered)) {
@@ -138,6 +141,7 @@ void CanvasView::routesApplied(const Region& dirty) {
   if (dirty.empty()) {
     return;
   }
+  m_motionPainter.forget();
   invalidate(dirty);
   // Where the view shows the whole drawing it goes on to: links may reach farther than when they ran straight.
   if (m_keepsFit && !m_camera.isMoving()) {
@@ -215,6 +219,10 @@ void CanvasView::setHoverNote(const ElementId& of, HoverNote note) {
 void CanvasView::setMotion(Motion motion) {
   if (!motion.isEmpty() || !m_motion.isEmpty()) {
     m_motion = std::move(motion);
+    if (m_motion.isEmpty()) {
+      m_motionFrame = {};
+      m_motionPainter.forget();
+    }
     update();
   }
 }
@@ -455,15 +463,43 @@ void CanvasView::paintEvent(QPaintEvent*) {
     m_tiles.endZoom();
   }
   QPainter painter(this);
-  painter.fillRect(rect(), Theme::instance().color(Token::canvas));
   if (m_move.isRunning()) {
+    painter.fillRect(rect(), Theme::instance().color(Token::canvas));
     m_move.paint(painter, m_camera.viewpoint());
     return;
   }
-  m_tiles.paint(painter,
-                [this] { return std::make_shared<CanvasPainter>(m_scene, Theme::instance().colors(), state()); });
+  if (m_motion.isEmpty()) {
+    paintDrawing(painter);
+  } else {
+    paintMotion(painter);
+  }
   paintLive(painter);
   m_routing.ensure();
+}
+
+void CanvasView::paintDrawing(QPainter& painter) {
+  painter.fillRect(rect(), Theme::instance().color(Token::canvas));
+  m_tiles.paint(painter,
+                [this] { return std::make_shared<CanvasPainter>(m_scene, Theme::instance().colors(), state()); });
+}
+
+void CanvasView::paintMotion(QPainter& painter) {
+  const QSize pixels = size() * devicePixelRatioF();
+  if (m_motionFrame.size() != pixels) {
+    m_motionFrame = QImage(pixels, QImage::Format_RGB32);
+  }
+  m_motionFrame.setDevicePixelRatio(devicePixelRatioF());
+  {
+    QPainter onFrame(&m_motionFrame);
+    paintDrawing(onFrame);
+  }
+  const double scale = m_camera.scale();
+  const std::size_t lines = m_scene.lines().size();
+  const Detail detail = detailAt(scale, lines, m_scene.bounds());
+  if (!m_motionPainter.paint(m_motionFrame, m_motion, m_camera.viewpoint(), drawsTrunks(detail, scale, lines))) {
+    QTimer::singleShot(0, this, qOverload<>(&QWidget::update));
+  }
+  painter.drawImage(QPoint(), m_motionFrame);
 }
 
 void CanvasView::paintLive(QPainter& painter) {
@@ -473,7 +509,6 @@ void CanvasView::paintLive(QPainter& painter) {
   painter.translate(viewpoint.offset);
   painter.scale(viewpoint.scale, viewpoint.scale);
   LivePainter live(painter, m_scene, viewpoint, size());
-  live.paintMotion(m_motion);
   if (m_hovered.isValid() && m_overlay.isEmpty() && !m_selection.contains(m_hovered)) {
     live.paintHovered(m_hovered);
   }

@@ -14,6 +14,7 @@
 #include "designer/canvas/canvas_scene.hpp"
 #include "designer/canvas/link_routing.hpp"
 #include "designer/canvas/live_painter.hpp"
+#include "designer/canvas/motion_painter.hpp"
 #include "designer/canvas/move_animation.hpp"
 #include "designer/canvas/overlay.hpp"
 #include "designer/canvas/part_drop.hpp"
@@ -166,6 +167,9 @@ private:
   void zoomToFitIfLost();
   void goTo(const ElementId& cursor);
   [[nodiscard]] QSizeF legendSize() const;
+  void paintDrawing(QPainter& painter);
+  /// The drawing with the data under way.
+  void paintMotion(QPainter& painter);
   void paintLive(QPainter& painter);
   [[nodiscard]] const OverlayLayer* layer() const;
   [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
@@ -195,6 +199,8 @@ private:
   ElementId m_hovered;
   std::optional<HoverNote> m_hoverNote;
   Motion m_motion;
+  MotionPainter m_motionPainter;
+  QImage m_motionFrame;  ///< null while nothing moves
 
   std::optional<QPointF> m_panFrom;  // the pointer, while panning
   bool m_hasPanned = false;

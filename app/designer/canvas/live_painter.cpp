@@ -3,10 +3,8 @@
 
 #include <QFontMetricsF>
 #include <algorithm>
-#include <map>
 
 #include "designer/canvas/canvas_painter.hpp"
-#include "designer/canvas/overlay_layer.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 
@@ -28,7 +26,14 @@ void LivePainter::outline(const ElementId& id, double distance, const QPen& pen)
   if (!rect.isNull()) {
     const double radius = std::min(14.0, rect.height() / 2) + distance;
     m_painter.setPen(pen);
-    m_painter.drawRoundedRect(rect.adjusted(-distance, -distance, distance, distance), radius, radius);
+    const QRectF frame = rect.adjusted(-distance, -distance, distance, distance);
+    // Corners of less than this many pixels are not seen as round.
+    constexpr double kMinRadius = 2.5;
+    if (radius * m_viewpoint.scale < kMinRadius) {
+      m_painter.drawRect(frame);
+    } else {
+      m_painter.drawRoundedRect(frame, radius, radius);
+    }
   }
 }
 
@@ -43,54 +48,37 @@ void LivePainter::paintCursor(const ElementId& id) {
   outline(id, px(6), pen);
 }
 
-void LivePainter::paintMotion(const Motion& motion) {
-  constexpr double kMinWidth = 1.2;
-  constexpr double kWidths = 2.6;
-  constexpr double kAside = 2.4;
-  constexpr double kRadius = 4;
-  // Thinner from afar, where lines lie close.
-  constexpr double kFullScale = 0.65;
-  constexpr double kThinnest = 0.35;
-  const double unit = px(std::clamp(m_viewpoint.scale / kFullScale, kThinnest, 1.0));
-  using Lane = std::pair<std::uint32_t, bool>;  // a line, and from its a to its b
-  const auto laneOf = [this](const LinkStep& step) -> std::optional<Lane> {
-    const auto at = m_scene.lineAt(step.link);
-    return at ? std::optional(Lane(*at, step.isForward == runsAlong(m_scene, m_scene.lines()[*at], step.link)))
-              : std::nullopt;
-  };
-  // Each direction keeps to its right.
-  const auto curveOf = [this, unit](const Lane& lane) {
-    const Curve& curve = m_scene.lines()[lane.first].curve;
-    return (lane.second ? curve : curve.reversed()).shifted(unit * kAside);
-  };
-  // Of the links of one line the busiest is drawn.
-  std::map<Lane, const Motion::Flow*> flows;
-  for (const Motion::Flow& flow : motion.flows) {
-    if (const auto lane = laneOf(flow.step)) {
-      const Motion::Flow*& drawn = flows[*lane];
-      drawn = drawn == nullptr || drawn->share < flow.share ? &flow : drawn;
-    }
+void LivePainter::stroke(QPainter& painter, const Curve& curve, const QColor& color, double width) {
+  QPen pen(color, width);
+  pen.setCapStyle(Qt::RoundCap);
+  painter.setPen(pen);
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(curve.path());
+}
+
+void LivePainter::paintMotion(const Motion& motion, MotionLanes& lanes) {
+  const MotionStyle style(m_viewpoint.scale);
+  for (const auto& [lane, flow] : lanes.busiest(motion)) {
+    stroke(m_painter, lanes.curveOf(lane, style.aside()), flow->color, style.widthOf(flow->share));
   }
-  m_painter.setBrush(Qt::NoBrush);
-  for (const auto& [lane, flow] : flows) {
-    QPen pen(flow->color, unit * (kMinWidth + kWidths * std::clamp(flow->share, 0.0, 1.0)));
-    pen.setCapStyle(Qt::RoundCap);
-    m_painter.setPen(pen);
-    m_painter.drawPath(curveOf(lane).path());
-  }
-  for (const Motion::Arrival& arrival : motion.arrivals) {
-    paintArrival(arrival, unit);
-  }
-  m_painter.setPen(QPen(Theme::instance().color(Token::canvas), px(1)));
+  paintArrivals(motion, style);
+  m_painter.setPen(QPen(Theme::instance().color(Token::canvas), style.rim));
   for (const Motion::Piece& piece : motion.pieces) {
-    if (const auto lane = laneOf(piece.step)) {
+    if (const auto lane = lanes.laneOf(piece.step)) {
       m_painter.setBrush(piece.color);
-      m_painter.drawEllipse(curveOf(*lane).at(std::clamp(piece.at, 0.0, 1.0)), unit * kRadius, unit * kRadius);
+      m_painter.drawEllipse(lanes.curveOf(*lane, style.aside()).at(std::clamp(piece.at, 0.0, 1.0)), style.radius(),
+                            style.radius());
     }
   }
 }
 
-void LivePainter::paintArrival(const Motion::Arrival& arrival, double unit) {
+void LivePainter::paintArrivals(const Motion& motion, const MotionStyle& style) {
+  for (const Motion::Arrival& arrival : motion.arrivals) {
+    paintArrival(arrival, style);
+  }
+}
+
+void LivePainter::paintArrival(const Motion::Arrival& arrival, const MotionStyle& style) {
   const QRectF rect = m_scene.rectOf(arrival.gpu);
   if (rect.isNull()) {
     return;
@@ -110,7 +98,7 @@ void LivePainter::paintArrival(const Motion::Arrival& arrival, double unit) {
   if (arrival.merging > 0) {
     QColor ring = colors[Token::accent];
     ring.setAlphaF(static_cast<float>(arrival.merging));
-    outline(arrival.gpu, unit * 2, QPen(ring, unit * 3));
+    outline(arrival.gpu, style.unit * 2, QPen(ring, style.unit * 3));
   }
 }
 

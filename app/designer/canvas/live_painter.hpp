@@ -11,6 +11,7 @@
 #include "designer/canvas/camera.hpp"
 #include "designer/canvas/canvas_scene.hpp"
 #include "designer/canvas/motion.hpp"
+#include "designer/canvas/motion_lanes.hpp"
 
 namespace coppice::designer {
 
@@ -30,15 +31,20 @@ public:
   /// The bandwidth of a line on its middle, with the note.
   void paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note);
   /// Links that carry data, thicker the more they carry, the pieces on them, and how much of its data each GPU has.
-  void paintMotion(const Motion& motion);
+  /// @param lanes of the scene
+  void paintMotion(const Motion& motion, MotionLanes& lanes);
+  /// How much of its data each GPU has.
+  void paintArrivals(const Motion& motion, const MotionStyle& style);
   /// The keyboard cursor.
   void paintCursor(const ElementId& id);
+  /// One flow of data along its lane. @param width scene units
+  static void stroke(QPainter& painter, const Curve& curve, const QColor& color, double width);
   /// @param share of the time that is over, 0 to 1
   void paintPulse(const ElementId& id, double share);
 
 private:
   void outline(const ElementId& id, double distance, const QPen& pen);
-  void paintArrival(const Motion::Arrival& arrival, double unit);
+  void paintArrival(const Motion::Arrival& arrival, const MotionStyle& style);
   /// Below the place, or above where there is no room; pixels of the widget.
   void paintNote(const HoverNote& note, const QPointF& place);
   [[nodiscard]] double px(double pixels) const { return pixels / m_viewpoint.scale; }

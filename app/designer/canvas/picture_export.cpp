@@ -104,7 +104,9 @@ void PictureExport::render(QPainter& painter, const QRectF& target, QRectF sourc
   canvas.paintHullLabels(painter, source, scale);
   if (!m_view.motion().isEmpty()) {
     const Viewpoint viewpoint{.scale = scale, .offset = target.center() - source.center() * scale};
-    LivePainter(painter, m_view.scene(), viewpoint, target.size().toSize()).paintMotion(m_view.motion());
+    MotionLanes lanes(m_view.scene());
+    lanes.setTrunks(drawsTrunks(detail, scale, m_view.scene().lines().size()));
+    LivePainter(painter, m_view.scene(), viewpoint, target.size().toSize()).paintMotion(m_view.motion(), lanes);
   }
   painter.restore();
   if (m_options.hasLegend) {
