@@ -6,6 +6,49 @@
 
 namespace coppice::flow {
 
+namespace {
+
+/// An arc by the unordered pair of its ends.
+struct PairKey {
+  int low;
+  int high;
+  int arc;
+};
+
+/// Stable, by counting: `digit` is below n.
+template <typename Digit>
+std::vector<PairKey> sortedBy(const std::vector<PairKey>& keys, std::size_t n, Digit digit) {
+  std::vector<int> start(n + 1, 0);
+  for (const PairKey& key : keys) {
+    ++start[static_cast<std::size_t>(digit(key)) + 1];
+  }
+  for (std::size_t v = 0; v < n; ++v) {
+    start[v + 1] += start[v];
+  }
+  std::vector<PairKey> sorted(keys.size());
+  for (const PairKey& key : keys) {
+    sorted[start[digit(key)]++] = key;
+  }
+  return sorted;
+}
+
+/// By the smaller, then the larger end, so that u->v and v->u stand together. Arcs with equal ends are left out.
+template <typename Cap>
+std::vector<PairKey> sortedPairs(std::span<const CapacityArc<Cap>> arcs, std::size_t n) {
+  std::vector<PairKey> keys;
+  keys.reserve(arcs.size());
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    const auto [low, high] = std::minmax(arcs[i].tail, arcs[i].head);
+    if (low != high) {
+      keys.push_back({low, high, static_cast<int>(i)});
+    }
+  }
+  keys = sortedBy(keys, n, [](const PairKey& key) { return key.high; });
+  return sortedBy(keys, n, [](const PairKey& key) { return key.low; });
+}
+
+}  // namespace
+
 template <typename Cap>
 FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const CapacityArc<Cap>> arcs,
                                           std::vector<Cap> supplies, std::vector<int> sinks)
@@ -13,65 +56,33 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
   const auto n = static_cast<std::size_t>(nodeCount);
   m_left = m_supply;
   m_absorbed.assign(n, 0);
-  m_level.assign(n, 0);
-  m_stamp.assign(n, 0);
-  m_next.assign(n, 0);
+  m_flow.reserveNodes(nodeCount);
   for (const Cap supply : m_supply) {
     m_target += supply;
   }
-
-  // Sort the unordered pairs by counting on the smaller, then the larger node, so that u->v and v->u share a pair.
-  struct Key {
-    int low;
-    int high;
-    int arc;
-  };
-  std::vector<Key> keys;
-  keys.reserve(arcs.size());
-  for (std::size_t i = 0; i < arcs.size(); ++i) {
-    if (arcs[i].tail != arcs[i].head) {
-      keys.push_back({std::min(arcs[i].tail, arcs[i].head), std::max(arcs[i].tail, arcs[i].head), static_cast<int>(i)});
-    }
-  }
-  std::vector<Key> byHigh(keys.size());
-  std::vector<int> count(n + 1, 0);
-  for (const Key& key : keys) {
-    ++count[static_cast<std::size_t>(key.high) + 1];
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    count[v + 1] += count[v];
-  }
-  for (const Key& key : keys) {
-    byHigh[count[key.high]++] = key;
-  }
-  count.assign(n + 1, 0);
-  for (const Key& key : byHigh) {
-    ++count[static_cast<std::size_t>(key.low) + 1];
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    count[v + 1] += count[v];
-  }
-  for (const Key& key : byHigh) {
-    keys[count[key.low]++] = key;
-  }
-
+  const std::vector<PairKey> keys = sortedPairs(arcs, n);
   m_handle.assign(arcs.size(), -1);
   m_capacity.reserve(2 * keys.size());
   std::vector<std::pair<int, int>> ends;
   ends.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i == 0 || keys[i].low != keys[i - 1].low || keys[i].high != keys[i - 1].high) {
-      ends.emplace_back(keys[i].low, keys[i].high);
+  for (const PairKey& key : keys) {
+    if (ends.empty() || ends.back() != std::pair(key.low, key.high)) {
+      ends.emplace_back(key.low, key.high);
       m_capacity.push_back(0);
       m_capacity.push_back(0);
     }
-    const auto arc = static_cast<std::size_t>(keys[i].arc);
-    const int residual = static_cast<int>(2 * (ends.size() - 1)) + (arcs[arc].tail == keys[i].low ? 0 : 1);
-    m_handle[arc] = residual;
-    m_capacity[residual] += arcs[arc].capacity;
+    const int residual = static_cast<int>(2 * (ends.size() - 1)) + (arcs[key.arc].tail == key.low ? 0 : 1);
+    m_handle[key.arc] = residual;
+    m_capacity[residual] += arcs[key.arc].capacity;
   }
   m_residual = m_capacity;
+  indexPairs(ends);
+  orderSinks();
+}
 
+template <typename Cap>
+void FeasibilityOracle<Cap>::indexPairs(const std::vector<std::pair<int, int>>& ends) {
+  const auto n = static_cast<std::size_t>(m_nodeCount);
   m_start.assign(n + 1, 0);
   for (const auto& [low, high] : ends) {
     ++m_start[static_cast<std::size_t>(low) + 1];
@@ -92,7 +103,6 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
     m_from[intoLow] = high;
     m_arc[intoLow] = static_cast<int>(2 * p + 1);
   }
-  orderSinks();
 }
 
 template <typename Cap>
@@ -162,110 +172,6 @@ void FeasibilityOracle<Cap>::undo() {
 }
 
 template <typename Cap>
-bool FeasibilityOracle<Cap>::growLevels(int sink, Cap need) {
-  ++m_now;
-  m_queue.assign(1, sink);
-  m_stamp[sink] = m_now;
-  m_level[sink] = 0;
-  m_next[sink] = m_start[sink];
-  bool found = false;
-  Cap seen = 0;
-  int stopLevel = -1;
-  for (std::size_t at = 0; at < m_queue.size(); ++at) {
-    const auto node = static_cast<std::size_t>(m_queue[at]);
-    if (stopLevel >= 0 && m_level[node] >= stopLevel) {
-      break;
-    }
-    m_work += static_cast<std::uint64_t>(m_start[node + 1] - m_start[node]);
-    for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[i]);
-      if (m_stamp[from] == m_now || m_residual[index(m_arc, i)] <= 0) {
-        continue;
-      }
-      m_stamp[from] = m_now;
-      m_level[from] = m_level[node] + 1;
-      m_next[from] = m_start[from];
-      m_queue.push_back(static_cast<int>(from));
-      if (m_absorbed[from] != 0) {
-        found = true;
-        stopLevel = m_level[from];
-      } else if (m_left[from] > 0) {
-        found = true;
-        seen += m_left[from];
-        if (seen >= need && stopLevel < 0) {
-          stopLevel = m_level[from];
-        }
-      }
-    }
-  }
-  return found;
-}
-
-template <typename Cap>
-Cap FeasibilityOracle<Cap>::blockingFlow(int sink, Cap need) {
-  Cap pushed = 0;
-  m_pathNode.assign(1, sink);
-  m_pathArc.clear();
-  while (true) {
-    const int node = m_pathNode.back();
-    const auto v = static_cast<std::size_t>(node);
-    if (!m_pathArc.empty() && (m_absorbed[v] != 0 || m_left[v] > 0)) {
-      Cap amount = need - pushed;
-      if (m_absorbed[v] == 0) {
-        amount = std::min(amount, m_left[v]);
-      }
-      for (const int arc : m_pathArc) {
-        amount = std::min(amount, m_residual[arc]);
-      }
-      std::size_t firstFull = m_pathArc.size();
-      for (std::size_t i = m_pathArc.size(); i-- > 0;) {
-        const auto arc = static_cast<std::size_t>(m_pathArc[i]);
-        if (m_residual[arc] == m_capacity[arc]) {
-          m_touchedPairs.push_back(static_cast<int>(arc / 2));
-        }
-        m_residual[arc] -= amount;
-        m_residual[arc ^ 1U] += amount;
-        if (m_residual[arc] == 0) {
-          firstFull = i;
-        }
-      }
-      if (m_absorbed[v] == 0) {
-        m_touchedNodes.push_back(node);
-        m_left[v] -= amount;
-      }
-      pushed += amount;
-      if (pushed == need) {
-        return pushed;
-      }
-      if (firstFull < m_pathArc.size()) {
-        m_pathArc.resize(firstFull);
-        m_pathNode.resize(firstFull + 1);
-      }
-      continue;
-    }
-    bool advanced = false;
-    for (int& i = m_next[v]; i < m_start[v + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[i]);
-      if (m_stamp[from] == m_now && m_level[from] == m_level[v] + 1 && m_residual[index(m_arc, i)] > 0) {
-        m_pathArc.push_back(m_arc[i]);
-        m_pathNode.push_back(static_cast<int>(from));
-        advanced = true;
-        break;
-      }
-    }
-    if (!advanced) {
-      if (m_pathArc.empty()) {
-        return pushed;
-      }
-      m_level[v] = -1;
-      m_pathArc.pop_back();
-      m_pathNode.pop_back();
-      ++m_next[m_pathNode.back()];
-    }
-  }
-}
-
-template <typename Cap>
 Cap FeasibilityOracle<Cap>::flowInto(int sink, Cap wanted) {
   const auto t = static_cast<std::size_t>(sink);
   Cap flow = std::min(m_left[t], wanted);
@@ -273,60 +179,52 @@ Cap FeasibilityOracle<Cap>::flowInto(int sink, Cap wanted) {
     m_touchedNodes.push_back(sink);
     m_left[t] -= flow;
   }
-  while (flow < wanted && growLevels(sink, wanted - flow)) {
-    flow += blockingFlow(sink, wanted - flow);
-  }
-  return flow;
+  return flow + m_flow.run(Network(*this), sink, wanted - flow);
 }
 
 template <typename Cap>
 std::vector<int> FeasibilityOracle<Cap>::reaching(std::span<const int> seeds, bool& isClosed) {
   isClosed = true;
-  ++m_now;
-  m_queue.clear();
+  m_flow.beginSearch();
+  std::vector<int> nodes;
   for (const int seed : seeds) {
-    if (m_stamp[seed] != m_now) {
-      m_stamp[seed] = m_now;
-      m_queue.push_back(seed);
+    if (!m_flow.isMarked(seed)) {
+      m_flow.mark(seed);
+      nodes.push_back(seed);
     }
   }
-  for (std::size_t at = 0; at < m_queue.size(); ++at) {
-    const auto node = static_cast<std::size_t>(m_queue[at]);
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    const auto node = static_cast<std::size_t>(nodes[at]);
     if (m_absorbed[node] != 0 || m_left[node] > 0) {
       isClosed = false;
       return {};
     }
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[i]);
-      if (m_stamp[from] != m_now && m_residual[index(m_arc, i)] > 0) {
-        m_stamp[from] = m_now;
-        m_queue.push_back(static_cast<int>(from));
+      if (!m_flow.isMarked(m_from[i]) && m_residual[index(m_arc, i)] > 0) {
+        m_flow.mark(m_from[i]);
+        nodes.push_back(m_from[i]);
       }
     }
   }
-  std::vector<int> nodes = m_queue;
   std::sort(nodes.begin(), nodes.end());
   return nodes;
 }
 
 template <typename Cap>
 std::vector<int> FeasibilityOracle<Cap>::reachableFrom(int seed) {
-  ++m_now;
-  m_queue.assign(1, seed);
-  m_stamp[seed] = m_now;
-  for (std::size_t at = 0; at < m_queue.size(); ++at) {
-    const auto node = static_cast<std::size_t>(m_queue[at]);
+  m_flow.beginSearch();
+  m_flow.mark(seed);
+  std::vector<int> nodes(1, seed);
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    const auto node = static_cast<std::size_t>(nodes[at]);
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto to = static_cast<std::size_t>(m_from[i]);
       // The pair's other residual arc leads from this node to its neighbour.
-      const auto forward = static_cast<std::size_t>(m_arc[i] ^ 1);
-      if (m_stamp[to] != m_now && m_residual[forward] > 0) {
-        m_stamp[to] = m_now;
-        m_queue.push_back(static_cast<int>(to));
+      if (!m_flow.isMarked(m_from[i]) && m_residual[m_arc[i] ^ 1] > 0) {
+        m_flow.mark(m_from[i]);
+        nodes.push_back(m_from[i]);
       }
     }
   }
-  std::vector<int> nodes = m_queue;
   std::sort(nodes.begin(), nodes.end());
   return nodes;
 }

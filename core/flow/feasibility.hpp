@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/progress.hpp"
+#include "flow/blocking_flow.hpp"
 
 namespace coppice::flow {
 
@@ -35,7 +36,7 @@ struct Violation {
 /// source. That loses nothing: a cut that separates the source from several sinks is seen at the first of them in the
 /// order. Only the first sink costs a flow through the whole graph; the later flows stay local.
 ///
-/// Flows are blocking flows on backward breadth-first levels (Dinic), restored after each sink from a log.
+/// Flows are those of BlockingFlow, restored after each sink from a log.
 /// Cap is std::int64_t or Int128. @pre the sum of all capacities and supplies fits Cap (the caller checks).
 template <typename Cap>
 class FeasibilityOracle {
@@ -93,7 +94,7 @@ public:
     forEachResidual(node, 1, visit);
   }
   /// Arcs looked at since this was last asked: what flows have cost, in steps of work.
-  [[nodiscard]] std::uint64_t takeWork() { return std::exchange(m_work, 0); }
+  [[nodiscard]] std::uint64_t takeWork() { return m_flow.takeWork(); }
   /// in(Q) for an arbitrary set, given as one flag per node.
   [[nodiscard]] Cap entering(const std::vector<char>& inSet) const;
 
@@ -103,7 +104,7 @@ private:
   template <typename Visit>
   void forEachResidual(int node, int isOut, Visit& visit) {
     const auto v = static_cast<std::size_t>(node);
-    m_work += static_cast<std::uint64_t>(m_start[v + 1] - m_start[v]);
+    m_flow.addWork(static_cast<std::uint64_t>(m_start[v + 1] - m_start[v]));
     for (int i = m_start[v]; i < m_start[v + 1]; ++i) {
       const auto entry = static_cast<std::size_t>(i);
       if (m_residual[m_arc[entry] ^ isOut] > 0) {
@@ -111,8 +112,45 @@ private:
       }
     }
   }
-  bool growLevels(int sink, Cap need);
-  Cap blockingFlow(int sink, Cap need);
+  /// As BlockingFlow wants it.
+  class Network {
+  public:
+    struct List {
+      const int* from;
+      const int* arcs;
+      int count;
+      [[nodiscard]] int size() const { return count; }
+      [[nodiscard]] int node(int i) const { return from[i]; }
+      [[nodiscard]] int arc(int i) const { return arcs[i]; }
+    };
+    explicit Network(FeasibilityOracle& oracle) : m_oracle(oracle) {}
+    [[nodiscard]] List into(int node) const {
+      const int first = m_oracle.m_start[node];
+      return {m_oracle.m_from.data() + first, m_oracle.m_arc.data() + first,
+              m_oracle.m_start[static_cast<std::size_t>(node) + 1] - first};
+    }
+    [[nodiscard]] bool isOpen(int arc) const { return m_oracle.m_residual[arc] > 0; }
+    void enter(int /*arc*/) {}
+    [[nodiscard]] Cap room(int arc) const { return m_oracle.m_residual[arc]; }
+    void push(int arc, Cap amount) {
+      if (m_oracle.m_residual[arc] == m_oracle.m_capacity[arc]) {
+        m_oracle.m_touchedPairs.push_back(arc / 2);
+      }
+      m_oracle.m_residual[arc] -= amount;
+      m_oracle.m_residual[arc ^ 1] += amount;
+    }
+    [[nodiscard]] bool isUnlimited(int node) const { return m_oracle.m_absorbed[node] != 0; }
+    [[nodiscard]] Cap left(int node) const { return m_oracle.m_left[node]; }
+    void take(int node, Cap amount) {
+      m_oracle.m_touchedNodes.push_back(node);
+      m_oracle.m_left[node] -= amount;
+    }
+
+  private:
+    FeasibilityOracle& m_oracle;
+  };
+
+  void indexPairs(const std::vector<std::pair<int, int>>& ends);
   void orderSinks();
 
   int m_nodeCount = 0;
@@ -132,14 +170,7 @@ private:
 
   std::vector<int> m_touchedPairs;
   std::vector<int> m_touchedNodes;
-  std::vector<int> m_level;
-  std::vector<int> m_stamp;
-  int m_now = 0;
-  std::vector<int> m_next;  // current-arc pointers
-  std::vector<int> m_queue;
-  std::vector<int> m_pathNode;
-  std::vector<int> m_pathArc;
-  std::uint64_t m_work = 0;
+  BlockingFlow<Cap> m_flow;
 };
 
 extern template class FeasibilityOracle<std::int64_t>;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "flow/blocking_flow.hpp"
 #include "live/cut_graph.hpp"
 
 namespace coppice::live {
@@ -17,9 +18,8 @@ struct Sources {
   int limit = 0;
 };
 
-/// One maximum flow into one sink, as in flow::FeasibilityOracle (blocking flows on backward breadth-first levels), on
-/// a graph that changes and at a scale that is chosen for each flow: capacities are scaled when they are first
-/// touched, so a flow that stays near its sink costs nothing elsewhere.
+/// One maximum flow into one sink (flow::BlockingFlow), on a graph that changes and at a scale that is chosen for each
+/// flow: capacities are scaled when they are first touched, so a flow that stays near its sink costs nothing elsewhere.
 /// Cap is std::int64_t or Int128. @pre the scaled capacities and supplies sum to less than a quarter of Cap's range.
 template <typename Cap>
 class LocalFlow {
@@ -54,8 +54,32 @@ private:
   void touch(int arc);
   [[nodiscard]] bool isUnlimitedSource(int node) const { return m_sources.order[node] < m_sources.limit; }
   Cap& left(int node);
-  bool growLevels(Cap need);
-  Cap blockingFlow(Cap need);
+
+  /// As flow::BlockingFlow wants it.
+  class Network {
+  public:
+    struct List {
+      std::span<const Half> halves;
+      [[nodiscard]] int size() const { return static_cast<int>(halves.size()); }
+      [[nodiscard]] int node(int i) const { return halves[i].node; }
+      [[nodiscard]] int arc(int i) const { return halves[i].arc; }
+    };
+    explicit Network(LocalFlow& flow) : m_flow(flow) {}
+    [[nodiscard]] List into(int node) const { return {m_flow.m_graph->into(node)}; }
+    [[nodiscard]] bool isOpen(int arc) const { return m_flow.isOpen(arc); }
+    void enter(int arc) { m_flow.touch(arc); }
+    [[nodiscard]] Cap room(int arc) const { return m_flow.m_residual[arc]; }
+    void push(int arc, Cap amount) {
+      m_flow.m_residual[arc] -= amount;
+      m_flow.m_residual[arc ^ 1] += amount;
+    }
+    [[nodiscard]] bool isUnlimited(int node) const { return m_flow.isUnlimitedSource(node); }
+    [[nodiscard]] Cap left(int node) { return m_flow.m_sources.demand[node] > 0 ? m_flow.left(node) : Cap{0}; }
+    void take(int node, Cap amount) { m_flow.left(node) -= amount; }
+
+  private:
+    LocalFlow& m_flow;
+  };
 
   const CutGraph* m_graph = nullptr;
   Sources m_sources;
@@ -71,13 +95,7 @@ private:
   std::vector<std::uint32_t> m_nodeStamp;
   std::vector<Cap> m_left;
 
-  std::uint32_t m_levelNow = 0;
-  std::vector<std::uint32_t> m_levelStamp;
-  std::vector<int> m_level;
-  std::vector<int> m_next;  // current-arc pointers, relative to the node's list
-  std::vector<int> m_queue;
-  std::vector<int> m_pathNode;
-  std::vector<int> m_pathArc;
+  flow::BlockingFlow<Cap> m_blocking;
 };
 
 extern template class LocalFlow<std::int64_t>;

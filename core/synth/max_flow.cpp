@@ -1,67 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "synth/max_flow.hpp"
 
-#include <algorithm>
-
 namespace coppice::synth {
 
 int MaxFlow::addArc(int tail, int head, std::int64_t capacity) {
-  m_out[tail].push_back(static_cast<int>(m_arcs.size()));
-  m_arcs.push_back({head, capacity});
-  m_out[head].push_back(static_cast<int>(m_arcs.size()));
-  m_arcs.push_back({tail, 0});
+  m_out[tail].push_back({head, static_cast<int>(m_room.size())});
+  m_room.push_back(capacity);
+  m_out[head].push_back({tail, static_cast<int>(m_room.size())});
+  m_room.push_back(0);
   m_capacity.push_back(capacity);
   return static_cast<int>(m_capacity.size()) - 1;
 }
 
-bool MaxFlow::buildLevels(int source, int sink) {
-  m_level.assign(m_out.size(), -1);
-  m_level[source] = 0;
-  std::vector<int> queue{source};
-  for (std::size_t head = 0; head < queue.size() && m_level[sink] < 0; ++head) {
-    for (const int half : m_out[queue[head]]) {
-      if (m_arcs[half].room > 0 && m_level[m_arcs[half].head] < 0) {
-        m_level[m_arcs[half].head] = m_level[queue[head]] + 1;
-        queue.push_back(m_arcs[half].head);
-      }
-    }
+/// As flow::BlockingFlow wants it, turned around: paths grow from the source along the arcs, and the sink feeds any
+/// amount.
+class MaxFlow::Network {
+public:
+  struct List {
+    const std::vector<Half>& halves;
+    [[nodiscard]] int size() const { return static_cast<int>(halves.size()); }
+    [[nodiscard]] int node(int i) const { return halves[i].head; }
+    [[nodiscard]] int arc(int i) const { return halves[i].arc; }
+  };
+  Network(MaxFlow& flow, int sink) : m_flow(flow), m_sink(sink) {}
+  [[nodiscard]] List into(int node) const { return {m_flow.m_out[node]}; }
+  [[nodiscard]] bool isOpen(int arc) const { return m_flow.m_room[arc] > 0; }
+  void enter(int /*arc*/) {}
+  [[nodiscard]] std::int64_t room(int arc) const { return m_flow.m_room[arc]; }
+  void push(int arc, std::int64_t amount) {
+    m_flow.m_room[arc] -= amount;
+    m_flow.m_room[arc ^ 1] += amount;
   }
-  return m_level[sink] >= 0;
-}
+  [[nodiscard]] bool isUnlimited(int node) const { return node == m_sink; }
+  [[nodiscard]] std::int64_t left(int /*node*/) const { return 0; }
+  void take(int /*node*/, std::int64_t /*amount*/) {}
 
-std::int64_t MaxFlow::push(int node, int sink, std::int64_t limit) {
-  if (node == sink) {
-    return limit;
-  }
-  std::int64_t pushed = 0;
-  for (std::size_t& i = m_next[node]; i < m_out[node].size(); ++i) {
-    const int half = m_out[node][i];
-    const int head = m_arcs[half].head;
-    if (m_arcs[half].room <= 0 || m_level[head] != m_level[node] + 1) {
-      continue;
-    }
-    const std::int64_t more = push(head, sink, std::min(limit - pushed, m_arcs[half].room));
-    m_arcs[half].room -= more;
-    m_arcs[half ^ 1].room += more;
-    pushed += more;
-    if (pushed == limit) {
-      return pushed;
-    }
-  }
-  return pushed;
-}
+private:
+  MaxFlow& m_flow;
+  int m_sink;
+};
 
 std::int64_t MaxFlow::run(int source, int sink, std::int64_t enough) {
-  std::int64_t total = 0;
-  while (total < enough && buildLevels(source, sink)) {
-    m_next.assign(m_out.size(), 0);
-    const std::int64_t more = push(source, sink, enough - total);
-    if (more == 0) {
-      break;
-    }
-    total += more;
-  }
-  return total;
+  m_flow.reserveNodes(static_cast<int>(m_out.size()));
+  return m_flow.run(Network(*this, sink), source, enough);
 }
 
 std::vector<bool> MaxFlow::sourceSide(int source) const {
@@ -69,10 +50,10 @@ std::vector<bool> MaxFlow::sourceSide(int source) const {
   side[source] = true;
   std::vector<int> queue{source};
   for (std::size_t head = 0; head < queue.size(); ++head) {
-    for (const int half : m_out[queue[head]]) {
-      if (m_arcs[half].room > 0 && !side[m_arcs[half].head]) {
-        side[m_arcs[half].head] = true;
-        queue.push_back(m_arcs[half].head);
+    for (const Half half : m_out[queue[head]]) {
+      if (m_room[half.arc] > 0 && !side[half.head]) {
+        side[half.head] = true;
+        queue.push_back(half.head);
       }
     }
   }
@@ -84,10 +65,10 @@ std::vector<bool> MaxFlow::sourceSideNearSink(int sink) const {
   side[sink] = false;
   std::vector<int> queue{sink};
   for (std::size_t head = 0; head < queue.size(); ++head) {
-    for (const int half : m_out[queue[head]]) {
-      if (m_arcs[half ^ 1].room > 0 && side[m_arcs[half].head]) {
-        side[m_arcs[half].head] = false;
-        queue.push_back(m_arcs[half].head);
+    for (const Half half : m_out[queue[head]]) {
+      if (m_room[half.arc ^ 1] > 0 && side[half.head]) {
+        side[half.head] = false;
+        queue.push_back(half.head);
       }
     }
   }

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "flow/blocking_flow.hpp"
+
 namespace coppice::synth {
 
-/// Integer maximum flow (Dinic). @pre capacities are not negative and their sums fit 64 bits
+/// Integer maximum flow between two nodes (flow::BlockingFlow). @pre capacities are not negative and their sums fit
+/// 64 bits
 class MaxFlow {
 public:
   explicit MaxFlow(int nodes) : m_out(nodes) {}
@@ -15,7 +18,7 @@ public:
   int addArc(int tail, int head, std::int64_t capacity);
   /// At most `enough`.
   std::int64_t run(int source, int sink, std::int64_t enough);
-  [[nodiscard]] std::int64_t flow(int arc) const { return m_capacity[arc] - m_arcs[2 * arc].room; }
+  [[nodiscard]] std::int64_t flow(int arc) const { return m_capacity[arc] - m_room[2 * arc]; }
   /// After run(): the nodes that the source still reaches, or those that do not reach the sink.
   [[nodiscard]] std::vector<bool> sourceSide(int source) const;
   [[nodiscard]] std::vector<bool> sourceSideNearSink(int sink) const;
@@ -23,17 +26,14 @@ public:
 private:
   struct Half {
     int head = 0;
-    std::int64_t room = 0;
+    int arc = 0;  ///< arc ^ 1 runs the other way
   };
+  class Network;
 
-  bool buildLevels(int source, int sink);
-  std::int64_t push(int node, int sink, std::int64_t limit);
-
-  std::vector<std::vector<int>> m_out;  ///< by node, into m_arcs; the partner of half h is h ^ 1
-  std::vector<Half> m_arcs;
+  std::vector<std::vector<Half>> m_out;  ///< by node
+  std::vector<std::int64_t> m_room;      ///< by residual arc
   std::vector<std::int64_t> m_capacity;
-  std::vector<int> m_level;
-  std::vector<std::size_t> m_next;
+  flow::BlockingFlow<std::int64_t> m_flow;
 };
 
 }  // namespace coppice::synth
