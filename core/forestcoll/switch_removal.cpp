@@ -2,185 +2,19 @@
 #include "forestcoll/switch_removal.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "forestcoll/fixed_k.hpp"
+#include "forestcoll/splitting/exact_split.hpp"
+#include "forestcoll/splitting/spread.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
-
-/// Integer matrix with given row and column sums near a given shape. Row-major, rows x columns.
-struct Matrix {
-  int rows = 0;
-  int columns = 0;
-  std::vector<int64_t> cell;
-
-  Matrix(int r, int c) : rows(r), columns(c), cell(static_cast<std::size_t>(r) * static_cast<std::size_t>(c), 0) {}
-  int64_t& operator()(int r, int c) {
-    return cell[static_cast<std::size_t>(r) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(c)];
-  }
-};
-
-/// Hands out what is left of rows and columns (equal totals), skipping forbidden cells while others can take it.
-/// Starting columns rotate with the row, so that rests spread evenly.
-void distributeRemainder(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>& columnLeft,
-                         bool avoidDiagonal) {
-  const int columns = matrix.columns;
-  for (int r = 0; r < matrix.rows; ++r) {
-    while (rowLeft[r] > 0) {
-      int best = -1;
-      for (int step = 1; step <= columns; ++step) {
-        const int c = (r + step) % columns;
-        if (columnLeft[c] > 0 && !(avoidDiagonal && c == r) && (best < 0 || columnLeft[c] > columnLeft[best])) {
-          best = c;
-        }
-      }
-      if (best < 0) {
-        break;
-      }
-      // Units one by one when few are left keep the matrix even; larger rests go in proportion.
-      const int64_t share = std::max<int64_t>(1, std::min(rowLeft[r], columnLeft[best]) / 2);
-      matrix(r, best) += share;
-      rowLeft[r] -= share;
-      columnLeft[best] -= share;
-    }
-  }
-  // Only diagonal cells can be left: swap them away against a cell (p, q) that touches neither.
-  for (int r = 0; avoidDiagonal && r < matrix.rows; ++r) {
-    for (int p = 0; p < matrix.rows && rowLeft[r] > 0; ++p) {
-      for (int q = 0; q < columns && rowLeft[r] > 0; ++q) {
-        const int64_t amount = std::min(rowLeft[r], matrix(p, q));
-        if (p == r || q == r || amount == 0 || columnLeft[r] < amount) {
-          continue;
-        }
-        matrix(p, q) -= amount;
-        matrix(p, r) += amount;
-        matrix(r, q) += amount;
-        rowLeft[r] -= amount;
-        columnLeft[r] -= amount;
-      }
-    }
-  }
-  for (int r = 0; r < matrix.rows; ++r) {
-    for (int c = 0; c < columns && rowLeft[r] > 0; ++c) {
-      const int64_t amount = std::min(rowLeft[r], columnLeft[c]);
-      matrix(r, c) += amount;
-      rowLeft[r] -= amount;
-      columnLeft[c] -= amount;
-    }
-  }
-}
-
-/// Whole numbers near row_i * column_j with empty diagonal where possible; sums are met exactly.
-Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns) {
-  const int n = static_cast<int>(rows.size());
-  std::vector<double> alpha(rows.begin(), rows.end());
-  std::vector<double> beta(columns.begin(), columns.end());
-  const double total = std::accumulate(alpha.begin(), alpha.end(), 0.0);
-  if (total > 0) {
-    for (double& value : beta) {
-      value /= total;
-    }
-  }
-  // Iterative proportional fitting of alpha_i * beta_j with an empty diagonal.
-  for (int round = 0; round < 30; ++round) {
-    double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
-    for (int i = 0; i < n; ++i) {
-      const double others = sum - beta[i];
-      alpha[i] = others > 0 ? static_cast<double>(rows[i]) / others : 0;
-    }
-    sum = std::accumulate(alpha.begin(), alpha.end(), 0.0);
-    for (int j = 0; j < n; ++j) {
-      const double others = sum - alpha[j];
-      beta[j] = others > 0 ? static_cast<double>(columns[j]) / others : 0;
-    }
-  }
-  Matrix matrix(n, n);
-  std::vector<int64_t> rowLeft = rows;
-  std::vector<int64_t> columnLeft = columns;
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < n; ++j) {
-      if (i == j) {
-        continue;
-      }
-      // The guess need not be exact: it is verified. The small addend lets whole numbers survive rounding.
-      const double wanted = std::floor(alpha[i] * beta[j] + 1e-7);
-      const double most = static_cast<double>(std::min(rowLeft[i], columnLeft[j]));
-      // Where no such spread exists the factors run away from each other, and their product may be no number.
-      const auto value = wanted > 0 ? static_cast<int64_t>(std::min(wanted, most)) : int64_t{0};
-      matrix(i, j) = std::min(value, std::min(rowLeft[i], columnLeft[j]));
-      rowLeft[i] -= matrix(i, j);
-      columnLeft[j] -= matrix(i, j);
-    }
-  }
-  distributeRemainder(matrix, rowLeft, columnLeft, true);
-  return matrix;
-}
-
-/// As spreadEvenly, in multiples of the grain as far as they go; only the rests are finer. Routes that carry whole
-/// multiples of the trees per root let trees stay thick.
-Matrix spreadInGrains(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, int64_t grain) {
-  if (grain <= 1) {
-    return spreadEvenly(rows, columns);
-  }
-  const int n = static_cast<int>(rows.size());
-  std::vector<int64_t> coarseRows;
-  std::vector<int64_t> coarseColumns;
-  for (int i = 0; i < n; ++i) {
-    coarseRows.push_back(rows[i] / grain);
-    coarseColumns.push_back(columns[i] / grain);
-  }
-  Matrix matrix = spreadEvenly(coarseRows, coarseColumns);
-  std::vector<int64_t> rowLeft = rows;
-  std::vector<int64_t> columnLeft = columns;
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < n; ++j) {
-      matrix(i, j) = i == j ? 0 : matrix(i, j) * grain;
-      rowLeft[i] -= matrix(i, j);
-      columnLeft[j] -= matrix(i, j);
-    }
-  }
-  distributeRemainder(matrix, rowLeft, columnLeft, true);
-  return matrix;
-}
-
-/// Deals block totals to the ports of one class in proportion to their capacities; sums are met exactly.
-Matrix dealToPorts(const std::vector<int64_t>& ports, const std::vector<int64_t>& blocks) {
-  Matrix matrix(static_cast<int>(ports.size()), static_cast<int>(blocks.size()));
-  const Int128 total = std::accumulate(ports.begin(), ports.end(), Int128{0});
-  std::vector<int64_t> portLeft = ports;
-  std::vector<int64_t> blockLeft = blocks;
-  if (total > 0) {
-    for (int p = 0; p < matrix.rows; ++p) {
-      for (int b = 0; b < matrix.columns; ++b) {
-        const auto share = static_cast<int64_t>(Int128{blocks[b]} * ports[p] / total);
-        matrix(p, b) = share;
-        portLeft[p] -= share;
-        blockLeft[b] -= share;
-      }
-    }
-  }
-  distributeRemainder(matrix, portLeft, blockLeft, false);
-  return matrix;
-}
-
-struct Port {
-  int node = 0;
-  int64_t in = 0;   ///< capacity node -> switch
-  int64_t out = 0;  ///< capacity switch -> node
-};
-
-struct Pairing {
-  int from = 0;
-  int to = 0;
-  int64_t amount = 0;
-};
 
 /// The atoms between a switch and each of its neighbours, to be used up from the back.
 class Stock {
@@ -818,135 +652,12 @@ private:
     }
   }
 
-  /// Theorem 28 pair by pair, in batches. A tentative split of amount x that leaves the largest deficit D shows
-  /// gamma = x - D exactly, because every dangerous cut loses one unit per unit split. A pair with gamma used up stays
-  /// blocked: the tight set that blocks it stays tight.
+  /// Removes one switch by the exact step, from what the guess gives or from nothing.
   void removePairwise(int node, const std::vector<int>& distance) {
     const std::vector<Port> ports = portsOf(node);
-    const int count = static_cast<int>(ports.size());
-    std::vector<TreeArc> arcs = liveArcs();
-    // Handles: one merged arc per ordered pair, so that capacities can change in place.
-    std::sort(arcs.begin(), arcs.end(),
-              [](const TreeArc& a, const TreeArc& b) { return std::pair(a.tail, a.head) < std::pair(b.tail, b.head); });
-    for (const Port& a : ports) {
-      for (const Port& b : ports) {
-        if (a.node != b.node) {
-          arcs.push_back({a.node, b.node, 0});
-        }
-      }
-    }
-    std::stable_sort(arcs.begin(), arcs.end(), [](const TreeArc& a, const TreeArc& b) {
-      return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
-    });
-    std::vector<TreeArc> merged;
-    for (const TreeArc& arc : arcs) {
-      if (!merged.empty() && merged.back().tail == arc.tail && merged.back().head == arc.head) {
-        merged.back().capacity += arc.capacity;
-      } else {
-        merged.push_back(arc);
-      }
-    }
-    const auto handle = [&](int tail, int head) {
-      const auto found = std::lower_bound(
-          merged.begin(), merged.end(), std::pair(tail, head),
-          [](const TreeArc& arc, const std::pair<int, int>& key) { return std::pair(arc.tail, arc.head) < key; });
-      return static_cast<int>(found - merged.begin());
-    };
-    Oracle oracle = makeOracle(merged);
-    std::vector<int> portOf(static_cast<std::size_t>(m_network.nodeCount), -1);
-    std::vector<int64_t> in(static_cast<std::size_t>(count));
-    std::vector<int64_t> out(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) {
-      portOf[ports[i].node] = i;
-      in[i] = ports[i].in;
-      out[i] = ports[i].out;
-    }
-    std::vector<char> blocked(static_cast<std::size_t>(count) * static_cast<std::size_t>(count), 0);
-    std::vector<Pairing> accepted;
-
-    const auto shift = [&](const Pairing& pairing, int64_t amount) {
-      oracle.addCapacity(handle(pairing.from, node), -amount);
-      oracle.addCapacity(handle(node, pairing.to), -amount);
-      if (pairing.from != pairing.to) {
-        oracle.addCapacity(handle(pairing.from, pairing.to), amount);
-      }
-    };
-    const auto accept = [&](const Pairing& pairing, int64_t amount) {
-      in[portOf[pairing.from]] -= amount;
-      out[portOf[pairing.to]] -= amount;
-      if (amount > 0) {
-        accepted.push_back({pairing.from, pairing.to, amount});
-      }
-    };
-    const auto tryBatch = [&](auto&& self, std::span<const Pairing> batch) -> void {
-      throwIfCancelled(m_progress);
-      m_progress.spend(oracle.takeWork());
-      if (batch.empty()) {
-        return;
-      }
-      for (const Pairing& pairing : batch) {
-        shift(pairing, pairing.amount);
-      }
-      if (batch.size() == 1) {
-        const int64_t deficit = oracle.largestDeficit();
-        const int64_t kept = std::max<int64_t>(0, batch[0].amount - deficit);
-        shift(batch[0], kept - batch[0].amount);
-        accept(batch[0], kept);
-        if (deficit > 0) {
-          blocked[static_cast<std::size_t>(portOf[batch[0].from]) * static_cast<std::size_t>(count) +
-                  static_cast<std::size_t>(portOf[batch[0].to])] = 1;
-        }
-        return;
-      }
-      if (oracle.isFeasible()) {
-        for (const Pairing& pairing : batch) {
-          accept(pairing, pairing.amount);
-        }
-        return;
-      }
-      for (const Pairing& pairing : batch) {
-        shift(pairing, -pairing.amount);
-      }
-      self(self, batch.first(batch.size() / 2));
-      self(self, batch.subspan(batch.size() / 2));
-    };
-
-    if (!m_options.pairwiseOnly) {
-      const std::vector<Pairing> first = guess(node, ports, distance, false, 1);
-      tryBatch(tryBatch, first);
-    }
-    // What is left, pair by pair; loops (u = t) last, since they only waste capacity.
-    for (const bool loops : {false, true}) {
-      while (true) {
-        std::vector<int64_t> inLeft = in;
-        std::vector<int64_t> outLeft = out;
-        std::vector<Pairing> batch;
-        for (int step = loops ? 0 : 1; step < (loops ? 1 : count); ++step) {
-          for (int i = 0; i < count; ++i) {
-            const int j = (i + step) % count;
-            const int64_t amount = std::min(inLeft[i], outLeft[j]);
-            if (amount > 0 &&
-                blocked[static_cast<std::size_t>(i) * static_cast<std::size_t>(count) + static_cast<std::size_t>(j)] ==
-                    0) {
-              batch.push_back({ports[i].node, ports[j].node, amount});
-              inLeft[i] -= amount;
-              outLeft[j] -= amount;
-            }
-          }
-        }
-        if (batch.empty()) {
-          break;
-        }
-        tryBatch(tryBatch, batch);
-      }
-    }
-    for (int i = 0; i < count; ++i) {
-      if (in[i] != 0 || out[i] != 0) {
-        throw Failure{{ErrorCode::internal, "a switch could not be removed completely",
-                       "please report this fabric: the splitting theorem guarantees a pairing for balanced switches"}};
-      }
-    }
-    applyPairings(node, accepted);
+    const std::vector<Pairing> first =
+        m_options.pairwiseOnly ? std::vector<Pairing>{} : guess(node, ports, distance, false, 1);
+    applyPairings(node, splitExactly({m_network, m_supply, liveArcs(), node, ports}, first, m_progress));
     retire(node);
   }
 
