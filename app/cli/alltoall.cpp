@@ -143,7 +143,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addAlltoall(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(app, invocation, "alltoall",
-                                "The largest rate at which every GPU can send to every other at once, with routes",
+                                "Find the largest rate at which all GPUs can send to all others at once, with routes",
                                 "  coppice-cli alltoall examples/2x-dgx-a100.fabric.json\n"
                                 "  coppice-cli alltoall preset:torus,dims=4x6 --json\n"
                                 "  coppice-cli alltoall preset:mi250,boxes=2 -o alltoall.schedule.json");

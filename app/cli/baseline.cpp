@@ -58,7 +58,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   if (options.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "no fabric is given",
-                 "name one after the baseline, as in baseline " + options.name + " preset:dgx-a100,boxes=2"};
+                 "name one after the baseline, for example baseline " + options.name + " preset:dgx-a100,boxes=2"};
   }
   if (!options.output.empty()) {
     if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
@@ -116,7 +116,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addBaseline(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "baseline", "A schedule that people run today, verified, with its exact throughput",
+      app, invocation, "baseline", "Generate a schedule that is in use today, verified, with its exact throughput",
       "  coppice-cli baseline list\n"
       "  coppice-cli baseline multi-ring examples/2x-dgx-a100.fabric.json\n"
       "  coppice-cli baseline pairwise preset:dgx-h100 -c alltoall -o pairwise.schedule.json\n"

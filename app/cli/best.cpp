@@ -100,7 +100,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
 
 void addBest(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "best", "The best schedule of all methods for each band of sizes, as a set of programs",
+      app, invocation, "best", "Find the best schedule of all methods for each band of sizes, as a set of programs",
       "  coppice-cli best preset:dgx-a100,boxes=2 -c allreduce -b 1K -e 1G\n"
       "  coppice-cli best cluster.fabric.json -c allgather -b 64K -e 1G -o plan --target msccl-executor-nccl");
   auto options = std::make_shared<Options>();
@@ -111,7 +111,7 @@ void addBest(CLI::App& app, Invocation& invocation) {
   addSizeOptions(sub, options->sizes);
   addModelOptions(sub, options->model);
   sub.add_option("-o,--output", options->folder,
-                 "Write a verified program for each band, with its window of sizes, and plan.json into this folder");
+                 "Write a verified program for each band, restricted to its sizes, and plan.json into this folder");
   std::vector<std::pair<std::string, program::Runtime>> runtimes;
   for (const program::Runtime runtime : program::kRuntimes) {
     runtimes.emplace_back(program::toString(runtime), runtime);

@@ -131,7 +131,7 @@ Result<schedule::StepCost> verifyRule(const fabric::Fabric& fabric, const bfb::G
     isAsClaimed = cost.stepLoads[t].time * shards * made.costs.unit <= made.costs.loads[t];
   }
   if (!isAsClaimed) {
-    return Error{ErrorCode::verification, "the steps of the rule are not those that were claimed"};
+    return Error{ErrorCode::verification, "the steps of the rule differ from the claimed ones"};
   }
   if (made.costs.isTimed) {
     return cost;
@@ -332,7 +332,7 @@ void describeRule(const bfb::Generated& made, Report& report) {
   report.json["rotations"] = std::move(rotations);
   report.json["trees_of_a_root"] = trees;
   report.json["forest_algbw"] = made.rule->algbw.toString();
-  report.text += "  by rule     " + counted(trees, "tree") + " of one GPU, taken to all others by rotations of " +
+  report.text += "  by rule     " + counted(trees, "tree") + " of one GPU, mapped to all others by rotations of " +
                  shifts + " ranks; " + gigabytes(made.rule->algbw) + " pipelined\n";
 }
 
@@ -385,8 +385,8 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
                  percent(made.schedule.algbw, answered.bound) + " of the optimum " + gigabytes(answered.bound) + "\n";
   report.text += "  chunks      " + std::to_string(made.chunks) + " per shard" +
                  (costs.isTimed   ? ""
-                  : loss.isZero() ? ", nothing lost"
-                                  : "; " + percent(loss, Rational(1)) + " above what more chunks take") +
+                  : loss.isZero() ? ", no loss"
+                                  : "; " + percent(loss, Rational(1)) + " more time than with more chunks") +
                  "\n";
   describeRule(made, report);
 }
@@ -404,7 +404,7 @@ Outcome describeTime(const Options& options, const Answered& answered, Report& r
   if (!latency || *latency < Rational(0)) {
     return Error{ErrorCode::badUsage,
                  inQuotes(options.latency) + " is not a latency",
-                 "give microseconds of 0 or more, as in 10",
+                 "give microseconds, 0 or more, for example 10",
                  {.element = {RefKind::option, "--latency"}}};
   }
   constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
@@ -490,7 +490,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addBfb(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "bfb", "A breadth-first broadcast schedule for GPUs that are linked directly, with exact loads",
+      app, invocation, "bfb", "Generate a breadth-first broadcast schedule for directly linked GPUs, with exact loads",
       "  coppice-cli bfb preset:torus,dims=4x4\n"
       "  coppice-cli bfb preset:hypercube,dimension=6 -c allreduce --chunks 2 --json\n"
       "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json\n"
@@ -501,7 +501,8 @@ void addBfb(CLI::App& app, Invocation& invocation) {
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::bfbOptions(), options->values);
   sub.add_option("--latency", options->latency, "Microseconds per step, for the time of --size");
-  sub.add_option("--size", options->size, "Bytes of the whole collective, as in 1MiB: adds the time that it takes");
+  sub.add_option("--size", options->size,
+                 "Bytes of the whole collective, for example 1MiB: also prints the time at this size");
   sub.add_flag("--show-steps", options->showSteps, "Print the loads of all steps");
   sub.add_option("-o,--output", options->output,
                  "Write the schedule to this file, with the name ending in .forest.json as trees; - for "

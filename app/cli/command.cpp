@@ -59,7 +59,7 @@ CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string
   CLI::App* sub = app.add_subcommand(name, description);
   sub->add_flag("--json", invocation.json, "Print one JSON object instead of text");
   sub->add_option("--memory-limit", invocation.memoryLimit,
-                  "Abort when memory exceeds this, as in 4G; default: what is free");
+                  "Abort when memory use exceeds this, for example 4G; default: the free memory");
   sub->footer("Examples:\n" + examples);
   return *sub;
 }

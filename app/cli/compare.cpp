@@ -113,7 +113,7 @@ Result<Report> run(Options options, const Progress& progress) {
   if (!options.resolution.empty()) {
     const auto bytes = workflow::parseBytes(options.resolution, "resolution");
     if (!bytes || *bytes < 1) {
-      return bytes ? workflow::optionError("resolution", "a switch-over is found within one byte or more", "give 1")
+      return bytes ? workflow::optionError("resolution", "the resolution is at least one byte", "give 1")
                    : bytes.error();
     }
     sweep.resolution = *bytes;
@@ -150,20 +150,19 @@ Result<Report> run(Options options, const Progress& progress) {
 
 void addCompare(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "compare",
-      "Schedules held against each other: exact figures, simulated times, switch-over sizes",
+      app, invocation, "compare", "Compare schedules: exact figures, simulated times, switch-over sizes",
       "  coppice-cli compare ring.schedule.json allgather.forest.json -b 64K -e 1G\n"
       "  coppice-cli compare preset:dgx-a100,boxes=2 --method forestcoll,multi-ring,multitree -c allgather\n"
       "  coppice-cli compare cluster.fabric.json --method all -c allreduce --json\n"
       "  coppice-cli compare ours.xml theirs.xml --fabric cluster.fabric.json -c allreduce");
   auto options = std::make_shared<Options>();
   sub.add_option("inputs", options->inputs,
-                 "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; or the fabric, "
-                 "whose schedules are made first (--method, default: all), and then schedules if there are any")
+                 "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; or the fabric, for "
+                 "which schedules are generated first (--method, default: all), and further schedules")
       ->required();
   addMethodListOptions(sub, options->methods);
   sub.add_option("--fabric", options->fabric, "The fabric: needed for XML");
-  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();
   options->sizes.factor = "4";
   addSizeOptions(sub, options->sizes);
@@ -172,7 +171,7 @@ void addCompare(CLI::App& app, Invocation& invocation) {
   sub.add_flag("--best-pieces", options->bestPieces, "Search the number of pieces with the minimum time at each size");
   sub.add_flag(
       "--no-barriers", options->noBarriers,
-      "Schedules in steps: a transfer begins when its sender has its data, not when the step before has ended");
+      "Schedules in steps: a transfer starts when its sender has the data, not when the previous step has ended");
   addModelOptions(sub, options->model);
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };

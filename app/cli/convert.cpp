@@ -55,14 +55,14 @@ Result<LoadedDescription> loadSource(const Options& options, const Progress& pro
 /// A fabric as a sketch on a topology.
 Result<Report> writeSketch(const Options& options, bool json, const Progress& progress) {
   if (!options.output.empty() || !options.to.empty()) {
-    return Error{ErrorCode::badUsage, "a fabric is converted to one form at a time",
+    return Error{ErrorCode::badUsage, "a fabric is converted to one format at a time",
                  "leave -o and --to out where --sketch and --topology name what to write"};
   }
   if (options.sketch.sketch.empty() || options.sketch.topology.empty()) {
     return Error{ErrorCode::badUsage, "TACCL takes two files", "name both with --sketch FILE --topology FILE"};
   }
   if (options.sketch.sketch == options.sketch.topology) {
-    return Error{ErrorCode::badUsage, "sketch and topology are one file",
+    return Error{ErrorCode::badUsage, "sketch and topology are the same file",
                  "give --sketch and --topology different names"};
   }
   const auto loaded = loadDescription(options.fabric, progress);
@@ -83,7 +83,7 @@ Result<Report> writeSketch(const Options& options, bool json, const Progress& pr
   report.json = {{"ok", true},    {"fabric", loaded->description.name}, {"from", loaded->format},
                  {"to", "taccl"}, {"original", texts->isOriginal},      {"findings", toJson(texts->findings)}};
   report.text = named(loaded->description.name) + ": " + loaded->format + " to taccl, " +
-                (texts->isOriginal ? "the files that it was made of" : "with a proposed sketch") + "\n";
+                (texts->isOriginal ? "the files that it was created from" : "with a proposed sketch") + "\n";
   for (const auto& [file, text, label] : {std::tuple(options.sketch.sketch, texts->sketch, "  sketch      "),
                                           std::tuple(options.sketch.topology, texts->topology, "  topology    ")}) {
     if (const Outcome written = deliver(file, text, label, json, report); !written) {
@@ -192,7 +192,7 @@ void addConvert(CLI::App& app, Invocation& invocation) {
   sub.add_option("--nodes", options->nodes, "Read: number of nodes, instead of the sketch's")
       ->check(CLI::Range(1, 4096))
       ->group(group);
-  sub.add_flag("--no-truncate", options->keepsFractions, "Read: keep fractions that the official program cuts off")
+  sub.add_flag("--no-truncate", options->keepsFractions, "Read: keep fractions that the official program truncates")
       ->group(group);
   sub.add_option("--chunk-bytes", options->chunkBytes, "Write: bytes of a chunk, for a proposed sketch")
       ->capture_default_str()

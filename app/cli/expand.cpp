@@ -104,7 +104,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   const int given = (options.line != 0 ? 1 : 0) + (options.degree != 0 ? 1 : 0) + (options.power != 0 ? 1 : 0) +
                     (options.product.empty() ? 0 : 1) + (options.isDuplex ? 1 : 0);
   if (given != 1 || options.line < 0) {
-    return Error{ErrorCode::badUsage, "one expansion at a time is made",
+    return Error{ErrorCode::badUsage, "only one expansion can be made at a time",
                  "give one of --line K, --degree N, --power N, --product FABRIC and --duplex"};
   }
   if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {

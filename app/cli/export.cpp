@@ -135,7 +135,7 @@ Result<std::string> mscclXml(const Options& options, const Loaded& loaded, Repor
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   if (options.lowering.minBytes >= options.lowering.maxBytes) {
-    return Error{ErrorCode::badUsage, "--min-bytes is not below --max-bytes", "give a range that contains a size"};
+    return Error{ErrorCode::badUsage, "--min-bytes must be below --max-bytes", "give a range that contains a size"};
   }
   if (const Outcome kept = keepInput(options.schedule, options.output); !kept) {
     return kept.error();
@@ -149,7 +149,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return Error{ErrorCode::badUsage, "a step schedule has no trees", "leave --format trees out"};
   }
   if (forest != nullptr && options.lowering.chunks > 0) {
-    return Error{ErrorCode::badUsage, "--chunks cuts the shards of a step schedule; a forest has trees",
+    return Error{ErrorCode::badUsage, "--chunks applies to step schedules, and this schedule has trees",
                  "generate it with fewer trees (--k)"};
   }
   if (options.asksInPlace && !lowering::hasInPlace(collectiveOf(loaded->schedule))) {
@@ -182,8 +182,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     report.json["seconds"] = seconds;
     report.text += "  verified    the schedule; the file is too large to be read back\n";
     const Outcome streamed = deliver(
-        options.output,
-        [&](std::ostream& out) { return io::writeTreeXml(out, *forest, loaded->fabric, progress); },
+        options.output, [&](std::ostream& out) { return io::writeTreeXml(out, *forest, loaded->fabric, progress); },
         "  file        ", json, report);
     if (!streamed) {
       return streamed.error();
@@ -197,8 +196,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     if (written.error().code != ErrorCode::limit || !isMsccl || options.noAdvice || forest == nullptr) {
       return written.error();
     }
-    const auto fits = advice::whatFits(loaded->fabric, advice::requestOf(*forest), *forest,
-                                       options.lowering, progress);
+    const auto fits = advice::whatFits(loaded->fabric, advice::requestOf(*forest), *forest, options.lowering, progress);
     if (!fits) {
       return fits.error();
     }
@@ -227,7 +225,8 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml");
   auto options = std::make_shared<Options>();
-  sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")->required();
+  sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")
+      ->required();
   addWord<Format>(sub, "--format", options->format, {{"msccl", Format::msccl}, {"trees", Format::trees}},
                   "msccl or trees")
       ->default_str("msccl");
@@ -249,13 +248,13 @@ void addExport(CLI::App& app, Invocation& invocation) {
                          {{"compact", ChannelPolicy::compact}, {"nic-planes", ChannelPolicy::nicPlanes}},
                          "compact, or nic-planes: odd and even NIC planes on their own channels")
       ->default_str("compact");
-  addBytes(sub, "--min-bytes", lowered.minBytes, "Smallest size of the whole collective, as in 64KiB");
-  addBytes(sub, "--max-bytes", lowered.maxBytes, "Largest size of the whole collective, as in 1GiB");
+  addBytes(sub, "--min-bytes", lowered.minBytes, "Smallest size of the whole collective, for example 64KiB");
+  addBytes(sub, "--max-bytes", lowered.maxBytes, "Largest size of the whole collective, for example 1GiB");
   auto* inPlace = sub.add_flag("--in-place", options->asksInPlace,
-                               "Use one buffer for input and output (the default; alltoall has no such program)");
+                               "Use one buffer for input and output (the default; not available for alltoall)");
   sub.add_flag("--out-of-place", options->outOfPlace, "Use separate buffers; own slices are copied")->excludes(inPlace);
   sub.add_option("--chunks", lowered.chunks,
-                 "Step schedules: chunks of each shard; ends of pieces move to the nearest border of a chunk")
+                 "Step schedules: chunks of each shard; ends of pieces move to the nearest chunk boundary")
       ->check(CLI::PositiveNumber);
   sub.add_option("--name", lowered.name, "Name of the algorithm inside the file");
   sub.add_flag("--no-advice", options->noAdvice,

@@ -212,7 +212,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
                  "give one of them"};
   }
   if (options.isPaper && options.isDuplex) {
-    return workflow::optionError("duplex", "the values of the dissertation do not tell one-way from duplex",
+    return workflow::optionError("duplex", "the values of the dissertation do not distinguish one-way from duplex",
                                  "leave --paper or --duplex out");
   }
   const auto question = workflow::readTopologyTimes(options.times);
@@ -226,7 +226,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addFindTopology(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "find-topology", "Which topologies N nodes of d ports can be cabled as",
+      app, invocation, "find-topology", "Find the best topologies for N nodes with d ports each",
       "  coppice-cli find-topology -n 1024 -d 4\n"
       "  coppice-cli find-topology -n 16 -d 4 --duplex --size 1MiB -o sixteen.fabric.json\n"
       "  coppice-cli find-topology -n 1024 -d 4 --alpha 10 --bandwidth 100Gb/s --size 1MiB=20 --size 1GiB\n"
@@ -243,7 +243,7 @@ void addFindTopology(CLI::App& app, Invocation& invocation) {
   sub.add_option("--bandwidth", options->times.bandwidth, "Bandwidth of all ports of a node together, per direction")
       ->capture_default_str();
   sub.add_option("--size", options->times.sizes,
-                 "Size of a call, or SIZE=WEIGHT; several: the least weighted sum is best");
+                 "Size of a call, or SIZE=WEIGHT; several: the entry with the lowest weighted sum is the best");
   sub.add_option("-c,--collective", options->times.collective, "Times of allgather, reduce_scatter or allreduce")
       ->capture_default_str();
   sub.add_option("--index", options->index, "Entry to write; default: the fastest for --size, else 0");

@@ -26,7 +26,7 @@ Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const std::v
                  {"fix", error.fix}, {"would_fit", Json::array()}};
   report.failure = describe(error);
   if (fits.empty()) {
-    report.text = "No smaller number of trees or peers that was tried fits.\n";
+    report.text = "None of the smaller numbers of trees and peers that were tried fits.\n";
   } else {
     report.text = "These schedules would fit; generate one of them and export it:\n";
   }

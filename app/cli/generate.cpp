@@ -233,7 +233,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addGenerate(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "generate", "A schedule, verified, as a file: by default spanning trees that reach the optimum",
+      app, invocation, "generate", "Generate a verified schedule: by default spanning trees that reach the optimum",
       "  coppice-cli generate examples/2x-dgx-a100.fabric.json -o allgather.forest.json\n"
       "  coppice-cli generate cluster.fabric.json -c allreduce --k-max 8 -o ar.forest.json\n"
       "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json\n"
@@ -244,8 +244,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
-  sub.add_option("--method", options->method, "How the schedule is made: " + workflow::generatorNames())
-      ->capture_default_str();
+  sub.add_option("--method", options->method, "Method: " + workflow::generatorNames())->capture_default_str();
   for (const workflow::Generator& method : workflow::generators()) {
     addOptions(sub, method.options, options->values,
                method.id == workflow::kDefaultMethod ? std::string() : "OPTIONS of --method " + method.id);

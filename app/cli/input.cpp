@@ -76,7 +76,7 @@ Outcome deliver(const std::string& output, const std::function<Outcome(std::ostr
 Outcome keepInput(const std::string& input, const std::string& output) {
   std::error_code ignored;
   if (input != "-" && output != "-" && !output.empty() && std::filesystem::equivalent(input, output, ignored)) {
-    return Error{ErrorCode::badUsage, "-o " + inQuotes(output) + " is the input itself, which would be lost",
+    return Error{ErrorCode::badUsage, "-o " + inQuotes(output) + " is the input file, which would be overwritten",
                  "give -o another name"};
   }
   return Done{};
@@ -90,13 +90,14 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option(
       "--from", options.from,
       "Format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl; default: detected from suffix and content");
-  sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
+  sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, for example 0-7,16-23");
   io::ImportAnswers& import = options.import;
-  sub.add_option("--boxes", import.boxes, "nccl-xml, nvidia-smi, taccl: copies of the one box that the file describes")
+  sub.add_option("--boxes", import.boxes,
+                 "nccl-xml, nvidia-smi, taccl: number of copies of the box that the file describes")
       ->capture_default_str();
   sub.add_option("--scale-out", import.scaleOut,
                  "nccl-xml, nvidia-smi: network between the copies: switch, rails or planes");
-  sub.add_option("--nics", import.nics, "nccl-xml, nvidia-smi: use only these NICs, as in mlx5_0,mlx5_1");
+  sub.add_option("--nics", import.nics, "nccl-xml, nvidia-smi: use only these NICs, for example mlx5_0,mlx5_1");
   sub.add_flag("--nominal-rates", import.nominalRates, "nccl-xml: nominal link rates of the vendor instead of NCCL's");
   sub.add_option("--nvlink", import.nvlink, "nvidia-smi: what NVLink connects: switch or mesh; default: guessed");
   sub.add_option("--nvlink-bandwidth", import.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
@@ -105,7 +106,7 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("--socket-bandwidth", import.socketBandwidth, "nvidia-smi: GB/s between CPU sockets, per direction");
   sub.add_option("--type", import.machine, "taccl: ndv2, dgx2, hub or custom; default: by the file");
   sub.add_option("--time-unit", import.timeUnit,
-                 "taccl: microseconds of a unit of the topology file, as in 0.01; default: guessed");
+                 "taccl: microseconds of a unit of the topology file, for example 0.01; default: guessed");
   sub.add_flag("--keep-pcie", import.keepPcie, "nccl-xml, nvidia-smi: keep every PCIe bridge and CPU");
 }
 
@@ -116,10 +117,9 @@ void addDemandOptions(CLI::App& sub, workflow::DemandText& options) {
          "alltoall")
       ->capture_default_str();
   sub.add_option("--root", options.root, "broadcast, reduce, gather, scatter: the root, by id or rank");
-  sub.add_option(
-      "--amounts", options.amounts,
-      "allgather, reduce_scatter, gather, scatter: relative data of each rank, as in 1,1,2,0; or by GPU, as in "
-      "b0g3=2,b1*=0, where the others have 1");
+  sub.add_option("--amounts", options.amounts,
+                 "allgather, reduce_scatter, gather, scatter: relative data of each rank, for example 1,1,2,0; or by "
+                 "GPU, for example b0g3=2,b1*=0, where the others have 1");
 }
 
 void addOptions(CLI::App& sub, const std::vector<workflow::Option>& options, workflow::Values& values,

@@ -84,7 +84,7 @@ void describeCost(const schedule::StepCost& cost, Json& json, std::string& text)
   json["traffic"] = cost.totalTraffic.toString();
   char mean[32];
   std::snprintf(mean, sizeof mean, "%.2f", cost.meanStretch);
-  text += "  stretch     " + std::string(mean) + " links per transfer in the mean by bytes, at most " +
+  text += "  stretch     " + std::string(mean) + " links per transfer on average (by bytes), at most " +
           std::to_string(cost.maxStretch) + "\n";
   text += "  traffic     " + cost.totalTraffic.toString() + " bytes over all links per byte of the data\n";
 }

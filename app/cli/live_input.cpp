@@ -24,8 +24,8 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
     return loaded.error();
   }
   if (const auto asked = workflow::readCollective(demand.collective); asked && *asked == Collective::alltoall) {
-    return workflow::optionError("collective", "what changes of the fabric do to alltoall is not known",
-                                 "use another collective, or ask optimum -c alltoall for both fabrics");
+    return workflow::optionError("collective", "the effect of fabric changes on alltoall cannot be computed",
+                                 "use another collective, or run optimum -c alltoall on both fabrics");
   }
   const auto request = makeRequest(loaded->fabric, demand, {});
   if (!request) {

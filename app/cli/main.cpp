@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
       return coppice::cli::fail({ErrorCode::internal, error.what(), "please report this"}, json);
     }
   } catch (...) {
-    std::fputs("coppice-cli: stopped by an unknown failure; please report this\n", stderr);
+    std::fputs("coppice-cli: stopped by an unknown error; please report this\n", stderr);
     return 2;
   }
 }

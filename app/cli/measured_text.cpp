@@ -182,7 +182,7 @@ Outcome describeMeasured(const workflow::MeasuredRun& run, const workflow::Playa
   }
   if (run.droppedEvents > 0) {
     json["dropped_events"] = run.droppedEvents;
-    report.text += "  " + counted(run.droppedEvents, "event") + " found no space in the trace and " +
+    report.text += "  " + counted(run.droppedEvents, "event") + " did not fit into the trace and " +
                    (run.droppedEvents == 1 ? "is" : "are") + " not compared.\n";
   }
   report.json["measured"] = std::move(json);

@@ -40,14 +40,13 @@ Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const MethodList
 
 void addMethodListOptions(CLI::App& sub, MethodListOptions& options) {
   sub.add_option("--method,--methods", options.names,
-                 "Make schedules by these methods: names between commas, or all; generate --help lists them");
+                 "Generate schedules by these methods: names separated by commas, or all; generate --help lists them");
   sub.add_option("-c,--collective", options.collective,
                  "With --method: allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter")
       ->capture_default_str();
   sub.add_option("--root", options.root, "With --method: root of a rooted collective, by id or rank; default: rank 0");
-  sub.add_option("--gpus", options.gpus, "With --method: keep only these GPUs of the fabric, as in 0-7,16-23");
-  addSeconds(sub, "--time-limit", options.timeLimit,
-             "With --method: after this time a method is given up, as in 60s or 5m")
+  sub.add_option("--gpus", options.gpus, "With --method: keep only these GPUs of the fabric, for example 0-7,16-23");
+  addSeconds(sub, "--time-limit", options.timeLimit, "With --method: time limit of each method, for example 60s or 5m")
       ->capture_default_str();
 }
 
@@ -92,7 +91,7 @@ Error noneMade(const std::vector<workflow::Refused>& refused) {
   for (const workflow::Refused& each : refused) {
     reasons += (reasons.empty() ? "" : "; ") + each.method + ": " + each.error.message;
   }
-  return {ErrorCode::infeasible, "no method made a schedule" + (reasons.empty() ? "" : ": " + reasons),
+  return {ErrorCode::infeasible, "no method generated a schedule" + (reasons.empty() ? "" : ": " + reasons),
           "choose other methods or another collective"};
 }
 

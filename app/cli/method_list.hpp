@@ -29,7 +29,7 @@ void addMethodListOptions(CLI::App& sub, MethodListOptions& options);
                                                                const std::string& profile,
                                                                const Progress& progress);
 
-/// Where no method made a schedule: the reason of the only one, or infeasible with all of them.
+/// Where no method generated a schedule: the reason of the only one, or infeasible with all of them.
 [[nodiscard]] Error noneMade(const std::vector<workflow::Refused>& refused);
 
 }  // namespace coppice::cli

@@ -128,14 +128,15 @@ Result<Report> run(const Options& options, const Progress& progress) {
 }  // namespace
 
 void addNMinusOne(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = addSubcommand(app, invocation, "n-1", "The bound after each single failure, ranked",
+  CLI::App& sub = addSubcommand(app, invocation, "n-1", "Rank all single failures by the bound that remains",
                                 "  coppice-cli n-1 examples/4x-dgx-h100-rails.fabric.json\n"
                                 "  coppice-cli n-1 preset:mi250,boxes=4 -c allreduce --parts nic,switch,box --top 5\n"
                                 "  coppice-cli n-1 cluster.fabric.json --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
-  sub.add_option("--parts", options->parts, "What fails, of link, nic, switch, gpu and box; of parallel links, one")
+  sub.add_option("--parts", options->parts,
+                 "What fails: link, nic, switch, gpu or box, separated by commas; of parallel links, one fails")
       ->capture_default_str();
   sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (default: 20, with --json all)")
       ->check(CLI::Range(0, 1 << 30));

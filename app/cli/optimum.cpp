@@ -27,7 +27,7 @@ Result<Report> alltoallOptimum(const Options& options, const workflow::LoadedFab
     return demand.error();
   }
   if (!options.limits.empty()) {
-    return workflow::optionError(options.limits.begin()->first, "it is about trees, and alltoall has none",
+    return workflow::optionError(options.limits.begin()->first, "it applies to trees, and alltoall has none",
                                  "leave it out");
   }
   workflow::Clock clock;
@@ -107,7 +107,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
 
 void addOptimum(CLI::App& app, Invocation& invocation) {
   CLI::App& sub =
-      addSubcommand(app, invocation, "optimum", "The exact best throughput of a collective, and what limits it",
+      addSubcommand(app, invocation, "optimum", "Compute the exact best throughput of a collective, and what limits it",
                     "  coppice-cli optimum examples/2x-dgx-a100.fabric.json\n"
                     "  coppice-cli optimum preset:mi250,boxes=2 --k 3\n"
                     "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json\n"

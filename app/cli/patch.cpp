@@ -111,7 +111,7 @@ void addPlan(const patch::Plan& plan, Report& report) {
   report.json["verified"] = true;
   report.text += "  plan        " + std::to_string(plan.kept) + " stay, " + std::to_string(plan.moved()) + " move (" +
                  counted(ends, "end") + "), " + std::to_string(plan.added()) + " new, " +
-                 std::to_string(plan.removed()) + " to take away; verified by replay\n";
+                 std::to_string(plan.removed()) + " to remove; verified by replay\n";
   Json roles = Json::object();
   for (std::size_t v = 0; v < plan.roles.size(); ++v) {
     if (plan.roles[v] != static_cast<int>(v)) {
@@ -136,7 +136,7 @@ Result<patch::Plan> makePlan(const patch::Wiring& before, const fabric::Fabric& 
     return plan.error();
   }
   if (const std::string fault = patch::replay(before, *plan, *wanted); !fault.empty()) {
-    return Error{ErrorCode::verification, "the plan fails when it is carried out: " + fault, "please report this"};
+    return Error{ErrorCode::verification, "the plan fails in the replay: " + fault, "please report this"};
   }
   return plan;
 }
@@ -210,18 +210,18 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addPatch(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "patch", "Ports, patch tables and cost of a direct-connect fabric, and how to change its cables",
+      app, invocation, "patch", "Assign ports, write patch tables, and plan cable changes of a direct-connect fabric",
       "  coppice-cli patch sixteen.fabric.json -o table.csv --price-cable 12.50 --price-port 300\n"
       "  coppice-cli patch preset:torus,dims=4x4 --print\n"
       "  coppice-cli patch old.fabric.json new.fabric.json --relabel --plan moves.csv -o table.csv");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->from);
   sub.add_option("to", options->to, "Fabric to change to, with the same GPUs");
-  sub.add_option("--cables", options->cables, "auto, simplex (one fibre a link and direction) or duplex")
+  sub.add_option("--cables", options->cables, "auto, simplex (one fibre per link and direction) or duplex")
       ->capture_default_str();
   sub.add_option("--table", options->table, "Patch table of the first fabric, as -o writes it; default: assigned now");
   sub.add_flag("--relabel", options->mayRelabel, "GPUs may exchange their roles where that keeps more cables");
-  sub.add_flag("--print", options->print, "Print the table, panel by panel, with boxes to tick");
+  sub.add_flag("--print", options->print, "Print the table, panel by panel, with check boxes");
   sub.add_option("--price-cable", options->priceCable, "Price of a cable")->capture_default_str();
   sub.add_option("--price-port", options->pricePort, "Price of a port of a node (transceiver)")->capture_default_str();
   sub.add_option("--price-panel-port", options->pricePanelPort, "Price of a port of a panel")->capture_default_str();

@@ -14,10 +14,10 @@ namespace coppice::cli {
 void addSizeOptions(CLI::App& sub, SizeOptions& options) {
   const std::string defaults = workflow::byteSize(options.defaultFirst);
   sub.add_option("-b,--begin", options.first,
-                 "Smallest size of the whole collective, as in 64K or 1M (default " + defaults + ")");
+                 "Smallest size of the whole collective, for example 64K or 1M (default " + defaults + ")");
   sub.add_option("-e,--end", options.last,
                  "Largest size (default: that of -b; without -b, " + workflow::byteSize(options.defaultLast) + ")");
-  sub.add_option("-f,--factor", options.factor, "Each size is this many times the one before")->capture_default_str();
+  sub.add_option("-f,--factor", options.factor, "Factor from one size to the next")->capture_default_str();
 }
 
 Result<std::vector<std::int64_t>> sizesOf(const SizeOptions& options) {
@@ -39,12 +39,12 @@ Result<std::vector<std::int64_t>> sizesOf(const SizeOptions& options) {
   }
   if (first < 1 || last < first) {
     return Error{ErrorCode::badUsage, first < 1 ? "-b: a simulation needs at least one byte" : "-e is smaller than -b",
-                 "give sizes as in -b 1M -e 1G"};
+                 "give sizes, for example -b 1M -e 1G"};
   }
   const auto factor = Rational::parse(options.factor);
   if (!factor || *factor <= Rational(1)) {
     return Error{ErrorCode::badUsage, "-f: " + inQuotes(options.factor) + " is not a number above 1",
-                 "give the factor between two sizes, as in -f 2"};
+                 "give the factor between two sizes, for example -f 2"};
   }
   auto sizes = simulate::sizesOf(first, last, factor->toDouble());
   constexpr std::size_t kMaxSizes = 1000;
@@ -77,11 +77,11 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
   sub.add_option("--message-bytes", options.messageBytes,
                  "What each message costs its links, as bytes: headers, or work of the cores (default: 0)")
       ->check(CLI::Range(0.0, kMaxMessageBytes));
-  sub.add_option("--profile", options.profile,
-                 "Take what messages cost from a profile of coppice-exec, in place of the latencies and bandwidths of the "
-                 "fabric: between each two ranks (profile --json), or of all ranks at once (profile --together --json)");
-  sub.add_option("--window", options.window,
-                 "Schedules: messages that a connection may have under way before the first has arrived")
+  sub.add_option(
+      "--profile", options.profile,
+      "Use the message costs of a coppice-exec profile instead of the latencies and bandwidths of the fabric: for each "
+      "pair of ranks (profile --json), or for all ranks at once (profile --together --json)");
+  sub.add_option("--window", options.window, "Schedules: number of messages that a connection may have in flight")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
 }
@@ -90,7 +90,8 @@ Result<simulate::Model> modelOf(const ModelOptions& options) {
   for (const double number : {options.linkLatency.value_or(0), options.messageOverhead.value_or(0),
                               options.connectionRate, options.totalRate, options.messageBytes}) {
     if (!std::isfinite(number)) {
-      return Error{ErrorCode::badUsage, "latencies and rates are numbers", "give them as in --link-latency 0.5"};
+      return Error{ErrorCode::badUsage, "latencies and rates are numbers",
+                   "give numbers, for example --link-latency 0.5"};
     }
   }
   return simulate::Model{.linkLatency = options.linkLatency,

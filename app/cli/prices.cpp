@@ -136,11 +136,12 @@ Result<Report> run(const Options& options, const Progress& progress) {
 }  // namespace
 
 void addPrices(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = addSubcommand(app, invocation, "prices",
-                                "The exact gain of one more GB/s on each link, and up to which bandwidth",
-                                "  coppice-cli prices examples/a100-h100-cluster.fabric.json\n"
-                                "  coppice-cli prices examples/4x-dgx-h100-rails.fabric.json --by class\n"
-                                "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
+  CLI::App& sub =
+      addSubcommand(app, invocation, "prices",
+                    "Compute the exact gain of one more GB/s on each link, and up to which bandwidth it holds",
+                    "  coppice-cli prices examples/a100-h100-cluster.fabric.json\n"
+                    "  coppice-cli prices examples/4x-dgx-h100-rails.fabric.json --by class\n"
+                    "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);

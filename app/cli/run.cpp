@@ -421,7 +421,7 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   if (options.detaches && listener.hasBegun() && !listener.end() && !progress.stop.stop_requested()) {
     Report report;
     report.json = Json{{"ok", true}, {"run", id}, {"host", where}};
-    report.text = "# the run goes on; to see it: " + remote::attachCommand(members, options.sshConfig, id) + "\n";
+    report.text = "# the run continues; to see it: " + remote::attachCommand(members, options.sshConfig, id) + "\n";
     return report;
   }
   if (!listener.end() && !listener.refusal()) {
@@ -514,7 +514,7 @@ Outcome readVariables(Options& options) {
     const std::string name = word.substr(0, sign);
     if (sign == std::string::npos || !program::mayBeSet(name)) {
       return Error{ErrorCode::badUsage, inQuotes(word) + " cannot be set for a run",
-                   "write NAME=VALUE with a variable of MPI, UCX, NCCL or OpenMP that names no file, as in "
+                   "write NAME=VALUE with a variable of MPI, UCX, NCCL or OpenMP that names no file, for example "
                    "OMPI_MCA_btl_tcp_if_include=eth0"};
     }
     options.environment[name] = word.substr(sign + 1);
@@ -535,8 +535,8 @@ Result<Report> perform(Options options, const Progress& progress) {
   if (!options.hosts.empty() && !areMachines) {
     if (options.launch.empty() && !options.host.empty()) {
       return Error{ErrorCode::badUsage, "--host is one machine, --hosts are several",
-                   "name them all in --hosts, or add --launch mpirun, which starts on that of --host and finds the "
-                   "others by itself"};
+                   "name them all in --hosts, or add --launch mpirun, which starts on the machine of --host and "
+                   "reaches the others from there"};
     }
     options.request.hosts = wordsOf(options.hosts);
   }
@@ -563,7 +563,7 @@ Result<Report> perform(Options options, const Progress& progress) {
   }
   if (members.empty() && !options.variables.empty()) {
     return Error{ErrorCode::badUsage, "--env sets variables of a run on another machine",
-                 "set it in front of the command, as in " + options.variables.front() +
+                 "set it in front of the command, for example " + options.variables.front() +
                      " coppice-cli run, or add --host or --hosts"};
   }
   program::RunRequest checked = options.request;
@@ -599,8 +599,8 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("-b,--minbytes", options->request.minBytes, "First size")->capture_default_str();
   sub.add_option("-e,--maxbytes", options->request.maxBytes, "Last size")->capture_default_str();
   sub.add_option("-f,--stepfactor", options->request.factor, "Factor from one size to the next")->capture_default_str();
-  sub.add_option("-n,--iters", options->request.iterations, "Timed rounds of each size")->capture_default_str();
-  sub.add_option("-w,--warmup", options->request.warmup, "Warm-up rounds of each size")->capture_default_str();
+  sub.add_option("-n,--iters", options->request.iterations, "Timed iterations of each size")->capture_default_str();
+  sub.add_option("-w,--warmup", options->request.warmup, "Warm-up iterations of each size")->capture_default_str();
   sub.add_option("-d,--type", options->request.type, "float, half, bfloat16, int32 or int8")->capture_default_str();
   sub.add_option("-o,--op", options->request.operation, "sum, prod, min, max or avg")->capture_default_str();
   sub.add_flag("--no-check", options->isUnchecked, "Do not check the data");
@@ -608,8 +608,8 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("--launch", options->launch, "Start one process for each rank with it")
       ->check(CLI::IsMember({"mpirun", "srun"}));
   sub.add_option("--hosts", options->hosts,
-                 "Run over these machines together, over ssh, as in node1:8,node2:8: copies the executor to each and "
-                 "starts mpirun on the first. With --launch: the hosts of mpirun or srun, where nothing is copied");
+                 "Run over these machines together, over ssh, for example node1:8,node2:8: copies the executor to each "
+                 "and starts mpirun on the first. With --launch: the hosts of mpirun or srun, where nothing is copied");
   sub.add_option("--partition", options->request.partition, "Slurm partition for srun");
   sub.add_option("--host", options->host, "Run on this machine over ssh: host, user@host or user@host:port");
   sub.add_option("--ssh-config", options->sshConfig, "Configuration file for ssh instead of your own");
@@ -618,8 +618,10 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("--attach", options->attach, "With --host or --hosts: attach to the run with this name");
   sub.add_option("--env", options->variables,
                  "With --host or --hosts: set NAME=VALUE for MPI, UCX or NCCL on the machines");
-  addSeconds(sub, "--limit", options->limit, "With --host or --hosts: end the run after this time, as in 90s or 5m");
-  sub.add_option("--bundle", options->bundle, "Do not run: write a folder with everything a run elsewhere needs");
+  addSeconds(sub, "--limit", options->limit,
+             "With --host or --hosts: end the run after this time, for example 90s or 5m");
+  sub.add_option("--bundle", options->bundle,
+                 "Do not run; write a folder with everything that is needed to run elsewhere");
   sub.callback([options, &invocation] {
     options->json = invocation.json;
     options->request.checks = !options->isUnchecked;

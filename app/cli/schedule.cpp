@@ -81,8 +81,8 @@ std::string readAgain(const schedule::CollectiveTable& goal, const std::string& 
 
 /// Files that hold their collective give it away as a table of shards.
 Outcome writeGoal(const Options& options, const schedule::CollectiveTable& goal, Report& report) {
-  const Outcome saved = io::saveFile(
-      options.source.goal, [&](std::ostream& out) { return io::writeCollectiveTable(out, goal); });
+  const Outcome saved =
+      io::saveFile(options.source.goal, [&](std::ostream& out) { return io::writeCollectiveTable(out, goal); });
   if (saved) {
     report.json["goal"] = options.source.goal;
     report.text += "  shards      " + oneLine(options.source.goal) + "\n";
@@ -99,7 +99,7 @@ Outcome checkNames(const Options& options) {
   for (const std::string& other : {options.source.file, options.output}) {
     const std::string& goal = options.source.goal;
     if (!goal.empty() && (goal == other || std::filesystem::equivalent(goal, other, ignored))) {
-      return workflow::optionError("goal", inQuotes(goal) + " is the input or the output too", "give it another name");
+      return workflow::optionError("goal", inQuotes(goal) + " is also the input or the output", "give it another name");
     }
   }
   return Done{};
@@ -191,7 +191,7 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
   sub.add_option("--pieces", source.pieces,
                  "Forests, and schedules without steps: cut every tree or transfer into this many pieces")
       ->check(CLI::Range(1, 1 << 20));
-  sub.add_option("--fabric", source.fabric.source, "Tables: the fabric, in any form that the others read");
+  sub.add_option("--fabric", source.fabric.source, "Tables: the fabric, in any format that the other subcommands read");
   sub.add_option("-c,--collective", source.demand.collective,
                  "Tables: allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter");
   sub.add_option("--root", source.demand.root, "Tables: the root of a rooted collective, by id or rank");
@@ -210,7 +210,7 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
 }  // namespace
 
 void addSchedule(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = *app.add_subcommand("schedule", "Work with files of schedules");
+  CLI::App& sub = *app.add_subcommand("schedule", "Work with schedule files");
   sub.require_subcommand(1);
   addConvertSchedule(sub, invocation);
 }

@@ -70,8 +70,7 @@ Result<workflow::Playable> load(const Options& options, const simulate::Model& m
   }
   if ((options.pieces || options.bestPieces) && !loaded->subject->hasPieces()) {
     return Error{ErrorCode::badUsage,
-                 loaded->program ? "a program moves the chunks that it consists of"
-                                 : "the transfers of a schedule in steps are the pieces that it consists of",
+                 loaded->program ? "a program moves fixed chunks" : "the pieces of a step schedule are its transfers",
                  "leave --pieces and --best-pieces out"};
   }
   return loaded;
@@ -111,7 +110,7 @@ std::string linksText(const simulate::Details& details, const fabric::Fabric& fa
 /// The critical path as JSON and as text.
 void addPath(const simulate::Details& details, Report& report) {
   Json parts = Json::array();
-  std::string text = "\ncritical path of the last size: each message begins when the one above lets it\n";
+  std::string text = "\ncritical path of the last size: each message waits for the one above\n";
   for (const simulate::PathPart& part : simulate::pathParts(details)) {
     const simulate::Job& job = *details.phases[part.phase].job;
     const simulate::Interval& when = part.first.when;
@@ -148,7 +147,7 @@ Outcome write(const std::string& output, const char* key, const char* label,
   }
   for (const std::string& input : {options.file, options.fabric, options.measured, options.model.profile}) {
     if (const Outcome kept = keepInput(input, output); !kept) {
-      return Error{kept.error().code, inQuotes(output) + " is the input itself, which would be lost",
+      return Error{kept.error().code, inQuotes(output) + " is the input file, which would be overwritten",
                    "give another name"};
     }
   }
@@ -176,7 +175,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return sizes.error();
   }
   if ((options.trace == "-") + (options.csv == "-") + (options.ncclTests == "-") > 1) {
-    return Error{ErrorCode::badUsage, "standard output takes one file", "give the others a name"};
+    return Error{ErrorCode::badUsage, "only one file can go to standard output", "give the others a name"};
   }
   const auto model = modelOf(options.model);
   if (!model) {
@@ -265,8 +264,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (measured) {
     constexpr int kUsualParts = 10;
     const int parts = options.links > 0 ? options.links : kUsualParts;
-    if (Outcome told = describeMeasured(*measured, *loaded, details.phases.front().job->model(), rows, parts, progress,
-                                        report);
+    if (Outcome told =
+            describeMeasured(*measured, *loaded, details.phases.front().job->model(), rows, parts, progress, report);
         !told) {
       return told.error();
     }
@@ -308,7 +307,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addSimulate(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "simulate", "How long a schedule or a program takes, size by size",
+      app, invocation, "simulate", "Simulate a schedule or a program: time, algbw and busbw by size",
       "  coppice-cli simulate allgather.forest.json\n"
       "  coppice-cli simulate allgather.forest.json -b 1M -e 1G -f 4 --best-pieces\n"
       "  coppice-cli simulate alltoall.xml --fabric cluster.fabric.json -b 64M --critical-path --trace run.json\n"
@@ -316,32 +315,32 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli simulate allgather.forest.json --measured run.jsonl --links 5\n"
       "\n"
       "Messages share links max-min fairly. Each costs its sender the message overhead, and arrives one sum of the\n"
-      "latencies of its links after its last byte. Times are in microseconds; algbw and busbw as nccl-tests has them.");
+      "latencies of its links after its last byte. Times are in microseconds; algbw and busbw are those of "
+      "nccl-tests.");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file,
                  "Schedule (.forest.json, .schedule.json), MSCCL XML or tree XML; - for standard input")
       ->required();
   sub.add_option("--fabric", options->fabric,
-                 "The fabric: needed for XML; for a schedule another one than its own, with the same nodes");
-  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
+                 "The fabric: required for XML; for a schedule, one to use instead of its own, with the same nodes");
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();
   addSizeOptions(sub, options->sizes);
   sub.add_option("--pieces", options->pieces,
-                 "Pieces that every tree, or transfer without steps, is cut into (default: by size, doubled or "
-                 "halved from the best on a chain while that is faster)")
+                 "Number of pieces of each tree, or of each transfer without steps (default: chosen for each size)")
       ->check(CLI::Range(1, 1 << 20))
       ->excludes(sub.add_flag("--best-pieces", options->bestPieces,
                               "Search the number of pieces with the minimum time at each size"));
   addModelOptions(sub, options->model);
   sub.add_option("--measured", options->measured,
-                 "Compare with a run: the records of coppice-exec run --json --trace, or the table that a program of "
-                 "nccl-tests printed. Without -b, its sizes are simulated");
+                 "Compare with a run: the records of coppice-exec run --json --trace, or the table of an nccl-tests "
+                 "program. Without -b, the sizes of the run are simulated");
   sub.add_flag(
       "--no-barriers", options->noBarriers,
-      "Schedules in steps: a transfer begins when its sender has its data, not when the step before has ended");
+      "Schedules in steps: a transfer starts when its sender has the data, not when the previous step has ended");
   sub.add_flag("--exact", options->exact, "Compute rates at every change, also in large runs");
   sub.add_flag("--critical-path", options->criticalPath,
-               "Show the chain of messages that the time of the last size consists of");
+               "Show the chain of messages that determines the time of the last size");
   sub.add_option("--links", options->links, "Show this many of the busiest links of the last size")
       ->check(CLI::Range(0, 1 << 20));
   sub.add_option("--trace", options->trace, "Write the messages of the last size for chrome://tracing or Perfetto");

@@ -52,7 +52,7 @@ void describeTreeCount(const std::string& wanted, const advice::TreeCount& count
                    {"loss", count.loss.toString()},
                    {"loss_percent", (count.loss * Rational(100)).toDouble()}};
   text += "  sizes       k = " + std::to_string(count.k) + " is the best of 1 to " + std::to_string(count.maxK) +
-          " for " + (wanted == "pow2" ? "powers of two" : wanted) + "; it gives up " + advice::lossText(count.loss) +
+          " for " + (wanted == "pow2" ? "powers of two" : wanted) + "; it loses " + advice::lossText(count.loss) +
           (count.loss.isZero() ? "\n" : " of the optimum\n");
 }
 
@@ -91,7 +91,7 @@ Outcome describeUsedSizes(const fabric::Fabric& fabric, const schedule::Schedule
   const bool isRooted = schedule.collective == Collective::broadcast || schedule.collective == Collective::reduce;
   const bool couldBe = usedByAll(fabric, schedule.collective, isRooted ? 1 : fabric.gpuCount()).powersOfTwo;
   text += "  used at     as a program: " + program::describe(used) +
-          (!used.powersOfTwo && couldBe ? " (--sizes pow2 takes a k that is)" : "") + "\n";
+          (!used.powersOfTwo && couldBe ? " (--sizes pow2 chooses a k that is used there)" : "") + "\n";
   return Done{};
 }
 
@@ -119,7 +119,7 @@ Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& sche
   warnOfSizes(used, json, text);
   if (!*setting) {
     text += used.sweep ? "              no number of trees changes this for " + counted(fabric.gpuCount(), "GPU") + "\n"
-                       : "              another --min-bytes or --max-bytes would do\n";
+                       : "              another --min-bytes or --max-bytes would help\n";
     return Done{};
   }
   const std::string copies = std::to_string((*setting)->instances);
@@ -132,9 +132,10 @@ Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& sche
     const std::string command = generateCommand(fabric, schedule, schedulePath, k);
     found["k"] = k;
     found["command"] = command;
-    text += "              with k = " + std::to_string(k) + " it would, " +
-            ((*setting)->price < Rational(0) ? "and is faster by " + advice::lossText(-(*setting)->price)
-                                             : "for " + advice::lossText((*setting)->price) + " of the throughput") +
+    text += "              k = " + std::to_string(k) + " is used there, " +
+            ((*setting)->price < Rational(0)
+                 ? "and is faster by " + advice::lossText(-(*setting)->price)
+                 : "at a loss of " + advice::lossText((*setting)->price) + " of the throughput") +
             ":\n              " + command + "\n";
   }
   if ((*setting)->instances != instances) {

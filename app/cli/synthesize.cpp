@@ -53,12 +53,12 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
   addFabricOptions(sub, options->question.fabric);
   // Sketches bring their own.
   sub.get_option("fabric")->required(false);
-  sub.add_option("--method", options->method, "How to search: sccl or taccl")->capture_default_str();
+  sub.add_option("--method", options->method, "Method: sccl or taccl")->capture_default_str();
   sub.add_option("-c,--collective", options->question.demand.collective,
                  "allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter")
       ->capture_default_str();
   sub.add_option("--root", options->question.demand.root, "Id or rank of the root of a rooted collective");
-  addSeconds(sub, "--time-limit", options->question.seconds, "How long to search, as in 60s or 5m")
+  addSeconds(sub, "--time-limit", options->question.seconds, "How long to search, for example 60s or 5m")
       ->capture_default_str();
   sub.add_option("--seed", options->question.seed, "Seed of the random choices: the same seed gives the same result")
       ->capture_default_str();

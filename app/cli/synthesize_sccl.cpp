@@ -88,19 +88,19 @@ void Sccl::addOptions(CLI::App& sub) {
                      "multiples of the GPUs), or per rank in multiples of the GPUs (alltoall, reduce_scatter)"));
   add(sub.add_option("--steps", m_options.steps, "S: steps"));
   add(sub.add_option("--rounds", m_options.rounds, "R: rounds of all steps together"));
-  add(sub.add_flag("--pareto", m_options.isPareto, "Find for each number of steps the least R/C"));
+  add(sub.add_flag("--pareto", m_options.isPareto, "Find the lowest R/C for each number of steps"));
   add(sub.add_option("--max-steps", m_options.maxSteps,
                      "With --pareto: stop after this many steps; default: 4 more than "
                      "the minimum"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
   add(addSeconds(sub, "--candidate-seconds", m_options.candidateSeconds,
-                 "With --pareto: search no longer for one size; default: a sixth of the time limit"));
+                 "With --pareto: time limit for one size; default: a sixth of the time limit"));
   add(sub.add_option("--unit", m_options.unit,
-                     "GB/s that move one chunk per round; default: the greatest that divides "
-                     "every bandwidth, or the lowest bandwidth where that is too fine"));
+                     "GB/s that move one chunk per round; default: the largest value that divides every bandwidth, or "
+                     "the lowest bandwidth if that value is too small"));
   add(sub.add_flag("--one-bandwidth", m_options.isOneBandwidth, "Count every link as one unit"));
   add(sub.add_flag("--direct", m_options.isDirect,
-                   "allreduce: only in one piece, not as reduce_scatter and allgather"));
+                   "allreduce: only direct schedules, not reduce_scatter followed by allgather"));
   add(sub.add_option("--table", m_options.table, "A custom collective: CSV or JSON table of shards, all of one share"));
 }
 
@@ -235,7 +235,7 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
 Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question, bool json,
                             const Progress& progress) const {
   if (question.output == "-") {
-    return Error{ErrorCode::badUsage, "A front is several schedules, which standard output cannot hold",
+    return Error{ErrorCode::badUsage, "A front has several schedules, which cannot all go to standard output",
                  "give -o NAME.schedule.json: each becomes NAME.cC-sS-rR.schedule.json"};
   }
   Json candidates = Json::array();
@@ -273,7 +273,7 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
   report.text += "  no schedule has fewer than " + counted(front->leastSteps, "step") + ", or R/C below " +
                  front->leastRatio.toString() + "\n";
   if (front->isCutOff && !front->isComplete) {
-    report.text += "  cut off: a longer --time-limit may find more\n";
+    report.text += "  stopped early: a longer --time-limit may find more\n";
   }
   report.isInterrupted = progress.isCancelled();
   if (front->points.empty()) {

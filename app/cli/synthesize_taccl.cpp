@@ -135,7 +135,7 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                 (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" + plan.boundName +
                 ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") + ", " +
                 counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
-                counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, ways, " +
+                counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, routes, " +
                 "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
                 ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n" +
                 stageLines(judged.synthesis.stages);
@@ -249,7 +249,8 @@ void Taccl::addOptions(CLI::App& sub) {
       ->capture_default_str()
       ->group(group);
   addSeconds(sub, "--time", m_options.seconds, "How long to search; default: --time-limit")->group(group);
-  sub.add_option("--effort", m_options.effort, "Schedules to try instead; the result is then the same on any machine")
+  sub.add_option("--effort", m_options.effort,
+                 "Number of schedules to try instead of a time; the result is then the same on any machine")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->group(group);
   sub.add_option("--threads", m_options.threads, "Threads to search with; default: all cores, for milp 1")
@@ -259,7 +260,7 @@ void Taccl::addOptions(CLI::App& sub) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000))
       ->group(group);
-  sub.add_flag("--no-truncate", m_options.keepsFractions, "Keep fractions of costs that the official program cuts off")
+  sub.add_flag("--no-truncate", m_options.keepsFractions, "Keep fractions of costs that the official program truncates")
       ->group(group);
   sub.add_flag("--no-symmetry", m_options.isAsymmetric, "Search without the sketch's symmetry offsets")->group(group);
   sub.add_option("--plan", m_options.plan, "File for all messages with their planned times")->group(group);

@@ -188,7 +188,7 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
       }
       [[fallthrough]];
     case Collective::reduceScatter:
-      subject = weighted ? "sums of weight " + std::to_string(cut.demand) + " must come in"
+      subject = weighted ? "sums of weight " + std::to_string(cut.demand) + " must enter"
                          : (cut.demand == 1 ? "1 GPU must receive its sum"
                                             : counted(cut.demand, "GPU") + " must receive their sums");
       break;
@@ -196,10 +196,10 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
       subject = "the root's data must leave";
       break;
     case Collective::reduce:
-      subject = "the root's sum must come in";
+      subject = "the root's sum must enter";
       break;
     case Collective::scatter:
-      subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must come in"
+      subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must enter"
                          : (cut.demand == 1 ? "1 GPU must receive its shard"
                                             : counted(cut.demand, "GPU") + " must receive their shards");
       break;

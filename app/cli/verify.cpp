@@ -168,9 +168,9 @@ Result<Report> verifyStepSchedule(const Options& options, const std::string& tex
     return judged.error();
   }
   if (loaded->routesAdded > 0) {
-    judged->findings.push_back({Severity::note, ErrorCode::badInput,
-                                counted(loaded->routesAdded, "transfer") +
-                                    " without a route: shortest routes were taken"});
+    judged->findings.push_back(
+        {Severity::note, ErrorCode::badInput,
+         counted(loaded->routesAdded, "transfer") + " without a route: shortest routes were used"});
   }
   Report result = report(options.file, "schedule", judged->ok, toString(collectiveOf(judged->schedule)),
                          loaded->fabric.gpuCount(), judged->findings);
@@ -242,10 +242,9 @@ Result<std::vector<verify::CustomShard>> customGoal(const Options& options, prog
     return file.error();
   }
   if (verify::goalOf(file->program) != Collective::custom) {
-    return workflow::optionError("goal",
-                                 "coll=" + inQuotes(program::collectiveName(file->program)) +
-                                     " says itself what the program computes",
-                                 "leave it out; it is for coll=\"custom\" and for step schedules");
+    return workflow::optionError(
+        "goal", "coll=" + inQuotes(program::collectiveName(file->program)) + " says itself what the program computes",
+        "leave it out; it is for coll=\"custom\" and for step schedules");
   }
   const auto ranks = static_cast<int>(file->program.ranks.size());
   const auto table = readGoal(options, ranks, nullptr);
@@ -279,12 +278,10 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   if (!custom) {
     return custom.error();
   }
-  const auto studied = workflow::studyProgram(text, inputName(options.file),
-                                              {.runtime = *runtime,
-                                               .root = root,
-                                               .multiprocessors = options.multiprocessors,
-                                               .custom = *custom},
-                                              workflow::StudyWhen::faulty, progress);
+  const auto studied = workflow::studyProgram(
+      text, inputName(options.file),
+      {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors, .custom = *custom},
+      workflow::StudyWhen::faulty, progress);
   if (!studied) {
     return studied.error();
   }
@@ -303,7 +300,7 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   }
   if (!judged->isResultJudged) {
     result.text += "  result      not judged: coll=" + inQuotes(collective) + " does not define one\n" +
-                   (options.goal.empty() ? "              (--goal TABLE says what it has to be)\n" : "");
+                   (options.goal.empty() ? "              (--goal TABLE defines it)\n" : "");
     result.text += "  judged      races, deadlock and the limits of " + std::string(program::toString(*runtime)) +
                    (!judged->isRestSound ? "; see the faults below\n" : ": no fault found\n");
   }
@@ -362,7 +359,7 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
-  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();
   sub.add_option("--root", options->root, "MSCCL XML: the rank that broadcast or reduce must have as its root");
   sub.add_option("--multiprocessors", options->multiprocessors,

@@ -150,14 +150,14 @@ Result<Report> run(const Options& options, const Progress& progress) {
 
 void addWhatIf(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "what-if", "The bound as a function of the bandwidth of a link, with every break point",
+      app, invocation, "what-if", "Compute the bound as a function of a link's bandwidth, with every break point",
       "  coppice-cli what-if examples/2x-dgx-a100.fabric.json --link b0g0 b0nvs\n"
       "  coppice-cli what-if preset:mi250,boxes=4 --link b0g0 sw --class --lowest 10 --highest 64\n"
       "  coppice-cli what-if cluster.fabric.json --link leaf0 spine1 --one-way --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
-  sub.add_option("--link", options->link, "The two ends of the link, parallel links added up")->required();
+  sub.add_option("--link", options->link, "The two ends of the link; parallel links are added up")->required();
   sub.add_option("--lowest", options->lowest, "First bandwidth, such as 0, 12.5 or 400Gb/s")->capture_default_str();
   sub.add_option("--highest", options->highest, "Last bandwidth; default: four times the current one");
   auto* oneWay =

@@ -73,7 +73,7 @@ CLI::Option* addSeconds(CLI::App& sub, const std::string& name, Variable& variab
             return {};
           }
         }
-        return inQuotes(value) + " is not a time; give one as in 60s, 500ms or 5m";
+        return inQuotes(value) + " is not a time; give for example 60s, 500ms or 5m";
       },
       "");
   return sub.add_option(name, variable, help)->transform(toNumber)->type_name("TIME");

@@ -43,7 +43,7 @@ Result<std::string> layOut(const std::string& text, const std::string& engine) {
   for (Agnode_t* node = agfstnode(graph.get()); node != nullptr; node = agnxtnode(graph.get(), node)) {
     const std::string_view name(agnameof(node));
     if (name.empty() || name.find_first_of(" \t\r\n") != std::string_view::npos) {
-      return Error{ErrorCode::badInput, "a node has a name with blanks", "name the nodes n0, n1 and so on"};
+      return Error{ErrorCode::badInput, "a node has a name with spaces", "name the nodes n0, n1 and so on"};
     }
   }
   if (gvLayout(context.get(), graph.get(), engine.c_str()) != 0) {

@@ -161,7 +161,7 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
   // and leaves nothing running.
   files["run-mpi.sh"] = {
       head(facts, "with mpirun, one process for each rank") + kFind +
-          "# HOSTS: machines with their numbers of ranks, as in node1:4,node2:4; empty = here.\nhosts=${HOSTS-" +
+          "# HOSTS: machines with their numbers of ranks, for example node1:4,node2:4; empty = here.\nhosts=${HOSTS-" +
           hosts + "}\n" + kCopy +
           "if [ -n \"$hosts\" ]; then\n  set -- --hosts \"$hosts\" \"$@\"\nfi\nexec \"$exec_program\"" +
           arguments(many) + " --launch mpirun \"$@\"\n",
@@ -204,11 +204,13 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
     text += "| `libcoppice-exec-mpi.so` | lets it speak MPI; built for Open MPI 4, which must be installed |\n";
   }
   text +=
-      "\nOver several hosts the folder must lie at the same path on all of them, as in a shared home folder; "
+      "\n"
+      "On several hosts the folder must have the same path on all of them, for example in a shared home folder; "
       "`COPY=1 HOSTS=node1:4,node2:4 ./run-mpi.sh` copies it there first. The first host must reach the others by ssh "
       "without a password. Where machines have several networks, name the network to use: "
-      "`OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0 ./run-mpi.sh`. As root, mpirun wants "
-      "`OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1`.\n\n"
+      "`OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0 ./run-mpi.sh`. As root, mpirun requires "
+      "`OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1`.\n"
+      "\n"
       "Slurm starts the ranks through PMIx: `srun --mpi=list` must name `pmix` (Debian: slurm-wlm-basic-plugins).\n";
   if (facts.root >= 0) {
     const std::string root = std::to_string(facts.root);
@@ -221,15 +223,18 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
             "whose calls of this collective all have root " +
             root + ". Where a job also uses other roots, leave it out: NCCL's own algorithm is correct for all.\n";
   }
-  text +=
-      std::string(facts.hasExecutor ? "\nIf the executor does not start there (another processor or an older C "
-                                      "library), build it on the machine:\n"
-                                    : "\nThe executor `coppice-exec` is not part of this bundle. Build it on the "
-                                      "machine:\n") +
-      "\n    cmake -S coppice -B build -G Ninja && cmake --build build --target coppice-exec coppice-exec-mpi\n\nand "
-      "give its path in `COPPICE_EXEC`. It needs neither Qt nor the internet.\n\nThe table is that of nccl-tests; "
-      "`--json` behind a script writes records instead. Exit codes: 0 all data correct, 2 the schedule was refused, 3 "
-      "the machine lacks something, 4 wrong data, 5 stuck, 6 a rank or host was lost, 7 stopped.\n";
+  text += std::string(facts.hasExecutor ? "\nIf the executor does not start there (another processor or an older C "
+                                          "library), build it on the machine:\n"
+                                        : "\nThe executor `coppice-exec` is not part of this bundle. Build it on the "
+                                          "machine:\n") +
+          "\n"
+          "    cmake -S coppice -B build -G Ninja && cmake --build build --target coppice-exec coppice-exec-mpi\n"
+          "\n"
+          "and give its path in `COPPICE_EXEC`. It needs neither Qt nor the internet.\n"
+          "\n"
+          "The output is the table of nccl-tests; with `--json` a script writes records instead. Exit codes: 0 all "
+          "data correct, 2 the schedule was refused, 3 something is missing on the machine, 4 wrong data, 5 stuck, 6 a "
+          "rank or host was lost, 7 stopped.\n";
   files["README.md"] = {text, false};
   return files;
 }

@@ -37,7 +37,7 @@ std::vector<Option> alltoallOptions() {
   return {
       {.name = "seconds",
        .title = "Seconds",
-       .help = "Processor seconds to look for better routes and bounds; most fabrics are solved exactly before",
+       .help = "Processor seconds for the search for better routes and bounds; most fabrics are solved exactly sooner",
        .kind = OptionKind::integer,
        .defaultText = std::to_string(kDefaultSeconds),
        .max = kMaxSeconds,
@@ -83,7 +83,7 @@ Result<alltoall::Optimum> verifiedAlltoall(const fabric::Fabric& fabric, const a
 Generator alltoallMethod() {
   return {.id = "alltoall",
           .title = "Optimal alltoall",
-          .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on the way pass data on",
+          .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on a route forward data",
           .collectives = {Collective::alltoall},
           .options = alltoallOptions(),
           .form = ScheduleForm::steps,

@@ -40,7 +40,7 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
 std::vector<Option> bfbOptions() {
   return {{.name = "chunks",
            .title = "Chunks per shard",
-           .help = "Equal chunks that each shard is cut into: a number, or exact for the fewest that lose nothing",
+           .help = "Number of equal chunks per shard, or exact for the minimum that loses nothing",
            .defaultText = kExact,
            .placeholder = "P"},
           {.name = "through-switches",
@@ -49,7 +49,7 @@ std::vector<Option> bfbOptions() {
            .kind = OptionKind::flag},
           {.name = "at-size",
            .title = "Latencies at size",
-           .help = "Plan with the latencies of links for this many bytes, as in 1MiB: slower links then get less",
+           .help = "Plan with the latencies of links for this many bytes, for example 1MiB: slower links then get less",
            .placeholder = "SIZE"},
           {.name = "trees",
            .title = "As trees",
@@ -58,7 +58,7 @@ std::vector<Option> bfbOptions() {
           {.name = "by-rule",
            .title = "By rule",
            .help = "Where all GPUs are alike (circulants, tori, hypercubes): store the trees of one GPU and the "
-                   "rotations of the ranks that take them to all others; above 16384 GPUs always",
+                   "rotations of the ranks that map them to all others; always used above 16384 GPUs",
            .kind = OptionKind::flag}};
 }
 

@@ -449,7 +449,7 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
     }
     Error error = contenders.error();
     if (error.code == ErrorCode::cancelled) {
-      error = {ErrorCode::limit, "it takes longer than its time limit", "raise --time-limit"};
+      error = {ErrorCode::limit, "it exceeded its time limit", "raise --time-limit"};
     }
     result.refused.push_back({method->id, std::move(error)});
   }

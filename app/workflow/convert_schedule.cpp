@@ -43,8 +43,7 @@ Result<ConvertedSchedule> fromSteps(const ConvertSource& source, const std::stri
   }
   if (source.pieces) {
     if (read->schedule.isSynchronous) {
-      return optionError("pieces", "the transfers of a schedule in steps are the pieces that it consists of",
-                         "leave it out");
+      return optionError("pieces", "the pieces of a step schedule are its transfers", "leave it out");
     }
     const bool keepsOrder = read->schedule.keepsOrder;
     auto cut = schedule::cutInto(read->schedule, static_cast<std::uint32_t>(*source.pieces));
@@ -97,10 +96,10 @@ Result<schedule::CollectiveTable> goalOf(const ConvertSource& source, const fabr
 
 Result<ConvertedSchedule> fromCsv(const ConvertSource& source, const std::string& text, const Progress& progress) {
   if (source.fabric.source.empty()) {
-    return Error{ErrorCode::badUsage, "a table of transfers does not say what its fabric is", "add --fabric F"};
+    return Error{ErrorCode::badUsage, "a table of transfers does not contain its fabric", "add --fabric F"};
   }
   if (source.demand.collective.empty() && source.goal.empty()) {
-    return Error{ErrorCode::badUsage, "a table of transfers does not say what its collective is",
+    return Error{ErrorCode::badUsage, "a table of transfers does not name its collective",
                  "add -c COLLECTIVE, or --goal TABLE with its shards"};
   }
   auto loaded = loadFabric(source.fabric, progress);
@@ -146,7 +145,7 @@ Result<ConvertedSchedule> readForConversion(const ConvertSource& source, const P
                  "give a .forest.json or .schedule.json file, or a table of transfers"};
   }
   if (source.pieces && kind == ScheduleFileKind::none) {
-    return optionError("pieces", "the transfers of a table are not cut", "leave it out");
+    return optionError("pieces", "the transfers of a table cannot be cut", "leave it out");
   }
   if (const Outcome checked = checkPieces(source.pieces); !checked) {
     return checked.error();

@@ -99,7 +99,7 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
     const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
     if (!first || !last) {
       return optionError("gpus", "there is no GPU " + inQuotes(item),
-                         "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + " as in 0-7,12");
+                         "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + ", for example 0-7,12");
     }
     if (*first > *last || *last >= count) {
       return optionError("gpus", inQuotes(item) + " is not a range of ranks",

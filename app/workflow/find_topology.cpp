@@ -86,7 +86,7 @@ Result<TopologyTimes> readTopologyTimes(const TopologyTimesText& text) {
     const auto weight = at == std::string::npos ? Result<Rational>(Rational(1)) : Rational::parse(size.substr(at + 1));
     if (!weight || !weight->isPositive()) {
       return optionError("size", inQuotes(size) + " has no such weight",
-                         "give SIZE or SIZE=WEIGHT with a weight above 0, as in 1MiB=20");
+                         "give SIZE or SIZE=WEIGHT with a weight above 0, for example 1MiB=20");
     }
     times.sizes.push_back({Rational(*bytes), *weight});
   }
@@ -106,7 +106,7 @@ Result<NodeRange> parseNodeRange(const std::string& text) {
   }
   if (!isGood || range.first < 2 || range.last < range.first) {
     return optionError("all-n", inQuotes(text) + " is not a range of numbers of nodes",
-                       "give FIRST..LAST with 2 or more, as in 2..2000");
+                       "give FIRST..LAST with 2 or more, for example 2..2000");
   }
   return range;
 }

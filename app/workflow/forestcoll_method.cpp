@@ -19,13 +19,13 @@ namespace {
 std::vector<Option> forestCollOptions() {
   constexpr int kMaxLimit = 1'000'000;
   std::vector<Option> options = treeLimitOptions();
-  options.push_back({.name = "sizes",
-                     .title = "Used at these sizes",
-                     .help = "Take the best k whose program the runtimes use at these sizes (bytes of the whole "
-                             "collective, float32): pow2, or a list as in 1MiB,100MiB; tries k up to that of the "
-                             "optimum, or up to --k-max",
-                     .placeholder = "SIZES",
-                     .excludes = {"k", "within"}});
+  options.push_back(
+      {.name = "sizes",
+       .title = "Used at these sizes",
+       .help = "Choose the best k whose program the runtimes use at these sizes (bytes of the whole collective, "
+               "float32): pow2, or a list such as 1MiB,100MiB; tries k up to that of the optimum, or up to --k-max",
+       .placeholder = "SIZES",
+       .excludes = {"k", "within"}});
   options.push_back({.name = "prune",
                      .title = "Multicast and aggregation in switches",
                      .help = "Use switches that multicast or aggregate to reduce the load of links",
@@ -39,7 +39,7 @@ std::vector<Option> forestCollOptions() {
        .max = kMaxHeightEffort});
   options.push_back({.name = "max-height",
                      .title = "Maximum height",
-                     .help = "Maximum tree height in GPU-to-GPU hops; gives up as little throughput as it can find",
+                     .help = "Maximum tree height in GPU-to-GPU hops; loses as little throughput as the search finds",
                      .kind = OptionKind::integer,
                      .min = 1,
                      .max = kMaxLimit,
@@ -109,7 +109,7 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
 Outcome refuseTreeOptions(Collective collective, const OptionValues& values) {
   for (const Option& option : forestCollOptions()) {
     if (option.kind == OptionKind::flag ? values.flag(option.name) : values.text(option.name) != option.defaultText) {
-      return optionError(option.name, "it is about trees, and " + std::string(toString(collective)) + " has none",
+      return optionError(option.name, "it applies to trees, and " + std::string(toString(collective)) + " has none",
                          "leave it out");
     }
   }

@@ -18,7 +18,7 @@ template <typename Value, typename Work>
   try {
     return std::forward<Work>(work)();
   } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use smaller or rounder bandwidths, or a smaller k"};
+    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits, or a smaller k"};
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   } catch (const std::bad_alloc&) {

@@ -104,8 +104,7 @@ Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, co
   return verdict;
 }
 
-Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
-                        const Progress& progress) {
+Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule, const Progress& progress) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
     const auto verdict = requireVerified(fabric, *forest, progress);
     return verdict ? Outcome(Done{}) : Outcome(verdict.error());
@@ -198,9 +197,8 @@ Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& metho
     for (const Collective collective : method.collectives) {
       made += (made.empty() ? "" : ", ") + std::string(toString(collective));
     }
-    return optionError("collective",
-                       method.title + " makes no schedule for " + std::string(toString(demand.collective)),
-                       "it makes " + made);
+    return optionError("collective", method.title + " does not support " + std::string(toString(demand.collective)),
+                       "it supports " + made);
   }
   const auto values = OptionValues::read(method.options, options);
   if (!values) {

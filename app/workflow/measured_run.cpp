@@ -43,7 +43,7 @@ public:
       Error error = record.error();
       error.where = {.file = m_fileName, .line = number};
       if (error.fix.empty()) {
-        error.fix = "give what coppice-exec run --json printed, unchanged";
+        error.fix = "give the unchanged output of coppice-exec run --json";
       }
       return error;
     }
@@ -69,8 +69,8 @@ public:
     }
     if (m_run.rows.empty() && m_run.traces.empty()) {
       return Error{ErrorCode::badInput,
-                   "these records hold no result and no trace",
-                   "give what coppice-exec run --json --trace printed",
+                   "these records contain neither a result nor a trace",
+                   "give the output of coppice-exec run --json --trace",
                    {.file = m_fileName}};
     }
     return std::move(m_run);
@@ -92,7 +92,7 @@ private:
     m_events += record.events.size();
     if (m_events > kMaxEvents) {
       return Error{ErrorCode::limit,
-                   "the records hold more than " + std::to_string(kMaxEvents) + " events",
+                   "the records contain more than " + std::to_string(kMaxEvents) + " events",
                    "record fewer sizes",
                    {.file = m_fileName, .line = number}};
     }

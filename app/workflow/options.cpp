@@ -102,7 +102,7 @@ Result<OptionValues> OptionValues::read(const std::vector<Option>& options, cons
     }
     for (const std::string& other : option->excludes) {
       if (given.contains(other)) {
-        return optionError(name, "excludes --" + other, "leave one of them out");
+        return optionError(name, "cannot be combined with --" + other, "leave one of them out");
       }
     }
     result.m_values[name] = value;

@@ -20,7 +20,7 @@ namespace {
 Result<std::shared_ptr<const LoadedFabric>> namedFabric(const PlaySource& source, const char* what,
                                                         const Progress& progress) {
   if (source.fabric.empty()) {
-    return Error{ErrorCode::badUsage, std::string(what) + " does not say what its fabric is", "add --fabric F"};
+    return Error{ErrorCode::badUsage, std::string(what) + " does not contain its fabric", "add --fabric F"};
   }
   FabricSource named;
   named.source = source.fabric;

@@ -40,7 +40,7 @@ Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) 
   const std::string word(toString(*collective));
   if (!isRooted(*collective) && !text.root.empty()) {
     return optionError("root", word + " has no root",
-                       "leave --root out, or ask for broadcast, reduce, gather or scatter");
+                       "leave --root out, or choose broadcast, reduce, gather or scatter");
   }
   if (isRooted(*collective)) {
     if (text.root.empty()) {
@@ -55,7 +55,7 @@ Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) 
   if (!text.amounts.empty()) {
     if (!hasAmounts(*collective)) {
       return optionError("amounts", word + " has no shares",
-                         "leave --amounts out, or ask for allgather, reduce_scatter, gather or scatter");
+                         "leave --amounts out, or choose allgather, reduce_scatter, gather or scatter");
     }
     auto amounts = forestcoll::parseAmounts(fabric, text.amounts);
     if (!amounts) {
@@ -92,20 +92,20 @@ std::vector<Option> treeLimitOptions() {
            .placeholder = "INT"},
           {.name = "k-max",
            .title = "Best of up to",
-           .help = "Take the best of 1 to this many trees per root",
+           .help = "Choose the best of 1 to this many trees per root",
            .kind = OptionKind::integer,
            .min = 1,
            .placeholder = "INT",
            .excludes = {"k"}},
           {.name = "within",
            .title = "Accepted loss",
-           .help = "Take the minimum number of trees per root that loses no more than this, as in 1% or 0.01",
+           .help = "Choose the minimum number of trees per root that loses no more than this, for example 1% or 0.01",
            .placeholder = "TEXT",
            .excludes = {"k", "k-max"}},
           {.name = "allreduce-time",
            .title = "Time for the allreduce bound",
            .help = "allreduce: seconds for the linear program that bounds all allreduces by trees; default: only the "
-                   "quick proof, which most fabrics have",
+                   "quick proof, which is enough for most fabrics",
            .kind = OptionKind::integer,
            .min = 1,
            .max = 86400,
@@ -127,12 +127,12 @@ Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request)
   const Rational limit = isPercent ? Rational(100) : Rational(1);
   if (!loss || !loss->isPositive() || *loss >= limit) {
     return optionError("within", inQuotes(within) + " is not a loss",
-                       "give a percentage above 0 and below 100, as in 1%");
+                       "give a percentage above 0 and below 100, for example 1%");
   }
   try {
     request.maxLoss = *loss / limit;
   } catch (const OverflowError&) {
-    return optionError("within", inQuotes(within) + " has too many digits", "give fewer digits, as in 0.5%");
+    return optionError("within", inQuotes(within) + " has too many digits", "give fewer digits, for example 0.5%");
   }
   return Done{};
 }

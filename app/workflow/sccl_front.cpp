@@ -22,7 +22,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
     if (!unit) {
       return Error{ErrorCode::badUsage,
                    inQuotes(text.unit) + " is not a bandwidth",
-                   "give GB/s, as in 25 or 25/2",
+                   "give GB/s, for example 25 or 25/2",
                    {.element = {RefKind::option, "--unit"}}};
     }
     options.unit.unit = *unit;
@@ -35,7 +35,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
     for (std::int64_t shard = 1; shard < goal->shardCount(); ++shard) {
       if (goal->share(shard) != goal->share(0)) {
         return Error{ErrorCode::badInput,
-                     "shard " + std::to_string(shard) + " is not as large as the shards before it",
+                     "shard " + std::to_string(shard) + " differs in size from the previous shards",
                      "cut shards into equal ones, one row for each",
                      {.file = text.table->fileName, .element = {RefKind::shard, shard}}};
       }
@@ -52,7 +52,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
         goal.error().code, goal.error().message, goal.error().fix, {.element = {RefKind::option, "--collective"}}};
   }
   if (text.isDirect && demand->collective != Collective::allreduce) {
-    return Error{ErrorCode::badUsage, "Only allreduce is made in one piece", "leave --direct out"};
+    return Error{ErrorCode::badUsage, "Direct schedules are only searched for allreduce", "leave --direct out"};
   }
   return SearchQuestion{*std::move(goal), options};
 }

@@ -22,7 +22,7 @@ Result<synth::SynthesisOptions> searchOptions(const OptionValues& values) {
   if (const std::string unit = values.text("unit"); !unit.empty()) {
     const auto read = Rational::parse(unit);
     if (!read) {
-      return optionError("unit", inQuotes(unit) + " is not a bandwidth", "give GB/s, as in 25 or 25/2");
+      return optionError("unit", inQuotes(unit) + " is not a bandwidth", "give GB/s, for example 25 or 25/2");
     }
     options.unit.unit = *read;
   }
@@ -40,7 +40,7 @@ Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::
   }
   const auto options = searchOptions(values);
   if (options && options->isDirect && goal.collective() != Collective::allreduce) {
-    return optionError("direct", "only allreduce is made in one piece", "leave --direct out");
+    return optionError("direct", "direct schedules are only searched for allreduce", "leave --direct out");
   }
   if (!options) {
     return options.error();
@@ -128,7 +128,7 @@ std::vector<Option> scclOptions() {
            .help = "Each link moves one chunk per round, whatever its bandwidth",
            .kind = OptionKind::flag},
           {.name = "direct",
-           .title = "In one piece only",
+           .title = "Direct schedules only",
            .help = "allreduce: no reduce_scatter followed by an allgather",
            .kind = OptionKind::flag},
           {.name = "seed",

@@ -47,11 +47,11 @@ Result<std::int64_t> parseBytes(const std::string& text, const std::string& opti
         return bytes.numerator();
       }
     } catch (const OverflowError&) {
-      return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give less");
+      return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give a smaller size");
     }
   }
   if (!number && number.error().code == ErrorCode::overflow) {
-    return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give less");
+    return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give a smaller size");
   }
   return optionError(option, inQuotes(text) + " is not a whole number of bytes",
                      "write for example 65536, 64KiB or 1GiB");
@@ -82,7 +82,7 @@ Result<advice::WantedSizes> parseSizes(const std::string& text) {
     } else {
       const auto bytes = parseBytes(item, option);
       if (!bytes) {
-        return optionError(option, bytes.error().message, "write pow2, or sizes as in 1MiB,100MiB");
+        return optionError(option, bytes.error().message, "write pow2, or sizes such as 1MiB,100MiB");
       }
       if (*bytes < 1) {
         return optionError(option, inQuotes(item) + " is not a size", "give 1 byte or more");

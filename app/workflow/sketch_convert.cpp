@@ -100,8 +100,8 @@ Result<SketchTexts> filesOfFabric(const fabric::Description& description, const 
       texts.topology = (*origin)->topology;
     } else {
       texts.findings.push_back({Severity::warning, ErrorCode::badInput,
-                                "the fabric was changed since it was made of TACCL's files",
-                                "a sketch is proposed for the fabric as it is now"});
+                                "the fabric was changed after it was created from TACCL's files",
+                                "a new sketch is proposed for the current fabric"});
     }
   }
   const auto fabric = fabric::Fabric::build(description);

@@ -35,7 +35,7 @@ void nameFile(Place& place, const SketchFiles& files) {
 
 Error verificationError(const std::vector<Finding>& findings) {
   const Finding* fault = firstFault(findings);
-  return {ErrorCode::verification, "the verifier refuses the plan: " + (fault != nullptr ? describe(*fault) : ""),
+  return {ErrorCode::verification, "the verifier rejects the plan: " + (fault != nullptr ? describe(*fault) : ""),
           "nothing was written; please report this sketch"};
 }
 

@@ -25,7 +25,7 @@ Result<JudgedSchedule> judgeSynthesized(const fabric::Fabric& fabric, schedule::
   if (!judged->ok) {
     const Finding* fault = firstFault(judged->findings);
     return Error{ErrorCode::verification,
-                 "The verifier refuses the schedule that was found" + (fault ? ": " + fault->text : std::string()),
+                 "The verifier rejects the schedule that was found" + (fault ? ": " + fault->text : std::string()),
                  "please report this"};
   }
   return judged;

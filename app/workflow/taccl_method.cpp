@@ -21,7 +21,7 @@ std::vector<Option> tacclOptions() {
   Option seconds;
   seconds.name = "search-time";
   seconds.title = "Seconds to search";
-  seconds.help = "Seconds to search at most; it ends before where the bound is reached.";
+  seconds.help = "Maximum search time in seconds; the search ends early when it reaches the bound.";
   seconds.kind = OptionKind::integer;
   seconds.defaultText = "10";
   seconds.min = 1;
@@ -31,7 +31,7 @@ std::vector<Option> tacclOptions() {
   Option effort;
   effort.name = "search-effort";
   effort.title = "Schedules to try";
-  effort.help = "Schedules to try instead of a time; the result is then the same on any machine.";
+  effort.help = "Number of schedules to try instead of a time; the result is then the same on any machine.";
   effort.kind = OptionKind::integer;
   effort.min = 1;
   effort.max = std::int64_t{1} << 50;
@@ -49,7 +49,7 @@ std::vector<Option> tacclOptions() {
   Option seed;
   seed.name = "search-seed";
   seed.title = "Seed";
-  seed.help = "Of the random numbers of the search.";
+  seed.help = "Seed of the random choices; the same seed gives the same result.";
   seed.kind = OptionKind::integer;
   seed.defaultText = "1";
   seed.placeholder = "N";
@@ -57,7 +57,7 @@ std::vector<Option> tacclOptions() {
   Option chunks;
   chunks.name = "chunks-per-gpu";
   chunks.title = "Chunks per GPU";
-  chunks.help = "Pieces into which each GPU's data is cut; each goes its own way.";
+  chunks.help = "Pieces into which each GPU's data is cut; each takes its own route.";
   chunks.kind = OptionKind::integer;
   chunks.defaultText = "1";
   chunks.min = 1;
@@ -150,7 +150,8 @@ Generator tacclMethod() {
   Generator method;
   method.id = "taccl";
   method.title = "TACCL";
-  method.description = "Ways and order found by search within a communication sketch that is proposed for the fabric.";
+  method.description =
+      "Routes and order, found by a search within a communication sketch that is proposed for the fabric.";
   method.collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                         Collective::reduce,    Collective::alltoall,      Collective::gather,    Collective::scatter};
   method.options = tacclOptions();

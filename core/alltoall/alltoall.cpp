@@ -49,7 +49,7 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
 
 Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
   if (request.parts && *request.parts < 1) {
-    return Error{ErrorCode::badUsage, "What a GPU sends has at least one part", "give a number of parts of 1 or more"};
+    return Error{ErrorCode::badUsage, "The number of parts is below 1", "give 1 or more parts"};
   }
   try {
     return solve(fabric, request, progress);

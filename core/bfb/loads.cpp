@@ -23,7 +23,8 @@ std::optional<Error> faultOf(const Digraph& digraph, const LoadOptions& options)
     const Link& link = digraph.links[i];
     const ElementRef name{RefKind::link, i};
     if (std::min(link.tail, link.head) < 0 || std::max(link.tail, link.head) >= digraph.nodeCount) {
-      return Error{ErrorCode::badUsage, "It joins a node that is not there", "number nodes from 0", {.element = name}};
+      return Error{
+          ErrorCode::badUsage, "It ends at a node that does not exist", "number nodes from 0", {.element = name}};
     }
     if (link.width < 1) {
       return Error{
@@ -81,7 +82,7 @@ Result<Loads> loads(const Digraph& digraph, const LoadOptions& options, const Pr
     return Loads{digraph.nodeCount, digraph.degree(), std::move(found->stepLoads), std::move(found->tight),
                  std::move(found->pairs)};
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads leave the 64-bit range", "use links of simpler widths"};
+    return Error{ErrorCode::overflow, "The loads leave the 64-bit range", "use link widths with fewer digits"};
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   }

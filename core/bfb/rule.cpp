@@ -175,19 +175,20 @@ void stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule) {
 std::vector<Rotation> requireRotations(const fabric::Fabric& fabric, const Request& request) {
   if (isRooted(request.collective)) {
     throw Failure{{ErrorCode::badUsage,
-                   "By rule, what one GPU gets stands for all; in a " + std::string(toString(request.collective)) +
+                   "A schedule by rule describes one GPU for all; in a " + std::string(toString(request.collective)) +
                        " the GPUs are not alike",
                    "leave --by-rule out"}};
   }
   if (fabric.gpuCount() != fabric.nodeCount()) {
-    throw Failure{{ErrorCode::badUsage, "By rule, GPUs are linked directly, and this fabric has switches or NICs",
+    throw Failure{{ErrorCode::badUsage,
+                   "A schedule by rule needs direct links between GPUs, and this fabric has switches or NICs",
                    "leave --by-rule out"}};
   }
   std::vector<Rotation> rotations = schedule::rotationsOf(fabric);
   if (rotations.empty() || (request.bytes && !schedule::keepsLatencies(fabric, rotations))) {
     throw Failure{{ErrorCode::badUsage,
-                   "No rotations of the ranks take the fabric to itself and every GPU to every other, so that one GPU "
-                   "does not stand for all",
+                   "No rotations of the ranks map the fabric to itself and each GPU to every other one, so one GPU "
+                   "cannot represent all",
                    "leave --by-rule out; circulants, tori, hypercubes and their products have such rotations where "
                    "their ranks are in order"}};
   }

@@ -127,7 +127,7 @@ void requireSound(const fabric::Fabric& fabric, const Request& request) {
   using enum Collective;
   const Collective all[] = {allgather, reduceScatter, allreduce, broadcast, reduce};
   if (std::find(std::begin(all), std::end(all), request.collective) == std::end(all)) {
-    throw Failure{{ErrorCode::badUsage, "BFB makes no " + std::string(toString(request.collective)),
+    throw Failure{{ErrorCode::badUsage, "BFB does not support " + std::string(toString(request.collective)),
                    "use allgather, reduce_scatter, allreduce, broadcast or reduce"}};
   }
   if (request.chunks && (*request.chunks < 1 || *request.chunks > kMaxChunks)) {

@@ -174,7 +174,7 @@ Result<Description> subset(const Description& description, std::span<const std::
       }
       if (parseNodeKind(found->second->kind) != NodeKind::gpu) {
         return Error{ErrorCode::badUsage, inQuotes(id) + " is a " + inQuotes(found->second->kind) + ", not a GPU",
-                     "name GPUs only; switches and nics stay by themselves"};
+                     "name GPUs only; switches and nics are always kept"};
       }
       if (!kept.insert(id).second) {
         return Error{ErrorCode::badUsage, "GPU " + inQuotes(id) + " is named twice", "name each GPU once"};

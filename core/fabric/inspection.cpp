@@ -226,7 +226,7 @@ private:
       addError("the id is used by " + counted(positions.size(), "node") + ", at positions " +
                    listed(positions, [](std::size_t position) { return std::to_string(position); }) +
                    " (counted from 0)",
-               "give each node an id of its own", nodeElement(nodes[first].id, first));
+               "give each node a unique id", nodeElement(nodes[first].id, first));
     }
   }
 
@@ -290,7 +290,7 @@ private:
         isRight = false;
         addError("rank " + std::to_string(rank) + " is given to " + counted(holders[rank].size(), "GPU") + ": " +
                      listed(holders[rank], [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
-                 "give each GPU a rank of its own, " + range, elementOf(holders[rank].front()));
+                 "give each GPU a unique rank, " + range, elementOf(holders[rank].front()));
       }
     }
     if (!missing.empty() && ranked.size() == gpuCount) {

@@ -58,7 +58,7 @@ Outcome check(const Query& query) {
       query.degree > topology::kMaxArcs / query.nodes) {
     return Error{ErrorCode::limit,
                  std::to_string(query.nodes) + " nodes of degree " + std::to_string(query.degree) +
-                     " are beyond what is searched",
+                     " exceed the range of the search",
                  "give at most " + std::to_string(topology::kMaxNodes) + " nodes, degree " +
                      std::to_string(kMaxDegree) + " and " + std::to_string(topology::kMaxArcs) + " links"};
   }

@@ -64,7 +64,7 @@ std::optional<std::int64_t> parseAmount(std::string_view text) {
 Error notANumber(std::string_view item) {
   return {.code = ErrorCode::badUsage,
           .message = inQuotes(item) + " is not a whole number, 0 or more",
-          .fix = "give one per rank, as in 1,1,2,0, or numbers by GPU, as in b0g3=2"};
+          .fix = "give one per rank, for example 1,1,2,0, or numbers by GPU, for example b0g3=2"};
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Result<std::vector<std::int64_t>> parseAmounts(const fabric::Fabric& fabric, std
     if (sign == std::string_view::npos) {
       return Error{.code = ErrorCode::badUsage,
                    .message = inQuotes(item) + " names no GPU",
-                   .fix = "name it as in b0g3=2, or give one number per rank without names"};
+                   .fix = "give for example b0g3=2, or one number per rank without names"};
     }
     const std::string_view pattern = trimmed(item.substr(0, sign));
     bool isKnown = false;
@@ -116,7 +116,7 @@ Result<std::vector<std::int64_t>> parseAmounts(const fabric::Fabric& fabric, std
     return Error{.code = ErrorCode::badUsage,
                  .message = std::to_string(amounts.size()) + (amounts.size() == 1 ? " number for " : " numbers for ") +
                             std::to_string(gpus) + " GPUs",
-                 .fix = "give one per rank, or numbers by GPU, as in b0g3=2"};
+                 .fix = "give one per rank, or numbers by GPU, for example b0g3=2"};
   }
   return amounts;
 }

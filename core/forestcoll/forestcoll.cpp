@@ -51,13 +51,13 @@ bool isSymmetric(const Fabric& fabric) {
 std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) {
   const int count = fabric.gpuCount();
   if (request.fixedK && request.maxK) {
-    fail(ErrorCode::badUsage, "a fixed k and a largest k exclude each other", "give one of them");
+    fail(ErrorCode::badUsage, "a fixed k and a maximum k cannot be combined", "give one of them");
   }
   if ((request.fixedK && *request.fixedK < 1) || (request.maxK && *request.maxK < 1)) {
     fail(ErrorCode::badUsage, "k must be at least 1", "give a whole number of trees per root");
   }
   if (request.maxLoss && (request.fixedK || request.maxK)) {
-    fail(ErrorCode::badUsage, "an accepted loss and a number of trees exclude each other", "give one of them");
+    fail(ErrorCode::badUsage, "an accepted loss and a number of trees cannot be combined", "give one of them");
   }
   if (request.maxLoss && (!request.maxLoss->isPositive() || *request.maxLoss >= Rational(1))) {
     fail(ErrorCode::badUsage, "the accepted loss must be above 0 % and below 100 %", "give for example 1 %");
@@ -67,8 +67,7 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
   }
   constexpr int64_t kMaxScans = 10000;
   if (request.maxK && *request.maxK > kMaxScans) {
-    fail(ErrorCode::badUsage, "the largest k up to which numbers of trees are tried is " + std::to_string(kMaxScans),
-         "give a smaller one");
+    fail(ErrorCode::badUsage, "the largest k that can be tried is " + std::to_string(kMaxScans), "give a smaller one");
   }
   if (isRooted(request.collective)) {
     if (!request.root) {
@@ -208,7 +207,7 @@ void noteRounding(Plan& plan, int64_t k) {
   plan.usedSubCapacity = true;
   if (plan.note.empty()) {
     plan.note = "rounding to k = " + std::to_string(k) +
-                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
+                " leaves switches unbalanced; a balanced part of the rounded capacities, which is enough, is used";
   }
 }
 

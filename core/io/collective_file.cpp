@@ -104,7 +104,7 @@ protected:
     if (m_shareless != 0 && m_shareless != m_shards.size()) {
       return Error{ErrorCode::badInput,
                    countOf(m_shareless, "shard") + " of " + std::to_string(m_shards.size()) + " state no share",
-                   "state the share of every shard, or of none where all are equal",
+                   "give the share of every shard, or no shares if all are equal",
                    {.file = m_fileName}};
     }
     if (m_shareless != 0) {
@@ -149,11 +149,11 @@ public:
     }
     const JsonValue& format = need(*parsed, "format");
     if (format.text != "coppice-collective") {
-      refuse(format.offset, "it is no table of a collective", "state \"format\": \"coppice-collective\"");
+      refuse(format.offset, "this is not a table of a collective", "state \"format\": \"coppice-collective\"");
     }
     const JsonValue& version = need(*parsed, "version");
     if (version.text != "1") {
-      refuse(version.offset, "this version of the format is not known", "use version 1");
+      refuse(version.offset, "unknown version of the format", "use version 1");
     }
     const JsonValue& rows = need(*parsed, "shards");
     if (rows.kind != JsonValue::Kind::array) {
@@ -202,7 +202,7 @@ private:
       return allRanks();
     }
     if (value.kind != JsonValue::Kind::array) {
-      refuse(value.offset, "these are no ranks", "list them in brackets, or write \"all\"");
+      refuse(value.offset, "these are not ranks", "list them in brackets, or write \"all\"");
     }
     std::vector<Rank> ranks;
     for (const JsonValue& item : value.items) {
@@ -296,7 +296,7 @@ private:
       }
       const auto column = static_cast<std::size_t>(name - kNames.begin());
       if (m_place[column] >= 0) {
-        refuse(field.offset, "the column " + inQuotes(field.text) + " is there twice", "leave one out");
+        refuse(field.offset, "the column " + inQuotes(field.text) + " appears twice", "remove one");
       }
       m_place[column] = static_cast<int>(&field - fields.data());
     }
@@ -311,7 +311,7 @@ private:
   void readShard(const std::vector<Field>& fields, std::size_t offset) {
     if (fields.size() != m_fieldCount) {
       refuse(offset, countOf(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
-             "separate ranks by blanks");
+             "separate ranks by spaces");
     }
     const auto field = [&](Column column) { return fields[m_place[column]]; };
     CustomShard shard;

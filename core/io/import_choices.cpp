@@ -111,7 +111,7 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
     const auto unit = Rational::parse(answers.timeUnit);
     if (!unit || !unit->isPositive()) {
       return fault(ImportChoice::timeUnit, inQuotes(answers.timeUnit) + " is not a number of microseconds",
-                   "use, say, 0.01");
+                   "use for example 0.01");
     }
     options.taccl.unitMicroseconds = *unit;
   }

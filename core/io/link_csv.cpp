@@ -273,7 +273,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     return first.error();
   }
   if (!*first) {
-    return fault(fileName, 1, "the table is empty", "write one link a row: tail,head,bandwidth");
+    return fault(fileName, 1, "the table is empty", "write one link per row: tail,head,bandwidth");
   }
   std::array<int, kColumns> places = {0, 1, 2, 3, 4, kAbsent};
   const auto header = headerOf(**first);
@@ -341,7 +341,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     row = std::move(*next);
   }
   if (description.links.empty()) {
-    return fault(fileName, 1, "the table names columns and has no links", "write one link a row");
+    return fault(fileName, 1, "the table names columns and has no links", "write one link per row");
   }
   result.findings.push_back({Severity::note,
                              ErrorCode::badInput,

@@ -160,7 +160,7 @@ public:
     if (m_rows.empty()) {
       return Error{ErrorCode::badInput,
                    "there is no row of an nccl-tests table",
-                   "give what all_gather_perf and its like print, with the lines of the sizes",
+                   "give the output of a program such as all_gather_perf, with the lines of the sizes",
                    {.file = m_fileName}};
     }
     for (auto& [size, row] : m_rows) {
@@ -173,7 +173,7 @@ private:
   [[nodiscard]] Error fault(int line, const std::string& message) const {
     return {ErrorCode::badInput,
             message,
-            "give the whole table, with the line that names its columns",
+            "give the whole table, with the line that names the columns",
             {.file = m_fileName, .line = line}};
   }
 

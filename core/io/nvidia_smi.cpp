@@ -396,7 +396,7 @@ private:
                                              : "V100";
     tell(Severity::note,
          std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + rate.toString() +
-             " GB/s per NVLink and direction is taken",
+             " GB/s per NVLink and direction is assumed",
          "give the link bandwidth if this is wrong");
     return rate;
   }
@@ -407,7 +407,8 @@ private:
       return stated->gigabytesPerSecond();
     }
     tell(Severity::note,
-         "the matrix gives no speeds: " + what + " is taken as " + Bandwidth(guess).toString() + " GB/s per direction",
+         "the matrix gives no speeds: " + what + " is assumed to be " + Bandwidth(guess).toString() +
+             " GB/s per direction",
          "give it if this is wrong");
     return guess;
   }

@@ -37,7 +37,7 @@ std::string textOf(const Json& all, const char* key) {
 }  // namespace
 
 Result<Profile> readProfileJson(std::string_view text, const std::string& fileName) {
-  constexpr const char* kFix = "give what coppice-exec profile --json wrote";
+  constexpr const char* kFix = "give the output of coppice-exec profile --json";
   if (text.size() > kMaxBytes) {
     return Error{ErrorCode::limit, "a profile of more than 256 MiB is not read", kFix, {.file = fileName}};
   }

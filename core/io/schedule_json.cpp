@@ -86,10 +86,10 @@ public:
     }
     m_top = std::move(*parsed);
     if (m_top.kind != JsonValue::Kind::object || string("format") != "coppice-schedule") {
-      refuse(m_top, "format", "it is no step schedule", "open a .schedule.json file");
+      refuse(m_top, "format", "this is not a step schedule", "open a .schedule.json file");
     }
     if (integer(need("version"), "version") != 1) {
-      refuse(need("version"), "version", "this version of the format is not known", "use a newer version of Coppice");
+      refuse(need("version"), "version", "unknown version of the format", "use a newer version of Coppice");
     }
     const JsonValue& embedded = need("fabric");
     auto description = readFabricJson(toJsonText(embedded), m_fileName);
@@ -232,7 +232,7 @@ private:
     for (const JsonValue& id : ids.items) {
       const auto node = fabric.find(id.text);
       if (id.kind != JsonValue::Kind::string || !node) {
-        refuse(id, "nodes", inQuotes(id.text) + " is no node of the fabric", "name nodes of the embedded fabric");
+        refuse(id, "nodes", inQuotes(id.text) + " is not a node of the fabric", "name nodes of the embedded fabric");
       }
       nodes.push_back(*node);
     }

@@ -169,12 +169,12 @@ std::vector<Finding> guesses(const Topology& topology, const sketch::Scale& scal
                                     [](const auto& each) { return each.first == "coppice_time_unit_us"; });
   if (!isStated && !options.unitMicroseconds) {
     const bool isByCosts = topology.remoteAlpha && topology.remoteAlpha->isPositive();
-    note("a unit of time is taken for " + scale.unitMicroseconds.toString() + " us and a chunk for " +
+    note("a unit of time is assumed to be " + scale.unitMicroseconds.toString() + " us and a chunk for " +
              std::to_string(scale.chunkBytes) + " bytes" + (isByCosts ? ", by the costs between nodes" : ""),
          "name the unit with --time-unit if it is another", isByCosts ? "remote_alpha" : "alpha");
   }
   if (topology.remoteBeta && options.boxes == 1) {
-    note("the file does not say how many boxes there are; one is taken", "ask for more with --boxes", "remote_beta");
+    note("the file does not state the number of boxes; one is assumed", "use --boxes for more", "remote_beta");
   }
   return findings;
 }
@@ -225,7 +225,7 @@ Result<ImportResult> readTacclFabric(std::string_view text, const std::string& f
                                      const TacclFabricOptions& options) {
   if (looksLikeTacclSketch(text)) {
     return Error{ErrorCode::badInput,
-                 "this is a communication sketch, which holds no fabric",
+                 "this is a communication sketch, which contains no fabric",
                  "open a fabric or the sketch's topology first; the window then opens the sketch in its dock, and "
                  "synthesize takes it with --sketch",
                  {.file = fileName}};

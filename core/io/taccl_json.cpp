@@ -64,7 +64,8 @@ protected:
       throw BadFile{value.error()};
     }
     if (value->kind != JsonValue::Kind::object) {
-      throw BadFile{{ErrorCode::badInput, "the file holds no JSON object", "begin with {", m_places.at(value->offset)}};
+      throw BadFile{
+          {ErrorCode::badInput, "the file contains no JSON object", "begin with {", m_places.at(value->offset)}};
     }
     return *std::move(value);
   }
@@ -98,7 +99,7 @@ protected:
         throw BadFile{{ErrorCode::overflow, "the number " + inQuotes(value.text) + " is beyond 64 bits",
                        "use fewer digits", m_places.at(value.offset, {RefKind::key, std::string(key)})}};
       }
-      refuse(value, key, inQuotes(value.text) + " is not a number", "give a number, as 2.6 or \"13/5\"");
+      refuse(value, key, inQuotes(value.text) + " is not a number", "give a number such as 2.6 or \"13/5\"");
     }
     return *read;
   }
@@ -107,7 +108,7 @@ protected:
     const Rational read = number(value, key);
     constexpr std::int64_t kMost = 1 << 20;
     if (!read.isInteger() || read.numerator() > kMost || read.numerator() < -kMost) {
-      refuse(value, key, read.toString() + " is not a whole number of a sensible size", "give a whole number");
+      refuse(value, key, read.toString() + " is not a whole number in the valid range", "give a whole number");
     }
     return static_cast<int>(read.numerator());
   }
@@ -200,7 +201,7 @@ private:
       }
     }
     if (!isKnown) {
-      refuse(strategy, "strategy", "this is no strategy within a node", "use switch, minmax, maxmin or none");
+      refuse(strategy, "strategy", "this is not a strategy within a node", "use switch, minmax, maxmin or none");
     }
     if (const JsonValue* switches = value.find("switches")) {
       require(*switches, JsonValue::Kind::array, "switches", "a list of lists of GPUs");
@@ -213,7 +214,7 @@ private:
     if (const JsonValue* policies = value.find("switch_hyperedge_strategy")) {
       require(*policies, JsonValue::Kind::array, "switch_hyperedge_strategy", "a list");
       for (const JsonValue& each : policies->items) {
-        require(each, JsonValue::Kind::string, "switch_hyperedge_strategy", "a policy, as \"uc-min\"");
+        require(each, JsonValue::Kind::string, "switch_hyperedge_strategy", "a policy such as \"uc-min\"");
         sketch.policies.push_back(each.text);
       }
     }
@@ -225,7 +226,7 @@ private:
                                        "beta_split", "enforce_ordering"});
     const JsonValue& strategy = member(value, "strategy");
     if (strategy.kind != JsonValue::Kind::string || strategy.text != "relay") {
-      refuse(strategy, "strategy", "this is no strategy between nodes", "use relay");
+      refuse(strategy, "strategy", "this is not a strategy between nodes", "use relay");
     }
     readConnections(member(value, "internode_conn"), remote);
     if (const JsonValue* map = value.find("gpus_to_sender_rev_map")) {
@@ -257,7 +258,7 @@ private:
   void readConnections(const JsonValue& value, RemoteSketch& remote) {
     if (value.kind == JsonValue::Kind::string) {
       if (value.text != "fully-connected" && value.text != "direct-map") {
-        refuse(value, "internode_conn", inQuotes(value.text) + " is no way to connect nodes",
+        refuse(value, "internode_conn", inQuotes(value.text) + " is not a way to connect nodes",
                "use fully-connected, direct-map or an object of senders with their receivers");
       }
       remote.connections = value.text == "direct-map" ? Connections::directMap : Connections::fullyConnected;
@@ -288,7 +289,7 @@ private:
       sketch.chunksPerGpu = integer(*chunks, "input_chunkup");
     }
     if (const JsonValue* size = value.find("input_size")) {
-      require(*size, JsonValue::Kind::string, "input_size", "a size, as \"1M\"");
+      require(*size, JsonValue::Kind::string, "input_size", "a size such as \"1M\"");
       sketch.inputSize = size->text;
     }
   }

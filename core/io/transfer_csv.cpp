@@ -78,7 +78,7 @@ public:
     }
     if (m_schedule.transfers.empty()) {
       refuse(1, "the table has no transfer",
-             "write a row of column names, as in step,shard,begin,end,from,to,reduces,route, and a row a transfer");
+             "write a row of column names (step,shard,begin,end,from,to,reduces,route), then one row per transfer");
     }
     finish();
     return std::move(m_schedule);
@@ -159,11 +159,11 @@ private:
       const auto known = std::find(kNames.begin(), kNames.end(), name);
       if (known == kNames.end()) {
         refuse(m_fields[i].column, inQuotes(m_fields[i].text) + " is not a column",
-               "name the columns in the first row, as in step,shard,begin,end,from,to,reduces,route");
+               "name the columns in the first row, for example step,shard,begin,end,from,to,reduces,route");
       }
       std::size_t& place = m_places[known - kNames.begin()];
       if (place != kAbsent) {
-        refuse(m_fields[i].column, "the column " + inQuotes(m_fields[i].text) + " is there twice", "remove one");
+        refuse(m_fields[i].column, "the column " + inQuotes(m_fields[i].text) + " appears twice", "remove one");
       }
       place = i;
     }
@@ -284,7 +284,7 @@ private:
     for (std::size_t i = first; i < m_fields.size(); ++i) {
       const auto node = m_fabric.find(m_fields[i].text);
       if (!node) {
-        refuse(m_fields[i].column, inQuotes(m_fields[i].text) + " is no node of the fabric",
+        refuse(m_fields[i].column, inQuotes(m_fields[i].text) + " is not a node of the fabric",
                "name the nodes of the route, from sender to receiver");
       }
       if (!m_nodes.empty() && !m_fabric.findArc(m_nodes.back(), *node)) {
@@ -361,7 +361,7 @@ Result<StepSchedule> readChecked(std::string_view text, const std::string& fileN
                  "split it", Place{.file = fileName}};
   }
   if (goal.rankCount() != fabric.gpuCount()) {
-    return Error{ErrorCode::badUsage, "the collective has another number of ranks than the fabric has GPUs"};
+    return Error{ErrorCode::badUsage, "the collective and the fabric have different numbers of ranks"};
   }
   if (const auto ill = firstIllFormedByte(text)) {
     return Error{ErrorCode::badInput, "not UTF-8 text", "save the table as UTF-8", TextPlaces(text, fileName).at(*ill)};

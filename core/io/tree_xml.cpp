@@ -789,8 +789,8 @@ Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric:
     // One root is also an uneven collective in which only one GPU has data, but only a file that says so means that.
     if (isRooted ? roots != 1 : (roots == 1 && trees.collective != collective)) {
       return Error{ErrorCode::badUsage,
-                   "the trees have " + std::to_string(roots) + (roots == 1 ? " root" : " roots") + ", which is no " +
-                       std::string(toString(collective)),
+                   "the trees have " + std::to_string(roots) + (roots == 1 ? " root" : " roots") +
+                       ", which does not fit " + std::string(toString(collective)),
                    isRooted ? "name a collective of many roots" : "name broadcast or reduce"};
     }
     if (isRooted) {

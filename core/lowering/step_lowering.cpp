@@ -50,7 +50,7 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   const Collective collective = schedule.goal.collective();
   const std::string name(toString(collective));
   if (collective == Collective::custom && options.runtime != program::Runtime::msccl) {
-    return Error{ErrorCode::badUsage, runtimeName(options) + " does not know custom collectives",
+    return Error{ErrorCode::badUsage, runtimeName(options) + " does not support custom collectives",
                  "lower it for msccl (--target msccl), whose ncclCustomCollective runs it"};
   }
   if (collective == Collective::custom && options.instances > 1) {
@@ -59,7 +59,7 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   }
   const bool isRare = collective == Collective::gather || collective == Collective::scatter;
   if (isRare && options.runtime == program::Runtime::msccl) {
-    return Error{ErrorCode::badUsage, "msccl does not know " + name,
+    return Error{ErrorCode::badUsage, "msccl does not support " + name,
                  "lower it for msccl-executor-nccl or rccl (--target rccl)"};
   }
   const auto amounts = schedule.goal.amounts();

@@ -258,7 +258,7 @@ Result<MixedAnswer> solveMixed(const MixedProgram& program, const MixedOptions& 
   writeStart(options.start, start);
   start.close();
   if (!text || !start) {
-    return Error{ErrorCode::io, "the solver's files cannot be written", "make room in the folder for temporary files"};
+    return Error{ErrorCode::io, "the solver's files cannot be written", "free space in the folder for temporary files"};
   }
   throwIfCancelled(progress);
   const auto begin = Clock::now();

@@ -44,7 +44,7 @@ Result<Links> readLinks(const fabric::Fabric& fabric, CableKind kind) {
   for (const fabric::Node& node : fabric.nodes()) {
     if (node.kind != fabric::NodeKind::gpu) {
       return Error{ErrorCode::badUsage, inQuotes(node.id) + " is not a GPU; patch panels join GPUs directly",
-                   "take a fabric whose GPUs are linked directly"};
+                   "use a fabric whose GPUs are linked directly"};
     }
   }
   if (const auto arc = kind == CableKind::duplex ? arcWithoutEqual(fabric) : std::nullopt) {

@@ -278,7 +278,7 @@ private:
 Outcome checkSame(const Wiring& before, const Links& wanted) {
   if (before.kind != wanted.kind) {
     return Error{ErrorCode::badUsage, "one wiring has simplex cables and the other duplex ones",
-                 "take the same kind for both"};
+                 "use the same kind for both"};
   }
   if (before.ids != wanted.ids) {
     const size_t at = static_cast<size_t>(
@@ -290,7 +290,7 @@ Outcome checkSame(const Wiring& before, const Links& wanted) {
                            std::to_string(wanted.ids.size())
                      : "the GPU of rank " + std::to_string(at) + " is " + before.ids[at] + " in one and " +
                            wanted.ids[at] + " in the other",
-                 "take fabrics of the same GPUs in the same order"};
+                 "use fabrics of the same GPUs in the same order"};
   }
   return Done{};
 }

@@ -44,7 +44,7 @@ std::vector<Finding> rootedFindings(const Program& program, int root, Reach reac
                         .code = ErrorCode::verification,
                         .text = rootText(root),
                         .fix = "load it only in jobs whose " + calls + " all have root " + std::to_string(root) +
-                               (wanted == now ? "" : ", and keep the root in the file's name, as in " + wanted)});
+                               (wanted == now ? "" : ", and keep the root in the file's name, for example " + wanted)});
   }
   if (reach != Reach::oneBox && program.collectiveText.empty() &&
       hangsOnNetwork(program.collective, program.protocol)) {

@@ -79,9 +79,9 @@ std::string algorithmFolder(const std::string& file) {
 
 void addMsccl(const Program& program, const std::string& file, RunGuide& guide) {
   guide.library = "MSCCL (github.com/microsoft/msccl, NCCL 2.12.12), built from source; nccl-tests built against it";
-  guide.settings.push_back({"MSCCL_XML_FILES", file,
-                            "the same absolute path on every host; up to 4 files with colons between them, in the "
-                            "same order for every rank"});
+  guide.settings.push_back(
+      {"MSCCL_XML_FILES", file,
+       "the same absolute path on every host; up to 4 files separated by colons, in the same order for every rank"});
   if (program.collectiveText.empty() && program.collective == Collective::allreduce) {
     guide.settings.push_back(
         {"NCCL_ALGO", "MSCCL,RING,TREE", "allreduce uses no program of MSCCL unless MSCCL is listed"});
@@ -100,8 +100,8 @@ void addFolder(const std::string& file, const std::string& defaults, RunGuide& g
   guide.prepare.push_back("mkdir -p " + shellWord(folder) + " && cp " + shellWord(file) + " " + shellWord(folder) +
                           "/");
   guide.settings.push_back({"MSCCL_ALGO_DIR", folder,
-                            "every file in it is read, and a file of another kind stops the start, so it holds "
-                            "programs only; without it: " +
+                            "every file in it is read, and any other file prevents the start, so it must contain only "
+                            "programs; without it: " +
                                 defaults});
 }
 
@@ -192,7 +192,7 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
                           (program.inPlace && program.outOfPlace ? "in-place and out-of-place columns run"
                            : program.inPlace                     ? "in-place columns run"
                                                                  : "out-of-place columns run") +
-                          " the program, and only sizes that it is used at: " + describe(used) +
+                          " the program, and only at these sizes: " + describe(used) +
                           ". All other calls run the library's own algorithm, without a message."});
   return guide;
 }

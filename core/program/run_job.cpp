@@ -99,14 +99,14 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
   }
   const auto factor = numberOf(request.factor);
   if (!factor || !(*factor > 1 && *factor <= 1e6)) {
-    fault(inQuotes(request.factor) + " is not a step between sizes", "write a number above 1, as in 2", "sizes");
+    fault(inQuotes(request.factor) + " is not a step between sizes", "write a number above 1, for example 2", "sizes");
   }
   constexpr int kMaxIterations = 1'000'000;
   if (request.iterations < 1 || request.iterations > kMaxIterations) {
     fault("the number of iterations is out of range", "write 1 to 1000000", "iterations");
   }
   if (request.warmup < 0 || request.warmup > kMaxIterations) {
-    fault("the number of warm-up rounds is out of range", "write 0 to 1000000", "iterations");
+    fault("the number of warm-up iterations is out of range", "write 0 to 1000000", "iterations");
   }
   for (const std::string* word : {&request.backend, &request.type, &request.operation}) {
     if (!word->empty() && !isWord(*word, "_")) {

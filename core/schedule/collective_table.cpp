@@ -190,10 +190,10 @@ Rank ownerOf(const CollectiveTable& table, std::int64_t shard) {
 
 std::string differenceFrom(const CollectiveTable& wanted, const CollectiveTable& table) {
   if (wanted.rankCount() != table.rankCount()) {
-    return std::to_string(table.rankCount()) + " ranks, " + std::to_string(wanted.rankCount()) + " are wanted";
+    return std::to_string(table.rankCount()) + " ranks, " + std::to_string(wanted.rankCount()) + " are expected";
   }
   if (wanted.shardCount() != table.shardCount()) {
-    return std::to_string(table.shardCount()) + " shards, " + std::to_string(wanted.shardCount()) + " are wanted";
+    return std::to_string(table.shardCount()) + " shards, " + std::to_string(wanted.shardCount()) + " are expected";
   }
   const auto list = [](std::span<const Rank> ranks) {
     std::string text;
@@ -205,17 +205,18 @@ std::string differenceFrom(const CollectiveTable& wanted, const CollectiveTable&
   for (std::int64_t shard = 0; shard < wanted.shardCount(); ++shard) {
     const std::string name = "shard " + std::to_string(shard) + ": ";
     if (wanted.share(shard) != table.share(shard)) {
-      return name + "share " + table.share(shard).toString() + ", " + wanted.share(shard).toString() + " is wanted";
+      return name + "share " + table.share(shard).toString() + ", " + wanted.share(shard).toString() + " is expected";
     }
     if (!std::ranges::equal(wanted.sources(shard), table.sources(shard))) {
-      return name + "sources " + list(table.sources(shard)) + ", " + list(wanted.sources(shard)) + " are wanted";
+      return name + "sources " + list(table.sources(shard)) + ", " + list(wanted.sources(shard)) + " are expected";
     }
     if (!std::ranges::equal(wanted.destinations(shard), table.destinations(shard))) {
       return name + "destinations " + list(table.destinations(shard)) + ", " + list(wanted.destinations(shard)) +
-             " are wanted";
+             " are expected";
     }
     if (wanted.combines(shard) != table.combines(shard)) {
-      return name + (table.combines(shard) ? "it combines, which is not wanted" : "it does not combine, as is wanted");
+      return name +
+             (table.combines(shard) ? "it combines, which is not expected" : "it does not combine, as is expected");
     }
   }
   return {};

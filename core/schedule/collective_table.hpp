@@ -84,7 +84,7 @@ private:
 /// The rank after which a shard is named: its only source, or else its only destination; -1 where there is neither.
 [[nodiscard]] fabric::Rank ownerOf(const CollectiveTable& table, std::int64_t shard);
 
-/// What the first shard that the two tables demand differently differs in, as in "shard 3: share 1/4, 1/2 is wanted";
+/// What the first shard that the two tables demand differently differs in, as in "shard 3: share 1/4, 1/2 is expected";
 /// empty where they demand the same, whatever they are called.
 [[nodiscard]] std::string differenceFrom(const CollectiveTable& wanted, const CollectiveTable& table);
 

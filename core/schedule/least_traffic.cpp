@@ -56,7 +56,7 @@ private:
 };
 
 Error notJoined() {
-  return {ErrorCode::infeasible, "Some GPUs are not joined", "add a link"};
+  return {ErrorCode::infeasible, "Some GPUs are not connected", "add a link"};
 }
 
 /// Shards with one source and one destination, each along a shortest route.
@@ -150,7 +150,7 @@ Result<std::optional<Rational>> leastTraffic(const fabric::Fabric& fabric, const
   try {
     return find(fabric, goal, progress);
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The traffic leaves the 64-bit range", "use rounder amounts"};
+    return Error{ErrorCode::overflow, "The traffic leaves the 64-bit range", "use amounts with fewer digits"};
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   }

@@ -35,8 +35,9 @@ Result<CollectiveTable> named(const CollectiveTable& table, Collective collectiv
   }
   const std::string difference = made ? differenceFrom(*made, table) : std::string();
   if (!difference.empty()) {
-    return Error{ErrorCode::badInput, "the table is no " + std::string(toString(collective)) + ": " + difference,
-                 "name its own collective, or none: then it is custom"};
+    return Error{ErrorCode::badInput,
+                 "the table is not that of " + std::string(toString(collective)) + ": " + difference,
+                 "name its collective, or none for a custom collective"};
   }
   return made;
 }

@@ -339,7 +339,7 @@ Result<Schedule> forestOf(const fabric::Fabric& fabric, const StepSchedule& sche
                           const Progress& progress) {
   const Collective collective = schedule.goal.collective();
   if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) == kForestCollectives.end()) {
-    return Error{ErrorCode::badUsage, "A forest has no " + std::string(toString(collective)),
+    return Error{ErrorCode::badUsage, "A forest cannot represent " + std::string(toString(collective)),
                  "trees are made for allgather, reduce_scatter, allreduce, broadcast and reduce"};
   }
   try {

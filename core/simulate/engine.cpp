@@ -362,7 +362,7 @@ private:
       }
     }
     path.erase(path.begin(), std::find(path.begin(), path.end(), id));
-    std::string text = "messages wait for each other in a circle: ";
+    std::string text = "messages wait for each other in a cycle: ";
     constexpr std::size_t kMaxNamed = 4;
     for (std::size_t i = 0; i < std::min(path.size(), kMaxNamed); ++i) {
       text += (i > 0 ? ", which waits for " : "") + nameOf(m_job, path[i], m_states[path[i]].started);

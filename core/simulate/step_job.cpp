@@ -155,7 +155,7 @@ private:
       return Error{ErrorCode::infeasible,
                    "rank " + std::to_string(transfer.from) + " reaches rank " + std::to_string(transfer.to) +
                        " only through other GPUs",
-                   "give the transfers routes, or take a fabric that joins the two"};
+                   "give the transfers routes, or use a fabric that joins the two"};
     }
     return m_job.route(m_found[path]);
   }

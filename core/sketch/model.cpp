@@ -68,7 +68,7 @@ public:
     m_model.local = m_sketch.local;
     m_model.nodes = nodeCount();
     if (m_model.gpus() < 2) {
-      refuse("gpus_per_node", "there is one GPU alone", "a collective needs two GPUs or more");
+      refuse("gpus_per_node", "there is only one GPU", "a collective needs two GPUs or more");
     }
     addLocalLinks(nodeLinks());
     if (m_model.nodes > 1) {
@@ -261,7 +261,7 @@ private:
   void checkGpu(int gpu, const char* key) const {
     if (gpu < 0 || gpu >= perNode()) {
       refuse(key, "GPU " + std::to_string(gpu) + " is not one of 0 to " + std::to_string(perNode() - 1),
-             "count the GPUs within one node, from 0");
+             "number the GPUs within one node, from 0");
     }
   }
 
@@ -493,7 +493,7 @@ private:
     for (int gpu = 0; gpu < perNode(); ++gpu) {
       if (m_model.relays[gpu].empty()) {
         refuse("gpus_to_sender_rev_map", "the data of GPU " + std::to_string(gpu) + " has no relay",
-               "list it below a sender");
+               "list it under a sender");
       }
       std::sort(m_model.relays[gpu].begin(), m_model.relays[gpu].end());
     }
@@ -730,7 +730,7 @@ Result<std::vector<Chunk>> chunksOf(const Model& model, Collective collective, i
         add(gpu, single(gpu, root));
         break;
       default:
-        return Error{ErrorCode::badUsage, "TACCL makes no " + std::string(toString(collective)),
+        return Error{ErrorCode::badUsage, "TACCL does not support " + std::string(toString(collective)),
                      "use allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce, scatter or gather"};
     }
   }

@@ -299,7 +299,7 @@ private:
             const Route& route = routeOf(a * m_perNode + sender, b * m_perNode + receiver);
             if (route.empty()) {
               throw NoProposal{{ErrorCode::infeasible,
-                                "no way without a GPU between leads from " +
+                                "no route that passes no GPU leads from " +
                                     m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
                                     m_fabric.nodes()[gpu(b * m_perNode + receiver)].id,
                                 "join all boxes to each other"}};

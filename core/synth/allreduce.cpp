@@ -264,8 +264,8 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
       const Verdict verdict = instances[i]->solver.solve(conflicts, stop);
       if (verdict == Verdict::sat) {
         return accept(instances[i]->encoding.decode(), chunks,
-                      groups[i].empty() ? "in one piece, found by SAT"
-                                        : "in one piece, found by SAT in the quotient by " +
+                      groups[i].empty() ? "direct, found by SAT"
+                                        : "direct, found by SAT in the quotient by " +
                                               std::to_string(groups[i].size()) + " symmetries");
       }
       if (verdict == Verdict::unsat && groups[i].empty()) {
@@ -311,7 +311,7 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
     }
   }
   if (chunks > effort.mostSlots) {
-    return {Verdict::unknown, "not found in halves; in one piece there are too many chunks to search", {}};
+    return {Verdict::unknown, "not found in halves; there are too many chunks for a direct search", {}};
   }
   return inOnePiece(steps, rounds, chunks, deadline, effort.mostConflicts);
 }

@@ -124,7 +124,7 @@ std::int64_t divisorOf(const CollectiveTable& goal) {
 
 Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
   if (goal.collective() == Collective::allreduce) {
-    return Error{ErrorCode::badUsage, "allreduce is no collective without reductions"};
+    return Error{ErrorCode::badUsage, "allreduce needs reductions"};
   }
   Problem problem;
   problem.topology = std::move(topology);

@@ -51,8 +51,8 @@ std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& si
   if (const std::int64_t divisor = divisorOf(goal); size.chunks % divisor != 0) {
     const std::string of = goal.collective() == Collective::custom ? "rows of the table" : "GPUs";
     return Error{ErrorCode::badUsage,
-                 std::to_string(size.chunks) + " chunks are no multiple of the " + std::to_string(divisor) + " " + of +
-                     ", as " + std::string(toString(goal.collective())) + " needs",
+                 std::to_string(size.chunks) + " chunks are not a multiple of the " + std::to_string(divisor) + " " +
+                     of + ", as " + std::string(toString(goal.collective())) + " needs",
                  "give " + std::to_string((size.chunks / divisor + 1) * divisor) + " chunks",
                  {.element = {RefKind::option, "--chunks"}}};
   }

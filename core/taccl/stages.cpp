@@ -58,7 +58,7 @@ Result<Staged> runStages(const Problem& problem, Collective collective, int root
   const std::vector<char> isFirst(routing->trees.size(), 1);
   const auto single = timetableOf(problem, graph, routing->trees, order, isFirst);
   if (!single) {
-    return Error{ErrorCode::internal, "the order of the sends goes in a circle", "please report this sketch"};
+    return Error{ErrorCode::internal, "the order of the sends contains a cycle", "please report this sketch"};
   }
   ordering.makespan = Rational(single->makespan, problem.ticksPerUnit);
   ordering.seconds = secondsSince(beginOrder);

@@ -182,7 +182,7 @@ private:
     options.onBetter = [&](Ticks makespan, double at) { tell(plan, Rational(makespan, problem.ticksPerUnit), at); };
     const Found found = search(problem, options, m_progress);
     if (found.solution.parent.empty()) {
-      return Error{ErrorCode::infeasible, "no way to all targets was found within this sketch",
+      return Error{ErrorCode::infeasible, "no route to all targets was found within this sketch",
                    "give the sketch links, senders and receivers that join them"};
     }
     plan.messages = expand(problem, collective, found.solution);

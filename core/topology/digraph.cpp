@@ -214,7 +214,7 @@ Result<FabricGraph> readFabric(const fabric::Fabric& fabric) {
   for (const fabric::Node& node : fabric.nodes()) {
     if (node.kind != fabric::NodeKind::gpu) {
       return Error{ErrorCode::badUsage, inQuotes(node.id) + " is not a GPU; only fabrics of GPUs alone are expanded",
-                   "take a fabric whose GPUs are linked directly"};
+                   "use a fabric whose GPUs are linked directly"};
     }
   }
   FabricGraph result;
@@ -249,7 +249,7 @@ Result<FabricGraph> readFabric(const fabric::Fabric& fabric) {
                    inQuotes(id) + " has " + std::to_string(heads[at].size()) + " out-links and " +
                        std::to_string(in[at]) + " in-links of " + result.perLink.toString() + " GB/s, not " +
                        std::to_string(graph.degree) + " of each as the first GPU has out",
-                   "take a fabric in which all GPUs have equally many links"};
+                   "use a fabric in which all GPUs have equally many links"};
     }
     graph.heads.insert(graph.heads.end(), heads[at].begin(), heads[at].end());
   }

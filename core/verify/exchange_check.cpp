@@ -132,7 +132,7 @@ private:
       const ElementRef name{RefKind::tree, i};
       if (tree.source < 0 || tree.source >= m_fabric.nodeCount() ||
           m_fabric.nodes()[tree.source].kind != fabric::NodeKind::gpu) {
-        reject("Its source is no GPU", name);
+        reject("Its source is not a GPU", name);
       }
       if (tree.weight < 1) {
         reject("Its weight is below 1", name);

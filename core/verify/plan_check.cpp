@@ -125,7 +125,7 @@ private:
       requireApart(std::move(messages), "link " + std::to_string(each.from) + " -> " + std::to_string(each.to));
     }
     for (auto& [port, messages] : byPort) {
-      requireApart(std::move(messages), std::string(std::get<2>(port) ? "the way into GPU " : "the way out of GPU ") +
+      requireApart(std::move(messages), std::string(std::get<2>(port) ? "the input of GPU " : "the output of GPU ") +
                                             std::to_string(std::get<1>(port)));
     }
   }
@@ -157,7 +157,7 @@ private:
           indices.push_back(i);
           end = std::max(end, m_plan.messages[i].end);
           if (m_plan.messages[i].start < begin) {
-            m_log.fault("starts before the reduction is over", named(i));
+            m_log.fault("starts before the reduction has finished", named(i));
           }
         }
       }
@@ -201,7 +201,7 @@ private:
     for (std::size_t chunk = 0; chunk < m_chunks.size(); ++chunk) {
       for (const int target : m_chunks[chunk].targets) {
         if (!since.contains(Place(static_cast<int>(chunk), target))) {
-          m_log.fault("never comes to GPU " + std::to_string(target), {RefKind::chunk, chunk});
+          m_log.fault("never reaches GPU " + std::to_string(target), {RefKind::chunk, chunk});
         }
       }
     }
@@ -295,7 +295,7 @@ private:
         if (std::none_of(targets.begin(), targets.end(), [&](int target) { return m_model.nodeOf(target) == node; }) ||
             ++crossings[{message.phase, chunk, node}] > 1) {
           m_log.fault("takes chunk " + std::to_string(chunk) + " to node " + std::to_string(node) +
-                          ", which needs it not or has it from another link",
+                          ", which does not need it or gets it over another link",
                       named(i));
         }
       }
@@ -314,7 +314,7 @@ private:
       for (const int chunk : message.chunks) {
         if (!isBetween(chunk, at, backwards, -1) && !isBetween(chunk, at, backwards, m_chunks[chunk].origin)) {
           m_log.fault("takes chunk " + std::to_string(chunk) + " to GPU " + std::to_string(at) +
-                          ", which is on no shortest way to a target",
+                          ", which is on no shortest route to a target",
                       named(i));
         }
       }

@@ -226,7 +226,7 @@ private:
       }
     }
     if (m_ring.size() > kMaxNamed) {
-      text += "; and the like in the other " + std::to_string(m_ring.size() - kMaxNamed) + " of the ring";
+      text += "; and the same in the other " + std::to_string(m_ring.size() - kMaxNamed) + " of the ring";
     }
     m_found.push_back({way, {text, m_ring.front().place, std::move(after)}});
   }

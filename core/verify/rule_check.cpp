@@ -78,7 +78,7 @@ private:
       const std::int32_t arc = m_finder.find(m_fabric.gpus()[parent], m_fabric.gpus().front());
       if (depth < 1 || arc == schedule::kNoArc) {
         return broken("the edge from rank " + std::to_string(edge.parent) + " to rank " + std::to_string(edge.child) +
-                      (depth < 1 ? " starts where the data has not come" : " is no link"));
+                      (depth < 1 ? " starts where the data has not arrived" : " is not a link"));
       }
       if (m_classOf[arc] < 0) {
         m_classOf[arc] = static_cast<int>(m_bandwidths.size());

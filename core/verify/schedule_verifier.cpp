@@ -157,7 +157,7 @@ private:
     }
     if (m_schedule.allreduceBound) {
       if (m_schedule.collective != Collective::allreduce) {
-        m_log.fault("states an allreduce bound, but is no allreduce", wholeSchedule());
+        m_log.fault("states an allreduce bound, but is not an allreduce", wholeSchedule());
       } else if (*m_schedule.allreduceBound < algbw) {
         m_log.fault("states an allreduce bound of " + m_schedule.allreduceBound->toString() +
                         " GB/s, which the trees exceed with " + algbw.toString(),

@@ -118,7 +118,7 @@ private:
         return false;
       }
       if (i + 1 < nodes.size() && m_fabric.nodes()[nodes[i]].kind == fabric::NodeKind::gpu) {
-        m_log.fault("it passes through the GPU " + nodeName(m_fabric, nodes[i]) + ", which is no relay", element,
+        m_log.fault("it passes through the GPU " + nodeName(m_fabric, nodes[i]) + ", which is not a relay", element,
                     "make it two transfers");
         return false;
       }

@@ -303,7 +303,7 @@ void TestCli::exitCodes_data() {
   row("fewer trees than none", {"generate", example(), "--show-trees", "-1"}, 2, "not in range 0 to");
   row("k with a fraction", {"optimum", example(), "--k", "1.5"}, 2, "is not a whole number");
   row("k beyond 64 bits", {"optimum", example(), "--k", "99999999999999999999"}, 2, "does not fit 64 bits");
-  row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
+  row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "cannot be combined with");
   row("huge k", {"optimum", example(), "--k", "9000000000000000000"}, 2, "");
   row("k beyond 64 bits", {"optimum", example(), "--k", "9223372036854775808"}, 2, "64 bits");
   row("negative k beyond 64 bits", {"optimum", example(), "--k", "-99999999999999999999"}, 2, "64 bits");

@@ -326,7 +326,7 @@ void TestCliCompare::refuses_data() {
   row("resolution", {"compare", kFabric, "--method", "ring", "--resolution", "0"}, 2, "--resolution");
   row("sizes", {"best", kFabric, "-b", "2G", "-e", "1G"}, 2, "-e is smaller");
   row("time limit", {"compare", kFabric, "--method", "ring", "--time-limit", "0"}, 2, "--time-limit");
-  row("time limit in words", {"compare", kFabric, "--method", "ring", "--time-limit", "soon"}, 2, "as in 60s");
+  row("time limit in words", {"compare", kFabric, "--method", "ring", "--time-limit", "soon"}, 2, "for example 60s");
   row("no command", {"schedule"}, 2, "subcommand");
   row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
   row("table without collective", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric}, 2,

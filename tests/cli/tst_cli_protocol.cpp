@@ -87,7 +87,7 @@ void TestCliProtocol::warningsOfThePrograms() {
   VERIFY_TOLD(outcome.code == 0, outcome);
   VERIFY_TOLD(outcome.out.contains("warning: no runtime compares the root: a call with another root than rank 2"),
               outcome);
-  VERIFY_TOLD(outcome.out.contains("as in b-root2.xml"), outcome);
+  VERIFY_TOLD(outcome.out.contains("for example b-root2.xml"), outcome);
   outcome = run({"export", path("broadcast.forest.json"), "-o", path("b.xml"), "--json"});
   VERIFY_TOLD(outcome.json()["root"].toInt() == 2 && !outcome.json()["findings"].toArray().isEmpty(), outcome);
   outcome = run({"verify", path("b.xml")});
@@ -158,10 +158,10 @@ void TestCliProtocol::inputsThatStay() {
   const QByteArray before = fabric();
   QVERIFY(write(path("only.fabric.json"), before));
   Outcome outcome = run({"generate", path("only.fabric.json"), "-o", path("./only.fabric.json")});
-  VERIFY_TOLD(outcome.code == 2 && outcome.err.contains("is the input itself, which would be lost"), outcome);
+  VERIFY_TOLD(outcome.code == 2 && outcome.err.contains("is the input file, which would be overwritten"), outcome);
   QCOMPARE(contents(path("only.fabric.json")), before);
   outcome = run({"export", path("allgather.forest.json"), "-o", path("allgather.forest.json")});
-  VERIFY_TOLD(outcome.code == 2 && outcome.err.contains("is the input itself, which would be lost"), outcome);
+  VERIFY_TOLD(outcome.code == 2 && outcome.err.contains("is the input file, which would be overwritten"), outcome);
 }
 
 void TestCliProtocol::bandwidthThatIsNone() {

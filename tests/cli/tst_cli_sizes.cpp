@@ -68,7 +68,7 @@ void TestCliSizes::powersOfTwo_data() {
                             << "7/2407 = 0.29 % of the optimum"
                             << "1024";
   QTest::newRow("2x H100") << "2x-dgx-h100" << 2 << "0"
-                           << "it gives up nothing"
+                           << "it loses nothing"
                            << "32";
 }
 
@@ -123,7 +123,7 @@ void TestCliSizes::refusals_data() {
   row("no size", {"--sizes", "pow3"}, 2, "--sizes: \"pow3\" is not a whole number of bytes");
   row("nothing", {"--sizes", "pow2,"}, 2, "--sizes: \"\" is not");
   row("zero", {"--sizes", "0"}, 2, "is not a size");
-  row("with k", {"--sizes", "pow2", "--k", "3"}, 2, "excludes");
+  row("with k", {"--sizes", "pow2", "--k", "3"}, 2, "cannot be combined with");
   row("amounts", {"--sizes", "pow2", "--amounts", "b0g0=2"}, 2, "--sizes: programs give every rank an equal part");
   row("too small a size", {"--sizes", "8"}, 1, "no number of trees per root from 1 to 13");
 }

@@ -110,8 +110,7 @@ private slots:
     QTest::newRow("duplicate id, both positions") << "a b a | a-b 1"
                                                   << QStringList{
                                                          "error: node \"a\": the id is used by 2 nodes, at positions "
-                                                         "0, 2 (counted from 0); give each node an id of "
-                                                         "its own"};
+                                                         "0, 2 (counted from 0); give each node a unique id"};
     QTest::newRow("control character") << "a b\u0007 | a-b\u0007 1"
                                        << QStringList{
                                               "error: node \"b\\x07\": the id contains a control character; use "
@@ -291,11 +290,11 @@ private slots:
                           << QStringList{
                                  "error: node \"g1\": rank given for 2 of 3 GPUs, missing for \"g1\"; give a rank to "
                                  "every GPU or to none"};
-    QTest::newRow("twice") << QList<int>{0, 1, 1}
-                           << QStringList{
-                                  "error: node \"g1\": rank 1 is given to 2 GPUs: \"g1\", \"g2\"; give each GPU a "
-                                  "rank of its own, 0 to 2",
-                                  "error: nodes: no GPU has rank 2; number the 3 GPUs 0 to 2 without gaps"};
+    QTest::newRow("twice")
+        << QList<int>{0, 1, 1}
+        << QStringList{
+               "error: node \"g1\": rank 1 is given to 2 GPUs: \"g1\", \"g2\"; give each GPU a unique rank, 0 to 2",
+               "error: nodes: no GPU has rank 2; number the 3 GPUs 0 to 2 without gaps"};
     QTest::newRow("gap") << QList<int>{0, 1, 3}
                          << QStringList{"error: node \"g2\": rank 3 is outside 0 to 2; number the 3 GPUs 0 to 2",
                                         "error: nodes: no GPU has rank 2; number the 3 GPUs 0 to 2 without gaps"};
@@ -463,7 +462,7 @@ private slots:
     QTest::newRow("unknown") << QStringList{"a", "x"}
                              << "there is no node \"x\" to keep; name GPUs of the fabric by their ids";
     QTest::newRow("switch") << QStringList{"a", "s"}
-                            << "\"s\" is a \"switch\", not a GPU; name GPUs only; switches and nics stay by themselves";
+                            << "\"s\" is a \"switch\", not a GPU; name GPUs only; switches and nics are always kept";
     QTest::newRow("twice") << QStringList{"a", "a"} << "GPU \"a\" is named twice; name each GPU once";
     QTest::newRow("one") << QStringList{"a"} << "a subset needs at least two GPUs, and 1 is named; name two or more";
     QTest::newRow("none") << QStringList{} << "a subset needs at least two GPUs, and 0 are named; name two or more";

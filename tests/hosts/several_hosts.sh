@@ -104,7 +104,7 @@ overHosts() {
 
   echo "* what cannot work is said, with its fix"
   run --hosts a:1,b:1 -b 4K -e 4K >"$out" 2>&1 && fail "too few ranks are taken" "$out"
-  expect "$out" 'the hosts have room for 2 ranks, the schedule has 4'
+  expect "$out" 'the hosts can run 2 ranks, the schedule has 4'
   run --hosts a:2,10.77.0.2:2 >"$out" 2>&1 && fail "one machine is taken twice" "$out"
   expect "$out" '10.77.0.2 and a are the same machine, "nodeA"'
   run --hosts a:2,nobody:2 >"$out" 2>&1 && fail "an unknown host is taken" "$out"

@@ -253,7 +253,8 @@ void TestCollectiveFile::written() {
   }
   const auto other = schedule::named(tables[2], Collective::gather, 2);
   QVERIFY(!other);
-  QVERIFY2(other.error().message.find("the table is no gather: shard 0: sources 2, 0 are wanted") != std::string::npos,
+  QVERIFY2(other.error().message.find("the table is not that of gather: shard 0: sources 2, 0 are expected") !=
+               std::string::npos,
            other.error().message.c_str());
   QVERIFY(!schedule::named(tables[0], Collective::allgather, {}));
   QVERIFY(!schedule::named(tables[2], Collective::scatter, {}));  // no root

@@ -582,8 +582,8 @@ void LoweringStepsTest::refusals_data() {
   const auto row = [](const char* name, Collective collective, bool hasAmounts, Runtime runtime, const char* says) {
     QTest::newRow(name) << static_cast<int>(collective) << hasAmounts << static_cast<int>(runtime) << says;
   };
-  row("gather", Collective::gather, false, Runtime::msccl, "msccl does not know gather");
-  row("scatter", Collective::scatter, false, Runtime::msccl, "msccl does not know scatter");
+  row("gather", Collective::gather, false, Runtime::msccl, "msccl does not support gather");
+  row("scatter", Collective::scatter, false, Runtime::msccl, "msccl does not support scatter");
   row("amounts", Collective::allgather, true, Runtime::msccl, "an equal share");
   row("alltoallv", Collective::alltoall, true, Runtime::rccl, "an equal share");
   row("copies", Collective::alltoall, false, Runtime::rccl60, "cpy is not built into rccl-6.0");

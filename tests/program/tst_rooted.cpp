@@ -41,7 +41,7 @@ void TestRooted::warnings() {
   QCOMPARE(rootedFindings(broadcast, 0, Reach::oneBox).size(), std::size_t{1});
   QCOMPARE(rootedFindings(broadcast, -1, Reach::oneBox).size(), std::size_t{0});
   QVERIFY(rootedFindings(broadcast, 2, Reach::oneBox).front().fix.find("name-root2.xml") != std::string::npos);
-  QVERIFY(rootedFindings(broadcast, 2, Reach::oneBox, "a/b.xml").front().fix.ends_with("as in b-root2.xml"));
+  QVERIFY(rootedFindings(broadcast, 2, Reach::oneBox, "a/b.xml").front().fix.ends_with("for example b-root2.xml"));
   QVERIFY(rootedFindings(broadcast, 2, Reach::oneBox, "a/b-root2.xml").front().fix.find("name") == std::string::npos);
   broadcast.protocol = Protocol::ll;
   QCOMPARE(rootedFindings(broadcast, 0, Reach::severalBoxes).size(), std::size_t{1});

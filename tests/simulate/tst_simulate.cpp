@@ -554,9 +554,8 @@ void TestSimulate::errors() {
   const auto circle = simulate::run(job, {.bytes = 1});
   QVERIFY(!circle);
   QVERIFY(circle.error().code == ErrorCode::badInput);
-  QCOMPARE(told(circle.error().message),
-           QByteArray("messages wait for each other in a circle: rank 0 to rank 1, tree 0, piece 0, which waits for "
-                      "rank 1 to rank 2, tree 0, piece 0"));
+  QCOMPARE(told(circle.error().message), QByteArray("messages wait for each other in a cycle: rank 0 to rank 1, tree "
+                                                    "0, piece 0, which waits for rank 1 to rank 2, tree 0, piece 0"));
 }
 
 void TestSimulate::cancelled() {

@@ -128,7 +128,7 @@ private slots:
   void optionsThatExcludeEachOther() {
     const auto read = OptionValues::read(findGenerator("trial")->options, {{"fast", "true"}, {"note", "x"}});
     QVERIFY(!read);
-    QVERIFY(read.error().message.find("excludes --note") != std::string::npos);
+    QVERIFY(read.error().message.find("cannot be combined with --note") != std::string::npos);
   }
 
   void registry() {

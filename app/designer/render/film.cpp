@@ -158,11 +158,11 @@ Result<std::unique_ptr<FilmWriter>> FilmWriter::create(const QString& path, int 
   const auto format = filmFormatOf(path);
   if (!format) {
     return Error{ErrorCode::badUsage, "a film is a .webp file or numbered .png files",
-                 "as in film.webp or frame-%04d.png"};
+                 "for example film.webp or frame-%04d.png"};
   }
   if (!canWrite(*format)) {
     return Error{ErrorCode::unavailable, "this build of Coppice writes no animated WebP, since libwebp was not there",
-                 "write numbered frames, as in frame-%04d.png, or build with libwebp-dev"};
+                 "write numbered frames, for example frame-%04d.png, or build with libwebp-dev"};
   }
   if (*format == FilmFormat::frames) {
     return std::unique_ptr<FilmWriter>(std::make_unique<NumberedFrames>(path));

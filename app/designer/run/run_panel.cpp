@@ -94,7 +94,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_hosts->setPlaceholderText(tr("node1:4, node2:4"));
   m_hosts->setToolTip(tr("Machines for mpirun with their numbers of processes; empty = the machine itself"));
   m_shares = line(u"runShares"_s, tr("Ranks of each machine"), {}, content);
-  m_shares->setToolTip(tr("Ranks of each machine in the order of the list, as in 3, 1; empty = even shares"));
+  m_shares->setToolTip(tr("Ranks of each machine in the order of the list, for example 3, 1; empty = even shares"));
   m_partition = box(u"runPartition"_s, tr("Partition"), content);
   m_from = line(u"runFrom"_s, tr("Smallest size"), u"1M"_s, content);
   m_to = line(u"runTo"_s, tr("Largest size"), u"64M"_s, content);
@@ -478,10 +478,11 @@ void RunPanel::checkSeveral(const Note& add) const {
       sum += isNumber ? qBound(0, ranks, 1 << 20) : 0;
     }
     if (!isGood) {
-      add(false, tr("Enter %n numbers, one for each machine, as in 3, 1", nullptr, static_cast<int>(m_machines.size())),
+      add(false,
+          tr("Enter %n numbers, one for each machine, for example 3, 1", nullptr, static_cast<int>(m_machines.size())),
           true);
     } else if (chosen != nullptr && chosen->ranks > sum) {
-      add(false, tr("The machines have room for %1 ranks, the schedule has %2").arg(sum).arg(chosen->ranks), true);
+      add(false, tr("The machines can run %1 ranks, the schedule has %2").arg(sum).arg(chosen->ranks), true);
     }
   } else if (chosen != nullptr && chosen->ranks > 0 && chosen->ranks < m_machines.size()) {
     add(false, tr("There are fewer ranks than machines"), true);

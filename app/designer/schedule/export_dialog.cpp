@@ -106,8 +106,8 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_instances->setToolTip(tr("Independent copies, each moving its share of every chunk"));
   m_minBytes->setPlaceholderText(tr("0"));
   m_maxBytes->setPlaceholderText(tr("any size"));
-  m_minBytes->setToolTip(tr("Smallest size of the whole collective, as in 64 KiB"));
-  m_maxBytes->setToolTip(tr("Largest size of the whole collective, as in 1 GiB"));
+  m_minBytes->setToolTip(tr("Smallest size of the whole collective, for example 64 KiB"));
+  m_maxBytes->setToolTip(tr("Largest size of the whole collective, for example 1 GiB"));
   for (QComboBox* box : {m_runtime, m_protocol, m_place, m_channels}) {
     box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
@@ -445,8 +445,9 @@ Outcome ExportDialog::saveProgram(const QString& path) const {
 }
 
 Outcome ExportDialog::saveTrees(const QString& path) const {
-  return io::saveFile(QFile::encodeName(path).toStdString(),
-                      [&](std::ostream& out) { return io::writeTreeXml(out, *m_result->forests(), *m_result->fabric); });
+  return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
+    return io::writeTreeXml(out, *m_result->forests(), *m_result->fabric);
+  });
 }
 
 QString ExportDialog::command() const {

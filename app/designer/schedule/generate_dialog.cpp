@@ -118,7 +118,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_sizes->lineEdit()->setAccessibleName(m_sizes->accessibleName());
   m_sizes->setInsertPolicy(QComboBox::NoInsert);
   m_sizes->addItem(tr("Powers of two"));
-  m_sizes->setToolTip(tr("Powers of two, or sizes of the whole collective, as in 1MiB,100MiB"));
+  m_sizes->setToolTip(tr("Powers of two, or sizes of the whole collective, for example 1MiB,100MiB"));
   m_byLoss->setObjectName(u"generateByLoss"_s);
   m_loss->setObjectName(u"generateLoss"_s);
   m_loss->setAccessibleName(tr("Maximum loss of throughput"));
@@ -255,7 +255,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   connect(close, &QPushButton::clicked, this, &QDialog::reject);
   connect(copy, &QPushButton::clicked, this, [this] {
     if (m_file) {
-      QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
+      QGuiApplication::clipboard()->setText(
+          generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
     }
   });
   const auto changed = [this] {

@@ -391,8 +391,8 @@ std::optional<Error> lossFault(const std::string& loss) {
   const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), {{"within", loss}});
   const Outcome read = values ? workflow::readTreeLimits(*values, request) : Outcome(values.error());
   return read && request.maxLoss ? std::nullopt
-         : read                  ? std::optional(Error{ErrorCode::badUsage, "no loss is stated", "write it as in 1%"})
-                                 : std::optional(read.error());
+         : read ? std::optional(Error{ErrorCode::badUsage, "no loss is stated", "write it, for example 1%"})
+                : std::optional(read.error());
 }
 
 QString ScheduleResult::verdictText() const {

@@ -170,8 +170,8 @@ QWidget* SynthesizeDialog::makeForm() {
   m_unit->setAccessibleName(tr("Unit"));
   m_unit->setPlaceholderText(tr("automatic"));
   m_unit->setToolTip(
-      tr("The bandwidth that moves one chunk per round, as in 25 or 25/2. By default the greatest that "
-         "divides every bandwidth, or the lowest where that is too fine"));
+      tr("The bandwidth that moves one chunk per round, for example 25 or 25/2. By default the greatest that divides "
+         "every bandwidth, or the lowest where that is too fine"));
   m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
   m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
   m_direct->setObjectName(u"synthesizeDirect"_s);

@@ -22,7 +22,7 @@ constexpr int kGap = 6;
 void set(QTableWidget& table, int row, int column, const QString& text, bool isEditable) {
   auto* item = new QTableWidgetItem(text);
   item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | (isEditable ? Qt::ItemIsEditable : Qt::NoItemFlags));
-  item->setToolTip(isEditable ? RelayPage::tr("Numbers of GPUs of a box, as in 0, 2-5") : text);
+  item->setToolTip(isEditable ? RelayPage::tr("Numbers of GPUs of a box, for example 0, 2-5") : text);
   table.setItem(row, column, item);
 }
 

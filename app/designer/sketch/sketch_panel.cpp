@@ -138,7 +138,7 @@ QWidget* SketchPanel::makeSizes() {
   m_chunks->setRange(1, kMaxChunks);
   m_size->setObjectName(u"sketchSize"_s);
   m_size->setAccessibleName(tr("Data of each GPU"));
-  m_size->setToolTip(tr("input_size: the data that each GPU cuts into chunks, as in 1MiB"));
+  m_size->setToolTip(tr("input_size: the data that each GPU cuts into chunks, for example 1MiB"));
   m_size->setPlaceholderText(bytesText(workflow::kSketchBytes));
   m_problem->setObjectName(u"sketchProblem"_s);
   m_problem->setWordWrap(true);

@@ -130,7 +130,7 @@ void SwitchPage::fill() {
     number->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable);
     m_table->setItem(row, kSwitch, number);
     auto* gpus = new QTableWidgetItem(numbersText(sketch->switches[at]));
-    gpus->setToolTip(tr("Numbers of GPUs of a box, as in 0, 2-5"));
+    gpus->setToolTip(tr("Numbers of GPUs of a box, for example 0, 2-5"));
     m_table->setItem(row, kGpus, gpus);
     addPolicyBox(row, at < sketch->policies.size() ? sketch->policies[at] : std::string());
   }

@@ -230,7 +230,7 @@ void SymmetryPage::take(int row) {
   const int offset = m_offsets->item(row, kOffset)->text().toInt(&isOffset);
   const int size = m_offsets->item(row, kGroup)->text().toInt(&isSize);
   if (!isOffset || !isSize) {
-    Q_EMIT refused(tr("An offset and its group are whole numbers, as in 2 and 16."));
+    Q_EMIT refused(tr("An offset and its group are whole numbers, for example 2 and 16."));
   } else if (m_desk != nullptr) {
     m_desk->edit([&](Sketch& sketch) { sketch.symmetryOffsets[static_cast<std::size_t>(row)] = {offset, size}; });
   }

@@ -69,10 +69,11 @@ struct Options {
   QCommandLineOption step{u"step"_s, u"schedule: the transfers of step N alone (schedules in steps)."_s, u"N"_s};
   QCommandLineOption time{
       u"time"_s,
-      u"schedule: the data under way at this time of the simulated run, as in 12us or 50%. timeline: the "_s
+      u"schedule: the data under way at this time of the simulated run, for example 12us or 50%. timeline: the "_s
       u"clock stands there."_s,
       u"T"_s};
-  QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, as in 64M."_s, u"SIZE"_s, u"64M"_s};
+  QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, for example 64M."_s, u"SIZE"_s,
+                           u"64M"_s};
   QCommandLineOption lanes{u"lanes"_s, u"timeline: links (the default), gpus, or parts (trees, steps or transfers)."_s,
                            u"L"_s, u"links"_s};
   QCommandLineOption seconds{u"seconds"_s, u"film: its length; a whole run is shown in this time."_s, u"S"_s, u"8"_s};
@@ -204,7 +205,8 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
   }
   const auto bytes = workflow::parseBytes(parser.value(options.bytes).toStdString(), "bytes");
   if (!bytes || *bytes < 1) {
-    return bytes ? usage(u"--bytes: a simulation needs at least one byte"_s, u"as in --bytes 64M"_s) : bytes.error();
+    return bytes ? usage(u"--bytes: a simulation needs at least one byte"_s, u"for example --bytes 64M"_s)
+                 : bytes.error();
   }
   request.bytes = *bytes;
   const QString lanes = parser.value(options.lanes);
@@ -228,7 +230,7 @@ Outcome parseFilm(const QCommandLineParser& parser, const Options& options, Imag
   if (!isNumber || !std::isfinite(film.seconds) || film.seconds <= 0 || film.seconds > kMostSeconds) {
     return usage(
         u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds)).arg(kMostSeconds),
-        u"as in --seconds 8"_s);
+        u"for example --seconds 8"_s);
   }
   const auto frames = numberOf(parser, options.framesPerSecond, 1, kMostFrames);
   if (!frames) {
@@ -255,9 +257,10 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   }
   const QStringList files = parser.positionalArguments();
   if (files.size() != 1) {
-    return usage(files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
-                                 : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
-                 u"as in: coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
+    return usage(
+        files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
+                        : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
+        u"for example coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
   }
   request.input = files.front();
   request.picture.format = isFilm ? PictureFormat::png : *format;
@@ -343,7 +346,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
     const int height = sides.value(1).toInt(&isHeight);
     if (sides.size() != 2 || !isWidth || !isHeight || width < 1 || height < 1 || width > kMost || height > kMost) {
       return usage(u"--size: \"%1\" is not a width and a height in pixels"_s.arg(parser.value(options.size)),
-                   u"as in --size 1600x1000"_s);
+                   u"for example --size 1600x1000"_s);
     }
     request.picture.fit = QSizeF(width, height);
   }
@@ -360,7 +363,7 @@ Result<PlayTime> parsePlayTime(const QString& text) {
   static const QRegularExpression kTime(u"^\\s*([0-9]*\\.?[0-9]+)\\s*(ns|us|µs|ms|s|%)\\s*$"_s);
   const auto match = kTime.match(text);
   if (!match.hasMatch()) {
-    return usage(u"--time: \"%1\" is not a time"_s.arg(text), u"as in 12us, 1.5ms or 50%"_s);
+    return usage(u"--time: \"%1\" is not a time"_s.arg(text), u"for example 12us, 1.5ms or 50%"_s);
   }
   const double number = match.captured(1).toDouble();
   const QString unit = match.captured(2);

@@ -48,7 +48,7 @@ Result<ReadModel> readPreset(const QString& text) {
     last = item.left(equals).trimmed().toStdString();
     if (equals < 1 || !arguments.emplace(last, item.mid(equals + 1).trimmed().toStdString()).second) {
       return Error{ErrorCode::badUsage, "\"" + item.toStdString() + "\" is not a parameter setting",
-                   "write each once, as in preset:dgx-a100,boxes=4"};
+                   "write each once, for example preset:dgx-a100,boxes=4"};
     }
   }
   const auto made = presets::make(name, arguments);
@@ -201,13 +201,13 @@ Result<std::vector<ScheduleResultPtr>> schedulesFor(const ImageRequest& request,
   const fabric::Description facts = model.description();
   std::vector<ScheduleResultPtr> all = savedSchedules(request, facts);
   // Schedules of several collectives are not compared.
-  const Collective collective = request.collective.value_or(all.empty() ? Collective::allgather
-                                                                        : all.front()->options.collective);
+  const Collective collective =
+      request.collective.value_or(all.empty() ? Collective::allgather : all.front()->options.collective);
   std::erase_if(all, [&](const ScheduleResultPtr& each) { return each->options.collective != collective; });
   ImageRequest asked = request;
   asked.collective = collective;
-  const QStringList methods = request.methods.isEmpty() && all.empty() ? QStringList{u"forestcoll"_s, u"ring"_s}
-                                                                       : request.methods;
+  const QStringList methods =
+      request.methods.isEmpty() && all.empty() ? QStringList{u"forestcoll"_s, u"ring"_s} : request.methods;
   for (const QString& method : methods) {
     auto made = generated(asked, facts, method);
     if (!made) {
@@ -333,8 +333,8 @@ Outcome exportImage(const ImageRequest& request) {
     }
   }
   const bool isPlain = request.mode == ImageRequest::Mode::draw || request.mode == ImageRequest::Mode::analyse;
-  const Outcome saved = isPlain ? savePicture(editor.canvas(), request.picture, request.output)
-                                : drawSchedule(editor, request, schedule);
+  const Outcome saved =
+      isPlain ? savePicture(editor.canvas(), request.picture, request.output) : drawSchedule(editor, request, schedule);
   if (!saved && saved.error().code == ErrorCode::badUsage) {
     return saved;
   }

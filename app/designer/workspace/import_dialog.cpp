@@ -170,8 +170,8 @@ void ImportDialog::addFields() {
   m_nvlink->setCurrentIndex(-1);
 
   addTacclFields();
-  addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or as in 400Gb/s"));
-  addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or as in 400Gb/s"));
+  addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or, for example 400Gb/s"));
+  addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or, for example 400Gb/s"));
   addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
   addBandwidth(ImportChoice::socketBandwidth, tr("Between sockets"), tr("GB/s per direction"));
 
@@ -205,7 +205,7 @@ void ImportDialog::addTacclFields() {
   addRow(ImportChoice::machine, tr("Machine"), m_machine);
   m_timeUnit = new QLineEdit(this);
   m_timeUnit->setPlaceholderText(tr("guessed"));
-  m_timeUnit->setToolTip(tr("Microseconds of a unit of the file's times, as in 0.01; the file does not say it"));
+  m_timeUnit->setToolTip(tr("Microseconds of a unit of the file's times, for example 0.01; the file does not say it"));
   addRow(ImportChoice::timeUnit, tr("Unit of time, µs"), m_timeUnit);
   if (m_text->format == io::FabricFormat::taccl) {
     m_about->setText(

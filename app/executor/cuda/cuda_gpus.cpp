@@ -604,9 +604,10 @@ std::string describeGpus(int count) {
 Result<std::unique_ptr<Gpus>> openGpus(const std::vector<int>& numbers) {
   const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   if (numbers.size() > 1 && blocking != nullptr && std::string_view(blocking) == "1") {
-    return Error{.code = ErrorCode::unavailable,
-                 .message = "CUDA_LAUNCH_BLOCKING=1 makes each GPU wait for the one before, and they need each other",
-                 .fix = "unset it, or use one GPU"};
+    return Error{
+        .code = ErrorCode::unavailable,
+        .message = "CUDA_LAUNCH_BLOCKING=1 makes each GPU wait for the previous one, and the GPUs wait for each other",
+        .fix = "unset it, or use one GPU"};
   }
   auto gpus = std::make_unique<CudaGpus>();
   if (const Outcome opened = gpus->open(numbers); !opened) {

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
     return Error{
         .code = ErrorCode::badUsage,
         .message = "there is no GPU " + std::to_string(first) + "; this process may use " + std::to_string(*count),
-        .fix = "count them from 0"};
+        .fix = "GPUs are numbered from 0"};
   }
   const int here = *count - first;
   if (options.ranks > here && !options.virtualRanks) {

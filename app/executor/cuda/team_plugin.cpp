@@ -41,7 +41,7 @@ Result<GpuChoice> choose(int first) {
     return Error{
         .code = ErrorCode::badUsage,
         .message = "there is no GPU " + std::to_string(first) + "; this process may use " + std::to_string(*count),
-        .fix = "count them from 0"};
+        .fix = "GPUs are numbered from 0"};
   }
   GpuChoice choice;
   for (int number = first; number < *count; ++number) {

@@ -668,7 +668,7 @@ Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
     if (share.host.empty() || !isPlain || share.host.front() == '-') {
       return Error{.code = ErrorCode::badUsage,
                    .message = inQuotes(word) + " is not a host",
-                   .fix = "write names separated by commas, as in node1:4,node2:4"};
+                   .fix = "write names separated by commas, for example node1:4,node2:4"};
     }
     if (share.host.size() < word.size()) {
       const char* const end = word.data() + word.size();
@@ -677,7 +677,7 @@ Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
       if (read.ec != std::errc{} || read.ptr != end || share.ranks < 1 || share.ranks > kMost) {
         return Error{.code = ErrorCode::badUsage,
                      .message = inQuotes(word) + " has no number of ranks after the colon",
-                     .fix = "write a number of 1 or more, as in node1:4"};
+                     .fix = "write a number of 1 or more, for example node1:4"};
       }
     }
     given += share.ranks;
@@ -691,8 +691,8 @@ Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
   const int left = std::max(ranks - given, 0);
   if (!shares.empty() && (open == 0 ? given < ranks : left < open)) {
     return Error{.code = ErrorCode::badUsage,
-                 .message = open == 0 ? "the hosts have room for " + std::to_string(given) +
-                                            " ranks, the schedule has " + std::to_string(ranks)
+                 .message = open == 0 ? "the hosts can run " + std::to_string(given) + " ranks, the schedule has " +
+                                            std::to_string(ranks)
                                       : "there are fewer ranks than hosts: " + std::to_string(ranks),
                  .fix = open == 0 ? "raise the numbers behind the hosts" : "name fewer hosts"};
   }

@@ -282,7 +282,9 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
   try {
     m_layout = layOut(plan, geometry, *m_world);
     if (geometry.slotBytes > INT_MAX) {
-      error = {.code = ErrorCode::limit, .message = "pieces of more than 2 GiB cannot cross MPI", .fix = "use --piece"};
+      error = {.code = ErrorCode::limit,
+               .message = "pieces of more than 2 GiB cannot be sent through MPI",
+               .fix = "use --piece"};
     }
   } catch (const OverflowError&) {
     error = {.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
@@ -309,8 +311,9 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
   failures = m_world->sum(setup ? 0 : 1);
   if (!failures || *failures > 0) {
     return !failures ? failures.error()
-           : setup   ? Error{.code = ErrorCode::limit, .message = "another process has not enough memory for the run"}
-                     : error;
+           : setup
+               ? Error{.code = ErrorCode::limit, .message = "another process does not have enough memory for the run"}
+               : error;
   }
   m_runner = std::make_unique<MpiRunner>(*m_world, *std::move(setup), m_workers);
   return m_world->gate();

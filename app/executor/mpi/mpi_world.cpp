@@ -39,7 +39,7 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
   int isStarted = 0;
   MPI_Initialized(&isStarted);
   if (isStarted != 0) {
-    return Error{.code = ErrorCode::internal, .message = "MPI is started twice in one process"};
+    return Error{.code = ErrorCode::internal, .message = "MPI was started twice in one process"};
   }
   // More ranks than cores: a rank that waits inside MPI must yield. Open MPI knows only its own slots.
   const int neighbours = std::max(numberOf("OMPI_COMM_WORLD_LOCAL_SIZE"), numberOf("MPI_LOCALNRANKS"));
@@ -51,12 +51,12 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
   int granted = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &granted) != MPI_SUCCESS) {
     return Error{.code = ErrorCode::unavailable,
-                 .message = "MPI does not start",
+                 .message = "MPI could not be started",
                  .fix = "start through mpirun or srun of the same MPI that this program was built with"};
   }
   std::unique_ptr<MpiWorld> world(new MpiWorld());
   if (granted < MPI_THREAD_FUNNELED) {
-    return Error{.code = ErrorCode::unavailable, .message = "this MPI allows no threads beside its own"};
+    return Error{.code = ErrorCode::unavailable, .message = "this MPI library does not support additional threads"};
   }
   if (const Outcome outcome = world->open(); !outcome) {
     return outcome.error();
@@ -314,7 +314,7 @@ Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
     }
   }
   if (error.message.empty()) {
-    error = {.code = ErrorCode::limit, .message = "another process got no shared memory for the run"};
+    error = {.code = ErrorCode::limit, .message = "another process could not get shared memory for the run"};
   }
   return error;
 }

@@ -19,7 +19,7 @@ namespace coppice::executor {
 /// hang when a process dies. MPI is called by the main thread alone (MPI_THREAD_FUNNELED).
 class MpiWorld {
 public:
-  /// Starts MPI. Errors: unavailable (MPI does not start, or grants no threads), limit.
+  /// Starts MPI. Errors: unavailable (MPI could not be started, or grants no threads), limit.
   static Result<std::unique_ptr<MpiWorld>> start();
   /// Ends MPI, or, after a loss, this process.
   ~MpiWorld();

@@ -82,8 +82,8 @@ int probe(const Options& options) {
 
 void addProbeCommand(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      app.add_subcommand("probe", "Show what this machine has: GPUs, links, NICs, cores, libraries");
+  CLI::App* const command = app.add_subcommand(
+      "probe", "Show the hardware and libraries of this machine: GPUs, links, NICs, cores, libraries");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
   CLI::Option* const fabric = command->add_flag("--fabric", options->fabric, "The machine as a .fabric.json");
   CLI::Option* const topology =

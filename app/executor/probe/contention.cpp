@@ -50,12 +50,12 @@ struct BadRecord {
 
 Samples readSamples(const Json& value, const std::string& key) {
   if (!value.is_array() || value.empty()) {
-    throw BadRecord{key, "is no list of measurements"};
+    throw BadRecord{key, "is not a list of measurements"};
   }
   Samples samples;
   for (const Json& each : value) {
     if (!each.is_number() || !(each.get<double>() > 0)) {
-      throw BadRecord{key, "holds something else than numbers above 0"};
+      throw BadRecord{key, "contains something other than numbers above 0"};
     }
     samples.push_back(each.get<double>());
   }
@@ -136,7 +136,7 @@ private:
       for (int b = a + 1; b < m_gpus; ++b) {
         if (!isKnown[{a, b}]) {
           note("GPUs " + std::to_string(a) + " and " + std::to_string(b) + " were not measured together",
-               "they are taken to share nothing; measure every pair");
+               "they are assumed to share nothing; measure every pair");
         }
       }
     }
@@ -315,7 +315,7 @@ Result<ContentionRecord> readContention(const std::string& text) {
         return Json(Json::array());
       }
       if (!all[key].is_array()) {
-        throw BadRecord{key, "is no list"};
+        throw BadRecord{key, "is not a list"};
       }
       return all[key];
     };
@@ -345,7 +345,7 @@ Result<ContentionRecord> readContention(const std::string& text) {
       std::vector<int> counts;
       for (const Json& each : row) {
         if (!each.is_number_integer() || each.get<std::int64_t>() < 0 || each.get<std::int64_t>() > 64) {
-          throw BadRecord{"nvlinks", "holds something else than numbers of links"};
+          throw BadRecord{"nvlinks", "contains something other than numbers of links"};
         }
         counts.push_back(each.get<int>());
       }
@@ -354,18 +354,18 @@ Result<ContentionRecord> readContention(const std::string& text) {
     const auto isSquare = [&](const std::vector<int>& row) { return static_cast<int>(row.size()) == gpus; };
     if (!record.nvlinks.empty() && (static_cast<int>(record.nvlinks.size()) != gpus ||
                                     !std::all_of(record.nvlinks.begin(), record.nvlinks.end(), isSquare))) {
-      throw BadRecord{"nvlinks", "is no matrix of " + std::to_string(gpus) + " rows and columns"};
+      throw BadRecord{"nvlinks", "is not a matrix of " + std::to_string(gpus) + " rows and columns"};
     }
     if (all.contains("machine") && !all["machine"].is_null()) {
       if (!all["machine"].is_object()) {
-        throw BadRecord{"machine", "is no fabric"};
+        throw BadRecord{"machine", "is not a fabric"};
       }
       record.machine = all["machine"].dump();
     }
     return record;
   } catch (const BadRecord& bad) {
     return Error{ErrorCode::badInput,
-                 "this is no record of contention: \"" + bad.key + "\" " + bad.what,
+                 "this is not a contention record: \"" + bad.key + "\" " + bad.what,
                  "see coppice-exec infer --help for the form",
                  {.element = {RefKind::key, bad.key}}};
   }

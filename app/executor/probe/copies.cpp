@@ -168,7 +168,7 @@ Result<std::unique_ptr<CopySource>> cudaCopies(std::int64_t bytes) {
   void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
     return Error{ErrorCode::unavailable, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded",
-                 "run it on a machine with NVIDIA GPUs, or use infer on a record"};
+                 "run it on a machine with NVIDIA GPUs, or run infer on a recording"};
   }
   auto source = std::make_unique<CudaCopies>(library, bytes);
   if (Outcome started = source->start(); !started) {

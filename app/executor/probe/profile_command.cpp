@@ -241,9 +241,10 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
   command->add_option("--max", options->maximum, "Largest message, MiB")->check(CLI::Range(1, 64));
   command->add_option("--backend", options->backend, "threads, mpi or cuda");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
-  command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
+  command->add_flag("--fabric", options->fabric, "The ranks and the measured values, as a .fabric.json")
+      ->excludes(json);
   command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
-  command->add_option("--recorded", options->recorded, "Work on what --json wrote instead of measuring");
+  command->add_option("--recorded", options->recorded, "Use a recording that --json wrote instead of measuring");
   command->add_flag("--together", options->together,
                     "Also measure messages of all ranks at once, for --profile of coppice-cli simulate, compare, best");
   command->add_flag("--contention", options->contention, "Measure copies to host memory at the same time, for infer")
@@ -275,7 +276,7 @@ void addInferCommand(CLI::App& app, int& exitCode) {
   command->add_option("record", options->record, "JSON with \"alone\", \"together\", \"beside_nic\", \"loopback\"")
       ->required();
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
-  command->add_flag("--fabric", options->fabric, "What is inferred, as a .fabric.json")->excludes(json);
+  command->add_flag("--fabric", options->fabric, "The inferred fabric, as a .fabric.json")->excludes(json);
   command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
   command->callback([options, &exitCode] { exitCode = infer(*options); });
 }

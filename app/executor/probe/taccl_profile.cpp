@@ -29,7 +29,8 @@ Rational decimal(double value) {
 }
 
 Error badProfile(const std::string& what) {
-  return {ErrorCode::badInput, "this is no recorded profile: " + what, "give what coppice-exec profile --json wrote"};
+  return {ErrorCode::badInput, "this is not a recorded profile: " + what,
+          "give the output of coppice-exec profile --json"};
 }
 
 Result<std::vector<Point>> pointsOf(const Json& object) {
@@ -80,7 +81,7 @@ Result<RecordedProfile> readProfile(const std::string& text) {
       return link.is_object() && link.contains(key) && link[key].is_number_integer();
     };
     if (!isNumber("src") || !isNumber("dst") || !link.contains("points") || !link["points"].is_array()) {
-      return badProfile("a link lacks src, dst or points");
+      return badProfile("a link has no src, dst or points");
     }
     PairProfile pair{.source = link["src"].get<int>(), .target = link["dst"].get<int>()};
     if (pair.source < 0 || pair.target < 0 || pair.source > 4095 || pair.target > 4095) {

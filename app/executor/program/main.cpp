@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
                   {.code = ErrorCode::internal, .message = error.what(), .fix = "please report this"}, json);
     }
   } catch (...) {
-    std::fputs("coppice-exec: stopped by an unknown failure; please report this\n", stderr);
+    std::fputs("coppice-exec: stopped by an unknown error; please report this\n", stderr);
     return static_cast<int>(RunExit::internal);
   }
 }

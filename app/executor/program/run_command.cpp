@@ -45,7 +45,7 @@ Result<std::int64_t> parseSize(const std::string& text, const char* option) {
   if (fault != std::errc{} || value < 0 || !known || value > std::numeric_limits<std::int64_t>::max() >> (10 * power)) {
     return Error{.code = ErrorCode::badUsage,
                  .message = std::string(option) + ": " + inQuotes(text) + " is not a size",
-                 .fix = "write bytes, or as in 64K, 256M, 2G"};
+                 .fix = "write bytes, for example 65536, 64K, 256M or 2G"};
   }
   return value << (10 * power);
 }
@@ -233,7 +233,7 @@ BenchEnd Run::perform() {
     return refuse(
         {.code = ErrorCode::badUsage,
          .message = "the schedule is for " + std::to_string(ranks) + " ranks, not " + std::to_string(m_words.ranks),
-         .fix = "leave --ranks out, or make a schedule for that many"});
+         .fix = "leave --ranks out, or generate a schedule for that many"});
   }
   if (m_words.processes > ranks) {
     return refuse({.code = ErrorCode::badUsage,
@@ -289,8 +289,8 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--goal", words.goal,
                   "coll=\"custom\": what it computes, as a CSV or JSON table of shards, or the .schedule.json");
   run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
-  run->add_option("-b,--minbytes", words.first, "First size, as in 1K");
-  run->add_option("-e,--maxbytes", words.last, "Last size, as in 256M");
+  run->add_option("-b,--minbytes", words.first, "First size, for example 1K");
+  run->add_option("-e,--maxbytes", words.last, "Last size, for example 256M");
   run->add_option("-f,--stepfactor", words.factor, "Factor from one size to the next");
   run->add_option("-i,--stepbytes", words.step, "Step from one size to the next, instead of -f");
   run->add_option("-n,--iters", words.iterations, "Timed iterations of each size");

@@ -103,7 +103,7 @@ void Watch::serve() {
     const Clock::time_point now = Clock::now();
     const auto since = [&](Clock::time_point then) { return std::chrono::duration<double>(now - then).count(); };
     if (m_options.timeoutSeconds > 0 && !stopped && since(start) > m_options.timeoutSeconds) {
-      stop({.exit = program::RunExit::hang, .text = "the time limit of the run is reached"});
+      stop({.exit = program::RunExit::hang, .text = "the time limit of the run was reached"});
     }
     if (!stopped && m_stop.stop_requested()) {
       stopped = now;

@@ -89,8 +89,8 @@ public:
         m_lifeline(std::move(lifeline)),
         m_records(m_folder + "/" + kRecordsFile, kMaxRecords,
                   program::writeRecord(
-                      program::LogRecord{Severity::warning, "too many records; the rest is dropped", "supervisor"})),
-        m_log(m_folder + "/" + kLogFile, kMaxLog, "supervisor: too much output; the rest is dropped\n") {}
+                      program::LogRecord{Severity::warning, "too many records; the rest was dropped", "supervisor"})),
+        m_log(m_folder + "/" + kLogFile, kMaxLog, "supervisor: too much output; the rest was dropped\n") {}
 
   int run() {
     // Where even this does not fit, the first records will tell.

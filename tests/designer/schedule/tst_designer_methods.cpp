@@ -636,7 +636,7 @@ private Q_SLOTS:
     ScheduleOptions options = fixture.dialog.options();
     const auto refused = makeSchedule(*fixture.file.document().facts(), options, {});
     QVERIFY(!refused);
-    QVERIFY2(QString::fromStdString(refused.error().message).contains(u"Trial makes no schedule for allreduce"_s),
+    QVERIFY2(QString::fromStdString(refused.error().message).contains(u"Trial does not support allreduce"_s),
              refused.error().message.c_str());
   }
 };
