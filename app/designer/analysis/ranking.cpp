@@ -106,7 +106,7 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
   upTo.isNumber = true;
   upTo.toolTip = gain;
   if (price.raise.isPositive()) {
-    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : Texts::tr("no end");
+    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : Texts::tr("no limit");
     if (hasEnd) {
       upTo.value = links.bandwidth + *price.nextAbove;
     }

@@ -229,10 +229,10 @@ void RankingPanel::refresh() {
     message = m_model.rowCount() > 0 ? QString() : (m_why.isEmpty() ? tr("Nothing to rank.") : m_why);
     state = m_note;
     if (!bound->note.isEmpty()) {
-      state = tr("This fabric is limited by switches that only forward. The ranking considers its cuts alone.");
+      state = tr("This fabric is limited by switches that only forward. The ranking considers only its cuts.");
     }
   } else if (m_model.rowCount() > 0) {
-    state = tr("The fabric has changed. Working on the new ranking…");
+    state = tr("The fabric has changed. Computing the new ranking…");
   } else {
     message = tr("Working…");
   }

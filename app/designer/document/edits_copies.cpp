@@ -259,7 +259,7 @@ std::vector<Point> arrayOffsets(const Model& model, const std::set<ElementId>& e
 Result<std::set<ElementId>> replicate(Edit& edit, const std::set<ElementId>& elements, const ArrayOptions& options) {
   const Whole whole = wholeOf(edit.base(), elements);
   if (options.copies < 1 || (whole.nodes.empty() && whole.boxes.empty() && whole.notes.empty())) {
-    return Error{ErrorCode::badUsage, "nothing to copy", "select nodes or boxes, and ask for one copy or more"};
+    return Error{ErrorCode::badUsage, "nothing to copy", "select nodes or boxes, and make at least one copy"};
   }
   std::set<NodeId> inside(whole.nodes.begin(), whole.nodes.end());
   std::vector<std::pair<LinkId, Link>> outer;
@@ -280,7 +280,7 @@ Result<std::set<ElementId>> replicate(Edit& edit, const std::set<ElementId>& ele
       whole.nodes.size() + whole.boxes.size() + whole.notes.size() + whole.links.size() + outer.size();
   if (static_cast<std::size_t>(options.copies) > kMaxArrayElements / each) {
     return Error{ErrorCode::limit, "the copies would have more than " + std::to_string(kMaxArrayElements) + " elements",
-                 "ask for fewer copies"};
+                 "make fewer copies"};
   }
 
   // The outermost copied boxes become instances, so that their roles are set before they are copied.

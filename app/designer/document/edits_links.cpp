@@ -67,9 +67,9 @@ Result<std::vector<LinkId>> linkSets(Edit& edit, std::span<const NodeId> from, s
       break;
     case LinkPattern::oneToOne:
       if (from.size() != to.size()) {
-        return lacks("one to one needs as many nodes on both sides, not " + std::to_string(from.size()) + " and " +
-                         std::to_string(to.size()),
-                     "use round robin, or select as many");
+        return lacks("one to one needs the same number of nodes on both sides, not " + std::to_string(from.size()) +
+                         " and " + std::to_string(to.size()),
+                     "use round robin, or select equal numbers");
       }
       for (std::size_t i = 0; i < from.size(); ++i) {
         pairs.emplace_back(from[i], to[i]);

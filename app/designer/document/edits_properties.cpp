@@ -57,7 +57,7 @@ Outcome checkName(const Model& model, const ElementId& id, const std::string& na
       return text;
     }
     if (name.find('/') != std::string::npos) {
-      return badName("\"/\" stands between the names of nested boxes", "use another character");
+      return badName("\"/\" separates the names of nested boxes", "use another character");
     }
     const BoxId other = model.boxAt(box->parent, name);
     if (other.isValid() && other != id.box()) {

@@ -24,7 +24,8 @@ ReadModel withFindings(const fabric::Description& description, std::vector<Findi
 
 Result<ReadModel> readAnyFabric(std::string_view text, const std::string& fileName, std::stop_token stop) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    return Error{ErrorCode::badInput, "there is nothing to read", "copy or choose a fabric", {.file = fileName}};
+    return Error{
+        ErrorCode::badInput, "there is nothing to read", "copy a fabric, or choose a file", {.file = fileName}};
   }
   const auto format = io::detectFormat(fileName, text);
   // An adjacency table in text is no table of links; the header or a bandwidth in the third column tells.

@@ -236,7 +236,7 @@ Result<Recovered> recover(const QString& path) {
   std::string_view rest = *text;
   const auto header = nextRecord(rest);
   if (!header || header->kind != kHeader || !header->payload.starts_with(kVersion)) {
-    return broken("is of another program or version");
+    return broken("was written by another program or version");
   }
   Recovered result;
   std::string_view head = header->payload;
@@ -247,7 +247,7 @@ Result<Recovered> recover(const QString& path) {
   result.saved = takeLine(head).toInt();
   const auto base = nextRecord(rest);
   if (!base || base->kind != kBase) {
-    return broken("ends before it begins");
+    return broken("is empty or incomplete");
   }
   const QByteArray state =
       qUncompress(reinterpret_cast<const uchar*>(base->payload.data()), static_cast<qsizetype>(base->payload.size()));

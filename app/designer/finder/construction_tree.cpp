@@ -89,7 +89,7 @@ void fill(QStandardItem* parent, const Construction& construction) {
   title->setToolTip(title->text() + u'\n' + named(construction));
   const ConstructionSize size = sizeOf(construction);
   auto* numbers = new QStandardItem(u"%1 × %2"_s.arg(size.nodes).arg(size.degree));
-  numbers->setToolTip(ConstructionTree::tr("%1 GPUs of %2 ports").arg(size.nodes).arg(size.degree));
+  numbers->setToolTip(ConstructionTree::tr("%1 GPUs with %2 ports each").arg(size.nodes).arg(size.degree));
   constexpr double kPixels = 12;
   numbers->setFont(figureFont(kPixels));
   numbers->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);

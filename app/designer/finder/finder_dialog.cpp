@@ -104,12 +104,12 @@ QWidget* FinderDialog::makeFields() {
   constexpr int kUsualDegree = 4;
   m_degree->setValue(kUsualDegree);
   m_degree->setAccessibleName(tr("Ports of a GPU"));
-  m_degree->setToolTip(tr("Links out of each GPU, and as many links in"));
+  m_degree->setToolTip(tr("Number of links out of each GPU, and of links into it"));
   m_links->setObjectName(u"finderLinks"_s);
   m_links->addItem(tr("One-way or duplex"), false);
   m_links->addItem(tr("Duplex only"), true);
   m_links->setAccessibleName(tr("Directions of links"));
-  m_links->setToolTip(tr("Duplex: every link has one back between the same two GPUs"));
+  m_links->setToolTip(tr("Duplex: every link has a reverse link between the same two GPUs"));
   m_bandwidth->setObjectName(u"finderBandwidth"_s);
   m_bandwidth->setFixedWidth(kNarrow);
   m_bandwidth->setAccessibleName(tr("Bandwidth of a link, GB/s per direction"));
@@ -173,7 +173,7 @@ QWidget* FinderDialog::makeSize() {
 }
 
 QWidget* FinderDialog::makeResults() {
-  setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies that were found"));
+  setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies found"));
   m_rows->setModel(m_table);
   constexpr std::array kWidths = {52, 58, 80, 72, 84, 122, 168, 110};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
@@ -458,7 +458,7 @@ void FinderDialog::showChosen() {
   m_drawnBandwidth = bandwidth.toString();
   if (entry.nodes > kMaxDrawnNodes) {
     m_preview->submit([nodes = entry.nodes](const std::stop_token& /*stop*/) -> Result<Model> {
-      return Error{ErrorCode::limit, std::to_string(nodes) + " GPUs are more than the window draws",
+      return Error{ErrorCode::limit, std::to_string(nodes) + " GPUs are more than the window can draw",
                    "write the fabric with coppice-cli find-topology --output"};
     });
     return;

@@ -201,14 +201,14 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
       }
       text += u'\n' + (entry.isBandwidthOptimal()
                            ? tr("No topology of %1 GPUs needs less").arg(entry.nodes)
-                           : tr("The least is %1").arg(exact(Rational(entry.nodes - 1, entry.nodes))));
+                           : tr("The minimum is %1").arg(exact(Rational(entry.nodes - 1, entry.nodes))));
       return text + u'\n' +
              (row.topology.isChecked ? tr("Checked against the schedule of the built fabric")
                                      : tr("Not checked against the built fabric, which is large"));
     }
     case kSteps: {
       const int least = finder::mooreSteps(entry.nodes, entry.degree);
-      return entry.steps == least ? tr("No topology of these ports has fewer steps")
+      return entry.steps == least ? tr("No topology with these ports has fewer steps")
                                   : tr("At least %1 are needed").arg(least);
     }
     case kTime:
@@ -220,7 +220,7 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
     case kGrowsTo: {
       QStringList lines;
       for (const finder::Growth& growth : finder::growths(entry)) {
-        lines << tr("%1 GPUs of %2 ports: %3")
+        lines << tr("%1 GPUs with %2 ports each: %3")
                      .arg(growth.nodes)
                      .arg(growth.degree)
                      .arg(QString::fromStdString(growth.by));
@@ -269,12 +269,12 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
   if (role == Qt::ToolTipRole) {
     switch (section) {
       case kSteps:
-        return tr("Steps of allgather one after the other: the distance of the farthest two GPUs");
+        return tr("Sequential steps of an allgather: the distance between the farthest two GPUs");
       case kExact:
       case kDecimal:
         return tr("Bandwidth time of allgather: the time of large data, in units of all data over all ports of a GPU");
       case kGrowsTo:
-        return tr("Numbers of GPUs with as many ports that follow from it by line graphs");
+        return tr("Larger numbers of GPUs with the same ports that its line graphs reach");
       default:
         return {};
     }

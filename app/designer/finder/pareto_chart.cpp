@@ -170,12 +170,12 @@ void ParetoChart::draw() {
 
   constexpr double kLine = 1.4;
   auto* fewest = new QLineSeries;
-  fewest->setName(tr("Least steps: %1").arg(moore));
+  fewest->setName(tr("Minimum steps: %1").arg(moore));
   fewest->append(moore, y->min());
   fewest->append(moore, y->max());
   fewest->setPen(QPen(theme.color(Token::switchLine), kLine, Qt::DashLine));
   auto* bandwidth = new QLineSeries;
-  bandwidth->setName(tr("Least T_B: %1").arg(QString::fromStdString(least.toString())));
+  bandwidth->setName(tr("Minimum T_B: %1").arg(QString::fromStdString(least.toString())));
   bandwidth->append(x->min(), least.toDouble());
   bandwidth->append(x->max(), least.toDouble());
   bandwidth->setPen(QPen(theme.color(Token::text), kLine, Qt::DotLine));

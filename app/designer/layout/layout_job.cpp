@@ -109,7 +109,7 @@ Result<std::map<NodeId, Point>> computeLayout(const Model& model, const std::vec
       const auto boxed =
           std::find_if(ids.begin(), ids.end(), [&](NodeId id) { return model.find(id)->facts.box.isValid(); });
       if (boxed != ids.end()) {
-        return Error{ErrorCode::badUsage, "nodes in boxes cannot stand in rows by distance",
+        return Error{ErrorCode::badUsage, "nodes in boxes cannot be placed in rows by distance",
                      "unbox them, or choose another layout"};
       }
       const std::set<NodeId> from = sources.empty() ? std::set<NodeId>{firstGpu(model, ids)} : sources;

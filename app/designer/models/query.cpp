@@ -219,7 +219,7 @@ private:
     const Token value = now();
     if (value.kind != Token::Kind::word && value.kind != Token::Kind::quoted) {
       return fault(Texts::tr("a value is missing after “%1”").arg(sign.text), value.at,
-                   Texts::tr("write what to compare with"));
+                   Texts::tr("write a value to compare with"));
     }
     ++m_at;
     Term term{.kind = Term::Kind::comparison};
@@ -237,11 +237,11 @@ private:
 
   static Result<Term> textComparison(Term term, const Token& value) {
     if (!isText(term.field)) {
-      return fault(Texts::tr("~ compares texts only"), value.at, Texts::tr("write =, <, or > for a number"));
+      return fault(Texts::tr("~ compares only text"), value.at, Texts::tr("write =, <, or > for a number"));
     }
     if (term.comparison != Comparison::like && term.comparison != Comparison::equal &&
         term.comparison != Comparison::unequal) {
-      return fault(Texts::tr("texts have no order"), value.at, Texts::tr("write =, != or ~"));
+      return fault(Texts::tr("text has no order"), value.at, Texts::tr("write =, != or ~"));
     }
     QString pattern = value.text;
     if (term.comparison != Comparison::like) {
@@ -255,7 +255,7 @@ private:
     term.pattern = QRegularExpression(pattern, QRegularExpression::CaseInsensitiveOption);
     if (!term.pattern.isValid()) {
       return fault(Texts::tr("“%1” is not a regular expression: %2").arg(value.text, term.pattern.errorString()),
-                   value.at, Texts::tr("correct it, or write = for the text as it is"));
+                   value.at, Texts::tr("correct it, or write = to compare the text literally"));
     }
     return term;
   }

@@ -195,7 +195,7 @@ private:
         painter.setPen(colors[Token::faint]);
         painter.setFont(uiFont(12));
         painter.drawText(room.adjusted(16, 8, -16, -8), Qt::AlignCenter | Qt::TextWordWrap,
-                         facts->size.nodes > 0 ? CardList::tr("Too large for a picture")
+                         facts->size.nodes > 0 ? CardList::tr("Too large for a preview")
                                                : (facts->why.isEmpty() ? CardList::tr("Empty") : facts->why));
       }
       if (facts->size.gpus > 0) {

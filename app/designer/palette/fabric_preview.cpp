@@ -113,7 +113,7 @@ void FabricPreview::receive(std::shared_ptr<const Answer> answer) {
   m_answer = std::move(answer);
   m_boundJob.cancel();
   if (!m_answer->model) {
-    m_size->setText(tr("These choices do not make a fabric"));
+    m_size->setText(tr("These parameters do not give a valid fabric"));
     m_bound->setText(u"–"_s);
     Q_EMIT ready();
     return;
@@ -154,7 +154,7 @@ void FabricPreview::showPicture() {
   }
   const QImage& image = Theme::instance().scheme() == Scheme::dark ? m_answer->picture.dark : m_answer->picture.light;
   if (image.isNull()) {
-    m_picture->setText(tr("Too large for a picture"));
+    m_picture->setText(tr("Too large for a preview"));
   } else {
     m_picture->setPixmap(QPixmap::fromImage(image));
   }

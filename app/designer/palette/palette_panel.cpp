@@ -32,7 +32,7 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
   m_search->setObjectName(u"paletteSearch"_s);
   m_search->setPlaceholderText(tr("Find a device or template"));
   m_search->setAccessibleName(tr("Find a device or template"));
-  m_search->setToolTip(tr("Type part of a name; Enter places the first hit, Down goes to the list"));
+  m_search->setToolTip(tr("Type part of a name; Enter places the first match, Down goes to the list"));
   m_search->setClearButtonEnabled(true);
   m_search->addAction(icon(u"find"_s), QLineEdit::LeadingPosition);
   m_search->installEventFilter(this);

@@ -35,7 +35,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   m_add->setObjectName(u"templateAdd"_s);
   m_add->setAutoDefault(false);
   m_add->setVisible(drawing == Drawing::filled);
-  m_add->setToolTip(tr("Adds it beside the drawing, without links between the two"));
+  m_add->setToolTip(tr("Adds it beside the drawing, without links to it"));
   m_place->setObjectName(u"templatePlace"_s);
   m_place->setAutoDefault(false);
   m_place->setVisible(drawing != Drawing::none);

@@ -77,7 +77,7 @@ Result<QString> TemplateStore::save(const QString& name, const Model& model, con
   }
   const QString wanted = fileNameOf(name);
   if (wanted.isEmpty()) {
-    return Error{ErrorCode::badUsage, "a template needs a name", "type letters or digits"};
+    return Error{ErrorCode::badUsage, "a template needs a name", "type at least one letter or digit"};
   }
   if (m_folder.isEmpty() || !QDir().mkpath(m_folder)) {
     return Error{ErrorCode::io, "the folder of templates cannot be created", "check that your home folder is writable",

@@ -124,8 +124,8 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   m_verdict->setTextFormat(Qt::PlainText);
   m_verdict->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_runtime->setObjectName(u"programRuntime"_s);
-  m_runtime->setAccessibleName(tr("Judged by the rules of"));
-  m_runtime->setToolTip(tr("The runtime whose rules and limits the program is judged by"));
+  m_runtime->setAccessibleName(tr("Checked against the rules of"));
+  m_runtime->setToolTip(tr("The runtime against whose rules and limits the program is checked"));
   for (const auto runtime : program::kRuntimes) {
     m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
   }
@@ -190,7 +190,7 @@ QWidget* ProgramPanel::makeBuffers() {
   m_variant->setAccessibleName(tr("In place or out of place"));
   m_variant->setToolTip(tr("In-place or out-of-place call"));
   m_slider->setObjectName(u"programMoment"_s);
-  m_slider->setAccessibleName(tr("Events that have happened"));
+  m_slider->setAccessibleName(tr("Executed events"));
   m_slider->setPageStep(1);
   m_moment->setObjectName(u"programMomentText"_s);
   m_moment->setProperty("role", u"muted"_s);
@@ -399,7 +399,7 @@ void ProgramPanel::judge() {
   }
   m_isReading = true;
   m_jobProgress = std::make_shared<JobProgress>();
-  m_verdict->setText(m_make ? tr("Making the program…") : tr("Verifying…"));
+  m_verdict->setText(m_make ? tr("Generating the program…") : tr("Verifying…"));
   setRole(m_verdict, {});
   m_progress->setValue(0);
   m_progress->show();
@@ -490,7 +490,7 @@ void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
   const verify::ProgramJudgement& judgement = reading->studied.judgement;
   const std::string_view name = program::toString(reading->runtime);
   const QString target = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-  m_verdict->setText(judgement.ok ? u"✓ "_s + tr("Verified: %1 runs it and it does what %2 requires")
+  m_verdict->setText(judgement.ok ? u"✓ "_s + tr("Verified: %1 runs it, and its result is that of %2")
                                                   .arg(target, collectiveName(judgement.verdict.collective))
                                   : tr("Not verified for %1").arg(target));
   setRole(m_verdict, judgement.ok ? u"good"_s : u"error"_s);
@@ -678,8 +678,9 @@ void ProgramPanel::fillWaits() {
   m_before->clear();
   m_after->clear();
   if (!m_reading || !m_current) {
-    m_step->setText(m_reading ? tr("Choose a step. [ and ] walk to what it waits for and to what waits for it.")
-                              : QString());
+    m_step->setText(m_reading
+                        ? tr("Choose a step. [ and ] go to the step that it waits for and to a step that waits for it.")
+                        : QString());
     return;
   }
   m_step->setText(stepSentence(*m_reading, *m_current, replay().get()));
@@ -742,8 +743,9 @@ void ProgramPanel::fillRing() {
     item->setData(kPlaceRole, toVariant(study.ring[at].place));
   }
   m_remedy->setText(
-      study.change ? tr("Smallest change that frees it, verified: %1.").arg(QString::fromStdString(study.change->text))
-                   : tr("No single change that was tried frees it; %1.").arg(QString::fromStdString(study.remedy)));
+      study.change
+          ? tr("Smallest change that resolves it, verified: %1.").arg(QString::fromStdString(study.change->text))
+          : tr("No single change that was tried resolves it; %1.").arg(QString::fromStdString(study.remedy)));
   m_remedy->setToolTip(m_remedy->text());
   m_save->setVisible(study.change.has_value());
 }

@@ -241,7 +241,7 @@ QVariant StepModel::headerData(int section, Qt::Orientation orientation, int rol
   }
   static const std::array<std::pair<const char*, const char*>, kColumns> kTexts{{
       {QT_TR_NOOP("Where"), QT_TR_NOOP("Ranks, their threadblocks, their steps")},
-      {QT_TR_NOOP("Type"), QT_TR_NOOP("What the step does, as MSCCL XML calls it")},
+      {QT_TR_NOOP("Type"), QT_TR_NOOP("Type of the step, as in the MSCCL XML")},
       {QT_TR_NOOP("Sends to"), QT_TR_NOOP("Send peer")},
       {QT_TR_NOOP("Receives from"), QT_TR_NOOP("Receive peer")},
       {QT_TR_NOOP("Channel"), QT_TR_NOOP("Channel of the threadblock's connections")},

@@ -24,11 +24,11 @@ std::string pathOf(const QString& path) {
 }
 
 Error otherSize() {
-  return {ErrorCode::badInput, "a frame has another size than those before it", "give --size"};
+  return {ErrorCode::badInput, "a frame differs in size from the previous ones", "give --size"};
 }
 
 Error noFrame() {
-  return {ErrorCode::badInput, "the film has no frame", "give more seconds or frames"};
+  return {ErrorCode::badInput, "the film has no frames", "give more seconds or frames"};
 }
 
 class NumberedFrames : public FilmWriter {
@@ -161,7 +161,8 @@ Result<std::unique_ptr<FilmWriter>> FilmWriter::create(const QString& path, int 
                  "for example film.webp or frame-%04d.png"};
   }
   if (!canWrite(*format)) {
-    return Error{ErrorCode::unavailable, "this build of Coppice writes no animated WebP, since libwebp was not there",
+    return Error{ErrorCode::unavailable,
+                 "this build of Coppice cannot write animated WebP, because libwebp was not found",
                  "write numbered frames, for example frame-%04d.png, or build with libwebp-dev"};
   }
   if (*format == FilmFormat::frames) {
@@ -171,7 +172,7 @@ Result<std::unique_ptr<FilmWriter>> FilmWriter::create(const QString& path, int 
   return std::unique_ptr<FilmWriter>(std::make_unique<AnimatedWebp>(path, framesPerSecond));
 #else
   (void)framesPerSecond;
-  return Error{ErrorCode::internal, "no writer for this film"};
+  return Error{ErrorCode::internal, "this film format is not supported"};
 #endif
 }
 

@@ -16,8 +16,7 @@ DifferencesPanel::DifferencesPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_message(emptyLabel(
-          tr("Connect to a machine and press Compare to list what only the drawing has and what only the machine "
-             "has."),
+          tr("Connect to a machine and press Compare to list the differences between the drawing and the machine."),
           this)),
       m_title(new QLabel(this)),
       m_list(new QTreeWidget(this)) {

@@ -192,7 +192,7 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
   const auto name = [](const Model& model, NodeId id) { return QString::fromStdString(model.find(id)->facts.name); };
   for (const NodeId id : drawn) {
     if (!pairs.contains(id)) {
-      differences.push_back({Severity::error, name(drawing, id), Texts::tr("drawn"), Texts::tr("not there"),
+      differences.push_back({Severity::error, name(drawing, id), Texts::tr("drawn"), Texts::tr("missing"),
                              Texts::tr("%1 is drawn, but the machine does not have it").arg(name(drawing, id)), id});
     }
   }
@@ -261,7 +261,7 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
       told.insert({a->second, b->second});
       differences.push_back({Severity::note, name(drawing, a->second) + u" – "_s + name(drawing, b->second),
                              Texts::tr("no link"), rateText(bundle),
-                             Texts::tr("a link in the machine that is not drawn"), a->second});
+                             Texts::tr("a link of the machine that is not drawn"), a->second});
     }
   } catch (const OverflowError& error) {
     differences.push_back({Severity::error, {}, {}, {}, QString::fromUtf8(error.what()), {}});

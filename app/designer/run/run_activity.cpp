@@ -225,8 +225,8 @@ bool RunActivity::canRerun() const {
 }
 
 void RunActivity::tellBusy(const LiveRun& run) {
-  Q_EMIT message(
-      tr("%1 already runs “%2”. Stop that run first (Shift+F5).").arg(run.info().machine, run.info().scheduleName));
+  Q_EMIT message(tr("%1 is already running “%2”. Stop that run first (Shift+F5).")
+                     .arg(run.info().machine, run.info().scheduleName));
 }
 
 // ---- showing
@@ -552,15 +552,15 @@ void RunActivity::probe(const QString& machine, const QString& purpose, std::fun
       QString why = QString::fromStdString(said ? said->errors : said.error().message).trimmed().section(u'\n', -1);
       why.remove(u"coppice-exec: "_s);
       m_prompts.failure(purpose, tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
-                                     (said && said->isTimedOut ? tr("The answer did not arrive in time.") : why));
+                                     (said && said->isTimedOut ? tr("There was no answer in time.") : why));
     };
     m_probe.submit([session = connection.session(), closed = connection.closed()](const std::stop_token& gone) {
       std::stop_source stop;
       const auto request = [&stop] { stop.request_stop(); };
       const std::stop_callback whenGone(gone, request);
       const std::stop_callback whenClosed(closed, request);
-      return std::make_shared<const Result<Captured>>(capture(session->executorCommand({"probe", "--fabric"}), {},
-                                                              stop.get_token(), {session->limits().selfTest}));
+      return std::make_shared<const Result<Captured>>(
+          capture(session->executorCommand({"probe", "--fabric"}), {}, stop.get_token(), {session->limits().selfTest}));
     });
   });
 }

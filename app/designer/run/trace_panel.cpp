@@ -126,7 +126,7 @@ void TracePanel::showTrace() {
   m_shownEvents = chosen->second.size();
   m_events = chosen->second;
   m_view->setLanes(lanesOf(m_events));
-  m_text->setText(m_data->droppedEvents() > 0 ? tr("%1 events did not fit").arg(m_data->droppedEvents())
+  m_text->setText(m_data->droppedEvents() > 0 ? tr("%1 events were dropped").arg(m_data->droppedEvents())
                                               : tr("W S zoom · A D move · F all · colours are steps"));
 }
 

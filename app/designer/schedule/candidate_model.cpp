@@ -210,15 +210,15 @@ QVariant CandidateModel::headerData(int section, Qt::Orientation orientation, in
   }
   if (role == Qt::ToolTipRole) {
     const std::array<QString, kColumns> texts{
-        tr("Steps one after another: what small sizes pay for"),
+        tr("Sequential steps; they dominate at small sizes"),
         tr("Rounds of all steps together; in a round each link moves as many chunks as its bandwidth has units"),
-        tr("Chunks, counted as coppice-cli synthesize --chunks does"),
-        tr("Rounds per chunk: what large sizes pay for"),
+        tr("Number of chunks, counted as for coppice-cli synthesize --chunks"),
+        tr("Rounds per chunk; they dominate at large sizes"),
         tr("Found, proved impossible (unsat), or not decided in the time (unknown)"),
         tr("Optimal: no schedule of this many steps has a lower R/C, proved. Otherwise the proved bound on R/C"),
-        tr("Exact algbw: what large sizes approach"),
-        tr("Time that the decision took"),
-        tr("What found it or proves it")};
+        tr("Exact algbw, which large sizes approach"),
+        tr("Time that the search for this size took"),
+        tr("How it was found or proved")};
     return texts[static_cast<std::size_t>(section)];
   }
   if (role == Qt::TextAlignmentRole) {

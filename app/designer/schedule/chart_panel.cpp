@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/chart_panel.hpp"
 
-#include <QBarCategoryAxis>
 #include <QAreaSeries>
+#include <QBarCategoryAxis>
 #include <QBarSeries>
 #include <QBarSet>
 #include <QClipboard>
@@ -207,7 +207,8 @@ void ChartPanel::showEvent(QShowEvent* event) {
 
 void ChartPanel::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  const bool isWanted = m_result && m_result->forests() != nullptr && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
+  const bool isWanted =
+      m_result && m_result->forests() != nullptr && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
   if (isWanted && m_ordered != next) {
     m_ordered = next;
     m_job.submit([result = m_result, next](std::stop_token stop) {
@@ -411,7 +412,7 @@ void ChartPanel::drawHistogram() {
   }
   const Theme& theme = Theme::instance();
   const std::vector<int> bins = histogram();
-  auto* set = new QBarSet(tr("directions of links"));
+  auto* set = new QBarSet(tr("link directions"));
   QStringList names;
   for (int bin = 0; bin < kBins; ++bin) {
     *set << bins[static_cast<std::size_t>(bin)];

@@ -340,7 +340,7 @@ void ComparePanel::fill() {
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
     m_table->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   }
-  m_table->horizontalHeaderItem(kAlgbw)->setToolTip(tr("Exact algbw: what large sizes approach"));
+  m_table->horizontalHeaderItem(kAlgbw)->setToolTip(tr("Exact algbw, which large sizes approach"));
   m_table->horizontalHeaderItem(kAtSize)->setToolTip(tr("Predicted by simulation, %1").arg(m_size->currentText()));
   m_table->setRowCount(static_cast<int>(m_schedules.size()));
   for (int row = 0; row < m_table->rowCount(); ++row) {

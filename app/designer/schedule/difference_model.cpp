@@ -188,9 +188,9 @@ QVariant DifferenceModel::headerData(int section, Qt::Orientation orientation, i
         return isLinks ? tr("Total bytes over the link") : tr("Total bytes that the GPU sends");
       case kTimeA:
       case kTimeB:
-        return isLinks ? tr("How long at least one message crosses it") : tr("When its last message arrives");
+        return isLinks ? tr("Time during which at least one message crosses it") : tr("When its last message arrives");
       case kDifference:
-        return isLinks ? tr("How much longer B keeps it busy") : tr("How much later it has all data in B");
+        return isLinks ? tr("How much longer it is busy in B") : tr("How much later it has all its data in B");
       default:
         return {};
     }

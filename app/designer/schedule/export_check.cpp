@@ -106,7 +106,7 @@ CheckRow usedRow(const program::Program& program, Runtime runtime) {
   row.limit = Texts::tr("and multiples");
   row.detail = used.powersOfTwo ? Texts::tr("At all powers of two from %1 on, as nccl-tests makes the calls.")
                                       .arg(bytesText(used.sweep->first))
-               : used.sweep ? Texts::tr("Not at powers of two: nccl-tests over powers of two never runs it.")
+               : used.sweep ? Texts::tr("Not at powers of two: a sweep of nccl-tests over powers of two never runs it.")
                             : Texts::tr("No size in the range fits, so it never runs.");
   row.detail += u' ' + Texts::tr("For other calls the runtime runs its own algorithm, without a message.");
   if (used.olderMultiplePerRank && *used.olderMultiplePerRank > 1) {
@@ -141,10 +141,10 @@ void offerChunks(const ScheduleResult& result, const schedule::StepSchedule& sch
   }
   const Rational loss = (result.algbw - *best) / result.algbw;
   row.detail +=
-      u' ' + (loss.isPositive() ? Texts::tr("With %1 chunks for each shard it does, and gives up %2.")
+      u' ' + (loss.isPositive() ? Texts::tr("%1 chunks per shard solve this, at a loss of %2.")
                                       .arg(chosen.chunks)
                                       .arg(QString::fromStdString(advice::lossText(loss)))
-                                : Texts::tr("With %1 chunks for each shard it does, at no cost.").arg(chosen.chunks));
+                                : Texts::tr("%1 chunks per shard solve this, without loss.").arg(chosen.chunks));
   row.fixes.push_back(
       {Texts::tr("Cut shards into ") + counted(chosen.chunks, Texts::tr("chunk"), Texts::tr("chunks")), chosen});
 }
@@ -174,12 +174,14 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
     if (fix.options.instances != options.instances) {
       fix.label += u", "_s + instances;
     }
-    row.detail += u' ' + ((*setting)->price < Rational(0)
-                              ? Texts::tr("k = %1 is used at them, and is faster.").arg(*fix.newK)
-                              : Texts::tr("k = %1 is used at them, and gives up %2.").arg(*fix.newK).arg(price));
+    row.detail +=
+        u' ' +
+        ((*setting)->price < Rational(0)
+             ? Texts::tr("With k = %1 the program is used at all of them, and is faster.").arg(*fix.newK)
+             : Texts::tr("With k = %1 the program is used at all of them, at a loss of %2.").arg(*fix.newK).arg(price));
   } else {
     fix.label = Texts::tr("Use ") + instances;
-    row.detail += u' ' + Texts::tr("%1 would do, at no cost.").arg(instances);
+    row.detail += u' ' + Texts::tr("%1 is enough, without loss.").arg(instances);
   }
   row.fixes.push_back(std::move(fix));
   return true;
@@ -241,7 +243,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
           [](lowering::Options& changed) { changed.maxBytes = lowering::kDefaultMaxBytes; });
   }
   if (options.channels != lowering::ChannelPolicy::compact) {
-    offer(Texts::tr("Use as few channels as needed"),
+    offer(Texts::tr("Use the minimum number of channels"),
           [](lowering::Options& changed) { changed.channels = lowering::ChannelPolicy::compact; });
   }
   for (const Runtime runtime : program::kRuntimes) {
@@ -352,7 +354,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   rows.push_back(limitRow(Texts::tr("Chunks per step"), counts.count, limits.count, {}));
   rows.push_back(limitRow(Texts::tr("Chunk offsets"), counts.offset, limits.offset, {}));
   rows.push_back(limitRow(Texts::tr("Dependencies"), counts.dependsOn, limits.dependencyTb,
-                          Texts::tr("Largest number of a threadblock that a step waits for.")));
+                          Texts::tr("Highest threadblock number that a step waits for.")));
   rows.push_back(limitRow(Texts::tr("XML elements per rank"), counts.xmlNodes, limits.xmlNodes, {}));
   rows.push_back(windowRow(program, runtime, options));
   rows.push_back(usedRow(program, runtime));
@@ -429,7 +431,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.state = CheckState::doubtful;
     row.name = Texts::tr("Multicast in switches");
     row.value = Texts::tr("left out");
-    row.detail = Texts::tr("MSCCL has no multicast: these edges carry their data all the way.");
+    row.detail = Texts::tr("MSCCL has no multicast: these edges send their data along the whole route.");
     check.rows.push_back(std::move(row));
   }
   const program::UsedSizes& used = exported->used;

@@ -253,7 +253,7 @@ bool ExportDialog::readSizes(lowering::Options* options) const {
     }
   }
   if (fault.isEmpty() && options->minBytes >= options->maxBytes) {
-    fault = tr("The smallest size is not below the largest.");
+    fault = tr("The smallest size must be below the largest.");
   }
   m_sizeFault->setText(fault);
   m_sizeFault->setVisible(!fault.isEmpty());

@@ -95,7 +95,7 @@ QString bytesText(std::int64_t bytes) {
 Result<std::int64_t> parseBytes(const QString& text) {
   const QString plain = text.trimmed();
   const Error wrong{ErrorCode::badInput, Texts::tr("“%1” is not a size").arg(plain.left(40)).toStdString(),
-                    Texts::tr("write it, for example 64 KiB, 1 GiB or 1000000").toStdString()};
+                    Texts::tr("write for example 64 KiB, 1 GiB or 1000000").toStdString()};
   qsizetype digits = 0;
   while (digits < plain.size() && (plain[digits].isDigit() || plain[digits] == u'.')) {
     ++digits;

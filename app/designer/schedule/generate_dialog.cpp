@@ -54,7 +54,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_amountsLabel(new QLabel(tr("Data per GPU"), this)),
       m_amounts(new QLineEdit(this)),
       m_amountsFault(new QLabel(this)),
-      m_exact(new QRadioButton(tr("As many as the bound needs"), this)),
+      m_exact(new QRadioButton(tr("The minimum that reaches the bound"), this)),
       m_fixed(new QRadioButton(tr("Exactly"), this)),
       m_scan(new QRadioButton(tr("The best of 1 to"), this)),
       m_bySizes(new QRadioButton(tr("The best for programs used at"), this)),
@@ -110,8 +110,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_scan->setObjectName(u"generateScan"_s);
   m_bySizes->setObjectName(u"generateBySizes"_s);
   m_bySizes->setToolTip(
-      tr("A runtime takes a program only for calls that its chunks divide, and the chunks follow from the number of "
-         "trees; all other calls run the runtime's own algorithm"));
+      tr("A runtime uses a program only for calls that its chunks divide, and the number of chunks follows from the "
+         "number of trees. All other calls use the runtime's own algorithm."));
   m_sizes->setObjectName(u"generateSizes"_s);
   m_sizes->setAccessibleName(tr("Sizes at which the program is used"));
   m_sizes->setEditable(true);
@@ -173,8 +173,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_scanState->setProperty("role", u"muted"_s);
   m_scanState->setWordWrap(true);
   m_multicast->setToolTip(
-      tr("Takes traffic off links at switches that are marked capable; MSCCL programs cannot "
-         "express it"));
+      tr("Reduces the load of links at switches that are marked as capable. MSCCL programs cannot express it."));
   m_generate->setObjectName(u"generateButton"_s);
   m_generate->setDefault(true);
   for (QComboBox* box : {m_method, m_root, m_gpus}) {
@@ -422,7 +421,7 @@ void GenerateDialog::fill() {
   m_multicast->setEnabled(isCapable);
   m_multicast->setChecked(options.usesMulticast && isCapable);
   if (!isCapable) {
-    m_multicast->setToolTip(tr("No switch of this fabric is marked capable (see its properties)"));
+    m_multicast->setToolTip(tr("No switch of this fabric is marked as capable (see its properties)"));
   }
   m_isFilling = false;
   updateWidgets();
@@ -502,7 +501,7 @@ void GenerateDialog::updateWidgets() {
   m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_countFault->isHidden() && isMade);
   const QString refusal =
       isMade ? QString()
-             : tr("%1 makes no schedule for %2").arg(m_method->currentText(), collectiveName(m_book->collective()));
+             : tr("%1 does not support %2").arg(m_method->currentText(), collectiveName(m_book->collective()));
   m_generate->setToolTip(refusal);
   m_methodText->setText(isMade && method != nullptr ? QString::fromStdString(method->description) : refusal + u'.');
   m_methodText->setProperty("role", isMade ? u"muted"_s : u"error"_s);

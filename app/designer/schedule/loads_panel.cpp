@@ -163,7 +163,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
         text = tr("First half %1, second half %2, of %3 GB/s")
                    .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
       }
-      return load.isBusiest ? text + u'\n' + tr("No link is more loaded: it limits the speed.") : text;
+      return load.isBusiest ? text + u'\n' + tr("No link has a higher load, so this one limits the speed.") : text;
     }
     case Qt::TextAlignmentRole:
       return index.column() == kLink ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)

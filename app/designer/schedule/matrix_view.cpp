@@ -51,7 +51,7 @@ void keepInside(double& first, double& count, int size) {
 MatrixView::MatrixView(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
-  setAccessibleName(tr("Traffic from each GPU to each other one"));
+  setAccessibleName(tr("Traffic from each GPU to every other GPU"));
   connect(&Theme::instance(), &Theme::changed, this, [this] {
     m_imageOf.clear();
     update();

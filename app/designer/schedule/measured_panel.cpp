@@ -65,10 +65,9 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
   setObjectName(u"measuredPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty =
-      new EmptyPage(tr("A recorded run, or a table of nccl-tests, beside the prediction of the schedule: speed "
-                       "by size, and which links and ranks lost time."),
-                    tr("Generate"), m_pages);
+  auto* empty = new EmptyPage(tr("Compares a recorded run, or an nccl-tests table, with the prediction of the "
+                                 "schedule: speed by size, and the links and ranks that lost time."),
+                              tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());
@@ -153,10 +152,9 @@ QLayout* MeasuredPanel::makeHead() {
 QWidget* MeasuredPanel::makeBody() {
   setUpTable();
   auto* body = new QWidget(m_pages);
-  auto* empty =
-      new EmptyPage(tr("The records of coppice-exec run --json --trace, or the table of an nccl-tests program, "
-                       "beside the prediction of this schedule."),
-                    tr("Open a Run…"), m_views);
+  auto* empty = new EmptyPage(tr("Compares the records of coppice-exec run --json --trace, or the table of an "
+                                 "nccl-tests program, with the prediction of this schedule."),
+                              tr("Open a Run…"), m_views);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::fileWanted);
   m_views->addWidget(empty);
   auto* halves = new QSplitter(Qt::Horizontal, m_views);

@@ -111,8 +111,8 @@ PlanDialog::~PlanDialog() = default;
 
 void PlanDialog::layOut() {
   auto* text =
-      new QLabel(tr("Simulates %1 at all sizes. The fastest one in each band of sizes becomes a program that names "
-                    "its band, so that a runtime with all of them loaded runs the right one.")
+      new QLabel(tr("Simulates %1 at all sizes. The fastest one in each band of sizes becomes a program for that band, "
+                    "so that a runtime with all of them loaded runs the right one.")
                      .arg(counted(static_cast<qsizetype>(m_schedules.size()), tr("schedule"), tr("schedules"))),
                  this);
   text->setWordWrap(true);
@@ -243,7 +243,7 @@ void PlanDialog::stop() {
   if (m_timer.isActive()) {
     m_job.cancel();
     m_timer.stop();
-    m_state->setText(tr("Stopped. Files that were already written stay."));
+    m_state->setText(tr("Stopped. Files that were already written are kept."));
     updateWidgets();
   }
 }
@@ -290,7 +290,7 @@ void PlanDialog::updateWidgets() {
     m_state->setProperty("role", isRange ? u"muted"_s : u"error"_s);
     m_state->style()->polish(m_state);
     if (!isRange) {
-      m_state->setText(tr("The first size is larger than the last."));
+      m_state->setText(tr("The smallest size is above the largest."));
     } else if (m_table->rowCount() == 0 && !hasFolder) {
       m_state->setText(tr("Choose a folder."));
     } else if (m_table->rowCount() == 0) {

@@ -28,21 +28,21 @@ constexpr double kNanoseconds = 1000;  // in a microsecond
 QString waitText(simulate::Wait wait) {
   switch (wait) {
     case simulate::Wait::nothing:
-      return Texts::tr("waited for nothing");
+      return Texts::tr("did not wait");
     case simulate::Wait::data:
       return Texts::tr("waited for its data");
     case simulate::Wait::order:
-      return Texts::tr("waited for the message before it");
+      return Texts::tr("waited for the previous message");
     case simulate::Wait::window:
       return Texts::tr("waited for messages of its connection to arrive");
     case simulate::Wait::threadblock:
-      return Texts::tr("waited for the step before it in its threadblock");
+      return Texts::tr("waited for the previous step of its threadblock");
     case simulate::Wait::dependency:
       return Texts::tr("waited for another threadblock");
     case simulate::Wait::space:
       return Texts::tr("waited for space at the receiver");
     case simulate::Wait::barrier:
-      return Texts::tr("waited for the end of the step before it");
+      return Texts::tr("waited for the end of the previous step");
   }
   return {};
 }

@@ -50,7 +50,7 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
       return playable.error();
     }
     if (schedule::digestOf(*playable->schedule) != result.fabricDigest()) {
-      return Error{ErrorCode::badInput, "the run was made on another fabric than the current schedule",
+      return Error{ErrorCode::badInput, "the run used a different fabric from that of the current schedule",
                    "choose a schedule of the fabric that was run"};
     }
     comparison.played = std::make_shared<const schedule::AnySchedule>(*std::move(playable->schedule));

@@ -395,7 +395,8 @@ void ScheduleActivity::copyCommand() {
   if (m_book) {
     ScheduleOptions options = m_book->options();
     options.collective = m_book->collective();
-    QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options, u"schedule"_s + fileSuffix(options)));
+    QGuiApplication::clipboard()->setText(
+        generateCommand(m_file->path(), options, u"schedule"_s + fileSuffix(options)));
     Q_EMIT message(tr("Copied the command line"));
   }
 }
@@ -502,7 +503,7 @@ void ScheduleActivity::receive(const OpenedSchedule& opened) {
   m_isOpening = false;
   const QString name = QFileInfo(opened.path).fileName();
   if (opened.error) {
-    Q_EMIT message(tr("%1 is refused").arg(name));
+    Q_EMIT message(tr("%1 was rejected").arg(name));
     m_prompts.failure(tr("Open"), tr("%1 could not be opened.").arg(name) + u"\n\n"_s + errorText(*opened.error));
   } else if (opened.kind == ScheduleFileKind::program) {
     Q_EMIT message({});

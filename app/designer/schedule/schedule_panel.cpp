@@ -422,11 +422,10 @@ void SchedulePanel::updateCard() {
   const bool hasResult = entry != nullptr && entry->result;
   const bool hasRows = m_book && !m_book->entries().empty();
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
-  m_emptyText->setText(m_book
-                           ? tr("A schedule says how data moves over the links. Generate builds a forest of spanning "
-                                "trees that reaches the bound, for the collective in the tool bar, and verifies "
-                                "it. Generate With… offers other methods.")
-                           : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
+  m_emptyText->setText(m_book ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
+                                   "spanning trees that reaches the bound, for the collective in the tool bar, and "
+                                   "verifies it. Generate With… offers other methods.")
+                              : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(m_book != nullptr);
   m_emptyButton->setEnabled(m_book && !m_book->isRunning());
   for (QWidget* widget : {static_cast<QWidget*>(m_number), static_cast<QWidget*>(m_exact),

@@ -391,7 +391,7 @@ std::optional<Error> lossFault(const std::string& loss) {
   const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), {{"within", loss}});
   const Outcome read = values ? workflow::readTreeLimits(*values, request) : Outcome(values.error());
   return read && request.maxLoss ? std::nullopt
-         : read ? std::optional(Error{ErrorCode::badUsage, "no loss is stated", "write it, for example 1%"})
+         : read ? std::optional(Error{ErrorCode::badUsage, "the loss is missing", "write for example 1%"})
                 : std::optional(read.error());
 }
 
@@ -454,7 +454,7 @@ Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabr
   }
   if (const schedule::StepSchedule* steps = result->stepSchedule()) {
     if (!judged.stepCost) {
-      return Error{ErrorCode::internal, "the verifier gave no cost for a schedule of steps"};
+      return Error{ErrorCode::internal, "the verifier returned no cost for a step schedule"};
     }
     result->cost = std::move(judged.stepCost);
     // The bound is the exact optimum, proved where it was found.
@@ -503,7 +503,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     workflow::Clock clock;
     const workflow::Generator* method = workflow::findGenerator(options.method);
     if (method == nullptr) {
-      return Error{ErrorCode::badUsage, "there is no method " + inQuotes(options.method), "choose another method"};
+      return Error{ErrorCode::badUsage, "unknown method " + inQuotes(options.method), "choose another method"};
     }
     auto part = chosenPart(facts, options.gpus);
     if (!part) {

@@ -70,7 +70,7 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_lists{new QComboBox(this), new QComboBox(this)},
-      m_swap(iconButton(u"sideSwap"_s, u"swap"_s, tr("Exchange A and B"), this)),
+      m_swap(iconButton(u"sideSwap"_s, u"swap"_s, tr("Swap A and B"), this)),
       m_size(new QComboBox(this)),
       m_kind(new QComboBox(this)),
       m_copy(iconButton(u"sideCopy"_s, u"copy"_s, tr("Copy the table as CSV"), this)),

@@ -73,7 +73,7 @@ SynthesizeDialog::SynthesizeDialog(AskTable askTable, QWidget* parent)
       m_seed(new QSpinBox(this)),
       m_unit(new QLineEdit(this)),
       m_oneBandwidth(new QCheckBox(tr("All links count as one unit"), this)),
-      m_direct(new QCheckBox(tr("In one piece only"), this)),
+      m_direct(new QCheckBox(tr("Direct schedules only"), this)),
       m_start(new QPushButton(tr("Start"), this)),
       m_cancel(new QPushButton(tr("Cancel"), this)),
       m_state(new QLabel(this)),
@@ -170,8 +170,8 @@ QWidget* SynthesizeDialog::makeForm() {
   m_unit->setAccessibleName(tr("Unit"));
   m_unit->setPlaceholderText(tr("automatic"));
   m_unit->setToolTip(
-      tr("The bandwidth that moves one chunk per round, for example 25 or 25/2. By default the greatest that divides "
-         "every bandwidth, or the lowest where that is too fine"));
+      tr("The bandwidth that moves one chunk per round, for example 25 or 25/2. By default the largest value that "
+         "divides every bandwidth, or the lowest bandwidth if that value is too small"));
   m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
   m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
   m_direct->setObjectName(u"synthesizeDirect"_s);
@@ -260,7 +260,8 @@ QWidget* SynthesizeDialog::makeResults() {
   parts->setStretchFactor(0, 3);
   parts->setStretchFactor(1, 2);
   m_use->setObjectName(u"synthesizeUse"_s);
-  m_use->setToolTip(tr("Adds the schedule of the selected row to the document, to play, compare and export it"));
+  m_use->setToolTip(
+      tr("Adds the schedule of the selected row to the document, where it can be played, compared and exported"));
   m_use->setAutoDefault(false);
   m_copy->setObjectName(u"synthesizeCopy"_s);
   m_copy->setAutoDefault(false);
@@ -298,7 +299,7 @@ QWidget* SynthesizeDialog::makeResults() {
 
 void SynthesizeDialog::setUpTable() {
   m_rows->setSourceModel(m_model);
-  setUpRowTable(*m_table, u"synthesizeTable"_s, tr("Sizes that were decided"));
+  setUpRowTable(*m_table, u"synthesizeTable"_s, tr("Decided sizes"));
   m_table->setModel(m_rows);
   m_table->setSortingEnabled(true);
   m_table->sortByColumn(-1, Qt::AscendingOrder);
@@ -530,7 +531,7 @@ void SynthesizeDialog::say() {
                                   [](const FrontCandidate& each) { return each.verdict == synth::Verdict::unknown; });
   QString count =
       tr("%1 of %2 found").arg(found).arg(counted(static_cast<qsizetype>(candidates.size()), tr("size"), tr("sizes")));
-  count += open > 0 ? u", "_s + tr("%1 left open").arg(open) : QString();
+  count += open > 0 ? u", "_s + tr("%1 undecided").arg(open) : QString();
   const QString time = duration(m_search.seconds());
   QStringList lines;
   QString role = u"muted"_s;

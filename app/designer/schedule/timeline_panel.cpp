@@ -45,7 +45,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
   auto* empty = new EmptyPage(
-      tr("A simulated run of the schedule: which link carries which data, and when. The drawing plays it."),
+      tr("A simulated run of the schedule: which link carries which data, and when. It is played on the drawing."),
       tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TimelinePanel::generateWanted);
   m_pages->addWidget(empty);

@@ -297,7 +297,7 @@ void TrafficPanel::tell(const std::optional<std::pair<int, int>>& cell) {
     button->setEnabled(m_table != nullptr);
   }
   if (!m_table) {
-    m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Adding up…") : QString());
+    m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Computing…") : QString());
   } else if (cell) {
     m_text->setText(describe(cell->first, cell->second));
   } else {

@@ -101,7 +101,7 @@ QWidget* TransferPanel::makeBody() {
   m_stepText->setMinimumWidth(kTextWidth);
   m_shard->setObjectName(u"transferShard"_s);
   m_shard->setAccessibleName(tr("Data"));
-  m_shard->setToolTip(tr("Follow the data of one GPU alone"));
+  m_shard->setToolTip(tr("Follow the data of one GPU"));
   m_search->setObjectName(u"transferSearch"_s);
   m_search->setPlaceholderText(tr("Find a GPU"));
   m_search->setAccessibleName(tr("Find a GPU"));

@@ -352,7 +352,7 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
         return tr("GB/s of the collective that these trees carry");
       }
       if (index.column() == kHeight) {
-        return item.level == Level::edge ? tr("Links on the way") : tr("GPU-to-GPU hops to the farthest leaf");
+        return item.level == Level::edge ? tr("Links of the route") : tr("GPU-to-GPU hops to the farthest leaf");
       }
       return text(item, index.column());
     case Qt::TextAlignmentRole:

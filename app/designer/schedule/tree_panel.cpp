@@ -79,13 +79,13 @@ TreePanel::TreePanel(QWidget* parent)
   layout->setSpacing(0);
   layout->addLayout(line);
   layout->addWidget(m_view, 1);
-  auto* empty = new EmptyPage(tr("The trees along which the data of each GPU travels. Choose some to see them on "
-                                 "the drawing."),
-                              tr("Generate"), m_pages);
+  auto* empty =
+      new EmptyPage(tr("The trees along which the data of each GPU travels. Select trees to see them on the drawing."),
+                    tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TreePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(body);
-  auto* steps = new EmptyPage(tr("This schedule is made of steps, not of trees. The dock Transfers shows them."),
+  auto* steps = new EmptyPage(tr("This schedule consists of steps, not of trees. The Transfers dock shows them."),
                               tr("Show Transfers"), m_pages);
   connect(steps, &EmptyPage::clicked, this, &TreePanel::transfersWanted);
   m_pages->addWidget(steps);

@@ -58,7 +58,7 @@ SearchPanel::SearchPanel(QWidget* parent)
   m_engine->setAccessibleName(tr("Engine"));
   m_engine->addItem(tr("Search"), static_cast<int>(taccl::Engine::search));
   m_engine->addItem(tr("Three stages"), static_cast<int>(taccl::Engine::stages));
-  m_engine->setToolTip(tr("Search: routes and order together. Three stages: as the paper does, with the solver CBC"));
+  m_engine->setToolTip(tr("Search: routes and order together. Three stages: as in the paper, with the solver CBC"));
   m_seconds->setObjectName(u"sketchSeconds"_s);
   m_seconds->setAccessibleName(tr("Seconds to search"));
   m_seconds->setToolTip(tr("Maximum search time; the search ends early when it reaches the bound"));

@@ -45,7 +45,7 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
       const auto node =
           question.root.empty() ? std::optional(fabric.fabric.gpus().front()) : fabric.fabric.find(question.root);
       if (!node || fabric.fabric.nodes()[static_cast<std::size_t>(*node)].rank < 0) {
-        return Error{ErrorCode::badUsage, "the root is no GPU of the fabric", "choose another root"};
+        return Error{ErrorCode::badUsage, "the root is not a GPU of the fabric", "choose another root"};
       }
       root = fabric.fabric.nodes()[static_cast<std::size_t>(*node)].rank;
       options.root = fabric.fabric.nodes()[static_cast<std::size_t>(*node)].id;
@@ -73,8 +73,7 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     auto synthesis = taccl::synthesize(fit.model, question.collective, root, settings, searching);
     if (!synthesis) {
       if (synthesis.error().code == ErrorCode::cancelled) {
-        return Error{ErrorCode::cancelled, "the search was stopped before it had found a schedule",
-                     "let it search longer"};
+        return Error{ErrorCode::cancelled, "the search was stopped before it found a schedule", "let it search longer"};
       }
       return synthesis.error();
     }
@@ -340,7 +339,7 @@ Outcome SketchDesk::save(const QString& path) {
 
 Outcome SketchDesk::saveTopology(const QString& path) const {
   if (!m_fit) {
-    return Error{ErrorCode::badUsage, "there is no sketch that fits the fabric", "propose one"};
+    return Error{ErrorCode::badUsage, "no sketch fits the fabric", "propose one"};
   }
   return io::saveFile(encoded(path), io::writeTacclTopology(m_fit->fit.topology));
 }

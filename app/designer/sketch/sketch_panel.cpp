@@ -55,10 +55,10 @@ SketchPanel::SketchPanel(QWidget* parent)
   setObjectName(u"sketchPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("A communication sketch says which GPUs send to other boxes, how switches are used, "
-                                 "and which parts are alike. "
-                                 "Within it a search finds a schedule in seconds."),
-                              tr("Propose a Sketch"), m_pages);
+  auto* empty =
+      new EmptyPage(tr("A communication sketch defines which GPUs send to other boxes, how switches are used, and "
+                       "which parts are symmetric. Within a sketch, a search finds a schedule in seconds."),
+                    tr("Propose a Sketch"), m_pages);
   empty->setObjectName(u"sketchEmpty"_s);
   connect(empty, &EmptyPage::clicked, this, &SketchPanel::proposeWanted);
   m_tabs->setObjectName(u"sketchTabs"_s);
@@ -133,7 +133,7 @@ QWidget* SketchPanel::makeSizes() {
   m_state->setWordWrap(true);
   m_chunks->setObjectName(u"sketchChunks"_s);
   m_chunks->setAccessibleName(tr("Chunks of each GPU"));
-  m_chunks->setToolTip(tr("input_chunkup: pieces into which each GPU's data is cut; each goes its own route"));
+  m_chunks->setToolTip(tr("input_chunkup: pieces into which each GPU's data is cut; each takes its own route"));
   constexpr int kMaxChunks = 4096;
   m_chunks->setRange(1, kMaxChunks);
   m_size->setObjectName(u"sketchSize"_s);
@@ -237,9 +237,10 @@ void SketchPanel::fill() {
   const bool hasFault = m_desk != nullptr && m_desk->problem().has_value();
   m_pages->setCurrentIndex(sketch != nullptr ? 1 : 0);
   if (auto* empty = m_pages->findChild<EmptyPage*>(u"sketchEmpty"_s); empty != nullptr && sketch == nullptr) {
-    empty->setText(hasFault ? errorText(*m_desk->problem())
-                            : tr("A communication sketch says which GPUs send to other boxes, how switches are used, "
-                                 "and which parts are alike. Within it a search finds a schedule in seconds."));
+    empty->setText(hasFault
+                       ? errorText(*m_desk->problem())
+                       : tr("A communication sketch defines which GPUs send to other boxes, how switches are used, and "
+                            "which parts are symmetric. Within a sketch, a search finds a schedule in seconds."));
   }
   if (sketch == nullptr) {
     return;

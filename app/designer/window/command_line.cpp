@@ -70,14 +70,13 @@ struct Options {
   QCommandLineOption time{
       u"time"_s,
       u"schedule: the data under way at this time of the simulated run, for example 12us or 50%. timeline: the "_s
-      u"clock stands there."_s,
+      u"position of the clock."_s,
       u"T"_s};
-  QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, for example 64M."_s, u"SIZE"_s,
-                           u"64M"_s};
+  QCommandLineOption bytes{u"bytes"_s, u"Size of the simulated collective, for example 64M."_s, u"SIZE"_s, u"64M"_s};
   QCommandLineOption lanes{u"lanes"_s, u"timeline: links (the default), gpus, or parts (trees, steps or transfers)."_s,
                            u"L"_s, u"links"_s};
-  QCommandLineOption seconds{u"seconds"_s, u"film: its length; a whole run is shown in this time."_s, u"S"_s, u"8"_s};
-  QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames a second, 1 to 60."_s, u"N"_s, u"25"_s};
+  QCommandLineOption seconds{u"seconds"_s, u"film: its length in seconds; it shows the whole run."_s, u"S"_s, u"8"_s};
+  QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames per second, 1 to 60."_s, u"N"_s, u"25"_s};
   QCommandLineOption collective{
       u"collective"_s,
       u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce; analyse also "
@@ -85,7 +84,7 @@ struct Options {
       u"C"_s};
   QCommandLineOption root{u"root"_s, u"broadcast, reduce: the root, by the name of a GPU."_s, u"GPU"_s};
   QCommandLineOption trees{
-      u"trees"_s, u"schedule: draw N trees, each of another root (1 to 16); without it, the load of each link."_s,
+      u"trees"_s, u"schedule: draw N trees, each with a different root (1 to 16); without it, the load of each link."_s,
       u"N"_s};
   QCommandLineOption selection{
       u"selection"_s, u"Draw only these: nodes and boxes by name, separated by commas; * and ? are wildcards."_s,
@@ -176,7 +175,7 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
   if (request.mode == ImageRequest::Mode::compare) {
     request.methods = methods;
   } else if (methods.size() > 1) {
-    return usage(u"--method: one method makes one schedule"_s, u"give several with --mode compare"_s);
+    return usage(u"--method: only one method can be drawn"_s, u"give several with --mode compare"_s);
   } else {
     request.method = methods.value(0);
   }
@@ -201,7 +200,7 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
     request.time = *time;
   }
   if (request.step && (request.time || request.trees > 0)) {
-    return usage(u"--step, --time and --trees each show something else"_s, u"give one of them"_s);
+    return usage(u"--step, --time and --trees cannot be combined"_s, u"give one of them"_s);
   }
   const auto bytes = workflow::parseBytes(parser.value(options.bytes).toStdString(), "bytes");
   if (!bytes || *bytes < 1) {
@@ -215,7 +214,7 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
                                                        {u"parts"_s, Playback::LaneKind::parts}};
   const auto kind = kinds.find(lanes);
   if (kind == kinds.end()) {
-    return usage(u"--lanes: there are no lanes of \"%1\""_s.arg(lanes), u"use links, gpus or parts"_s);
+    return usage(u"--lanes: \"%1\" is not a kind of lanes"_s.arg(lanes), u"use links, gpus or parts"_s);
   }
   request.lanes = kind->second;
   return Done{};
@@ -293,7 +292,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
     }
     if (request.mode == ImageRequest::Mode::schedule && !parser.isSet(options.method) &&
         !parseForestCollective(collective.toStdString())) {
-      return usage(u"--collective: schedules of %1 have no trees to draw"_s.arg(collective),
+      return usage(u"--collective: schedules of %1 have no trees"_s.arg(collective),
                    u"use --mode analyse, or allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
     }
     request.collective = *known;
@@ -302,7 +301,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   const bool hasRoot = request.collective && isRooted(*request.collective);
   if (!request.root.isEmpty() && !hasRoot) {
     return usage(u"--root: %1 has no root"_s.arg(collective.isEmpty() ? u"allgather"_s : collective),
-                 u"leave --root out, or ask for broadcast, reduce, gather or scatter"_s);
+                 u"leave --root out, or choose broadcast, reduce, gather or scatter"_s);
   }
   if (request.mode == ImageRequest::Mode::draw && (request.collective || !request.root.isEmpty())) {
     return usage(u"--collective and --root do not apply to a plain drawing"_s, u"add --mode analyse or schedule"_s);
@@ -396,7 +395,7 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
   } else if (parser.isSet(options.version)) {
     line.task = CommandLine::Task::version;
   } else if (parser.isSet(options.exportImage) && parser.isSet(options.exportFilm)) {
-    return usage(u"--export-image and --export-film are two commands"_s, u"give one of them"_s);
+    return usage(u"--export-image and --export-film cannot be combined"_s, u"give one of them"_s);
   } else if (parser.isSet(options.exportImage) || parser.isSet(options.exportFilm)) {
     line.task = CommandLine::Task::image;
     auto image = parseImage(parser, options);

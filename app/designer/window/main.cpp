@@ -118,7 +118,7 @@ int run(int argc, char** argv) {
       break;
   }
   if (!hasDisplay(arguments)) {
-    return refuse({coppice::ErrorCode::unavailable, "there is no display to show a window on",
+    return refuse({coppice::ErrorCode::unavailable, "no display is available for the window",
                    "set DISPLAY or WAYLAND_DISPLAY; coppice --export-image and coppice-cli need none"});
   }
   return showWindow(argc, argv, *line);

@@ -91,16 +91,11 @@ QStringList arrangeMenu() {
 }
 
 QStringList layoutMenu() {
-  return {u"layout.best"_s,
-          u"layout.rails"_s,
-          u"layout.circle"_s,
-          u"layout.grid"_s,
-          u"layout.distance"_s,
-          {},
-          u"layout.layered"_s,
-          u"layout.force"_s,
-          u"layout.circular"_s,
-          {},
+  return {u"layout.best"_s,     u"layout.rails"_s,
+          u"layout.circle"_s,   u"layout.grid"_s,
+          u"layout.distance"_s, {},
+          u"layout.layered"_s,  u"layout.force"_s,
+          u"layout.circular"_s, {},
           u"layout.stop"_s};
 }
 
@@ -202,7 +197,7 @@ void MainWindow::createModeActions() {
   add(Mode::draw, tr("&Draw"), tr("Build the fabric"), u"Ctrl+1"_s);
   add(Mode::analyse, tr("&Analyse"), tr("See what limits it"), u"Ctrl+2"_s);
   add(Mode::schedule, tr("&Schedule"), tr("See the trees"), u"Ctrl+3"_s);
-  add(Mode::run, tr("&Run"), tr("Measure it on real machines"), u"Ctrl+4"_s);
+  add(Mode::run, tr("&Run"), tr("Run it on real machines and measure it"), u"Ctrl+4"_s);
   m_actions[u"mode.draw"_s]->setChecked(true);
 }
 

@@ -36,7 +36,7 @@ QLabel* heading(const QString& text, QWidget* parent) {
 Result<Model> readForPicture(const QString& path) {
   constexpr qint64 kMost = 8 << 20;
   if (QFileInfo(path).size() > kMost) {
-    return Error{ErrorCode::limit, "too large for a picture", "open the file"};
+    return Error{ErrorCode::limit, "too large for a preview", "open the file"};
   }
   const auto text = io::readFile(std::filesystem::path(QFile::encodeName(path).toStdString()));
   if (!text) {
@@ -77,7 +77,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   open->setToolTip(tr("A fabric file, an NCCL topology, nvidia-smi's matrix, DOT, or a table of links (Ctrl+O)"));
   auto* find = new QPushButton(icon(u"topology"_s), tr("Find a topology…"), body);
   find->setObjectName(u"startFind"_s);
-  find->setToolTip(tr("How a number of GPUs with a number of ports is cabled best (Ctrl+Alt+N)"));
+  find->setToolTip(tr("Find the best ways to cable GPUs with a given number of ports (Ctrl+Alt+N)"));
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
   words->addWidget(title);

@@ -152,7 +152,7 @@ void ImportDialog::addFields() {
   addRow(ImportChoice::scaleOut, tr("Network"), m_scaleOut);
 
   m_nics = new QListWidget(this);
-  m_nics->setToolTip(tr("The NICs that carry traffic of the collective"));
+  m_nics->setToolTip(tr("The NICs that carry the traffic of the collective"));
   m_nics->setSelectionMode(QAbstractItemView::NoSelection);
   addRow(ImportChoice::nics, tr("NICs"), m_nics);
 
@@ -170,8 +170,8 @@ void ImportDialog::addFields() {
   m_nvlink->setCurrentIndex(-1);
 
   addTacclFields();
-  addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or, for example 400Gb/s"));
-  addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or, for example 400Gb/s"));
+  addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or for example 400Gb/s"));
+  addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or for example 400Gb/s"));
   addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
   addBandwidth(ImportChoice::socketBandwidth, tr("Between sockets"), tr("GB/s per direction"));
 
@@ -196,7 +196,7 @@ void ImportDialog::addFields() {
 
 void ImportDialog::addTacclFields() {
   m_machine = new QComboBox(this);
-  m_machine->addItem(tr("As the file looks"), QString());
+  m_machine->addItem(tr("As in the file"), QString());
   m_machine->addItem(tr("NDv2: double and single NVLinks, 1 NIC"), u"ndv2"_s);
   m_machine->addItem(tr("DGX-2: NVSwitch, 8 NICs"), u"dgx2"_s);
   m_machine->addItem(tr("One switch"), u"hub"_s);
@@ -205,12 +205,13 @@ void ImportDialog::addTacclFields() {
   addRow(ImportChoice::machine, tr("Machine"), m_machine);
   m_timeUnit = new QLineEdit(this);
   m_timeUnit->setPlaceholderText(tr("guessed"));
-  m_timeUnit->setToolTip(tr("Microseconds of a unit of the file's times, for example 0.01; the file does not say it"));
+  m_timeUnit->setToolTip(
+      tr("Length of the file's unit of time in microseconds, for example 0.01; the file does not state it"));
   addRow(ImportChoice::timeUnit, tr("Unit of time, µs"), m_timeUnit);
   if (m_text->format == io::FabricFormat::taccl) {
     m_about->setText(
-        tr("The topology of TACCL has the costs of one box. It does not say how many boxes there are, nor the unit of "
-           "its times; both change the fabric."));
+        tr("The topology of TACCL has the costs of one box. It states neither the number of boxes nor the unit of its "
+           "times; both change the fabric."));
   }
   connect(m_machine, &QComboBox::currentIndexChanged, this, &ImportDialog::follow);
   connect(m_timeUnit, &QLineEdit::textChanged, this, &ImportDialog::follow);

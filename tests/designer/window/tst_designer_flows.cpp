@@ -486,7 +486,7 @@ void TestDesignerFlows::findCountsGoesAndSelects() {
   QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(8));
   // The document changes, and so do the hits.
   f.run("edit.delete");
-  QTRY_COMPARE(state->text(), u"no hit"_s);
+  QTRY_COMPARE(state->text(), u"no match"_s);
   input->setFocus();
   QTest::keyClick(input, Qt::Key_Escape);
   QVERIFY(!bar->isVisible());

@@ -73,7 +73,7 @@ void ArrangeFeature::addAlignment() {
       [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::horizontal); });
   add(u"arrange.distribute-v"_s, tr("Distribute &Vertically"), tr("Equal gaps from top to bottom"), {},
       [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::vertical); });
-  add(u"arrange.circle"_s, tr("On a &Circle"), tr("Around their middle"), {},
+  add(u"arrange.circle"_s, tr("On a &Circle"), tr("Around their centre"), {},
       [](Edit& edit, const auto& elements) { edits::toCircle(edit, elements); });
   add(u"arrange.grid"_s, tr("In a &Grid"), tr("Row by row"), {},
       [](Edit& edit, const auto& elements) { edits::toGrid(edit, elements); });

@@ -353,17 +353,22 @@ void BoundCard::showCut() {
     crossings << tr("and %1 more").arg(cut->crossings.size() - kMost);
   }
   const bool isExchange = bound.question.collective == Collective::alltoall;
-  m_formula->setToolTip(isExchange
-                            ? tr("N: GPUs in all, %1\nB·l: bandwidth times length of a link in the proof\nd: "
-                                 "distance of an ordered pair of GPUs by these lengths\n\n%2")
-                                  .arg(bound.gpuCount)
-                                  .arg(crossings.join(u'\n'))
-                            : tr("N: GPUs in all, %1\nB⁺(S): GB/s across the cut, exactly %2\n|S∩Vc|: shards that must "
-                                 "cross, %3\n\n%4")
-                                  .arg(bound.gpuCount)
-                                  .arg(exactly(cut->exitBandwidth))
-                                  .arg(cut->demand)
-                                  .arg(crossings.join(u'\n')));
+  m_formula->setToolTip(isExchange ? tr("N: number of GPUs, %1\n"
+                                        "B·l: bandwidth times length of a link in the proof\n"
+                                        "d: distance of an ordered pair of GPUs by these lengths\n"
+                                        "\n"
+                                        "%2")
+                                         .arg(bound.gpuCount)
+                                         .arg(crossings.join(u'\n'))
+                                   : tr("N: number of GPUs, %1\n"
+                                        "B⁺(S): GB/s across the cut, exactly %2\n"
+                                        "|S∩Vc|: shards that must cross, %3\n"
+                                        "\n"
+                                        "%4")
+                                         .arg(bound.gpuCount)
+                                         .arg(exactly(cut->exitBandwidth))
+                                         .arg(cut->demand)
+                                         .arg(crossings.join(u'\n')));
   if (!m_editor->assumption()) {
     m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
   }

@@ -282,7 +282,7 @@ void LinkDialog::preview() {
                        counted(static_cast<qsizetype>(to->size()), tr("node"), tr("nodes")));
     }
   } else if (const auto named = pairsByName(m_editor.model(), m_names->text()); named && named->withoutPartner > 0) {
-    sizes = tr("%1 without a partner; ").arg(counted(named->withoutPartner, tr("node"), tr("nodes")));
+    sizes = tr("%1 unmatched; ").arg(counted(named->withoutPartner, tr("node"), tr("nodes")));
   }
   Outcome outcome = Done{};
   Trial trial = tryEdit(m_editor.model(), [&](Edit& edit) { outcome = fill(edit); });

@@ -173,7 +173,7 @@ Result<EditorContext*> FileFeature::open(const QString& path) {
   }
   if (!info.isFile()) {
     // A pipe would keep the window waiting.
-    return Error{ErrorCode::io, "this is not an ordinary file", "save its content to a file first", place};
+    return Error{ErrorCode::io, "this is not a regular file", "save its content to a file first", place};
   }
   if (m_opener && m_opener(absolute)) {
     addRecent(absolute);
@@ -209,12 +209,11 @@ Result<EditorContext*> FileFeature::openFabric(const QString& absolute) {
   if (QFileInfo::exists(journal) && !isJournalHeld(journal)) {
     auto recovered = recover(journal);
     const std::optional<bool> isWanted =
-        recovered
-            ? m_prompts.choice(m_window, tr("Restore Changes"),
-                               tr("Coppice closed unexpectedly. %1.")
-                                   .arg(RecoveryDialog::lossOf(m_session.recoveryItem(*recovered, journal))),
-                               tr("Restore"), tr("Discard"))
-            : std::optional(false);
+        recovered ? m_prompts.choice(m_window, tr("Restore Changes"),
+                                     tr("Coppice closed unexpectedly. %1.")
+                                         .arg(RecoveryDialog::lossOf(m_session.recoveryItem(*recovered, journal))),
+                                     tr("Restore"), tr("Discard"))
+                  : std::optional(false);
     if (!isWanted) {
       return static_cast<EditorContext*>(nullptr);
     }

@@ -56,8 +56,8 @@ FindBar::FindBar(QWidget* parent)
   m_input->setToolTip(
       tr("Fields: name, kind, box, from, to, bandwidth, degree, rank, count, latency, gpus\n"
          "Comparisons: = != < <= > >= and ~ for regular expressions; * and ? in names\n"
-         "Also: in cut, selected, and, or, not, brackets\n"
-         "Enter: next hit · Shift+Enter: previous hit · Esc: close"));
+         "Also: in cut, selected, and, or, not, parentheses\n"
+         "Enter: next match · Shift+Enter: previous match · Esc: close"));
   m_state->setObjectName(u"findState"_s);
   const auto button = [&](QToolButton* tool, const QString& name, const QString& picture, const QString& text,
                           const QString& tip) {
@@ -71,9 +71,9 @@ FindBar::FindBar(QWidget* parent)
       tool->setIcon(icon(picture));
     }
   };
-  button(m_previous, u"findPrevious"_s, u"previous"_s, {}, tr("Previous hit (Shift+Enter)"));
-  button(m_next, u"findNext"_s, u"next"_s, {}, tr("Next hit (Enter)"));
-  button(m_all, u"findAll"_s, {}, tr("Select all"), tr("Select all hits (Alt+Enter)"));
+  button(m_previous, u"findPrevious"_s, u"previous"_s, {}, tr("Previous match (Shift+Enter)"));
+  button(m_next, u"findNext"_s, u"next"_s, {}, tr("Next match (Enter)"));
+  button(m_all, u"findAll"_s, {}, tr("Select all"), tr("Select all matches (Alt+Enter)"));
   auto* close = new QToolButton(this);
   button(close, u"findClose"_s, u"close"_s, {}, tr("Close (Esc)"));
   auto* layout = new QHBoxLayout(this);
@@ -156,7 +156,7 @@ void FindBar::refresh() {
   } else if (m_at >= 0) {
     m_state->setText(tr("%1 of %2").arg(m_at + 1).arg(count));
   } else {
-    m_state->setText(count == 0 ? tr("no hit") : counted(count, tr("hit"), tr("hits")));
+    m_state->setText(count == 0 ? tr("no match") : counted(count, tr("hit"), tr("hits")));
   }
   const bool isFault = !m_fault.isEmpty();
   for (QWidget* widget : {static_cast<QWidget*>(m_input), static_cast<QWidget*>(m_state)}) {

@@ -14,11 +14,11 @@ namespace coppice::designer {
 FindFeature::FindFeature(const FeatureHost& host) : Feature(host), m_bar(new FindBar(m_window)) {
   m_actions.add({u"edit.find"_s, tr("&Find…"), tr("Find by name, kind or expression"), {QKeySequence::Find}, u"find"_s},
                 [this](bool) { m_bar->start(); });
-  m_actions.add({u"edit.find-next"_s, tr("Find Ne&xt"), tr("Go to the next hit"), {QKeySequence(u"F3"_s)}, u"next"_s},
+  m_actions.add({u"edit.find-next"_s, tr("Find Ne&xt"), tr("Go to the next match"), {QKeySequence(u"F3"_s)}, u"next"_s},
                 [this](bool) { m_bar->goNext(1); });
   m_actions.add({u"edit.find-previous"_s,
                  tr("F&ind Previous"),
-                 tr("Go to the previous hit"),
+                 tr("Go to the previous match"),
                  {QKeySequence(u"Shift+F3"_s)},
                  u"previous"_s},
                 [this](bool) { m_bar->goNext(-1); });

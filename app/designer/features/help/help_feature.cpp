@@ -190,24 +190,24 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
                    named(u"tool-schedule.generate"_s), inMode(Mode::schedule)});
   steps.push_back({tr("See it move"),
                    tr("The Timeline simulates a run of the schedule, message by message. Ctrl+Space plays it on the "
-                      "drawing; [ and ] walk along the messages that decide the time. Plan and Run, beside it, puts a "
-                      "recorded run or a table of nccl-tests on the same clock."),
+                      "drawing; [ and ] step through the messages that determine the time. Plan and Run, next to it, "
+                      "compares a recorded run or an nccl-tests table with the prediction."),
                    named(u"timelineDock"_s), dock(u"timelineDock"_s, inMode(Mode::schedule))});
   steps.push_back({tr("Step by step"),
                    tr("Rings, recursive doubling and synthesized schedules run in steps. Transfers lists what each "
-                      "step sends, and how much of the time it takes. Drag its slider to see one step on the drawing, "
-                      "or follow the data of one GPU alone."),
+                      "step sends and its share of the time. Drag its slider to see one step on the drawing, or follow "
+                      "the data of one GPU alone."),
                    named(u"transfersDock"_s), dock(u"transfersDock"_s, inMode(Mode::schedule))});
   steps.push_back({tr("Compare schedules"),
                    tr("Compare lists all schedules of the fabric with their predicted speed by size. Select two rows "
                       "and press Ctrl+Alt+B: both play side by side on one clock. Export Plan saves the fastest one "
                       "for each band of sizes."),
                    named(u"compareDock"_s), dock(u"compareDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Open any program"),
-                   tr("Program opens any MSCCL XML, also without a fabric: threadblocks, steps, what each step waits "
-                      "for, and the chunks in each buffer. It finds deadlocks and draws their ring, and it names the "
-                      "first wrong step."),
-                   named(u"programDock"_s), dock(u"programDock"_s, inMode(Mode::schedule))});
+  steps.push_back(
+      {tr("Open any program"),
+       tr("Program opens any MSCCL XML, also without a fabric: threadblocks, steps, what each step waits for, and the "
+          "chunks in each buffer. It finds deadlocks, draws their cycle, and names the first wrong step."),
+       named(u"programDock"_s), dock(u"programDock"_s, inMode(Mode::schedule))});
   steps.push_back(
       {tr("Help"),
        tr("F1 explains the current part of the window, Ctrl+Shift+P runs any command by name. This tour is in the Help "

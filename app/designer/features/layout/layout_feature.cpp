@@ -9,7 +9,7 @@ LayoutFeature::LayoutFeature(const FeatureHost& host) : Feature(host), m_job(new
   add(u"layout.best"_s, tr("&Best Layout"),
       tr("Place the selection, or everything, by the structure of the fabric; pinned nodes stay"), LayoutKind::best,
       {QKeySequence(u"Ctrl+L"_s)}, u"grid"_s);
-  add(u"layout.rails"_s, tr("&Rail Grid"), tr("Boxes under each other, a rail switch above each column"),
+  add(u"layout.rails"_s, tr("&Rail Grid"), tr("Boxes stacked, with a rail switch above each column"),
       LayoutKind::rails);
   add(u"layout.circle"_s, tr("&Circle"), tr("Boxes and nodes on one circle"), LayoutKind::circle);
   add(u"layout.grid"_s, tr("&Grid"), tr("Boxes and nodes row by row, switches above"), LayoutKind::grid);

@@ -72,9 +72,10 @@ void ProgramFeature::openSchedule() {
                 [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<std::string> {
                   ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
                   if (check.xml.empty()) {
-                    return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
-                                                  : Error{ErrorCode::limit, check.summary.toStdString(),
-                                                          "the checklist of Export Schedule offers settings that fit"};
+                    return progress.isCancelled()
+                               ? Error{ErrorCode::cancelled, "cancelled"}
+                               : Error{ErrorCode::limit, check.summary.toStdString(),
+                                       "the checklist of Export Schedule suggests settings that fit"};
                   }
                   return std::move(check.xml);
                 });

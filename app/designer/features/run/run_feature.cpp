@@ -195,7 +195,7 @@ bool RunFeature::take(const QString& path) {
   const QString name = QFileInfo(path).fileName();
   if (kind == u"contention"_s) {
     m_prompts.failure(m_window, tr("Open"),
-                      tr("%1 is a record of copies. Infer the fabric from it first: coppice-exec infer %1 --json -o "
+                      tr("%1 is a recording of copies. Infer the fabric from it first: coppice-exec infer %1 --json -o "
                          "inferred.json. Then open inferred.json.")
                           .arg(name));
     return true;
@@ -220,10 +220,11 @@ bool RunFeature::take(const QString& path) {
       m_workspace.adopt(std::move(inferred->model), std::move(inferred->findings), QFileInfo(path).completeBaseName());
   const auto stated = all[u"machine"_s].isObject() ? std::optional(fabricIn(u"machine"_s)) : std::nullopt;
   if (stated && *stated) {
-    m_activity->showDifferences(tr("%1 as inferred, and as its system states it").arg(name), context->model(), {},
+    m_activity->showDifferences(tr("%1 as inferred, and as reported by the system").arg(name), context->model(), {},
                                 (*stated)->model);
   } else {
-    m_workspace.say(tr("%1 does not hold what the system states. Run > Compare asks a machine.").arg(name));
+    m_workspace.say(
+        tr("%1 does not contain the fabric that the system reports. Run > Compare reads it from a machine.").arg(name));
   }
   return true;
 }
