@@ -39,7 +39,7 @@ struct Options {
 /// A schedule with all that is said of it.
 struct Answered {
   bfb::Generated made;
-  Rational unit;            ///< GB/s of a link in which loads are told
+  Rational unit;            ///< GB/s of a link that loads are given in
   schedule::StepCost cost;  ///< as the verifier counts it
   Rational bound;
   double generating = 0;
@@ -217,7 +217,7 @@ Json textsOf(const std::vector<Rational>& values, const Rational& factor) {
   return list;
 }
 
-/// Least T with 1 + d + ... + d^T >= N; 0 where the degree is no whole number.
+/// Least T with 1 + d + ... + d^T >= N; 0 where the degree is not a whole number.
 int mooreSteps(const Rational& degree, int nodes) {
   if (!degree.isInteger()) {
     return 0;

@@ -320,7 +320,7 @@ Result<std::vector<remote::Seat>> takeSeats(const Options& options, const std::v
     if (members.size() == 1) {
       wanted.leftOut.insert(wanted.leftOut.end(), {remote::Step::resolve, remote::Step::selfTest});
     }
-    // Somebody at a terminal may be asked for the passphrase of a key.
+    // The user at a terminal may be asked for the passphrase of a key.
     wanted.asksAtTerminal = canAskAtTerminal();
     wanted.events = eventsOf(member.target.host, limits);
     auto session = std::make_shared<remote::Session>(std::move(wanted));
@@ -358,7 +358,7 @@ Error lostRun(const Options& options, const std::vector<remote::Member>& members
   } else if (heard.isLost) {
     message = where + " has not answered for " + remote::secondsText(limits.lost) + "; the run " + id + " was left";
   }
-  // The remote supervisor ends it when the connection is gone, unless it was started to go on.
+  // The remote supervisor ends it when the connection is gone, unless it was started to continue.
   const bool goesOn = options.detaches || !options.attach.empty();
   return {ErrorCode::io, message,
           std::string(goesOn ? "it may still be active there; to attach again: "

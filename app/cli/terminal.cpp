@@ -28,7 +28,7 @@ volatile std::sig_atomic_t g_signalPipe = -1;
 extern "C" void onSignal(int) {
   const int saved = errno;
   const char byte = 0;
-  // The result is of no use here: a full pipe already holds more signals than are needed.
+  // The result does not matter here: a full pipe already holds more signals than are needed.
   [[maybe_unused]] const auto written = write(g_signalPipe, &byte, 1);
   errno = saved;
 }

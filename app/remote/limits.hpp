@@ -15,7 +15,7 @@ struct Limits {
 
   Time settings{10'000};      ///< ssh -G: which host, port and user the configuration means
   Time lookUp{20'000};        ///< from the host name to an address
-  Time login{40'000};         ///< connection, host key and login where nobody types
+  Time login{40'000};         ///< connection, host key and login without user input
   Time loginByHand{300'000};  ///< the same where a person types a passphrase
   Time script{30'000};        ///< a script that looks around or moves files
   Time selfTest{60'000};      ///< coppice-exec self-test

@@ -17,7 +17,7 @@ public:
   struct Options {
     Limits limits = {};
     bool expectsWords = true;       ///< silence means trouble; false for an executor here, which may be silent
-    bool leavesAfterHello = false;  ///< the run goes on without us once it has started
+    bool leavesAfterHello = false;  ///< the run continues without us once it has started
   };
   /// What to do now.
   struct Acts {

@@ -10,7 +10,7 @@ constexpr std::string_view kMark = "coppice:";
 constexpr std::size_t kMaxFacts = 20'000;
 
 /// Each fact begins on a line of its own, whatever a login printed before without ending its line. `own FOLDER` makes a
-/// folder, or says why it is not used: somebody else could put programs behind a link or into a folder of theirs.
+/// folder, or says why it is not used: another user could put programs behind a link or into a folder of their own.
 constexpr const char* kHead = R"sh(umask 077
 say() { printf '\ncoppice:%s\n' "$*"; }
 own() {

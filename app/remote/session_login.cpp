@@ -132,7 +132,7 @@ Outcome Session::logIn(const std::stop_token& stop) {
   command.insert(command.begin(), m_options.ssh.ssh);
   ChildOptions options;
   options.inputFile = "/dev/null";
-  // Files: nobody reads a pipe while the connection lasts.
+  // Files: a pipe would have no reader while the connection lasts.
   options.outputFile = "/dev/null";
   options.errorsFile = m_private->file("log").string();
   options.asksAtTerminal = m_options.asksAtTerminal;
@@ -170,7 +170,7 @@ Outcome Session::waitForSocket(Limits::Time limit, const std::stop_token& stop) 
   const std::string doing = factsOf(Step::connect).doing;
   const Patience waits = patience(doing, limit);
   const auto from = Clock::now();
-  // Somebody who types needs no notice.
+  // A user who is typing needs no notice.
   bool isNoted = m_options.asksAtTerminal;
   std::error_code error;
   while (!fs::exists(m_options.ssh.controlSocket, error)) {

@@ -27,8 +27,8 @@ struct SshOptions {
                                                         const std::string& command);
 /// ssh that prints what it would do for this target (ssh -G).
 [[nodiscard]] std::vector<std::string> settingsArguments(const SshOptions& options, const Target& target);
-/// ssh that fetches the host key into a file of ours and goes no further: it proves nothing, and nobody trusts the key
-/// until somebody has looked at it.
+/// ssh that fetches the host key into a file of ours and goes no further: it proves nothing, and the key is not trusted
+/// until the user has accepted it.
 [[nodiscard]] std::vector<std::string> fetchKeyArguments(const SshOptions& options, const Target& target,
                                                          const std::string& knownHostsFile);
 

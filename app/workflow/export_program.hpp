@@ -26,7 +26,7 @@ struct ExportedProgram {
 
 /// Lowers, writes, reads back and judges: the text is judged, because the text is what the runtimes get.
 /// @param fileName for messages  Errors: those of lowering::lower (limit: it does not fit) and verify::judgeProgram. A
-/// program that the verifier rejects is no error: see judgement.ok
+/// program that the verifier rejects is not an error: see judgement.ok
 [[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                                     const lowering::Options& options, const std::string& fileName,
                                                     const Progress& progress);

@@ -22,7 +22,7 @@ struct Request {
   std::chrono::milliseconds budget = std::chrono::milliseconds(8000);
   /// Symmetries to list, at most; 1 = none.
   std::size_t maxSymmetries = 2048;
-  /// The routing in this many equal parts of what a GPU sends, for programs with few chunks; absent = as it comes.
+  /// The routing in this many equal parts of what a GPU sends, for programs with few chunks; absent = unrounded.
   std::optional<std::int64_t> parts = {};
 };
 

@@ -103,7 +103,7 @@ Program::Lengths Program::rounded(const std::vector<double>& lengths) const {
   return whole;
 }
 
-/// The trees of the mean lengths are no part of the mixture of the rounds.
+/// The trees of the mean lengths are not part of the mixture of the rounds.
 void Program::askMean(std::vector<double>& mean) {
   const std::size_t rows = m_rows.size();
   query(rounded(mean));

@@ -91,7 +91,7 @@ struct Captured {
 struct Patience {
   std::chrono::milliseconds limit;
   std::chrono::milliseconds notice{0};  ///< onSlow is called once after this time
-  std::function<void()> onSlow = {};    ///< empty = nobody wants to know
+  std::function<void()> onSlow = {};    ///< empty = not reported
 };
 
 /// Runs to the end with this input, or until the time is up. Errors: unavailable, io, cancelled.

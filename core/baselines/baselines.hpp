@@ -34,7 +34,7 @@ struct Request {
 };
 
 /// Routes are the shortest ones, or run through the NICs that a ring is given. Not verified here.
-/// Errors: badUsage (unknown name; a collective that the baseline does not have; a root that is missing or of no use),
+/// Errors: badUsage (unknown name; a collective that the baseline does not have; a root that is missing or not used),
 /// infeasible (the fabric lacks what the baseline needs: a power of two of GPUs, equal boxes, capable switches, direct
 /// links), overflow, cancelled.
 Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabric& fabric, const Request& request,

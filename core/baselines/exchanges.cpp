@@ -8,7 +8,7 @@
 namespace coppice::baselines {
 namespace {
 
-/// log2 of the ranks. Throws Failure where they are no power of two.
+/// log2 of the ranks. Throws Failure where they are not a power of two.
 int powerOfTwo(const Builder& builder, const std::string& name) {
   const auto n = static_cast<unsigned>(builder.ranks());
   if (!std::has_single_bit(n)) {

@@ -20,7 +20,7 @@ CgraphSession* g_session = nullptr;
 
 /// Our own naming service for libcgraph. Its default one takes addresses for identifiers, so that the order of
 /// subgraphs would change from run to run; ours counts. And it is the one place that hears of every new object: a graph
-/// may be huge although its text is short ({a b c ...} -> {x y z ...}), and libcgraph asks nobody.
+/// may be huge although its text is short ({a b c ...} -> {x y z ...}), and libcgraph does not check.
 struct Names {
   struct Table {
     std::unordered_map<std::string, IDTYPE> ids;  // even
@@ -111,7 +111,7 @@ char* nameOfId(void* state, int objectType, IDTYPE id) {
 }
 
 long allocateId(void*, int, IDTYPE) {
-  return 0;  // nobody asks for an id of his own choice
+  return 0;  // no caller chooses an id
 }
 
 void freeId(void*, int, IDTYPE) {}

@@ -35,7 +35,7 @@ Result<io::ImportResult> readDot(std::string_view text, const std::string& fileN
 
 /// Writes a digraph that readDot turns back into an equal description: boxes as clusters, duplex links as dir=both,
 /// each node with kind and a shape for it, each edge with bandwidth and the same as label.
-/// Errors: badInput (a link's end is no node, an id twice or empty, a zero byte), limit (attribute names).
+/// Errors: badInput (a link's end is not a node, an id twice or empty, a zero byte), limit (attribute names).
 Result<std::string> writeDot(const fabric::Description& description);
 
 }  // namespace coppice::dot

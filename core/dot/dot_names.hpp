@@ -7,7 +7,7 @@
 namespace coppice::dot {
 
 inline constexpr std::string_view kExtraPrefix = "extra:";    ///< before an extra key that means something by itself
-inline constexpr std::string_view kJsonPrefix = "json:";      ///< before an extra value that is no plain string
+inline constexpr std::string_view kJsonPrefix = "json:";      ///< before an extra value that is not a plain string
 inline constexpr std::string_view kClustersKey = "clusters";  ///< extra key: attributes of the boxes' clusters
 inline constexpr std::string_view kNameAttribute = "name";    ///< graph attribute: a name that DOT itself cannot hold
 inline constexpr std::string_view kIdAttribute = "fabricId";  ///< node attribute: an id that DOT itself cannot hold

@@ -488,7 +488,7 @@ private:
   }
 
   /// Exchanges the ends of two pairs where the first is lossy for a violated cut and the second lies on the other side,
-  /// unless that pushes another watched cut below zero. True when no watched cut is violated anymore.
+  /// unless that pushes another watched cut below zero. True when no watched cut is violated.
   bool repair(const std::vector<int>& nodes, std::vector<std::vector<Pairing>>& pairings,
               std::vector<WatchedCut>& cuts) const {
     for (std::size_t c = 0; c < cuts.size(); ++c) {

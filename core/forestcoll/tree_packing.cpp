@@ -471,7 +471,7 @@ private:
                        "report this fabric"}};
       }
       if (bestAmount < tree.multiplicity) {
-        // Fewer copies go on; the others start again, which is sound because both halves were feasible.
+        // Fewer copies continue; the others start again, which is sound because both halves were feasible.
         const int64_t back = tree.multiplicity - bestAmount;
         for (const int arc : tree.arcs) {
           m_remaining[arc] += back;
@@ -638,7 +638,227 @@ private:
     for (std::size_t set = 0; set < parts.setCount(); ++set) {
       inner.push_back(solveShared(parts.inner(set)));
     }
-    return parts.compose(outer, inner, m_progress);
+    // Outer nodes in the order of first appearance keeps rank order.
+    std::vector<int> outerOf(static_cast<std::size_t>(n), -1);
+    std::vector<int> outerSet;   // outer node -> set, or -1
+    std::vector<int> outerNode;  // outer node -> node, when it is not a set
+    std::vector<int> outerOfSet(family.size(), -1);
+    for (int v = 0; v < n; ++v) {
+      const int set = setOf[v];
+      if (set >= 0 && outerOfSet[set] >= 0) {
+        outerOf[v] = outerOfSet[set];
+        continue;
+      }
+      outerOf[v] = static_cast<int>(outerSet.size());
+      outerSet.push_back(set);
+      outerNode.push_back(set >= 0 ? -1 : v);
+      if (set >= 0) {
+        outerOfSet[set] = outerOf[v];
+      }
+    }
+    PackingProblem outer;
+    outer.nodeCount = static_cast<int>(outerSet.size());
+    outer.supply.assign(static_cast<std::size_t>(outer.nodeCount), 0);
+    for (int v = 0; v < n; ++v) {
+      outer.supply[outerOf[v]] += problem.supply[v];
+    }
+    std::vector<PackingProblem> innerProblem(family.size());
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      innerProblem[f].nodeCount = static_cast<int>(family[f].size());
+      for (const int node : family[f]) {
+        innerProblem[f].supply.push_back(problem.supply[node]);
+        inner[f].ownLeft.push_back(problem.supply[node]);
+      }
+    }
+    std::vector<int> crossing;
+    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
+      const TreeArc& arc = problem.arcs[i];
+      const int from = setOf[arc.tail];
+      const int to = setOf[arc.head];
+      if (from >= 0 && from == to) {
+        innerProblem[to].arcs.push_back({innerIndex[arc.tail], innerIndex[arc.head], arc.capacity});
+        inner[to].arcOf.push_back(static_cast<int>(i));
+      } else {
+        crossing.push_back(static_cast<int>(i));
+        if (to >= 0) {
+          innerProblem[to].supply[innerIndex[arc.head]] += arc.capacity;
+        }
+      }
+    }
+    // Bundles of parallel arcs between outer nodes.
+    const auto outerKey = [&](int arc) {
+      return std::pair(outerOf[problem.arcs[arc].tail], outerOf[problem.arcs[arc].head]);
+    };
+    std::stable_sort(crossing.begin(), crossing.end(), [&](int a, int b) { return outerKey(a) < outerKey(b); });
+    std::vector<int> bundleStart;
+    for (std::size_t i = 0; i < crossing.size(); ++i) {
+      const int64_t capacity = problem.arcs[crossing[i]].capacity;
+      if (i == 0 || outerKey(crossing[i]) != outerKey(crossing[i - 1])) {
+        bundleStart.push_back(static_cast<int>(i));
+        const auto [tail, head] = outerKey(crossing[i]);
+        outer.arcs.push_back({tail, head, capacity});
+      } else {
+        outer.arcs.back().capacity += capacity;
+      }
+    }
+    bundleStart.push_back(static_cast<int>(crossing.size()));
+
+    const Trees outerTrees = solve(outer);
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      inner[f].trees = solveShared(innerProblem[f]);
+      inner[f].treesAt.assign(family[f].size(), {});
+      for (std::size_t t = 0; t < inner[f].trees->size(); ++t) {
+        inner[f].left.push_back((*inner[f].trees)[t].multiplicity);
+        inner[f].treesAt[(*inner[f].trees)[t].root].push_back(static_cast<int>(t));
+      }
+    }
+    return compose(problem, outerTrees, outer, outerSet, outerNode, innerIndex, inner, crossing, bundleStart);
+  }
+
+  /// Choices made so far for a bunch of equal trees: the root (if its outer root is a set), then per outer arc a
+  /// concrete arc and, where it enters a set, an inner tree; in the order the walk asks.
+  struct Piece {
+    std::size_t outerTree = 0;
+    int64_t multiplicity = 0;
+    std::vector<int> decisions;
+  };
+
+  Trees compose(const PackingProblem& problem, const Trees& outerTrees, const PackingProblem& outer,
+                const std::vector<int>& outerSet, const std::vector<int>& outerNode, const std::vector<int>& innerIndex,
+                std::vector<Inner>& inner, const std::vector<int>& crossing, const std::vector<int>& bundleStart) {
+    std::vector<int64_t> arcLeft(problem.arcs.size());
+    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
+      arcLeft[i] = problem.arcs[i].capacity;
+    }
+    Trees trees;
+    std::vector<int> depth(static_cast<std::size_t>(problem.nodeCount), 0);
+    std::vector<Piece> stack;
+    for (std::size_t t = 0; t < outerTrees.size(); ++t) {
+      stack.push_back({t, outerTrees[t].multiplicity, {}});
+      while (!stack.empty()) {
+        throwIfCancelled(m_progress);
+        Piece piece = std::move(stack.back());
+        stack.pop_back();
+        const PackedTree& skeleton = outerTrees[piece.outerTree];
+        // Resources of replayed decisions were granted for the larger piece already.
+        const std::size_t replayed = piece.decisions.size();
+        std::size_t asked = 0;
+        const auto settle = [&](int choice, int64_t available) {
+          // Grants what is available; copies that do not fit go back on the stack with the choices so far.
+          if (available < piece.multiplicity) {
+            stack.push_back({piece.outerTree, piece.multiplicity - available, piece.decisions});
+            piece.multiplicity = available;
+          }
+          piece.decisions.push_back(choice);
+        };
+        std::vector<int64_t*> charged;
+        PackedTree tree;
+        tree.arcs.reserve(static_cast<std::size_t>(problem.nodeCount) - 1);
+        const auto attachInnerTree = [&](Inner& set, int root) {
+          // Attach an inner tree rooted at inner node `root`.
+          int choice = -1;
+          if (asked < replayed) {
+            choice = piece.decisions[asked];
+          } else {
+            for (const int candidate : set.treesAt[root]) {
+              const int64_t left = set.left[candidate];
+              if (left == 0) {
+                continue;
+              }
+              if (left == piece.multiplicity) {
+                choice = candidate;
+                break;
+              }
+              if (choice < 0 || left > set.left[choice]) {
+                choice = candidate;
+              }
+            }
+            if (choice < 0) {
+              throw Failure{{ErrorCode::internal, "composition ran out of inner trees"}};
+            }
+            settle(choice, set.left[choice]);
+          }
+          ++asked;
+          charged.push_back(&set.left[choice]);
+          for (const int arc : (*set.trees)[choice].arcs) {
+            const int whole = set.arcOf[arc];
+            tree.arcs.push_back(whole);
+            depth[problem.arcs[whole].head] = depth[problem.arcs[whole].tail] + 1;
+          }
+        };
+
+        const int rootSet = outerSet[skeleton.root];
+        if (rootSet < 0) {
+          tree.root = outerNode[skeleton.root];
+          depth[tree.root] = 0;
+        } else {
+          Inner& set = inner[rootSet];
+          int choice = -1;
+          if (asked < replayed) {
+            choice = piece.decisions[asked];
+          } else {
+            for (std::size_t i = 0; i < set.ownLeft.size(); ++i) {
+              if (set.ownLeft[i] == piece.multiplicity) {
+                choice = static_cast<int>(i);
+                break;
+              }
+              if (set.ownLeft[i] > 0 && (choice < 0 || set.ownLeft[i] > set.ownLeft[choice])) {
+                choice = static_cast<int>(i);
+              }
+            }
+            if (choice < 0) {
+              throw Failure{{ErrorCode::internal, "composition ran out of roots"}};
+            }
+            settle(choice, set.ownLeft[choice]);
+          }
+          ++asked;
+          charged.push_back(&set.ownLeft[choice]);
+          tree.root = set.nodes[choice];
+          depth[tree.root] = 0;
+          attachInnerTree(set, choice);
+        }
+        for (const int outerArc : skeleton.arcs) {
+          int choice = -1;
+          if (asked < replayed) {
+            choice = piece.decisions[asked];
+          } else {
+            for (int i = bundleStart[outerArc]; i < bundleStart[static_cast<std::size_t>(outerArc) + 1]; ++i) {
+              const int arc = crossing[i];
+              if (arcLeft[arc] == 0) {
+                continue;
+              }
+              // Shallow tails keep trees low; among equals the one that needs no split.
+              const auto rank = [&](int candidate) {
+                return std::pair(depth[problem.arcs[candidate].tail],
+                                 -std::min(arcLeft[candidate], piece.multiplicity));
+              };
+              if (choice < 0 || rank(arc) < rank(choice)) {
+                choice = arc;
+              }
+            }
+            if (choice < 0) {
+              throw Failure{{ErrorCode::internal, "composition ran out of capacity between sets"}};
+            }
+            settle(choice, arcLeft[choice]);
+          }
+          ++asked;
+          charged.push_back(&arcLeft[choice]);
+          const int head = problem.arcs[choice].head;
+          tree.arcs.push_back(choice);
+          depth[head] = depth[problem.arcs[choice].tail] + 1;
+          const int headSet = outerSet[outer.arcs[outerArc].head];
+          if (headSet >= 0) {
+            attachInnerTree(inner[headSet], innerIndex[head]);
+          }
+        }
+        for (int64_t* left : charged) {
+          *left -= piece.multiplicity;
+        }
+        tree.multiplicity = piece.multiplicity;
+        trees.push_back(std::move(tree));
+      }
+    }
+    return trees;
   }
 
   /// Fewer distinct trees: a divisor d of all supplies whose coarse problem floor(c / d) is still feasible is packed

@@ -349,7 +349,7 @@ private:
     return ranks;
   }
 
-  /// An id that looks like a number or a range is an id only where it is no rank.
+  /// An id that looks like a number or a range is an id only where it is not a rank.
   void addRanks(std::string_view word, std::size_t offset, std::vector<Rank>& ranks) const {
     const std::size_t dash = word.find('-', 1);
     const auto first = wholeNumber(word.substr(0, dash));

@@ -204,7 +204,7 @@ void writeParts(BufferedWriter& pen, const FactoredForest& parts) {
   pen << ",\n    \"parts\": {\n      \"shapes\": ";
   writeList(pen, parts.shapes, kLine, [&](const FactoredForest::Shape& shape) { writeShape(pen, shape); });
   pen << ",\n      \"instances\": ";
-  // Where rotations take the nodes follows from the fabric, so that they are no instances in the file.
+  // Where rotations take the nodes follows from the fabric, so that they are not instances in the file.
   const auto end = std::find_if(parts.instances.begin(), parts.instances.end(), schedule::isRotation);
   writeList(pen, std::span(parts.instances.begin(), end), kLine, [&](const FactoredForest::Instance& instance) {
     pen << "{\"shape\": " << std::int64_t{instance.shape} << ", \"nodes\": ";

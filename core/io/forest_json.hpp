@@ -68,7 +68,7 @@ struct ForestHeader {
 /// What the file says it is, without reading its trees. Errors: badInput (not a forest file, another version), limit.
 Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fileName = {});
 
-/// The schedule, for a fabric at hand; the embedded one is not looked at. Nodes are matched by id. Everything is there
+/// The schedule, for a given fabric; the embedded one is ignored. Nodes are matched by id. Everything is there
 /// and in range afterwards (parts pass schedule::checkStructure), nothing more: verify::verifySchedule judges it.
 /// Errors: badInput with line and column or element, verification (made for a fabric with another digest), limit.
 Result<schedule::Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric,

@@ -24,7 +24,7 @@ private:
   std::vector<std::size_t> m_lineStarts;
 };
 
-/// Offset of the first byte that is no well-formed UTF-8.
+/// Offset of the first byte that is not well-formed UTF-8.
 [[nodiscard]] std::optional<std::size_t> firstIllFormedByte(std::string_view text);
 
 /// "1 edge", "3 edges".

@@ -177,7 +177,7 @@ void CutEngine::setSink(int node, bool isSink, int64_t demand) {
 
 void CutEngine::retire(int node) {
   m_isSolved = m_isSolved && m_isProbing;
-  // A flow that enters the node may go on from it, so it breaks; one that only starts there loses what started.
+  // A flow that enters the node may continue from it, so it breaks; one that starts there loses what started.
   std::vector<int> entered;
   std::vector<std::pair<int, int64_t>> started;
   for (const Half half : m_graph.into(node)) {

@@ -45,7 +45,7 @@ class CutEngine {
 public:
   struct NodeInit {
     bool isSink = false;
-    std::int64_t demand = 0;  ///< also of nodes that are no sinks
+    std::int64_t demand = 0;  ///< also of nodes that are not sinks
   };
   struct ArcInit {
     int tail = 0;

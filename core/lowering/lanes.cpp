@@ -142,7 +142,7 @@ void Planner::put(int message, int connection) {
   m_plan.connections[connection].steps += stepsOf(message);
 }
 
-/// Every message goes on the channel that its neighbour already uses, where that keeps the channels evenly loaded (then
+/// Every message uses the channel that its neighbour already uses, where that keeps the channels evenly loaded (then
 /// a threadblock can forward), else on the emptiest.
 void Planner::assignAlongNeighbours() {
   for (const int m : m_moves.order) {

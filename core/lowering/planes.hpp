@@ -12,7 +12,7 @@ namespace coppice::lowering {
 
 /// Parity of the network plane a route uses: of the first NIC's position among the NICs of its box; without NICs, of
 /// the first relay's position among the relays that are in no box. A box with one NIC, or a single such relay, leaves
-/// no choice and hence no parity.
+/// no choice, so there is no parity.
 class Planes {
 public:
   explicit Planes(const fabric::Fabric& fabric);

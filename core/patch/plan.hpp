@@ -25,7 +25,7 @@ struct Plan {
   /// Which node of the new links each node is: roles[v] = number in the new links. The identity where labels are kept.
   std::vector<int> roles;
   Wiring after;
-  std::int64_t kept = 0;  ///< cables that nobody touches
+  std::int64_t kept = 0;  ///< cables that are not touched
 
   [[nodiscard]] std::int64_t moved() const;  ///< cables that stay in use and change a port
   [[nodiscard]] std::int64_t added() const;

@@ -98,7 +98,7 @@ private:
   int m_knownLine = 1;
 };
 
-/// Cuts the text into tags; comments and white space vanish. Never fails: it reports and goes on at the next '<'.
+/// Cuts the text into tags; comments and white space vanish. Never fails: it reports and continues at the next '<'.
 class TagReader {
 public:
   TagReader(std::string_view text, TextReport& report);

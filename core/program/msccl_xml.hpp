@@ -29,7 +29,7 @@ struct MscclFile {
   std::vector<Finding> findings;
 };
 
-/// Reads any MSCCL XML, also one that the runtime would reject: faults become findings and reading goes on, so that all
+/// Reads any MSCCL XML, even if the runtime would reject it: faults become findings and reading continues, so that all
 /// of them come at once. Where the runtime's reading is defined (integers like strtol with base 0, the first of two
 /// equal attributes, the first 16 attribute slots), the program holds that reading; threadblocks whose ids are not a
 /// permutation of 0..n-1 keep the document's order. root stays -1. Without the attributes, minBytes and maxBytes get

@@ -57,7 +57,7 @@ struct RunJob {
 
   friend bool operator==(const RunJob&, const RunJob&) = default;
 };
-/// The reason in the last record of a run that somebody stopped.
+/// The reason in the last record of a run that was stopped by the user.
 inline constexpr const char* kStoppedByUser = "stopped by the user";
 inline constexpr std::size_t kMaxJobBytes = std::size_t{64} << 10;
 

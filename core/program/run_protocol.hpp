@@ -188,7 +188,7 @@ struct WaitRecord {
   friend bool operator==(const WaitRecord&, const WaitRecord&) = default;
 };
 
-/// Nothing moves anymore.
+/// Nothing moves.
 struct StuckRecord {
   bool isDeadlock = false;  ///< proven: nothing is ready and nothing runs. Otherwise no progress for too long
   std::string text = {};    ///< for a person, on one line

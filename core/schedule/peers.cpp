@@ -86,7 +86,7 @@ void addTrees(const Forest& forest, const fabric::Fabric& fabric, const Progress
 /// Which nodes of a shape are joined, and by which of their ports: tail, its port, head, its port.
 using Joint = std::tuple<int, int, int, int>;
 
-/// The joints of the trees of a shape that are used; marks the trees of its parts that these go on with.
+/// The joints of the trees of a shape that are used; marks the trees of its parts that these continue with.
 std::set<Joint> jointsOf(const FactoredForest& forest, int shapeIndex, std::vector<std::vector<char>>& isUsed) {
   const FactoredForest::Shape& shape = forest.shapes[shapeIndex];
   std::set<Joint> joints;

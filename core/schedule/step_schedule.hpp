@@ -132,7 +132,7 @@ private:
 };
 
 /// Every transfer cut into `pieces` equal ones, in its place in the list: what pipelining needs. Without steps, the
-/// pieces between two GPUs keep their order, so that one after another goes on. Errors: badUsage
+/// pieces between two GPUs keep their order and are sent one after another. Errors: badUsage
 /// (no piece), limit (more than 2^31 transfers), overflow.
 Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces);
 

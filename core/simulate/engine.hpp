@@ -36,7 +36,7 @@ struct LinkUse {
 struct Interval {
   MessageId message = 0;
   std::uint32_t repeat = 0;
-  double ready = 0;    ///< nothing held it up any more; the overhead begins
+  double ready = 0;    ///< nothing delays it; the overhead begins
   double flowing = 0;  ///< first byte on its links
   double left = 0;     ///< last byte
   double arrived = 0;

@@ -39,7 +39,7 @@ struct Fits {
 
 /// The latency of a pair replaces overhead and latency of its messages. Its rate replaces the bandwidth of those links
 /// of its shortest route that are the slowest there, since only they can have set it; of several pairs the fastest
-/// counts. Errors: badInput (a rank that the fabric has not, a rate or latency that is no number, no route).
+/// counts. Errors: badInput (a rank outside the fabric, a rate or latency that is not a number, no route).
 [[nodiscard]] Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::span<const PairFit> pairs);
 
 }  // namespace coppice::simulate

@@ -76,7 +76,7 @@ Result<Problem> problemOf(Topology topology, const schedule::CollectiveTable& go
 /// core/verify judges the schedule again, from the fabric alone.
 [[nodiscard]] std::optional<std::string> faultOf(const Problem& problem, std::int64_t n, const Steps& steps);
 
-/// Drops sends that bring a rank what it has or gets from another, and sends that nobody needs: then every rank gets
+/// Drops sends that bring a rank what it has or gets from another, and sends that no rank needs: then every rank gets
 /// each chunk at most once.
 void prune(const Problem& problem, std::int64_t n, Steps& steps);
 

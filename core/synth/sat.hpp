@@ -29,7 +29,7 @@ public:
   [[nodiscard]] std::size_t clauses() const { return m_clauses; }
   void add(std::span<const int> clause);
   void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
-  /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to go on.
+  /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to continue.
   Verdict solve(std::int64_t conflicts, const std::function<bool()>& stop);
   /// After sat. @pre variable > 0
   [[nodiscard]] bool value(int variable) const;
@@ -41,7 +41,7 @@ private:
   std::size_t m_clauses = 0;
 };
 
-/// What an encoding writes: clauses with constants folded. kTrue and kFalse are no solver literals.
+/// What an encoding writes: clauses with constants folded. kTrue and kFalse are not solver literals.
 inline constexpr int kTrue = std::numeric_limits<int>::max();
 inline constexpr int kFalse = -kTrue;
 

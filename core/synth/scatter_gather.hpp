@@ -20,7 +20,7 @@ class Search;
 /// then an allgather of two levels. Takes more chunks than pull, and fewer rounds for each.
 class ScatterGather {
 public:
-  /// nullptr where the problem is no broadcast, or two levels do not apply. Throws CancelledError.
+  /// nullptr where the problem is not a broadcast, or two levels do not apply. Throws CancelledError.
   static std::unique_ptr<ScatterGather> make(const Problem& broadcast, const Boxes& boxes, double seconds,
                                              std::uint64_t seed, const Progress& progress);
   ~ScatterGather();

@@ -42,7 +42,7 @@ struct Synthesis {
   Rational unit;  ///< GB/s, as used
 };
 
-/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that are no multiple, a bad unit),
+/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide, a bad unit),
 /// those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
 Result<Synthesis> synthesize(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                              const StatedSize& size, const SynthesisOptions& options, const Progress& progress);

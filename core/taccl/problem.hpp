@@ -50,7 +50,7 @@ struct Problem {
   bool sendsOneAtATime = false;  ///< a GPU sends one chunk to one GPU at a time (reduce_scatter, backwards)
 
   std::vector<Permutation> group;    ///< all elements, the identity first
-  std::vector<std::string> ignored;  ///< offsets that are no symmetry, for a warning
+  std::vector<std::string> ignored;  ///< offsets that are not symmetries, for a warning
   std::vector<int> chunks;           ///< one of each orbit, into allChunks
   std::vector<int> linkOrbit;
   int linkOrbitCount = 0;

@@ -38,7 +38,7 @@ struct Synthesis {
   std::vector<StageReport> stages;  ///< of that engine
   double seconds = 0;
   double secondsToMakespan = 0;
-  std::vector<Finding> findings;  ///< offsets that are no symmetry
+  std::vector<Finding> findings;  ///< offsets that are not symmetries
 };
 
 /// The best plan that the engine finds, unverified (verify::checkPlan). Cancelling keeps the best so far.

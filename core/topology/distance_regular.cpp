@@ -262,7 +262,7 @@ Lists fanoComplement() {
   });
 }
 
-/// Triples of seven points that are no line of the Fano plane, joined where disjoint.
+/// Triples of seven points that are not a line of the Fano plane, joined where disjoint.
 Lists coxeter() {
   std::vector<unsigned> triples;
   for (const unsigned set : subsets(7, 3)) {

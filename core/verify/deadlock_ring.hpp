@@ -9,7 +9,7 @@ namespace coppice::verify {
 struct RingStep {
   program::StepPlace place = {};  ///< where it stands
   program::WaitReason reason = program::WaitReason::flag;
-  program::StepPlace needs = {};  ///< what would let it go on: a step of the next threadblock of the ring
+  program::StepPlace needs = {};  ///< what would let it continue: a step of the next threadblock of the ring
 };
 
 }  // namespace coppice::verify

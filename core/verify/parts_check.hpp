@@ -17,11 +17,11 @@ struct PartsLoad {
   std::vector<Int128> loadOfArc;            ///< of the sound trees, with multiplicities
   std::vector<std::int64_t> faultyTrees;    ///< ascending: no spanning arborescence, or a route does not fit
   bool isByParts = false;                   ///< only the trees of rank 0 were read: see checkParts
-  std::vector<std::string> symmetryFaults;  ///< then: rotations that are no symmetries of the fabric; no loads if any
+  std::vector<std::string> symmetryFaults;  ///< then: rotations that are not symmetries of the fabric; no loads if any
 };
 
 /// Edge by edge: expands and checks every tree: each GPU but the root reached once, from one that was reached before,
-/// over links that exist and relays that are no GPUs. Linear in the edges of all trees, with memory for one tree per
+/// over links that exist and relays that are not GPUs. Linear in the edges of all trees, with memory for one tree per
 /// thread; shares the trees among the machine's cores, with the same result for any number of them.
 ///
 /// By parts, for a rotated forest with more than maxEdges edges in all: checks that every rotation is a symmetry of the
@@ -38,7 +38,7 @@ struct PartsLoad {
 ///  * Loads. An image puts on link s(a) what the tree puts on link a. The sum over all images is what
 ///    schedule::addImages computes; it proves that there. The loads compared with the capacities are therefore the same
 ///    numbers.
-/// A rotation that is no symmetry is a fault by parts even where its images happen to fit, since nothing is proved
+/// A rotation that is not a symmetry is a fault by parts even where its images happen to fit, since nothing is proved
 /// then.
 /// @pre schedule::checkStructure finds no fault. Throws CancelledError, std::bad_alloc.
 [[nodiscard]] PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& forest, std::int64_t maxEdges,

@@ -31,7 +31,7 @@ struct Server {
   int most = 1;
 };
 
-/// When the n-th chunk is through at the earliest, if all may be taken from the beginning.
+/// The earliest time at which the n-th chunk has passed, if all may be taken from the beginning.
 Time nthTime(const std::vector<Server>& servers, std::size_t n) {
   if (n == 0) {
     return 0;
@@ -66,7 +66,7 @@ Time timeFrom(std::vector<Time> ready, const std::vector<Server>& servers) {
   return best;
 }
 
-/// One server in batches, exactly: the least time until the first k are through, for ascending k.
+/// One server in batches, exactly: the least time until the first k have passed, for ascending k.
 Time batched(std::vector<Time> ready, const Server& server) {
   std::sort(ready.begin(), ready.end());
   std::vector<Time> through = {0};

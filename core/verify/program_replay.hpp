@@ -32,13 +32,13 @@ struct SlotContent {
     nothing,
     one,    ///< a chunk of one rank
     sum,    ///< of one chunk over several ranks
-    flawed  ///< twice the same, a mixture, or data that nobody wrote
+    flawed  ///< twice the same, a mixture, or data that was never written
   };
   Kind kind = Kind::nothing;
   int chunk = -1;                          ///< one and sum: of the rank's input
   std::vector<int> ranks = {};             ///< one and sum: whose
   std::string text = {};                   ///< "the sum of chunk 3 over ranks 0, 1"
-  std::optional<std::size_t> writer = {};  ///< index into events(); absent = the caller, or nobody
+  std::optional<std::size_t> writer = {};  ///< index into events(); absent = the caller, or none
   std::string wanted = {};                 ///< what the collective demands there in the end; empty = nothing
   bool isFinal = false;                    ///< holds what is wanted
 };

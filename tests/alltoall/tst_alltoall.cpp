@@ -271,7 +271,7 @@ void TestAlltoall::plantedFaults_data() {
                                   << "not reached alike";
   QTest::newRow("source twice") << "sources"
                                 << "another source has them too";
-  QTest::newRow("source that is no GPU") << "source"
+  QTest::newRow("source that is not a GPU") << "source"
                                          << "is no GPU";
   QTest::newRow("weight") << "weight"
                           << "weights of its trees sum to";

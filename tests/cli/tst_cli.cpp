@@ -293,11 +293,11 @@ void TestCli::exitCodes_data() {
   row("prices of an alltoall", {"prices", example(), "-c", "alltoall"}, 2, "--collective");
   row("broadcast without root", {"optimum", example(), "-c", "broadcast"}, 2, "--root");
   row("allgather with root", {"optimum", example(), "--root", "0"}, 2, "no root");
-  row("root that is no GPU", {"optimum", example(), "-c", "reduce", "--root", "ib0"}, 2, "not a GPU");
+  row("root that is not a GPU", {"optimum", example(), "-c", "reduce", "--root", "ib0"}, 2, "not a GPU");
   row("root out of range", {"optimum", example(), "-c", "reduce", "--root", "16"}, 2, "0 to 15");
   row("k of zero", {"optimum", example(), "--k", "0"}, 2, "1 or more");
   row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
-  row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
+  row("k that is not a number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
   row("format that nothing tells", {"optimum", "/dev/null"}, 2, "--from: json");
   row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2, "--to json, dot or adjacency");
   row("fewer trees than none", {"generate", example(), "--show-trees", "-1"}, 2, "not in range 0 to");
@@ -313,7 +313,7 @@ void TestCli::exitCodes_data() {
   row("empty list of GPUs", {"optimum", example(), "--gpus", ""}, 2, "--gpus: the value is empty");
   row("amounts of an unknown GPU", {"optimum", example(), "--amounts", "b7g0=2"}, 2, "no GPU is called \"b7g0\"");
   row("amounts half by name", {"optimum", example(), "--amounts", "b0g0=2,3"}, 2, "names no GPU");
-  row("amount by name that is no number", {"optimum", example(), "--amounts", "b0g0=2.5"}, 2, "\"2.5\"");
+  row("amount by name that is not a number", {"optimum", example(), "--amounts", "b0g0=2.5"}, 2, "\"2.5\"");
   row("amount beyond 64 bits", {"optimum", example(), "--amounts", "b*=99999999999999999999"}, 2, "--amounts");
   row("negative amount", {"optimum", "preset:ring,gpus=3", "--amounts", "1,-1,1"}, 2, "--amounts");
   row("no data at all", {"optimum", "preset:ring,gpus=3", "--amounts", "0,0,0"}, 2, "");

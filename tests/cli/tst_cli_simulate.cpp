@@ -282,10 +282,10 @@ void TestCliSimulate::errors_data() {
   row("too many sizes", {"AG", "-b", "1", "-e", "1T", "-f", "1.0001"}, "too many");
   row("no pieces", {"AG", "--pieces", "0"}, "--pieces");
   row("negative latency", {"AG", "--link-latency", "-1"}, "--link-latency");
-  row("latency that is no number", {"AG", "--link-latency", "nan"}, "latenc");
+  row("latency that is not a number", {"AG", "--link-latency", "nan"}, "latenc");
   row("other fabric", {"AG", "--fabric", "preset:dgx-a100,boxes=1"}, "16 GPUs");
   row("its own input", {"AG", "--csv", "AG"}, "is the input itself");
-  row("measured is no table", {"AG", "--measured", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json"},
+  row("measured is not a table", {"AG", "--measured", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json"},
       "2x-dgx-a100.fabric.json:1");
   row("profile is none", {"AG", "--profile", "AG"}, "not a recorded profile");
   row("two files on one output", {"AG", "-b", "1M", "--csv", "-", "--trace", "-"}, "standard output");

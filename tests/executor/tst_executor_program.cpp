@@ -210,7 +210,7 @@ void ExecutorProgramTest::exitCodes_data() {
   QTest::newRow("type") << QStringList{good, "--type", "float8"} << 1 << QByteArray("float8");
   QTest::newRow("op") << QStringList{good, "--op", "xor"} << 1 << QByteArray("xor");
   QTest::newRow("factor") << QStringList{good, "-f", "1"} << 1 << QByteArray("-f");
-  QTest::newRow("factor is no number") << QStringList{good, "-f", "nan"} << 1 << QByteArray("-f");
+  QTest::newRow("factor is not a number") << QStringList{good, "-f", "nan"} << 1 << QByteArray("-f");
   QTest::newRow("backend") << QStringList{good, "--backend", "abacus"} << 1 << QByteArray("abacus");
   QTest::newRow("ranks") << QStringList{good, "--ranks", "7"} << 1 << QByteArray("4 ranks");
   QTest::newRow("runtime") << QStringList{good, "--runtime", "none"} << 1 << QByteArray("runtime");

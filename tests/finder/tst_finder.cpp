@@ -489,7 +489,7 @@ void TestFinder::refuses() {
   const auto front = finderOfAll().front({.nodes = nodes, .degree = degree});
   QVERIFY(!front.hasValue());
   QVERIFY(QString::fromStdString(describe(front.error())).contains(message));
-  // A front of a stopped search is no front.
+  // A front of a stopped search is not a front.
   std::stop_source stop;
   stop.request_stop();
   Progress progress;

@@ -240,7 +240,7 @@ private Q_SLOTS:
     QVERIFY(!routeStars(network, capacities, supply, {}).has_value());
   }
 
-  /// Unequal parts under scarce links, whose outside is no star: two levels answer before any part is solved.
+  /// Unequal parts under scarce links, whose outside is not a star: two levels answer before any part is solved.
   void twoLevelsBeforeParts_data() {
     QTest::addColumn<QString>("arguments");
     QTest::addColumn<QSet<int>>("lost");

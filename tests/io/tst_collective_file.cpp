@@ -122,7 +122,7 @@ void TestCollectiveFile::faults_data() {
   csv("too few fields", "1,0\n", 2, 1, "2 fields");
   csv("too many fields", "1,0,1,2\n", 2, 1, "4 fields");
   csv("no share", ",0,1\n", 2, 1, "not a fraction");
-  csv("share that is no number", "1,0,1\n half,0,1\n", 3, 2, "\"half\"");
+  csv("share that is not a number", "1,0,1\n half,0,1\n", 3, 2, "\"half\"");
   csv("share beyond 64 bits", "1/99999999999999999999,0,1\n", 2, 1, "not a fraction");
   csv("negative share", "-1/2,0,1\n", 2, 1, "negative");
   csv("all shares zero", "0,0,1\n", 0, 0, "zero");
@@ -145,9 +145,9 @@ void TestCollectiveFile::faults_data() {
   QTest::newRow("format missing") << QByteArray("{}") << 1 << 2 << "\"format\"";
   QTest::newRow("newer version") << QByteArray("{\"format\": \"coppice-collective\",\n \"version\": 2}") << 2 << 15
                                  << "version";
-  json("shards are no array", "3", 3, 13, "not an array");
+  json("shards are not an array", "3", 3, 13, "not an array");
   json("no shard", "[]", 0, 0, "no shard");
-  json("shard is no object", "[\n7]", 4, 3, "not an object");
+  json("shard is not an object", "[\n7]", 4, 3, "not an object");
   json("share missing in one of two",
        "[\n{\"sources\": [0], \"destinations\": [1]}, {\"share\": 1, \"sources\": [0], \"destinations\": [1]}]", 0, 0,
        "1 shard of 2");

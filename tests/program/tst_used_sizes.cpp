@@ -196,7 +196,7 @@ void TestUsedSizes::guides_data() {
                                                   "in-place columns"};
   QTest::newRow("msccl allreduce") << Collective::allreduce << Runtime::msccl << 128
                                    << QStringList{"NCCL_ALGO=MSCCL,RING,TREE", "all_reduce_perf"};
-  QTest::newRow("sizes that are no powers")
+  QTest::newRow("sizes that are not powers")
       << Collective::allreduce << Runtime::msccl << 208 << QStringList{"-b 832 -e 832M -f 2"};
   QTest::newRow("executor") << Collective::reduceScatter << Runtime::mscclExecutorNccl << 128
                             << QStringList{"MSCCL_ALGO_DIR=/data/a.msccl", "cp /data/a.xml /data/a.msccl/",

@@ -115,7 +115,7 @@ private Q_SLOTS:
     QTest::newRow("newline") << "node\nid" << false << "" << 0;
     QTest::newRow("percent") << "%h" << false << "" << 0;
     QTest::newRow("port too large") << "node:70000" << false << "" << 0;
-    QTest::newRow("port is no number") << "node:2x" << false << "" << 0;
+    QTest::newRow("port is not a number") << "node:2x" << false << "" << 0;
     QTest::newRow("open bracket") << "[fe80::1" << false << "" << 0;
     QTest::newRow("behind bracket") << "[fe80::1]x" << false << "" << 0;
     QTest::newRow("too long") << QString(300, 'a') << false << "" << 0;

@@ -188,7 +188,7 @@ void TestSimulate::sharedMachine() {
       send(job, {rank, (rank + 1) % kRanks}, 1, rank, (rank + 1) % kRanks);
     }
     const Run run = play(job, kPieces);
-    // The rate of all is no link.
+    // The rate of all is not a link.
     return run.links.size() == fabric.arcs().size() && job.linkShares().size() == fabric.arcs().size() ? run.time : -1;
   };
   const Model free{.linkLatency = 0, .messageOverhead = 0};

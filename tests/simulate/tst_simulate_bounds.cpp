@@ -42,7 +42,7 @@ double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
   if (!optimum) {
     qFatal("%s", describe(optimum.error()).c_str());
   }
-  // Reduce-scatter then allgather is no bound on other allreduces.
+  // Reduce-scatter then allgather is not a bound on other allreduces.
   const bool hasLimit = optimum->allreduceLimit && optimum->allreduceLimit->algbw > optimum->algbw;
   return (hasLimit ? optimum->allreduceLimit->algbw : optimum->algbw).toDouble();
 }

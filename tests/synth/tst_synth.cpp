@@ -434,7 +434,7 @@ void TestSynth::customTables() {
   QVERIFY(!odd && toText(odd.error().where.element) == "--chunks");
 }
 
-/// A switch is no GPU: its links bound what passes, and one send crosses it within a step.
+/// A switch is not a GPU: its links bound what passes, and one send crosses it within a step.
 void TestSynth::limitsOfSwitches() {
   const fabric::Fabric star = made("dgx-a100 boxes=1 gpus=4");
   const auto goal = goalOf("alltoall", star);

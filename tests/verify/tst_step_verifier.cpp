@@ -448,7 +448,7 @@ void TestStepVerifier::brokenFiles_data() {
   row("short row", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0]", "transfers[0]");
   row("text in a row", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0, \"0\"]", "transfers[0]");
   row("rank beyond 32 bits", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 4294967296, 0, 0]", "transfers[0]");
-  row("reduces is no flag", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0, 2]", "transfers[0]");
+  row("reduces is not a flag", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0, 2]", "transfers[0]");
 }
 
 void TestStepVerifier::brokenFiles() {

@@ -318,7 +318,7 @@ private slots:
                                      << "b0g0"
                                      << ""
                                      << "--root";
-    QTest::newRow("root that is no GPU") << "reduce"
+    QTest::newRow("root that is not a GPU") << "reduce"
                                          << "b0nvs"
                                          << ""
                                          << "--root";

@@ -142,7 +142,7 @@ bool RankingPanel::isCurrent() const {
 }
 
 void RankingPanel::fitColumns() {
-  // The name comes first: where there is too little room, the heads of the numbers give way, down to their numbers.
+  // The name comes first: where space is short, the heads of the numbers shrink to the width of their numbers.
   QHeaderView* header = m_table->horizontalHeader();
   header->setTextElideMode(Qt::ElideRight);
   const QAbstractItemView& view = *m_table;  // where the hints are public

@@ -213,7 +213,7 @@ UpgradeBarsView::UpgradeBarsView(QWidget* parent)
   m_note->setWordWrap(true);
   m_note->setProperty("role", u"muted"_s);
   layout->addWidget(m_note);
-  // Rankings wait until nobody types.
+  // Rankings wait until the user stops typing.
   m_timer.setSingleShot(true);
   m_timer.setInterval(250ms);
   connect(&m_timer, &QTimer::timeout, this, &UpgradeBarsView::submit);

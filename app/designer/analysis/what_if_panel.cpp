@@ -90,7 +90,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
         setChange(changeAt(m_curve->whatIf().curve, step, kSteps));
       }
     } catch (const OverflowError&) {
-      // Between two numbers that can be written: the slider goes on to the next.
+      // Between two numbers that can be written: the slider moves on to the next.
     }
   });
   connect(m_curve, &BandwidthCurve::dragged, this,

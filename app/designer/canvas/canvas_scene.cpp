@@ -91,7 +91,7 @@ void CanvasScene::rebuild() {
 }
 
 void CanvasScene::ensure() const {
-  // What is shown is a function of the model alone; that it is worked out late is nobody's business.
+  // What is shown is a function of the model alone; computing it late changes nothing that callers see.
   if (m_isStale) {
     const_cast<CanvasScene*>(this)->build();
   }
@@ -535,7 +535,7 @@ std::optional<Region> CanvasScene::follow(const ChangeEvent& event) {
     m_nodes[found->second].isPinned = node.drawing.isPinned;
     dirty.push_back(m_nodes[found->second].rect);
     refresh(found->second);
-    // Bars stretch over what they connect, and give way to their neighbours.
+    // Bars stretch over what they connect, and move aside for their neighbours.
     for (const std::uint32_t line : m_nodes[found->second].lines) {
       for (const std::uint32_t end : {m_lines[line].a, m_lines[line].b}) {
         if (m_nodes[end].shape == Shape::switchBar) {

@@ -143,7 +143,7 @@ void CanvasView::routesApplied(const Region& dirty) {
   }
   m_motionPainter.forget();
   invalidate(dirty);
-  // Where the view shows the whole drawing it goes on to: links may reach farther than when they ran straight.
+  // A view that shows the whole drawing is fitted again: routed links may reach farther than straight ones.
   if (m_keepsFit && !m_camera.isMoving()) {
     fitNow();
   }
@@ -203,7 +203,7 @@ void CanvasView::setOverlay(Overlay overlay) {
   dropLayer();
   m_overlay = std::move(overlay);
   invalidateAll();
-  // A view that shows the whole drawing goes on to, beside a legend that has come.
+  // A view that shows the whole drawing is fitted again beside the new legend.
   if (!hadLegend && m_wasShown && m_keepsFit && !legendSize().isEmpty()) {
     zoomToFit();
   }
@@ -530,7 +530,7 @@ void CanvasView::paintLive(QPainter& painter) {
   canvas.paintHullLabels(painter, visibleScene(), viewpoint.scale);
   painter.restore();
   if (!canvas.legendSize().isEmpty()) {
-    // In a small view, one of two for instance, it gives way to the drawing.
+    // In a small view, one of two for instance, the drawing has precedence.
     constexpr double kMaxShare = 0.1;
     const QSizeF legend = legendSize();
     const LegendPlace place = placeLegend(legend, m_scene, m_camera.viewpoint(), size());
@@ -699,7 +699,7 @@ void CanvasView::leaveEvent(QEvent*) {
 
 void CanvasView::contextMenuEvent(QContextMenuEvent* event) {
   event->accept();
-  // A button opens the menu when it is let go, as it may also drag the view.
+  // The button opens the menu on release, because it may also drag the view.
   if (event->reason() == QContextMenuEvent::Mouse) {
     return;
   }

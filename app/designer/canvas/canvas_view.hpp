@@ -64,7 +64,7 @@ public:
   void zoomAbout(double zoom, const QPointF& viewPoint);
   void zoomToFit();
   void zoomToSelection();
-  /// The whole drawing is shown, and stays so when the size of the view changes, until somebody zooms or pans.
+  /// The whole drawing is shown, and stays so when the size of the view changes, until the user zooms or pans.
   [[nodiscard]] bool keepsFit() const { return m_keepsFit; }
   /// Brings it into the middle, at a scale where it can be read, with a pulse.
   void centreOn(const ElementId& id);

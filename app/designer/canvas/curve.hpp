@@ -9,7 +9,7 @@
 
 namespace coppice::designer {
 
-/// How a link runs: a straight line, or cubic Bézier pieces that go on from each other.
+/// How a link runs: a straight line, or consecutive cubic Bézier pieces.
 class Curve {
 public:
   QPointF from;
@@ -26,10 +26,10 @@ public:
 
   bool operator==(const Curve&) const = default;
   [[nodiscard]] bool isStraight() const { return inner.empty(); }
-  /// Goes on from the end, straight or by a piece.
+  /// Continues from the end, straight or by a piece.
   void lineOn(const QPointF& next);
   void cubicOn(const QPointF& control1, const QPointF& control2, const QPointF& next);
-  /// Goes on vertical at both ends; straight where nothing is to be bent.
+  /// Continues vertically at both ends; straight where no bend is needed.
   void cableOn(const QPointF& next);
 
   /// t runs from 0 to 1 about evenly along the whole.

@@ -303,7 +303,7 @@ void CanvasPainter::addHeatLabelSteps(const QRectF& part, PaintSteps& result) {
     const OverlayLayer::Load* load = nullptr;
     QRectF rect;
   };
-  // A label gives way to those of fuller lines, whether these are shown or not: so each part of the drawing decides
+  // Labels of fuller lines have precedence, whether these are shown or not: so each part of the drawing decides
   // alike.
   const double reach = px(160);
   m_scene.linesIn(part.adjusted(-reach, -reach, reach, reach), m_found);

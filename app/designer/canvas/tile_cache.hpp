@@ -38,7 +38,7 @@ public:
   void dropWork();
 
   /// Puts what is known of the rectangle onto the painter, at its top left corner; draws what is missing, then what is
-  /// out of date, until the budget (milliseconds; nullopt: until done) is spent, and goes on there the next time.
+  /// out of date, until the budget (milliseconds; nullopt: until done) is spent, and continues there the next time.
   /// Returns whether all of it is there and fresh.
   bool paint(QPainter& painter, const QRect& rect, qreal devicePixelRatio, std::optional<double> budget,
              const Begin& begin);

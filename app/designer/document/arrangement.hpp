@@ -31,7 +31,7 @@ enum class ArrangementStyle {
                                                ArrangementStyle style, const Progress& progress = {});
 
 /// arranged() moved to where it is wanted: pinned nodes are left out of the result and what is new lies about them;
-/// otherwise about the middle of where the nodes stand now. Nodes that would lie on one that stays give way. What is
+/// otherwise about the middle of where the nodes stand now. Nodes that would cover one that stays move aside. What is
 /// wanted of all nodes at once keeps its top left corner at the origin.
 [[nodiscard]] std::map<NodeId, Point> rearranged(const Model& model, const std::vector<NodeId>& ids,
                                                  ArrangementStyle style, const Progress& progress = {});

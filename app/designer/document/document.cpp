@@ -43,7 +43,7 @@ Document::Document(QObject* parent) : QObject(parent) {
 }
 
 Document::~Document() {
-  // The stack tells its listeners that it is being cleared; nobody should look at a dying document.
+  // The stack signals that it is being cleared; no listener should see a document in destruction.
   m_undoStack.blockSignals(true);
 }
 
@@ -108,7 +108,7 @@ void Document::restore(Model model, const History& history) {
   m_undoStack.blockSignals(false);
   replace(std::move(model));
   announceReset();
-  // The stack has told nobody of its commands.
+  // The stack has emitted no signal for its commands.
   Q_EMIT m_undoStack.canUndoChanged(m_undoStack.canUndo());
   Q_EMIT m_undoStack.canRedoChanged(m_undoStack.canRedo());
   Q_EMIT m_undoStack.cleanChanged(false);

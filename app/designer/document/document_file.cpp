@@ -63,7 +63,7 @@ DocumentFile::DocumentFile(QString recoveryFolder, QObject* parent)
 }
 
 DocumentFile::~DocumentFile() {
-  // Unsaved work stays in its journal, unless somebody said otherwise before.
+  // Unsaved work stays in its journal, unless it was discarded before.
   if (m_journal && !isModified()) {
     dropJournal();
   }

@@ -62,7 +62,7 @@ public:
   Outcome saveAs(const QString& path);
   /// The file is not what was last read or written here (changed, or gone).
   [[nodiscard]] bool isChangedOnDisk() const;
-  /// Nothing on the disk holds this anymore: it counts as unsaved and gets a journal.
+  /// The file is gone: the document counts as unsaved and gets a journal.
   void markUnsaved();
   /// Takes what is on the disk now for known: "keep mine".
   void ignoreDisk();

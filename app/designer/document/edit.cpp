@@ -223,7 +223,7 @@ std::string Edit::freeNodeName(std::string_view wanted) const {
   for (;;) {
     std::string name = parts.stem + std::to_string(++last);
     if (!isTaken(name)) {
-      --last;  // taken as soon as somebody uses it
+      --last;  // taken as soon as it is used
       return name;
     }
   }

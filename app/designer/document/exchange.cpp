@@ -28,7 +28,7 @@ Result<ReadModel> readAnyFabric(std::string_view text, const std::string& fileNa
         ErrorCode::badInput, "there is nothing to read", "copy a fabric, or choose a file", {.file = fileName}};
   }
   const auto format = io::detectFormat(fileName, text);
-  // An adjacency table in text is no table of links; the header or a bandwidth in the third column tells.
+  // An adjacency table in text is not a table of links; the header or a bandwidth in the third column tells.
   const bool isForeign = format && *format != io::FabricFormat::json && *format != io::FabricFormat::adjacency;
   if (!isForeign && io::looksLikeLinkCsv(text)) {
     auto table = io::readLinkCsv(text, fileName);

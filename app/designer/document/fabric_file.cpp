@@ -128,7 +128,7 @@ public:
   explicit BoxPaths(Edit& edit) : m_edit(edit) {}
 
   BoxId at(std::string_view path) {
-    // "a//b" and "/a" are odd but legal: a step may be empty. Only no path at all is no box.
+    // "a//b" and "/a" are odd but legal: a step may be empty. Only a missing path means no box.
     if (path.empty()) {
       return {};
     }

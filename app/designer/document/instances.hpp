@@ -43,7 +43,7 @@ private:
 
 /// Gives the box a type (its name, made free) unless it has one, and every node in it a role unless it has one.
 void makeType(Edit& edit, BoxId id);
-/// The box is no instance anymore: its own edits stay its own.
+/// The box is no longer an instance: its own edits stay its own.
 void detach(Edit& edit, BoxId id);
 
 }  // namespace coppice::designer

@@ -14,7 +14,7 @@ namespace coppice::designer {
 [[nodiscard]] std::string patchToJson(const Patch& patch);
 /// The patch that makes the model from an empty one, with the same ids.
 [[nodiscard]] std::string modelToJson(const Model& model);
-/// Errors: badInput, where the text is no patch. Whether it fits is for Model::apply to say.
+/// Errors: badInput, where the text is not a patch. Whether it fits is for Model::apply to say.
 Result<Patch> patchFromJson(std::string_view text, const Model& model);
 
 }  // namespace coppice::designer

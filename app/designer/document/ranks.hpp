@@ -7,7 +7,7 @@
 
 namespace coppice::designer {
 
-/// New GPUs go on in the numbering of the GPUs of the edit's base, in the order of their ids, where all of those have a
+/// New GPUs continue the numbering of the GPUs of the edit's base, in the order of their ids, where all of those have a
 /// rank: ranks are for all GPUs or for none.
 void continueRanks(Edit& edit, const std::set<ElementId>& made);
 

@@ -21,7 +21,7 @@ struct TourStep {
 };
 
 /// A walk over a window: all is dimmed but what the step is about, which stays usable, and beside it stands what there
-/// is to know. By keys: Enter or Right goes on, Left back, Esc ends it.
+/// is to know. By keys: Enter or Right continues, Left goes back, Esc ends it.
 class Tour : public QWidget {
   Q_OBJECT
 

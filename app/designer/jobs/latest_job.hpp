@@ -17,7 +17,7 @@
 namespace coppice::designer {
 
 /// Runs one kind of work on other threads, the latest work only: newer work stops the running work (after a short
-/// grace, so that work that is nearly done gets done while somebody drags a slider) and takes its place. Answers arrive
+/// grace, so that work that is nearly done gets done while the user drags a slider) and takes its place. Answers arrive
 /// on the thread of this object, in order. Destruction stops the work and does not wait for it.
 template <typename Answer>
 class LatestJob {

@@ -12,7 +12,7 @@
 namespace coppice::designer {
 
 /// The bound of one document, kept up to date: every change of facts orders a new one on another thread. The last
-/// answer stays at hand while a newer one is computed, but isCurrent() says no until then.
+/// answer stays available while a newer one is computed, but isCurrent() says no until then.
 class LiveBound : public QObject {
   Q_OBJECT
 

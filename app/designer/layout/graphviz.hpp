@@ -19,7 +19,7 @@ struct PlainGraph {
   std::vector<QSizeF> sizes;  ///< of the nodes, scene units
   /// From above to below where layers are made.
   std::vector<std::pair<int, int>> edges;
-  /// Nodes that stay together (dot, fdp), as nested as they come; empty: none.
+  /// Nodes that stay together (dot, fdp), nested to any depth; empty: none.
   std::vector<std::vector<int>> clusters = {};
   double nodeGap = 40;   ///< scene units between neighbours of a layer
   double layerGap = 80;  ///< between layers

@@ -484,7 +484,7 @@ bool Query::matches(const QueryContext& context, const ElementId& id) const {
   try {
     return context.model.contains(id) && (m_root == nullptr || holds(context, id, *m_root));
   } catch (const OverflowError&) {
-    return false;  // a number that cannot be compared is no hit
+    return false;  // a number that cannot be compared is not a hit
   }
 }
 

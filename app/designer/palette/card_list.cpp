@@ -404,7 +404,7 @@ void CardList::startDrag(Qt::DropActions) {
   const QPointer<CardList> alive(this);
   drag->exec(Qt::CopyAction);
   if (alive && !viewport()->rect().contains(viewport()->mapFromGlobal(QCursor::pos()))) {
-    // While something is dragged nobody hears that the pointer has left.
+    // During a drag no event says that the pointer has left.
     QEvent leave(QEvent::Leave);
     QApplication::sendEvent(viewport(), &leave);
   }

@@ -26,7 +26,7 @@ public:
   [[nodiscard]] const PaletteEntry* find(const QString& id) const;
   /// Under a name that is still free. Errors: badUsage for nothing or no name, those of writing. Returns the id.
   Result<QString> save(const QString& name, const Model& model, const std::set<ElementId>& elements);
-  /// To the desktop's trash where there is one, else for good.
+  /// Moves it to the desktop's trash where there is one, else deletes it.
   bool remove(const QString& id);
 
 Q_SIGNALS:

@@ -35,7 +35,7 @@ enum Shown { kEmpty, kProgram };
 constexpr int kThousand = 1000;
 constexpr int kMargin = 8;
 constexpr int kPlaceRole = Qt::UserRole + 1;
-/// Lists of waits end here; a step that thousands wait for is rare, and nobody reads on.
+/// Lists of waits end here; a step that thousands wait for is rare, and longer lists are not read.
 constexpr std::size_t kMostListed = 500;
 
 QVariant toVariant(const StepPlace& place) {

@@ -110,7 +110,7 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
   m_pages->setCurrentIndex(runs.empty() ? 0 : 1);
   {
     const QSignalBlocker quiet(m_list);
-    // The rows stay where they can, so that the view does not jump while a run goes on.
+    // The rows stay where they can, so that the view does not jump during a run.
     while (m_list->topLevelItemCount() > static_cast<int>(runs.size())) {
       delete m_list->takeTopLevelItem(m_list->topLevelItemCount() - 1);
     }

@@ -114,7 +114,7 @@ void LiveRun::start() {
   order.request = m_info.request;
   order.endsWithStarter = !m_info.keepsRunning;
   order.jobFile = folder / "job.json";
-  // Stopped by the user it still answers; when this is gone, nobody listens.
+  // Stopped by the user it still answers; once this object is destroyed, there is no receiver.
   m_sending.submit([seats = m_seats, order = std::move(order), stop = m_stopSending](const std::stop_token& gone) {
     const std::stop_callback stops(gone, [stop]() mutable { stop.request_stop(); });
     return remote::sendRun(seats, order, stop.get_token());

@@ -22,7 +22,7 @@ namespace coppice::designer {
 
 /// A run under way on a connected machine or over several, or one that is joined again. What it says is kept in its
 /// folder as it comes. Destruction leaves the machine: a run that ends with the window then ends, one that keeps
-/// running goes on.
+/// running continues.
 class LiveRun : public QObject {
   Q_OBJECT
 

@@ -316,7 +316,7 @@ void RunActivity::whenReady(const QStringList& machines, std::function<void(cons
     then(connections);
     return;
   }
-  // Before anybody waits: opening passes through states in which nothing could come of it.
+  // Before waiting starts: opening passes through states in which no run is possible.
   for (Connection* connection : connections) {
     if (!isReady(connection) && connection->state() != Connection::State::connecting) {
       connection->open();

@@ -384,7 +384,7 @@ void ExportDialog::judge() {
 
 void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
   m_check = std::move(check);
-  // The answer may be to settings that are not the last ones anymore.
+  // The answer may belong to settings that have changed since.
   m_isJudging = m_job.isRunning();
   m_list->setRows(m_check->rows);
   // Buttons of fixes come after what they change.

@@ -14,7 +14,7 @@
 
 namespace coppice::designer {
 
-/// Which elements of a document the nodes and arcs of a schedule's fabric are, by name. What is not there anymore has
+/// Which elements of a document the nodes and arcs of a schedule's fabric are, by name. What no longer exists has
 /// no element.
 class FabricMap {
 public:

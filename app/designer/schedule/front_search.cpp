@@ -186,7 +186,7 @@ void FrontSearch::collect() {
     m_candidates.push_back(std::move(candidate));
   }
   if (isDone) {
-    // Nothing is written any more.
+    // Nothing is written after this.
     m_timer.stop();
     m_end = m_shared->end;
     if (m_shared->error && m_shared->error->code != ErrorCode::cancelled) {

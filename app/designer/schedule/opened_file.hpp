@@ -29,11 +29,11 @@ struct OpenedSchedule {
   QString path;
   std::optional<Error> error;  ///< with the place
   ScheduleResultPtr result;    ///< forest, steps, trees: verified
-  bool isInferred = false;     ///< trees: no fabric at hand fits, so one was made that carries exactly these trees
+  bool isInferred = false;     ///< trees: no open fabric fits, so one was made that carries exactly these trees
   std::string xml;             ///< program
 };
 
-/// Reads and verifies. Trees are tried on the fabric at hand (facts may be null) for the collective that the file or
+/// Reads and verifies. Trees are tried on the open fabric (facts may be null) for the collective that the file or
 /// else `collective` names. Meant for another thread.
 [[nodiscard]] OpenedSchedule openSchedule(const QString& path, ScheduleFileKind kind,
                                           const std::shared_ptr<const fabric::Description>& facts,

@@ -549,7 +549,7 @@ void ScheduleBook::saveAll() {
       continue;
     }
     if (QFileInfo::exists(folder + u'/' + each.name + suffixOf(each))) {
-      // Somebody else's, since ours are all in the list.
+      // Of another program, since ours are all in the list.
       each.name = freeName(each.name);
     }
     moves.push_back({each.id, each.path, !isUnsaved(each), each.result, folder + u'/' + each.name + suffixOf(each)});

@@ -64,7 +64,7 @@ public:
   /// Why the last job has no result; empty after a success or a cancel.
   [[nodiscard]] const QString& failure() const { return m_failure; }
 
-  /// What a schedule is called that nobody has named: its collective, part and number of trees.
+  /// The default name of a schedule: its collective, part and number of trees.
   [[nodiscard]] static QString nameFor(const ScheduleResult& result);
   /// The schedule's file is not beside the fabric file yet.
   [[nodiscard]] bool isUnsaved(const ScheduleEntry& entry) const;

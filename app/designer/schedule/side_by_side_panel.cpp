@@ -272,7 +272,7 @@ void SideBySidePanel::setSeen(bool isSeen) {
   if (isSeen) {
     record();
   } else {
-    // What nobody sees does not move.
+    // Hidden drawings do not move.
     m_clock.setTime(std::nullopt);
   }
   Q_EMIT changed();

@@ -57,7 +57,7 @@ public:
   [[nodiscard]] bool isSettled() const { return !m_isRecordWanted && !m_job.isRunning(); }
 
 Q_SIGNALS:
-  /// Other schedules, other runs, or the panel is seen or not any more.
+  /// Other schedules or runs, or the panel was shown or hidden.
   void changed();
   void timeChanged();
   /// There is one schedule, or none: another is to be made.

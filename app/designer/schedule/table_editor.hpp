@@ -24,7 +24,7 @@ public:
 
   /// What the rows say, as CSV with a heading; rows without any text are left out.
   [[nodiscard]] workflow::TableText table() const;
-  /// Why the rows are no table; nullopt: they are.
+  /// Why the rows do not form a table; nullopt: they do.
   [[nodiscard]] const std::optional<Error>& fault() const { return m_fault; }
   [[nodiscard]] QTableWidget& rows() { return *m_rows; }
 

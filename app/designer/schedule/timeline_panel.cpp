@@ -185,7 +185,7 @@ void TimelinePanel::showEvent(QShowEvent* event) {
 
 void TimelinePanel::hideEvent(QHideEvent* event) {
   QWidget::hideEvent(event);
-  // What nobody sees does not move, and leaves the drawing as it is without a clock.
+  // While hidden, nothing moves, and the drawing is as without a clock.
   setTime(std::nullopt);
 }
 

@@ -24,7 +24,7 @@ namespace {
 enum Page { kEmpty, kForest, kTransfers };
 
 constexpr int kMargin = 8;
-/// A menu of more is of no use; the search finds a GPU.
+/// A menu of more is useless; the search finds a GPU.
 constexpr std::int64_t kMaxListedShards = 4096;
 
 void setUpTable(QTableView& table, TransferModel& model) {

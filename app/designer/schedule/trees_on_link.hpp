@@ -28,7 +28,7 @@ struct TreesOnLink {
 };
 
 /// The trees that cross any of the arcs (tail, head of the fabric), each crossing counted; the first `most` by
-/// themselves. Reads every tree: meant for another thread. What a stop leaves is of no use.
+/// themselves. Reads every tree: meant for another thread. The result of a stopped call is useless.
 /// Throws OverflowError.
 [[nodiscard]] TreesOnLink treesOn(const ScheduleResult& result,
                                   const std::set<std::pair<fabric::NodeIndex, fabric::NodeIndex>>& arcs,

@@ -23,7 +23,7 @@
 
 namespace coppice::designer {
 
-/// How a search goes on: written by its thread, read by the page.
+/// Progress of a search: written by its thread, read by the page.
 class SearchTrace {
 public:
   struct Point {

@@ -55,7 +55,7 @@ void removeSwitch(sketch::Sketch& sketch, std::size_t index);
 
 /// "0, 2, 5"
 [[nodiscard]] QString numbersText(const std::vector<int>& numbers);
-/// "0, 2-5": ascending, each once. Nothing for what is no list of numbers.
+/// "0, 2-5": ascending, each once. Nothing for what is not a list of numbers.
 [[nodiscard]] std::optional<std::vector<int>> parseNumbers(const QString& text);
 
 }  // namespace coppice::designer

@@ -12,7 +12,7 @@ class QWidget;
 namespace coppice::designer {
 
 [[nodiscard]] QPalette paletteOf(const Colors& colors);
-/// What a palette cannot say: hairlines, radii, spaces. Widgets are told apart by their class and by the dynamic
+/// What a palette cannot express: hairlines, radii, spaces. Widgets are selected by their class and by the dynamic
 /// property "role": "primary" (QPushButton, QToolButton: filled with the accent), "chip" (round), "section", "muted",
 /// "good", "warning" and "error" (QLabel), "panel" (QWidget, QFrame: surface of a dock), "bar" (QToolBar, QWidget: a
 /// bar of the window).

@@ -54,7 +54,7 @@ Q_SIGNALS:
   /// The bar under the pointer; nullptr where there is none. Valid until the lanes change.
   void pointed(const coppice::designer::TimelineLane* lane, const coppice::designer::TimelineBar* bar);
   void cursorMoved(double time);
-  /// begin = end: nothing is measured any more.
+  /// begin = end: the measurement has ended.
   void rangeChosen(double begin, double end);
   /// [ and ]: -1 and 1.
   void stepWanted(int direction);

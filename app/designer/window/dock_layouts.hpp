@@ -17,7 +17,7 @@ class QSettings;
 namespace coppice::designer {
 
 /// Which docks each mode shows, and where. Each mode remembers how it was left; small screens have layouts of their
-/// own. A saved layout that cannot be right gives way to the default of its mode.
+/// own. A saved layout that cannot be right is replaced by the default of its mode.
 class DockLayouts {
 public:
   struct Place {
@@ -75,7 +75,7 @@ private:
   QMainWindow& m_window;
   std::vector<Place> m_places;
   Mode m_mode = Mode::draw;
-  /// Nothing was arranged so far, or the start page is shown: what the docks are like now is no layout of the mode.
+  /// Nothing was arranged so far, or the start page is shown: what the docks are like now is not a layout of the mode.
   bool m_isAway = true;
   std::map<Mode, Saved> m_saved;
   QByteArray m_besideAlone;  ///< while the docks are hidden

@@ -60,7 +60,7 @@ int drawImage(int& argc, char** argv, const CommandLine& line) {
   // Pictures have the scale that was asked for, whatever the screen of this machine has.
   qunsetenv("QT_SCALE_FACTOR");
   qunsetenv("QT_SCREEN_SCALE_FACTORS");
-  // Of what Qt has to say about the desktop nothing matters here; what goes wrong is told in our own words.
+  // Qt's messages about the desktop do not matter here; failures are reported in our own words.
   qInstallMessageHandler([](QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type == QtFatalMsg) {
       std::fprintf(stderr, "coppice: %s\n", text.toUtf8().constData());

@@ -32,7 +32,7 @@ QLabel* heading(const QString& text, QWidget* parent) {
   return label;
 }
 
-/// For pictures of files that somebody else may have replaced by anything.
+/// For pictures of files that another program may have replaced by anything.
 Result<Model> readForPicture(const QString& path) {
   constexpr qint64 kMost = 8 << 20;
   if (QFileInfo(path).size() > kMost) {

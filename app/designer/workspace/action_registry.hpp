@@ -13,7 +13,7 @@
 
 namespace coppice::designer {
 
-/// What an action is, before anybody changes its shortcut.
+/// An action as it is defined, before the user changes its shortcut.
 struct ActionSpec {
   QString id;            ///< stable: "edit.duplicate"; the part before the point is its group
   QString text;          ///< as in the menu, with "&"

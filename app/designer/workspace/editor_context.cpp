@@ -85,7 +85,7 @@ std::shared_ptr<const Bound> EditorContext::shownBound() const {
 
 const CutView* EditorContext::shownCutView() const {
   const std::shared_ptr<const Bound> bound = shownBound();
-  // Kept alive by this object, not by the pointer at hand.
+  // Kept alive by this object, not by the local pointer.
   return bound && bound->algbw && m_shownCut < bound->cuts.size() ? &bound->cuts[m_shownCut] : nullptr;
 }
 
@@ -207,7 +207,7 @@ QueryContext EditorContext::queryContext() const {
 }
 
 void EditorContext::showProblems() {
-  // An empty fabric has no bound, which is nobody's mistake.
+  // An empty fabric has no bound, and that is not an error.
   if (model().nodes().isEmpty() && m_file.findings().empty()) {
     canvas().setProblems({});
     m_problems.setProblems({});

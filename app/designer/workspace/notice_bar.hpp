@@ -9,7 +9,7 @@
 
 namespace coppice::designer {
 
-/// A line above a document that tells what happened and offers answers, while the work below goes on.
+/// A line above a document that tells what happened and offers answers, while work continues below it.
 class NoticeBar : public QFrame {
   Q_OBJECT
 

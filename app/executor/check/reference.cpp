@@ -352,7 +352,7 @@ Reference::Source Reference::inputOf(int rank, std::int64_t element) const {
              : Source{.table = rank, .first = element, .count = m_geometry.inputElements - element};
 }
 
-/// All sources of a shard that does not combine have the data of the first one; who is no source has its own.
+/// All sources of a shard that does not combine have the data of the first one; who is not a source has its own.
 Reference::Source Reference::customSource(int rank, std::int64_t element, bool ofOutput) const {
   const std::size_t shard = m_shardOf[static_cast<std::size_t>(element / m_geometry.chunkElements)];
   const verify::CustomShard& row = m_plan.custom[shard];

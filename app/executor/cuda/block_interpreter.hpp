@@ -281,7 +281,7 @@ private:
     return bytes > 0 && task.dst != nullptr && (task.kind == TaskKind::combine || task.dst != task.a);
   }
 
-  /// All lanes are through: says so to those who wait for it, and moves on by one message.
+  /// All lanes have finished: signals the waiting blocks and moves on by one message.
   COPPICE_GPU void complete(const PackedOp& op) {
     const bool isMessage = op.type != OpType::nop && op.count > 0;
     const bool isSent = isMessage && sends(op.type);

@@ -119,7 +119,7 @@ public:
   virtual Result<std::int64_t> clockOffset(int device) = 0;
   /// Bytes per second, read plus written, of a device's own copies. 0 = not measured.
   virtual double measureCopies(int device) = 0;
-  /// A kernel does not end: nothing can be given back anymore.
+  /// A kernel does not end: nothing can be released.
   virtual void forget() = 0;
 };
 

@@ -15,7 +15,7 @@ struct SeatRequest {
 
 /// Processes that may use the same GPUs, in the same order, share them: each gets its part in turn, or, where they are
 /// more than GPUs, several get the same one. A process whose GPUs are its own (a launcher gave them out) uses them all.
-/// Nobody gets more GPUs than it has ranks. @return positions in SeatRequest::gpus, by process
+/// No process gets more GPUs than it has ranks. @return positions in SeatRequest::gpus, by process
 [[nodiscard]] std::vector<std::vector<int>> seatProcesses(const std::vector<SeatRequest>& requests);
 
 /// Most ranks that share one GPU.

@@ -73,7 +73,7 @@ private:
 };
 
 Outcome SoloBackend::open() {
-  // For the choice of pieces; prepare asks again for the type at hand.
+  // For the choice of pieces; prepare asks again for the actual type.
   if (Outcome loaded = m_station.load(DataType::float32); !loaded) {
     return loaded;
   }

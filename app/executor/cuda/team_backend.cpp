@@ -138,7 +138,7 @@ private:
   Outcome startProxy();
 
   // ---- running
-  /// Starts something on the devices, and continues when all processes are through. @return false where the run ends
+  /// Starts something on the devices, and continues when all processes have finished. @return false where the run ends
   template <typename Start>
   bool phase(Start start);
   bool lookAt(Clock::time_point now, bool isDone);
@@ -208,7 +208,7 @@ TeamBackend::~TeamBackend() {
     unmap();
   }
   if (isWhole) {
-    (void)m_world->gate();  // nobody gives back what another one has mapped
+    (void)m_world->gate();  // no process releases what another one has mapped
   }
   if (m_shared.data() != nullptr && !m_isLost) {
     m_gpus->unpin(m_shared.data());
@@ -250,7 +250,7 @@ Outcome TeamBackend::open(Result<GpuChoice> choice, bool sharesGpus) {
     return seated;
   }
   Outcome ready = m_station->openAbort();
-  // For the choice of pieces; prepare asks again for the type at hand.
+  // For the choice of pieces; prepare asks again for the actual type.
   ready = ready ? m_station->load(DataType::float32) : ready;
   if (Outcome agreed = agree(ready); !agreed) {
     return agreed;
@@ -383,7 +383,7 @@ Outcome TeamBackend::offerTokens(std::string& offers, std::string& why) {
     }
     const auto ticket = m_gpus->offer(device, Arena::control);
     if (!ticket) {
-      // Then nobody can map it, and everything goes through host memory.
+      // Then no process can map it, and everything goes through host memory.
       offers.clear();
       why = ticket.error().message;
       return Done{};

@@ -6,7 +6,7 @@
 
 #include "plan/types.hpp"
 
-/// What the host's cores do with data. Widths of the machine at hand are chosen at run time (baseline, AVX2, AVX-512).
+/// What the host's cores do with data. The widths of this machine are chosen at run time (baseline, AVX2, AVX-512).
 namespace coppice::executor {
 
 /// streamed: the destination is not read again soon; its lines bypass the caches (non-temporal stores), and everything

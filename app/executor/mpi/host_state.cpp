@@ -64,13 +64,13 @@ std::uint32_t HostState::announce(int local) {
 void HostState::stayAwake(int local, std::uint32_t announced) {
   Seat& own = seat(local);
   std::uint64_t sleepers = own.sleepers.load(std::memory_order_seq_cst);
-  // After a call what is counted is the sleep of others; taking that back would leave them asleep for good.
+  // After a call what is counted is the sleep of others; taking that back would leave them asleep forever.
   while (sleepers >> 32U == announced) {
     if (own.sleepers.compare_exchange_weak(sleepers, sleepers - 1, std::memory_order_seq_cst)) {
       return;
     }
   }
-  // Somebody called this worker as if it slept, and counted it twice.
+  // Another worker woke this one as if it slept, and counted it twice.
   active.fetch_sub(1, std::memory_order_seq_cst);
 }
 

@@ -26,7 +26,7 @@ struct alignas(64) Seat {
 
 /// Followed by the seats.
 struct HostState {
-  /// Workers awake on this host, and sleepers that somebody has already called. Zero means that nothing can ever move
+  /// Workers awake on this host, and sleepers that have already been woken. Zero means that nothing can ever move
   /// again: a process that goes to sleep has looked after announcing it, and only the awake make anything move.
   alignas(64) std::atomic<std::int32_t> active = 0;
   alignas(64) std::atomic<std::uint32_t> arrived = 0;    ///< processes at the barrier between two phases
@@ -77,7 +77,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
   return stall <= 0 ? 0 : std::max(0.9 * stall, std::min(stall + 5, 9.0));
 }
 
-/// Sleeps until the word is no longer `seen`, somebody wakes, or the time is over. Works between processes. May return
+/// Sleeps until the word is no longer `seen`, a wake-up comes, or the time is over. Works between processes. May return
 /// early. @return false when the time was over
 bool futexWait(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::microseconds time);
 void futexWake(std::atomic<std::uint32_t>& word);

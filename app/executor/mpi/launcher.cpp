@@ -371,7 +371,7 @@ private:
       }
       askQueue();
       if (m_isChildGone && ready == 0) {
-        break;  // somebody else holds the pipes
+        break;  // another process holds the pipes
       }
       if (ready <= 0) {
         continue;
@@ -759,7 +759,7 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
     }
     if (!names.empty()) {
       if (isOpenMpi) {
-        // Ranks in the order of the hosts. Nobody is there to answer ssh, and a host that falls silent is lost soon.
+        // Ranks in the order of the hosts. No user can answer ssh, and a host that falls silent is lost soon.
         add({"--map-by", "slot"});
         const auto setting = [&](const char* name, const char* value) {
           if (std::getenv((std::string("OMPI_MCA_") + name).c_str()) == nullptr) {

@@ -60,7 +60,7 @@ public:
   int findLost(char& state) const;
   /// A neighbour that a signal has stopped, -1 = none.
   [[nodiscard]] int findStopped() const;
-  /// A process died or hangs: no call between processes can be made anymore, and MPI cannot be ended. Where it is
+  /// A process died or hangs: no further call between processes is possible, and MPI cannot be finalized. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
   /// @param isFirstSilent it is process 0, on another host, that hangs: the first one of this host says so at once
   void giveUp(program::RunExit why, std::string lastWords, bool isFirstSilent = false);

@@ -132,11 +132,11 @@ struct Standing {
   std::uint64_t taken = 0;     ///< from the network
 };
 
-/// How processes of several hosts learn that nothing moves anymore. Process 0 asks all, again and again; each answers
-/// at once. If in two rounds running all were idle, nobody's progress differs, as many messages were taken as were
-/// handed over, and somebody is not through, then at the moment between the rounds everybody was idle and nothing was
+/// How processes of several hosts learn that nothing moves. Process 0 asks all, again and again; each answers
+/// at once. If in two rounds running all were idle, no progress counter differs, as many messages were taken as were
+/// handed over, and some process has not finished, then between the rounds every process was idle and nothing was
 /// under way: a deadlock, for certain (Mattern, "Algorithms for distributed termination detection", 1987, the
-/// four-counter method). If nothing progressed for the stall time, or somebody did not answer for so long, it is a
+/// four-counter method). If nothing progressed for the stall time, or a process did not answer for that time, it is a
 /// stall. Process 0 tells everybody. Everything here is called by the main thread alone.
 class Watch {
 public:
@@ -150,7 +150,7 @@ public:
   /// @return the verdict when there is one, with its rank in culprit()
   Verdict poll(Standing own);
   [[nodiscard]] int culprit() const { return m_culprit; }
-  /// All processes, at the end of a run that nobody was lost from: the verdict that counts for all, which may have come
+  /// All processes, at the end of a run without a lost process: the verdict that counts for all, which may have come
   /// while some had finished. Takes the posted receives back.
   Verdict end();
 
@@ -172,7 +172,7 @@ private:
   int m_process = 0;
   int m_processes = 1;
   double m_stallSeconds = 0;
-  Clock::time_point m_changed;  ///< last time that somebody's progress differed, or that process 0 asked
+  Clock::time_point m_changed;  ///< last time that a progress counter differed, or that process 0 asked
   Clock::time_point m_asked;
   Clock::time_point m_polled;  ///< process 0: last call of poll
   bool m_wasStopped = false;   ///< process 0, in this run

@@ -11,7 +11,7 @@
 
 namespace coppice::executor {
 
-/// From the kernel; for names and tokens that nobody else has.
+/// From the kernel; for unique names and tokens.
 [[nodiscard]] std::uint64_t randomWord();
 
 /// How a process of the same user finds a segment.

@@ -33,7 +33,7 @@ bool removeIfStale(const std::filesystem::path& path) {
 }  // namespace
 
 int removeStaleSegments(const std::string& folder) {
-  // Somebody who opens a file under lease makes the kernel send this signal, which ends a process.
+  // When a file under lease is opened, the kernel sends this signal, which ends a process.
   struct sigaction ignore = {};
   struct sigaction before = {};
   ignore.sa_handler = SIG_IGN;

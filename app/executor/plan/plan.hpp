@@ -28,13 +28,13 @@ struct PlanStep {
   program::Buffer srcBuffer = program::Buffer::input;
   program::Buffer dstBuffer = program::Buffer::input;
   bool publishes = false;  ///< some step waits for this one: write the flag when it is done
-  /// Sends whose data is what lies at dst (recvCopySend, recvReduceCopySend) or src (send), and nobody overwrites it
+  /// Sends whose data is what lies at dst (recvCopySend, recvReduceCopySend) or src (send), and nothing overwrites it
   /// before the peer has received it: the message may be a pointer to that place. Never set for recvReduceSend.
   bool sourceStable = false;
   /// Receives into dst, and all readers of that place have finished when the peer sends: the peer may write straight
   /// there. Set only for recv and recvCopySend.
   bool targetFree = false;
-  /// Writes dst for the last time, and nobody reads it afterwards: it need not stay in a cache.
+  /// Writes dst for the last time, and it is not read afterwards: it need not stay in a cache.
   bool isFinal = false;
   int srcOffset = -1;  ///< chunks; meaningless where the type does not use it (program::usesSource)
   int dstOffset = -1;

@@ -221,7 +221,7 @@ Result<DrawnFabric> drawFabric(const Machine& machine, Rates rates) {
   }
   DrawnFabric fabric{std::move(drawn->description), std::move(drawn->findings)};
   for (Finding& finding : fabric.findings) {
-    finding.where.file.clear();  // lines of a text that nobody has seen
+    finding.where.file.clear();  // lines of a text that the user has not seen
     finding.where.line = 0;
     finding.where.column = 0;
   }

@@ -50,7 +50,7 @@ private:
 /// JSON of an answer, for RecordedGpus.
 [[nodiscard]] std::string recordGpus(const GpuAnswer& answer);
 
-/// "00000000:3B:00.0" and "0000:3b:00.0" as "0000:3b:00.0"; empty where the text is no PCI address.
+/// "00000000:3B:00.0" and "0000:3b:00.0" as "0000:3b:00.0"; empty where the text is not a PCI address.
 [[nodiscard]] std::string normalAddress(std::string_view text);
 
 }  // namespace coppice::probe

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kProgramTime = std::chrono::seconds(5);
 
-/// A shared library that is let go at the end of the scope.
+/// A shared library that is closed at the end of the scope.
 class Loaded {
 public:
   explicit Loaded(std::initializer_list<const char*> names) {

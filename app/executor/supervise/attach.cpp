@@ -35,7 +35,7 @@ constexpr auto kSilence = 30s;    // after a ping
 constexpr auto kLastWords = 15s;  // for a run that we have asked to end: TERM, grace, KILL
 constexpr auto kStalled = 8s;     // without a heartbeat of the supervisor, which sends one every second
 
-/// A file that somebody else is writing.
+/// A file that another process is writing.
 class Tail {
 public:
   explicit Tail(std::string path) : m_path(std::move(path)) {}
@@ -150,7 +150,7 @@ private:
     return statvfs(m_folder.c_str(), &disk) == 0 && disk.f_blocks > 0 && disk.f_bavail == 0;
   }
 
-  /// Names a supervisor that sends no heartbeat, and ends its run where that was asked for: nobody else can.
+  /// Names a supervisor that sends no heartbeat, and ends its run where that was asked for: no other process can.
   void watchSupervisor() {
     struct stat lock = {};
     if (stat((m_folder + "/" + kLockFile).c_str(), &lock) != 0) {

@@ -43,11 +43,11 @@ bool writeAll(int fd, std::string_view text);
 /// In one step; false if it cannot be written.
 bool writeSmall(const std::string& path, std::string_view text);
 [[nodiscard]] bool exists(const std::string& path);
-/// Somebody holds the lock of the run in this folder.
+/// A process holds the lock of the run in this folder.
 [[nodiscard]] bool isHeld(const std::string& folder);
-/// The process that holds the lock of the run in this folder; nullopt if nobody does.
+/// The process that holds the lock of the run in this folder; nullopt if none does.
 [[nodiscard]] std::optional<pid_t> holderOf(const std::string& folder);
-/// The folder is a directory of ours that nobody else can enter. Otherwise why not.
+/// The folder is a directory of ours that no other user can enter. Otherwise why not.
 [[nodiscard]] std::optional<std::string> whyNotPrivate(const std::string& folder);
 
 }  // namespace coppice::executor

@@ -65,7 +65,7 @@ std::map<pid_t, Entry> table() {
 std::vector<pid_t> processesOf(pid_t session, pid_t ancestor) {
   const std::map<pid_t, Entry> all = table();
   const auto descends = [&](pid_t pid) {
-    // Bounded: the table is no snapshot and could hold a loop.
+    // Bounded: the table is not a snapshot and could hold a loop.
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto found = all.find(pid);
       if (found == all.end() || found->second.parent <= 1) {

@@ -24,7 +24,7 @@ void pause() {
 
 }  // namespace
 
-/// The interpreter's view of one worker. Alone, it runs all tasks, and nobody else reads what it writes.
+/// The interpreter's view of one worker. Alone, it runs all tasks, and no other thread reads what it writes.
 template <bool kAlone>
 class Scheduler::Host {
 public:

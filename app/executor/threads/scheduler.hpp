@@ -35,7 +35,7 @@ struct SharedState {
 /// from rank to rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep.
 ///
 /// Where operations are small, handing them about would cost more than they do: then the worker that wakes a task keeps
-/// it on a stack of his own, and gives half of that away when somebody looks for work.
+/// it on its own stack, and gives away half of that when another worker looks for work.
 ///
 /// Queued tasks and workers that run something (or have it on their stack) are counted. Only a worker that is counted
 /// wakes tasks, so at zero either all have ended or nothing can ever move again, which is known at once.

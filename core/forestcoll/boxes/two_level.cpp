@@ -599,7 +599,7 @@ std::optional<TwoLevelForest> growSlices(const Network& network, const std::vect
   TwoLevelForest forest;
   forest.topology = *std::move(topology);
   forest.logical = logicalProblem(network, forest.topology, supply);
-  std::vector<std::int32_t>& arcOf = inner;  // its numbers are not needed any more
+  std::vector<std::int32_t>& arcOf = inner;  // its numbers are no longer needed
   const std::vector<TreeArc>& arcs = forest.logical.packing.arcs;
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<std::int32_t>(i);

@@ -13,7 +13,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr int kOuter = -1;  ///< the role of a set of GPUs that is no box
+constexpr int kOuter = -1;  ///< the role of a set of GPUs that is not a box
 
 /// Switches that reach each other without passing a GPU, with the GPUs around them.
 struct Components {

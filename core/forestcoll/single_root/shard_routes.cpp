@@ -190,7 +190,7 @@ private:
     }
     const auto [last, isFirst] = m_lastOn.try_emplace(known->second, m_legs.size());
     if (!isFirst && m_legs[last->second].transfer.end == begin) {
-      m_legs[last->second].transfer.end = end;  // goes on where the path before it ended
+      m_legs[last->second].transfer.end = end;  // continues where the previous path ended
       m_legs[last->second].order = std::max(m_legs[last->second].order, order);
       return;
     }

@@ -284,7 +284,7 @@ void TestDesignerDocument::randomEdits() {
   Document document;
   document.reset(seed % 2 == 0 ? modelOf("dgx-a100", {{"boxes", "2"}}) : Model(), true);
   test::RandomEditor editor(document, seed);
-  // Folding is no part of the history. States by the index of the stack; merged steps overwrite their own.
+  // Folding is not part of the history. States by the index of the stack; merged steps overwrite their own.
   std::vector<QString> states{unfoldedBytes(document.model())};
   for (int i = 0; i < 400; ++i) {
     if (editor.step()) {

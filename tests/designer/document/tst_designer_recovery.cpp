@@ -33,7 +33,7 @@ QString digest(const Model& model) {
       QCryptographicHash::hash(QByteArray::fromStdString(modelToJson(model)), QCryptographicHash::Sha1).toHex());
 }
 
-/// Without which boxes are folded, which is no part of the history.
+/// Without which boxes are folded, which is not part of the history.
 QString unfoldedDigest(Model model) {
   Edit edit(model);
   std::vector<BoxId> boxes;
@@ -259,7 +259,7 @@ void TestDesignerRecovery::theHistoryComesBack() {
         editor.endGesture();
       }
       if (i % 14 == 13) {
-        // Folding is no command, and may come between any two.
+        // Folding is not a command, and may come between any two.
         file.document().edit(u"Fold"_s, [&](Edit& edit) {
           const std::vector<BoxId> boxes = edit.base().boxesIn({});
           edits::fold(edit, boxes, !boxes.empty() && !edit.find(boxes.front())->isFolded);

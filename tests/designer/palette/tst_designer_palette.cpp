@@ -230,7 +230,7 @@ void TestDesignerPalette::ownTemplatesRefuse() {
   QVERIFY(!store.save(u"x"_s, model, {}));
   QVERIFY(!store.save(u" .. "_s, model, {NodeId{1}}));
   QVERIFY(!TemplateStore({}).save(u"x"_s, model, {NodeId{1}}));
-  // What is no fabric is listed and says so when it is asked for.
+  // What is not a fabric is listed and says so when it is asked for.
   QVERIFY(QDir().mkpath(dir.filePath(u"t"_s)));
   QVERIFY(io::saveFile(dir.filePath(u"t/broken.fabric.json"_s).toStdString(), "{"));
   TemplateStore broken(dir.filePath(u"t"_s));

@@ -210,7 +210,7 @@ private Q_SLOTS:
     QVERIFY((*loaded)->options == result->options);
     QVERIFY(*(*loaded)->stepSchedule() == *steps);
     QCOMPARE(*(*loaded)->bound, *result->bound);
-    // The same again is no second schedule.
+    // The same again is not a second schedule.
     fixture.child<QPushButton>("generateButton")->click();
     QTRY_VERIFY_WITH_TIMEOUT(!fixture.book.isRunning(), kLong);
     QCOMPARE(fixture.book.entries().size(), std::size_t(1));

@@ -323,7 +323,7 @@ void TestDesignerSynthesize::saysWhatIsWrong() {
   QCOMPARE(fixture.state(), fixture.dialog.search().failure());
 }
 
-/// A finer unit than the one that is chosen means more rounds; one that is no bandwidth is named.
+/// A finer unit than the one that is chosen means more rounds; one that is not a bandwidth is named.
 void TestDesignerSynthesize::unit() {
   Fixture fixture;
   fixture.choose(Collective::allgather);

@@ -780,7 +780,7 @@ void TestDesignerSketch::stagesAreOneOfTheEngines() {
 void TestDesignerSketch::opensTopologiesAndSketches() {
   Fixture f;
   const QString folder = QStringLiteral(COPPICE_EXAMPLES "/taccl/");
-  // A sketch alone is no fabric.
+  // A sketch alone is not a fabric.
   f.answers->open = {folder + u"sketch-ndv2-relay-n2.json"_s};
   f.run("file.open");
   QCOMPARE(f.answers->failures.size(), 1);

@@ -72,7 +72,7 @@ void SideBySide::show() {
     m_caption = new DrawingCaption(0);
     m_second = new SecondDrawing(context->canvas());
     m_split = std::make_unique<PageSplit>(*context, m_caption, m_second);
-    // What another part plays on the first drawing ends; draw() says what is played here.
+    // Ends the playback of another part on the first drawing; draw() shows this one.
     m_schedules.setPlayed(this, true);
   }
   draw();

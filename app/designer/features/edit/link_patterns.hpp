@@ -12,7 +12,7 @@ namespace coppice::designer {
 /// Which nodes a pattern over names links.
 struct NamedPairs {
   std::vector<std::pair<NodeId, NodeId>> pairs;  ///< each pair once, in the order of the first, then of the second
-  int withoutPartner = 0;                        ///< nodes that the left side matches and that found nobody
+  int withoutPartner = 0;                        ///< nodes that the left side matches and that have no partner
 };
 
 /// `leaf(\d+)->host$1`: on the left a regular expression for whole names, on the right the names to link each to, with

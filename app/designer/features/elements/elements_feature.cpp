@@ -120,7 +120,7 @@ void ElementsFeature::followOutline(EditorContext& context) {
   m_outline->header()->setSectionResizeMode(OutlineModel::kDetail, QHeaderView::ResizeToContents);
   connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged, m_followed.get(),
           [this, &context](const QModelIndex& index, const QModelIndex& previous) {
-            // A view that gets the focus makes its first row current, which nobody chose.
+            // A view that gets the focus makes its first row current without a choice of the user.
             if (!m_isSelecting && m_outline->hasFocus() && previous.isValid()) {
               context.showElement(context.outline().elementAt(index));
             }

@@ -192,7 +192,7 @@ RecoveryItem Session::recoveryItem(const Recovered& recovered, const QString& jo
   item.path = head.documentPath;
   item.time = QFileInfo(journal).lastModified();
   item.changes = recovered.changes;
-  // Each has two words at its end, as in .forest.json; what else is in the folder is no schedule.
+  // Each has two words at its end, as in .forest.json; what else is in the folder is not a schedule.
   item.schedules =
       workFolder.isEmpty() ? 0 : static_cast<int>(QDir(workFolder).entryList({u"*.*.json"_s}, QDir::Files).size());
   item.model = std::make_shared<const Model>(recovered.model);

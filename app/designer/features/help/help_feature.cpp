@@ -100,7 +100,7 @@ EditorContext* HelpFeature::openExample() {
     return nullptr;
   }
   EditorContext* example = m_workspace.adopt(readArranged(*made).model, {}, tr("Tour"));
-  // Nobody's work: closing it need not ask, nor the next start after a crash.
+  // Not the user's work: neither closing it nor a start after a crash asks about it.
   example->document().undoStack()->setClean();
   example->file().discardChanges();
   return example;

@@ -17,7 +17,7 @@ class TimelineFeature : public Feature {
   Q_OBJECT
 
 public:
-  /// @param schedules gives what is played
+  /// @param schedules returns the schedule to play
   TimelineFeature(const FeatureHost& host, ScheduleActivity& schedules);
   [[nodiscard]] TimelinePanel& panel() const { return *m_panel; }
 
