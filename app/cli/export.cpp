@@ -36,7 +36,7 @@ struct Options {
   bool noAdvice = false;
 };
 
-/// Where the file lies, as other processes would name it.
+/// Where the file is, as other processes would name it.
 std::string hostPath(const std::string& output) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(output == "-" ? "program.xml" : output, error);

@@ -15,7 +15,7 @@ struct BundleFacts {
   std::string title = {};  ///< of the schedule, as a person named it
   std::string version = {};
   int ranks = 0;             ///< 0 = not known
-  bool hasExecutor = false;  ///< coppice-exec lies beside the scripts
+  bool hasExecutor = false;  ///< coppice-exec is beside the scripts
   bool hasMpi = false;       ///< and its backend for MPI
   int root = -1;             ///< of broadcast, reduce, gather and scatter; -1 = none, or not known
 };
@@ -32,7 +32,7 @@ struct BundleFile {
 [[nodiscard]] std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request,
                                                             const BundleFacts& facts);
 
-/// Writes all of the files into a new folder, or nothing: what is unfinished lies under another name beside it, and is
+/// Writes all of the files into a new folder, or nothing: what is unfinished is under another name beside it, and is
 /// removed where something fails. An empty folder may be there already. Errors: io, badUsage (the folder is in use).
 Outcome writeBundleFolder(const std::filesystem::path& folder, const std::map<std::string, BundleFile>& files);
 

@@ -11,7 +11,7 @@
 
 namespace coppice::remote {
 
-/// coppice-exec as it lies here, with the backends beside it.
+/// coppice-exec as it is here, with the backends beside it.
 struct ExecutorFiles {
   std::filesystem::path program = {};  ///< absolute
   std::vector<Upload> files = {};      ///< the program first

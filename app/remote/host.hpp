@@ -8,7 +8,7 @@
 
 namespace coppice::remote {
 
-/// A name that may stand on an ssh command line: letters, digits, ". _ : -", no "-" in front, at most 253 bytes. So no
+/// A name that may be on an ssh command line: letters, digits, ". _ : -", no "-" in front, at most 253 bytes. So no
 /// host name is ever an option, a shell word or a pattern.
 [[nodiscard]] bool isHostName(std::string_view name);
 /// As a host name, without ":".

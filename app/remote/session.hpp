@@ -72,7 +72,7 @@ struct SiteFacts {
 };
 
 /// The way to one machine: connects step by step, checks it, copies the executor, and then starts commands and sends
-/// files. One shared ssh connection, whose socket lies in a private folder; both go at the end. Each call ends within
+/// files. One shared ssh connection, whose socket is in a private folder; both go at the end. Each call ends within
 /// its limit, and soon after a stop is requested. After open(), the const functions may be called from any thread.
 class Session {
 public:
@@ -104,7 +104,7 @@ public:
 
   /// The command line that runs coppice-exec there with these words.
   [[nodiscard]] std::vector<std::string> executorCommand(const std::vector<std::string>& arguments) const;
-  /// Where a run lies there, for executorCommand.
+  /// Where a run is there, for executorCommand.
   [[nodiscard]] std::string runFolder(const std::string& run) const;
   /// What a script found, and what it wrote to standard error.
   struct Said {

@@ -18,7 +18,7 @@ struct Member {
   Target target = {};
   int ranks = 0;  ///< 0 = an even share
 };
-/// Reads "a,ann@b:4": the number behind the colon is one of ranks; a port stands in the ssh configuration. Errors:
+/// Reads "a,ann@b:4": the number behind the colon is one of ranks; a port is in the ssh configuration. Errors:
 /// badUsage (not a host, twice the same, no number).
 Result<std::vector<Member>> parseMembers(std::string_view text);
 /// "a,ann@b:4"
@@ -30,7 +30,7 @@ Result<std::vector<Member>> parseMembers(std::string_view text);
                                         const std::string& run);
 
 /// What a machine may be called by another: its own name, ours, and the address in our ssh configuration; each once,
-/// only names that may stand on a command line.
+/// only names that may be on a command line.
 [[nodiscard]] std::vector<std::string> namesOf(const std::string& ownName, const std::string& ourName,
                                                const std::string& address);
 
@@ -48,7 +48,7 @@ struct Reach {
 [[nodiscard]] std::vector<Reach> reachesIn(const Facts& facts, const std::vector<std::string>& titles,
                                            const std::string& first);
 
-/// What stands in the way of one MPI run over machines whose executors say these reasons for their mpi backend ("Open
+/// What is in the way of one MPI run over machines whose executors say these reasons for their mpi backend ("Open
 /// MPI v4.1.4"): another library or none. Empty message = nothing.
 [[nodiscard]] Error differenceOf(const std::string& first, const std::string& firstMpi, const std::string& other,
                                  const std::string& otherMpi);

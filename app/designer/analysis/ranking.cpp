@@ -279,7 +279,7 @@ QVariant RankingModel::headerData(int section, Qt::Orientation orientation, int 
     return {};
   }
   if (role == Qt::TextAlignmentRole) {
-    // As what stands below.
+    // As what is below.
     const bool isNumber =
         section > 0 && (m_rows.empty() || m_rows.front().cells[static_cast<std::size_t>(section)].isNumber);
     return QVariant((isNumber ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);

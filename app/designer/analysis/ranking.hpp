@@ -15,7 +15,7 @@
 
 namespace coppice::designer {
 
-/// One entry of a ranking table. Numbers are sorted by `value`, exactly; a number that does not exist stands last.
+/// One entry of a ranking table. Numbers are sorted by `value`, exactly; a number that does not exist is last.
 struct RankedCell {
   QString text;
   std::optional<Rational> value = {};
@@ -36,7 +36,7 @@ struct Ranking {
   /// False: the solver has gone on to another question; there will be a new bound, and then this can be asked again.
   bool isAnswered = true;
   QString why;   ///< why there are no rows
-  QString note;  ///< stands above the rows
+  QString note;  ///< is above the rows
 };
 
 /// Thousandths of the work that are done.

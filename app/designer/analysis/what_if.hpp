@@ -36,7 +36,7 @@ struct CurveValue {
 /// The bound at a change within the curve. Throws OverflowError. @pre the curve has points
 [[nodiscard]] CurveValue valueAt(const live::Curve& curve, const Rational& change);
 /// The change at step `step` of `steps` evenly from the curve's begin to its end; the break point (or no change) where
-/// one lies within half a step. Throws OverflowError.
+/// one is within half a step. Throws OverflowError.
 [[nodiscard]] Rational changeAt(const live::Curve& curve, int step, int steps);
 /// The step nearest to a change.
 [[nodiscard]] int stepOf(const live::Curve& curve, const Rational& change, int steps);

@@ -12,7 +12,7 @@ class QWidget;
 
 namespace coppice::designer {
 
-/// Scale (pixels of 1x to a scene unit) and where the scene's origin lies on the widget.
+/// Scale (pixels of 1x to a scene unit) and where the scene's origin is on the widget.
 struct Viewpoint {
   double scale = 1;
   QPointF offset = {};

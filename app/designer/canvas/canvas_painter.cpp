@@ -87,7 +87,7 @@ QPainterPath withoutEmptyHoles(const QPainterPath& path, const CanvasScene& scen
 }  // namespace
 
 QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin) {
-  // Boxes that lie in the set whole count as their outline; other nodes join what they stand close to.
+  // Boxes that are in the set whole count as their outline; other nodes join what they are close to.
   std::vector<QRectF> rects;
   std::set<NodeId> open = nodes;
   for (const BoxItem& box : scene.boxes()) {
@@ -182,7 +182,7 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     addLineSteps(part, result);
   }
   addMarkSteps(part, result);
-  // From afar a title has no room of its own and stands on the nodes.
+  // From afar a title has no space of its own and covers the nodes.
   const auto titles = [this, part](QPainter& painter) { paintTitles(painter, part); };
   if (m_state.hasTitles && detail != Detail::far) {
     add(titles);
@@ -271,7 +271,7 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
   double size = std::max(17.0, px(isFar ? 9.5 : 11.5));
   Title title;
   if (isFar || size > titleRoom(box) * 0.8) {
-    // The title's room is too low for it: it stands beside the box, as high as the gap to what is there.
+    // The title's room is too low for it: it is drawn beside the box, as high as the free gap.
     if (box.depth > 0) {
       return std::nullopt;
     }
@@ -341,7 +341,7 @@ std::vector<QRectF> CanvasPainter::titleRects(double scale, Detail detail) {
 }
 
 void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
-  // A title may stand just outside its box.
+  // A title may be just outside its box.
   const double reach = std::max(17.0, px(11.5)) * 1.5;
   for (const BoxItem& box : m_scene.boxes()) {
     if (!box.rect.adjusted(0, -reach, 0, reach).intersects(part) || !isShown(box.id)) {
@@ -478,7 +478,7 @@ void CanvasPainter::paintNumber(QPainter& painter, const LineItem& line) const {
   const QPointF way = line.curve.to - line.curve.from;
   const double length = std::hypot(way.x(), way.y());
   if (line.curve.isStraight() && length * m_scale < 12 * size && length > 0) {
-    // Too short to be broken by a number: it stands beside.
+    // Too short to be broken by a number: it is drawn beside the line.
     const QPointF across(-way.y() / length, way.x() / length);
     const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
     const double sign = across.y() > 0 ? -1 : 1;
@@ -496,7 +496,7 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
   std::vector<std::uint32_t> above;
   std::vector<std::uint32_t> numbered;
   // Numbers where one line stands for several.
-  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that stand in each other's way
+  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that are in each other's way
   for (const std::uint32_t at : m_found) {
     const LineItem& line = m_scene.lines()[at];
     if (m_state.only != nullptr && !isShown(line.links.front())) {
@@ -715,7 +715,7 @@ void CanvasPainter::paintLinkProblems(QPainter& painter, const QRectF& part) {
       }
     }
     if (worst) {
-      // Beside the middle, where numbers stand.
+      // Beside the middle, where numbers are.
       paintProblem(painter, line.curve.at(0.28), *worst, r);
     }
   }

@@ -47,7 +47,7 @@ struct CanvasState {
 /// at 1 TB/s.
 [[nodiscard]] double lineWidth(double gigabytesPerSecond);
 
-/// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.
+/// Outline round the shapes of the nodes with a margin: one rounded region for each group that is together.
 [[nodiscard]] QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin = 18);
 
 /// A drawing cut into steps of at most about a millisecond, to be done in their order on one painter.
@@ -80,13 +80,13 @@ public:
   QSizeF paintLegend(QPainter& painter, const QPointF& corner) const;
   /// Its size alone; empty where nothing would be drawn.
   [[nodiscard]] QSizeF legendSize() const;
-  /// What the titles of boxes take at that scale, scene units; they may stand outside their boxes.
+  /// What the titles of boxes take at that scale, scene units; they may be outside their boxes.
   [[nodiscard]] std::vector<QRectF> titleRects(double scale, Detail detail);
 
 private:
   void paintGrid(QPainter& painter, const QRectF& part) const;
   void paintBoxes(QPainter& painter, const QRectF& part) const;
-  /// A title as it stands, lengths in hundredths of its size.
+  /// A title as it is, lengths in hundredths of its size.
   struct Title {
     QPointF origin;  // scene
     double shrink = 1;

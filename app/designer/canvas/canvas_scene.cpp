@@ -329,7 +329,7 @@ void CanvasScene::assignPorts(std::uint32_t at) {
     const bool isBar = node.shape == Shape::switchBar && isVertical;
     const double half = std::max(0.0, length / 2 - (isBar ? kPortMargin : length * 0.2));
     const auto count = static_cast<double>(lines.size());
-    // Straight down where everything lies under the bar with room between.
+    // Straight down where everything is under the bar with room between.
     bool isStraight = isBar;
     for (std::size_t i = 0; i < lines.size() && isStraight; ++i) {
       isStraight = std::abs(along(lines[i]) - middle) <= half && (i == 0 || along(lines[i]) - along(lines[i - 1]) >= 4);
@@ -344,7 +344,7 @@ void CanvasScene::assignPorts(std::uint32_t at) {
     const double room = half - gap * (count - 1) / 2;
     double shift = isBar ? std::clamp(mean, -room, std::max(-room, room)) : 0;
     if (!isBar) {
-      // What lies straight ahead is met straight; the rest goes to either side of it.
+      // What is straight ahead is reached straight; the rest goes to either side of it.
       for (std::size_t i = 0; i < lines.size(); ++i) {
         if (std::abs(along(lines[i]) - middle) < 1) {
           shift = std::clamp(-gap * (static_cast<double>(i) - (count - 1) / 2), -half, half);

@@ -44,7 +44,7 @@ struct BoxItem {
   int depth = 0;
   bool isInstance = false;
   bool isTitleBelow = false;  ///< as its links leave above
-  double titleGap = 0;        ///< free height beside it, where its title would stand; of an outermost box
+  double titleGap = 0;        ///< free height beside it, where its title would be; of an outermost box
   std::int32_t parent = -1;   ///< index of the box around it
 };
 
@@ -61,8 +61,8 @@ struct LineItem {
   QString label;         ///< "25 GB/s", "8 × 25 GB/s"
   Curve curve;           ///< from a to b
   QRectF bounds;         ///< of the curve
-  QString number = {};   ///< what stands on the line: "×4", or the label where it leads to a folded box; mostly empty
-  double numberAt = -1;  ///< where on the curve it stands clear of the others; -1: nowhere, unless seen from near
+  QString number = {};   ///< what is on the line: "×4", or the label where it leads to a folded box; mostly empty
+  double numberAt = -1;  ///< where on the curve it is clear of the others; -1: nowhere, unless seen from near
 };
 
 struct NoteItem {
@@ -85,7 +85,7 @@ struct BundleItem {
 /// Rectangles of the scene, what has changed in a picture of it; it may be empty.
 using Region = std::vector<QRectF>;
 
-/// When links are routed around what lies between their ends.
+/// When links are routed around what is between their ends.
 enum class Routing : std::uint8_t {
   atOnce,  ///< whenever they are looked at
   later    ///< where there are many or few have moved: when the caller passes the routes
@@ -161,7 +161,7 @@ public:
   [[nodiscard]] ElementId hit(const QPointF& point, double tolerance) const;
   /// The innermost unfolded box whose outline holds the point.
   [[nodiscard]] BoxId boxAt(const QPointF& point) const;
-  /// Everything that lies wholly within the rectangle: nodes, folded boxes, notes and boxes; lines with both ends in
+  /// Everything that is wholly within the rectangle: nodes, folded boxes, notes and boxes; lines with both ends in
   /// it.
   [[nodiscard]] std::set<ElementId> within(const QRectF& rect) const;
 
@@ -171,11 +171,11 @@ private:
   void addNodes();
   void addLines();
   void assignPorts(std::uint32_t node);
-  /// Returns whether any stands elsewhere than before.
+  /// Returns whether any is elsewhere than before.
   bool placeTitles();
   [[nodiscard]] Wiring wiring() const;
   void put(Routes routes);
-  /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
+  /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that is in one cell of the plane).
   [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
   void reroute(const std::vector<std::uint32_t>& moved, Region& dirty);
 

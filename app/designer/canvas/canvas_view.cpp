@@ -127,7 +127,7 @@ void CanvasView::followMove(const ChangeEvent& event) {
   }
   if (m_willFit) {
     m_willFit = false;
-    // A new arrangement of everything has another shape; one of a part may lie elsewhere.
+    // A new arrangement of everything has another shape; one of a part may be elsewhere.
     if (event.isReset || event.nodes.changed.size() * 2 > m_document.model().nodes().size()) {
       zoomToFit();
     } else {
@@ -349,7 +349,7 @@ void CanvasView::zoomToFit() {
 }
 
 void CanvasView::zoomToFitIfLost() {
-  // A new arrangement that lies mostly elsewhere would be a blank sheet.
+  // A new arrangement that is mostly elsewhere would be a blank sheet.
   const QRectF all = m_scene.bounds();
   const QRectF seen = visibleScene();
   const QRectF both = all & seen;
@@ -399,7 +399,7 @@ void CanvasView::panBy(const QPointF& pixels) {
 bool CanvasView::isInView(const ElementId& id) const {
   const QRectF rect = m_scene.rectOf(id);
   const QRectF seen = visibleScene();
-  // A line that stands upright has no width.
+  // A line that is upright has no width.
   return rect.left() >= seen.left() && rect.right() <= seen.right() && rect.top() >= seen.top() &&
          rect.bottom() <= seen.bottom();
 }

@@ -93,7 +93,7 @@ public:
   void setProblems(std::map<ElementId, Severity> problems);
   /// Selection, problems and overlay, for a painter; valid until any of them changes.
   [[nodiscard]] CanvasState state() const;
-  /// Top right corner of the overlay's legend, pixels of the widget: where it lies over as little as possible.
+  /// Top right corner of the overlay's legend, pixels of the widget: where it is over as little as possible.
   [[nodiscard]] QPointF legendCorner() const;
   /// Links are routed now, where they have not been yet. Else that happens off the UI thread, and until it is done they
   /// run straight.

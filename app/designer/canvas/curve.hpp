@@ -14,7 +14,7 @@ class Curve {
 public:
   QPointF from;
   QPointF to;
-  /// What lies between, 3k − 1 points for k pieces: control, control (, joint, control, control)*. Empty: straight.
+  /// What is between, 3k − 1 points for k pieces: control, control (, joint, control, control)*. Empty: straight.
   std::vector<QPointF> inner = {};
 
   static Curve line(const QPointF& a, const QPointF& b) { return {a, b, {}}; }

@@ -9,7 +9,7 @@
 
 namespace coppice::designer {
 
-/// Which items lie near a place: a uniform grid of cells. Items are numbers from 0, few of which move at a time.
+/// Which items are near a place: a uniform grid of cells. Items are numbers from 0, few of which move at a time.
 class GridIndex {
 public:
   explicit GridIndex(double cell = 400) : m_cell(cell) {}

@@ -23,7 +23,7 @@ ElementId elementInDirection(const CanvasScene& scene, const ElementId& current,
     if (along <= 1 && !start.isNull()) {
       continue;
     }
-    // What lies straight ahead counts as nearer.
+    // What is straight ahead counts as nearer.
     const double cost = std::hypot(along, 2 * across);
     if (!target.isValid() || cost < best) {
       best = cost;

@@ -17,7 +17,7 @@ inline constexpr double kLegendMargin = 14;
 /// Where a legend covers as little of the drawing as possible.
 struct LegendPlace {
   QPointF corner;                        ///< top right, pixels of the view
-  std::array<std::size_t, 3> covered{};  ///< how many nodes, boxes and lines lie under it
+  std::array<std::size_t, 3> covered{};  ///< how many nodes, boxes and lines are under it
 };
 [[nodiscard]] LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Viewpoint& viewpoint,
                                       const QSize& view);

@@ -131,7 +131,7 @@ void OverlayLayer::addTrees(const CanvasScene& scene) {
       }
     }
   }
-  // In their order, what comes back stands left of what goes.
+  // In their order, what comes back is left of what goes.
   for (const auto& [line, isForward, tree] : lanes) {
     m_lines[line].lanes.push_back({tree, isForward, 0});
   }

@@ -16,7 +16,7 @@ namespace coppice::designer {
 /// The link runs from the line's a to its b.
 [[nodiscard]] bool runsAlong(const CanvasScene& scene, const LineItem& line, LinkId id);
 
-/// An overlay as it lies on a scene, looked up by line and shape, so that drawing a part costs what is in that part.
+/// An overlay as it is on a scene, looked up by line and shape, so that drawing a part costs what is in that part.
 /// Made once for an overlay and a state of the scene; neither may change or go while it is used.
 class OverlayLayer {
 public:
@@ -33,7 +33,7 @@ public:
     bool isBottleneck = false;
     [[nodiscard]] double most() const { return forward > backward ? forward : backward; }
   };
-  /// What lies on one line.
+  /// What is on one line.
   struct OnLine {
     std::optional<Load> load;
     std::vector<std::uint32_t> marks;  ///< of the overlay

@@ -22,7 +22,7 @@ constexpr double kLegendWidth = 190;
 constexpr double kLegendRow = 20;
 constexpr double kLegendHeat = 52;
 constexpr std::size_t kMaxLegendRows = 12;
-/// From this scale on what lies on a line has its full width in pixels; below, widths follow the zoom down to a share.
+/// From this scale on what is on a line has its full width in pixels; below, widths follow the zoom down to a share.
 constexpr double kFullScale = 0.6;
 constexpr double kMinShare = 0.3;
 constexpr double kHeatLabelPixels = 10.5;
@@ -207,7 +207,7 @@ void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
     return;
   }
   if (layer->lineCount() > 0) {
-    // What lies on a trunk is drawn on the trunk, as the lines themselves are; the rest inside its room.
+    // What is on a trunk is drawn on the trunk, as the lines themselves are; the rest inside its room.
     if (m_isTrunked) {
       result.steps.emplace_back([this, part](QPainter& painter) { paintTrunks(painter, part); });
     }
@@ -360,7 +360,7 @@ void CanvasPainter::paintLanes(QPainter& painter, const LineItem& line,
   for (const OverlayLayer::Lane& lane : lanes) {
     widest = std::max(widest, trees[lane.tree].width);
   }
-  // A line has only so much room; lanes grow thinner before they grow too many to tell what they lie on.
+  // A line has only so much room; lanes grow thinner before they grow too many to tell what they are on.
   constexpr double kMaxRoom = 44;
   const double gap = std::min(widest + 1.6, kMaxRoom / static_cast<double>(lanes.size()));
   const double shrink = std::min(1.0, gap / (widest + 1.6));
@@ -379,7 +379,7 @@ void CanvasPainter::paintLanes(QPainter& painter, const LineItem& line,
     if (m_detail == Detail::far || std::hypot(way.x(), way.y()) < 2.2 * size) {
       continue;
     }
-    // Arrowheads of neighbouring lanes stand behind each other, not side by side.
+    // Arrowheads of neighbouring lanes are behind each other, not side by side.
     const double t = std::clamp(0.56 + 0.1 * static_cast<double>(i % 3), 0.0, 1.0);
     const double at = lanes[i].isForward ? t : 1 - t;
     QPointF along = curve.tangent(at) * (lanes[i].isForward ? 1.0 : -1.0);

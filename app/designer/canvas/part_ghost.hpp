@@ -19,7 +19,7 @@ public:
   explicit PartGhost(fabric::NodeKind kind);
 
   [[nodiscard]] const Model& part() const { return *m_part; }
-  /// Where it lies with its middle at the place, scene units.
+  /// Where it is with its middle at the place, scene units.
   [[nodiscard]] QRectF at(const QPointF& centre) const;
   /// The painter's transform maps scene to widget. @param scale pixels of 1x to a scene unit
   void paint(QPainter& painter, const QPointF& centre, double scale, double devicePixelRatio);

@@ -30,7 +30,7 @@ public:
   /// The canvas must outlive this object.
   PictureExport(CanvasView& view, const RenderOptions& options);
 
-  /// What is drawn by default, scene units: with a margin, and with titles of boxes as they stand at that scale.
+  /// What is drawn by default, scene units: with a margin, and with titles of boxes as they are at that scale.
   [[nodiscard]] QRectF rect(double scale = 1) const;
   /// Draws scene units `source` (null: everything, with a margin) into the target.
   void render(QPainter& painter, const QRectF& target, QRectF source = {}) const;

@@ -279,7 +279,7 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
     bands.push_back(std::move(band));
   }
 
-  // Places to pass at: straight on from either end, and next to what stands there, the nearest ones.
+  // Places to pass at: straight on from either end, and next to what is there, the nearest ones.
   std::vector<double> places;
   std::vector<const Band*> order;
   for (const Band& band : bands) {

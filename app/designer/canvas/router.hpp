@@ -14,7 +14,7 @@ namespace coppice::designer {
 /// Sides of a shape that links leave from.
 enum class Side : std::uint8_t { top, bottom, left, right };
 
-/// Where a link between two shapes leaves the first, by where the second lies: up and down where there is room between
+/// Where a link between two shapes leaves the first, by where the second is: up and down where there is room between
 /// them, else sideways.
 [[nodiscard]] Side sideOf(const QRectF& self, const QRectF& other);
 
@@ -33,7 +33,7 @@ struct LineRequest {
   LineStyle style = LineStyle::cable;
 };
 
-/// Finds a way for one link at a time. What stands in the way is gone round: through gaps in rows of shapes, each kept
+/// Finds a route for one link at a time, around what is in the way: through gaps in rows of shapes, each kept
 /// straight as long as can be, over or under shapes of the same row, or in a bow.
 class Router {
 public:
@@ -79,7 +79,7 @@ public:
     }
     return best;
   }
-  /// The way where nothing stands between.
+  /// The route where nothing is between.
   [[nodiscard]] static Curve plain(const LineRequest& request);
   /// The curve through its passages at other places within them, as many as the route has.
   [[nodiscard]] static Curve through(const LineRequest& request, const Route& route, std::span<const double> places);

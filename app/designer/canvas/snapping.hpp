@@ -13,7 +13,7 @@ namespace coppice::designer {
 
 struct Snapped {
   QPointF by;                  ///< the movement, corrected
-  std::vector<QLineF> guides;  ///< along what things now stand in line
+  std::vector<QLineF> guides;  ///< along what things now are in line
 };
 
 /// Corrects a movement of `rect` by `by`: to the edges and middles of other shapes near it, else to the grid (the

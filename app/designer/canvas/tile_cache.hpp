@@ -31,7 +31,7 @@ public:
 
   /// Forgets everything.
   void clear();
-  /// What lies there has to be drawn again; it stays visible until then.
+  /// What is there has to be drawn again; it stays visible until then.
   void invalidate(const QRect& rect);
   void invalidateAll();
   /// Begins again what is being drawn: what its steps look at is about to go.

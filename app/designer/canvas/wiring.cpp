@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxUnindexed = 64;  // things of a level that are simply gone through
 constexpr double kLaneGap = 7;             // between lines that share a passage
 
-/// What stands in each box, as far as links go round it.
+/// What is in each box, as far as links go round it.
 class Levels {
 public:
   explicit Levels(const Wiring& wiring) : m_wiring(wiring), m_levels(wiring.rooms.size() + 1) {
@@ -168,7 +168,7 @@ private:
     const bool isLow = mean < (low + high) / 2;
     for (std::size_t i = 0; i < users.size(); ++i) {
       const auto lane = static_cast<double>(laneOf[i]);
-      // Bridges grow away from their row; stretches stand about where they were wished.
+      // Bridges grow away from their row; stretches are about where they were wished.
       const double place = !isLevel ? std::clamp(mean - extent / 2, low, std::max(low, high - extent)) + step * lane
                            : isLow  ? low + step * lane
                                     : high - step * lane;
@@ -180,7 +180,7 @@ private:
   std::unordered_map<std::size_t, std::vector<double>> m_places;
 };
 
-/// Places where numbers stand clear of each other.
+/// Places where numbers are clear of each other.
 std::vector<double> numberPlaces(const Wiring& wiring, const std::vector<Curve>& curves) {
   // As large as they are at about half size, the smallest at which they are read.
   constexpr double kHeight = 34;

@@ -30,7 +30,7 @@ struct Wiring {
     double portA = 0;  ///< as LineRequest has them
     double portB = 0;
     LineStyle style = LineStyle::cable;
-    std::uint32_t letters = 0;  ///< of the number that stands on it; 0: none does
+    std::uint32_t letters = 0;  ///< of the number that is on it; 0: none does
   };
   std::vector<Shape> shapes;
   std::vector<Room> rooms;
@@ -44,7 +44,7 @@ struct Routes {
   std::vector<Curve> curves;
   std::vector<QRectF> bounds;
   GridIndex index;
-  /// Where on the curve a number stands clear of the others; -1: nowhere.
+  /// Where on the curve a number is clear of the others; -1: nowhere.
   std::vector<double> numberAt;
 };
 

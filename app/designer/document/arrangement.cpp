@@ -209,7 +209,7 @@ constexpr double kClear = 200;  // between what is new and what is placed alread
 std::map<NodeId, Point> toPlaces(const Graph& graph, const Block& block) {
   std::map<NodeId, Point> result;
   for (const auto& [vertex, place] : block.places) {
-    // Whole units keep files short; halves stay, as columns stand that far apart.
+    // Whole units keep files short; halves stay, as columns are that far apart.
     result[graph.vertices[static_cast<std::size_t>(vertex)].id] = {std::round(place.x() * 2) / 2,
                                                                    std::round(place.y() * 2) / 2};
   }
@@ -292,7 +292,7 @@ Block onGrid(const Graph& graph, const std::vector<Block>& blocks) {
   return result;
 }
 
-/// Boxes under each other with their GPUs in columns; a free relay stands above the column it serves.
+/// Boxes under each other with their GPUs in columns; a free relay is above the column it serves.
 Block onRails(const Model& model, const Graph& graph, const Progress& progress) {
   std::vector<Block> boxes;
   std::vector<int> relays;
@@ -437,7 +437,7 @@ std::map<NodeId, Point> fitted(const Model& model, const std::vector<NodeId>& id
       ++place;
     }
   }
-  // What would lie on a pinned node steps aside.
+  // What would cover a pinned node moves aside.
   for (auto& [id, place] : places) {
     const QSizeF size = nodeSize(model, id);
     for (int i = 0; i < 40; ++i) {

@@ -21,17 +21,17 @@ enum class ArrangementStyle {
 /// New centres for `ids` (others are as if they were not there). `tiered`:
 /// - a box is a block: GPUs in a row (several staggered rows where there are many, so that every link drops straight),
 ///   switches without a way out of the box below them, NICs and switches on the way out above, by distance;
-/// - GPUs that are linked directly stand as what they form: ring, torus or mesh of any number of dimensions, hypercube,
+/// - GPUs that are linked directly take their own form: ring, torus or mesh of any number of dimensions, hypercube,
 ///   clique; else where a grid has the fewest links through nodes;
 /// - GPUs in no box that share a switch form a block of their own (the strongest links first);
-/// - blocks stand in rows above and below the network, with their NICs towards it; a network of several tiers forms
-///   blocks of blocks (pods) first; blocks that are linked without a network stand round an ellipse.
+/// - blocks are in rows above and below the network, with their NICs towards it; a network of several tiers forms
+///   blocks of blocks (pods) first; blocks that are linked without a network are round an ellipse.
 /// Cancelling throws CancelledError.
 [[nodiscard]] std::map<NodeId, Point> arranged(const Model& model, const std::vector<NodeId>& ids,
                                                ArrangementStyle style, const Progress& progress = {});
 
-/// arranged() moved to where it is wanted: pinned nodes are left out of the result and what is new lies about them;
-/// otherwise about the middle of where the nodes stand now. Nodes that would cover one that stays move aside. What is
+/// arranged() moved to where it is wanted: pinned nodes are left out of the result and new nodes are placed around them;
+/// otherwise about the middle of where the nodes are now. Nodes that would cover one that stays move aside. What is
 /// wanted of all nodes at once keeps its top left corner at the origin.
 [[nodiscard]] std::map<NodeId, Point> rearranged(const Model& model, const std::vector<NodeId>& ids,
                                                  ArrangementStyle style, const Progress& progress = {});

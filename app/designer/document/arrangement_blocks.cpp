@@ -351,8 +351,8 @@ Block Tiers::joined(Group group) {
                                                 [&](const Graph::Edge& edge) { return at(edge.to) == kOutsideGroup; });
   };
 
-  // Relays from which a way leads out that avoids all units stand above, the rest below. Where nothing leads out, all
-  // stand above.
+  // Relays from which a way leads out that avoids all units are above, the rest below. Where nothing leads out, all
+  // are above.
   std::vector<int> far;
   bool isOpen = false;
   for (const Block& unit : group.units) {
@@ -622,7 +622,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
       });
     });
     const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMaxWideAspect : kMaxAspect);
-    // Inside a box a row stays a row: what lies below and above it is to be met straight.
+    // Inside a box a row stays a row: what is below and above it is reached straight.
     if (!staysTree && (isTop || rowAspect > 3 * kMaxAspect)) {
       for (std::size_t r = 1; r <= most; ++r) {
         const std::size_t columns = (units.size() + r - 1) / r;
@@ -668,7 +668,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
     for (Block& unit : above) {
       unit.flip();
     }
-    // Short units stand next to the network.
+    // Short units are next to the network.
     const Block top = [&] {
       Block field;
       const std::size_t n = (rows + 1) / 2;
@@ -684,7 +684,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
     const Block bottom = inRows(below, rows / 2, gapX, gapY);
     const double width = std::max(top.width, bottom.width);
     block.add(top, {(width - top.width) / 2, 0});
-    // Relays are placed by where both sides lie.
+    // Relays are placed by where both sides are.
     Block both = block;
     both.add(bottom, {(width - bottom.width) / 2, top.height});
     Block hub = both;

@@ -32,8 +32,8 @@ private:
   [[nodiscard]] std::vector<Group> clusters(const std::vector<int>& loose) const;
   /// What a group is part of.
   enum class Place {
-    top,    ///< of nothing: it may lie on both sides of its network
-    alone,  ///< of a box without links to elsewhere: its GPUs may lie on both sides of their switch
+    top,    ///< of nothing: it may be on both sides of its network
+    alone,  ///< of a box without links to elsewhere: its GPUs may be on both sides of their switch
     open,   ///< of something that leads on above
     pod     ///< the same, and one of many
   };

@@ -36,7 +36,7 @@ struct Graph {
 
 [[nodiscard]] Graph graphOf(const Model& model, const std::vector<NodeId>& ids);
 
-/// Placed nodes; (0, 0) is the top left corner, and the network lies above.
+/// Placed nodes; (0, 0) is the top left corner, and the network is above.
 struct Block {
   std::vector<std::pair<int, QPointF>> places;  ///< vertex and its centre
   double width = 0;

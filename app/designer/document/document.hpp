@@ -17,7 +17,7 @@
 
 namespace coppice::designer {
 
-/// Ties the steps of one gesture (a drag, a row of key presses) into one line of the history. 0 = stands alone.
+/// Ties the steps of one gesture (a drag, a row of key presses) into one line of the history. 0 = not tied.
 using GestureId = std::uint64_t;
 
 /// One open file: contents, history, revision. Every mutation is a command on its own undo stack, and every command,

@@ -22,7 +22,7 @@ class DocumentFile : public QObject {
   Q_OBJECT
 
 public:
-  /// Untitled and empty. recoveryFolder: where journals go that cannot lie beside a file, and where each journal in use
+  /// Untitled and empty. recoveryFolder: where journals go that cannot be beside a file, and where each journal in use
   /// is noted for the next start; empty = no journal at all (for tests and for exporting pictures).
   explicit DocumentFile(QString recoveryFolder = {}, QObject* parent = nullptr);
   ~DocumentFile() override;

@@ -32,7 +32,7 @@ struct LinkTemplate {
   bool duplex = true;
   int count = 1;
 };
-/// With counterparts where both ends lie in one instance. Errors: badUsage (an end does not exist, both are the same).
+/// With counterparts where both ends are in one instance. Errors: badUsage (an end does not exist, both are the same).
 Result<LinkId> addLink(Edit& edit, NodeId tail, NodeId head, const LinkTemplate& link);
 
 /// Nodes with their links, boxes with their contents. With counterparts.
@@ -51,7 +51,7 @@ void align(Edit& edit, const std::set<ElementId>& elements, Side side);
 enum class Axis { horizontal, vertical };
 /// Equal gaps between neighbours, the outermost two stay. Fewer than three: nothing.
 void distribute(Edit& edit, const std::set<ElementId>& elements, Axis axis);
-/// On a circle round their middle, in the order of their ids, the first at the top; wide enough for all to stand apart.
+/// On a circle round their middle, in the order of their ids, the first at the top; wide enough for all to be apart.
 void toCircle(Edit& edit, const std::set<ElementId>& elements);
 /// Row by row in the order of their ids; columns 0 = about as many as rows.
 void toGrid(Edit& edit, const std::set<ElementId>& elements, int columns = 0);
@@ -77,7 +77,7 @@ void fold(Edit& edit, std::span<const BoxId> boxes, bool isFolded);
 BoxId box(Edit& edit, const std::set<ElementId>& elements, std::string_view wantedName = "box");
 /// Takes the boxes away; what is in them moves one level out.
 void unbox(Edit& edit, std::span<const BoxId> boxes);
-/// Moves nodes and boxes into a box (or to the top level). Boxes that hold the target, or lie in another of the
+/// Moves nodes and boxes into a box (or to the top level). Boxes that hold the target, or are in another of the
 /// elements, stay.
 void moveIntoBox(Edit& edit, const std::set<ElementId>& elements, BoxId target);
 

@@ -19,7 +19,7 @@ bool exists(const Edit& edit, const ElementId& id) {
   return edit.find(id.node()) != nullptr || edit.find(id.box()) != nullptr;
 }
 
-/// The element lies in a box that is among the elements too.
+/// The element is in a box that is among the elements too.
 bool isCovered(const Edit& edit, const ElementId& id, const std::set<ElementId>& elements) {
   for (BoxId at = parentOf(edit, id); at.isValid(); at = parentOf(edit, at)) {
     if (elements.contains(at)) {

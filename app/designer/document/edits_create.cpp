@@ -10,7 +10,7 @@
 namespace coppice::designer::edits {
 namespace {
 
-/// The box that lies in `other` as `box` lies in `own`, by names; invalid if there is none.
+/// The box that is in `other` as `box` is in `own`, by names; invalid if there is none.
 BoxId counterpartBox(const Edit& edit, BoxId own, BoxId other, BoxId box) {
   std::vector<std::string> steps;
   for (BoxId at = box; at != own;) {
@@ -121,7 +121,7 @@ Result<LinkId> addLink(Edit& edit, NodeId tail, NodeId head, const LinkTemplate&
 }
 
 void remove(Edit& edit, const std::set<ElementId>& elements) {
-  // Counterparts first, while everything still stands.
+  // Counterparts first, while everything still exists.
   Counterparts counterparts(edit);
   std::set<ElementId> all = elements;
   for (const ElementId& id : elements) {

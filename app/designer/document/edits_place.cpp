@@ -59,7 +59,7 @@ Movers moversOf(const Edit& edit, const std::set<ElementId>& elements) {
   return movers;
 }
 
-/// Nodes, boxes and notes to be set against each other: none that lies in a box that is among them.
+/// Nodes, boxes and notes to align: none that is in a box that is among them.
 std::vector<ElementId> blocksOf(const Edit& edit, const std::set<ElementId>& elements) {
   std::vector<ElementId> result;
   for (const ElementId& id : elements) {

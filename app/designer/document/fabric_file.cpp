@@ -213,7 +213,7 @@ std::string nodeLine(const Node& node) {
   return text.empty() ? text : "{\"id\": " + io::jsonQuoted(node.facts.name) + text + "}";
 }
 
-/// Each box after the one around it and what stands before it there, so that reading gives the boxes the same order.
+/// Each box after the one around it and what is before it there, so that reading gives the boxes the same order.
 std::vector<BoxId> outerFirst(const Model& model) {
   std::vector<BoxId> result;
   std::vector<BoxId> waiting(model.boxesIn({}).rbegin(), model.boxesIn({}).rend());

@@ -15,7 +15,7 @@ namespace coppice::designer {
 
 /// The outermost folded box around the node, or the node itself.
 [[nodiscard]] ElementId visibleEnd(const Model& model, NodeId id);
-/// Not inside a folded box. (A folded box itself is visible unless it lies in another folded one.)
+/// Not inside a folded box. (A folded box itself is visible unless it is in another folded one.)
 [[nodiscard]] bool isVisible(const Model& model, const ElementId& id);
 
 /// All links between two visible things: one line of the canvas.

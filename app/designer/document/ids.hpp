@@ -10,7 +10,7 @@
 namespace coppice::designer {
 
 /// Names one element of one document for as long as the document is open: a number from 1, never used twice, kept by
-/// undo and redo, and the order in which elements stand in the file. 0 = no element.
+/// undo and redo, and the order in which elements are in the file. 0 = no element.
 template <typename Element>
 struct Id {
   std::uint32_t value = 0;

@@ -14,7 +14,7 @@
 /// outermost box that has a type around them.
 namespace coppice::designer {
 
-/// The box whose type the node's role belongs to; invalid if it lies in no instance.
+/// The box whose type the node's role belongs to; invalid if it is in no instance.
 [[nodiscard]] BoxId instanceOf(const Edit& edit, NodeId id);
 /// All boxes of the type, ascending.
 [[nodiscard]] std::vector<BoxId> instancesOf(const Edit& edit, std::string_view type);

@@ -22,7 +22,7 @@ constexpr double kMinBar = 56;
 constexpr QSizeF kFoldedSize(160, 72);
 constexpr QSizeF kEmptyBox(200, 120);
 constexpr double kBoxMargin = 28;
-constexpr double kBoxRoom = 42;  // above and below: the title stands on either side
+constexpr double kBoxRoom = 42;  // above and below: the title is on either side
 constexpr double kNoteLine = 20;
 constexpr double kNoteCharacter = 8;
 
@@ -141,7 +141,7 @@ QRectF boxOutline(const Model& model, BoxId id) {
 }
 
 QRectF foldedRect(const Model& model, BoxId id) {
-  // What stands around a folded box does not move, so the shape takes the room that the box has: a drawing of folded
+  // What is around a folded box does not move, so the shape takes the room that the box has: a drawing of folded
   // boxes is as compact as one of open ones, and its names can be read.
   const QRectF outline = boxOutline(model, id);
   constexpr double kShare = 0.8;

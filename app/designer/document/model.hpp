@@ -108,7 +108,7 @@ public:
   [[nodiscard]] std::string boxPath(BoxId id) const;
   /// The box at the path, if all its steps exist.
   [[nodiscard]] BoxId boxAtPath(std::string_view path) const;
-  /// inner lies in outer at any depth, or is outer.
+  /// inner is in outer at any depth, or is outer.
   [[nodiscard]] bool isWithin(BoxId inner, BoxId outer) const;
   /// Name of the node at a link's end, or the missing name that the file gives.
   [[nodiscard]] const std::string& nameOf(const LinkEnd& end) const;
@@ -119,7 +119,7 @@ public:
   [[nodiscard]] fabric::Description description() const;
 
   /// Puts the `after` values. Errors: badInput, and nothing changes, where a patch does not fit: a `before` that is not
-  /// what stands here, a box that would contain itself, an end or a box that would not exist.
+  /// what is here, a box that would contain itself, an end or a box that would not exist.
   Outcome apply(const Patch& patch);
   /// Puts the `after` values of a patch that is known to fit: made by an Edit of this very state, or its reverse.
   void applyTrusted(const Patch& patch);

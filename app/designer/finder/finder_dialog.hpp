@@ -57,7 +57,7 @@ private:
   [[nodiscard]] QWidget* makeResults();
   [[nodiscard]] QWidget* makeButtons();
   void connectAll();
-  /// Reads the fields; what is wrong stands in the line of faults.
+  /// Reads the fields; what is wrong is in the line of faults.
   [[nodiscard]] std::optional<TopologySearchQuestion> readQuestion();
   [[nodiscard]] Result<workflow::TopologyTimes> readTimes() const;
   [[nodiscard]] std::int64_t bytes() const;

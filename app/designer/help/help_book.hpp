@@ -9,7 +9,7 @@ namespace coppice::designer {
 
 /// A part of a topic below one heading.
 struct HelpSection {
-  QString heading;  ///< empty for what stands before the first one
+  QString heading;  ///< empty for what is before the first one
   QString anchor;   ///< of links: "tied-cuts"; empty as the heading
   QString text;     ///< Markdown, without the heading
 };

@@ -43,7 +43,7 @@ HelpPage::HelpPage(QWidget* parent) : QTextBrowser(parent) {
 }
 
 void HelpPage::setPage(const QString& markdown) {
-  // What a picture shows stands below it as well.
+  // What a picture shows is below it as well.
   static const QRegularExpression kPicture(u"^!\\[([^\\]]*)\\]\\((picture:[^)]*)\\)$"_s,
                                            QRegularExpression::MultilineOption);
   QString text = markdown;

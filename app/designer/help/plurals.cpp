@@ -7,7 +7,7 @@ namespace coppice::designer {
 
 QString Plurals::translate(const char* /*context*/, const char* source, const char* /*disambiguation*/, int n) const {
   constexpr QLatin1String kMark("(s)");
-  // A null string is "not translated here", and the source stands. Qt fills in %n.
+  // A null string is "not translated here", and the source text is used. Qt fills in %n.
   if (n < 0 || source == nullptr) {
     return {};
   }

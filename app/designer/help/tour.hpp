@@ -20,7 +20,7 @@ struct TourStep {
   std::function<void()> enter = {};
 };
 
-/// A walk over a window: all is dimmed but what the step is about, which stays usable, and beside it stands what there
+/// A tour of a window: all but the subject of the step is dimmed; the subject stays usable, beside it is what there
 /// is to know. By keys: Enter or Right continues, Left goes back, Esc ends it.
 class Tour : public QWidget {
   Q_OBJECT

@@ -81,7 +81,7 @@ public:
   /// Validates and solves for the facts as they are now. Never fails: what is wrong is in the answer. After a stop the
   /// answer is worthless, and the next call continues from what was done.
   [[nodiscard]] Bound compute(const Question& question, std::stop_token stop);
-  /// A copy of the state that stands behind the answer to this question at this revision, for further questions;
+  /// A copy of the state that is behind the answer to this question at this revision, for further questions;
   /// nullopt where there is none.
   [[nodiscard]] std::optional<live::LiveBound> stateOf(std::uint64_t factRevision, const Question& question) const;
 

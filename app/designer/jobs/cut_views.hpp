@@ -33,7 +33,7 @@ struct CutView {
   QString words;
   /// The whole sentence: which GPUs must send what over which links.
   QString sentence;
-  /// Nouns of the sentence as they stand in it, to be clicked: "24 GPUs" (those inside), "b1 and switch0" (the side
+  /// Nouns of the sentence as they are in it, to be clicked: "24 GPUs" (those inside), "b1 and switch0" (the side
   /// with fewer GPUs), "8 links" (the crossings).
   QString senders;
   QString place;
@@ -60,7 +60,7 @@ public:
 
 private:
   /// "b0", "b0 and b1", "b0, b1, b2 and 5 more": the GPUs named by their boxes where they fill them, outermost first,
-  /// else by themselves; then the switches and NICs that stand in none of these boxes.
+  /// else by themselves; then the switches and NICs that are in none of these boxes.
   [[nodiscard]] QString sideName(const std::vector<bool>& isIn) const;
 
   const fabric::EditedFabric::Indexed& m_fabric;

@@ -27,7 +27,7 @@ public:
   [[nodiscard]] const std::shared_ptr<const Bound>& bound() const { return m_bound; }
   /// The answer is to this question about the facts as they are now.
   [[nodiscard]] bool isCurrent() const;
-  /// What stands behind the answers, for further questions on other threads (BoundSolver::stateOf).
+  /// What is behind the answers, for further questions on other threads (BoundSolver::stateOf).
   [[nodiscard]] const std::shared_ptr<BoundSolver>& solver() const { return m_solver; }
 
 Q_SIGNALS:

@@ -68,7 +68,7 @@ std::map<NodeId, Point> layersByDistance(const Model& model, const std::vector<N
   double y = 0;
   for (std::vector<NodeId>& row : rows) {
     throwIfCancelled(progress);
-    // The mean place of the neighbours that have one, which all stand above.
+    // The mean place of the neighbours that have one, which all are above.
     std::vector<std::pair<double, NodeId>> order;
     double width = 0;
     double height = 0;

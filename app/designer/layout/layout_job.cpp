@@ -105,7 +105,7 @@ Result<std::map<NodeId, Point>> computeLayout(const Model& model, const std::vec
                                               const std::set<NodeId>& sources) {
   try {
     if (kind == LayoutKind::distance) {
-      // Rows cut through boxes, whose switches would then lie over other boxes.
+      // Rows cut through boxes, whose switches would then be over other boxes.
       const auto boxed =
           std::find_if(ids.begin(), ids.end(), [&](NodeId id) { return model.find(id)->facts.box.isValid(); });
       if (boxed != ids.end()) {

@@ -37,7 +37,7 @@ struct QueryContext {
 /// left out. A comparison with a field that an element lacks is false.
 class Query {
 public:
-  /// The empty text matches everything. Errors: badInput naming the place and what could stand there.
+  /// The empty text matches everything. Errors: badInput naming the place and what could be there.
   static Result<Query> parse(const QString& text);
 
   [[nodiscard]] bool isEmpty() const { return m_root == nullptr; }

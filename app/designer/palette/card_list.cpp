@@ -256,7 +256,7 @@ CardList::CardList(CardLook look, CardLoader& loader, const QString& accessibleN
     setGridSize(sizeOf(look));
   }
   if (look == CardLook::card) {
-    // The gap behind the last card of a row lies outside, so that the cards end where the list does.
+    // The gap behind the last card of a row is outside, so that the cards end where the list does.
     setViewportMargins(0, 0, -2 * kGap, 0);
   }
   setDragEnabled(look != CardLook::card);

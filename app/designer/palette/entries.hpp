@@ -27,7 +27,7 @@ struct PaletteEntry {
   QString title;   ///< "DGX A100 cluster"
   QString detail;  ///< quieter, at the right: "4 × 8"
   QString tip;     ///< what it is, a sentence or two
-  QString group;   ///< heading that it stands under
+  QString group;   ///< heading that it is under
   QString icon;    ///< devices
   fabric::NodeKind device = fabric::NodeKind::gpu;
   QString nodeName;  ///< devices: what the new node is called; empty = by its kind
@@ -51,7 +51,7 @@ struct PaletteEntry {
 [[nodiscard]] Result<Model> makePart(const PaletteEntry& entry,
                                      const std::optional<std::map<std::string, std::string>>& arguments = {});
 
-/// How well typed words fit: every word must begin or stand in the title, group, detail or tip; -1 = not at all. A word
+/// How well typed words fit: every word must begin, or be in, the title, group, detail or tip; -1 = not at all. A word
 /// in the title counts most.
 [[nodiscard]] int entryScore(const PaletteEntry& entry, const QString& typed);
 

@@ -22,7 +22,7 @@ struct FabricDifference {
 /// How a drawing differs from what was found in one machine.
 ///
 /// Nodes go together by name, then by the last part of the name, then by kind and order. A drawing of several machines
-/// is compared box by box if `box` names one: what lies in it and the links between. Bandwidths are those of all links
+/// is compared box by box if `box` names one: what is in it and the links between. Bandwidths are those of all links
 /// from one node to another, in one direction; nodes that only one side has are named once, without their links.
 [[nodiscard]] std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, const Model& machine);
 

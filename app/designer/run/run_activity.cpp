@@ -92,7 +92,7 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
       m_troubled.insert(id);
       Q_EMIT message(connection->message());
     } else if (state == Connection::State::ready && m_troubled.remove(id)) {
-      // The message of the failure would still stand there.
+      // The message of the failure would still be there.
       Q_EMIT message(tr("%1 is connected.").arg(connection->machine().title()));
     }
     serveWaiting(id);

@@ -64,7 +64,7 @@ public:
   /// Which box of the drawing a machine is compared with; asked when needed.
   void setChosenBox(std::function<BoxId()> chosenBox) { m_chosenBox = std::move(chosenBox); }
 
-  /// The chosen run can start: nothing stands in its way, and no machine of it runs another.
+  /// The chosen run can start: nothing is in its way, and no machine of it runs another.
   [[nodiscard]] bool isReady() const { return m_runPanel->isReady() && runOn(m_runPanel->machines()) == nullptr; }
   /// Any run is under way.
   [[nodiscard]] bool isRunning() const;

@@ -32,7 +32,7 @@ double valueOf(const program::ResultRecord& result, int what) {
   return what == kTime ? result.time_us : (what == kBusbw ? result.busbw_GBps : result.algbw_GBps);
 }
 
-/// Where a size stands on the axis: every doubling is one step.
+/// Where a size is on the axis: every doubling is one step.
 double place(qint64 size) {
   return std::log2(static_cast<double>(std::max<qint64>(size, 1)));
 }

@@ -47,7 +47,7 @@ public:
   [[nodiscard]] const RunnableSchedule* schedule() const;
   [[nodiscard]] program::RunRequest request() const;
   [[nodiscard]] bool keepsRunning() const { return m_keeps->currentIndex() == 1; }
-  /// Nothing stands in the way.
+  /// Nothing is in the way.
   [[nodiscard]] bool isReady() const { return m_isReady; }
   /// The first thing that does.
   [[nodiscard]] QString obstacle() const { return m_obstacle; }

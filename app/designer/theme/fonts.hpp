@@ -6,7 +6,7 @@
 namespace coppice::designer {
 
 /// Makes the bundled Inter and JetBrains Mono known to the program. Call once, after the application exists; more often
-/// does no harm. Returns false if a file could not be read (the system's fonts then stand in).
+/// does no harm. Returns false if a file could not be read (the system's fonts are used then).
 bool loadFonts();
 
 /// Text, by default at the size of body text. Sizes are in pixels of 1x.

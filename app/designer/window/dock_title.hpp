@@ -16,7 +16,7 @@ class DockTitle : public QWidget {
 public:
   explicit DockTitle(QDockWidget* dock);
 
-  /// Looks again whether the dock stands in a row of tabs.
+  /// Looks again whether the dock is in a row of tabs.
   void refresh();
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }

@@ -121,7 +121,7 @@ Made* MainWindow::addFeature(More&... more) {
 }
 
 void MainWindow::createFeatures() {
-  // Docks of one area stand in this order. The cut leaves the canvas before a schedule takes it.
+  // Docks of one area are in this order. The cut leaves the canvas before a schedule takes it.
   m_files = addFeature<FileFeature>();
   addFeature<PictureFeature>();
   m_palette = addFeature<PaletteFeature>(*m_loader);

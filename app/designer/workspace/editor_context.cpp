@@ -136,7 +136,7 @@ void EditorContext::showNextCut() {
 
 void EditorContext::showCut() {
   Overlay overlay;
-  // A cut of facts that have changed would be a lie; the canvas shows none until the new one is known.
+  // A cut of facts that have changed would be wrong; the canvas shows none until the new one is known.
   if (!m_hasCutOverlay) {
     canvas().setOverlay(std::move(overlay));
     return;

@@ -382,7 +382,7 @@ void Reference::copyTo(std::byte* to, int table, std::int64_t first, std::int64_
 
 Outcome Reference::fill(Backend& backend) const {
   const std::int64_t width = m_geometry.elementBytes;
-  for (const bool poisons : {true, false}) {  // in place, the inputs lie in the outputs
+  for (const bool poisons : {true, false}) {  // in place, the inputs are in the outputs
     std::vector<Piece> pieces;
     for (const int rank : backend.localRanks()) {
       addPieces(pieces, rank, poisons ? BufferKind::output : BufferKind::input,

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-/// What the interpreter kernel reads: a plan packed into operations of 16 bytes, and where everything lies. Compiled as
+/// What the interpreter kernel reads: a plan packed into operations of 16 bytes, and where everything is. Compiled as
 /// C++17 for the device and as C++20 for the host.
 namespace coppice::executor::cuda {
 
@@ -35,7 +35,7 @@ enum class Combine : std::uint8_t { sum, prod, min, max };
 inline constexpr std::uint8_t kWaits = 1;      ///< for step waitStep of threadblock waitBlock
 inline constexpr std::uint8_t kPublishes = 2;  ///< raises its threadblock's flag
 inline constexpr std::uint8_t kPulls = 4;      ///< reads its message where the sender keeps the data
-inline constexpr std::uint8_t kLends = 8;      ///< its message is read where the data lies; nothing is copied to a slot
+inline constexpr std::uint8_t kLends = 8;      ///< its message is read where the data is; nothing is copied to a slot
 
 /// One step. Places are chunks, so a packed plan serves all sizes.
 struct alignas(16) PackedOp {

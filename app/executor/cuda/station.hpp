@@ -19,13 +19,13 @@ namespace coppice::executor::cuda {
 
 /// Memory of other processes, as the devices of this one see it.
 struct Neighbourhood {
-  /// By own device, then by device of the run; null = not mapped. What lies on own devices is left empty.
+  /// By own device, then by device of the run; null = not mapped. What is on own devices is left empty.
   std::vector<std::vector<std::array<unsigned char*, kSharedArenas>>> arenas;
   /// Memory that the processes of this host share: control words, then slots. Null = none.
   unsigned char* shared = nullptr;
 };
 
-/// A plan on the GPUs of one process: what it takes, where it lies, how it is started. Alone or one of several.
+/// A plan on the GPUs of one process: what it takes, where it is, how it is started. Alone or one of several.
 class Station {
 public:
   /// Bytes.

@@ -129,7 +129,7 @@ private:
   [[nodiscard]] std::int64_t maxStrandsFor(const Plan& plan, const Crew& crew) const;
 
   // ---- preparing
-  /// Collective: exchanges what lies in the arenas of others. All must call it.
+  /// Collective: exchanges what is in the arenas of others. All must call it.
   Outcome regrow(const Station::Layout& layout);
   Outcome exchange();
   void unmap();

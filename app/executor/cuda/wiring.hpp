@@ -9,7 +9,7 @@
 #include "cuda/pack.hpp"
 #include "plan/plan.hpp"
 
-/// Where the memory of a run lies, and the views of it that the blocks get. Needs no GPU.
+/// Where the memory of a run is, and the views of it that the blocks get. Needs no GPU.
 namespace coppice::executor::cuda {
 
 /// Which device can read and write which: reach[a][b], itself included.
@@ -29,7 +29,7 @@ struct Crew {
 /// One process holds all devices; ranks are spread over them.
 [[nodiscard]] Crew crewOfOne(int ranks, const Reach& reach);
 
-/// One end of a connection: where its words and slots lie.
+/// One end of a connection: where its words and slots are.
 struct ConnectionEnd {
   int dataPlace = 0;       ///< stamps and slots
   int headPlace = 0;       ///< the count of consumed messages
@@ -37,8 +37,8 @@ struct ConnectionEnd {
 };
 
 /// Memory places are the devices, then memory of each host that its processes share, then memory of each process on its
-/// host. Where the devices reach each other both ways, stamps and slots lie at the receiver and the count of consumed
-/// messages at the sender. Otherwise all three lie in host memory: of the process if it has both ends, else of the
+/// host. Where the devices reach each other both ways, stamps and slots are at the receiver and the count of consumed
+/// messages at the sender. Otherwise all three are in host memory: of the process if it has both ends, else of the
 /// host, else (behind a network) each end has its own, and the process moves what is there.
 struct Placement {
   int devices = 0;
@@ -54,7 +54,7 @@ struct Placement {
   [[nodiscard]] int sharedPlace(int host) const { return devices + host; }
   [[nodiscard]] int privatePlace(int process) const { return devices + hosts + process; }
   [[nodiscard]] int places() const { return devices + hosts + processes; }
-  /// Whether words of a connection lie there.
+  /// Whether words of a connection are there.
   [[nodiscard]] bool isUsed(int place) const;
 };
 /// Rings are left to placeRings.

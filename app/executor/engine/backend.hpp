@@ -34,7 +34,7 @@ struct MemoryNeed {
 
 enum class BufferKind { input, output };
 
-/// Caller's buffers of one rank. In place, one lies in the other. Host-visible memory has pointers; otherwise they are
+/// Caller's buffers of one rank. In place, one is in the other. Host-visible memory has pointers; otherwise they are
 /// null and Backend::read and write move the data.
 struct RankBuffers {
   std::byte* input = nullptr;

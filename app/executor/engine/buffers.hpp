@@ -10,13 +10,13 @@
 
 namespace coppice::executor {
 
-/// Where a rank's buffers lie in one block of memory, in bytes; each is followed and preceded by guard bytes.
+/// Where a rank's buffers are in one block of memory, in bytes; each is followed and preceded by guard bytes.
 struct BufferLayout {
   std::int64_t input = 0;
   std::int64_t output = 0;
   std::int64_t scratch = 0;
   std::int64_t bytes = 0;            ///< of the whole block, a multiple of 4096
-  std::array<Range, 4> guards = {};  ///< what lies between and around the buffers, bytes
+  std::array<Range, 4> guards = {};  ///< what is between and around the buffers, bytes
 
   [[nodiscard]] std::int64_t start(program::Buffer buffer) const {
     return buffer == program::Buffer::input ? input : buffer == program::Buffer::output ? output : scratch;

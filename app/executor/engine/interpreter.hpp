@@ -9,7 +9,7 @@
 #include "engine/script.hpp"
 
 /// Runs the operations of one threadblock until it must wait. The state that threadblocks share (counters, messages,
-/// flags, slots) holds no pointers, so it may lie in memory that several processes map at different addresses.
+/// flags, slots) holds no pointers, so it may be in memory that several processes map at different addresses.
 ///
 /// Counters are raised and read in sequentially consistent order: a threadblock that marks itself as waiting and then
 /// reads the counter once more, against one that raises it and then looks for the mark, cannot both miss each other.

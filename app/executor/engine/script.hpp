@@ -11,7 +11,7 @@
 namespace coppice::executor {
 
 /// One message, or one piece of a step that exchanges none. Places are bytes from the start of a rank's buffer, at tile
-/// 0; tile t lies Script::tileBytes * t further on.
+/// 0; tile t is Script::tileBytes * t further on.
 struct Op {
   program::StepType type = program::StepType::nop;
   program::Buffer srcBuffer = program::Buffer::input;

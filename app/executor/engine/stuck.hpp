@@ -10,7 +10,7 @@
 
 namespace coppice::executor {
 
-/// Where a threadblock stands and what it lacks.
+/// Where a threadblock is and what it lacks.
 struct Position {
   Wait wait = Wait::done;
   std::int64_t tile = 0;

@@ -35,7 +35,7 @@ void futexWake(std::atomic<std::uint32_t>& word) {
 }
 
 void HostState::wake(int local) {
-  // What was published before was stored in sequentially consistent order, so it stands before this look at the
+  // What was published before was stored in sequentially consistent order, so it is before this look at the
   // sleepers; the sleeper announces itself first and looks then. (No fence: the thread sanitizer does not know them.)
   Seat& sleeper = seat(local);
   std::uint64_t seen = sleeper.sleepers.load(std::memory_order_seq_cst);

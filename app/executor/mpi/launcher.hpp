@@ -49,7 +49,7 @@ struct HostShare {
 /// number, or room for too few).
 Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks);
 
-/// How a launcher starts coppice-exec on any host: its path or, where program and folder lie below the home folder, a
+/// How a launcher starts coppice-exec on any host: its path or, where program and folder are below the home folder, a
 /// shell that looks for both below the remote home folder, which may differ.
 [[nodiscard]] std::vector<std::string> hostProgram(const std::string& program, const std::string& folder,
                                                    const std::string& home);

@@ -30,7 +30,7 @@ std::int64_t roundUp(std::int64_t value, std::int64_t unit) {
   return checkedAdd(value, unit - 1) / unit * unit;
 }
 
-/// Where everything lies in the memory that a host's processes share, in bytes.
+/// Where everything is in the memory that a host's processes share, in bytes.
 struct SegmentLayout {
   std::vector<std::int64_t> connections;  ///< by connection: two counters, then messages; -1 = not within this host
   std::vector<std::int64_t> slots;

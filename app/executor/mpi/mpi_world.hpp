@@ -45,8 +45,8 @@ public:
   /// Memory shared with the neighbours. All processes call it with what they need; all fail or none.
   Result<SharedSegment> share(std::int64_t bytes);
 
-  // All processes make these calls in the same order. Errors: internal with the name of a rank that died or stands
-  // still; afterwards nothing more can be asked.
+  // All processes make these calls in the same order. Errors: internal with the name of a rank that died or
+  // hangs; afterwards nothing more can be asked.
   Result<std::int64_t> sum(std::int64_t value);
   Result<double> max(double value);
   Result<std::vector<std::string>> gather(const std::string& lines);

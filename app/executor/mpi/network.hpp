@@ -31,7 +31,7 @@ struct ConnectionView {
   int receiverSeat = -1;
 };
 
-/// The sending end of a connection that crosses the network, wherever its words and slots lie.
+/// The sending end of a connection that crosses the network, wherever its words and slots are.
 class SendingEnd {
 public:
   virtual ~SendingEnd() = default;

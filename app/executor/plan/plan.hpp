@@ -28,7 +28,7 @@ struct PlanStep {
   program::Buffer srcBuffer = program::Buffer::input;
   program::Buffer dstBuffer = program::Buffer::input;
   bool publishes = false;  ///< some step waits for this one: write the flag when it is done
-  /// Sends whose data is what lies at dst (recvCopySend, recvReduceCopySend) or src (send), and nothing overwrites it
+  /// Sends whose data is what is at dst (recvCopySend, recvReduceCopySend) or src (send), and nothing overwrites it
   /// before the peer has received it: the message may be a pointer to that place. Never set for recvReduceSend.
   bool sourceStable = false;
   /// Receives into dst, and all readers of that place have finished when the peer sends: the peer may write straight

@@ -37,7 +37,7 @@ struct EventPlace {
   std::uint32_t number = 0;  ///< within its threadblock, from 1
 };
 
-/// The message of an event is a copy of what lies at the step's dst afterwards (forwarding) or src.
+/// The message of an event is a copy of what is at the step's dst afterwards (forwarding) or src.
 bool sendsStored(StepType type) {
   return type == StepType::send || type == StepType::recvCopySend || type == StepType::recvReduceCopySend;
 }

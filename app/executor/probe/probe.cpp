@@ -457,7 +457,7 @@ private:
   }
 
   [[nodiscard]] std::string pciAddressOf(const std::string& link) const {
-    // A virtio device lies below the PCI device: the nearest PCI part of the path counts.
+    // A virtio device is below the PCI device: the nearest PCI part of the path counts.
     std::string address;
     std::istringstream parts(m_tree.resolved(link).value_or(""));
     for (std::string part; std::getline(parts, part, '/');) {

@@ -128,7 +128,7 @@ Outcome ThreadsBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
   if (const Result<bool> grown = m_slots.reserve(slotMemory(plan, geometry)); !grown) {
     return grown.error();
   }
-  // New memory is touched first by the worker that will run the rank, so that it lies near its core.
+  // New memory is touched first by the worker that will run the rank, so that it is near its core.
   m_pool.run(m_pool.size(), [&](int worker) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       if (home(rank, ranks) != worker) {

@@ -75,7 +75,7 @@ void SelectTool::stretch(const CanvasPoint& point) {
   if (std::abs(by) < 1e-9 && std::abs(width - item->rect.width()) < 1e-9) {
     return;
   }
-  // With counterparts: each is stretched as much, where it stands.
+  // With counterparts: each is stretched as much, where it is.
   const std::vector<NodeId> nodes{m_handle->node};
   m_hasPushed |= m_view.document().edit(
       Texts::tr("Stretch switch"),

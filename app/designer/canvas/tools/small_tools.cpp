@@ -89,7 +89,7 @@ void BoxTool::release(const CanvasPoint& point) {
   if (rect.width() < kMinBoxSide || rect.height() < kMinBoxSide) {
     return;
   }
-  // What lies in boxes that go in whole comes along with them.
+  // What is in boxes that go in whole comes along with them.
   const Model& model = m_view.document().model();
   std::set<ElementId> inside;
   const std::set<ElementId> all = m_view.scene().within(rect);

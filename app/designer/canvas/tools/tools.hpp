@@ -133,7 +133,7 @@ private:
 /// Arrows and Tab lead the keyboard cursor from node to node. Returns whether the key was one of them.
 bool walkNodes(CanvasView& view, const QKeyEvent& event);
 
-/// A box around what lies in the rectangle, or an empty one.
+/// A box around what is in the rectangle, or an empty one.
 class BoxTool : public Tool {
 public:
   using Tool::Tool;
@@ -166,7 +166,7 @@ public:
   using Tool::Tool;
   void setDevice(fabric::NodeKind kind);
   void setPart(Model part, const QString& name);
-  /// As while the pointer moves there, or something dragged. Returns where the middle would come to stand.
+  /// As while the pointer moves there, or something dragged. Returns where the middle would be.
   QPointF show(const CanvasPoint& point);
   void move(const CanvasPoint& point) override;
   void release(const CanvasPoint& point) override;

@@ -41,7 +41,7 @@ std::set<ElementId> addLinks(Edit& edit, const Model& here, const Model& part) {
   return made;
 }
 
-/// By how much a part moves to lie below what is drawn.
+/// By how much a part moves to be below what is drawn.
 Point belowDrawing(const Model& here, const Model& part) {
   if (here.nodes().isEmpty()) {
     return {};

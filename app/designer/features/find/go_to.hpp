@@ -8,7 +8,7 @@
 
 namespace coppice::designer {
 
-/// Type part of a name, press Enter, and stand before the node or box.
+/// Type part of a name and press Enter to go to the node or box.
 class GoTo : public PickPopup {
   Q_OBJECT
 

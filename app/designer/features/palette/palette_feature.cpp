@@ -177,7 +177,7 @@ void PaletteFeature::placeEntry(const PaletteEntry& entry, const std::optional<Q
 
 void PaletteFeature::placeDevice(EditorContext& context, const PaletteEntry& entry, const Model& part,
                                  const std::optional<QPointF>& centre) {
-  // A single node joins the box it lies in, and its counterparts in other instances of that box.
+  // A single node joins the box it is in, and its counterparts in other instances of that box.
   CanvasView& canvas = context.canvas();
   const QPointF place = centre ? *centre : freeCentre(context, part);
   const BoxId box = centre ? canvas.scene().boxAt(place) : BoxId{};
