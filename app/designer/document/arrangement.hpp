@@ -30,7 +30,7 @@ enum class ArrangementStyle {
 [[nodiscard]] std::map<NodeId, Point> arranged(const Model& model, const std::vector<NodeId>& ids,
                                                ArrangementStyle style, const Progress& progress = {});
 
-/// arranged() moved to where it is wanted: pinned nodes are left out of the result and new nodes are placed around them;
+/// arranged() moved to its place: pinned nodes are left out of the result, and new nodes are placed around them,
 /// otherwise about the middle of where the nodes are now. Nodes that would cover one that stays move aside. What is
 /// wanted of all nodes at once keeps its top left corner at the origin.
 [[nodiscard]] std::map<NodeId, Point> rearranged(const Model& model, const std::vector<NodeId>& ids,

@@ -64,9 +64,7 @@ private:
   // ---- menus and tool bar (main_window_menus.cpp)
   void createFrameActions();
   void createModeActions();
-  void createThemeActions();
   void createMenus();
-  void createViewMenu();
   void createToolBar();
   void updateRecent();
 
