@@ -121,9 +121,7 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
   if (m_document == document && m_bound == bound) {
     return;
   }
-  if (m_bound) {
-    disconnect(m_bound, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_job.cancel();
   m_isOrdered = false;
   m_hasAnswer = false;
@@ -131,7 +129,7 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
   m_document = document;
   m_bound = bound;
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, this, &RankingPanel::follow);
+    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
   }
   follow();
 }

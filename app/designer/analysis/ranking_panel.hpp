@@ -59,7 +59,8 @@ private:
   RankingModel m_model;
   QPointer<Document> m_document;
   QPointer<LiveBound> m_bound;
-  std::uint64_t m_factRevision = 0;  ///< of the rows
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  std::uint64_t m_factRevision = 0;     ///< of the rows
   Question m_question;
   bool m_hasAnswer = false;
   QString m_why;

@@ -225,9 +225,7 @@ void UpgradeBarsView::setSubject(Document* document, LiveBound* bound) {
   if (m_document == document && m_bound == bound) {
     return;
   }
-  if (m_bound) {
-    disconnect(m_bound, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_job.cancel();
   m_bars = {};
   m_document = document;
@@ -238,7 +236,7 @@ void UpgradeBarsView::setSubject(Document* document, LiveBound* bound) {
   }
   m_note->clear();
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, this, &UpgradeBarsView::follow);
+    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
   }
   follow();
 }

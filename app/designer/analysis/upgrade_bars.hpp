@@ -67,6 +67,7 @@ private:
 
   QPointer<Document> m_document;
   QPointer<LiveBound> m_bound;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   std::set<LinkId> m_cut;
   QString m_cutName;
   UpgradeBars m_bars;

@@ -108,12 +108,7 @@ void WhatIfPanel::setSubject(Document* document, Selection* selection, LiveBound
   if (m_document == document && m_bound == bound) {
     return;
   }
-  if (m_bound) {
-    disconnect(m_bound, nullptr, this, nullptr);
-  }
-  if (m_selection) {
-    disconnect(m_selection, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_job.cancel();
   m_isOrdered = false;
   m_hasAnswer = false;
@@ -121,8 +116,8 @@ void WhatIfPanel::setSubject(Document* document, Selection* selection, LiveBound
   m_selection = selection;
   m_bound = bound;
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, this, &WhatIfPanel::follow);
-    connect(m_selection, &Selection::changed, this, &WhatIfPanel::follow);
+    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
+    connect(m_selection, &Selection::changed, m_followed.get(), [this] { follow(); });
   }
   follow();
 }

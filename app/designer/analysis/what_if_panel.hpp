@@ -53,6 +53,7 @@ private:
   QPointer<Document> m_document;
   QPointer<Selection> m_selection;
   QPointer<LiveBound> m_bound;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   Rational m_change;
   /// What the change makes of the links and of the bound.
   struct Trial {

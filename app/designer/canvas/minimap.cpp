@@ -34,20 +34,17 @@ Minimap::Minimap(QWidget* parent) : QWidget(parent) {
 }
 
 void Minimap::setView(CanvasView* view) {
-  if (m_view != nullptr) {
-    disconnect(m_view, nullptr, this, nullptr);
-    disconnect(&m_view->document(), nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_view = view;
   m_picture = {};
   if (m_view != nullptr) {
-    connect(m_view, &CanvasView::viewChanged, this, qOverload<>(&QWidget::update));
-    connect(m_view, &QObject::destroyed, this, [this] {
+    connect(m_view, &CanvasView::viewChanged, m_followed.get(), [this] { update(); });
+    connect(m_view, &QObject::destroyed, m_followed.get(), [this] {
       m_view = nullptr;
       m_picture = {};
       update();
     });
-    connect(&m_view->document(), &Document::changed, this, [this] {
+    connect(&m_view->document(), &Document::changed, m_followed.get(), [this] {
       if (!m_redraw.isActive()) {
         m_redraw.start();
       }

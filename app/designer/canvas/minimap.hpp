@@ -4,6 +4,7 @@
 #include <QImage>
 #include <QTimer>
 #include <QWidget>
+#include <memory>
 
 namespace coppice::designer {
 
@@ -32,6 +33,7 @@ private:
   void goTo(const QPointF& place);
 
   CanvasView* m_view = nullptr;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the view
   QImage m_picture;
   double m_scale = 1;
   QPointF m_offset;

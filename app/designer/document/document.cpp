@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/document/document.hpp"
 
+#include <QSignalBlocker>
 #include <QUndoCommand>
 #include <utility>
 
@@ -96,16 +97,17 @@ History Document::history() const {
 }
 
 void Document::restore(Model model, const History& history) {
-  m_undoStack.blockSignals(true);
-  m_undoStack.clear();
   m_isRestoring = true;
-  for (const History::Entry& entry : history.entries) {
-    m_undoStack.push(new PatchCommand(*this, entry.text, entry.patch, 0));
+  {
+    const QSignalBlocker quiet(m_undoStack);
+    m_undoStack.clear();
+    for (const History::Entry& entry : history.entries) {
+      m_undoStack.push(new PatchCommand(*this, entry.text, entry.patch, 0));
+    }
+    m_undoStack.setIndex(history.done);
+    m_undoStack.resetClean();
   }
-  m_undoStack.setIndex(history.done);
   m_isRestoring = false;
-  m_undoStack.resetClean();
-  m_undoStack.blockSignals(false);
   replace(std::move(model));
   announceReset();
   // The stack has emitted no signal for its commands.

@@ -34,9 +34,7 @@ Connection::Connection(Machine machine, RunEnvironment environment, QObject* par
 }
 
 Connection::~Connection() {
-  // Receivers may be mid-destruction.
-  blockSignals(true);
-  close();
+  endSession();
 }
 
 QStringList Connection::fingerprints() const {
@@ -54,12 +52,16 @@ void Connection::setState(State state) {
   Q_EMIT changed();
 }
 
-void Connection::close() {
+void Connection::endSession() {
   m_worker.request_stop();
   if (m_worker.joinable()) {
     m_worker.join();
   }
   m_session.reset();
+}
+
+void Connection::close() {
+  endSession();
   if (m_state != State::idle) {
     setState(State::idle);
   }

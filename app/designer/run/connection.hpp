@@ -92,6 +92,8 @@ Q_SIGNALS:
   void changed();
 
 private:
+  /// close() without a signal.
+  void endSession();
   void setState(State state);
   /// On this object's thread, unless it was closed meanwhile.
   void post(std::function<void()> work);

@@ -100,14 +100,12 @@ void ConnectionPanel::setConnection(Connection* connection) {
   if (m_connection == connection) {
     return;
   }
-  if (m_connection) {
-    disconnect(m_connection, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_connection = connection;
   m_isChosen = false;
   m_steps->clear();
   if (m_connection) {
-    connect(m_connection, &Connection::changed, this, &ConnectionPanel::refresh);
+    connect(m_connection, &Connection::changed, m_followed.get(), [this] { refresh(); });
   }
   refresh();
 }

@@ -8,6 +8,7 @@
 #include <QStackedWidget>
 #include <QTreeWidget>
 #include <QWidget>
+#include <memory>
 
 #include "designer/run/connection.hpp"
 
@@ -27,6 +28,7 @@ private:
   void showStep();
 
   QPointer<Connection> m_connection;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the connection
   QStackedWidget* m_pages;
   QLabel* m_empty;
   QTreeWidget* m_steps;

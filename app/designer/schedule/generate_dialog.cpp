@@ -299,31 +299,23 @@ void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selectio
   if (m_book == book && m_file == file) {
     return;
   }
-  if (m_file) {
-    disconnect(&m_file->document(), nullptr, this, nullptr);
-  }
-  if (m_selection) {
-    disconnect(m_selection, nullptr, this, nullptr);
-  }
-  if (m_bound) {
-    disconnect(m_bound, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_book = book;
   m_file = file;
   m_selection = selection;
   m_bound = bound;
   if (m_file) {
-    connect(&m_file->document(), &Document::changed, this, [this](const ChangeEvent& event) {
+    connect(&m_file->document(), &Document::changed, m_followed.get(), [this](const ChangeEvent& event) {
       if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
         refill();
       }
     });
   }
   if (m_selection) {
-    connect(m_selection, &Selection::changed, this, &GenerateDialog::refill);
+    connect(m_selection, &Selection::changed, m_followed.get(), [this] { refill(); });
   }
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, this, &GenerateDialog::refill);
+    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { refill(); });
   }
   refill();
 }

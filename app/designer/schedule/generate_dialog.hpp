@@ -65,6 +65,7 @@ private:
   QPointer<DocumentFile> m_file;
   QPointer<Selection> m_selection;
   QPointer<LiveBound> m_bound;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   bool m_isFilling = false;
   std::vector<std::string> m_chosenBefore;
 
@@ -74,7 +75,7 @@ private:
   QLabel* m_collective;
   QComboBox* m_method;
   QLabel* m_methodLabel;
-  QLabel* m_methodText;  ///< what it is, or why it cannot be used here
+  QLabel* m_methodText;             ///< what it is, or why it cannot be used here
   QWidget* m_forestColl;            ///< ForestColl's settings
   OptionForm* m_options = nullptr;  ///< those of any other method
   std::string m_shownMethod = workflow::kDefaultMethod;

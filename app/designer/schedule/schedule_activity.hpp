@@ -138,6 +138,7 @@ private:
   QPointer<LiveBound> m_bound;
   QPointer<CanvasView> m_canvas;
   QPointer<ScheduleBook> m_book;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   bool m_isActive = false;
   bool m_hasOverlay = false;
   const QObject* m_player = nullptr;

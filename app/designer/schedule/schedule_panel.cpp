@@ -335,14 +335,12 @@ void SchedulePanel::setBook(ScheduleBook* book) {
   if (m_book == book) {
     return;
   }
-  if (m_book) {
-    disconnect(m_book, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_book = book;
   if (m_book) {
-    connect(m_book, &ScheduleBook::changed, this, &SchedulePanel::refresh);
-    connect(m_book, &ScheduleBook::currentChanged, this, &SchedulePanel::refresh);
-    connect(m_book, &ScheduleBook::runningChanged, this, &SchedulePanel::refresh);
+    connect(m_book, &ScheduleBook::changed, m_followed.get(), [this] { refresh(); });
+    connect(m_book, &ScheduleBook::currentChanged, m_followed.get(), [this] { refresh(); });
+    connect(m_book, &ScheduleBook::runningChanged, m_followed.get(), [this] { refresh(); });
   }
   refresh();
 }

@@ -11,6 +11,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QWidget>
+#include <memory>
 
 #include "designer/schedule/schedule_book.hpp"
 
@@ -42,6 +43,7 @@ private:
   [[nodiscard]] int chosen() const;
 
   QPointer<ScheduleBook> m_book;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the schedules
   QStackedWidget* m_pages;
   QLabel* m_emptyText;
   QPushButton* m_emptyButton;

@@ -330,14 +330,12 @@ void SynthesizeDialog::setUpTable() {
 }
 
 void SynthesizeDialog::setSubject(ScheduleBook* book, DocumentFile* file, LiveBound* bound) {
-  if (m_file) {
-    disconnect(&m_file->document(), nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_book = book;
   m_file = file;
   m_bound = bound;
   if (m_file) {
-    connect(&m_file->document(), &Document::changed, this, [this] {
+    connect(&m_file->document(), &Document::changed, m_followed.get(), [this] {
       if (isVisible()) {
         fill();
         say();
@@ -475,11 +473,9 @@ void SynthesizeDialog::start() {
   }
   m_used.clear();
   m_isChoosing = true;
-  if (m_searchedBook) {
-    disconnect(m_searchedBook, nullptr, this, nullptr);
-  }
   m_searchedBook = m_book;
-  connect(m_searchedBook, &QObject::destroyed, this, [this] {
+  m_searched = std::make_unique<QObject>();
+  connect(m_searchedBook, &QObject::destroyed, m_searched.get(), [this] {
     say();
     updateButtons();
   });

@@ -110,12 +110,10 @@ SearchPanel::SearchPanel(QWidget* parent)
 }
 
 void SearchPanel::setDesk(SketchDesk* desk) {
-  if (m_desk != nullptr) {
-    disconnect(m_desk, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_desk = desk;
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::runningChanged, this, &SearchPanel::showRun);
+    connect(desk, &SketchDesk::runningChanged, m_followed.get(), [this] { showRun(); });
   }
   fill();
 }

@@ -7,6 +7,7 @@
 #include <QSpinBox>
 #include <QTimer>
 #include <QWidget>
+#include <memory>
 
 #include "designer/sketch/search_chart.hpp"
 #include "designer/sketch/sketch_desk.hpp"
@@ -42,6 +43,7 @@ private:
   void showCurves();
 
   SketchDesk* m_desk = nullptr;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
   bool m_isFilling = false;
   QComboBox* m_collective;
   QComboBox* m_root;

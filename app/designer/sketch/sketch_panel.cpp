@@ -176,13 +176,11 @@ QWidget* SketchPanel::makeSizes() {
 }
 
 void SketchPanel::setDesk(SketchDesk* desk) {
-  if (m_desk != nullptr) {
-    disconnect(m_desk, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_desk = desk;
   m_refused.clear();
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::changed, this, [this] {
+    connect(desk, &SketchDesk::changed, m_followed.get(), [this] {
       m_refused.clear();
       fill();
     });

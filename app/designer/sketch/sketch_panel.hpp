@@ -9,6 +9,7 @@
 #include <QTabWidget>
 #include <QToolButton>
 #include <QWidget>
+#include <memory>
 
 #include "designer/sketch/relay_page.hpp"
 #include "designer/sketch/search_panel.hpp"
@@ -59,6 +60,7 @@ private:
   [[nodiscard]] int tabOf(const QString& key) const;
 
   SketchDesk* m_desk = nullptr;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
   bool m_isFilling = false;
   QString m_refused;
   QStackedWidget* m_pages;

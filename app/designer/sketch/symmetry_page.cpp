@@ -135,12 +135,10 @@ SymmetryPage::SymmetryPage(QWidget* parent)
 }
 
 void SymmetryPage::setDesk(SketchDesk* desk) {
-  if (m_desk != nullptr) {
-    disconnect(m_desk, nullptr, this, nullptr);
-  }
+  m_followed = std::make_unique<QObject>();
   m_desk = desk;
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::noOffsets, this, [this] {
+    connect(desk, &SketchDesk::noOffsets, m_followed.get(), [this] {
       Q_EMIT refused(
           tr("No rotation preserves links, costs, ports and relays. Choose relays that match in all parts."));
     });

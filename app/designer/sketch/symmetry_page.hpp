@@ -6,6 +6,7 @@
 #include <QPushButton>
 #include <QTableWidget>
 #include <QWidget>
+#include <memory>
 #include <vector>
 
 #include "designer/sketch/sketch_desk.hpp"
@@ -39,6 +40,7 @@ private:
   void take(int row);
 
   SketchDesk* m_desk = nullptr;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
   bool m_isFilling = false;
   std::vector<std::vector<int>> m_orbits;
   QPushButton* m_find;

@@ -91,10 +91,6 @@ void PropertiesPanel::rebuild() {
   // Keep the keyboard where it was.
   const QWidget* focused = m_body != nullptr ? m_body->focusWidget() : nullptr;
   const QString focusName = focused != nullptr && focused->hasFocus() ? focused->objectName() : QString();
-  if (m_body != nullptr) {
-    m_body->disconnect();
-    m_body->blockSignals(true);
-  }
   m_body = new QWidget;
   m_form = new QFormLayout(m_body);
   m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
