@@ -22,6 +22,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
+constexpr int kMargin = 12;
+constexpr int kGap = 8;
+
 /// A list whose choice ends in dots where the dock is too narrow for it.
 class NarrowCombo : public QComboBox {
 public:
@@ -65,6 +68,19 @@ void choose(QComboBox* combo, const QString& data) {
   }
 }
 
+/// Fields side by side in one row of the form; a button after a field keeps its size.
+QWidget* pair(QWidget* a, QWidget* b, QWidget* c = nullptr) {
+  auto* row = new QWidget(a->parentWidget());
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins({});
+  layout->addWidget(a, 1);
+  layout->addWidget(b, c != nullptr || qobject_cast<QToolButton*>(b) == nullptr ? 1 : 0);
+  if (c != nullptr) {
+    layout->addWidget(c, 1);
+  }
+  return row;
+}
+
 }  // namespace
 
 RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book(book) {
@@ -78,13 +94,34 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   content->setAttribute(Qt::WA_StyledBackground);
   area->setWidget(content);
 
+  makeTarget(content);
+  makeSizes(content);
+  makeSettings(content);
+  makePreflight(content);
+  makeForm(content);
+  auto* inner = new QVBoxLayout(content);
+  inner->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  inner->addLayout(m_form);
+  inner->addWidget(m_preflight);
+  inner->addStretch(1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(area, 1);
+  layout->addLayout(makeButtons());
+
+  connectChoices();
+  fillSchedules();
+  fillBackends();
+  refresh();
+}
+
+void RunPanel::makeTarget(QWidget* content) {
   m_machineText = new ElidedLabel(content);
   m_machineText->setObjectName(u"runMachine"_s);
   m_machineText->setTextFormat(Qt::PlainText);
   m_machineText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_schedule = box(u"runSchedule"_s, tr("Schedule"), content);
-  auto* file = plainButton(u"runFile"_s, tr("File…"),
-                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
   m_backend = box(u"runBackend"_s, tr("Backend"), content);
   m_launch = box(u"runLaunch"_s, tr("Processes"), content);
   m_launch->addItem(tr("one process"), static_cast<int>(program::Launch::single));
@@ -96,6 +133,9 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_shares = line(u"runShares"_s, tr("Ranks of each machine"), {}, content);
   m_shares->setToolTip(tr("Ranks of each machine in the order of the list, for example 3, 1; empty = even shares"));
   m_partition = box(u"runPartition"_s, tr("Partition"), content);
+}
+
+void RunPanel::makeSizes(QWidget* content) {
   m_from = line(u"runFrom"_s, tr("Smallest size"), u"1M"_s, content);
   m_to = line(u"runTo"_s, tr("Largest size"), u"64M"_s, content);
   m_factor = line(u"runFactor"_s, tr("Step between sizes"), u"2"_s, content);
@@ -119,6 +159,10 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
     spin->setButtonSymbols(QAbstractSpinBox::NoButtons);
     spin->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
   }
+  m_factor->setToolTip(tr("Factor from one size to the next"));
+}
+
+void RunPanel::makeSettings(QWidget* content) {
   m_type = box(u"runType"_s, tr("Data type"), content);
   for (const char* type : {"float", "half", "bfloat16", "int32", "int8"}) {
     m_type->addItem(QLatin1String(type), QLatin1String(type));
@@ -138,6 +182,9 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_keeps->addItem(tr("Stop the run"));
   m_keeps->addItem(tr("Keep running"));
   m_keeps->setToolTip(tr("A run that keeps running survives a lost connection; reattach to it later"));
+}
+
+void RunPanel::makePreflight(QWidget* content) {
   m_preflight = new QListWidget(content);
   m_preflight->setObjectName(u"runPreflight"_s);
   m_preflight->setAccessibleName(tr("Preflight"));
@@ -148,32 +195,16 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_preflight->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_preflight->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_preflight->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
-  m_run = new QPushButton(tr("Run"), this);
-  m_run->setObjectName(u"runStart"_s);
-  m_run->setProperty("role", u"primary"_s);
-  // Its words change during a run; the dock must not grow with them.
-  m_run->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-  m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
-  auto* bundle =
-      plainButton(u"runBundle"_s, tr("Bundle…"),
-                  tr("A folder with everything this run needs, for a cluster that the window cannot reach"), this);
+}
 
-  const auto pair = [content](QWidget* a, QWidget* b, QWidget* c = nullptr) {
-    auto* row = new QWidget(content);
-    auto* layout = new QHBoxLayout(row);
-    layout->setContentsMargins({});
-    layout->addWidget(a, 1);
-    layout->addWidget(b, c != nullptr || qobject_cast<QToolButton*>(b) == nullptr ? 1 : 0);
-    if (c != nullptr) {
-      layout->addWidget(c, 1);
-    }
-    return row;
-  };
-  m_factor->setToolTip(tr("Factor from one size to the next"));
+void RunPanel::makeForm(QWidget* content) {
+  auto* file = plainButton(u"runFile"_s, tr("File…"),
+                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
+  setTabOrder(m_schedule, file);
+  connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
   m_form = new QFormLayout;
   m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   m_form->setLabelAlignment(Qt::AlignLeft);
-  constexpr int kGap = 8;
   m_form->setVerticalSpacing(kGap);
   m_form->addRow(tr("Machine"), m_machineText);
   m_form->addRow(tr("Schedule"), pair(m_schedule, file));
@@ -203,28 +234,31 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
       label->setProperty("role", u"muted"_s);
     }
   }
-  auto* inner = new QVBoxLayout(content);
-  constexpr int kMargin = 12;
-  inner->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-  inner->addLayout(m_form);
-  inner->addWidget(m_preflight);
-  inner->addStretch(1);
+}
+
+QLayout* RunPanel::makeButtons() {
+  m_run = new QPushButton(tr("Run"), this);
+  m_run->setObjectName(u"runStart"_s);
+  m_run->setProperty("role", u"primary"_s);
+  // Its words change during a run; the dock must not grow with them.
+  m_run->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
+  auto* bundle =
+      plainButton(u"runBundle"_s, tr("Bundle…"),
+                  tr("A folder with everything this run needs, for a cluster that the window cannot reach"), this);
   auto* buttons = new QHBoxLayout;
   buttons->setContentsMargins(kMargin, kGap, kMargin, kGap);
   buttons->setSpacing(kGap);
   buttons->addWidget(m_run, 1);
   buttons->addWidget(m_stop);
   buttons->addWidget(bundle);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addWidget(area, 1);
-  layout->addLayout(buttons);
-
-  connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
   connect(m_run, &QPushButton::clicked, this, &RunPanel::runWanted);
   connect(m_stop, &QToolButton::clicked, this, &RunPanel::stopWanted);
   connect(bundle, &QToolButton::clicked, this, &RunPanel::bundleWanted);
+  return buttons;
+}
+
+void RunPanel::connectChoices() {
   for (QComboBox* combo : {m_schedule, m_backend, m_launch, m_partition}) {
     connect(combo, &QComboBox::currentIndexChanged, this, &RunPanel::refresh);
   }
@@ -238,9 +272,6 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
     }
   });
   connect(&Theme::instance(), &Theme::changed, this, &RunPanel::check);
-  fillSchedules();
-  fillBackends();
-  refresh();
 }
 
 void RunPanel::setMachines(const QStringList& ids) {

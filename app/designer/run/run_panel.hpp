@@ -60,6 +60,16 @@ Q_SIGNALS:
   void readyChanged();
 
 private:
+  // ---- built once, by the constructor
+  /// Machine, schedule, backend and processes.
+  void makeTarget(QWidget* content);
+  void makeSizes(QWidget* content);
+  void makeSettings(QWidget* content);
+  void makePreflight(QWidget* content);
+  void makeForm(QWidget* content);
+  QLayout* makeButtons();
+  void connectChoices();
+
   void refresh();
   void fillBackends();
   void fillSchedules();

@@ -87,10 +87,7 @@ private Q_SLOTS:
 };
 
 void TestDesignerFinder::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("finder");
 }
 
 void TestDesignerFinder::theTableIsThatOfTheCommand_data() {

@@ -26,6 +26,7 @@
 #include "designer/help/help_window.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/help/tour.hpp"
+#include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 
@@ -101,10 +102,7 @@ private Q_SLOTS:
 };
 
 void TestDesignerHelp::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("help");
 }
 
 void TestDesignerHelp::everyPageIsInTheBook() {

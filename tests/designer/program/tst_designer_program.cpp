@@ -9,8 +9,10 @@
 #include <QTest>
 #include <functional>
 
+#include "designer/answers.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
+#include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
@@ -19,6 +21,7 @@
 
 using namespace coppice;
 using namespace coppice::designer;
+using namespace coppice::designer::test;
 using namespace coppice::program;
 using namespace coppice::samples;
 using namespace Qt::StringLiterals;
@@ -26,19 +29,6 @@ using namespace Qt::StringLiterals;
 namespace {
 
 constexpr int kLong = 60000;
-
-class Answers : public Prompts {
-public:
-  QString fileToSave(QWidget*, const QString& suggestion, const QString&) override {
-    suggestions << suggestion;
-    return saveTo;
-  }
-  void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
-
-  QString saveTo;
-  QStringList suggestions;
-  QStringList failures;
-};
 
 /// Two ranks that both receive before they send.
 Program stuck() {
@@ -113,9 +103,7 @@ private Q_SLOTS:
 };
 
 void TestDesignerProgram::initTestCase() {
-  QVERIFY(QApplication::setStyle(u"fusion"_s) != nullptr);
-  Theme::instance().setChoice(SchemeChoice::light);
-  Theme::instance().setAnimated(false);
+  QVERIFY(useLightFusion());
 }
 
 void TestDesignerProgram::opensWithoutAFabric() {

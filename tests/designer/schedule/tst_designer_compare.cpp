@@ -109,10 +109,7 @@ class TestDesignerCompare : public QObject {
 
 private Q_SLOTS:
   void initTestCase() {
-    QCoreApplication::setOrganizationName(u"coppice-test"_s);
-    QCoreApplication::setApplicationName(u"coppice-test-compare"_s);
-    Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-    Theme::instance().setAnimated(false);
+    designer::test::prepareApplication("compare");
   }
 
   void clock() {

@@ -91,10 +91,7 @@ private Q_SLOTS:
 };
 
 void TestDesignerDocuments::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-documents-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("documents");
 }
 
 void TestDesignerDocuments::cleanup() {

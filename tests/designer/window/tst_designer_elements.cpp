@@ -102,10 +102,7 @@ void typeInto(QWidget* parent, const QString& text) {
 }  // namespace
 
 void TestDesignerElements::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-elements-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("elements");
 }
 
 void TestDesignerElements::aNewBoxIsSelectedAndNamed() {

@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/stat.h>
-
-#include <QAccessible>
-#include <QApplication>
-#include <QClipboard>
 #include <QComboBox>
 #include <QDialog>
-#include <QDockWidget>
 #include <QDropEvent>
 #include <QListWidget>
-#include <QMenuBar>
 #include <QMimeData>
 #include <QPointer>
 #include <QPushButton>
-#include <QRadioButton>
-#include <QRegularExpression>
-#include <QScrollArea>
 #include <QSettings>
-#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTest>
-#include <algorithm>
-#include <functional>
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/features/edit/link_patterns.hpp"
-#include "designer/features/elements/filter_table.hpp"
 #include "designer/features/find/find_bar.hpp"
 #include "designer/palette/card_list.hpp"
-#include "designer/palette/template_dialog.hpp"
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -39,6 +24,7 @@ using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
 using test::Fixture;
+using test::typeBandwidth;
 
 namespace {
 
@@ -63,21 +49,6 @@ void clickOn(const Fixture& f, const ElementId& id) {
   QTest::mouseClick(&canvas, Qt::LeftButton, {}, viewPoint(f, canvas.scene().rectOf(id).center()));
 }
 
-/// The small field that opens on the canvas after a link is drawn.
-void typeBandwidth(const Fixture& f, const QString& text) {
-  QLineEdit* field = nullptr;
-  QVERIFY(QTest::qWaitFor([&] {
-    const QList<QLineEdit*> fields = f.editor()->canvas().findChildren<QLineEdit*>();
-    field = fields.isEmpty() ? nullptr : fields.back();
-    return field != nullptr && field->isVisible();
-  }));
-  field->selectAll();
-  QTest::keyClicks(field, text);
-  const QPointer<QLineEdit> open = field;
-  QTest::keyClick(field, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return open.isNull(); }));
-}
-
 std::vector<NodeId> nodesOfKind(const Model& model, fabric::NodeKind kind) {
   std::vector<NodeId> nodes;
   for (const auto& [id, node] : model.nodes()) {
@@ -90,6 +61,7 @@ std::vector<NodeId> nodesOfKind(const Model& model, fabric::NodeKind kind) {
 
 }  // namespace
 
+/// Building a fabric: templates, arrays, patterns, and finding things in it.
 class TestDesignerFlows : public QObject {
   Q_OBJECT
 
@@ -112,30 +84,12 @@ private Q_SLOTS:
   void theTableIsFiltered();
   void goToANode();
   void problemsInTurn();
-  void panesInTurn();
-  void keysHideTheDocks();
-  void modesKeepTheirLayouts();
-  void everyActionTakesAShortcut();
-  void linkByKeysAlone();
-  void everythingIsNamed();
-  void dialogsByKeyboard_data();
-  void dialogsByKeyboard();
-  void shortcutsDoNotClash();
-  void menusHaveKeysOfTheirOwn();
-  void theThemeIsRemembered();
-  void manyFilesInOneMessage();
-  void whatVanishesIsNotLost();
   void nothingThatIsPastedDisturbs();
-  void theSessionComesBack();
-  void nothingIsDroppedOnCancel();
   void pictures();
 };
 
 void TestDesignerFlows::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-flows-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("flows");
 }
 
 void TestDesignerFlows::cleanup() {
@@ -553,477 +507,6 @@ void TestDesignerFlows::problemsInTurn() {
   QVERIFY(visited.contains(NodeId{2}));
   QVERIFY(visited.contains(LinkId{1}));
   QVERIFY(visited.contains(LinkId{2}));
-}
-
-void TestDesignerFlows::panesInTurn() {
-  const Fixture f;
-  test::openPreset(*f.window, u"dgx-a100"_s);
-  f.editor()->canvas().setFocus();
-  std::set<const QWidget*> seen;
-  for (int i = 0; i < 20; ++i) {
-    QTest::keyClick(f.window.get(), Qt::Key_F6);
-    QVERIFY(QApplication::focusWidget() != nullptr);
-    seen.insert(QApplication::focusWidget());
-    if (QApplication::focusWidget() == &f.editor()->canvas()) {
-      break;
-    }
-  }
-  QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(&f.editor()->canvas()));
-  QVERIFY2(seen.size() >= 6, qPrintable(QString::number(seen.size())));
-  QTest::keyClick(f.window.get(), Qt::Key_F6);
-  QTest::keyClick(f.window.get(), Qt::Key_F6, Qt::ShiftModifier);
-  QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(&f.editor()->canvas()));
-}
-
-void TestDesignerFlows::keysHideTheDocks() {
-  const Fixture f;
-  test::openPreset(*f.window, u"dgx-a100"_s);
-  auto* bound = f.window->findChild<QDockWidget*>(u"boundDock"_s);
-  QVERIFY(bound->isVisible());
-  f.editor()->canvas().setFocus();
-  // Tab walks on from the drawing as from anything else.
-  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
-  QVERIFY(bound->isVisible());
-  QVERIFY(!f.editor()->canvas().hasFocus());
-  QTest::keyClick(f.window.get(), Qt::Key_Backslash, Qt::ControlModifier);
-  for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
-    QVERIFY(!dock->isVisible());
-  }
-  QVERIFY(f.editor()->canvas().hasFocus());
-  QTest::keyClick(f.window.get(), Qt::Key_Backslash, Qt::ControlModifier);
-  QVERIFY(bound->isVisible());
-  // The link tool walks with Tab.
-  f.editor()->canvas().setFocus();
-  QTest::keyClick(&f.editor()->canvas(), Qt::Key_L);
-  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
-  QVERIFY(f.editor()->canvas().hasFocus());
-}
-
-void TestDesignerFlows::modesKeepTheirLayouts() {
-  const Fixture f;
-  test::openPreset(*f.window, u"dgx-a100"_s);
-  auto* palette = f.window->findChild<QDockWidget*>(u"devicesDock"_s);
-  auto* upgrades = f.window->findChild<QDockWidget*>(u"upgradesDock"_s);
-  auto* outline = f.window->findChild<QDockWidget*>(u"outlineDock"_s);
-  QVERIFY(palette->isVisible() && upgrades->isHidden());
-  f.editor()->selection().set({NodeId{3}});
-  f.editor()->canvas().setZoom(2);
-  f.run("mode.analyse");
-  QVERIFY(palette->isHidden() && !upgrades->isHidden());
-  outline->hide();
-  f.run("mode.draw");
-  QVERIFY(!outline->isHidden() && palette->isVisible());
-  f.run("mode.analyse");
-  QVERIFY(outline->isHidden());
-  QVERIFY(f.editor()->selection().contains(NodeId{3}));
-  QCOMPARE(f.editor()->canvas().zoom(), 2.0);
-  f.run("view.reset-layout");
-  QVERIFY(!outline->isHidden());
-  for (const char* mode : {"mode.schedule", "mode.run", "mode.draw"}) {
-    f.run(mode);
-    QVERIFY(f.window->actions()[QLatin1String(mode)]->isChecked());
-  }
-}
-
-void TestDesignerFlows::everyActionTakesAShortcut() {
-  const Fixture f;
-  ActionRegistry& actions = f.window->actions();
-  int number = 0;
-  for (QAction* action : actions.all()) {
-    const QKeySequence keys(u"Ctrl+Alt+Shift+F%1"_s.arg(1 + number++ % 12));
-    actions.setShortcut(action, keys);
-    QCOMPARE(action->shortcut(), keys);
-    // Tooltip and status text say what it does.
-    QVERIFY2(!action->toolTip().isEmpty(), qPrintable(ActionRegistry::idOf(action)));
-    QVERIFY2(action->toolTip().contains(keys.toString(QKeySequence::NativeText)), qPrintable(action->toolTip()));
-  }
-  actions.resetShortcuts();
-}
-
-void TestDesignerFlows::linkByKeysAlone() {
-  const Fixture f;
-  QTest::keyClick(f.window.get(), Qt::Key_N, Qt::ControlModifier);
-  auto* tiles = f.window->findChild<CardList*>(u"palette-Devices"_s);
-  tiles->setFocus();
-  for (const int row : {0, 2}) {
-    tiles->setCurrentRow(row);
-    QTest::keyClick(tiles, Qt::Key_Return);
-  }
-  CanvasView& canvas = f.editor()->canvas();
-  canvas.setFocus();
-  f.run("select.none");
-  QTest::keyClick(&canvas, Qt::Key_L);
-  QTest::keyClick(&canvas, Qt::Key_Tab);
-  QTest::keyClick(&canvas, Qt::Key_Return);
-  QTest::keyClick(&canvas, Qt::Key_Tab);
-  QTest::keyClick(&canvas, Qt::Key_Return);
-  QCOMPARE(f.editor()->model().links().size(), std::size_t(1));
-  typeBandwidth(f, u"25"_s);
-  QCOMPARE(f.editor()->model().links().begin() == f.editor()->model().links().end(), false);
-  QCOMPARE((*f.editor()->model().links().begin()).value.bandwidth, std::string("25"));
-}
-
-/// Widgets that a screen reader could only call "button".
-static QStringList unnamedIn(const QWidget* root) {
-  QStringList unnamed;
-  for (QWidget* widget : root->findChildren<QWidget*>()) {
-    const bool isButton = qobject_cast<const QAbstractButton*>(widget) != nullptr;
-    const bool isInner = widget->objectName().startsWith(u"qt_"_s) || widget->inherits("QLineEditIconButton") ||
-                         widget->inherits("QTabBar") || widget->inherits("QMenuBar") || widget->inherits("QLabel") ||
-                         widget->metaObject()->className() == QByteArray("QScrollArea");
-    if (!widget->isVisible() || isInner || (!isButton && (widget->focusPolicy() & Qt::TabFocus) == 0) ||
-        (widget->parentWidget() != nullptr && widget->parentWidget()->focusProxy() == widget)) {
-      continue;
-    }
-    const QAccessibleInterface* access = QAccessible::queryAccessibleInterface(widget);
-    if (access == nullptr || access->text(QAccessible::Name).trimmed().isEmpty()) {
-      unnamed << QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u" in "_s +
-                     (widget->parentWidget() != nullptr ? widget->parentWidget()->objectName() : QString());
-    }
-  }
-  return unnamed;
-}
-
-/// What Tab does not come to, or comes to against the order of reading.
-static QStringList astrayIn(QWidget* dialog) {
-  const auto nameOf = [](const QWidget* widget) {
-    return QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u' ' +
-           widget->property("text").toString();
-  };
-  QStringList astray;
-  QList<QWidget*> visited;
-  QWidget* widget = QApplication::focusWidget();
-  while (widget != nullptr && !visited.contains(widget) && visited.size() < 200) {
-    visited << widget;
-    // A page with links walks through them first.
-    for (int links = 0; links < 100 && QApplication::focusWidget() == widget; ++links) {
-      QTest::keyClick(widget, Qt::Key_Tab);
-      if (!widget->inherits("QTextBrowser")) {
-        break;
-      }
-    }
-    if (QApplication::focusWidget() == widget) {
-      return visited.size() > 1 ? QStringList{u"Tab is caught in "_s + nameOf(widget)} : QStringList();
-    }
-    widget = QApplication::focusWidget();
-  }
-  for (QWidget* each : dialog->findChildren<QWidget*>()) {
-    const auto* radio = qobject_cast<const QRadioButton*>(each);
-    if (each->isVisible() && each->isEnabled() && (each->focusPolicy() & Qt::TabFocus) != 0 &&
-        each->focusProxy() == nullptr && !visited.contains(each) && !each->inherits("QLabel") &&
-        !each->objectName().startsWith(u"qt_"_s) && (radio == nullptr || radio->isChecked())) {
-      astray << u"not reached: "_s + nameOf(each);
-    }
-  }
-  if (!astray.isEmpty()) {
-    for (const QWidget* each : visited) {
-      astray << u"reached: "_s + nameOf(each);
-    }
-    astray << u"then: "_s + (widget != nullptr ? nameOf(widget) : u"nothing"_s);
-    return astray;
-  }
-  // From the first in the order of reading on; once round it goes back to the top.
-  const auto placeOf = [&](const QWidget* each) { return QRect(each->mapTo(dialog, QPoint()), each->size()); };
-  int returns = 0;
-  for (qsizetype i = 0; i < visited.size(); ++i) {
-    const QRect from = placeOf(visited[i]);
-    const QRect to = placeOf(visited[(i + 1) % visited.size()]);
-    const bool isBack = to.bottom() < from.top() && to.left() <= from.right();
-    returns += isBack ? 1 : 0;
-    if (isBack && returns > 1) {
-      astray << u"back up from "_s + nameOf(visited[i]) + u" to "_s + nameOf(visited[(i + 1) % visited.size()]);
-    }
-  }
-  return astray;
-}
-
-void TestDesignerFlows::everythingIsNamed() {
-  const Fixture f;
-  QStringList unnamed = unnamedIn(f.window.get());
-  test::openPreset(*f.window, u"dgx-a100"_s);
-  for (const char* mode : {"mode.draw", "mode.analyse", "mode.schedule", "mode.run"}) {
-    f.run(mode);
-    for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
-      if (!dock->isHidden()) {
-        f.window->actions()[u"view."_s + dock->objectName().chopped(4)]->trigger();
-        QCoreApplication::processEvents();
-        unnamed << unnamedIn(f.window.get());
-      }
-    }
-  }
-  unnamed.removeDuplicates();
-  QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(u", "_s)));
-}
-
-void TestDesignerFlows::dialogsByKeyboard_data() {
-  QTest::addColumn<QString>("action");
-  for (const char* id :
-       {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.options", "schedule.export", "file.export-picture",
-        "file.find-topology",         "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
-    QTest::newRow(id) << QString::fromLatin1(id);
-  }
-}
-
-void TestDesignerFlows::dialogsByKeyboard() {
-  QFETCH(QString, action);
-  const Fixture f;
-  if (action == u"template"_s) {
-    Q_EMIT f.window->findChild<CardList*>(u"startFabrics"_s)->chosen(u"preset/dgx-a100?boxes=4"_s);
-  } else {
-    test::openPreset(*f.window, u"dgx-a100"_s);
-    f.editor()->selection().selectAll();
-    if (action == u"schedule.export"_s) {
-      f.run("schedule.generate");
-      QVERIFY(QTest::qWaitFor([&] { return f.window->actions()[action]->isEnabled(); }, 30000));
-    }
-    f.window->actions()[action]->trigger();
-  }
-  QWidget* dialog = nullptr;
-  QVERIFY(QTest::qWaitFor([&] {
-    for (QWidget* top : QApplication::topLevelWidgets()) {
-      dialog = top->isVisible() && top != f.window.get() && !top->inherits("QMenu") ? top : dialog;
-    }
-    return dialog != nullptr;
-  }));
-  dialog->activateWindow();
-  QVERIFY(QTest::qWaitForWindowActive(dialog));
-  QTest::qWait(300);
-  const QStringList unnamed = unnamedIn(dialog);
-  QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(u", "_s)));
-  QVERIFY(QApplication::focusWidget() != nullptr && dialog->isAncestorOf(QApplication::focusWidget()));
-  const QStringList astray = astrayIn(dialog);
-  QVERIFY2(astray.isEmpty(), qPrintable(astray.join(u", "_s)));
-  // Esc leaves every one of them.
-  const QPointer<QWidget> open = dialog;
-  QTest::keyClick(dialog, Qt::Key_Escape);
-  QVERIFY(QTest::qWaitFor([&] { return open.isNull() || !open->isVisible(); }));
-}
-
-void TestDesignerFlows::shortcutsDoNotClash() {
-  const Fixture f;
-  QHash<QKeySequence, QString> holders;
-  for (const QAction* action : f.window->actions().all()) {
-    const QString id = ActionRegistry::idOf(action);
-    for (const QKeySequence& keys : f.window->actions().defaultShortcuts(action)) {
-      QVERIFY2(!keys.isEmpty(), qPrintable(id));
-      QVERIFY2(!holders.contains(keys), qPrintable(keys.toString() + u": "_s + holders.value(keys) + u", "_s + id));
-      holders.insert(keys, id);
-    }
-  }
-  QVERIFY(holders.size() > 50);
-  // Every command is in the palette, so every one can be reached without a mouse.
-  f.run("view.palette");
-  const auto* list = f.window->findChild<QListWidget*>();
-  for (const QListWidget* each : f.window->findChildren<QListWidget*>()) {
-    list = each->window()->objectName() == u"commandPalette"_s ? each : list;
-  }
-  QCOMPARE(list->count(), static_cast<int>(f.window->actions().all().size()));
-}
-
-void TestDesignerFlows::menusHaveKeysOfTheirOwn() {
-  const Fixture f;
-  QStringList clashes;
-  const std::function<void(const QString&, const QList<QAction*>&)> look = [&](const QString& where,
-                                                                               const QList<QAction*>& actions) {
-    QHash<QChar, QString> holders;
-    for (const QAction* action : actions) {
-      const qsizetype mark = action->text().indexOf(QRegularExpression(u"&[^&]"_s));
-      if (mark >= 0) {
-        const QChar key = action->text()[mark + 1].toLower();
-        if (holders.contains(key)) {
-          clashes << where + u": "_s + holders.value(key) + u" and "_s + action->text();
-        }
-        holders.insert(key, action->text());
-      }
-      if (action->menu() != nullptr) {
-        look(where + u" > "_s + action->text(), action->menu()->actions());
-      }
-    }
-  };
-  look(u"menu bar"_s, f.window->menuBar()->actions());
-  QVERIFY2(clashes.isEmpty(), qPrintable(clashes.join(u", "_s)));
-}
-
-void TestDesignerFlows::theThemeIsRemembered() {
-  {
-    const Fixture f(true);
-    QVERIFY(f.window->actions()[u"theme.system"_s]->isChecked());
-    test::openPreset(*f.window, u"dgx-a100"_s);
-    f.run("theme.dark");
-    QCOMPARE(Theme::instance().scheme(), Scheme::dark);
-    QVERIFY(!f.window->actions()[u"theme.light"_s]->isChecked());
-    f.editor()->canvas().complete();
-    const QImage dark = f.window->grab().toImage();
-    f.run("theme.light");
-    f.editor()->canvas().complete();
-    const QImage light = f.window->grab().toImage();
-    // Nothing of the window keeps the colours of before, but for what is of the same colour in both.
-    int same = 0;
-    for (int y = 0; y < light.height(); y += 2) {
-      for (int x = 0; x < light.width(); x += 2) {
-        same += light.pixel(x, y) == dark.pixel(x, y) ? 1 : 0;
-      }
-    }
-    QVERIFY2(same < light.height() * light.width() / 4 / 100, qPrintable(QString::number(same)));
-    f.run("theme.dark");
-    f.window->close();
-  }
-  Theme::instance().setChoice(SchemeChoice::system);
-  const Fixture f(true);
-  QVERIFY(f.window->actions()[u"theme.dark"_s]->isChecked());
-  QCOMPARE(Theme::instance().choice(), SchemeChoice::dark);
-  Theme::instance().setChoice(SchemeChoice::system);
-}
-
-void TestDesignerFlows::theSessionComesBack() {
-  const auto centreOf = [](const CanvasView& canvas) {
-    return canvas.toScene(QPointF(canvas.width() / 2.0, canvas.height() / 2.0));
-  };
-  const QTemporaryDir dir;
-  QStringList paths;
-  for (const char* name : {"one", "two"}) {
-    paths << dir.filePath(QLatin1String(name) + u".fabric.json"_s);
-    QVERIFY(io::saveFile(paths.back().toStdString(), writeFabricFile(readModel(*presets::make("dgx-a100", {})).model)));
-  }
-  QPointF centre;
-  {
-    const Fixture f(true);
-    f.window->resize(1200, 800);
-    QVERIFY(f.window->files().openFile(paths[0]) != nullptr);
-    QTest::qWait(1);
-    f.editor()->canvas().setZoom(0.5);
-    f.editor()->canvas().panBy({40, 20});
-    centre = centreOf(f.editor()->canvas());
-    Question question;
-    question.collective = Collective::broadcast;
-    question.root = f.editor()->model().nodeNamed("b0g3");
-    f.editor()->bound().setQuestion(question);
-    QVERIFY(f.window->files().openFile(paths[1]) != nullptr);
-    f.run("mode.analyse");
-    f.window->findChild<QDockWidget*>(u"outlineDock"_s)->hide();
-    QVERIFY(f.window->close());
-  }
-  {
-    const Fixture f(true);
-    f.window->files().session().restore();
-    QCOMPARE(f.window->workspace().mode(), Mode::analyse);
-    QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
-    QCOMPARE(f.editor()->file().path(), paths[1]);
-    QVERIFY(f.window->findChild<QDockWidget*>(u"outlineDock"_s)->isHidden());
-    f.window->files().openFile(paths[0]);
-    QTRY_COMPARE(f.editor()->canvas().zoom(), 0.5);
-    // The docks may still move by a pixel, and the centre of the drawing with them.
-    QTRY_VERIFY((centreOf(f.editor()->canvas()) - centre).manhattanLength() < 8);
-    QVERIFY(f.editor()->bound().question().collective == Collective::broadcast);
-    QCOMPARE(f.editor()->bound().question().root, f.editor()->model().nodeNamed("b0g3"));
-    f.window->close();
-  }
-}
-
-void TestDesignerFlows::nothingIsDroppedOnCancel() {
-  const Fixture f;
-  test::openPreset(*f.window, u"dgx-a100"_s);
-  test::openPreset(*f.window, u"dgx-h100"_s);
-  f.answers->unsaved = Prompts::Unsaved::cancel;
-  QVERIFY(!f.window->close());
-  QCOMPARE(f.answers->asked, 1);
-  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
-  f.answers->unsaved = Prompts::Unsaved::discard;
-  QVERIFY(f.window->close());
-  QCOMPARE(f.answers->asked, 3);
-}
-
-void TestDesignerFlows::manyFilesInOneMessage() {
-  const Fixture f(true);
-  const QString good = f.example("2x-dgx-a100.fabric.json");
-  const QString garbage = f.dir.filePath(u"garbage.fabric.json"_s);
-  QVERIFY(io::saveFile(garbage.toStdString(), std::string("\0\xff{{", 4)));
-  const QString gone = f.dir.filePath(u"gone.fabric.json"_s);
-  const QString pipe = f.dir.filePath(u"pipe.fabric.json"_s);
-  QCOMPARE(::mkfifo(QFile::encodeName(pipe).constData(), 0600), 0);
-  const QString link = f.dir.filePath(u"link.fabric.json"_s);
-  QVERIFY(QFile::link(good, link));
-  f.window->files().openFiles({garbage, good, f.dir.path(), gone, pipe, link});
-  QCOMPARE(f.answers->failures.size(), 1);
-  for (const char* text : {"4 of 6", "garbage.fabric.json", "gone.fabric.json", "folder", "ordinary"}) {
-    QVERIFY2(f.answers->failures.front().contains(QLatin1String(text)), qPrintable(f.answers->failures.front()));
-  }
-  // The link is the same file.
-  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
-  f.window->files().openFiles({good, good});
-  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
-  QCOMPARE(f.answers->failures.size(), 1);
-  // As a drop.
-  QMimeData data;
-  data.setUrls({QUrl::fromLocalFile(gone), QUrl::fromLocalFile(garbage), QUrl(u"http://127.0.0.1/a.json"_s)});
-  QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(f.window.get(), &enter);
-  QDropEvent drop({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(f.window.get(), &drop);
-  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 2; }));
-  QVERIFY(f.answers->failures.back().contains(u"2 of 2"_s));
-  // Recent files that are gone leave the list when they are asked for.
-  QFile::copy(good, gone);
-  f.window->files().openFile(gone);
-  QVERIFY(QSettings().value(u"recent"_s).toStringList().contains(gone));
-  QVERIFY(f.window->files().close(*f.editor()));
-  QFile::remove(gone);
-  QCOMPARE(f.window->files().openFile(gone), nullptr);
-  QVERIFY(!QSettings().value(u"recent"_s).toStringList().contains(gone));
-}
-
-void TestDesignerFlows::whatVanishesIsNotLost() {
-  const Fixture f;
-  const QString path = f.example("2x-dgx-a100.fabric.json");
-  f.window->files().openFile(path);
-  QVERIFY(!f.editor()->file().isModified());
-  // Deleted: what is here is all there is, so closing asks and saving writes it again.
-  QVERIFY(QFile::remove(path));
-  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
-  QVERIFY(f.window->actions()[u"file.save"_s]->isEnabled());
-  f.run("file.save");
-  QVERIFY2(f.answers->asked == 0, qPrintable(f.answers->questions.join(u" / "_s)));
-  QVERIFY(QFileInfo::exists(path));
-  QVERIFY(!f.editor()->file().isModified());
-  // Changed by another program, and kept: unsaved as well.
-  const auto notice = [&](const char* button) {
-    return f.editor()->notice().findChild<QPushButton*>(QLatin1String(button));
-  };
-  QFile file(path);
-  QVERIFY(file.open(QIODevice::Append));
-  file.write("\n");
-  file.close();
-  // It is shown above the drawing; nothing stands in the way of the work.
-  QTRY_VERIFY_WITH_TIMEOUT(f.editor()->notice().text().contains(u"was changed by another program"_s), 30000);
-  QCOMPARE(QApplication::activeModalWidget(), nullptr);
-  QCOMPARE(f.answers->asked, 0);
-  QTest::mouseClick(notice("noticeKeep"), Qt::LeftButton);
-  QVERIFY(f.editor()->notice().text().isEmpty());
-  QVERIFY(f.editor()->file().isModified());
-  // Changed into what cannot be read, and wanted: what was here stays.
-  QVERIFY(io::saveFile(path.toStdString(), "not a fabric"));
-  QTRY_VERIFY_WITH_TIMEOUT(!f.editor()->notice().text().isEmpty(), 30000);
-  QTRY_VERIFY_WITH_TIMEOUT(notice("noticeReload") != nullptr, 30000);
-  QTest::mouseClick(notice("noticeReload"), Qt::LeftButton);
-  QCOMPARE(f.answers->failures.size(), 1);
-  QVERIFY(f.editor()->file().isModified());
-  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(36));
-  // A folder that is gone takes no file: one question, with another name as the way out.
-  f.answers->chosen.reset();
-  QVERIFY(f.editor()->file().saveAs(f.dir.filePath(u"kept.fabric.json"_s)));
-  QVERIFY(QDir(f.dir.path()).mkdir(u"sub"_s));
-  QVERIFY(f.editor()->file().saveAs(f.dir.filePath(u"sub/one.fabric.json"_s)));
-  f.run("select.all");
-  f.run("edit.duplicate");
-  QVERIFY(QDir(f.dir.filePath(u"sub"_s)).removeRecursively());
-  QTest::qWait(400);
-  f.answers->questions.clear();
-  f.answers->chosen = true;
-  f.answers->saveTo = f.dir.filePath(u"rescued.fabric.json"_s);
-  QVERIFY(f.window->files().save(*f.editor()));
-  QVERIFY(!f.answers->questions.isEmpty());
-  QCOMPARE(f.editor()->file().path(), f.answers->saveTo);
-  QVERIFY(!f.editor()->file().isModified());
 }
 
 void TestDesignerFlows::nothingThatIsPastedDisturbs() {

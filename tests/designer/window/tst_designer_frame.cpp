@@ -103,10 +103,7 @@ QString idOf(Mode mode) {
 }  // namespace
 
 void TestDesignerFrame::initTestCase() {
-  QCoreApplication::setOrganizationName(u"coppice-test"_s);
-  QCoreApplication::setApplicationName(u"coppice-frame-%1"_s.arg(QCoreApplication::applicationPid()));
-  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-  Theme::instance().setAnimated(false);
+  designer::test::prepareApplication("frame");
 }
 
 void TestDesignerFrame::cleanup() {

@@ -5,65 +5,23 @@
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPointer>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
-#include <functional>
 #include <memory>
 
 #include "coppice/test_paths.hpp"
+#include "designer/answers.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/open_preset.hpp"
+#include "designer/test_application.hpp"
 #include "designer/window/main_window.hpp"
-#include "designer/workspace/recovery_dialog.hpp"
 
 namespace coppice::designer::test {
 
 using namespace Qt::StringLiterals;
-
-/// Answers as the test says, and counts the questions.
-class Answers : public Prompts {
-public:
-  Unsaved unsavedChanges(QWidget*, const QString&) override {
-    ++asked;
-    return unsaved;
-  }
-  QStringList filesToOpen(QWidget*, const QString&, const QString&) override { return open; }
-  QString fileToSave(QWidget*, const QString&, const QString&) override { return saveTo; }
-  QString folder(QWidget*, const QString&, const QString&) override { return {}; }
-  std::optional<QString> text(QWidget*, const QString&, const QString&, const QString&) override { return typed; }
-  std::optional<int> number(QWidget*, const QString&, const QString&, int, int, int) override { return count; }
-  std::optional<bool> choice(QWidget*, const QString&, const QString& text, const QString&, const QString&) override {
-    ++asked;
-    questions << text;
-    return chosen;
-  }
-  std::optional<ReadModel> import(QWidget* parent, const ForeignText& text) override {
-    ++asked;
-    imports << QString::fromStdString(text.fileName);
-    return importer ? importer(parent, text) : std::nullopt;
-  }
-  std::vector<RecoveryChoice> recovery(QWidget* parent, const std::vector<RecoveryItem>& items) override {
-    ++asked;
-    return recoverer ? recoverer(parent, items) : std::vector(items.size(), recover);
-  }
-  void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
-
-  Unsaved unsaved = Unsaved::discard;
-  QStringList open;
-  QString saveTo;
-  std::optional<QString> typed;
-  std::optional<int> count = 8;
-  std::optional<bool> chosen;
-  int asked = 0;
-  QStringList questions;
-  std::function<std::optional<ReadModel>(QWidget*, const ForeignText&)> importer;
-  QStringList imports;
-  std::function<std::vector<RecoveryChoice>(QWidget*, const std::vector<RecoveryItem>&)> recoverer;
-  RecoveryChoice recover = RecoveryChoice::later;
-  QStringList failures;
-};
 
 struct Fixture {
   explicit Fixture(bool keepsSettings = false) {
@@ -101,5 +59,20 @@ struct Fixture {
   Answers* answers;
   std::unique_ptr<MainWindow> window;
 };
+
+/// The small field that opens on the canvas after a link is drawn.
+inline void typeBandwidth(const Fixture& f, const QString& text) {
+  QLineEdit* field = nullptr;
+  QVERIFY(QTest::qWaitFor([&] {
+    const QList<QLineEdit*> fields = f.editor()->canvas().findChildren<QLineEdit*>();
+    field = fields.isEmpty() ? nullptr : fields.back();
+    return field != nullptr && field->isVisible();
+  }));
+  field->selectAll();
+  QTest::keyClicks(field, text);
+  const QPointer<QLineEdit> open = field;
+  QTest::keyClick(field, Qt::Key_Return);
+  QVERIFY(QTest::qWaitFor([&] { return open.isNull(); }));
+}
 
 }  // namespace coppice::designer::test

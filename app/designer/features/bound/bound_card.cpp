@@ -23,6 +23,8 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kNumberPixels = 38;
+constexpr double kFigurePixels = 12.5;
+constexpr int kGap = 8;
 constexpr double kNoNumberPixels = 22;
 
 constexpr int kNameRole = Qt::UserRole;
@@ -144,8 +146,29 @@ BoundCard::BoundCard(QWidget* parent)
   auto* body = new QWidget(this);
   body->setProperty("role", u"panel"_s);
   body->setAttribute(Qt::WA_StyledBackground);
+  setUpFigures();
+  setUpReasons();
+  setUpCuts();
+  layOut(body);
+  setWidget(body);
+
+  connect(m_cuts, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
+    if (m_editor && item != nullptr) {
+      m_editor->setShownCut(static_cast<std::size_t>(m_cuts->row(item)));
+    }
+  });
+  connect(m_cuts, &QListWidget::itemActivated, this, [this] { choose(u"inside"_s); });
+  connect(m_upgrades, &UpgradeBarsView::linksChosen, this, [this](const std::set<LinkId>& links) {
+    if (m_editor) {
+      m_editor->selection().set({links.begin(), links.end()});
+    }
+  });
+  connect(&Theme::instance(), &Theme::changed, this, &BoundCard::refresh);
+  refresh();
+}
+
+void BoundCard::setUpFigures() {
   constexpr double kUnitPixels = 15;
-  constexpr double kFigurePixels = 12.5;
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setObjectName(u"boundNumber"_s);
   m_number->setAccessibleName(tr("Bound in GB/s"));
@@ -160,17 +183,15 @@ BoundCard::BoundCard(QWidget* parent)
   m_assumption->setObjectName(u"boundAssumption"_s);
   m_assumption->setFont(uiFont(kFigurePixels, QFont::DemiBold));
   m_assumption->setWordWrap(true);
-  m_cutsCount->setObjectName(u"boundCutsCount"_s);
-  m_moreCuts->setObjectName(u"boundMoreCuts"_s);
-  m_moreCuts->setProperty("role", u"quiet"_s);
-  connect(m_moreCuts, &QPushButton::clicked, this, &BoundCard::showAllChips);
+}
+
+void BoundCard::setUpReasons() {
   m_why->setObjectName(u"boundWhy"_s);
   m_why->setTextFormat(Qt::RichText);
   m_why->setAccessibleName(tr("Why the bound is what it is"));
   m_formula->setFont(figureFont(kFigurePixels));
   m_formula->setObjectName(u"boundFormula"_s);
   m_formula->setProperty("role", u"muted"_s);
-  m_cutsCount->setProperty("role", u"muted"_s);
   m_lens->setObjectName(u"cutLens"_s);
   m_lens->setToolTip(tr("How fast the collective would be if this cut were its only limit"));
   for (QLabel* label : {m_exact, m_why, m_formula, m_lens}) {
@@ -179,6 +200,14 @@ BoundCard::BoundCard(QWidget* parent)
   }
   m_why->setTextInteractionFlags(Qt::TextBrowserInteraction);
   connect(m_why, &QLabel::linkActivated, this, &BoundCard::choose);
+}
+
+void BoundCard::setUpCuts() {
+  m_cutsCount->setObjectName(u"boundCutsCount"_s);
+  m_moreCuts->setObjectName(u"boundMoreCuts"_s);
+  m_moreCuts->setProperty("role", u"quiet"_s);
+  connect(m_moreCuts, &QPushButton::clicked, this, &BoundCard::showAllChips);
+  m_cutsCount->setProperty("role", u"muted"_s);
   m_cuts->setObjectName(u"boundCuts"_s);
   m_cuts->setAccessibleName(tr("Tied cuts"));
   m_cuts->setToolTip(tr("Click: show this cut (C: the next) · double click: select what is inside"));
@@ -193,7 +222,9 @@ BoundCard::BoundCard(QWidget* parent)
   m_cuts->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_cuts->setItemDelegate(new ChipDelegate(m_cuts));
   m_cuts->setStyleSheet(u"QListView { background: transparent; } QListView::item { padding: 0; }"_s);
+}
 
+void BoundCard::layOut(QWidget* body) {
   auto* layout = new QVBoxLayout(body);
   constexpr QMargins kMargins(14, 0, 14, 10);
   layout->setContentsMargins(kMargins);
@@ -208,13 +239,21 @@ BoundCard::BoundCard(QWidget* parent)
   layout->addLayout(top);
   layout->addWidget(m_exact);
   layout->addWidget(m_assumption);
-  constexpr int kGap = 8;
   layout->addSpacing(kGap);
   layout->addWidget(hairline(body));
   layout->addSpacing(kGap);
   layout->addWidget(head(tr("Why"), body));
   layout->addWidget(m_why);
   layout->addWidget(m_formula);
+  fillReason(body);
+  layout->addWidget(m_reason);
+  layout->addSpacing(kGap);
+  layout->addWidget(m_lensHead);
+  layout->addWidget(m_lens);
+  layout->addStretch();
+}
+
+void BoundCard::fillReason(QWidget* body) {
   m_reason->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   auto* reason = new QVBoxLayout(m_reason);
   reason->setContentsMargins({});
@@ -231,26 +270,6 @@ BoundCard::BoundCard(QWidget* parent)
   reason->addSpacing(kGap);
   reason->addWidget(m_upgradesHead);
   reason->addWidget(m_upgrades);
-  layout->addWidget(m_reason);
-  layout->addSpacing(kGap);
-  layout->addWidget(m_lensHead);
-  layout->addWidget(m_lens);
-  layout->addStretch();
-  setWidget(body);
-
-  connect(m_cuts, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
-    if (m_editor && item != nullptr) {
-      m_editor->setShownCut(static_cast<std::size_t>(m_cuts->row(item)));
-    }
-  });
-  connect(m_cuts, &QListWidget::itemActivated, this, [this] { choose(u"inside"_s); });
-  connect(m_upgrades, &UpgradeBarsView::linksChosen, this, [this](const std::set<LinkId>& links) {
-    if (m_editor) {
-      m_editor->selection().set({links.begin(), links.end()});
-    }
-  });
-  connect(&Theme::instance(), &Theme::changed, this, &BoundCard::refresh);
-  refresh();
 }
 
 void BoundCard::setContext(EditorContext* editor) {

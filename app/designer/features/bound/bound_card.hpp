@@ -29,6 +29,13 @@ protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
+  // ---- built once, by the constructor
+  void setUpFigures();
+  void setUpReasons();
+  void setUpCuts();
+  void layOut(QWidget* body);
+  void fillReason(QWidget* body);
+
   void refresh();
   void showCut();
   void showLens();

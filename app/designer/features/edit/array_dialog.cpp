@@ -49,6 +49,25 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
       m_create(new QPushButton(tr("Create"), this)) {
   setObjectName(u"arrayDialog"_s);
   setWindowTitle(tr("Array"));
+  setUpFields();
+  listOuterLinks();
+  auto* cancel = layOut();
+
+  for (QSpinBox* spin : {m_count, m_columns}) {
+    connect(spin, &QSpinBox::valueChanged, this, &ArrayDialog::preview);
+  }
+  for (QCheckBox* box : {m_inner, m_instances}) {
+    connect(box, &QCheckBox::toggled, this, &ArrayDialog::preview);
+  }
+  connect(m_outer, &QListWidget::itemChanged, this, &ArrayDialog::preview);
+  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+  connect(m_create, &QPushButton::clicked, this, &ArrayDialog::take);
+  m_count->selectAll();
+  m_count->setFocus();
+  preview();
+}
+
+void ArrayDialog::setUpFields() {
   m_count->setObjectName(u"arrayCount"_s);
   m_count->setRange(2, kMaxCopies);
   constexpr int kUsual = 8;
@@ -67,7 +86,7 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
       tr("The boxes become instances of one type: a change to one changes all, until "
          "one is detached"));
   m_instances->setChecked(true);
-  m_instances->setVisible(!editor.selection().boxes().empty());
+  m_instances->setVisible(!m_editor.selection().boxes().empty());
   m_summary->setObjectName(u"arraySummary"_s);
   m_summary->setWordWrap(true);
   m_summary->setProperty("role", u"muted"_s);
@@ -76,14 +95,16 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
   m_summary->setAlignment(Qt::AlignTop);
   m_create->setObjectName(u"arrayCreate"_s);
   m_create->setDefault(true);
+}
 
-  // What the selection hangs on, with how many links.
-  const std::vector<NodeId> inside = editor.selection().nodesAndContents();
+void ArrayDialog::listOuterLinks() {
+  // The nodes outside that the selection is linked to, with the number of links.
+  const std::vector<NodeId> inside = m_editor.selection().nodesAndContents();
   const std::set<NodeId> isInside(inside.begin(), inside.end());
   std::map<NodeId, int> neighbours;
   for (const NodeId id : inside) {
-    for (const LinkId linkId : editor.model().linksOf(id)) {
-      const Link& link = *editor.model().find(linkId);
+    for (const LinkId linkId : m_editor.model().linksOf(id)) {
+      const Link& link = *m_editor.model().find(linkId);
       for (const NodeId other : {link.tail.node, link.head.node}) {
         if (other.isValid() && !isInside.contains(other)) {
           ++neighbours[other];
@@ -93,7 +114,7 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
   }
   for (const auto& [id, links] : neighbours) {
     auto* item = new QListWidgetItem(
-        tr("%1 (%2)").arg(editor.model().title(id), counted(links, tr("link"), tr("links"))), m_outer);
+        tr("%1 (%2)").arg(m_editor.model().title(id), counted(links, tr("link"), tr("links"))), m_outer);
     item->setFlags(item->flags() | Qt::ItemIsUserCheckable);
     item->setCheckState(Qt::Checked);
     item->setData(Qt::UserRole, id.value);
@@ -104,7 +125,9 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
   constexpr int kRow = 26;
   constexpr int kMaxRows = 6;
   m_outer->setFixedHeight(std::min(m_outer->count(), kMaxRows) * kRow + 6);
+}
 
+QPushButton* ArrayDialog::layOut() {
   auto* form = new QFormLayout;
   form->addRow(tr("Total count"), m_count);
   form->addRow(tr("Per row"), m_columns);
@@ -128,19 +151,7 @@ ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
   layout->addLayout(buttons);
   constexpr int kWidth = 320;
   setFixedWidth(kWidth);
-
-  for (QSpinBox* spin : {m_count, m_columns}) {
-    connect(spin, &QSpinBox::valueChanged, this, &ArrayDialog::preview);
-  }
-  for (QCheckBox* box : {m_inner, m_instances}) {
-    connect(box, &QCheckBox::toggled, this, &ArrayDialog::preview);
-  }
-  connect(m_outer, &QListWidget::itemChanged, this, &ArrayDialog::preview);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  connect(m_create, &QPushButton::clicked, this, &ArrayDialog::take);
-  m_count->selectAll();
-  m_count->setFocus();
-  preview();
+  return cancel;
 }
 
 ArrayDialog::~ArrayDialog() {

@@ -24,6 +24,10 @@ public:
   ~ArrayDialog() override;
 
 private:
+  void setUpFields();
+  void listOuterLinks();
+  /// Returns the Cancel button.
+  QPushButton* layOut();
   [[nodiscard]] edits::ArrayOptions options() const;
   /// The whole edit. Errors: those of edits::replicate.
   Outcome fill(Edit& edit, std::set<ElementId>* made) const;

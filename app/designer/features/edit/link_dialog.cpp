@@ -67,10 +67,36 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
   for (const NodeId id : editor.selection().nodesAndContents()) {
     m_selection.insert(id);
   }
+  const bool isPairing = proposeSets();
+  offerPatterns();
+  if (isPairing) {
+    m_pattern->setCurrentIndex(m_pattern->findData(static_cast<int>(edits::LinkPattern::oneToOne)));
+  }
+  setUpFields();
+  fillTabs();
+  auto* cancel = layOut();
+
+  for (QLineEdit* field : {m_from, m_to, m_names, m_bandwidth}) {
+    connect(field, &QLineEdit::textChanged, this, &LinkDialog::preview);
+  }
+  connect(m_pattern, &QComboBox::currentIndexChanged, this, &LinkDialog::preview);
+  connect(m_count, &QSpinBox::valueChanged, this, &LinkDialog::preview);
+  connect(m_duplex, &QCheckBox::toggled, this, &LinkDialog::preview);
+  connect(m_tabs, &QTabWidget::currentChanged, this, &LinkDialog::preview);
+  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+  connect(m_create, &QPushButton::clicked, this, &LinkDialog::take);
+  preview();
+  // Where the proposal can be made, its bandwidth is what is left to say.
+  QLineEdit* first = m_create->isEnabled() ? m_bandwidth : m_from;
+  first->selectAll();
+  first->setFocus();
+}
+
+bool LinkDialog::proposeSets() {
   bool hasSwitch = false;
   bool hasOther = false;
   for (const ElementId& id : m_selection) {
-    if (const Node* node = editor.model().find(id.node())) {
+    if (const Node* node = m_editor.model().find(id.node())) {
       (node->kind() == fabric::NodeKind::switchNode ? hasSwitch : hasOther) = true;
     }
   }
@@ -85,18 +111,18 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
     m_to->setText(u"selected and kind = switch"_s);
   } else if (hasSwitch) {
     // A switch that was just put there: GPUs come to it first, and NICs once the GPUs have a switch.
-    m_from->setText(hasLinkedGpus(editor.model()) ? u"kind = nic"_s : u"kind = gpu"_s);
+    m_from->setText(hasLinkedGpus(m_editor.model()) ? u"kind = nic"_s : u"kind = gpu"_s);
     m_to->setText(u"selected"_s);
   } else {
     m_from->setText(m_selection.empty() ? u"kind = nic"_s : u"selected"_s);
     m_to->setText(u"kind = switch"_s);
     // Without a switch, NICs are for GPUs, and GPUs for NICs.
     using fabric::NodeKind;
-    const auto ofKind = [&](NodeKind kind) { return countOf(editor.model(), kind); };
+    const auto ofKind = [&](NodeKind kind) { return countOf(m_editor.model(), kind); };
     for (const auto& [own, other, text] : {std::tuple(NodeKind::nic, NodeKind::gpu, u"kind = gpu"_s),
                                            std::tuple(NodeKind::gpu, NodeKind::nic, u"kind = nic"_s)}) {
       const bool isOwn = std::all_of(m_selection.begin(), m_selection.end(), [&, kind = own](const ElementId& id) {
-        const Node* node = editor.model().find(id.node());
+        const Node* node = m_editor.model().find(id.node());
         return node == nullptr || node->kind() == kind;
       });
       if (!m_selection.empty() && isOwn && ofKind(NodeKind::switchNode) == 0 && ofKind(other) > 0) {
@@ -105,6 +131,10 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
       }
     }
   }
+  return isPairing;
+}
+
+void LinkDialog::offerPatterns() {
   m_pattern->setObjectName(u"linkPattern"_s);
   using edits::LinkPattern;
   const auto offer = [this](LinkPattern pattern, const QString& picture, const QString& text, const QString& tip) {
@@ -117,9 +147,9 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
   offer(LinkPattern::roundRobin, u"round-robin"_s, tr("Round robin"), tr("In turn over the nodes of the second set"));
   offer(LinkPattern::rail, u"rail"_s, tr("Rail"), tr("The j-th node of every box to the j-th of the second set"));
   offer(LinkPattern::ring, u"ring"_s, tr("Ring"), tr("Each to the next, and the last to the first"));
-  if (isPairing) {
-    m_pattern->setCurrentIndex(m_pattern->findData(static_cast<int>(LinkPattern::oneToOne)));
-  }
+}
+
+void LinkDialog::setUpFields() {
   m_names->setObjectName(u"linkNames"_s);
   m_names->setPlaceholderText(u"leaf(\\d+)->host$1"_s);
   m_names->setToolTip(
@@ -127,7 +157,7 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
          "first parentheses captured; * and ? are wildcards"));
   m_bandwidth->setObjectName(u"linkDialogBandwidth"_s);
   m_bandwidth->setAccessibleName(tr("Bandwidth"));
-  m_bandwidth->setText(QString::fromStdString(editor.canvas().linkTemplate().bandwidth));
+  m_bandwidth->setText(QString::fromStdString(m_editor.canvas().linkTemplate().bandwidth));
   m_bandwidth->setToolTip(tr("GB/s per direction of each link: 50, 400Gb/s, 12x25 GB/s"));
   m_meaning->setProperty("role", u"muted"_s);
   m_count->setRange(1, kMaxParallel);
@@ -141,7 +171,9 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
   m_summary->setMinimumHeight(kSummaryHeight);
   m_create->setObjectName(u"linkCreate"_s);
   m_create->setDefault(true);
+}
 
+void LinkDialog::fillTabs() {
   auto* sets = new QWidget(m_tabs);
   auto* setsForm = new QFormLayout(sets);
   setsForm->addRow(tr("From"), m_from);
@@ -161,6 +193,9 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
   m_tabs->setDocumentMode(true);
   m_tabs->addTab(sets, tr("Between two sets"));
   m_tabs->addTab(names, tr("By names"));
+}
+
+QPushButton* LinkDialog::layOut() {
   auto* speed = new QHBoxLayout;
   speed->addWidget(m_bandwidth, 1);
   speed->addWidget(m_meaning);
@@ -187,21 +222,7 @@ LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
   layout->addLayout(buttons);
   constexpr int kWidth = 400;
   setFixedWidth(kWidth);
-
-  for (QLineEdit* field : {m_from, m_to, m_names, m_bandwidth}) {
-    connect(field, &QLineEdit::textChanged, this, &LinkDialog::preview);
-  }
-  connect(m_pattern, &QComboBox::currentIndexChanged, this, &LinkDialog::preview);
-  connect(m_count, &QSpinBox::valueChanged, this, &LinkDialog::preview);
-  connect(m_duplex, &QCheckBox::toggled, this, &LinkDialog::preview);
-  connect(m_tabs, &QTabWidget::currentChanged, this, &LinkDialog::preview);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  connect(m_create, &QPushButton::clicked, this, &LinkDialog::take);
-  preview();
-  // Where the proposal can be made, its bandwidth is what is left to say.
-  QLineEdit* first = m_create->isEnabled() ? m_bandwidth : m_from;
-  first->selectAll();
-  first->setFocus();
+  return cancel;
 }
 
 LinkDialog::~LinkDialog() {

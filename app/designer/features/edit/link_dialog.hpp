@@ -27,6 +27,13 @@ public:
   ~LinkDialog() override;
 
 private:
+  /// Two sets that fit the selection. Returns whether one to one fits them.
+  bool proposeSets();
+  void offerPatterns();
+  void setUpFields();
+  void fillTabs();
+  /// Returns the Cancel button.
+  QPushButton* layOut();
   [[nodiscard]] Result<std::vector<NodeId>> nodesOf(const QLineEdit& input) const;
   [[nodiscard]] Result<edits::LinkTemplate> linkTemplate() const;
   Outcome fill(Edit& edit) const;
