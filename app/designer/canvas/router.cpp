@@ -18,6 +18,7 @@ constexpr double kFarReach = 4500;  // how far aside a gap is looked for
 constexpr double kCorner = 16;
 constexpr std::size_t kMaxCandidates = 32;
 constexpr std::size_t kMaxBands = 120;
+constexpr double kNever = 1e15;
 
 QPointF transposed(const QPointF& point) {
   return {point.y(), point.x()};
@@ -114,6 +115,165 @@ Curve bridge(LineRequest request, bool isColumn, double place) {
   const bool isTurned = request.a.center().x() > request.b.center().x();
   Curve curve = isTurned ? bridgeAt(request.b, request.a, place).reversed() : bridgeAt(request.a, request.b, place);
   return isColumn ? transposed(std::move(curve)) : curve;
+}
+
+/// The bands between two points and their free intervals; empty where nothing is in the way, or nothing is free.
+std::vector<Band> bandsBetween(const std::vector<QRectF>& obstacles, QPointF start, QPointF end, double left,
+                               double right) {
+  // Heights at which what is in the way changes.
+  std::vector<QRectF> rects;
+  std::vector<double> heights{start.y(), end.y()};
+  for (const QRectF& obstacle : obstacles) {
+    const QRectF rect = obstacle.adjusted(-kPassing, -kPassing, kPassing, kPassing);
+    if (obstacle.bottom() > start.y() && obstacle.top() < end.y() && rect.right() > left && rect.left() < right) {
+      rects.push_back(rect);
+      for (const double y : {rect.top(), rect.bottom()}) {
+        if (y > start.y() && y < end.y()) {
+          heights.push_back(y);
+        }
+      }
+    }
+  }
+  std::sort(heights.begin(), heights.end());
+  heights.erase(std::unique(heights.begin(), heights.end(), [](double a, double b) { return b - a < 0.5; }),
+                heights.end());
+  if (rects.empty() || heights.size() < 2 || heights.size() > kMaxBands) {
+    return {};
+  }
+  heights.back() = end.y();
+  std::sort(rects.begin(), rects.end(), [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+  std::vector<Band> bands;
+  for (std::size_t i = 0; i + 1 < heights.size(); ++i) {
+    Band band{heights[i], heights[i + 1], {}};
+    const double middle = (band.top + band.bottom) / 2;
+    double open = left;
+    for (const QRectF& rect : rects) {
+      if (rect.top() < middle && rect.bottom() > middle) {
+        if (rect.left() > open) {
+          band.free.push_back({open, rect.left()});
+        }
+        open = std::max(open, rect.right());
+      }
+    }
+    if (right > open) {
+      band.free.push_back({open, right});
+    }
+    if (band.free.empty()) {
+      return {};
+    }
+    bands.push_back(std::move(band));
+  }
+  return bands;
+}
+
+/// Places to pass at: straight on from either end, and next to what is there, the nearest ones. The last two are the
+/// ends.
+std::vector<double> placesToPass(const std::vector<Band>& bands, double start, double end) {
+  std::vector<double> places;
+  std::vector<const Band*> order;
+  for (const Band& band : bands) {
+    order.push_back(&band);
+  }
+  // Where there are few gaps it matters most.
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Band* a, const Band* b) { return a->free.size() < b->free.size(); });
+  const auto isNew = [&](double place) {
+    return std::none_of(places.begin(), places.end(), [&](double other) { return std::abs(other - place) < 0.5; });
+  };
+  for (const Band* band : order) {
+    for (const double x : {start, end, (start + end) / 2}) {
+      double below = -std::numeric_limits<double>::max();
+      double above = std::numeric_limits<double>::max();
+      for (const Interval& gap : band->free) {
+        const double near = std::clamp(x, gap.low, gap.high);
+        (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
+      }
+      for (const double place : {below, above}) {
+        if (std::abs(place) < kNever && places.size() < kMaxCandidates && isNew(place)) {
+          places.push_back(place);
+        }
+      }
+    }
+  }
+  places.push_back(start);
+  places.push_back(end);
+  return places;
+}
+
+/// Cost of a step sideways within a band of that height.
+double turnCost(double dx, double height) {
+  if (std::abs(dx) < 0.5) {
+    return 0.0;
+  }
+  return height < 6 ? kNever : 25 + std::abs(dx) + 12 * std::abs(dx) / height;
+}
+
+/// Where to be at each height, with the least movement sideways; empty where there is no way. Between two heights it
+/// moves within one gap.
+std::vector<double> cheapestWay(const std::vector<Band>& bands, const std::vector<double>& places) {
+  const std::size_t count = places.size();
+  std::vector<std::vector<int>> gapOf(bands.size(), std::vector<int>(count, -1));
+  for (std::size_t b = 0; b < bands.size(); ++b) {
+    for (std::size_t p = 0; p < count; ++p) {
+      if (const Interval* gap = bands[b].at(places[p])) {
+        gapOf[b][p] = static_cast<int>(gap - bands[b].free.data());
+      }
+    }
+  }
+  const std::size_t heights = bands.size() + 1;
+  std::vector<std::vector<double>> costs(heights, std::vector<double>(count, kNever));
+  std::vector<std::vector<std::size_t>> before(heights, std::vector<std::size_t>(count, 0));
+  const std::size_t first = count - 2;
+  const std::size_t last = count - 1;
+  costs[0][first] = 0;
+  for (std::size_t b = 0; b < bands.size(); ++b) {
+    for (std::size_t q = 0; q < count; ++q) {
+      if (costs[b][q] >= kNever || gapOf[b][q] < 0) {
+        continue;
+      }
+      for (std::size_t p = 0; p < count; ++p) {
+        if (gapOf[b][p] != gapOf[b][q] || (b + 1 < bands.size() && gapOf[b + 1][p] < 0)) {
+          continue;
+        }
+        const double cost = costs[b][q] + turnCost(places[p] - places[q], bands[b].bottom - bands[b].top);
+        if (cost < costs[b + 1][p]) {
+          costs[b + 1][p] = cost;
+          before[b + 1][p] = q;
+        }
+      }
+    }
+  }
+  if (costs.back()[last] >= kNever) {
+    return {};
+  }
+  std::vector<double> way(heights);
+  for (std::size_t i = heights, p = last; i-- > 0; p = before[i][p]) {
+    way[i] = places[p];
+  }
+  return way;
+}
+
+/// What runs straight is a passage; it may be moved as far as the gaps before, along and after it allow.
+std::vector<Router::Passage> passagesOf(const std::vector<Band>& bands, const std::vector<double>& way, double left,
+                                        double right) {
+  const auto heightOf = [&](std::size_t i) { return i < bands.size() ? bands[i].top : bands.back().bottom; };
+  std::vector<Router::Passage> passages;
+  for (std::size_t i = 0; i < way.size();) {
+    std::size_t j = i;
+    while (j + 1 < way.size() && std::abs(way[j + 1] - way[i]) < 0.5) {
+      ++j;
+    }
+    Router::Passage passage{left, right, way[i], heightOf(i), heightOf(j), i == 0 || j + 1 == way.size()};
+    for (std::size_t b = i > 0 ? i - 1 : 0; b < std::min(j + 1, bands.size()); ++b) {
+      if (const Interval* gap = bands[b].at(way[i])) {
+        passage.low = std::max(passage.low, gap->low);
+        passage.high = std::min(passage.high, gap->high);
+      }
+    }
+    passages.push_back(passage);
+    i = j + 1;
+  }
+  return passages;
 }
 
 }  // namespace
@@ -234,146 +394,16 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
   const QPointF end = from.y() < to.y() ? to : from;
   const double left = std::min(from.x(), to.x()) - m_reach + 20;
   const double right = std::max(from.x(), to.x()) + m_reach - 20;
-
-  // Heights at which what is in the way changes.
-  std::vector<QRectF> rects;
-  std::vector<double> heights{start.y(), end.y()};
-  for (const QRectF& obstacle : m_obstacles) {
-    const QRectF rect = obstacle.adjusted(-kPassing, -kPassing, kPassing, kPassing);
-    if (obstacle.bottom() > start.y() && obstacle.top() < end.y() && rect.right() > left && rect.left() < right) {
-      rects.push_back(rect);
-      for (const double y : {rect.top(), rect.bottom()}) {
-        if (y > start.y() && y < end.y()) {
-          heights.push_back(y);
-        }
-      }
-    }
-  }
-  std::sort(heights.begin(), heights.end());
-  heights.erase(std::unique(heights.begin(), heights.end(), [](double a, double b) { return b - a < 0.5; }),
-                heights.end());
-  if (rects.empty() || heights.size() < 2 || heights.size() > kMaxBands) {
+  const std::vector<Band> bands = bandsBetween(m_obstacles, start, end, left, right);
+  if (bands.empty()) {
     return false;
   }
-  heights.back() = end.y();
-  std::sort(rects.begin(), rects.end(), [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
-  std::vector<Band> bands;
-  for (std::size_t i = 0; i + 1 < heights.size(); ++i) {
-    Band band{heights[i], heights[i + 1], {}};
-    const double middle = (band.top + band.bottom) / 2;
-    double open = left;
-    for (const QRectF& rect : rects) {
-      if (rect.top() < middle && rect.bottom() > middle) {
-        if (rect.left() > open) {
-          band.free.push_back({open, rect.left()});
-        }
-        open = std::max(open, rect.right());
-      }
-    }
-    if (right > open) {
-      band.free.push_back({open, right});
-    }
-    if (band.free.empty()) {
-      return false;
-    }
-    bands.push_back(std::move(band));
-  }
-
-  // Places to pass at: straight on from either end, and next to what is there, the nearest ones.
-  std::vector<double> places;
-  std::vector<const Band*> order;
-  for (const Band& band : bands) {
-    order.push_back(&band);
-  }
-  // Where there are few gaps it matters most.
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Band* a, const Band* b) { return a->free.size() < b->free.size(); });
-  const auto isNew = [&](double place) {
-    return std::none_of(places.begin(), places.end(), [&](double other) { return std::abs(other - place) < 0.5; });
-  };
-  for (const Band* band : order) {
-    for (const double x : {start.x(), end.x(), (start.x() + end.x()) / 2}) {
-      double below = -std::numeric_limits<double>::max();
-      double above = std::numeric_limits<double>::max();
-      for (const Interval& gap : band->free) {
-        const double near = std::clamp(x, gap.low, gap.high);
-        (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
-      }
-      for (const double place : {below, above}) {
-        if (std::abs(place) < 1e15 && places.size() < kMaxCandidates && isNew(place)) {
-          places.push_back(place);
-        }
-      }
-    }
-  }
-  places.push_back(start.x());
-  places.push_back(end.x());
-  const std::size_t first = places.size() - 2;
-  const std::size_t last = places.size() - 1;
-
-  // The least sideways way from height to height. Between two heights it moves within one gap.
-  constexpr double kNever = 1e15;
-  const auto turn = [](double dx, double room) {
-    if (std::abs(dx) < 0.5) {
-      return 0.0;
-    }
-    return room < 6 ? kNever : 25 + std::abs(dx) + 12 * std::abs(dx) / room;
-  };
-  const std::size_t count = places.size();
-  std::vector<std::vector<int>> gapOf(bands.size(), std::vector<int>(count, -1));
-  for (std::size_t b = 0; b < bands.size(); ++b) {
-    for (std::size_t p = 0; p < count; ++p) {
-      if (const Interval* gap = bands[b].at(places[p])) {
-        gapOf[b][p] = static_cast<int>(gap - bands[b].free.data());
-      }
-    }
-  }
-  std::vector<std::vector<double>> costs(heights.size(), std::vector<double>(count, kNever));
-  std::vector<std::vector<std::size_t>> before(heights.size(), std::vector<std::size_t>(count, 0));
-  costs[0][first] = 0;
-  for (std::size_t b = 0; b < bands.size(); ++b) {
-    for (std::size_t q = 0; q < count; ++q) {
-      if (costs[b][q] >= kNever || gapOf[b][q] < 0) {
-        continue;
-      }
-      for (std::size_t p = 0; p < count; ++p) {
-        if (gapOf[b][p] != gapOf[b][q] || (b + 1 < bands.size() && gapOf[b + 1][p] < 0)) {
-          continue;
-        }
-        const double cost = costs[b][q] + turn(places[p] - places[q], bands[b].bottom - bands[b].top);
-        if (cost < costs[b + 1][p]) {
-          costs[b + 1][p] = cost;
-          before[b + 1][p] = q;
-        }
-      }
-    }
-  }
-  if (costs.back()[last] >= kNever) {
+  const std::vector<double> way = cheapestWay(bands, placesToPass(bands, start.x(), end.x()));
+  if (way.empty()) {
     return false;
   }
-  std::vector<double> way(heights.size());
-  for (std::size_t i = heights.size(), p = last; i-- > 0; p = before[i][p]) {
-    way[i] = places[p];
-  }
-
-  // What runs straight is a passage; it may be moved as far as the gaps before, along and after it allow.
   route.way = Way::gaps;
-  route.passages.clear();
-  for (std::size_t i = 0; i < way.size();) {
-    std::size_t j = i;
-    while (j + 1 < way.size() && std::abs(way[j + 1] - way[i]) < 0.5) {
-      ++j;
-    }
-    Passage passage{left, right, way[i], heights[i], heights[j], i == 0 || j + 1 == way.size()};
-    for (std::size_t b = i > 0 ? i - 1 : 0; b < std::min(j + 1, bands.size()); ++b) {
-      if (const Interval* gap = bands[b].at(way[i])) {
-        passage.low = std::max(passage.low, gap->low);
-        passage.high = std::min(passage.high, gap->high);
-      }
-    }
-    route.passages.push_back(passage);
-    i = j + 1;
-  }
+  route.passages = passagesOf(bands, way, left, right);
   std::vector<double> at;
   for (const Passage& passage : route.passages) {
     at.push_back(passage.wish);

@@ -4,11 +4,13 @@
 #include <QRectF>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
-#include <numeric>
 #include <set>
+#include <utility>
 
+#include "base/disjoint_sets.hpp"
 #include "designer/document/measures.hpp"
 
 namespace coppice::designer::arrangement {
@@ -39,23 +41,6 @@ constexpr double kMaxWideAspect = 2.6;
 constexpr double kWideUnit = 640;
 constexpr double kPerLine = 3;  // room that a line needs between blocks
 
-struct UnionFind {
-  explicit UnionFind(std::size_t count) : parent(count) { std::iota(parent.begin(), parent.end(), std::size_t{0}); }
-  std::size_t find(std::size_t x) {
-    while (parent[x] != x) {
-      x = parent[x] = parent[parent[x]];
-    }
-    return x;
-  }
-  bool unite(std::size_t a, std::size_t b) {
-    a = find(a);
-    b = find(b);
-    parent[std::max(a, b)] = std::min(a, b);
-    return a != b;
-  }
-  std::vector<std::size_t> parent;
-};
-
 int firstOf(const Block& block) {
   int first = std::numeric_limits<int>::max();
   for (const auto& [vertex, place] : block.places) {
@@ -78,6 +63,66 @@ double highest(const std::vector<Block>& units) {
     height = std::max(height, unit.height);
   }
   return height;
+}
+
+void sortByFirst(std::vector<Block>& units) {
+  std::stable_sort(units.begin(), units.end(), [](const Block& a, const Block& b) { return firstOf(a) < firstOf(b); });
+}
+
+/// Centres on an ellipse; a great many in rows.
+std::vector<QPointF> placesAround(const std::vector<Block>& units) {
+  const int count = static_cast<int>(units.size());
+  const double w = widest(units) + 2 * kBlockGap;
+  const double h = highest(units) + 2 * kBlockGap;
+  std::vector<QPointF> places;
+  constexpr int kMaxOnEllipse = 24;
+  if (count > kMaxOnEllipse) {
+    const auto rows = static_cast<int>(std::max(1.0, std::round(std::sqrt(count * w / h / kWanted))));
+    const int columns = (count + rows - 1) / rows;
+    for (int i = 0; i < count; ++i) {
+      places.emplace_back(i % columns * w, i / columns * h);
+    }
+    return places;
+  }
+  const auto fitsAt = [&](double grow) {
+    places.clear();
+    for (int i = 0; i < count; ++i) {
+      const double angle = 2 * std::numbers::pi * (i + (count % 2 == 0 ? 0.5 : 0)) / count;
+      places.emplace_back(std::round(grow * w * std::sin(angle)), std::round(-grow * h * std::cos(angle)));
+    }
+    for (std::size_t a = 0; a < places.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const QPointF d = places[a] - places[b];
+        if (std::abs(d.x()) < w && std::abs(d.y()) < h) {
+          return false;
+        }
+      }
+    }
+    return true;
+  };
+  for (double grow = 0.5; !fitsAt(grow); grow *= 1.1) {
+  }
+  return places;
+}
+
+/// Units at their centres. Blocks above the middle turn their network sides towards it.
+Block placed(const std::vector<Block>& units, const std::vector<QPointF>& places, bool areBlocks) {
+  QPointF low(std::numeric_limits<double>::max(), std::numeric_limits<double>::max());
+  double middle = 0;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    const QPointF half(units[u].width / 2, units[u].height / 2);
+    low = {std::min(low.x(), places[u].x() - half.x()), std::min(low.y(), places[u].y() - half.y())};
+    middle += places[u].y() / static_cast<double>(units.size());
+  }
+  Block field;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    Block unit = units[u];
+    if (areBlocks && places[u].y() < middle - 1) {
+      unit.flip();
+    }
+    field.add(unit, places[u] - low - QPointF(unit.width / 2, unit.height / 2));
+  }
+  return field;
 }
 
 /// A row of blocks whose tops are level.
@@ -203,7 +248,6 @@ Block Tiers::all() {
 }
 
 std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
-  const auto vertex = [&](int i) -> const Graph::Vertex& { return m_graph.vertices[static_cast<std::size_t>(i)]; };
   // Sets of GPUs that share a switch or are joined directly, the strongest first; those that do not cut across each
   // other are taken.
   struct Candidate {
@@ -232,17 +276,17 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
       candidates.push_back(std::move(candidate));
     }
   }
-  UnionFind direct(m_graph.vertices.size());
-  std::map<std::size_t, Candidate> meshes;
+  DisjointSets direct(m_graph.vertices.size());
+  std::map<int, Candidate> meshes;
   for (const int i : gpus) {
     for (const Graph::Edge& edge : vertex(i).edges) {
       if (vertex(edge.to).kind == Kind::gpu && !vertex(edge.to).box.isValid()) {
-        direct.unite(static_cast<std::size_t>(i), static_cast<std::size_t>(edge.to));
+        direct.join(i, edge.to);
       }
     }
   }
   for (const int i : gpus) {
-    Candidate& mesh = meshes[direct.find(static_cast<std::size_t>(i))];
+    Candidate& mesh = meshes[direct.find(i)];
     mesh.gpus.push_back(i);
     for (const Graph::Edge& edge : vertex(i).edges) {
       mesh.bandwidth = std::max(mesh.bandwidth, vertex(edge.to).kind == Kind::gpu ? edge.bandwidth : 0);
@@ -308,9 +352,121 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
   return groups;
 }
 
+void Tiers::mark(const Group& group) {
+  for (std::size_t u = 0; u < group.units.size(); ++u) {
+    for (const auto& [i, place] : group.units[u].places) {
+      unitOf(i) = static_cast<int>(u);
+    }
+  }
+  for (const int relay : group.relays) {
+    unitOf(relay) = kRelay;
+  }
+}
+
+void Tiers::unmark(const Group& group, const std::vector<int>& far) {
+  for (const Block& unit : group.units) {
+    for (const auto& [i, place] : unit.places) {
+      unitOf(i) = kOutsideGroup;
+    }
+  }
+  for (const std::vector<int>& relays : {group.relays, far}) {
+    for (const int relay : relays) {
+      unitOf(relay) = kOutsideGroup;
+    }
+  }
+}
+
+bool Tiers::leadsOut(int i) const {
+  const Graph::Vertex& own = vertex(i);
+  return own.isLinkedOut || std::any_of(own.edges.begin(), own.edges.end(),
+                                        [this](const Graph::Edge& edge) { return unitOf(edge.to) == kOutsideGroup; });
+}
+
+bool Tiers::leadsOut(const Group& group) const {
+  return std::any_of(group.relays.begin(), group.relays.end(), [this](int relay) { return leadsOut(relay); }) ||
+         std::any_of(group.units.begin(), group.units.end(), [this](const Block& unit) {
+           return std::any_of(unit.places.begin(), unit.places.end(),
+                              [this](const auto& place) { return leadsOut(place.first); });
+         });
+}
+
+std::vector<int> Tiers::takeFarRelays(Group& group) const {
+  std::set<int> near;
+  std::vector<int> open;
+  for (const int relay : group.relays) {
+    if (leadsOut(relay)) {
+      open.push_back(relay);
+      near.insert(relay);
+    }
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    for (const Graph::Edge& edge : vertex(open[i]).edges) {
+      if (unitOf(edge.to) == kRelay && near.insert(edge.to).second) {
+        open.push_back(edge.to);
+      }
+    }
+  }
+  std::vector<int> far;
+  std::vector<int> rest;
+  for (const int relay : group.relays) {
+    (near.contains(relay) ? rest : far).push_back(relay);
+  }
+  group.relays = std::move(rest);
+  return far;
+}
+
+std::vector<std::vector<int>> Tiers::tiersOf(const Group& group) const {
+  std::map<int, std::size_t> tierOf;
+  std::vector<int> front;
+  for (const int relay : group.relays) {
+    if (firstUnitOf(relay)) {
+      tierOf[relay] = 0;
+      front.push_back(relay);
+    }
+  }
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    for (const Graph::Edge& edge : vertex(front[i]).edges) {
+      if (unitOf(edge.to) == kRelay && std::binary_search(group.relays.begin(), group.relays.end(), edge.to) &&
+          tierOf.try_emplace(edge.to, tierOf[front[i]] + 1).second) {
+        front.push_back(edge.to);
+      }
+    }
+  }
+  std::vector<std::vector<int>> tiers;
+  for (const int relay : group.relays) {
+    const auto found = tierOf.find(relay);
+    const std::size_t tier = found != tierOf.end() ? found->second : 0;
+    tiers.resize(std::max(tiers.size(), tier + 1));
+    tiers[tier].push_back(relay);
+  }
+  return tiers;
+}
+
+std::optional<int> Tiers::firstUnitOf(int relay) const {
+  for (const Graph::Edge& edge : vertex(relay).edges) {
+    if (unitOf(edge.to) >= 0) {
+      return unitOf(edge.to);
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::pair<int, int>> Tiers::directLinks(const Group& group) const {
+  std::set<std::pair<int, int>> direct;
+  for (std::size_t u = 0; u < group.units.size(); ++u) {
+    for (const auto& [i, place] : group.units[u].places) {
+      for (const Graph::Edge& edge : vertex(i).edges) {
+        const int other = unitOf(edge.to);
+        if (other > static_cast<int>(u)) {
+          direct.emplace(static_cast<int>(u), other);
+        }
+      }
+    }
+  }
+  return {direct.begin(), direct.end()};
+}
+
 Block Tiers::joined(Group group) {
-  const auto vertex = [&](int i) -> const Graph::Vertex& { return m_graph.vertices[static_cast<std::size_t>(i)]; };
-  const auto at = [&](int i) -> int& { return m_unitOf[static_cast<std::size_t>(i)]; };
   if (group.units.empty()) {
     // Switches alone: the first tier stands for units.
     for (const int relay : group.relays) {
@@ -321,408 +477,281 @@ Block Tiers::joined(Group group) {
   if (group.units.empty()) {
     return {};
   }
-  std::stable_sort(group.units.begin(), group.units.end(),
-                   [](const Block& a, const Block& b) { return firstOf(a) < firstOf(b); });
+  sortByFirst(group.units);
   std::sort(group.relays.begin(), group.relays.end());
+  mark(group);
 
-  const auto mark = [&] {
-    for (std::size_t u = 0; u < group.units.size(); ++u) {
-      for (const auto& [i, place] : group.units[u].places) {
-        at(i) = static_cast<int>(u);
-      }
-    }
-    for (const int relay : group.relays) {
-      at(relay) = kRelay;
-    }
-  };
-  const auto unmark = [&] {
-    for (const Block& unit : group.units) {
-      for (const auto& [i, place] : unit.places) {
-        at(i) = kOutsideGroup;
-      }
-    }
-    for (const int relay : group.relays) {
-      at(relay) = kOutsideGroup;
-    }
-  };
-  mark();
-  const auto leadsOut = [&](int i) {
-    return vertex(i).isLinkedOut || std::any_of(vertex(i).edges.begin(), vertex(i).edges.end(),
-                                                [&](const Graph::Edge& edge) { return at(edge.to) == kOutsideGroup; });
-  };
-
-  // Relays from which a way leads out that avoids all units are above, the rest below. Where nothing leads out, all
+  // Relays from which a route leads out that avoids all units are above, the rest below. Where nothing leads out, all
   // are above.
-  std::vector<int> far;
-  bool isOpen = false;
-  for (const Block& unit : group.units) {
-    isOpen = isOpen || std::any_of(unit.places.begin(), unit.places.end(),
-                                   [&](const auto& place) { return leadsOut(place.first); });
-  }
-  std::set<int> near;
-  std::vector<int> open;
-  for (const int relay : group.relays) {
-    if (leadsOut(relay)) {
-      open.push_back(relay);
-      near.insert(relay);
-    }
-  }
-  isOpen = isOpen || !open.empty();
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    for (const Graph::Edge& edge : vertex(open[i]).edges) {
-      if (at(edge.to) == kRelay && near.insert(edge.to).second) {
-        open.push_back(edge.to);
-      }
-    }
-  }
-  if (isOpen) {
-    std::vector<int> rest;
-    for (const int relay : group.relays) {
-      (near.contains(relay) ? rest : far).push_back(relay);
-    }
-    group.relays = std::move(rest);
-  }
-  const auto tiersOf = [&] {
-    std::map<int, std::size_t> tierOf;
-    std::vector<int> front;
-    for (const int relay : group.relays) {
-      if (std::any_of(vertex(relay).edges.begin(), vertex(relay).edges.end(),
-                      [&](const Graph::Edge& edge) { return at(edge.to) >= 0; })) {
-        tierOf[relay] = 0;
-        front.push_back(relay);
-      }
-    }
-    for (std::size_t i = 0; i < front.size(); ++i) {
-      for (const Graph::Edge& edge : vertex(front[i]).edges) {
-        if (at(edge.to) == kRelay && std::binary_search(group.relays.begin(), group.relays.end(), edge.to) &&
-            tierOf.try_emplace(edge.to, tierOf[front[i]] + 1).second) {
-          front.push_back(edge.to);
-        }
-      }
-    }
-    std::vector<std::vector<int>> tiers;
-    for (const int relay : group.relays) {
-      const auto found = tierOf.find(relay);
-      const std::size_t tier = found != tierOf.end() ? found->second : 0;
-      tiers.resize(std::max(tiers.size(), tier + 1));
-      tiers[tier].push_back(relay);
-    }
-    return tiers;
-  };
-
-  // Units that are linked directly.
-  std::set<std::pair<int, int>> direct;
-  for (std::size_t u = 0; u < group.units.size(); ++u) {
-    for (const auto& [i, place] : group.units[u].places) {
-      for (const Graph::Edge& edge : vertex(i).edges) {
-        const int other = at(edge.to);
-        if (other > static_cast<int>(u)) {
-          direct.emplace(static_cast<int>(u), other);
-        }
-      }
-    }
-  }
-  if (!direct.empty()) {
-    const std::vector<std::pair<int, int>> links(direct.begin(), direct.end());
-    const int count = static_cast<int>(group.units.size());
+  const bool isOpen = leadsOut(group);
+  const std::vector<int> far = isOpen ? takeFarRelays(group) : std::vector<int>{};
+  const std::vector<std::pair<int, int>> links = directLinks(group);
+  if (!links.empty()) {
     const bool areBlocks = widest(group.units) > kThin;
-    std::vector<QPointF> places;
-    if (!areBlocks) {
-      places = meshPlaces(count, links, isOpen || !group.relays.empty(), m_progress);
-    } else {
-      // Round an ellipse, their network sides towards its middle; a great many in rows.
-      const double w = widest(group.units) + 2 * kBlockGap;
-      const double h = highest(group.units) + 2 * kBlockGap;
-      if (count <= 24) {
-        const auto on = [&](double grow) {
-          places.clear();
-          for (int i = 0; i < count; ++i) {
-            const double angle = 2 * std::numbers::pi * (i + (count % 2 == 0 ? 0.5 : 0)) / count;
-            places.emplace_back(std::round(grow * w * std::sin(angle)), std::round(-grow * h * std::cos(angle)));
-          }
-          for (int a = 0; a < count; ++a) {
-            for (int b = 0; b < a; ++b) {
-              const QPointF d = places[static_cast<std::size_t>(a)] - places[static_cast<std::size_t>(b)];
-              if (std::abs(d.x()) < w && std::abs(d.y()) < h) {
-                return false;
-              }
-            }
-          }
-          return true;
-        };
-        for (double grow = 0.5; !on(grow); grow *= 1.1) {
-        }
-      } else {
-        const auto rows = static_cast<int>(std::max(1.0, std::round(std::sqrt(count * w / h / kWanted))));
-        const int columns = (count + rows - 1) / rows;
-        for (int i = 0; i < count; ++i) {
-          places.emplace_back(i % columns * w, i / columns * h);
-        }
-      }
-    }
-    QPointF low(std::numeric_limits<double>::max(), std::numeric_limits<double>::max());
-    double middle = 0;
-    for (std::size_t u = 0; u < group.units.size(); ++u) {
-      const QPointF half(group.units[u].width / 2, group.units[u].height / 2);
-      low = {std::min(low.x(), places[u].x() - half.x()), std::min(low.y(), places[u].y() - half.y())};
-      middle += places[u].y() / static_cast<double>(count);
-    }
-    Block field;
-    for (std::size_t u = 0; u < group.units.size(); ++u) {
-      Block unit = group.units[u];
-      if (areBlocks && places[u].y() < middle - 1) {
-        unit.flip();
-      }
-      field.add(unit, places[u] - low - QPointF(unit.width / 2, unit.height / 2));
-    }
-    const auto tiers = tiersOf();
-    unmark();
-    for (const int relay : far) {
-      at(relay) = kOutsideGroup;
-    }
+    const std::vector<QPointF> places = areBlocks ? placesAround(group.units)
+                                                  : meshPlaces(static_cast<int>(group.units.size()), links,
+                                                               isOpen || !group.relays.empty(), m_progress);
+    Block field = placed(group.units, places, areBlocks);
+    const auto tiers = tiersOf(group);
+    unmark(group, far);
     return stacked({std::move(field)}, tiers, far, Place::open);
   }
-
-  // Pods: what the lowest tier joins, as long as it does not join everything.
-  std::vector<std::vector<int>> tiers = tiersOf();
-  while (!tiers.empty()) {
-    throwIfCancelled(m_progress);
-    UnionFind pods(group.units.size());
-    std::vector<bool> isJoined(group.units.size());
-    for (const int relay : tiers.front()) {
-      int first = -1;
-      for (const Graph::Edge& edge : vertex(relay).edges) {
-        if (const int unit = at(edge.to); unit >= 0) {
-          first = first < 0 ? unit : first;
-          isJoined[static_cast<std::size_t>(unit)] = true;
-          pods.unite(static_cast<std::size_t>(first), static_cast<std::size_t>(unit));
-        }
-      }
-    }
-    std::map<std::size_t, std::vector<int>> relaysOf;
-    std::vector<int> homeless;
-    for (const int relay : tiers.front()) {
-      const auto unit = std::find_if(vertex(relay).edges.begin(), vertex(relay).edges.end(),
-                                     [&](const Graph::Edge& edge) { return at(edge.to) >= 0; });
-      if (unit != vertex(relay).edges.end()) {
-        relaysOf[pods.find(static_cast<std::size_t>(at(unit->to)))].push_back(relay);
-      } else {
-        homeless.push_back(relay);
-      }
-    }
-    std::set<std::size_t> roots;
-    for (std::size_t u = 0; u < group.units.size(); ++u) {
-      roots.insert(pods.find(u));
-    }
-    if (roots.size() < 2 || relaysOf.empty()) {
-      break;
-    }
-    unmark();
-    std::map<std::size_t, std::vector<Block>> unitsOf;
-    for (std::size_t u = 0; u < group.units.size(); ++u) {
-      unitsOf[pods.find(u)].push_back(std::move(group.units[u]));
-    }
-    std::vector<Block> next;
-    for (auto& [root, units] : unitsOf) {
-      const auto relays = relaysOf.find(root);
-      if (relays == relaysOf.end()) {
-        for (Block& unit : units) {
-          next.push_back(std::move(unit));
-        }
-      } else {
-        next.push_back(
-            stacked(std::move(units), {relays->second}, {}, roots.size() > kManyPods ? Place::pod : Place::open));
-      }
-    }
-    for (const int relay : tiers.front()) {
-      at(relay) = kOutsideGroup;
-    }
-    std::vector<int> rest = homeless;
-    for (std::size_t t = 1; t < tiers.size(); ++t) {
-      rest.insert(rest.end(), tiers[t].begin(), tiers[t].end());
-    }
-    std::sort(rest.begin(), rest.end());
-    const bool isStuck = rest.size() == group.relays.size();
-    group.units = std::move(next);
-    group.relays = std::move(rest);
-    std::stable_sort(group.units.begin(), group.units.end(),
-                     [](const Block& a, const Block& b) { return firstOf(a) < firstOf(b); });
-    mark();
-    tiers = tiersOf();
-    if (isStuck) {
-      break;
-    }
+  std::vector<std::vector<int>> tiers = tiersOf(group);
+  while (!tiers.empty() && joinPods(group, tiers)) {
   }
-  unmark();
-  for (const int relay : far) {
-    at(relay) = kOutsideGroup;
-  }
+  unmark(group, far);
   return stacked(std::move(group.units), tiers, far, group.isTop ? Place::top : isOpen ? Place::open : Place::alone);
 }
 
-Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int>>& tiers, const std::vector<int>& far,
-                     Place role) {
-  const bool isTop = role == Place::top;
-  const double w = widest(units);
-  const double h = highest(units);
-  const auto count = static_cast<double>(units.size());
-  const bool areThin = w <= kThin;
-  const bool hasHub = !tiers.empty();
-  // Lines that leave a unit: what the ways between units must hold.
-  double linesOut = 0;
-  if (!areThin) {
-    std::set<int> inside;
-    for (const Block& unit : units) {
-      std::set<int> own;
-      for (const auto& [i, place] : unit.places) {
-        own.insert(i);
+bool Tiers::joinPods(Group& group, std::vector<std::vector<int>>& tiers) {
+  throwIfCancelled(m_progress);
+  DisjointSets pods(group.units.size());
+  std::vector<int> homeless;
+  for (const int relay : tiers.front()) {
+    const auto first = firstUnitOf(relay);
+    if (!first) {
+      homeless.push_back(relay);
+    }
+    for (const Graph::Edge& edge : vertex(relay).edges) {
+      if (const int unit = unitOf(edge.to); unit >= 0) {
+        pods.join(*first, unit);
       }
-      double lines = 0;
-      for (const int i : own) {
-        for (const Graph::Edge& edge : m_graph.vertices[static_cast<std::size_t>(i)].edges) {
-          lines += own.contains(edge.to) ? 0 : 1;
-        }
-      }
-      linesOut = std::max(linesOut, lines);
     }
   }
-  double hubWidth = 0;
+  std::map<int, std::vector<int>> relaysOf;
+  for (const int relay : tiers.front()) {
+    if (const auto first = firstUnitOf(relay)) {
+      relaysOf[pods.find(*first)].push_back(relay);
+    }
+  }
+  std::map<int, std::vector<std::size_t>> unitsOf;
+  for (std::size_t u = 0; u < group.units.size(); ++u) {
+    unitsOf[pods.find(static_cast<int>(u))].push_back(u);
+  }
+  if (unitsOf.size() < 2 || relaysOf.empty()) {
+    return false;
+  }
+  unmark(group, {});
+  std::vector<Block> next;
+  for (const auto& [root, members] : unitsOf) {
+    std::vector<Block> units;
+    for (const std::size_t u : members) {
+      units.push_back(std::move(group.units[u]));
+    }
+    const auto relays = relaysOf.find(root);
+    if (relays == relaysOf.end()) {
+      std::move(units.begin(), units.end(), std::back_inserter(next));
+    } else {
+      next.push_back(
+          stacked(std::move(units), {relays->second}, {}, unitsOf.size() > kManyPods ? Place::pod : Place::open));
+    }
+  }
+  std::vector<int> rest = homeless;
+  for (std::size_t t = 1; t < tiers.size(); ++t) {
+    rest.insert(rest.end(), tiers[t].begin(), tiers[t].end());
+  }
+  std::sort(rest.begin(), rest.end());
+  const bool isStuck = rest.size() == group.relays.size();
+  group.units = std::move(next);
+  group.relays = std::move(rest);
+  sortByFirst(group.units);
+  mark(group);
+  tiers = tiersOf(group);
+  return !isStuck;
+}
+
+/// What decides the rows of a stack.
+struct Tiers::Stack {
+  double width;   ///< of the widest unit
+  double height;  ///< of the highest unit
+  double count;   ///< of units
+  bool areThin;
+  bool isTop;
+  std::size_t tiers;
+  double hubWidth;      ///< of the widest tier
+  double linesOut = 0;  ///< the most lines that leave a unit: what the gaps between units must hold
+
+  [[nodiscard]] bool hasHub() const { return tiers > 0; }
+  [[nodiscard]] double hubHeight() const { return hasHub() ? 2 * kHubGap + 60 * static_cast<double>(tiers) : 0; }
+  [[nodiscard]] std::pair<double, double> gaps(std::size_t rows, bool isFolded) const {
+    const double behind = static_cast<double>(isFolded ? (rows + 1) / 2 : rows) - 1;
+    return {areThin ? kGap : kBlockGap + kPerLine * linesOut * behind,
+            areThin ? kGap : kBlockGap + (behind > 0 ? kPerLine * linesOut : 0)};
+  }
+  /// Of r rows; the smaller the better.
+  [[nodiscard]] double cost(std::size_t r, std::size_t columns) const {
+    const bool isFolded = isTop && hasHub() && r > 1;
+    const auto [gapX, gapY] = gaps(r, isFolded);
+    const double wide = std::max((width + gapX) * static_cast<double>(columns), hubWidth * 0.4);
+    const double high = (height + gapY) * static_cast<double>(r) + hubHeight();
+    const double empty = static_cast<double>(columns * r) / count;
+    // Rows behind others have long routes; an odd number of them is not the same above and below.
+    const double behind = isFolded ? static_cast<double>((r + 1) / 2 - 1) : static_cast<double>(r - 1);
+    return std::abs(std::log(wide / high / kWanted)) + std::log(empty) +
+           (hasHub() ? 0.2 * behind + (isFolded && r % 2 == 1 ? 0.35 : 0) : 0);
+  }
+};
+
+Tiers::Stack Tiers::measured(const std::vector<Block>& units, const std::vector<std::vector<int>>& tiers,
+                             Place role) const {
+  Stack stack{.width = widest(units),
+              .height = highest(units),
+              .count = static_cast<double>(units.size()),
+              .areThin = widest(units) <= kThin,
+              .isTop = role == Place::top,
+              .tiers = tiers.size(),
+              .hubWidth = 0};
   for (const std::vector<int>& tier : tiers) {
     double width = 0;
     for (const int relay : tier) {
       width += barWidth(relay) + kBarGap;
     }
-    hubWidth = std::max(hubWidth, width);
+    stack.hubWidth = std::max(stack.hubWidth, width);
   }
+  if (stack.areThin) {
+    return stack;
+  }
+  for (const Block& unit : units) {
+    std::set<int> own;
+    for (const auto& [i, place] : unit.places) {
+      own.insert(i);
+    }
+    double lines = 0;
+    for (const int i : own) {
+      for (const Graph::Edge& edge : vertex(i).edges) {
+        lines += own.contains(edge.to) ? 0 : 1;
+      }
+    }
+    stack.linesOut = std::max(stack.linesOut, lines);
+  }
+  return stack;
+}
 
-  // How many rows: what comes nearest to the wanted shape, about the network where that is everything's.
-  std::size_t rows = 1;
-  bool isFolded = false;
-  const auto gapsFor = [&](std::size_t r) {
-    const double behind = static_cast<double>(isFolded ? (r + 1) / 2 : r) - 1;
-    return std::pair(areThin ? kGap : kBlockGap + kPerLine * linesOut * behind,
-                     areThin ? kGap : kBlockGap + (behind > 0 ? kPerLine * linesOut : 0));
-  };
-  const std::size_t maxInRow = role == Place::pod ? kMaxInPodRow : kMaxInRow;
-  if (areThin && units.size() > maxInRow && (hasHub || !far.empty() || linesOut == 0)) {
-    rows = units.size() > 64 ? 3 : 2;
-  } else if (!areThin && units.size() > 1) {
-    const double hubHeight = hasHub ? 2 * kHubGap + 60 * static_cast<double>(tiers.size()) : 0;
-    double best = std::numeric_limits<double>::max();
-    const std::size_t most = std::min<std::size_t>(units.size(), 40);
-    const double rowAspect = (w + kBlockGap) * count / (h + hubHeight);
-    // A tree with its leaves in a row is what everybody knows; it is folded only where it grows too wide.
-    const bool isTree = std::all_of(units.begin(), units.end(), [&](const Block& unit) {
-      return std::any_of(unit.places.begin(), unit.places.end(), [&](const auto& place) {
-        const Graph::Vertex& vertex = m_graph.vertices[static_cast<std::size_t>(place.first)];
-        return vertex.kind == Kind::bar &&
-               std::any_of(vertex.edges.begin(), vertex.edges.end(), [&](const Graph::Edge& edge) {
-                 return m_graph.vertices[static_cast<std::size_t>(edge.to)].kind == Kind::bar;
-               });
-      });
+bool Tiers::areTrees(const std::vector<Block>& units) const {
+  const auto isBar = [this](int i) { return vertex(i).kind == Kind::bar; };
+  return std::all_of(units.begin(), units.end(), [&](const Block& unit) {
+    return std::any_of(unit.places.begin(), unit.places.end(), [&](const auto& place) {
+      const std::vector<Graph::Edge>& edges = vertex(place.first).edges;
+      return isBar(place.first) &&
+             std::any_of(edges.begin(), edges.end(), [&](const Graph::Edge& edge) { return isBar(edge.to); });
     });
-    const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMaxWideAspect : kMaxAspect);
-    // Inside a box a row stays a row: what is below and above it is reached straight.
-    if (!staysTree && (isTop || rowAspect > 3 * kMaxAspect)) {
-      for (std::size_t r = 1; r <= most; ++r) {
-        const std::size_t columns = (units.size() + r - 1) / r;
-        if ((units.size() + columns - 1) / columns != r) {
-          continue;
-        }
-        isFolded = isTop && hasHub && r > 1;
-        const auto [gapX, gapY] = gapsFor(r);
-        const double width = std::max((w + gapX) * static_cast<double>(columns), hubWidth * 0.4);
-        const double height = (h + gapY) * static_cast<double>(r) + hubHeight;
-        const double empty = static_cast<double>(columns * r) / count;
-        // Rows behind others have long ways; an odd number of them is not the same above and below.
-        const double behind = isFolded ? static_cast<double>((r + 1) / 2 - 1) : static_cast<double>(r - 1);
-        const double cost = std::abs(std::log(width / height / kWanted)) + std::log(empty) +
-                            (hasHub ? 0.2 * behind + (isFolded && r % 2 == 1 ? 0.35 : 0) : 0);
-        if (cost < best) {
-          best = cost;
-          rows = r;
-        }
-      }
-    }
-    isFolded = isTop && hasHub && rows > 1;
-  }
-  const auto [gapX, gapY] = gapsFor(rows);
+  });
+}
 
-  Block block;
-  const double growth = 0.03 * (w + gapX) * std::ceil(count / static_cast<double>(rows));
-  const double hubGap = areThin ? kInnerGap : std::clamp(kHubGap + growth - 40, kHubGap, 420.0);
-  if (role == Place::alone && areThin && units.size() > kMaxOneSided && tiers.size() == 1 && far.empty()) {
-    // GPUs on both sides of their switch.
-    const std::size_t half = (units.size() + 1) / 2;
-    Block above = staggered({units.begin(), units.begin() + static_cast<std::ptrdiff_t>(half)}, 2);
-    above.flip();
-    const Block below = staggered({units.begin() + static_cast<std::ptrdiff_t>(half), units.end()}, 2);
-    block.add(above, {0, 0});
-    const double height = addRelays(block, tiers.front(), above.height, kInnerGap, false, 0, above.width);
-    block.add(below, {0, above.height + 2 * kInnerGap + height});
-  } else if (isFolded) {
-    const std::size_t columns = (units.size() + rows - 1) / rows;
-    const std::size_t split = std::min(units.size(), columns * ((rows + 1) / 2));
-    std::vector<Block> above(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(split));
-    std::vector<Block> below(units.begin() + static_cast<std::ptrdiff_t>(split), units.end());
-    for (Block& unit : above) {
-      unit.flip();
+std::size_t Tiers::rowsOf(const Stack& stack, const std::vector<Block>& units, bool hasFar, Place role) const {
+  const std::size_t maxInRow = role == Place::pod ? kMaxInPodRow : kMaxInRow;
+  if (stack.areThin) {
+    if (units.size() > maxInRow && (stack.hasHub() || hasFar || stack.linesOut == 0)) {
+      return units.size() > 64 ? 3 : 2;
     }
-    // Short units are next to the network.
-    const Block top = [&] {
-      Block field;
-      const std::size_t n = (rows + 1) / 2;
-      for (Block& unit : above) {
-        Block level;
-        level.add(unit, {0, highest(above) - unit.height});
-        level.height = highest(above);
-        unit = std::move(level);
-      }
-      field = inRows(above, n, gapX, gapY);
-      return field;
-    }();
-    const Block bottom = inRows(below, rows / 2, gapX, gapY);
-    const double width = std::max(top.width, bottom.width);
-    block.add(top, {(width - top.width) / 2, 0});
-    // Relays are placed by where both sides are.
-    Block both = block;
-    both.add(bottom, {(width - bottom.width) / 2, top.height});
-    Block hub = both;
-    double y = top.height + hubGap;
-    const std::size_t before = hub.places.size();
-    for (const std::vector<int>& tier : tiers) {
-      y += addRelays(hub, tier, y, 0, false, 0, width) + 70;
+    return 1;
+  }
+  const double rowAspect = (stack.width + kBlockGap) * stack.count / (stack.height + stack.hubHeight());
+  // A tree with its leaves in a row is the usual picture; it is folded only where it grows too wide.
+  const bool staysTree =
+      stack.hasHub() && areTrees(units) && rowAspect <= (stack.width > kWideUnit ? kMaxWideAspect : kMaxAspect);
+  // Inside a box a row stays a row: what is below and above it is reached straight.
+  if (units.size() < 2 || staysTree || !(stack.isTop || rowAspect > 3 * kMaxAspect)) {
+    return 1;
+  }
+  std::size_t rows = 1;
+  double best = std::numeric_limits<double>::max();
+  constexpr std::size_t kMaxRows = 40;
+  for (std::size_t r = 1; r <= std::min(units.size(), kMaxRows); ++r) {
+    const std::size_t columns = (units.size() + r - 1) / r;
+    if ((units.size() + columns - 1) / columns != r) {
+      continue;
     }
-    for (std::size_t i = before; i < hub.places.size(); ++i) {
-      block.places.push_back(hub.places[i]);
-    }
-    block.add(bottom, {(width - bottom.width) / 2, y - 70 + hubGap});
-  } else {
-    Block field;
-    if (units.size() == 1) {
-      field = std::move(units.front());
-    } else if (areThin && rows > 1) {
-      field = staggered(units, rows);
-    } else if (rows > 1) {
-      field = inRows(units, rows, gapX, gapY);
-    } else {
-      field = inRow(units, areThin ? kGap : kBlockGap);
-    }
-    const double width = field.width;
-    block = std::move(field);
-    double top = 0;
-    for (std::size_t t = 0; t < tiers.size(); ++t) {
-      const bool isNics = std::all_of(tiers[t].begin(), tiers[t].end(), [&](int relay) {
-        return m_graph.vertices[static_cast<std::size_t>(relay)].kind == Kind::nic;
-      });
-      const double gap = isNics ? kInnerGap : (t == 0 ? hubGap : std::max(90.0, hubGap * 0.8));
-      top -= addRelays(block, tiers[t], top, gap, true, 0, width) + gap;
-    }
-    if (!far.empty()) {
-      addRelays(block, far, block.height, kInnerGap, false, 0, width);
+    const double cost = stack.cost(r, columns);
+    if (cost < best) {
+      best = cost;
+      rows = r;
     }
   }
-  // To the corner.
+  return rows;
+}
+
+Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int>>& tiers, const std::vector<int>& far,
+                     Place role) {
+  const Stack stack = measured(units, tiers, role);
+  const std::size_t rows = rowsOf(stack, units, !far.empty(), role);
+  const bool isFolded = !stack.areThin && stack.isTop && stack.hasHub() && rows > 1;
+  const auto [gapX, gapY] = stack.gaps(rows, isFolded);
+  const double growth = 0.03 * (stack.width + gapX) * std::ceil(stack.count / static_cast<double>(rows));
+  const double hubGap = stack.areThin ? kInnerGap : std::clamp(kHubGap + growth - 40, kHubGap, 420.0);
+  if (role == Place::alone && stack.areThin && units.size() > kMaxOneSided && tiers.size() == 1 && far.empty()) {
+    return toCorner(onBothSides(units, tiers.front()));
+  }
+  if (isFolded) {
+    return toCorner(foldedAround(std::move(units), tiers, rows, {gapX, gapY}, hubGap));
+  }
+  Block block = units.size() == 1           ? std::move(units.front())
+                : stack.areThin && rows > 1 ? staggered(units, rows)
+                : rows > 1                  ? inRows(units, rows, gapX, gapY)
+                                            : inRow(units, stack.areThin ? kGap : kBlockGap);
+  const double width = block.width;
+  double top = 0;
+  for (std::size_t t = 0; t < tiers.size(); ++t) {
+    const bool areNics =
+        std::all_of(tiers[t].begin(), tiers[t].end(), [this](int relay) { return vertex(relay).kind == Kind::nic; });
+    const double gap = areNics ? kInnerGap : (t == 0 ? hubGap : std::max(90.0, hubGap * 0.8));
+    top -= addRelays(block, tiers[t], top, gap, true, 0, width) + gap;
+  }
+  if (!far.empty()) {
+    addRelays(block, far, block.height, kInnerGap, false, 0, width);
+  }
+  return toCorner(block);
+}
+
+Block Tiers::onBothSides(const std::vector<Block>& units, const std::vector<int>& relays) {
+  const auto half = static_cast<std::ptrdiff_t>((units.size() + 1) / 2);
+  Block above = staggered({units.begin(), units.begin() + half}, 2);
+  above.flip();
+  const Block below = staggered({units.begin() + half, units.end()}, 2);
+  Block block;
+  block.add(above, {0, 0});
+  const double height = addRelays(block, relays, above.height, kInnerGap, false, 0, above.width);
+  block.add(below, {0, above.height + 2 * kInnerGap + height});
+  return block;
+}
+
+Block Tiers::foldedAround(std::vector<Block> units, const std::vector<std::vector<int>>& tiers, std::size_t rows,
+                          QPointF gaps, double hubGap) {
+  const std::size_t columns = (units.size() + rows - 1) / rows;
+  const auto split = static_cast<std::ptrdiff_t>(std::min(units.size(), columns * ((rows + 1) / 2)));
+  std::vector<Block> above(units.begin(), units.begin() + split);
+  const std::vector<Block> below(units.begin() + split, units.end());
+  // Short units are next to the network.
+  const double highestAbove = highest(above);
+  for (Block& unit : above) {
+    unit.flip();
+    Block level;
+    level.add(unit, {0, highestAbove - unit.height});
+    level.height = highestAbove;
+    unit = std::move(level);
+  }
+  const Block top = inRows(above, (rows + 1) / 2, gaps.x(), gaps.y());
+  const Block bottom = inRows(below, rows / 2, gaps.x(), gaps.y());
+  const double width = std::max(top.width, bottom.width);
+  Block block;
+  block.add(top, {(width - top.width) / 2, 0});
+  // Relays are placed by where both sides are.
+  Block hub = block;
+  hub.add(bottom, {(width - bottom.width) / 2, top.height});
+  double y = top.height + hubGap;
+  const std::size_t before = hub.places.size();
+  constexpr double kTierGap = 70;
+  for (const std::vector<int>& tier : tiers) {
+    y += addRelays(hub, tier, y, 0, false, 0, width) + kTierGap;
+  }
+  for (std::size_t i = before; i < hub.places.size(); ++i) {
+    block.places.push_back(hub.places[i]);
+  }
+  block.add(bottom, {(width - bottom.width) / 2, y - kTierGap + hubGap});
+  return block;
+}
+
+Block Tiers::toCorner(const Block& block) const {
   QRectF all;
   for (const auto& [i, place] : block.places) {
     const QSizeF size(m_graph.width(i), m_graph.height(i));

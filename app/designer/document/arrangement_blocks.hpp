@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -27,6 +29,22 @@ private:
     bool isTop = false;
   };
   [[nodiscard]] Block joined(Group group);
+  /// Marks the vertices of the group in m_unitOf.
+  void mark(const Group& group);
+  void unmark(const Group& group, const std::vector<int>& far);
+  /// The vertex is linked to something outside the marked group.
+  [[nodiscard]] bool leadsOut(int i) const;
+  [[nodiscard]] bool leadsOut(const Group& group) const;
+  /// Takes the relays from which only units lead out. @pre the group leads out
+  [[nodiscard]] std::vector<int> takeFarRelays(Group& group) const;
+  /// The relays of the group by their distance from the units.
+  [[nodiscard]] std::vector<std::vector<int>> tiersOf(const Group& group) const;
+  /// nullopt where the relay is linked to no unit.
+  [[nodiscard]] std::optional<int> firstUnitOf(int relay) const;
+  /// Pairs of units that are linked without a relay, ascending.
+  [[nodiscard]] std::vector<std::pair<int, int>> directLinks(const Group& group) const;
+  /// Turns what the lowest tier joins into units, unless it joins everything. @return whether that may be repeated
+  bool joinPods(Group& group, std::vector<std::vector<int>>& tiers);
   [[nodiscard]] Block boxed(BoxId box);
   /// GPUs in no box that share their strongest switch, with all that serves no others.
   [[nodiscard]] std::vector<Group> clusters(const std::vector<int>& loose) const;
@@ -40,10 +58,27 @@ private:
   /// Units in rows with relays above by tier and, from `far`, below.
   [[nodiscard]] Block stacked(std::vector<Block> units, const std::vector<std::vector<int>>& tiers,
                               const std::vector<int>& far, Place role);
+  struct Stack;
+  [[nodiscard]] Stack measured(const std::vector<Block>& units, const std::vector<std::vector<int>>& tiers,
+                               Place role) const;
+  /// Each unit has a switch that is linked to a switch.
+  [[nodiscard]] bool areTrees(const std::vector<Block>& units) const;
+  /// The number of rows that comes closest to the wanted shape.
+  [[nodiscard]] std::size_t rowsOf(const Stack& stack, const std::vector<Block>& units, bool hasFar, Place role) const;
+  /// GPUs above and below their switch.
+  [[nodiscard]] Block onBothSides(const std::vector<Block>& units, const std::vector<int>& relays);
+  /// Rows above and below the network.
+  [[nodiscard]] Block foldedAround(std::vector<Block> units, const std::vector<std::vector<int>>& tiers,
+                                   std::size_t rows, QPointF gaps, double hubGap);
+  /// Moved to the origin, with its size.
+  [[nodiscard]] Block toCorner(const Block& block) const;
   /// Rows of relays over a field of placed vertices; y counts up from it. Returns the height used.
   double addRelays(Block& block, const std::vector<int>& relays, double top, double gap, bool isAbove, double left,
                    double right);
   [[nodiscard]] double barWidth(int relay) const;
+  [[nodiscard]] const Graph::Vertex& vertex(int i) const { return m_graph.vertices[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] int& unitOf(int i) { return m_unitOf[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] int unitOf(int i) const { return m_unitOf[static_cast<std::size_t>(i)]; }
 
   const Model& m_model;
   const Graph& m_graph;

@@ -18,6 +18,8 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
+constexpr double kLine = 1.4;
+
 void styleAxis(QAbstractAxis* axis, const QString& title) {
   const Theme& theme = Theme::instance();
   constexpr double kTitle = 11.5;
@@ -91,9 +93,45 @@ int ParetoChart::rowAt(const QPointF& point) const {
   return best;
 }
 
+/// The series of the chart and the ranges of their values.
+struct ParetoChart::Series {
+  QLineSeries* stairs = new QLineSeries;
+  QScatterSeries* others = new QScatterSeries;
+  QScatterSeries* points = new QScatterSeries;
+  QScatterSeries* chosen = new QScatterSeries;
+  QScatterSeries* best = new QScatterSeries;
+  double lowX;
+  double highX;
+  double lowY;
+  double highY;
+};
+
 void ParetoChart::draw() {
+  clear(chart());
+  styleChart();
+  const auto& rows = m_table.rows();
+  chart()->legend()->setVisible(!rows.empty());
+  if (rows.empty()) {
+    return;
+  }
+  const int shown = m_chosen >= 0 && m_chosen < static_cast<int>(rows.size()) ? m_chosen : 0;
+  const int nodes = rows[static_cast<std::size_t>(shown)].topology.entry.nodes;
+  const Rational minTime(nodes - 1, nodes);
+  const int minSteps = finder::mooreSteps(nodes, m_degree);
+  Series series{.lowX = static_cast<double>(minSteps),
+                .highX = static_cast<double>(minSteps),
+                .lowY = minTime.toDouble(),
+                .highY = minTime.toDouble()};
+  fill(series, nodes);
+  styleSeries(series, nodes);
+  addSeries(series, minSteps, minTime);
+  for (QScatterSeries* each : {series.others, series.chosen, series.points, series.best}) {
+    listenTo(each);
+  }
+}
+
+void ParetoChart::styleChart() {
   QChart* chart = this->chart();
-  clear(chart);
   const Theme& theme = Theme::instance();
   chart->setBackgroundBrush(theme.color(Token::canvas));
   constexpr double kRound = 8;
@@ -109,138 +147,129 @@ void ParetoChart::draw() {
   chart->legend()->setAlignment(Qt::AlignTop);
   chart->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
   setBackgroundBrush(theme.color(Token::panel));
-  const auto& rows = m_table.rows();
-  chart->legend()->setVisible(!rows.empty());
-  if (rows.empty()) {
-    return;
-  }
-  const int shown = m_chosen >= 0 && m_chosen < static_cast<int>(rows.size()) ? m_chosen : 0;
-  const int nodes = rows[static_cast<std::size_t>(shown)].topology.entry.nodes;
+}
 
-  auto* stairs = new QLineSeries;
-  auto* others = new QScatterSeries;
-  auto* points = new QScatterSeries;
-  auto* chosen = new QScatterSeries;
-  auto* best = new QScatterSeries;
-  const Rational least(nodes - 1, nodes);
-  const int moore = finder::mooreSteps(nodes, m_degree);
-  double lowX = moore;
-  double highX = moore;
-  double lowY = least.toDouble();
-  double highY = lowY;
+void ParetoChart::fill(Series& series, int nodes) const {
+  const auto& rows = m_table.rows();
   double last = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const FrontRow& row = rows[i];
     const finder::Entry& entry = row.topology.entry;
     const QPointF at(entry.steps, entry.bandwidthTime.toDouble());
-    lowX = std::min(lowX, at.x());
-    highX = std::max(highX, at.x());
-    lowY = std::min(lowY, at.y());
-    highY = std::max(highY, at.y());
+    series.lowX = std::min(series.lowX, at.x());
+    series.highX = std::max(series.highX, at.x());
+    series.lowY = std::min(series.lowY, at.y());
+    series.highY = std::max(series.highY, at.y());
     if (entry.nodes != nodes) {
-      others->append(at);
+      series.others->append(at);
       continue;
     }
-    if (stairs->count() > 0) {
-      stairs->append(at.x(), last);
+    if (series.stairs->count() > 0) {
+      series.stairs->append(at.x(), last);
     }
-    stairs->append(at);
+    series.stairs->append(at);
     last = at.y();
-    points->append(at);
+    series.points->append(at);
     if (static_cast<int>(i) == m_chosen) {
-      chosen->append(at);
+      series.chosen->append(at);
     }
     if (row.isFastest) {
-      best->append(at);
+      series.best->append(at);
     }
   }
-  auto* x = new QValueAxis;
-  styleAxis(x, tr("steps"));
-  x->setRange(lowX - 0.6, highX + 0.6);
-  x->setTickType(QValueAxis::TicksDynamic);
-  x->setTickAnchor(0);
-  constexpr double kMaxTicks = 12;
-  x->setTickInterval(std::max(1.0, std::ceil((highX - lowX) / kMaxTicks)));
-  x->setLabelFormat(u"%.0f"_s);
-  auto* y = new QValueAxis;
-  styleAxis(y, tr("T_B, units of M/B"));
-  setRange(y, lowY, highY);
-  chart->addAxis(x, Qt::AlignBottom);
-  chart->addAxis(y, Qt::AlignLeft);
+}
 
-  constexpr double kLine = 1.4;
-  auto* fewest = new QLineSeries;
-  fewest->setName(tr("Minimum steps: %1").arg(moore));
-  fewest->append(moore, y->min());
-  fewest->append(moore, y->max());
-  fewest->setPen(QPen(theme.color(Token::switchLine), kLine, Qt::DashLine));
-  auto* bandwidth = new QLineSeries;
-  bandwidth->setName(tr("Minimum T_B: %1").arg(QString::fromStdString(least.toString())));
-  bandwidth->append(x->min(), least.toDouble());
-  bandwidth->append(x->max(), least.toDouble());
-  bandwidth->setPen(QPen(theme.color(Token::text), kLine, Qt::DotLine));
-  stairs->setPen(QPen(theme.color(Token::line), kLine));
-
+void ParetoChart::styleSeries(const Series& series, int nodes) const {
+  const Theme& theme = Theme::instance();
+  series.stairs->setPen(QPen(theme.color(Token::line), kLine));
   constexpr double kSmall = 9;
   constexpr double kLarge = 13;
   constexpr double kRing = 20;
-  others->setName(tr("Other numbers of GPUs"));
-  others->setMarkerSize(kSmall - 3);
-  others->setColor(theme.color(Token::faint));
-  others->setBorderColor(Qt::transparent);
-  points->setName(tr("%1 GPUs").arg(nodes));
-  points->setMarkerSize(kSmall);
-  points->setColor(theme.color(Token::canvas));
-  points->setBorderColor(theme.color(Token::accent));
-  points->setPen(QPen(theme.color(Token::accent), 2));
+  series.others->setName(tr("Other numbers of GPUs"));
+  series.others->setMarkerSize(kSmall - 3);
+  series.others->setColor(theme.color(Token::faint));
+  series.others->setBorderColor(Qt::transparent);
+  series.points->setName(tr("%1 GPUs").arg(nodes));
+  series.points->setMarkerSize(kSmall);
+  series.points->setColor(theme.color(Token::canvas));
+  series.points->setBorderColor(theme.color(Token::accent));
+  series.points->setPen(QPen(theme.color(Token::accent), 2));
   const auto& sizes = m_table.times().sizes;
-  best->setName(sizes.empty() ? tr("Fastest") : tr("Fastest at %1").arg(sizeText(sizes.front().bytes.floor())));
-  best->setMarkerSize(kLarge);
-  best->setColor(theme.color(Token::accent));
-  best->setBorderColor(theme.color(Token::canvas));
-  QColor halo = theme.color(Token::accentSoft);
-  chosen->setName(tr("Chosen"));
-  chosen->setMarkerSize(kRing);
-  chosen->setColor(halo);
-  chosen->setBorderColor(theme.color(Token::accent));
-  for (QXYSeries* series :
-       {static_cast<QXYSeries*>(fewest), static_cast<QXYSeries*>(bandwidth), static_cast<QXYSeries*>(stairs),
-        static_cast<QXYSeries*>(others), static_cast<QXYSeries*>(chosen), static_cast<QXYSeries*>(points),
-        static_cast<QXYSeries*>(best)}) {
-    const bool isNamed = series != stairs && series != points && series->count() > 0;
-    chart->addSeries(series);
-    series->attachAxis(x);
-    series->attachAxis(y);
-    for (QLegendMarker* marker : chart->legend()->markers(series)) {
+  series.best->setName(sizes.empty() ? tr("Fastest") : tr("Fastest at %1").arg(sizeText(sizes.front().bytes.floor())));
+  series.best->setMarkerSize(kLarge);
+  series.best->setColor(theme.color(Token::accent));
+  series.best->setBorderColor(theme.color(Token::canvas));
+  series.chosen->setName(tr("Chosen"));
+  series.chosen->setMarkerSize(kRing);
+  series.chosen->setColor(theme.color(Token::accentSoft));
+  series.chosen->setBorderColor(theme.color(Token::accent));
+}
+
+void ParetoChart::addSeries(const Series& series, int minSteps, const Rational& minTime) {
+  const Theme& theme = Theme::instance();
+  QChart* chart = this->chart();
+  auto* x = new QValueAxis;
+  styleAxis(x, tr("steps"));
+  x->setRange(series.lowX - 0.6, series.highX + 0.6);
+  x->setTickType(QValueAxis::TicksDynamic);
+  x->setTickAnchor(0);
+  constexpr double kMaxTicks = 12;
+  x->setTickInterval(std::max(1.0, std::ceil((series.highX - series.lowX) / kMaxTicks)));
+  x->setLabelFormat(u"%.0f"_s);
+  auto* y = new QValueAxis;
+  styleAxis(y, tr("T_B, units of M/B"));
+  setRange(y, series.lowY, series.highY);
+  chart->addAxis(x, Qt::AlignBottom);
+  chart->addAxis(y, Qt::AlignLeft);
+  auto* fewest = new QLineSeries;
+  fewest->setName(tr("Minimum steps: %1").arg(minSteps));
+  fewest->append(minSteps, y->min());
+  fewest->append(minSteps, y->max());
+  fewest->setPen(QPen(theme.color(Token::switchLine), kLine, Qt::DashLine));
+  auto* bandwidth = new QLineSeries;
+  bandwidth->setName(tr("Minimum T_B: %1").arg(QString::fromStdString(minTime.toString())));
+  bandwidth->append(x->min(), minTime.toDouble());
+  bandwidth->append(x->max(), minTime.toDouble());
+  bandwidth->setPen(QPen(theme.color(Token::text), kLine, Qt::DotLine));
+  for (QXYSeries* each :
+       {static_cast<QXYSeries*>(fewest), static_cast<QXYSeries*>(bandwidth), static_cast<QXYSeries*>(series.stairs),
+        static_cast<QXYSeries*>(series.others), static_cast<QXYSeries*>(series.chosen),
+        static_cast<QXYSeries*>(series.points), static_cast<QXYSeries*>(series.best)}) {
+    const bool isNamed = each != series.stairs && each != series.points && each->count() > 0;
+    chart->addSeries(each);
+    each->attachAxis(x);
+    each->attachAxis(y);
+    for (QLegendMarker* marker : chart->legend()->markers(each)) {
       marker->setVisible(isNamed);
     }
   }
-  for (QScatterSeries* series : {others, chosen, points, best}) {
-    connect(
-        series, &QXYSeries::clicked, this,
-        [this](const QPointF& point) {
-          if (const int row = rowAt(point); row >= 0) {
-            Q_EMIT rowClicked(row);
-          }
-        },
-        Qt::QueuedConnection);
-    connect(series, &QXYSeries::hovered, this, [this](const QPointF& point, bool isOn) {
-      const int row = isOn ? rowAt(point) : -1;
-      if (row < 0) {
-        QToolTip::hideText();
-        return;
-      }
-      const FrontRow& hovered = m_table.rows()[static_cast<std::size_t>(row)];
-      const finder::Entry& entry = hovered.topology.entry;
-      QToolTip::showText(QCursor::pos(),
-                         tr("%1\n%2 GPUs, %3 steps, T_B %4")
-                             .arg(QString::fromStdString(finder::nameOf(*entry.construction)))
-                             .arg(entry.nodes)
-                             .arg(entry.steps)
-                             .arg(QString::fromStdString(entry.bandwidthTime.toString())),
-                         this);
-    });
-  }
+}
+
+void ParetoChart::listenTo(QScatterSeries* series) {
+  connect(
+      series, &QXYSeries::clicked, this,
+      [this](const QPointF& point) {
+        if (const int row = rowAt(point); row >= 0) {
+          Q_EMIT rowClicked(row);
+        }
+      },
+      Qt::QueuedConnection);
+  connect(series, &QXYSeries::hovered, this, [this](const QPointF& point, bool isOn) {
+    const int row = isOn ? rowAt(point) : -1;
+    if (row < 0) {
+      QToolTip::hideText();
+      return;
+    }
+    const FrontRow& hovered = m_table.rows()[static_cast<std::size_t>(row)];
+    const finder::Entry& entry = hovered.topology.entry;
+    QToolTip::showText(QCursor::pos(),
+                       tr("%1\n%2 GPUs, %3 steps, T_B %4")
+                           .arg(QString::fromStdString(finder::nameOf(*entry.construction)))
+                           .arg(entry.nodes)
+                           .arg(entry.steps)
+                           .arg(QString::fromStdString(entry.bandwidthTime.toString())),
+                       this);
+  });
 }
 
 }  // namespace coppice::designer

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QChartView>
+#include <QScatterSeries>
 
+#include "base/rational.hpp"
 #include "designer/finder/front_table.hpp"
 
 namespace coppice::designer {
@@ -26,6 +28,14 @@ private:
   /// The row whose point it is; -1: none.
   [[nodiscard]] int rowAt(const QPointF& point) const;
   void draw();
+  struct Series;
+  void styleChart();
+  /// Puts the rows of the table into the series, of which some are for that number of GPUs.
+  void fill(Series& series, int nodes) const;
+  void styleSeries(const Series& series, int nodes) const;
+  /// With axes, and a line for each lower limit.
+  void addSeries(const Series& series, int minSteps, const Rational& minTime);
+  void listenTo(QScatterSeries* series);
 
   const FrontTable& m_table;
   int m_chosen = -1;
