@@ -495,7 +495,7 @@ void addBfb(CLI::App& app, Invocation& invocation) {
       "  coppice-cli bfb preset:hypercube,dimension=6 -c allreduce --chunks 2 --json\n"
       "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json\n"
       "  coppice-cli bfb preset:hypercube,dimension=6 -o bfb.forest.json\n"
-      "  coppice-cli bfb preset:circulant,n=100000,jumps=223+224 --json");
+      "  coppice-cli bfb preset:circulant,nodes=100000,jumps=223,224 --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
