@@ -427,7 +427,7 @@ private:
       std::set<int> values(symmetry.begin(), symmetry.end());
       if (static_cast<int>(symmetry.size()) != m_model.gpus() || values.size() != symmetry.size() ||
           *values.begin() != 0 || *values.rbegin() != m_model.gpus() - 1) {
-        m_log.fault("is no permutation of the GPUs", {RefKind::symmetry, s});
+        m_log.fault("is not a permutation of the GPUs", {RefKind::symmetry, s});
         continue;
       }
       for (std::size_t i = 0; i < m_plan.messages.size(); ++i) {
