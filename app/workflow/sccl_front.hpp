@@ -33,7 +33,7 @@ struct SearchText {
   std::optional<TableText> table = {};  ///< takes the place of the demand
   std::string unit = {};                ///< GB/s that move one chunk per round; empty = chosen by the search
   bool isOneBandwidth = false;          ///< every link counts as one unit
-  bool isDirect = false;                ///< allreduce: only in one piece
+  bool isDirect = false;                ///< allreduce: only direct schedules
   double seconds = 60;
   std::uint64_t seed = 1;
 };

@@ -19,7 +19,7 @@ using schedule::ExchangeRouting;
 using schedule::ExchangeTree;
 using std::int64_t;
 
-/// By node: the symmetries that map the source of a tree to one and the same GPU. It is the same for every image.
+/// By node: the symmetries that map the source of a tree to the same GPU. It is the same for every image.
 int64_t copiesOf(const ExchangeRouting& routing, NodeIndex source) {
   return std::count_if(routing.symmetries.begin(), routing.symmetries.end(),
                        [&](const std::vector<NodeIndex>& image) { return image[source] == source; });

@@ -41,7 +41,7 @@ public:
   void write(std::string_view text);
   /// After what was written.
   void closeInput();
-  /// Feeds output and errors as they come until the child has ended; `onTick` is called at least five times a second.
+  /// Feeds output and errors as they arrive until the child has ended; `onTick` is called at least five times a second.
   /// It does not wait for the ends of the pipes: ssh hands them to its shared connection, which may keep them.
   void pump(const std::function<void(std::string_view)>& onOutput,
             const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick);

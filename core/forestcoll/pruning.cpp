@@ -12,7 +12,7 @@ void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
     return description.kind != fabric::NodeKind::gpu && (isOut ? description.multicast : description.aggregation);
   };
   // A switch counts as served once a kept hop of this tree passes it. Going breadth first from the root, what serves it
-  // never depends on the edge at hand, so pruning cannot become circular.
+  // never depends on the current edge, so pruning cannot become circular.
   std::vector<int> servedIn(static_cast<std::size_t>(fabric.nodeCount()), -1);
   for (std::size_t t = 0; t < forest.trees.size(); ++t) {
     for (int e = 0; e < forest.gpuCount - 1; ++e) {

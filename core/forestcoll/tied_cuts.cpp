@@ -496,7 +496,7 @@ private:
   std::vector<int> m_order;
   std::vector<std::size_t> m_ranks;  // by node; GPUs only
   std::uint64_t m_steps = 0;
-  // Of the sink at hand.
+  // Of the current sink.
   std::vector<State> m_state;
   std::vector<int> m_needed;
   std::vector<int> m_component;  // -1 = not open

@@ -44,7 +44,7 @@ public:
 
   /// `amounts`: relative data per rank (allgather, reduce_scatter, gather, scatter), or per pair of ranks, by source
   /// then destination (alltoall; M is then the mean of the ranks' buffers); empty = equal. Errors: badUsage (a root
-  /// that is missing, out of range or of no use; amounts of the wrong number, negative or all zero; custom), overflow.
+  /// that is missing, out of range or not used; amounts of the wrong number, negative or all zero; custom), overflow.
   static Result<CollectiveTable> make(Collective collective, int rankCount, std::optional<fabric::Rank> root = {},
                                       std::span<const std::int64_t> amounts = {});
   /// Sorts sources and destinations. Errors: badInput naming the row: no source, no destination, a rank out of range

@@ -518,7 +518,7 @@ private:
   int m_nodeCount;
   const Progress& m_progress;
   std::vector<int> m_leaves;     ///< by shape
-  std::vector<int> m_leafStart;  ///< of the shape at hand, by node, and the end
+  std::vector<int> m_leafStart;  ///< of the current shape, by node, and the end
   std::size_t m_shape = 0;
   std::vector<Finding> m_findings;
   std::size_t m_faults = 0;

@@ -189,7 +189,7 @@ private:
     topology.links.assign(m, std::vector<int>(m));
     topology.linkBetas.assign(m, std::vector<Rational>(m));
     topology.linkCosts.assign(m, std::vector<Rational>(m));
-    // All ways of a GPU through one and the same link to a switch: these GPUs share ports.
+    // All routes of a GPU through the same link to a switch: these GPUs share ports.
     std::map<int, std::set<NodeIndex>> firstHops;
     bool isSwitched = !usesDirect;
     for (int from = 0; from < m_perNode; ++from) {

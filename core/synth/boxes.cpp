@@ -151,7 +151,7 @@ Ranks exchanged(const Boxes& boxes, int a, int b) {
   return ranks;
 }
 
-/// Renamings of ranks that keep each pair of ranks in the orbit that it has already are of no use.
+/// Renamings of ranks that keep each pair of ranks in the orbit that it has already are useless.
 class PairOrbits {
 public:
   explicit PairOrbits(int nodes) : m_nodes(nodes), m_orbits(nodes * nodes) {}

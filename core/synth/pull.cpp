@@ -82,7 +82,7 @@ private:
     }
   }
 
-  /// 0 = of no use.
+  /// 0 = useless.
   double weight(int chunk, int node, int stepsLeft) {
     double sum = 0;
     int nearer = 0;

@@ -228,7 +228,7 @@ private:
   const ExchangeRouting& m_routing;
   const Progress& m_progress;
   schedule::ArcFinder m_finder;
-  std::vector<int64_t> m_times;  ///< by source: the symmetries that map it to one and the same GPU
+  std::vector<int64_t> m_times;  ///< by source: the symmetries that map it to the same GPU
   int64_t m_common = 1;          ///< their least common multiple
   std::vector<Int128> m_once;    ///< by arc: load of the trees, in parts of 1 / (denominator * m_common)
   std::vector<Int128> m_load;    ///< of all images

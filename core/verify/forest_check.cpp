@@ -684,7 +684,7 @@ private:
   const Progress& m_progress;
 
   std::int64_t m_treeCount = 0;
-  std::int64_t m_firstTree = 0;  ///< number of the forest's first tree, where only a piece of a forest is at hand
+  std::int64_t m_firstTree = 0;  ///< number of the forest's first tree, where only a piece of a forest is given
   std::vector<Route> m_routes;
   std::vector<std::int32_t> m_arcOfHop;
   std::vector<std::int64_t> m_useOfRoute;

@@ -41,7 +41,7 @@ def options():
     parser.add_argument("--largest", type=int, default=16384, help="GPUs of the largest fabric (default 16384)")
     parser.add_argument("--repeat", type=int, default=5, help="processes per point; the median is drawn (default 5)")
     parser.add_argument("--patience", type=float, default=30,
-                        help="seconds after which a point is not repeated any more (default 30)")
+                        help="seconds after which a point is no longer repeated (default 30)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds after which a family ends (default 300)")
     parser.add_argument("--memory", type=float, default=0, help="GiB that a process may map; 0 = no limit")
     parser.add_argument("--output", default="examples", help="folder of growth.csv and growth.svg (default examples)")

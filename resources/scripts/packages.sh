@@ -44,13 +44,13 @@ ensure_packages() {
   local as_root=()
   if ((EUID != 0)); then
     if ! command -v sudo >/dev/null; then
-      echo "These packages are missing, and neither root nor sudo is at hand to install them:" >&2
+      echo "These packages are missing, and neither root nor sudo is available to install them:" >&2
       echo "  ${missing[*]}" >&2
       echo "As root, run: apt-get install ${missing[*]}" >&2
       return 1
     fi
     as_root=(sudo)
-    # Without a terminal nobody can type a password: fail at once instead of waiting.
+    # Without a terminal no password can be typed: fail at once instead of waiting.
     [[ -t 0 ]] || as_root=(sudo -n)
   fi
   echo "Installing ${missing[*]}" >&2

@@ -4,7 +4,7 @@
 # sshd, joined by a bridge. Meant to be sourced inside `unshare --net --mount --pid --fork --mount-proc --kill-child`:
 # with that shell everything ends, and nothing stays behind.
 #
-#   desk    where somebody sits; its ssh configuration knows the others as a, b and c
+#   desk    where the user sits; its ssh configuration knows the others as a, b and c
 #   nodeA…  10.77.0.2, 10.77.0.3, …; know each other by name; nodeB keeps its homes elsewhere
 
 hosts_user=ann

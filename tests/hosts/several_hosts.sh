@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One run over several hosts as somebody makes it from another: coppice-cli run --hosts, deploy, mpirun between the
+# One run over several hosts, started from another one: coppice-cli run --hosts, deploy, mpirun between the
 # hosts, a killed rank, a host that is lost, stopping, leaving and coming back, the launch bundle; with "shared", first
 # launches on hosts with one home folder; with "slurm", runs through a real Slurm over the same hosts.
 # usage: several_hosts.sh FOLDER-OF-PROGRAMS SCHEDULE.xml hosts|shared|slurm

@@ -99,8 +99,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
                                         "designer/canvas"};
   static const QSet<QString> kParts =
-      kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder", "designer/help",
-                              "designer/analysis", "designer/schedule", "designer/run",    "designer/render",
+      kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder",  "designer/help",
+                              "designer/analysis", "designer/schedule", "designer/run",     "designer/render",
                               "designer/program",  "designer/sketch",   "designer/timeline"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
@@ -421,7 +421,9 @@ static const QRegularExpression& oddWord() {
   static const QRegularExpression kOdd(
       QStringLiteral("\\b(mend(s|ed|ing)?|anew|shall|strangers?|whoever|whomever|hither|thither|believed)\\b"
                      "|\\b(over there|is to be had|so many|for ever|way round|no good|to and fro|half gone)\\b"
-                     "|\\b(brought home|tell us about|the other side says)\\b"),
+                     "|\\b(brought home|tell us about|the other side says)\\b"
+                     "|\\b(somebody|anybody|anymore|any more|at hand|of no use|gives? way|one and the same)\\b"
+                     "|\\b(it|this|that|which) is no (table|list|fabric|graph|schedule|program|number|link|GPU)\\b"),
       QRegularExpression::CaseInsensitiveOption);
   return kOdd;
 }
@@ -432,6 +434,9 @@ void TestProject::oddWords_data() {
   QTest::newRow("mend") << "\"mend the text\"" << true;
   QTest::newRow("capital") << "/// Anew from the file." << true;
   QTest::newRow("two words") << "runs over there" << true;
+  QTest::newRow("somebody") << "until somebody zooms" << true;
+  QTest::newRow("is no") << "the fix of a text that is no number" << true;
+  QTest::newRow("is not") << "the fix of a text that is not a number; there is no link" << false;
   QTest::newRow("longer word") << "recommended, amended, marshalling" << false;
   QTest::newRow("identifier") << "mendFor(text)" << false;
   QTest::newRow("plain") << "Correct the text and generate the file again." << false;

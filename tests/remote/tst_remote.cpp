@@ -557,7 +557,7 @@ private Q_SLOTS:
     QCOMPARE(receive(home.path(), folder, *schedule, fifth).status, 0);
     QVERIFY(script(home.path(), remote::discardScript(folder, files, fifth)).facts.contains("dropped"));
     QCOMPARE(entries(there), QStringList({"coppice-exec", "schedule.xml"}));
-    // A temporary name that somebody has put there is not followed.
+    // A temporary name that another user has put there is not followed.
     const std::string sixth = remote::newMark();
     const QString trap = home.filePath("trap");
     QVERIFY(QFile::link(trap, there + "/schedule.xml." + QString::fromStdString(sixth) + ".part"));

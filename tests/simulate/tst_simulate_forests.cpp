@@ -31,7 +31,7 @@ constexpr double kRounding = 1e-9;
 schedule::Schedule generated(const fabric::Fabric& fabric, Collective collective, std::optional<int> root = {}) {
   forestcoll::Request request{.collective = collective};
   request.root = root;
-  request.allreduceBudget = std::chrono::milliseconds(0);  // its linear program is of no use here
+  request.allreduceBudget = std::chrono::milliseconds(0);  // its linear program is useless here
   return must(forestcoll::generate(fabric, request)).schedule;
 }
 

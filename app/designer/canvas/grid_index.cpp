@@ -7,7 +7,7 @@
 namespace coppice::designer {
 namespace {
 
-// Places beyond this are one and the same cell; files may name any.
+// Places beyond this are all the same cell; files may name any.
 constexpr double kMaxCells = 1e9;
 constexpr std::size_t kMaxKeys = 2048;
 

@@ -29,7 +29,7 @@ public:
   /// Creates the file and locks it against other processes for as long as the journal lives.
   /// base: the state before the first command of the history. saved: how many commands were done when the document was
   /// last saved; -1 = never, or they are no more. Errors: io (also: there is such a file already, which may hold
-  /// somebody's work).
+  /// a user's work).
   static Result<std::unique_ptr<Journal>> create(const QString& path, const JournalHead& head, const Model& base,
                                                  const History& history = {}, int saved = -1);
 

@@ -31,7 +31,7 @@ struct LogLine {
   QString text;
 };
 
-/// Everything a run has said so far. Fed with bytes as they come, from a machine that is trusted with nothing: lines
+/// Everything a run has said so far. Fed with bytes as they arrive, from a machine that is trusted with nothing: lines
 /// may be endless, wrong or of another version, and there may be no end of them.
 class RunData {
 public:

@@ -327,7 +327,7 @@ private:
     if (!m_isOutputGone &&
         (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)) {
       m_isOutputGone = true;
-      cancel("standard output cannot be written any more");
+      cancel("standard output can no longer be written");
     }
   }
   void write(const program::Record& record) {

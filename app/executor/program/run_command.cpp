@@ -146,7 +146,7 @@ Result<Request> understand(const RunWords& words) {
   return request;
 }
 
-/// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot
+/// A run of one process per rank that has not been started yet. nullopt where it is none, or the schedule cannot
 /// be run: then the usual way says so.
 std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** argv) {
   const bool wantsMpi = words.backend == "mpi" || words.processes > 0 || !words.launch.empty() || !words.hosts.empty();

@@ -181,7 +181,7 @@ private:
   }
 
   void endRun(pid_t supervisor) {
-    // A stopped parent adopts nobody it could lose: all descend from it until it is gone.
+    // A stopped parent adopts no process it could lose: all descend from it until it exits.
     constexpr int kRounds = 100;
     for (int i = 0; i < kRounds; ++i) {
       const std::vector<pid_t> rest = processesOf(supervisor, supervisor);

@@ -124,7 +124,7 @@ private:
     int arc;
     bool isForward;
   };
-  /// An arc followed by an atom to the receiver at hand.
+  /// An arc followed by an atom to the current receiver.
   struct Joint {
     int arc;
     int rest;
@@ -261,7 +261,7 @@ private:
     m_result.atoms[atom].capacity += amount;
   }
 
-  /// The atom of an arc and the rest of the way to the receiver at hand. Routes that end alike share what they have in
+  /// The atom of an arc and the rest of the route to the current receiver. Routes with equal ends share what is
   /// common, so that a route adds few atoms, however long it is.
   int joined(int arc, int rest) {
     const int tail = m_arcs[arc].tail;
@@ -292,8 +292,8 @@ private:
   const PairDemand& m_demand;
   LogicalTopology m_result;
   std::vector<int64_t> m_left;   // by arc, for this and later receivers
-  std::vector<int64_t> m_flow;   // by arc, to the receiver at hand
-  std::vector<int64_t> m_quota;  // by arc, for the receiver at hand
+  std::vector<int64_t> m_flow;   // by arc, to the current receiver
+  std::vector<int64_t> m_quota;  // by arc, for the current receiver
   std::vector<std::vector<int>> m_into;
   std::vector<std::vector<int>> m_outOf;
   std::vector<int> m_level;

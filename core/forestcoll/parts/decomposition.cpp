@@ -798,7 +798,7 @@ private:
 
   std::vector<int> m_leafStart;  // by terminal of the outside
   std::vector<int64_t> m_atomLeft;
-  std::vector<int> m_entryDepth;  // by terminal, in the tree at hand
+  std::vector<int> m_entryDepth;  // by terminal, in the current tree
   std::vector<int> m_entryTree;
 };
 

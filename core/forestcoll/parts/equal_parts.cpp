@@ -187,7 +187,7 @@ private:
   const fabric::Fabric& m_fabric;
   std::span<const int64_t> m_demand;
   std::vector<int> m_class;
-  std::vector<std::pair<int, int>> m_place;  // by node: its box at the level at hand, and its place in it
+  std::vector<std::pair<int, int>> m_place;  // by node: its box at the current level, and its place in it
   std::vector<int> m_unitOf;                 // by node: its group, or outermost box, or itself; -1 at other switches
   int m_unitCount = 0;
   std::vector<std::vector<int>> m_arcsOf;

@@ -285,7 +285,7 @@ private:
     }
   }
 
-  /// Capacity of a GPU's ports into the network at hand.
+  /// Capacity of a GPU's ports into the current network.
   [[nodiscard]] int64_t portOf(int gpu) const {
     int64_t sum = 0;
     for (const Neighbour& next : m_near[gpu]) {
@@ -798,7 +798,7 @@ private:
   std::vector<int> m_budget;              ///< by GPU: peers that it may still get
   std::vector<int> m_networksLeft;        ///< by GPU: networks of switches not yet looked at
   std::vector<std::set<int>> m_isDirect;  ///< by GPU: peers by a link
-  std::vector<char> m_isInPart;           ///< by node: a switch of the network at hand
+  std::vector<char> m_isInPart;           ///< by node: a switch of the current network
   std::vector<int> m_hops;
   std::vector<int> m_reached;
   PeerWiring m_wiring;

@@ -71,7 +71,7 @@ void load(Bench& bench, const char* preset) {
 
 }  // namespace
 
-/// More lines than a scene routes while somebody waits.
+/// More lines than a scene routes while the user waits.
 void loadMany(Bench& bench) {
   auto description = presets::make("dgx-a100", {{"boxes", "64"}});
   QVERIFY(description.hasValue());
@@ -526,7 +526,7 @@ private Q_SLOTS:
     bench.view->resize(500, 400);
     QVERIFY(bench.view->zoom() < before);
     QVERIFY(bench.view->visibleScene().contains(bench.view->scene().bounds()));
-    // What somebody has chosen to see stays as it is.
+    // What the user has chosen to see stays as it is.
     bench.view->setZoom(0.7);
     bench.view->resize(900, 700);
     QCOMPARE(bench.view->zoom(), 0.7);

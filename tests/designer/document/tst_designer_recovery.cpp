@@ -45,7 +45,7 @@ QString unfoldedDigest(Model model) {
   return digest(model);
 }
 
-/// Edits as fast as it can and says after each edit where it stands; somebody kills it.
+/// Edits as fast as it can and says after each edit where it is; another process kills it.
 int editUntilKilled(const QString& path, const QString& folder, unsigned seed) {
   DocumentFile file(folder);
   if (!path.isEmpty() && !file.open(path)) {
@@ -184,7 +184,7 @@ void TestDesignerRecovery::killedAtAnyMoment() {
       states << digest(document.model());
     }
   }
-  // All it said it had done, and at most the one edit that it could not speak of anymore.
+  // All it said it had done, and at most the one edit that it could not report.
   const QString state = digest(recovered->model);
   QVERIFY2(state == states[static_cast<int>(last) - 1] || state == states[static_cast<int>(last)],
            qPrintable(u"seed %1: not the state after %2 edits"_s.arg(seed).arg(last)));

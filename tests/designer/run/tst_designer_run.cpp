@@ -751,7 +751,7 @@ private Q_SLOTS:
     QVERIFY(QTest::qWaitFor([&] { return !run->data().rows().empty(); }, kPatience));
     RunInfo info = run->info();
     QVERIFY(processesWith(info.id.toUtf8()) > 0);
-    // As if the window were killed: nobody says good-bye.
+    // As if the window were killed: no clean end.
     run.reset();
     connection.reset();
     if (!keepsRunning) {

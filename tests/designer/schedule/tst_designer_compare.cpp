@@ -280,7 +280,7 @@ private Q_SLOTS:
     panel.setBytes(1 << 10);
     QVERIFY(isReady(panel));
     QVERIFY(panel.playback(1) != forest);
-    // Other latencies: neither run holds any more.
+    // Other latencies: neither run is valid.
     const double before = panel.playback(0)->duration();
     const ScheduleResult& ring = panel.playback(0)->result();
     std::vector<simulate::PairFit> pairs;

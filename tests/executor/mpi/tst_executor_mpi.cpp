@@ -837,7 +837,7 @@ void ExecutorMpiTest::staleSegments() {
   };
   for (const char* const name :
        {"vader_segment.n1.0.1.0", "sm_segment.n1.0.1.0", "coppice-exec-0123", "vader_segment.n1.0.2.0",
-        "vader_segment.n1.0.3.0", "vader_segment.n1.0.4.0", "of somebody else"}) {
+        "vader_segment.n1.0.3.0", "vader_segment.n1.0.4.0", "of another user"}) {
     QVERIFY(write(name));
   }
   QFile mapped(folder.filePath("vader_segment.n1.0.2.0"));
@@ -851,7 +851,7 @@ void ExecutorMpiTest::staleSegments() {
   const std::string foreign = folder.filePath("vader_segment.n1.0.4.0").toStdString();
   QVERIFY(isRoot ? ::chown(foreign.c_str(), 65534, 65534) == 0 : ::unlink(foreign.c_str()) == 0);
   QCOMPARE(executor::removeStaleSegments(folder.path().toStdString()), 3);
-  QStringList left = {"of somebody else", "vader_segment.n1.0.2.0", "vader_segment.n1.0.3.0"};
+  QStringList left = {"of another user", "vader_segment.n1.0.2.0", "vader_segment.n1.0.3.0"};
   if (isRoot) {
     left << "vader_segment.n1.0.4.0";
   }
