@@ -63,6 +63,29 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
       m_remove(plainButton(u"machineRemove"_s, tr("Remove"), tr("Remove the host from this list"), this)),
       m_card(new QLabel(this)) {
   setUpPanel(this, u"machines"_s, tr("Machines"));
+  setUpWidgets();
+  layOut();
+  connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
+    refresh();
+    Q_EMIT currentChanged(current());
+  });
+  connect(m_list, &QTreeWidget::itemSelectionChanged, this, [this] {
+    refresh();
+    Q_EMIT chosenChanged();
+  });
+  connect(m_list, &QTreeWidget::itemActivated, m_connect, &QPushButton::click);
+  connect(m_host, &QLineEdit::returnPressed, this, &MachinesPanel::addHost);
+  connect(m_connect, &QPushButton::clicked, this, &MachinesPanel::toggleConnections);
+  connect(m_detect, &QToolButton::clicked, this, [this] { Q_EMIT detectWanted(current()); });
+  connect(m_compare, &QToolButton::clicked, this, [this] { Q_EMIT compareWanted(current()); });
+  connect(m_remove, &QToolButton::clicked, this, [this] { m_book.remove(current()); });
+  connect(&m_book, &MachineBook::listChanged, this, &MachinesPanel::fill);
+  connect(&m_book, &MachineBook::connectionChanged, this, &MachinesPanel::refresh);
+  connect(&Theme::instance(), &Theme::changed, this, &MachinesPanel::refresh);
+  fill();
+}
+
+void MachinesPanel::setUpWidgets() {
   m_list->setObjectName(u"machineList"_s);
   m_list->setAccessibleName(tr("Machines"));
   m_list->setColumnCount(2);
@@ -85,6 +108,9 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   m_card->setTextFormat(Qt::RichText);
   m_card->setWordWrap(true);
   m_card->setTextInteractionFlags(Qt::TextSelectableByMouse);
+}
+
+void MachinesPanel::layOut() {
   constexpr int kMargin = 10;
   m_card->setContentsMargins(kMargin, 0, kMargin, kMargin);
   auto* buttons = new QHBoxLayout;
@@ -114,41 +140,25 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   layout->addLayout(buttons);
   layout->addLayout(more);
   layout->addWidget(card, 2);
-  connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
-    refresh();
-    Q_EMIT currentChanged(current());
-  });
-  connect(m_list, &QTreeWidget::itemSelectionChanged, this, [this] {
-    refresh();
-    Q_EMIT chosenChanged();
-  });
-  connect(m_list, &QTreeWidget::itemActivated, m_connect, &QPushButton::click);
-  connect(m_host, &QLineEdit::returnPressed, this, &MachinesPanel::addHost);
-  connect(m_connect, &QPushButton::clicked, this, [this] {
-    const QStringList ids = chosen();
-    const auto isOpen = [this](const QString& id) {
-      const Connection* connection = m_book.connection(id);
-      return connection == nullptr || connection->state() == Connection::State::ready ||
-             connection->state() == Connection::State::connecting;
-    };
-    const bool closes = std::all_of(ids.begin(), ids.end(), isOpen);
-    for (const QString& id : ids) {
-      if (Connection* connection = m_book.connection(id)) {
-        if (closes) {
-          connection->close();
-        } else if (!isOpen(id)) {
-          connection->open();
-        }
+}
+
+void MachinesPanel::toggleConnections() {
+  const QStringList ids = chosen();
+  const auto isOpen = [this](const QString& id) {
+    const Connection* connection = m_book.connection(id);
+    return connection == nullptr || connection->state() == Connection::State::ready ||
+           connection->state() == Connection::State::connecting;
+  };
+  const bool closes = std::all_of(ids.begin(), ids.end(), isOpen);
+  for (const QString& id : ids) {
+    if (Connection* connection = m_book.connection(id)) {
+      if (closes) {
+        connection->close();
+      } else if (!isOpen(id)) {
+        connection->open();
       }
     }
-  });
-  connect(m_detect, &QToolButton::clicked, this, [this] { Q_EMIT detectWanted(current()); });
-  connect(m_compare, &QToolButton::clicked, this, [this] { Q_EMIT compareWanted(current()); });
-  connect(m_remove, &QToolButton::clicked, this, [this] { m_book.remove(current()); });
-  connect(&m_book, &MachineBook::listChanged, this, &MachinesPanel::fill);
-  connect(&m_book, &MachineBook::connectionChanged, this, &MachinesPanel::refresh);
-  connect(&Theme::instance(), &Theme::changed, this, &MachinesPanel::refresh);
-  fill();
+  }
 }
 
 QString MachinesPanel::current() const {

@@ -33,6 +33,10 @@ Q_SIGNALS:
   void refused(const QString& why);
 
 private:
+  void setUpWidgets();
+  void layOut();
+  /// Opens those of the chosen machines that are closed, or closes all where all are open.
+  void toggleConnections();
   void fill();
   void refresh();
   void addHost();

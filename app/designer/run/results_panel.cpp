@@ -101,57 +101,67 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
                ? QVariant(Theme::instance().color(Token::muted))
                : QVariant();
   }
-  if (role == Qt::ToolTipRole && half) {
-    if (column == kTime) {
-      return tr("mean of %1; minimum %2, median %3, 99th percentile %4 µs")
-          .arg(half->iterations)
-          .arg(half->min_us, 0, 'f', 1)
-          .arg(half->median_us, 0, 'f', 1)
-          .arg(half->p99_us, 0, 'f', 1);
-    }
-    if (column == kBusbw) {
-      return formula(m_data.get());
-    }
-    if (const QString why = noBoundReason(*m_data); column == kBound && !why.isEmpty()) {
-      return why;
-    }
-    if (column == kBound && m_data->plan() && m_data->plan()->boundGBps) {
-      return tr("%1 of %2 GB/s").arg(half->algbw_GBps, 0, 'f', 2).arg(*m_data->plan()->boundGBps, 0, 'f', 2);
-    }
-  }
-  if (role == Qt::ToolTipRole && index.column() == kSize) {
-    // All that a narrow window leaves out.
-    const program::ResultRecord& known = row.any();
-    QString text = tr("%1 bytes, %2 elements of %3")
-                       .arg(QLocale().toString(row.size), QLocale().toString(static_cast<qulonglong>(known.count)),
-                            QString::fromStdString(known.type));
-    if (known.redop != "none") {
-      text += u", "_s + QString::fromStdString(known.redop);
-    }
-    if (known.root >= 0) {
-      text += u", "_s + tr("root %1").arg(known.root);
-    }
-    const auto add = [this, &text](const QString& name, const std::optional<program::ResultRecord>& one) {
-      if (one) {
-        text += u'\n' + name + u": "_s +
-                tr("%1 µs, algbw %2, busbw %3 GB/s")
-                    .arg(one->time_us, 0, 'f', 2)
-                    .arg(one->algbw_GBps, 0, 'f', 2)
-                    .arg(one->busbw_GBps, 0, 'f', 2) +
-                (one->boundPercent && noBoundReason(*m_data).isEmpty()
-                     ? u", "_s + tr("%1 % of the bound").arg(*one->boundPercent, 0, 'f', 1)
-                     : QString());
-      }
-    };
-    add(tr("Out of place"), row.outOfPlace);
-    add(tr("In place"), row.inPlace);
-    return text;
+  if (role == Qt::ToolTipRole) {
+    return index.column() == kSize ? sizeTip(row) : half ? valueTip(*half, column) : QVariant();
   }
   if (role != Qt::DisplayRole) {
     return {};
   }
+  return index.column() < kTime ? settingText(row, index.column()) : half ? valueText(*half, column) : QVariant();
+}
+
+QVariant ResultsModel::valueTip(const program::ResultRecord& half, int column) const {
+  if (column == kTime) {
+    return tr("mean of %1; minimum %2, median %3, 99th percentile %4 µs")
+        .arg(half.iterations)
+        .arg(half.min_us, 0, 'f', 1)
+        .arg(half.median_us, 0, 'f', 1)
+        .arg(half.p99_us, 0, 'f', 1);
+  }
+  if (column == kBusbw) {
+    return formula(m_data.get());
+  }
+  if (const QString why = noBoundReason(*m_data); column == kBound && !why.isEmpty()) {
+    return why;
+  }
+  if (column == kBound && m_data->plan() && m_data->plan()->boundGBps) {
+    return tr("%1 of %2 GB/s").arg(half.algbw_GBps, 0, 'f', 2).arg(*m_data->plan()->boundGBps, 0, 'f', 2);
+  }
+  return {};
+}
+
+QString ResultsModel::sizeTip(const ResultRow& row) const {
+  // All that a narrow window leaves out.
+  const program::ResultRecord& known = row.any();
+  QString text = tr("%1 bytes, %2 elements of %3")
+                     .arg(QLocale().toString(row.size), QLocale().toString(static_cast<qulonglong>(known.count)),
+                          QString::fromStdString(known.type));
+  if (known.redop != "none") {
+    text += u", "_s + QString::fromStdString(known.redop);
+  }
+  if (known.root >= 0) {
+    text += u", "_s + tr("root %1").arg(known.root);
+  }
+  const auto add = [this, &text](const QString& name, const std::optional<program::ResultRecord>& one) {
+    if (one) {
+      text += u'\n' + name + u": "_s +
+              tr("%1 µs, algbw %2, busbw %3 GB/s")
+                  .arg(one->time_us, 0, 'f', 2)
+                  .arg(one->algbw_GBps, 0, 'f', 2)
+                  .arg(one->busbw_GBps, 0, 'f', 2) +
+              (one->boundPercent && noBoundReason(*m_data).isEmpty()
+                   ? u", "_s + tr("%1 % of the bound").arg(*one->boundPercent, 0, 'f', 1)
+                   : QString());
+    }
+  };
+  add(tr("Out of place"), row.outOfPlace);
+  add(tr("In place"), row.inPlace);
+  return text;
+}
+
+QString ResultsModel::settingText(const ResultRow& row, int column) {
   const program::ResultRecord& any = row.any();
-  switch (index.column()) {
+  switch (column) {
     case kSize:
       return sizeText(row.size);
     case kCount:
@@ -163,25 +173,25 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
     case kRoot:
       return any.root < 0 ? u"–"_s : QString::number(any.root);
     default:
-      break;
+      return {};
   }
-  if (!half) {
-    return {};
-  }
+}
+
+QString ResultsModel::valueText(const program::ResultRecord& half, int column) const {
   switch (column) {
     case kTime:
-      return QString::number(half->time_us, 'f', half->time_us >= 1000 ? 0 : 2);
+      return QString::number(half.time_us, 'f', half.time_us >= 1000 ? 0 : 2);
     case kAlgbw:
-      return QString::number(half->algbw_GBps, 'f', 2);
+      return QString::number(half.algbw_GBps, 'f', 2);
     case kBusbw:
-      return QString::number(half->busbw_GBps, 'f', 2);
+      return QString::number(half.busbw_GBps, 'f', 2);
     case kWrong:
-      return half->wrong ? QString::number(*half->wrong) : u"N/A"_s;
+      return half.wrong ? QString::number(*half.wrong) : u"N/A"_s;
     default:
       if (!noBoundReason(*m_data).isEmpty()) {
         return u"–"_s;
       }
-      return half->boundPercent ? QString::number(*half->boundPercent, 'f', 1) + u" %"_s : QString();
+      return half.boundPercent ? QString::number(*half.boundPercent, 'f', 1) + u" %"_s : QString();
   }
 }
 

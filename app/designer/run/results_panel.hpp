@@ -32,6 +32,13 @@ public:
                                     int role = Qt::DisplayRole) const override;
 
 private:
+  [[nodiscard]] QVariant valueTip(const program::ResultRecord& half, int column) const;
+  [[nodiscard]] QString sizeTip(const ResultRow& row) const;
+  /// Of a column that both halves share.
+  [[nodiscard]] static QString settingText(const ResultRow& row, int column);
+  /// Of a column of a half.
+  [[nodiscard]] QString valueText(const program::ResultRecord& half, int column) const;
+
   std::shared_ptr<const RunData> m_data;
   int m_rows = 0;
 };

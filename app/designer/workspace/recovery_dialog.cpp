@@ -62,32 +62,7 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
   hint->setWordWrap(true);
   hint->setProperty("role", u"muted"_s);
 
-  m_list->setObjectName(u"recoveryList"_s);
-  m_list->setAccessibleName(tr("Unsaved fabrics"));
-  m_list->setIconSize(kPicture);
-  m_list->setUniformItemSizes(true);
-  m_list->setWordWrap(false);
-  m_list->setTextElideMode(Qt::ElideMiddle);
-  m_list->setSpacing(2);
-  m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  for (const RecoveryItem& each : m_items) {
-    const FabricSize size = sizeOf(*each.model);
-    const QString time =
-        QLocale().toString(each.time.date(), QLocale::ShortFormat) + u' ' + each.time.time().toString(u"HH:mm"_s);
-    auto* item = new QListWidgetItem(
-        each.name + u'\n' + lossOf(each) + u'\n' + counted(size.gpus, tr("GPU"), tr("GPUs")) + u" · "_s +
-            counted(size.nodes, tr("node"), tr("nodes")) + u" · "_s + tr("last change %1").arg(time) + u'\n' +
-            (each.path.isEmpty() ? tr("Never saved") : QDir::toNativeSeparators(QFileInfo(each.path).absolutePath())),
-        m_list);
-    item->setToolTip(QDir::toNativeSeparators(each.path));
-    item->setFlags(Qt::ItemIsUserCheckable | Qt::ItemIsEnabled | Qt::ItemIsSelectable);
-    item->setCheckState(Qt::Checked);
-  }
-  constexpr int kListWidth = 600;
-  constexpr int kRow = 104;
-  constexpr std::size_t kMaxRows = 4;
-  m_list->setMinimumSize(kListWidth, static_cast<int>(std::min(m_items.size(), kMaxRows)) * kRow);
-
+  fillList();
   m_discard->setObjectName(u"recoveryDiscard"_s);
   m_discard->setAutoDefault(false);
   m_restore->setObjectName(u"recoveryRestore"_s);
@@ -115,18 +90,7 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
   connect(&Theme::instance(), &Theme::changed, this, &RecoveryDialog::showPictures);
   connect(later, &QPushButton::clicked, this, &QDialog::reject);
   connect(m_restore, &QPushButton::clicked, this, [this] { take(RecoveryChoice::restore); });
-  connect(m_discard, &QPushButton::clicked, this, [this] {
-    const int count = checkedCount();
-    QMessageBox box(QMessageBox::Warning, tr("Discard Changes"),
-                    count == 1 ? tr("Discard the unsaved changes to one fabric?")
-                               : tr("Discard the unsaved changes to %1 fabrics?").arg(count),
-                    QMessageBox::Discard | QMessageBox::Cancel, this);
-    box.setInformativeText(tr("They cannot be restored."));
-    box.setDefaultButton(QMessageBox::Cancel);
-    if (box.exec() == QMessageBox::Discard) {
-      take(RecoveryChoice::discard);
-    }
-  });
+  connect(m_discard, &QPushButton::clicked, this, &RecoveryDialog::askToDiscard);
   showPictures();
   follow();
   orderPicture();
@@ -134,6 +98,47 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
 }
 
 RecoveryDialog::~RecoveryDialog() = default;
+
+void RecoveryDialog::fillList() {
+  m_list->setObjectName(u"recoveryList"_s);
+  m_list->setAccessibleName(tr("Unsaved fabrics"));
+  m_list->setIconSize(kPicture);
+  m_list->setUniformItemSizes(true);
+  m_list->setWordWrap(false);
+  m_list->setTextElideMode(Qt::ElideMiddle);
+  m_list->setSpacing(2);
+  m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  for (const RecoveryItem& each : m_items) {
+    const FabricSize size = sizeOf(*each.model);
+    const QString time =
+        QLocale().toString(each.time.date(), QLocale::ShortFormat) + u' ' + each.time.time().toString(u"HH:mm"_s);
+    auto* item = new QListWidgetItem(
+        each.name + u'\n' + lossOf(each) + u'\n' + counted(size.gpus, tr("GPU"), tr("GPUs")) + u" · "_s +
+            counted(size.nodes, tr("node"), tr("nodes")) + u" · "_s + tr("last change %1").arg(time) + u'\n' +
+            (each.path.isEmpty() ? tr("Never saved") : QDir::toNativeSeparators(QFileInfo(each.path).absolutePath())),
+        m_list);
+    item->setToolTip(QDir::toNativeSeparators(each.path));
+    item->setFlags(Qt::ItemIsUserCheckable | Qt::ItemIsEnabled | Qt::ItemIsSelectable);
+    item->setCheckState(Qt::Checked);
+  }
+  constexpr int kListWidth = 600;
+  constexpr int kRow = 104;
+  constexpr std::size_t kMaxRows = 4;
+  m_list->setMinimumSize(kListWidth, static_cast<int>(std::min(m_items.size(), kMaxRows)) * kRow);
+}
+
+void RecoveryDialog::askToDiscard() {
+  const int count = checkedCount();
+  QMessageBox box(QMessageBox::Warning, tr("Discard Changes"),
+                  count == 1 ? tr("Discard the unsaved changes to one fabric?")
+                             : tr("Discard the unsaved changes to %1 fabrics?").arg(count),
+                  QMessageBox::Discard | QMessageBox::Cancel, this);
+  box.setInformativeText(tr("They cannot be restored."));
+  box.setDefaultButton(QMessageBox::Cancel);
+  if (box.exec() == QMessageBox::Discard) {
+    take(RecoveryChoice::discard);
+  }
+}
 
 QString RecoveryDialog::lossOf(const RecoveryItem& item) {
   const QString name = item.path.isEmpty() ? tr("an untitled fabric") : item.name;

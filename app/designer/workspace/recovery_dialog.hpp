@@ -40,6 +40,8 @@ public:
   [[nodiscard]] static QString lossOf(const RecoveryItem& item);
 
 private:
+  void fillList();
+  void askToDiscard();
   void follow();
   void orderPicture();
   void showPictures();
