@@ -37,6 +37,51 @@ double place(qint64 size) {
   return std::log2(static_cast<double>(std::max<qint64>(size, 1)));
 }
 
+QCategoryAxis* sizeAxis(const std::set<qint64>& sizes, double low, double high) {
+  auto* x = new QCategoryAxis;
+  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  x->setStartValue(low);
+  x->setRange(low, high);
+  // At most a dozen labels, so that they do not run into each other.
+  const std::size_t every = sizes.size() / 12 + 1;
+  std::size_t number = 0;
+  for (const qint64 size : sizes) {
+    if (number++ % every == 0) {
+      x->append(sizeText(size), place(size));
+    }
+  }
+  return x;
+}
+
+QAbstractAxis* valueAxis(bool isLog, double lowest, double highest) {
+  if (isLog) {
+    auto* axis = new QLogValueAxis;
+    axis->setBase(10);
+    axis->setLabelFormat(u"%g"_s);
+    axis->setRange(std::pow(10, std::floor(std::log10(lowest * 0.8))),
+                   std::pow(10, std::ceil(std::log10(highest * 1.01))));
+    // Over many decades the lines between them would be a grey band.
+    constexpr double kMaxDecades = 2;
+    axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMaxDecades + 0.5) ? 0 : 8);
+    axis->setMinorGridLineColor(Theme::instance().color(Token::grid));
+    return axis;
+  }
+  auto* axis = new QValueAxis;
+  axis->setRange(0, highest * 1.05);
+  axis->setTickCount(5);
+  axis->setLabelFormat(highest > 100 ? u"%.0f"_s : u"%.1f"_s);
+  axis->applyNiceNumbers();
+  return axis;
+}
+
+void styleAxis(QAbstractAxis* axis) {
+  const Theme& theme = Theme::instance();
+  axis->setLabelsFont(figureFont(10.5));
+  axis->setLabelsColor(theme.color(Token::muted));
+  axis->setLinePenColor(theme.color(Token::line));
+  axis->setGridLineColor(theme.color(Token::grid));
+}
+
 }  // namespace
 
 RunChart::RunChart(QWidget* parent)
@@ -172,50 +217,24 @@ void RunChart::rebuild() {
     line->setPen(QPen(theme.color(Token::cut), 1.5, Qt::DashLine));
     lines << line;
   }
-  auto* x = new QCategoryAxis;
-  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(first - aside);
-  x->setRange(first - aside, last + aside);
-  // At most a dozen labels, so that they do not run into each other.
-  const std::size_t every = sizes.size() / 12 + 1;
-  std::size_t number = 0;
-  for (const qint64 size : sizes) {
-    if (number++ % every == 0) {
-      x->append(sizeText(size), place(size));
-    }
-  }
-  QAbstractAxis* y = nullptr;
-  if (isLog) {
-    auto* axis = new QLogValueAxis;
-    axis->setBase(10);
-    axis->setLabelFormat(u"%g"_s);
-    axis->setRange(std::pow(10, std::floor(std::log10(least * 0.8))), std::pow(10, std::ceil(std::log10(most * 1.01))));
-    // Over many decades the lines between them would be a grey band.
-    constexpr double kMaxDecades = 2;
-    axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMaxDecades + 0.5) ? 0 : 8);
-    axis->setMinorGridLineColor(theme.color(Token::grid));
-    y = axis;
-  } else {
-    auto* axis = new QValueAxis;
-    axis->setRange(0, most * 1.05);
-    axis->setTickCount(5);
-    axis->setLabelFormat(most > 100 ? u"%.0f"_s : u"%.1f"_s);
-    axis->applyNiceNumbers();
-    y = axis;
-  }
+  QCategoryAxis* x = sizeAxis(sizes, first - aside, last + aside);
+  QAbstractAxis* y = valueAxis(isLog, least, most);
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);
-  for (QAbstractAxis* axis : {static_cast<QAbstractAxis*>(x), y}) {
-    axis->setLabelsFont(figureFont(10.5));
-    axis->setLabelsColor(theme.color(Token::muted));
-    axis->setLinePenColor(theme.color(Token::line));
-    axis->setGridLineColor(theme.color(Token::grid));
-  }
+  styleAxis(x);
+  styleAxis(y);
   for (QLineSeries* line : lines) {
     m_chart->addSeries(line);
     line->attachAxis(x);
     line->attachAxis(y);
   }
+  styleChart();
+  m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(theme.color(Token::muted).name(),
+                                                              tr("Point at a size to see its values")));
+}
+
+void RunChart::styleChart() {
+  const Theme& theme = Theme::instance();
   m_chart->setBackgroundBrush(theme.color(Token::panel));
   m_chart->setPlotAreaBackgroundBrush(theme.color(Token::canvas));
   m_chart->setPlotAreaBackgroundVisible(true);
@@ -224,8 +243,6 @@ void RunChart::rebuild() {
   m_chart->legend()->setFont(uiFont(11.5));
   m_chart->legend()->setLabelColor(theme.color(Token::text));
   m_chart->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
-  m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(theme.color(Token::muted).name(),
-                                                              tr("Point at a size to see its values")));
 }
 
 bool RunChart::eventFilter(QObject* watched, QEvent* event) {

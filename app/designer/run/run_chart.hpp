@@ -35,6 +35,7 @@ protected:
 
 private:
   void rebuild();
+  void styleChart();
   void hover(const QPointF& position);
 
   std::vector<Series> m_series;

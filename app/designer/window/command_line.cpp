@@ -244,45 +244,23 @@ Outcome parseFilm(const QCommandLineParser& parser, const Options& options, Imag
   return Done{};
 }
 
-Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options& options) {
-  ImageRequest request;
-  const bool isFilm = parser.isSet(options.exportFilm);
-  const QString command = isFilm ? u"--export-film"_s : u"--export-image"_s;
-  request.output = parser.value(isFilm ? options.exportFilm : options.exportImage);
-  const auto format = pictureFormatOf(request.output);
-  if (isFilm ? !filmFormatOf(request.output) : !format) {
-    return usage(u"%1: \"%2\" has no picture suffix"_s.arg(command, request.output),
-                 isFilm ? u"use .webp, or .png for numbered frames"_s : u"use the suffix .svg, .pdf or .png"_s);
-  }
-  const QStringList files = parser.positionalArguments();
-  if (files.size() != 1) {
-    return usage(
-        files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
-                        : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
-        u"for example coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
-  }
-  request.input = files.front();
-  request.picture.format = isFilm ? PictureFormat::png : *format;
+Outcome parseMode(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
+  using Mode = ImageRequest::Mode;
+  static const QHash<QString, Mode> kNames = {{u"draw"_s, Mode::draw},         {u"analyse"_s, Mode::analyse},
+                                              {u"schedule"_s, Mode::schedule}, {u"timeline"_s, Mode::timeline},
+                                              {u"compare"_s, Mode::compare},   {u"program"_s, Mode::program}};
   const QString mode = parser.value(options.mode);
-  if (mode == u"analyse"_s) {
-    request.mode = ImageRequest::Mode::analyse;
-  } else if (mode == u"schedule"_s) {
-    request.mode = ImageRequest::Mode::schedule;
-  } else if (mode == u"timeline"_s) {
-    request.mode = ImageRequest::Mode::timeline;
-  } else if (mode == u"compare"_s) {
-    request.mode = ImageRequest::Mode::compare;
-  } else if (mode == u"program"_s) {
-    request.mode = ImageRequest::Mode::program;
-  } else if (mode != u"draw"_s) {
+  const auto found = kNames.find(mode);
+  if (found == kNames.end()) {
     return usage(u"--mode: \"%1\" is not a mode"_s.arg(mode),
                  u"use draw, analyse, schedule, timeline, compare or program"_s);
   }
-  if (isFilm) {
-    if (Outcome filmed = parseFilm(parser, options, request); !filmed) {
-      return filmed.error();
-    }
-  }
+  request.mode = *found;
+  return Done{};
+}
+
+/// Collective, root and trees.
+Outcome parseQuestion(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
   const QString collective = parser.value(options.collective);
   if (parser.isSet(options.collective)) {
     const auto known = parseCollective(collective.toStdString());
@@ -315,9 +293,11 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
                    u"leave --trees out for the load of each link"_s);
     }
   }
-  if (Outcome played = parsePlay(parser, options, request); !played) {
-    return played.error();
-  }
+  return Done{};
+}
+
+/// What is drawn, how large and how.
+Outcome parsePicture(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
   if (parser.isSet(options.selection)) {
     for (const QString& name : parser.value(options.selection).split(u',', Qt::SkipEmptyParts)) {
       request.selection << name.trimmed();
@@ -352,6 +332,45 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   request.picture.scheme = parser.isSet(options.dark) ? Scheme::dark : Scheme::light;
   request.picture.isTransparent = parser.isSet(options.transparent);
   request.picture.hasLegend = !parser.isSet(options.noLegend);
+  return Done{};
+}
+
+Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options& options) {
+  ImageRequest request;
+  const bool isFilm = parser.isSet(options.exportFilm);
+  const QString command = isFilm ? u"--export-film"_s : u"--export-image"_s;
+  request.output = parser.value(isFilm ? options.exportFilm : options.exportImage);
+  const auto format = pictureFormatOf(request.output);
+  if (isFilm ? !filmFormatOf(request.output) : !format) {
+    return usage(u"%1: \"%2\" has no picture suffix"_s.arg(command, request.output),
+                 isFilm ? u"use .webp, or .png for numbered frames"_s : u"use the suffix .svg, .pdf or .png"_s);
+  }
+  const QStringList files = parser.positionalArguments();
+  if (files.size() != 1) {
+    return usage(
+        files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
+                        : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
+        u"for example coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
+  }
+  request.input = files.front();
+  request.picture.format = isFilm ? PictureFormat::png : *format;
+  if (Outcome read = parseMode(parser, options, request); !read) {
+    return read.error();
+  }
+  if (isFilm) {
+    if (Outcome filmed = parseFilm(parser, options, request); !filmed) {
+      return filmed.error();
+    }
+  }
+  if (Outcome asked = parseQuestion(parser, options, request); !asked) {
+    return asked.error();
+  }
+  if (Outcome played = parsePlay(parser, options, request); !played) {
+    return played.error();
+  }
+  if (Outcome drawn = parsePicture(parser, options, request); !drawn) {
+    return drawn.error();
+  }
   request.isFolded = parser.isSet(options.fold);
   return request;
 }
