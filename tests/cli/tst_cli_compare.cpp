@@ -330,7 +330,7 @@ void TestCliCompare::refuses_data() {
   row("no command", {"schedule"}, 2, "subcommand");
   row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
   row("table without collective", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric}, 2,
-      "does not say what its collective is");
+      "does not name its collective");
   row("custom without shards", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric, "-c", "custom"},
       2, "add --goal TABLE");
   row("suffix", {"schedule", "convert", "a.schedule.json", "b.txt"}, 2, "suffix");
