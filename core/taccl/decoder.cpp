@@ -14,6 +14,9 @@ Decoder::Decoder(const Problem& problem)
       m_nextSibling(problem.items.size()),
       m_arrival(problem.items.size()),
       m_start(problem.items.size()),
+      m_cause(problem.items.size(), -1),
+      m_lastOn(static_cast<std::size_t>(problem.machineCount), -1),
+      m_lastSent(problem.items.size(), -1),
       m_free(static_cast<std::size_t>(problem.machineCount)),
       m_sendFree(problem.items.size()),
       m_message(problem.items.size(), -1),
@@ -202,19 +205,47 @@ void Decoder::countOwn(const Solution& solution, int message) {
   }
 }
 
+int Decoder::causeOf(const Solution& solution, int unit, Ticks start) const {
+  const int count = static_cast<int>(m_problem.items.size());
+  const bool isMessage = unit >= count;
+  const int first = isMessage ? m_firstMember[unit - count] : unit;
+  if (start == 0) {
+    return -1;
+  }
+  for (const int machine : m_problem.linkMachines[solution.link[first]]) {
+    if (m_free[machine] == start) {
+      return m_lastOn[machine];
+    }
+  }
+  for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
+    const int parent = solution.parent[member];
+    if (m_arrival[parent] == start) {
+      return parent;
+    }
+    if (m_problem.sendsOneAtATime && m_sendFree[parent] == start) {
+      return m_lastSent[parent];
+    }
+  }
+  return -1;
+}
+
 void Decoder::place(const Solution& solution, int unit) {
   const int count = static_cast<int>(m_problem.items.size());
   const bool isMessage = unit >= count;
   const int first = isMessage ? m_firstMember[unit - count] : unit;
   const int link = solution.link[first];
   const Ticks start = m_pushed[unit];
+  const int cause = causeOf(solution, unit, start);
   const Ticks chunks = isMessage ? m_size[unit - count] : 1;
   const Ticks end = start + m_problem.alpha[link] + m_problem.beta[link] * chunks;
   for (const int machine : m_problem.linkMachines[link]) {
     m_free[machine] = end;
+    m_lastOn[machine] = first;
   }
   for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
+    m_cause[member] = cause;
     m_sendFree[solution.parent[member]] = end;
+    m_lastSent[solution.parent[member]] = member;
   }
   for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
     arrive(solution, member, start, end);
@@ -235,6 +266,7 @@ Score Decoder::decode(const Solution& solution) {
   for (std::size_t i = 0; i + 1 < m_problem.firstItem.size(); ++i) {
     const int origin = m_problem.firstItem[i];
     m_arrival[origin] = 0;
+    m_cause[origin] = -1;
     if (m_isUsed[origin] != 0) {
       for (int child = m_firstChild[origin]; child >= 0; child = m_nextSibling[child]) {
         release(solution, child, 0);
@@ -253,9 +285,16 @@ Score Decoder::decode(const Solution& solution) {
   }
   Score score;
   double sum = 0;
+  m_latest.clear();
   for (const int item : m_usedItems) {
     if (solution.parent[item] >= 0) {
-      score.makespan = std::max(score.makespan, m_arrival[item]);
+      if (m_arrival[item] >= score.makespan) {
+        if (m_arrival[item] > score.makespan) {
+          m_latest.clear();
+        }
+        score.makespan = m_arrival[item];
+        m_latest.push_back(item);
+      }
       sum += static_cast<double>(m_arrival[item]);
     }
   }

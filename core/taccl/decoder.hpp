@@ -39,6 +39,10 @@ public:
   [[nodiscard]] const std::vector<Ticks>& arrivals() const { return m_arrival; }  ///< by item
   [[nodiscard]] const std::vector<Ticks>& starts() const { return m_start; }      ///< by item
   [[nodiscard]] const std::vector<char>& used() const { return m_isUsed; }        ///< by item
+  /// By item: what its start waited for, the item that sent to it or the one before it on a machine; -1 = nothing.
+  [[nodiscard]] const std::vector<int>& causes() const { return m_cause; }
+  /// The items that arrive last.
+  [[nodiscard]] const std::vector<int>& latest() const { return m_latest; }
   /// By item entered from another node: equal for those of one message.
   [[nodiscard]] const std::vector<int>& messages() const { return m_message; }
   /// Time of the longest way from an item to the targets below it, without waiting.
@@ -60,6 +64,7 @@ private:
   void place(const Solution& solution, int unit);
   void arrive(const Solution& solution, int item, Ticks start, Ticks end);
   void countOwn(const Solution& solution, int message);
+  [[nodiscard]] int causeOf(const Solution& solution, int unit, Ticks start) const;
 
   const Problem& m_problem;
   std::vector<int> m_connectionWeight;
@@ -69,6 +74,10 @@ private:
   std::vector<int> m_nextSibling;
   std::vector<Ticks> m_arrival;
   std::vector<Ticks> m_start;
+  std::vector<int> m_cause;
+  std::vector<int> m_latest;
+  std::vector<int> m_lastOn;       ///< by machine: the last item that it took; -1 = none
+  std::vector<int> m_lastSent;     ///< by item: the last one that it sent to
   std::vector<Ticks> m_free;       ///< by machine
   std::vector<Ticks> m_sendFree;   ///< by item: when it may send again, where sends go one at a time
   std::vector<int> m_message;      ///< by item: twice its label, and one more for own chunks alone

@@ -256,12 +256,46 @@ bool Moves::newPriority(int item, double scale) {
   return true;
 }
 
+/// Of all items of its message, of which the least counts.
+void Moves::setMessagePriority(int item, double priority) {
+  touch(item);
+  m_solution->priority[item] = priority;
+  const int link = m_solution->link[item];
+  if (!isRemote(link) || m_labelCount[m_solution->label[item]] < 2) {
+    return;
+  }
+  for (const Block& block : m_problem.blocks) {
+    for (const int each : block.items) {
+      const int other = m_solution->link[each];
+      if (each != item && other >= 0 && isRemote(other) && m_solution->label[each] == m_solution->label[item]) {
+        touch(each);
+        m_solution->priority[each] = priority;
+      }
+    }
+  }
+}
+
+bool Moves::overtake(int item, int before, const std::vector<Ticks>& starts, const std::vector<Ticks>& arrivals) {
+  if (m_solution->parent[item] < 0 || m_solution->parent[before] < 0) {
+    return false;
+  }
+  const Ticks ready = arrivals[m_solution->parent[item]];
+  constexpr double kSlightly = 0.5;
+  if (ready <= starts[before]) {
+    setMessagePriority(item, m_solution->priority[before] - kSlightly);
+  } else {
+    // The other one waits until this one is there.
+    setMessagePriority(before, m_solution->priority[item] + static_cast<double>(ready - starts[before]) + kSlightly);
+  }
+  return true;
+}
+
 bool Moves::newMessage(int item) {
   const int link = m_solution->link[item];
   if (link < 0 || !isRemote(link)) {
     return false;
   }
-  if (m_labelCount[m_solution->label[item]] > 1 && m_random.below(3) == 0) {
+  if (!m_holdsMessages && m_labelCount[m_solution->label[item]] > 1 && m_random.below(3) == 0) {
     touch(item);
     const int label = freeLabel(item);
     setLabel(item, label);
@@ -281,7 +315,8 @@ bool Moves::newMessage(int item) {
       continue;
     }
     touch(item);
-    if (m_labelCount[m_solution->label[other]] < m_problem.model->maxTogether && m_random.below(2) == 0) {
+    if (!m_holdsMessages && m_labelCount[m_solution->label[other]] < m_problem.model->maxTogether &&
+        m_random.below(2) == 0) {
       setLabel(item, m_solution->label[other]);
     } else {
       // The two change places.
@@ -294,7 +329,7 @@ bool Moves::newMessage(int item) {
 }
 
 bool Moves::step(int item, double scale) {
-  const int kind = m_random.below(m_hasRemote && !m_holdsMessages ? 100 : 88);
+  const int kind = m_random.below(!m_hasRemote ? 88 : m_holdsMessages ? 94 : 100);
   if (kind < 40) {
     return newParent(item);
   }

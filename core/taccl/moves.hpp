@@ -18,6 +18,8 @@ public:
   void attach(Solution& solution);
   /// Takes one step near the item. False where nothing changed, or where all since keep() was taken back.
   bool step(int item, double scale);
+  /// `item` goes before `before`, which it waited for on a machine, by the times of the last schedule.
+  bool overtake(int item, int before, const std::vector<Ticks>& starts, const std::vector<Ticks>& arrivals);
   /// Takes all steps since keep() back.
   void undo();
   /// Keeps them.
@@ -46,6 +48,7 @@ private:
   bool newWay(int item);
   bool newPriority(int item, double scale);
   bool newMessage(int item);
+  void setMessagePriority(int item, double priority);
 
   const Problem& m_problem;
   Random& m_random;

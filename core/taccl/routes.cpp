@@ -343,8 +343,10 @@ void StartMaker::setMessages(const MessageStyle& style, Decoder& decoder, Soluti
       std::sort(entries.begin(), entries.end(), byDifference);
     }
     const int rest = isLate ? 1 : std::min(style.rest, most);
-    for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
-      const int leader = i < first ? 0 : first + (i - first) / rest * rest;
+    const int count = static_cast<int>(entries.size());
+    const int end = isLate ? count : std::max(first, count - std::min(style.last, most));
+    for (int i = 0; i < count; ++i) {
+      const int leader = i < first ? 0 : i < end ? first + (i - first) / rest * rest : end;
       const int item = entries[i].item;
       solution.label[item] = entries[leader].item;
       if (style.taper > 0) {

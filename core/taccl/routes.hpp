@@ -39,12 +39,15 @@ struct StartStyle {
   double depthWeight = 0.05;
 };
 
-/// Messages of a start: the first of a link takes `first` chunks, the others `rest`.
+/// Messages of a start: the first of a link takes `first` chunks, the last one `last`, the others `rest`.
 struct MessageStyle {
   int first = 1;
   int rest = 1;
+  int last = 0;         ///< 0 = what is left over
   bool byTail = false;  ///< order by -tail after the first message, else by head - tail
   int taper = 0;        ///< with several other nodes, what goes to the last of them goes in single chunks: how many
+
+  friend bool operator==(const MessageStyle&, const MessageStyle&) = default;
 };
 
 /// Makes the trees, priorities and messages that searches start from.

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <queue>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "taccl/moves.hpp"
@@ -36,6 +39,43 @@ struct Shared {
 /// Decodes without a better one after which a stream that has reached the bound stops looking at connections.
 constexpr std::int64_t kMorePatience = 60'000;
 constexpr std::int64_t kFewerPatience = 400'000;
+
+/// Of 100 changes: at an item of the chain that the makespan hangs on; one that changes the order on that chain.
+constexpr int kCriticalShare = 30;
+constexpr int kOvertakeShare = 20;
+
+/// Something that a machine does once it is ready, with a time that passes afterwards without the machine.
+struct Job {
+  Ticks ready = 0;
+  Ticks length = 0;
+  Ticks tail = 0;
+};
+
+/// No order of the jobs ends before: the one that may be interrupted, longest tail first (Jackson's rule).
+Ticks leastTime(std::vector<Job> jobs) {
+  std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.ready < b.ready; });
+  std::priority_queue<std::pair<Ticks, Ticks>> open;  // tail, what is left
+  Ticks now = 0;
+  Ticks end = 0;
+  for (std::size_t i = 0; i < jobs.size() || !open.empty();) {
+    if (open.empty()) {
+      now = std::max(now, jobs[i].ready);
+    }
+    for (; i < jobs.size() && jobs[i].ready <= now; ++i) {
+      open.emplace(jobs[i].tail, jobs[i].length);
+    }
+    const auto [tail, left] = open.top();
+    open.pop();
+    const Ticks step = i < jobs.size() ? std::min(left, jobs[i].ready - now) : left;
+    now += step;
+    if (step < left) {
+      open.emplace(tail, left - step);
+    } else {
+      end = std::max(end, now + tail);
+    }
+  }
+  return end;
+}
 
 class Stream {
 public:
@@ -178,7 +218,8 @@ private:
             continue;
           }
           const int taper = m_problem.model->nodes > 2 ? m_random.below(m_problem.model->nodes) : 0;
-          const MessageStyle messages{first, rest, byTail, taper};
+          const int last = hasMessages() && m_random.below(2) == 0 ? 1 + m_random.below(3) : 0;
+          const MessageStyle messages{first, rest, last, byTail, taper};
           Solution tapered = solution;
           m_maker.setMessages(messages, m_decoder, tapered);
           const Score score = decode(tapered);
@@ -188,41 +229,57 @@ private:
     }
   }
 
-  /// The busiest machine between nodes, and what is left after it in any case.
+  /// Jackson's preemptive rule on each machine between nodes: its messages cannot leave before their chunks are at the
+  /// sender, and what is left after them takes its time in any case.
   Ticks leastOf(const Start& start) {
-    std::vector<Ticks> load(static_cast<std::size_t>(m_problem.machineCount));
-    std::vector<char> isCounted(m_problem.items.size());
-    Ticks tail = std::numeric_limits<Ticks>::max();
+    struct Message {
+      int link = 0;
+      Ticks ready = 0;
+      Ticks tail = 0;
+      Ticks chunks = 0;
+    };
+    std::map<int, Message> messages;  // by label
     for (const Block& block : m_problem.blocks) {
       for (const int item : block.items) {
         const int link = start.solution.link[item];
         if (link < 0 || !m_problem.model->links[link].isRemote) {
           continue;
         }
-        const int label = start.solution.label[item];
-        for (const int machine : m_problem.linkMachines[link]) {
-          load[machine] += m_problem.beta[link] + (isCounted[label] == 0 ? m_problem.alpha[link] : 0);
-        }
-        isCounted[label] = 1;
-        Ticks farthest = 0;
+        Message& message = messages[start.solution.label[item]];
+        message.link = link;
+        ++message.chunks;
+        const int origin = m_problem.items[m_problem.firstItem[block.chunk]].gpu;
+        const Ticks head = m_problem.localDistance[origin][m_problem.items[start.solution.parent[item]].gpu];
+        message.ready = std::max(message.ready, head);
         for (const int other : block.items) {
           if (m_problem.items[other].isTarget) {
-            farthest =
-                std::max(farthest, m_problem.localDistance[m_problem.items[item].gpu][m_problem.items[other].gpu]);
+            const Ticks way = m_problem.localDistance[m_problem.items[item].gpu][m_problem.items[other].gpu];
+            message.tail = std::max(message.tail, way);
           }
         }
-        tail = std::min(tail, farthest);
       }
     }
-    const Ticks most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
-    return m_problem.blocks.empty() ? 0 : most + tail;
+    std::map<int, std::vector<Job>> jobs;  // by machine
+    for (const auto& [label, message] : messages) {
+      const Ticks length = m_problem.alpha[message.link] + m_problem.beta[message.link] * message.chunks;
+      for (const int machine : m_problem.linkMachines[message.link]) {
+        jobs[machine].push_back({message.ready, length, message.tail});
+      }
+    }
+    Ticks least = 0;
+    for (auto& [machine, each] : jobs) {
+      least = std::max(least, leastTime(std::move(each)));
+    }
+    return least;
   }
 
   /// One of each way to form messages is kept, so that the pool stays varied.
   void addStart(Start start) {
     for (Start& known : m_pool) {
-      if (known.style.first == start.style.first && known.style.rest == start.style.rest) {
+      if (known.style.first == start.style.first && known.style.rest == start.style.rest &&
+          known.style.last == start.style.last) {
         if (costOf(start.score) < costOf(known.score)) {
+          start.least = leastOf(start);
           known = std::move(start);
         }
         return;
@@ -311,9 +368,12 @@ private:
     return std::clamp<std::int64_t>(5'000'000 / std::max<std::int64_t>(items, 1), 1'000, 60'000);
   }
 
-  /// The latest of a few, or one that it waited for; or any.
+  /// One that the makespan hangs on; the latest of a few, or one above it in its tree; or any.
   int pick() {
     const int count = static_cast<int>(m_problem.items.size());
+    if (!m_critical.empty() && m_random.below(100) < kCriticalShare) {
+      return m_critical[m_random.below(static_cast<int>(m_critical.size()))];
+    }
     int item = m_random.below(count);
     if (m_random.below(2) == 0) {
       return item;
@@ -329,6 +389,39 @@ private:
       item = m_current.parent[item];
     }
     return item;
+  }
+
+  /// What the makespan of the last schedule hangs on: one item that arrives last, and all that this waited for.
+  void findCritical() {
+    m_critical.clear();
+    const std::vector<int>& latest = m_decoder.latest();
+    if (latest.empty()) {
+      return;
+    }
+    for (int item = latest[m_random.below(static_cast<int>(latest.size()))]; item >= 0 && m_current.parent[item] >= 0;
+         item = m_decoder.causes()[item]) {
+      m_critical.push_back(item);
+    }
+    m_starts = m_decoder.starts();
+    m_arrivals = m_decoder.arrivals();
+  }
+
+  /// Somewhere on that chain, an item goes before the one that it waited for.
+  bool overtake() {
+    if (m_critical.size() < 2) {
+      return false;
+    }
+    const int at = m_random.below(static_cast<int>(m_critical.size()) - 1);
+    const int item = m_critical[at];
+    const int before = m_critical[at + 1];
+    return m_current.parent[item] != before && m_moves.overtake(item, before, m_starts, m_arrivals);
+  }
+
+  bool change(double scale) {
+    if (m_random.below(100) < kOvertakeShare && overtake()) {
+      return true;
+    }
+    return m_moves.step(pick(), scale);
   }
 
   void annealRound(int round) {
@@ -371,10 +464,11 @@ private:
       typical = std::max(typical, m_problem.model->links[link].isRemote ? Ticks{0} : m_problem.beta[link]);
     }
     double cost = costOf(decode(m_current));
+    findCritical();
     for (std::int64_t i = 0; i < length && !isDone(); ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(length);
       const double temperature = top * std::pow(bottom / top, share);
-      bool isChanged = m_moves.step(pick(), static_cast<double>(typical));
+      bool isChanged = change(static_cast<double>(typical));
       if (m_random.below(4) == 0) {
         // Two changes at once leave places that one does not.
         isChanged = m_moves.step(pick(), static_cast<double>(typical)) || isChanged;
@@ -388,6 +482,7 @@ private:
       if (next <= cost || m_random.unit() < std::exp((cost - next) / temperature)) {
         m_moves.keep();
         cost = next;
+        findCritical();
       } else {
         m_moves.undo();
       }
@@ -464,7 +559,7 @@ private:
     static constexpr std::array<int, 4> kRest = {1, 2, 3, 6};
     for (int i = 0; i < (hasMessages() ? 4 : 1); ++i) {
       const MessageStyle messages{hasMessages() ? 1 + m_random.below(6) : 1,
-                                  hasMessages() ? kRest[m_random.below(4)] : 1, m_random.below(2) == 0, 0};
+                                  hasMessages() ? kRest[m_random.below(4)] : 1, 0, m_random.below(2) == 0, 0};
       m_maker.setMessages(messages, m_decoder, solution);
       const Score next = decode(solution);
       if (next.makespan < score.makespan) {
@@ -499,6 +594,9 @@ private:
   std::vector<char> m_orbits;  ///< of links: those to drop from
   int m_mostConnections = 0;
   Solution m_current;
+  std::vector<int> m_critical;    ///< of the current one, from the end
+  std::vector<Ticks> m_starts;    ///< of the current one
+  std::vector<Ticks> m_arrivals;  ///< of the current one
   Found m_best;
   bool m_hasBest = false;
   bool m_isDone = false;

@@ -32,7 +32,8 @@ struct Found {
   double secondsToMakespan = 0;  ///< when the last better makespan was found
 };
 
-/// Simulated annealing on ways, order and messages together from greedy and noisy starts. Several streams of random
+/// Simulated annealing on ways, order and messages together from greedy and noisy starts. Many changes are made where
+/// the makespan hangs on them: on the chain of sends of which each waited for the one before. Several streams of random
 /// numbers are followed, one on each core; with an effort always the same ones. Anytime: what there is when the time
 /// is over or `progress` cancels.
 [[nodiscard]] Found search(const Problem& problem, const SearchOptions& options, const Progress& progress);

@@ -115,13 +115,17 @@ private:
       *half = std::max<std::int64_t>(1, *half / 2);
     }
     Plan reduction;
+    const auto begin = std::chrono::steady_clock::now();
     if (Outcome made = addPart(Collective::reduceScatter, true, m_options.seconds / 2, half, reduction); !made) {
       return made;
     }
+    // What the first half left of its time is the second one's.
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double left = std::max(m_options.seconds / 4, m_options.seconds - spent);
     Plan copy;
     m_before = reduction.makespan;
     m_boundBefore = reduction.bound;
-    if (Outcome made = addPart(Collective::allgather, false, m_options.seconds / 2, half, copy); !made) {
+    if (Outcome made = addPart(Collective::allgather, false, left, half, copy); !made) {
       return made;
     }
     for (Message& message : copy.messages) {

@@ -23,7 +23,7 @@ enum class Engine {
 
 struct SynthesisOptions {
   Engine engine = Engine::search;
-  double seconds = 60;                 ///< for each half of an allreduce the half
+  double seconds = 60;  ///< of an allreduce half of it for the reduce_scatter, what is left for the allgather
   std::optional<std::int64_t> effort;  ///< schedules to try; the result then depends on it and the seed alone
   std::uint64_t seed = 1;
   int threads = 0;           ///< 0 = all cores
