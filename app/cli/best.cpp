@@ -80,6 +80,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   describeContenders(contenders, report);
   describeTimes(contenders, *comparison, report);
   describeBands(contenders, *comparison, report);
+  describeTried(made->tried, report);
   describeRefused(made->refused, "refused", report);
   if (options.folder.empty()) {
     return report;

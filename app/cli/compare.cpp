@@ -80,7 +80,7 @@ bool isFabric(const std::string& input) {
 
 Result<std::vector<workflow::Contender>> makeContenders(const Options& options, const simulate::Model& model,
                                                         std::vector<workflow::Refused>& refused,
-                                                        const Progress& progress) {
+                                                        std::vector<workflow::Tried>& tried, const Progress& progress) {
   auto made = makeByMethods(
       options.inputs.front(), options.methods,
       {.model = model, .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
@@ -89,6 +89,7 @@ Result<std::vector<workflow::Contender>> makeContenders(const Options& options, 
     return made.error();
   }
   refused = std::move(made->refused);
+  tried = std::move(made->tried);
   auto files = loadFiles(options, 1, model, progress);
   if (!files) {
     return files.error();
@@ -119,8 +120,9 @@ Result<Report> run(Options options, const Progress& progress) {
     sweep.resolution = *bytes;
   }
   std::vector<workflow::Refused> refused;
+  std::vector<workflow::Tried> tried;
   auto contenders = options.methods.names.empty() ? loadFiles(options, 0, *model, progress)
-                                                  : makeContenders(options, *model, refused, progress);
+                                                  : makeContenders(options, *model, refused, tried, progress);
   if (!contenders) {
     return contenders.error();
   }
@@ -141,6 +143,7 @@ Result<Report> run(Options options, const Progress& progress) {
   describeTimes(*contenders, *comparison, report);
   describeBands(*contenders, *comparison, report);
   if (!options.methods.names.empty()) {
+    describeTried(tried, report);
     describeRefused(refused, "refused", report);
   }
   return report;

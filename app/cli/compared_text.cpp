@@ -152,6 +152,23 @@ void describeBands(std::span<const workflow::Contender> contenders, const workfl
   report.json["switch_over"] = std::move(bands);
 }
 
+void describeTried(std::span<const workflow::Tried> tried, Report& report) {
+  Json list = Json::array();
+  std::size_t width = 0;
+  for (const workflow::Tried& each : tried) {
+    width = std::max(width, each.method.size());
+  }
+  report.text += "\n  methods tried\n";
+  for (const workflow::Tried& each : tried) {
+    const auto schedules = static_cast<std::int64_t>(each.schedules);
+    list.push_back({{"method", each.method}, {"schedules", schedules}, {"seconds", each.seconds}});
+    report.text += "  " + padded(each.method, width) + "  " +
+                   padded(schedules > 0 ? counted(schedules, "schedule") : "nothing", 13) + " " +
+                   duration(each.seconds) + "\n";
+  }
+  report.json["methods"] = std::move(list);
+}
+
 void describeRefused(std::span<const workflow::Refused> refused, const char* key, Report& report) {
   Json list = Json::array();
   for (const workflow::Refused& each : refused) {

@@ -17,6 +17,8 @@ void describeTimes(std::span<const workflow::Contender> contenders, const workfl
 /// The bands alone: "switch_over".
 void describeBands(std::span<const workflow::Contender> contenders, const workflow::Comparison& comparison,
                    Report& report);
+/// What came of each method: "methods".
+void describeTried(std::span<const workflow::Tried> tried, Report& report);
 /// Methods that did not make a schedule, or not one that can be exported, with their reasons, under this key.
 void describeRefused(std::span<const workflow::Refused> refused, const char* key, Report& report);
 

@@ -48,6 +48,8 @@ void addMethodListOptions(CLI::App& sub, MethodListOptions& options) {
   sub.add_option("--gpus", options.gpus, "With --method: keep only these GPUs of the fabric, for example 0-7,16-23");
   addSeconds(sub, "--time-limit", options.timeLimit, "With --method: time limit of each method, for example 60s or 5m")
       ->capture_default_str();
+  addSeconds(sub, "--total-time", options.totalTime,
+             "With --method: time of all methods together; each gets an equal share of what others left");
 }
 
 Result<workflow::MethodContenders> makeByMethods(const std::string& fabric, const MethodListOptions& options,
@@ -68,6 +70,9 @@ Result<workflow::MethodContenders> makeByMethods(const std::string& fabric, cons
   }
   workflow::PlayOptions limited = play;
   limited.secondsPerMethod = options.timeLimit;
+  if (options.totalTime > 0) {
+    limited.secondsTogether = options.totalTime;
+  }
   if (!profile.empty()) {
     const auto text = readText(profile);
     if (!text) {

@@ -16,9 +16,10 @@ struct MethodListOptions {
   std::string root = {};
   std::string gpus = {};
   double timeLimit = 60;  ///< seconds for each method
+  double totalTime = 0;   ///< seconds for all of them; 0 = no limit
 };
 
-/// --method, -c, --root, --gpus and --time-limit.
+/// --method, -c, --root, --gpus, --time-limit and --total-time.
 void addMethodListOptions(CLI::App& sub, MethodListOptions& options);
 
 /// Loads the fabric and makes a schedule by each method, simulated with what the profile measured (empty: none). Errors:

@@ -37,6 +37,40 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
 
 }  // namespace
 
+namespace {
+
+Result<FrontSchedules> generateAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                                   const Progress& progress) {
+  auto request = bfbRequest(demand, values);
+  if (!request) {
+    return request.error();
+  }
+  request->throughSwitches = fabric.nodeCount() > fabric.gpuCount();
+  auto generated = bfb::generate(fabric, *request, progress);
+  if (!generated) {
+    return generated.error();
+  }
+  FrontSchedules all;
+  if (generated->rule) {
+    all.schedules.push_back({"bfb", *std::move(generated->rule)});
+    return all;
+  }
+  auto trees = schedule::forestOf(fabric, generated->schedule, schedule::kMaxTreeEdges, progress);
+  all.schedules.push_back({"bfb", std::move(generated->schedule)});
+  if (trees) {
+    all.schedules.push_back({"bfb as trees", *std::move(trees)});
+  } else {
+    all.refused.push_back({"bfb as trees", trees.error()});
+  }
+  return all;
+}
+
+}  // namespace
+
+FrontMethod bfbFront() {
+  return {.id = "bfb", .timeOption = {}, .generate = generateAll};
+}
+
 std::vector<Option> bfbOptions() {
   return {{.name = "chunks",
            .title = "Chunks per shard",

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "schedule/least_traffic.hpp"
 #include "simulate/program_job.hpp"
 #include "verify/program_verifier.hpp"
+#include "workflow/clock.hpp"
 #include "workflow/front_method.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
@@ -229,22 +231,26 @@ Values valuesWithin(const Generator& method, const FrontMethod& front, const std
   return {{front.timeOption, std::to_string(usual ? std::min(*usual, most) : most)}};
 }
 
+struct AllMade {
+  std::vector<std::pair<std::string, Judged>> judged;  ///< with their names
+  std::vector<NamedError> refused;
+};
+
 /// Of one method: its schedules, with their names and verdicts.
 /// @param searching ends the search, @param progress the rest where the method gives what it has found
-Result<std::vector<std::pair<std::string, Judged>>> makeAll(const fabric::Fabric& fabric, const Generator& method,
-                                                            const Demand& demand, const PlayOptions& options,
-                                                            const Progress& searching, const Progress& progress) {
-  std::vector<std::pair<std::string, Judged>> all;
+Result<AllMade> makeAll(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
+                        const std::optional<double>& seconds, const Progress& searching, const Progress& progress) {
+  AllMade all;
   const FrontMethod* front = findFrontMethod(method.id);
   if (front == nullptr || !method.makes(demand.collective)) {
     auto made = makeSchedule(fabric, method, demand, {}, searching);
     if (!made) {
       return made.error();
     }
-    all.emplace_back(method.id, *std::move(made));
+    all.judged.emplace_back(method.id, *std::move(made));
     return all;
   }
-  const auto values = OptionValues::read(method.options, valuesWithin(method, *front, options.secondsPerMethod));
+  const auto values = OptionValues::read(method.options, valuesWithin(method, *front, seconds));
   if (!values) {
     return values.error();
   }
@@ -252,28 +258,36 @@ Result<std::vector<std::pair<std::string, Judged>>> makeAll(const fabric::Fabric
   if (!found) {
     return found.error();
   }
-  for (NamedSchedule& each : *found) {
+  all.refused = std::move(found->refused);
+  for (NamedSchedule& each : found->schedules) {
     auto judged = requireJudged(fabric, {.schedule = std::move(each.schedule)}, progress);
     if (!judged) {
       return judged.error();
     }
-    all.emplace_back(std::move(each.name), *std::move(judged));
+    all.judged.emplace_back(std::move(each.name), *std::move(judged));
   }
   return all;
 }
 
+/// Whether a stopped method gives what it has found.
+bool keepsWhatItFound(const Generator& method) {
+  const FrontMethod* front = findFrontMethod(method.id);
+  return front != nullptr && !front->timeOption.empty();
+}
+
 /// Makes, judges and prepares the schedules of one method.
-Result<std::vector<Contender>> makeContenders(const std::shared_ptr<const LoadedFabric>& loaded,
-                                              const Generator& method, const Demand& demand, const PlayOptions& options,
-                                              const Progress& searching, const Progress& progress) {
-  return guarded<std::vector<Contender>>([&]() -> Result<std::vector<Contender>> {
-    auto all = makeAll(loaded->fabric, method, demand, options, searching, progress);
+Result<MethodContenders> makeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method,
+                                        const Demand& demand, const PlayOptions& options,
+                                        const std::optional<double>& seconds, const Progress& searching,
+                                        const Progress& progress) {
+  return guarded<MethodContenders>([&]() -> Result<MethodContenders> {
+    auto all = makeAll(loaded->fabric, method, demand, seconds, searching, progress);
     if (!all) {
       return all.error();
     }
-    const Progress& rest = findFrontMethod(method.id) != nullptr ? progress : searching;
-    std::vector<Contender> contenders;
-    for (auto& [name, made] : *all) {
+    const Progress& rest = keepsWhatItFound(method) ? progress : searching;
+    MethodContenders result;
+    for (auto& [name, made] : all->judged) {
       const auto bound = made.bound;
       auto judged = measured(loaded->fabric, std::move(made), rest);
       if (!judged) {
@@ -287,9 +301,12 @@ Result<std::vector<Contender>> makeContenders(const std::shared_ptr<const Loaded
       if (const Outcome taken = takeJudged(*judged, contender, rest); !taken) {
         return taken.error();
       }
-      contenders.push_back(std::move(contender));
+      result.contenders.push_back(std::move(contender));
     }
-    return contenders;
+    for (NamedError& each : all->refused) {
+      result.refused.push_back({std::move(each.name), std::move(each.error)});
+    }
+    return result;
   });
 }
 
@@ -310,6 +327,38 @@ Result<std::vector<const Generator*>> methodsOf(std::span<const std::string> ids
     }
   }
   return methods;
+}
+
+/// Of one method; that it fails is no error. Errors: cancelled.
+Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method, const Demand& demand,
+                       const PlayOptions& options, const std::optional<double>& seconds, const Progress& progress,
+                       MethodContenders& result) {
+  Progress inner = progress;
+  inner.onReport = [&](std::string_view stage, double fraction) {
+    progress.report(method.id + ": " + std::string(stage), fraction);
+  };
+  Progress searching = inner;
+  std::unique_ptr<TimeLimit> limit;
+  if (seconds) {
+    limit = std::make_unique<TimeLimit>(progress, *seconds);
+    searching.stop = limit->token();
+  }
+  auto made = makeContenders(loaded, method, demand, options, seconds, searching, inner);
+  if (progress.isCancelled()) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+  if (made) {
+    result = *std::move(made);
+  } else {
+    Error error = made.error();
+    if (error.code == ErrorCode::cancelled) {
+      error = {ErrorCode::limit, "it takes longer than its time limit",
+               options.secondsTogether ? "raise --time-limit or --total-time" : "raise --time-limit"};
+    }
+    result.refused.push_back({method.id, std::move(error)});
+  }
+  result.tried.push_back({method.id, result.contenders.size(), 0});
+  return Done{};
 }
 
 Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options,
@@ -426,6 +475,27 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
   const auto methods = methodsOf(ids, demand.collective);
   if (!methods) {
     return methods.error();
+  }
+  // Quick ones first: what they leave of the time belongs to the others.
+  std::vector<std::size_t> order(methods->size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_partition(order, [&](std::size_t i) { return !keepsWhatItFound(*(*methods)[i]); });
+  std::vector<MethodContenders> each(methods->size());
+  double left = options.secondsTogether.value_or(0);
+  for (std::size_t turn = 0; turn < order.size(); ++turn) {
+    const Generator& method = *(*methods)[order[turn]];
+    std::optional<double> seconds = options.secondsPerMethod;
+    if (options.secondsTogether) {
+      const double share = std::max(left, 0.0) / static_cast<double>(order.size() - turn);
+      seconds = seconds ? std::min(*seconds, share) : share;
+    }
+    Clock clock;
+    if (const Outcome made = takeContenders(loaded, method, demand, options, seconds, progress, each[order[turn]]);
+        !made) {
+      return made.error();
+    }
+    each[order[turn]].tried.front().seconds = clock.lap();
+    left -= each[order[turn]].tried.front().seconds;
   }
   MethodContenders result;
   for (const Generator* method : *methods) {

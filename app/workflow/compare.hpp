@@ -47,9 +47,17 @@ struct Refused {
   Error error;
 };
 
+/// What came of a method.
+struct Tried {
+  std::string method;
+  std::size_t schedules = 0;
+  double seconds = 0;  ///< for making and judging them
+};
+
 struct MethodContenders {
   std::vector<Contender> contenders;
   std::vector<Refused> refused;
+  std::vector<Tried> tried;  ///< each method once
 };
 
 /// How the schedules of methods are made and played.
@@ -57,10 +65,12 @@ struct PlayOptions {
   simulate::Model model = {};
   simulate::Barriers barriers = simulate::Barriers::steps;
   std::optional<double> secondsPerMethod = {};  ///< a method that takes longer is refused
+  /// For all methods: each gets an equal share of what is left, those that search until they are stopped the last.
+  std::optional<double> secondsTogether = {};
 };
 
-/// All methods that make this collective, or those of the given ids; of a FrontMethod all its schedules, also those that
-/// were found when its time ended. A method that fails is refused. Errors: badUsage (an unknown id), cancelled.
+/// All methods that make this collective, or those of the given ids; of a FrontMethod all its schedules, also those
+/// that were found when its time ended. A method that fails is refused. Errors: badUsage (an unknown id), cancelled.
 [[nodiscard]] Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
                                                            std::span<const std::string> ids, const Demand& demand,
                                                            const PlayOptions& options, const Progress& progress);

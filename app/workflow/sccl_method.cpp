@@ -87,17 +87,17 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
   return lastOf(search(fabric, demand, values, progress), progress);
 }
 
-Result<std::vector<NamedSchedule>> generateAll(const fabric::Fabric& fabric, const Demand& demand,
-                                               const OptionValues& values, const Progress& progress) {
+Result<FrontSchedules> generateAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                                   const Progress& progress) {
   auto front = search(fabric, demand, values, progress);
   if (!front) {
     return front.error();
   }
-  std::vector<NamedSchedule> all;
+  FrontSchedules all;
   for (synth::StatedPoint& point : front->points) {
-    all.push_back({"sccl (" + std::to_string(point.size.chunks) + ", " + std::to_string(point.size.steps) + ", " +
-                       std::to_string(point.size.rounds) + ")",
-                   std::move(point.schedule)});
+    all.schedules.push_back({"sccl (" + std::to_string(point.size.chunks) + ", " + std::to_string(point.size.steps) +
+                                 ", " + std::to_string(point.size.rounds) + ")",
+                             std::move(point.schedule)});
   }
   return all;
 }

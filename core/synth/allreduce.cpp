@@ -164,7 +164,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
     const Rational bound = search.ratioBound(steps, deadline).ratio * Rational(n);
     if (!found || Rational(found->size.rounds) * Rational(kNearBound) > bound * Rational(kNearBound + 1)) {
       const auto below = found ? std::optional(found->size.rounds) : std::nullopt;
-      if (auto pulled = search.fewestByPull(steps, n, below, end)) {
+      if (auto pulled = search.fewestByTries(steps, n, below, end)) {
         found = std::move(pulled);
       }
     }

@@ -152,7 +152,7 @@ private:
       }
       const auto start = Clock::now();
       const auto end = start + (m_deadline - start) / static_cast<int>(std::min<std::size_t>(3, counts.size() - i));
-      const auto found = m_search.fewestByPull(m_steps, n, below, end);
+      const auto found = m_search.fewestByTries(m_steps, n, below, end);
       // Where the solver comes after it, what pull does not find is not decided yet.
       if (found || m_search.isWide()) {
         hear(found, {m_steps, least, n}, start);

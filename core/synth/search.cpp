@@ -6,9 +6,11 @@
 #include <numeric>
 #include <utility>
 
+#include "synth/cut_bound.hpp"
 #include "synth/pull.hpp"
 #include "synth/single_flow.hpp"
 #include "synth/split.hpp"
+#include "synth/tree_search.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -17,6 +19,8 @@ using std::chrono::milliseconds;
 
 /// One linear program may take this long, and this share of the time that is left.
 constexpr milliseconds kLongestProgram{8000};
+/// The program adds little to the bound of cuts.
+constexpr milliseconds kLongestAfterCut{500};
 constexpr int kProgramShare = 3;
 /// Choosing rounds takes at most this share of the time left.
 constexpr int kShareOfChoices = 4;
@@ -38,6 +42,9 @@ constexpr int kShareOfBox = 6;
 /// Work of pull on many ranks: some tens of seconds, or one.
 constexpr std::int64_t kWideWork = 20'000'000'000;
 constexpr std::int64_t kQuickWideWork = 500'000'000;
+/// Work of local search over trees: some seconds, or tenths of one.
+constexpr std::int64_t kTreeWork = 400'000'000;
+constexpr std::int64_t kQuickTreeWork = 10'000'000;
 /// Chunks for each rank of a broadcast by scatter and allgather.
 constexpr std::int64_t kMostParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
@@ -171,9 +178,15 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
   if (const auto known = m_bounds.find(steps); known != m_bounds.end()) {
     return known->second;
   }
-  RatioBound bound{simpleRatio(), false, false};
+  RatioBound bound{simpleRatio(), false, BoundSource::counting};
+  if (steps == 0) {
+    if (const auto cut = cutBound(m_problem, m_progress); cut && *cut > bound.ratio) {
+      bound = {*cut, false, BoundSource::cut};
+    }
+  }
   const auto left = (deadline - Clock::now()) / kProgramShare;
-  const auto end = Clock::now() + std::min<Clock::duration>(left, kLongestProgram);
+  const auto longest = bound.source == BoundSource::cut ? kLongestAfterCut : kLongestProgram;
+  const auto end = Clock::now() + std::min<Clock::duration>(left, longest);
   // The program is the same for any number of rounds up to scale.
   constexpr std::int64_t kRounds = 1;
   Relaxation program(m_problem, m_generators, orbits(), steps, kRounds, m_progress);
@@ -182,7 +195,7 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
     if (const auto proved = program.solve(Rational(0), stopAt(end), m_progress)) {
       isFinished = true;
       if (proved->chunks.isPositive() && Rational(kRounds) / proved->chunks >= bound.ratio) {
-        bound = {Rational(kRounds) / proved->chunks, proved->isTight, true};
+        bound = {Rational(kRounds) / proved->chunks, proved->isTight, BoundSource::program};
         for (int step = 0; step < steps; ++step) {
           bound.plan.push_back(program.rounds(step) / proved->chunks.toDouble());
         }
@@ -190,13 +203,13 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
     }
   }
   throwIfCancelled(m_progress);
-  if (steps > 0 && !bound.isProgram) {
+  if (steps > 0 && bound.source != BoundSource::program) {
     // What holds for any number of steps holds for this one.
     if (const RatioBound ofAny = ratioBound(0, deadline); ofAny.ratio > bound.ratio) {
-      bound = {ofAny.ratio, false, ofAny.isProgram};
+      bound = {ofAny.ratio, false, ofAny.source};
     }
   }
-  if (isFinished || !program.isUsable()) {
+  if (isFinished || !program.isUsable() || bound.source == BoundSource::cut) {
     m_bounds[steps] = bound;
   }
   return bound;
@@ -243,10 +256,13 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
 
 std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_point deadline) {
   const RatioBound bound = ratioBound(size.steps, deadline);
-  if (bound.isProgram && Rational(size.rounds) < bound.ratio * Rational(size.n)) {
+  if (bound.source != BoundSource::counting && Rational(size.rounds) < bound.ratio * Rational(size.n)) {
+    const std::string ratio = countedRatio(bound.ratio).toString();
     return Decision{Verdict::unsat,
-                    "no schedule of " + text(size.steps) + " steps has R/C below " +
-                        countedRatio(bound.ratio).toString() + " (linear program over the fabric in time, exact)",
+                    bound.source == BoundSource::cut
+                        ? "what must cross a cut of the fabric needs R/C = " + ratio + " with any number of steps"
+                        : "no schedule of " + text(size.steps) + " steps has R/C below " + ratio +
+                              " (linear program over the fabric in time, exact)",
                     {}};
   }
   return std::nullopt;
@@ -488,8 +504,18 @@ std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int6
   return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
 }
 
-std::optional<Search::Fewest> Search::fewestByPull(int steps, std::int64_t n, std::optional<std::int64_t> below,
-                                                   Clock::time_point deadline) {
+/// By trees where these apply, else by pull.
+std::optional<WideSearch::Found> Search::tried(WideSearch::PullGoal goal, Clock::time_point deadline) {
+  if (TreeSearch::applies(m_problem, goal.steps)) {
+    goal.work = isWide() ? kTreeWork : kQuickTreeWork;
+    return m_wide.byTrees(goal, stopAt(deadline));
+  }
+  goal.work = isWide() ? kWideWork : kQuickWideWork;
+  return m_wide.byPull(goal, stopAt(deadline));
+}
+
+std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, std::optional<std::int64_t> below,
+                                                    Clock::time_point deadline) {
   const RatioBound bound = ratioBound(steps, deadline);
   WideSearch::PullGoal goal;
   goal.steps = steps;
@@ -499,12 +525,11 @@ std::optional<Search::Fewest> Search::fewestByPull(int steps, std::int64_t n, st
     goal.most = *below - 1;
   }
   goal.plan = bound.plan;
-  goal.work = isWide() ? kWideWork : kQuickWideWork;
   std::optional<Fewest> best;
   if (Search* few = narrow(); few != nullptr && steps >= few->leastSteps()) {
     // On fewer arcs there is time for more tries.
     const auto end = Clock::now() + (deadline - Clock::now()) / 2;
-    auto found = few->m_wide.byPull(goal, stopAt(end));
+    auto found = few->tried(goal, end);
     if (found && (!below || found->rounds < *below)) {
       const Size size{steps, found->rounds, n};
       best = Fewest{size, accept(size, widened(std::move(found->steps)), std::move(found->how))};
@@ -514,12 +539,27 @@ std::optional<Search::Fewest> Search::fewestByPull(int steps, std::int64_t n, st
   if (best && best->size.rounds <= goal.least) {
     return best;
   }
-  auto found = m_wide.byPull(goal, stopAt(deadline));
+  auto found = tried(goal, deadline);
   if (found && (!goal.most || found->rounds <= *goal.most)) {
     const Size size{steps, found->rounds, n};
     best = Fewest{size, accept(size, std::move(found->steps), std::move(found->how))};
   }
   return best;
+}
+
+std::optional<Decision> Search::byTrees(const Size& size, const Effort& effort) {
+  WideSearch::PullGoal goal;
+  goal.steps = size.steps;
+  goal.n = size.n;
+  goal.least = size.rounds;
+  goal.plan = ratioBound(size.steps, effort.deadline).plan;
+  goal.work = effort.isQuick ? kQuickTreeWork : kTreeWork;
+  constexpr int kShare = 2;
+  auto found = m_wide.byTrees(goal, stopAt(Clock::now() + (effort.deadline - Clock::now()) / kShare));
+  if (!found || found->rounds > size.rounds) {
+    return std::nullopt;
+  }
+  return accept(size, std::move(found->steps), std::move(found->how));
 }
 
 std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
@@ -724,9 +764,11 @@ Decision Search::decide(const Size& size, const Effort& effort) {
     if (auto decision = byTwoLevels(size, effort)) {
       return *std::move(decision);
     }
-    if (auto decision = byWidePull(size, effort)) {
+    if (auto decision = TreeSearch::applies(m_problem, size.steps) ? byTrees(size, effort) : byWidePull(size, effort)) {
       return *std::move(decision);
     }
+  } else if (auto decision = byTrees(size, effort)) {
+    return *std::move(decision);
   }
   if (auto decision = byNarrow(size, effort)) {
     return *std::move(decision);

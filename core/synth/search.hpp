@@ -37,11 +37,14 @@ struct Decision {
   std::optional<Steps> found;  ///< where sat; pruned and played
 };
 
+/// What proves a bound: counting what ranks send and receive, a cut of the fabric, or the linear program over time.
+enum class BoundSource { counting, cut, program };
+
 /// A lower bound on rounds per chunk.
 struct RatioBound {
-  Rational ratio;                 ///< least R / n, in chunks of each class
-  bool isTight = false;           ///< the relaxation reaches it
-  bool isProgram = false;         ///< by the linear program; else by counting what ranks send and receive
+  Rational ratio;        ///< least R / n, in chunks of each class
+  bool isTight = false;  ///< the relaxation reaches it
+  BoundSource source = BoundSource::counting;
   std::vector<double> plan = {};  ///< rounds of each step per chunk, as the linear program chose them; a guide only
 };
 
@@ -78,9 +81,10 @@ public:
   /// R / n; nullopt where that does not apply. Throws CancelledError.
   std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
                                           Clock::time_point deadline);
-  /// Those that pull with a beam finds for n chunks, if fewer than `below`. Throws CancelledError.
-  std::optional<Fewest> fewestByPull(int steps, std::int64_t n, std::optional<std::int64_t> below,
-                                     Clock::time_point deadline);
+  /// Those that local search over trees, or else pull with a beam, finds for n chunks, if fewer than `below`. Throws
+  /// CancelledError.
+  std::optional<Fewest> fewestByTries(int steps, std::int64_t n, std::optional<std::int64_t> below,
+                                      Clock::time_point deadline);
   /// Steps after which more of them help little: what the front searches by default.
   [[nodiscard]] int usualSteps() const;
 
@@ -109,6 +113,8 @@ private:
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
   std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
+  std::optional<Decision> byTrees(const Size& size, const Effort& effort);
+  [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);
   /// Only between ranks of the same place of equal boxes, which leaves fewer arcs to search.
   std::optional<Decision> byNarrow(const Size& size, const Effort& effort);
   /// nullptr where there is no such problem.
@@ -137,7 +143,7 @@ private:
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;
   std::optional<std::vector<int>> m_orbits;  ///< of arcs, for the relaxation
-  bool m_isNarrow = false;  ///< this is the search of a narrow problem
+  bool m_isNarrow = false;                   ///< this is the search of a narrow problem
   bool m_isNarrowKnown = false;
   std::vector<int> m_narrowArcs;
   std::unique_ptr<Search> m_narrow;

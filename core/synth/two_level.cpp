@@ -7,6 +7,7 @@
 
 #include "schedule/collective_table.hpp"
 #include "synth/front.hpp"
+#include "synth/quotient.hpp"
 #include "synth/search.hpp"
 
 namespace coppice::synth {
@@ -36,12 +37,6 @@ std::optional<std::vector<int>> classesOfAllgather(const Problem& problem) {
     classOf[rank] = c;
   }
   return classOf;
-}
-
-std::int64_t roundsFor(const Topology& topology, int limit, std::int64_t load) {
-  const Rational& rate = topology.limits[limit].perRound;
-  // Least r with floor(rate * r) >= load.
-  return -(-(Rational(load) / rate)).floor();
 }
 
 }  // namespace
@@ -316,7 +311,7 @@ private:
     for (const Loads& loads : loadsNow()) {
       std::int64_t most = 1;
       for (std::size_t orbit = 0; orbit < loads.size(); ++orbit) {
-        most = std::max(most, roundsFor(m_owner.m_problem->topology, m_owner.m_least[orbit], loads[orbit]));
+        most = std::max(most, roundsFor(m_owner.rate(orbit), loads[orbit]));
       }
       rounds.push_back(most);
     }
@@ -336,8 +331,7 @@ private:
           worst = orbit;
         }
       }
-      sum.first +=
-          std::max<std::int64_t>(1, roundsFor(m_owner.m_problem->topology, m_owner.m_least[worst], loads[worst]));
+      sum.first += std::max<std::int64_t>(1, roundsFor(m_owner.rate(worst), loads[worst]));
       sum.second += std::max(1.0, most);
     }
     return sum;

@@ -63,6 +63,9 @@ private:
   [[nodiscard]] std::optional<Plan> plan(int steps, std::int64_t n, const Foreign& foreign,
                                          const Progress& progress) const;
   [[nodiscard]] bool isInner(int arc) const;
+  [[nodiscard]] const Rational& rate(std::size_t orbit) const {
+    return m_problem->topology.limits[m_least[orbit]].perRound;
+  }
 
   const Problem* m_problem;
   Boxes m_boxes;

@@ -27,10 +27,6 @@ double noise(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) / 9007199254740992.0;
 }
 
-std::int64_t roundsFor(const Rational& rate, std::int64_t load) {
-  return -(-(Rational(load) / rate)).floor();
-}
-
 /// What the arcs carry in one round at most; limits that hold several of them count once.
 double rateOver(const Topology& topology, const std::vector<int>& arcs) {
   double rate = 0;
@@ -71,7 +67,7 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
     : m_problem(problem),
       m_topology(problem.topology),
       m_n(n),
-      m_group(group),
+      m_quotient(problem, group),
       m_boxOf(boxOf.begin(), boxOf.end()),
       m_distance(static_cast<std::size_t>(problem.topology.nodes) * problem.topology.nodes, kFar) {
   const int nodes = m_topology.nodes;
@@ -84,40 +80,6 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
       if (distance[other] >= 0) {
         m_distance[node * nodes + other] = static_cast<std::uint8_t>(std::min(distance[other], kFar - 1));
       }
-    }
-  }
-  const int classes = static_cast<int>(problem.classes.size());
-  for (int c = 0; c < classes; ++c) {
-    if (std::all_of(group.begin(), group.end(), [c](const Symmetry& each) { return each.chunkClass[c] >= c; })) {
-      m_classes.push_back(c);
-    }
-  }
-  const auto limits = static_cast<int>(m_topology.limits.size());
-  Orbits orbits(limits);
-  for (const Symmetry& each : group) {
-    for (int limit = 0; limit < limits; ++limit) {
-      orbits.join(limit, each.limit[limit]);
-    }
-  }
-  std::vector<int> numberOf(limits, -1);
-  std::vector<std::int64_t> sizes;
-  for (int limit = 0; limit < limits; ++limit) {
-    const int least = orbits.least(limit);
-    if (numberOf[least] < 0) {
-      numberOf[least] = static_cast<int>(m_least.size());
-      m_least.push_back(limit);
-      sizes.push_back(0);
-    }
-    m_orbitOf.push_back(numberOf[least]);
-    ++sizes[numberOf[least]];
-  }
-  for (const std::int64_t size : sizes) {
-    m_weight.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(group.size())) / size);
-  }
-  m_orbitsOf.resize(m_topology.arcs.size());
-  for (std::size_t arc = 0; arc < m_orbitsOf.size(); ++arc) {
-    for (const int limit : m_topology.limitsOf[arc]) {
-      m_orbitsOf[arc].push_back(m_orbitOf[limit]);
     }
   }
   std::vector<std::vector<int>> intoBox(m_boxes);
@@ -136,7 +98,7 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
 
 std::int64_t WidePull::workOf(int steps) const {
   const auto nodes = static_cast<std::int64_t>(m_topology.nodes);
-  const auto chunks = static_cast<std::int64_t>(m_classes.size()) * m_n;
+  const auto chunks = static_cast<std::int64_t>(m_quotient.classes.size()) * m_n;
   const auto arcs = static_cast<std::int64_t>(m_topology.arcs.size());
   return chunks * (nodes * nodes + 4 * arcs) * steps;
 }
@@ -144,7 +106,7 @@ std::int64_t WidePull::workOf(int steps) const {
 WidePull::State WidePull::start() const {
   State state;
   const int nodes = m_topology.nodes;
-  for (const int c : m_classes) {
+  for (const int c : m_quotient.classes) {
     const ChunkClass& ends = m_problem.classes[c];
     const auto distance = distancesFrom(m_topology, ends.pre);
     std::vector<int> lacking;
@@ -196,7 +158,7 @@ public:
       return false;
     }
     setRoom(rounds);
-    m_sendsOver.resize(m_owner.m_least.size());
+    m_sendsOver.resize(m_owner.m_quotient.least.size());
     m_isIn.assign(m_state.holders.size() * m_owner.m_boxes, 0);
     placeAll();
     while (isAnyMissed()) {
@@ -292,7 +254,7 @@ private:
   }
 
   void setRoom(std::int64_t rounds) {
-    const std::size_t count = m_owner.m_least.size();
+    const std::size_t count = m_owner.m_quotient.least.size();
     std::vector<std::int64_t> used(count, 0);
     for (std::size_t orbit = 0; orbit < count && !m_capacity.empty(); ++orbit) {
       used[orbit] = m_capacity[orbit] - m_room[orbit];
@@ -300,7 +262,7 @@ private:
     m_capacity.resize(count);
     m_room.resize(count);
     for (std::size_t orbit = 0; orbit < count; ++orbit) {
-      m_capacity[orbit] = m_topology.capacity(m_owner.m_least[orbit], rounds);
+      m_capacity[orbit] = m_topology.capacity(m_owner.m_quotient.least[orbit], rounds);
       m_room[orbit] = m_capacity[orbit] - used[orbit];
     }
   }
@@ -329,11 +291,11 @@ private:
   }
 
   [[nodiscard]] bool hasRoom(int arc) const {
-    const auto& orbits = m_owner.m_orbitsOf[arc];
+    const auto& orbits = m_owner.m_quotient.orbitsOf[arc];
     for (std::size_t i = 0; i < orbits.size(); ++i) {
       std::int64_t needed = 0;
       for (std::size_t j = 0; j <= i; ++j) {
-        needed += orbits[j] == orbits[i] ? m_owner.m_weight[orbits[i]] : 0;
+        needed += orbits[j] == orbits[i] ? m_owner.m_quotient.weight[orbits[i]] : 0;
       }
       if (m_room[orbits[i]] < needed) {
         return false;
@@ -345,15 +307,15 @@ private:
   /// The share of its limits that is left, the least of them.
   [[nodiscard]] double slack(int arc) const {
     double least = 1;
-    for (const int orbit : m_owner.m_orbitsOf[arc]) {
+    for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {
       least = std::min(least, static_cast<double>(m_room[orbit]) / static_cast<double>(m_capacity[orbit]));
     }
     return least;
   }
 
   void take(std::size_t candidate, int arc) {
-    for (const int orbit : m_owner.m_orbitsOf[arc]) {
-      m_room[orbit] -= m_owner.m_weight[orbit];
+    for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {
+      m_room[orbit] -= m_owner.m_quotient.weight[orbit];
       m_sendsOver[orbit].push_back({candidate, arc});
     }
     m_candidates[candidate].isPlaced = true;
@@ -364,8 +326,8 @@ private:
 
   void giveBack(std::size_t candidate) {
     const int arc = m_arcOf[candidate];
-    for (const int orbit : m_owner.m_orbitsOf[arc]) {
-      m_room[orbit] += m_owner.m_weight[orbit];
+    for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {
+      m_room[orbit] += m_owner.m_quotient.weight[orbit];
       auto& over = m_sendsOver[orbit];
       for (auto each = over.rbegin(); each != over.rend(); ++each) {
         if (each->candidate == candidate) {
@@ -419,8 +381,8 @@ private:
       }
       int full = -1;
       int fullCount = 0;
-      for (const int orbit : m_owner.m_orbitsOf[arc]) {
-        if (m_room[orbit] < m_owner.m_weight[orbit]) {
+      for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {
+        if (m_room[orbit] < m_owner.m_quotient.weight[orbit]) {
           full = orbit;
           ++fullCount;
         }
@@ -500,8 +462,7 @@ private:
     const int step = static_cast<int>(m_state.rounds.size());
     std::int64_t rounds = 1;
     for (std::size_t orbit = 0; orbit < m_room.size(); ++orbit) {
-      rounds = std::max(
-          rounds, roundsFor(m_topology.limits[m_owner.m_least[orbit]].perRound, m_capacity[orbit] - m_room[orbit]));
+      rounds = std::max(rounds, roundsFor(m_owner.m_quotient.rate(orbit), m_capacity[orbit] - m_room[orbit]));
     }
     m_state.rounds.push_back(rounds);
     m_state.sum += rounds;
@@ -548,7 +509,7 @@ private:
 /// Rounds so far and those that one rank or box needs at least for what it lacks.
 double WidePull::estimate(const State& state) const {
   const int nodes = m_topology.nodes;
-  const double images = m_group.empty() ? 1.0 : static_cast<double>(m_group.size());
+  const double images = m_quotient.group.empty() ? 1.0 : static_cast<double>(m_quotient.group.size());
   std::vector<double> lack(nodes, 0);
   std::vector<double> lackOfBox(m_boxes, 0);
   for (std::size_t chunk = 0; chunk < state.lacking.size(); ++chunk) {
@@ -562,8 +523,8 @@ double WidePull::estimate(const State& state) const {
   double most = 0;
   double sum = 0;
   // In the quotient, what one rank lacks is spread over its images.
-  const double share = m_group.empty() ? 1.0 : images / nodes;
-  if (m_group.empty()) {
+  const double share = m_quotient.group.empty() ? 1.0 : images / nodes;
+  if (m_quotient.group.empty()) {
     for (int node = 0; node < nodes; ++node) {
       most = std::max(most, lack[node] / m_rateInto[node]);
       sum += lack[node];
@@ -589,40 +550,6 @@ double WidePull::estimate(const State& state) const {
     }
   }
   return static_cast<double>(state.sum) + most + 1e-6 * sum;
-}
-
-Steps WidePull::expanded(const State& state) const {
-  Steps result{state.rounds, {}};
-  const auto add = [&](const Send& send, const Symmetry* image) {
-    const int c = m_classes[send.chunk / m_n];
-    const int to = image != nullptr ? image->chunkClass[c] : c;
-    result.sends.push_back(
-        {static_cast<int>(to * m_n + send.chunk % m_n), image != nullptr ? image->arc[send.arc] : send.arc, send.step});
-  };
-  for (const Send& send : state.sends) {
-    if (m_group.empty()) {
-      add(send, nullptr);
-    }
-    for (const Symmetry& each : m_group) {
-      add(send, &each);
-    }
-  }
-  prune(m_problem, m_n, result);
-  std::vector<std::vector<std::int64_t>> loads(result.rounds.size(),
-                                               std::vector<std::int64_t>(m_topology.limits.size(), 0));
-  for (const Send& send : result.sends) {
-    for (const int limit : m_topology.limitsOf[send.arc]) {
-      ++loads[send.step][limit];
-    }
-  }
-  for (std::size_t step = 0; step < loads.size(); ++step) {
-    result.rounds[step] = 1;
-    for (std::size_t limit = 0; limit < loads[step].size(); ++limit) {
-      result.rounds[step] =
-          std::max(result.rounds[step], roundsFor(m_topology.limits[limit].perRound, loads[step][limit]));
-    }
-  }
-  return result;
 }
 
 std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::int64_t mostRounds,
@@ -660,7 +587,7 @@ std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::in
   }
   for (const State& state : beam) {
     if (state.open == 0) {
-      return expanded(state);
+      return m_quotient.expanded(m_n, steps, state.sends);
     }
   }
   return std::nullopt;

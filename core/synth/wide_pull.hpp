@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "synth/problem.hpp"
+#include "synth/quotient.hpp"
 #include "synth/symmetry.hpp"
 
 namespace coppice::synth {
@@ -43,22 +44,16 @@ private:
 
   [[nodiscard]] State start() const;
   [[nodiscard]] double estimate(const State& state) const;
-  [[nodiscard]] Steps expanded(const State& state) const;
 
   const Problem& m_problem;
   const Topology& m_topology;
   std::int64_t m_n;
-  std::span<const Symmetry> m_group;
+  Quotient m_quotient;
   std::vector<int> m_boxOf;
   int m_boxes = 1;
-  std::vector<int> m_classes;                ///< one of each orbit
-  std::vector<std::uint8_t> m_distance;      ///< by ranks from and to; kFar = not reached
-  std::vector<int> m_orbitOf;                ///< by limit
-  std::vector<int> m_least;                  ///< by orbit: one of its limits
-  std::vector<std::int64_t> m_weight;        ///< by orbit: what one send and its images put on each
-  std::vector<std::vector<int>> m_orbitsOf;  ///< by arc, a limit's orbit once for each limit
-  std::vector<double> m_rateInto;            ///< by rank
-  std::vector<double> m_rateIntoBox;         ///< by box
+  std::vector<std::uint8_t> m_distance;  ///< by ranks from and to; kFar = not reached
+  std::vector<double> m_rateInto;        ///< by rank
+  std::vector<double> m_rateIntoBox;     ///< by box
 };
 
 }  // namespace coppice::synth

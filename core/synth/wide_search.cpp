@@ -2,8 +2,12 @@
 #include "synth/wide_search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
+
+#include "synth/tree_search.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -33,39 +37,6 @@ bool isFree(const Problem& problem, const std::vector<Symmetry>& group) {
     }
   }
   return true;
-}
-
-/// Whole rounds, at least one a step, that add up to `total` and follow the wishes as far as they can.
-std::vector<std::int64_t> wholeRounds(const std::vector<double>& wished, std::int64_t total) {
-  const int steps = static_cast<int>(wished.size());
-  double sum = 0;
-  for (const double each : wished) {
-    sum += each;
-  }
-  std::vector<std::int64_t> rounds(steps, 1);
-  std::vector<double> exact(steps);
-  for (int step = 0; step < steps; ++step) {
-    exact[step] = sum > 0 ? wished[step] * static_cast<double>(total) / sum : static_cast<double>(total) / steps;
-    rounds[step] = std::max<std::int64_t>(1, static_cast<std::int64_t>(exact[step]));
-  }
-  while (sumOf(rounds) != total) {
-    const bool isShort = sumOf(rounds) < total;
-    int chosen = -1;
-    for (int step = 0; step < steps; ++step) {
-      if (!isShort && rounds[step] == 1) {
-        continue;
-      }
-      const auto lack = [&](int at) { return exact[at] - static_cast<double>(rounds[at]); };
-      if (chosen < 0 || (isShort ? lack(step) > lack(chosen) : lack(step) < lack(chosen))) {
-        chosen = step;
-      }
-    }
-    if (chosen < 0) {
-      break;  // fewer rounds than steps
-    }
-    rounds[chosen] += isShort ? 1 : -1;
-  }
-  return rounds;
 }
 
 }  // namespace
@@ -124,6 +95,69 @@ std::optional<WideSearch::Found> WideSearch::byScatterGather(int steps, std::int
   return Found{*std::move(found), rounds,
                "found by two levels: a scatter by maximum flow, then an allgather of " +
                    std::to_string(m_boxes->count()) + " boxes"};
+}
+
+std::optional<WideSearch::Found> WideSearch::byTrees(const PullGoal& goal, const std::function<bool()>& stop) {
+  if (!TreeSearch::applies(m_problem, goal.steps)) {
+    return std::nullopt;
+  }
+  // Where few links join boxes, most rounds belong to the first steps.
+  std::vector<std::vector<double>> plans;
+  if (!goal.plan.empty()) {
+    plans.push_back(goal.plan);
+  }
+  for (const double ratio : {1.0, 8.0, 3.0}) {
+    auto& plan = plans.emplace_back();
+    for (int step = 0; step < goal.steps; ++step) {
+      plan.push_back(std::pow(ratio, -step));
+    }
+  }
+  struct Start {
+    const std::vector<Symmetry>* group = nullptr;
+    const std::vector<double>* plan = nullptr;
+    std::int64_t rounds = std::numeric_limits<std::int64_t>::max();
+  };
+  std::vector<Start> starts;
+  for (const auto& plan : plans) {
+    for (const auto& group : groups()) {
+      starts.push_back({&group, &plan});
+    }
+  }
+  std::optional<Found> best;
+  const auto run = [&](Start& start, std::uint64_t turn, std::int64_t work) {
+    throwIfCancelled(m_progress);
+    const TreeSearch search(m_problem, goal.n, *start.group, goal.steps);
+    auto found = search.run({goal.least, m_seed * kMostTries + turn, work, *start.plan}, stop);
+    if (!found) {
+      return;
+    }
+    start.rounds = sumOf(found->rounds);
+    if (!best || start.rounds < best->rounds) {
+      const std::size_t order = start.group->size();
+      best = Found{*std::move(found), start.rounds,
+                   "found by local search over trees" +
+                       (order > 1 ? " in the quotient by " + std::to_string(order) + " symmetries" : std::string())};
+    }
+  };
+  const auto isDone = [&] { return (best && best->rounds <= goal.least) || stop(); };
+  // Every start gets its part, then the best ones get the rest.
+  constexpr std::uint64_t kAgain = 3;
+  const auto parts = static_cast<std::int64_t>(starts.size() + 2 * kAgain);
+  std::uint64_t turn = 0;
+  for (Start& start : starts) {
+    if (!isDone()) {
+      run(start, turn++, goal.work / parts);
+    }
+  }
+  std::ranges::stable_sort(starts, {}, &Start::rounds);
+  for (std::uint64_t again = 0; again < kAgain && !isDone(); ++again) {
+    run(starts[again % starts.size()], turn++, 2 * (goal.work / parts));
+  }
+  throwIfCancelled(m_progress);
+  if (best && goal.most && best->rounds > *goal.most) {
+    return std::nullopt;
+  }
+  return best;
 }
 
 const std::vector<std::vector<Symmetry>>& WideSearch::groups() {

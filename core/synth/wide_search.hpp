@@ -22,7 +22,7 @@
 namespace coppice::synth {
 
 /// Schedules of few steps and few rounds on fabrics of many ranks, without a solver and without proofs: two levels
-/// where the fabric falls into equal boxes, and pull with a beam and restarts.
+/// where the fabric falls into equal boxes, local search over trees, and pull with a beam and restarts.
 class WideSearch {
 public:
   /// Problems of more ranks are out of a solver's reach.
@@ -55,11 +55,15 @@ public:
     std::int64_t least = 0;                 ///< rounds that end the search: no fewer are possible, or no fewer needed
     std::optional<std::int64_t> most = {};  ///< rounds that are worth finding; absent = any
     std::vector<double> plan = {};          ///< rounds of each step per chunk, of the relaxation; empty = even
-    std::int64_t work = 0;                  ///< how much to try, in the units of WidePull::workOf
+    std::int64_t work = 0;                  ///< how much to try
   };
   /// Restarts with growing beams, plans that differ from the best so far, in the quotient by groups of symmetries and
   /// without. Equal seeds give equal answers as long as `stop` does not end it. Throws CancelledError.
   std::optional<Found> byPull(const PullGoal& goal, const std::function<bool()>& stop);
+  /// Where chunks reach all ranks: local search over trees, from several spreads of the rounds over the steps, in the
+  /// quotient by groups of symmetries and without; work in the units of TreeSearch. nullopt where that does not apply,
+  /// or nothing is found within goal.most. Equal seeds as above. Throws CancelledError.
+  std::optional<Found> byTrees(const PullGoal& goal, const std::function<bool()>& stop);
 
 private:
   TwoLevel* twoLevel(double seconds);

@@ -104,15 +104,15 @@ void TestCompare::frontsTakePart() {
   const auto seconds = std::make_shared<std::int64_t>(0);
   FrontMethod all{.id = "front", .timeOption = "time", .generate = {}};
   all.generate = [seconds](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                           const Progress& progress) -> Result<std::vector<NamedSchedule>> {
+                           const Progress& progress) -> Result<FrontSchedules> {
     *seconds = values.integer("time").value_or(0);
-    std::vector<NamedSchedule> found;
+    FrontSchedules found;
     for (const char* name : {"ring", "recursive-doubling"}) {
       auto made = baselines::generate(name, fabric, {.collective = demand.collective, .root = {}}, {});
       if (!made) {
         return made.error();
       }
-      found.push_back({std::string("front ") + name, *std::move(made)});
+      found.schedules.push_back({std::string("front ") + name, *std::move(made)});
     }
     while (!progress.isCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
