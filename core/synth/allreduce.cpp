@@ -2,11 +2,14 @@
 #include "synth/allreduce.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "schedule/step_cost.hpp"
+#include "synth/front.hpp"
 #include "synth/result.hpp"
 
 namespace coppice::synth {
@@ -37,12 +40,32 @@ Rational rateInto(const Topology& topology, int node, bool isIn) {
   return rate;
 }
 
+/// Every link has its like in the other direction, so that the transposed fabric is the same.
+bool isMirrored(const fabric::Fabric& fabric) {
+  std::map<std::pair<int, int>, std::vector<Rational>> links;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    links[{arc.tail, arc.head}].push_back(arc.bandwidth.gigabytesPerSecond());
+  }
+  for (auto& [ends, bandwidths] : links) {
+    std::sort(bandwidths.begin(), bandwidths.end());
+  }
+  return std::all_of(links.begin(), links.end(), [&](const auto& each) {
+    const auto back = links.find({each.first.second, each.first.first});
+    return back != links.end() && back->second == each.second;
+  });
+}
+
 }  // namespace
 
 Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, const UnitChoice& unit, std::uint64_t seed,
                                               const Progress& progress) {
   AllreduceSearch search(fabric, seed, progress);
+  const bool isSame = isMirrored(fabric);
   for (const bool isTransposed : {false, true}) {
+    if (isTransposed && isSame) {
+      search.m_scatter = search.m_gather.get();
+      break;
+    }
     auto topology = topologyOf(isTransposed ? fabric.transposed() : fabric, unit);
     if (!topology) {
       return topology.error();
@@ -55,7 +78,13 @@ Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, cons
     if (!problem) {
       return problem.error();
     }
-    (isTransposed ? search.m_scatter : search.m_gather) = std::make_unique<Search>(*std::move(problem), seed, progress);
+    auto made = std::make_unique<Search>(*std::move(problem), seed, progress);
+    if (isTransposed) {
+      search.m_ownScatter = std::move(made);
+      search.m_scatter = search.m_ownScatter.get();
+    } else {
+      search.m_gather = std::move(made);
+    }
   }
   search.m_leastRatio = search.ratioOfMessages();
   return search;
@@ -110,6 +139,134 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::refused(int steps, std::
                   {}};
   }
   return std::nullopt;
+}
+
+/// One rank of each orbit, on the fabric and where it differs on the transposed one.
+void AllreduceSearch::findRoots() {
+  constexpr std::size_t kMostRoots = 16;
+  if (m_areRootsKnown) {
+    return;
+  }
+  m_areRootsKnown = true;
+  for (Search* search : {m_gather.get(), m_scatter}) {
+    if (search == m_gather.get() && !m_roots.empty()) {
+      break;  // the same fabric once more
+    }
+    Orbits orbits(ranks());
+    for (const Symmetry& each : search->generators()) {
+      for (int rank = 0; rank < ranks(); ++rank) {
+        orbits.join(rank, each.node[rank]);
+      }
+    }
+    std::size_t count = 0;
+    for (int rank = 0; rank < ranks() && count < kMostRoots; ++rank) {
+      const auto goal = CollectiveTable::make(Collective::broadcast, ranks(), rank);
+      if (orbits.least(rank) != rank || !goal) {
+        continue;
+      }
+      if (auto problem = problemOf(search->problem().topology, *goal)) {
+        m_roots.push_back(std::make_unique<Search>(*std::move(problem), m_seed, *m_progress));
+        ++count;
+      }
+    }
+  }
+}
+
+Rational AllreduceSearch::stepsRatio(int steps, Clock::time_point deadline) {
+  constexpr int kShare = 8;
+  const auto [known, isNew] = m_stepsRatios.try_emplace(steps, m_leastRatio);
+  if (isNew && !isWide()) {
+    findRoots();
+    const auto end = Clock::now() + (deadline - Clock::now()) / kShare;
+    for (const auto& root : m_roots) {
+      if (steps >= root->leastSteps() && Clock::now() < end) {
+        known->second = std::max(known->second, root->ratioBound(steps, end).ratio);
+      }
+    }
+  }
+  return known->second;
+}
+
+std::optional<AllreduceSearch::Answer> AllreduceSearch::refusedByRoots(int steps, std::int64_t rounds,
+                                                                       std::int64_t chunks,
+                                                                       Clock::time_point deadline) {
+  const Rational bound = stepsRatio(steps, deadline);
+  if (Rational(rounds) >= bound * Rational(chunks)) {
+    return std::nullopt;
+  }
+  return Answer{Verdict::unsat,
+                "each rank's contribution must reach all others, and no broadcast of " + std::to_string(steps) +
+                    " steps has R/C below " + bound.toString() + " (linear program over the fabric in time, exact)",
+                {}};
+}
+
+void AllreduceSearch::findHalves(int mostSteps, Clock::time_point deadline) {
+  if (m_halvesSteps >= mostSteps) {
+    return;
+  }
+  m_halvesSteps = mostSteps;
+  constexpr int kShare = 3;
+  constexpr int kShareOfCandidate = 6;
+  for (Search* search : {m_scatter, m_gather.get()}) {
+    auto& halves = search == m_gather.get() ? m_gatherHalves : m_scatterHalves;
+    FrontOptions options;
+    const auto left = (deadline - Clock::now()) / kShare;
+    options.deadline = Clock::now() + left;
+    options.candidateSeconds = std::chrono::duration<double>(left).count() / kShareOfCandidate;
+    options.maxSteps = mostSteps;
+    const FrontHandlers nobody{[](const Size&, const Decision&, double) {}, [](int, const Rational&) {}};
+    for (const FrontPoint& point : paretoFront(*search, options, nobody).points) {
+      halves[point.size.steps] = point.size;
+    }
+    throwIfCancelled(*m_progress);
+    if (m_scatter == m_gather.get()) {
+      m_scatterHalves = m_gatherHalves;
+      break;
+    }
+  }
+}
+
+std::optional<AllreduceSearch::Fewest> AllreduceSearch::bestHalves(int steps, std::int64_t mostN,
+                                                                   Clock::time_point deadline) {
+  const int mostSteps = steps - std::min(m_gather->leastSteps(), m_scatter->leastSteps());
+  findHalves(mostSteps, deadline);
+  struct Choice {
+    Size scatter;
+    Size gather;
+  };
+  std::optional<Choice> best;
+  const auto ratioOf = [](const Choice& choice) {
+    return Rational(choice.scatter.rounds + choice.gather.rounds, choice.scatter.n);
+  };
+  // Of n chunks per rank: so many copies of the half as it takes.
+  const auto copied = [](const Size& half, std::int64_t n) {
+    return Size{half.steps, half.rounds * ((n + half.n - 1) / half.n), n};
+  };
+  for (const auto& [first, scatter] : m_scatterHalves) {
+    const auto gather = m_gatherHalves.find(steps - first);
+    if (gather == m_gatherHalves.end()) {
+      continue;
+    }
+    for (const std::int64_t n : {scatter.n, gather->second.n, std::lcm(scatter.n, gather->second.n)}) {
+      const Choice choice{copied(scatter, n), copied(gather->second, n)};
+      if (n <= mostN && (!best || ratioOf(choice) < ratioOf(*best))) {
+        best = choice;
+      }
+    }
+  }
+  if (!best) {
+    return std::nullopt;
+  }
+  const Decision scatter = m_scatter->decide(best->scatter, deadline);
+  const Decision gather = m_gather->decide(best->gather, deadline);
+  if (scatter.verdict != Verdict::sat || gather.verdict != Verdict::sat) {
+    return std::nullopt;
+  }
+  auto answer = joined(scatter, gather, best->scatter.steps, best->gather.steps, best->scatter.n);
+  if (!answer) {
+    return std::nullopt;
+  }
+  return Fewest{best->scatter.n * ranks(), best->scatter.rounds + best->gather.rounds, *std::move(answer)};
 }
 
 std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std::int64_t rounds, std::int64_t n,
@@ -308,7 +465,14 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
       if (auto answer = inHalves(steps, rounds, chunks / ranks(), isQuick, share)) {
         return *std::move(answer);
       }
+      if (isQuick) {
+        if (auto answer = refusedByRoots(steps, rounds, chunks, deadline)) {
+          return *std::move(answer);
+        }
+      }
     }
+  } else if (auto answer = refusedByRoots(steps, rounds, chunks, deadline)) {
+    return *std::move(answer);
   }
   if (chunks > effort.mostSlots) {
     return {Verdict::unknown, "not found in halves; there are too many chunks for a direct search", {}};

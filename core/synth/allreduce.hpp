@@ -51,6 +51,9 @@ public:
     std::int64_t rounds = 0;
     Answer answer;
   };
+  /// Joins the halves of least R/C that were found for their numbers of steps, with up to mostN chunks per rank each.
+  /// The first call searches both fronts, for a share of the time. Throws CancelledError.
+  std::optional<Fewest> bestHalves(int steps, std::int64_t mostN, Clock::time_point deadline);
   /// Whether there are too many ranks for the solver.
   [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
   /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half. Throws
@@ -64,6 +67,10 @@ public:
   /// Least R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P - 1,
   /// and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
   [[nodiscard]] Rational leastRatio() const { return m_leastRatio; }
+  /// Least R/C of any allreduce of this many steps: what carries the contribution of one rank to all others is a
+  /// broadcast from it, and what brings all contributions to one rank is a reduce. The bounds of some ranks, those of
+  /// each kind first, as far as the time allows. Throws CancelledError.
+  Rational stepsRatio(int steps, Clock::time_point deadline);
   /// Least R/C of the halves with this many steps (0 = any number); C counts slots.
   Rational halvesRatio(int steps, Clock::time_point deadline);
   [[nodiscard]] const Rational& unit() const { return m_gather->problem().topology.unit; }
@@ -72,6 +79,9 @@ private:
   AllreduceSearch(const fabric::Fabric& fabric, std::uint64_t seed, const Progress& progress)
       : m_fabric(&fabric), m_seed(seed), m_progress(&progress) {}
   std::optional<Answer> refused(int steps, std::int64_t rounds, std::int64_t chunks) const;
+  std::optional<Answer> refusedByRoots(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
+  void findRoots();
+  void findHalves(int mostSteps, Clock::time_point deadline);
   std::optional<Answer> inHalves(int steps, std::int64_t rounds, std::int64_t n, bool isQuick,
                                  Clock::time_point deadline);
   /// Of n chunks per rank, on wide fabrics.
@@ -87,8 +97,15 @@ private:
   std::uint64_t m_seed;
   const Progress* m_progress;
   std::unique_ptr<Search> m_gather;   ///< allgather
-  std::unique_ptr<Search> m_scatter;  ///< reduce_scatter: allgather on the transposed fabric
+  std::unique_ptr<Search> m_ownScatter;
+  Search* m_scatter = nullptr;  ///< reduce_scatter: allgather on the transposed fabric; m_gather where that is the same
   Rational m_leastRatio;
+  std::vector<std::unique_ptr<Search>> m_roots;  ///< broadcasts from ranks, on both fabrics
+  bool m_areRootsKnown = false;
+  std::map<int, Rational> m_stepsRatios;
+  std::map<int, Size> m_scatterHalves;  ///< by steps: of least R/n
+  std::map<int, Size> m_gatherHalves;
+  int m_halvesSteps = 0;  ///< up to which they were searched
 };
 
 }  // namespace coppice::synth

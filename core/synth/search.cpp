@@ -270,27 +270,33 @@ std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_p
 
 std::optional<Decision> Search::fromKnown(const Size& size) {
   for (const auto& [known, steps] : m_found) {
-    if (known.n < size.n || known.rounds > size.rounds || known.steps > size.steps) {
+    // As many copies as it takes, with fewer chunks in the last one.
+    const std::int64_t copies = (size.n + known.n - 1) / known.n;
+    if (copies * known.rounds > size.rounds || known.steps > size.steps) {
       continue;
     }
-    Steps fewer{steps.rounds, {}};
-    for (Send send : steps.sends) {
-      if (send.chunk % known.n < size.n) {
-        send.chunk = static_cast<int>(send.chunk / known.n * size.n + send.chunk % known.n);
-        fewer.sends.push_back(send);
+    Steps more{steps.rounds, {}};
+    std::int64_t left = size.rounds;
+    for (std::int64_t& rounds : more.rounds) {
+      rounds *= copies;
+      left -= rounds;
+    }
+    for (const Send& send : steps.sends) {
+      for (std::int64_t i = send.chunk % known.n; i < size.n; i += known.n) {
+        more.sends.push_back({static_cast<int>(send.chunk / known.n * size.n + i), send.arc, send.step});
       }
     }
-    std::string how = "from " + counted(known);
+    std::string how = "from " + counted(known) + (copies > 1 ? ", " + text(copies) + " times" : std::string());
     if (known.steps < size.steps) {
-      fewer.rounds.back() += size.rounds - known.rounds;
-      auto cut = split(m_problem, size.n, fewer, size.steps);
+      more.rounds.back() += left;
+      auto cut = split(m_problem, size.n, more, size.steps);
       if (!cut) {
         continue;
       }
-      fewer = *std::move(cut);
+      more = *std::move(cut);
       how += " by splitting steps";
     }
-    Decision decision = accept(size, std::move(fewer), std::move(how));
+    Decision decision = accept(size, std::move(more), std::move(how));
     if (decision.verdict == Verdict::sat) {
       return decision;
     }

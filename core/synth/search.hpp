@@ -58,6 +58,7 @@ public:
 
   [[nodiscard]] const Problem& problem() const { return m_problem; }
   [[nodiscard]] int leastSteps() const { return m_leastSteps; }
+  [[nodiscard]] const std::vector<Symmetry>& generators() const { return m_generators; }
 
   /// Least R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The linear
   /// program gets as much time as there is until the deadline, but no more than a fixed share.
