@@ -26,6 +26,13 @@ constexpr std::int64_t kNearBound = 100;
 /// What may enter the rank in one round at most.
 Rational rateInto(const Topology& topology, int node, bool isIn) {
   Rational rate = 0;
+  if (topology.isPartial) {
+    // Whatever the route, it takes one of the rank's links.
+    for (const PhysicalLink& link : topology.links) {
+      rate += (isIn ? link.head : link.tail) == topology.gpus[node] ? link.perRound : Rational(0);
+    }
+    return rate;
+  }
   std::vector<int> counted;
   for (const int arc : isIn ? topology.in[node] : topology.out[node]) {
     const auto& limits = topology.limitsOf[arc];
@@ -179,7 +186,7 @@ Rational AllreduceSearch::stepsRatio(int steps, Clock::time_point deadline) {
     findRoots();
     const auto end = Clock::now() + (deadline - Clock::now()) / kShare;
     for (const auto& root : m_roots) {
-      if (steps >= root->leastSteps() && Clock::now() < end) {
+      if ((steps == 0 || steps >= root->leastSteps()) && Clock::now() < end) {
         known->second = std::max(known->second, root->ratioBound(steps, end).ratio);
       }
     }
@@ -424,6 +431,9 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
                       groups[i].empty() ? "direct, found by SAT"
                                         : "direct, found by SAT in the quotient by " +
                                               std::to_string(groups[i].size()) + " symmetries");
+      }
+      if (verdict == Verdict::unsat && groups[i].empty() && topology.isPartial) {
+        return {Verdict::unknown, "impossible on the shortest routes alone (SAT)", {}};
       }
       if (verdict == Verdict::unsat && groups[i].empty()) {
         return {Verdict::unsat,

@@ -67,9 +67,9 @@ public:
   /// Least R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P - 1,
   /// and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
   [[nodiscard]] Rational leastRatio() const { return m_leastRatio; }
-  /// Least R/C of any allreduce of this many steps: what carries the contribution of one rank to all others is a
-  /// broadcast from it, and what brings all contributions to one rank is a reduce. The bounds of some ranks, those of
-  /// each kind first, as far as the time allows. Throws CancelledError.
+  /// Least R/C of any allreduce of this many steps (0 = of any number): what carries the contribution of one rank to
+  /// all others is a broadcast from it, and what brings all contributions to one rank is a reduce. The bounds of some
+  /// ranks, those of each kind first, as far as the time allows. Throws CancelledError.
   Rational stepsRatio(int steps, Clock::time_point deadline);
   /// Least R/C of the halves with this many steps (0 = any number); C counts slots.
   Rational halvesRatio(int steps, Clock::time_point deadline);
@@ -96,7 +96,7 @@ private:
   const fabric::Fabric* m_fabric;
   std::uint64_t m_seed;
   const Progress* m_progress;
-  std::unique_ptr<Search> m_gather;   ///< allgather
+  std::unique_ptr<Search> m_gather;  ///< allgather
   std::unique_ptr<Search> m_ownScatter;
   Search* m_scatter = nullptr;  ///< reduce_scatter: allgather on the transposed fabric; m_gather where that is the same
   Rational m_leastRatio;

@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "synth/allreduce.hpp"
+#include "synth/allreduce_front.hpp"
 #include "synth/front.hpp"
 #include "synth/result.hpp"
 #include "synth/search.hpp"
@@ -79,135 +80,6 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
   auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
   return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsSince(start),
                    search->unit()};
-}
-
-/// In one piece few chunks are within reach of the solver.
-constexpr std::int64_t kMostDirect = 8;
-/// What one size in one piece may take of a front, unless a time is given: some tenths of a second for each group.
-constexpr std::int64_t kDirectConflicts = 8'000;
-
-/// Sizes of an allreduce with one number of steps, best ratio first.
-std::vector<StatedSize> allreduceSizes(AllreduceSearch& search, std::int64_t steps, std::int64_t maxChunks,
-                                       const std::optional<Rational>& below, Clock::time_point deadline) {
-  const bool mayHalve = steps >= search.leastStepsOfHalves();
-  std::vector<StatedSize> sizes;
-  const Rational halves = mayHalve ? search.halvesRatio(static_cast<int>(steps), deadline) : Rational(0);
-  for (std::int64_t chunks = 1; chunks <= maxChunks; ++chunks) {
-    const bool isHalved = mayHalve && chunks % search.ranks() == 0;
-    if (!isHalved && (mayHalve || chunks > kMostDirect)) {
-      continue;
-    }
-    const Rational bound = (isHalved ? halves : search.leastRatio()) * Rational(chunks);
-    const std::int64_t first = std::max(steps, -(-bound).floor());
-    for (std::int64_t rounds = first; rounds <= std::max(first, 2 * chunks) && rounds <= first + 8; ++rounds) {
-      if (!below || Rational(rounds, chunks) < *below) {
-        sizes.push_back({chunks, steps, rounds});
-      }
-    }
-  }
-  std::stable_sort(sizes.begin(), sizes.end(), [](const StatedSize& a, const StatedSize& b) {
-    return Rational(a.rounds, a.chunks) < Rational(b.rounds, b.chunks);
-  });
-  return sizes;
-}
-
-void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, const SynthesisOptions& options,
-                        Clock::time_point deadline, const FrontEvents& events, StatedFront& front) {
-  constexpr std::int64_t kMoreSteps = 2;
-  const std::int64_t last = limits.maxSteps > 0 ? limits.maxSteps : search.leastStepsOfHalves() + kMoreSteps;
-  const std::int64_t maxChunks = limits.maxChunks > 0 ? limits.maxChunks : 8 * search.ranks();
-  const Rational leastOfHalves = search.halvesRatio(0, deadline);
-  for (std::int64_t steps = front.leastSteps; steps <= last && !front.isComplete && Clock::now() < deadline; ++steps) {
-    std::optional<Rational> below;
-    if (!front.points.empty()) {
-      below = Rational(front.points.back().size.rounds, front.points.back().size.chunks);
-      if (*below <= leastOfHalves && steps >= search.leastStepsOfHalves()) {
-        break;
-      }
-    }
-    StatedPoint point;
-    point.bound = front.leastRatio;
-    events.onBound(steps, point.bound);
-    if (search.isWide() && !options.isDirect) {
-      if (steps < search.leastStepsOfHalves()) {
-        continue;
-      }
-      const auto start = Clock::now();
-      const auto end = start + (deadline - start) / static_cast<int>(last - steps + 1);
-      const std::int64_t mostN =
-          limits.maxChunks > 0 ? std::max<std::int64_t>(1, maxChunks / search.ranks()) : kDefaultMaxN;
-      auto found = search.fewestInHalves(static_cast<int>(steps), mostN, end);
-      if (!found) {
-        continue;
-      }
-      const Rational ratio(found->rounds, found->chunks);
-      point.size = {found->chunks, steps, found->rounds};
-      if (found->answer.schedule && events.onSchedule) {
-        events.onSchedule(point.size, search.unit(), *found->answer.schedule);
-      }
-      events.onCandidate({point.size, found->answer.verdict, found->answer.reason, secondsSince(start)});
-      if (!below || ratio < *below) {
-        point.how = std::move(found->answer.reason);
-        point.schedule = *std::move(found->answer.schedule);
-        point.isOptimal = ratio == front.leastRatio;
-        front.isComplete = point.isOptimal;
-        front.points.push_back(std::move(point));
-      }
-      continue;
-    }
-    for (const StatedSize& size : allreduceSizes(search, steps, maxChunks, below, deadline)) {
-      if (Clock::now() >= deadline) {
-        break;
-      }
-      const auto start = Clock::now();
-      const auto end = limits.candidateSeconds > 0 ? std::min(deadline, after(limits.candidateSeconds))
-                                                   : std::min(deadline, start + (deadline - start) / kShareOfCandidate);
-      AllreduceSearch::DirectEffort effort;
-      if (limits.candidateSeconds <= 0) {
-        effort = {kMostDirect, kDirectConflicts};
-      }
-      auto answer = search.decide(static_cast<int>(steps), size.rounds, size.chunks, options.isDirect, end, effort);
-      const double seconds = secondsSince(start);
-      if (answer.schedule && events.onSchedule) {
-        events.onSchedule(size, search.unit(), *answer.schedule);
-      }
-      events.onCandidate({size, answer.verdict, answer.reason, seconds});
-      if (answer.verdict == Verdict::sat) {
-        point.size = size;
-        point.how = std::move(answer.reason);
-        point.schedule = *std::move(answer.schedule);
-        const Rational ratio(size.rounds, size.chunks);
-        point.isOptimal = ratio == front.leastRatio;
-        front.isComplete = point.isOptimal;
-        front.points.push_back(std::move(point));
-        break;
-      }
-      ++(answer.verdict == Verdict::unsat ? point.refuted : point.open);
-    }
-  }
-}
-
-Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
-                                   const SynthesisOptions& options, const FrontEvents& events,
-                                   const Progress& progress) {
-  const auto deadline = after(options.seconds);
-  auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
-  if (!search) {
-    return search.error();
-  }
-  StatedFront front;
-  front.leastSteps = search->leastSteps();
-  front.leastRatio = search->leastRatio();
-  front.isLeastRatioExact = search->halvesRatio(0, deadline) == front.leastRatio;
-  front.unit = search->unit();
-  events.onBound(0, front.leastRatio);
-  try {
-    addAllreducePoints(*search, limits, options, deadline, events, front);
-  } catch (const CancelledError&) {
-    front.isCutOff = true;
-  }
-  front.isCutOff = front.isCutOff || Clock::now() >= deadline;
-  return front;
 }
 
 }  // namespace

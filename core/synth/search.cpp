@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "synth/coarse.hpp"
 #include "synth/cut_bound.hpp"
 #include "synth/pull.hpp"
 #include "synth/single_flow.hpp"
@@ -80,7 +81,7 @@ Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
       m_wide(m_problem, seed, progress),
       m_generators(m_wide.isWide() && (m_wide.boxes() || m_problem.topology.nodes > kMostOfSymmetries)
                        ? generatorsByBoxes(m_problem, m_wide.boxes(), progress)
-                       : generators(m_problem, progress)) {}
+                       : synth::generators(m_problem, progress)) {}
 
 Search::~Search() = default;
 
@@ -136,6 +137,9 @@ Rational Search::simpleRatio() const {
     return *m_simpleRatio;
   }
   const Topology& topology = m_problem.topology;
+  if (topology.isPartial) {
+    return 0;  // routes that are left out may carry more
+  }
   Rational least = 0;
   for (int node = 0; node < topology.nodes; ++node) {
     for (const bool isIn : {true, false}) {
@@ -174,6 +178,31 @@ Rational Search::simpleRatio() const {
   return least;
 }
 
+/// The bound of the program on pairs of ranks, where it is better than the one that is known.
+RatioBound Search::coarseBound(int steps, RatioBound known, Clock::time_point deadline) {
+  if (!m_coarse) {
+    m_coarse.emplace(coarse(m_problem));
+    m_coarseGenerators = m_wide.boxes() || m_problem.topology.nodes > kMostOfSymmetries
+                             ? generatorsByBoxes(*m_coarse, m_wide.boxes(), m_progress)
+                             : synth::generators(*m_coarse, m_progress);
+    m_coarseOrbits = orbitsOfArcs(*m_coarse, m_coarseGenerators, m_progress);
+  }
+  constexpr std::int64_t kRounds = 1;
+  const auto end = Clock::now() + std::min<Clock::duration>((deadline - Clock::now()) / kProgramShare, kLongestProgram);
+  Relaxation program(*m_coarse, m_coarseGenerators, m_coarseOrbits, steps, kRounds, m_progress);
+  const auto proved = program.isUsable() && !m_problem.requirements.empty()
+                          ? program.solve(Rational(0), stopAt(end), m_progress)
+                          : std::nullopt;
+  throwIfCancelled(m_progress);
+  if (proved && proved->chunks.isPositive() && Rational(kRounds) / proved->chunks > known.ratio) {
+    known = {Rational(kRounds) / proved->chunks, false, BoundSource::program};
+    for (int step = 0; step < steps; ++step) {
+      known.plan.push_back(program.rounds(step) / proved->chunks.toDouble());
+    }
+  }
+  return known;
+}
+
 RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
   if (const auto known = m_bounds.find(steps); known != m_bounds.end()) {
     return known->second;
@@ -183,6 +212,12 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
     if (const auto cut = cutBound(m_problem, m_progress); cut && *cut > bound.ratio) {
       bound = {*cut, false, BoundSource::cut};
     }
+  }
+  const bool mayBeCoarse = !m_problem.topology.links.empty();
+  if (m_problem.topology.isPartial) {
+    bound = coarseBound(steps, bound, deadline);
+    m_bounds[steps] = bound;
+    return bound;
   }
   const auto left = (deadline - Clock::now()) / kProgramShare;
   const auto longest = bound.source == BoundSource::cut ? kLongestAfterCut : kLongestProgram;
@@ -203,6 +238,9 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
     }
   }
   throwIfCancelled(m_progress);
+  if (steps > 0 && bound.source != BoundSource::program && mayBeCoarse) {
+    bound = coarseBound(steps, bound, deadline);
+  }
   if (steps > 0 && bound.source != BoundSource::program) {
     // What holds for any number of steps holds for this one.
     if (const RatioBound ofAny = ratioBound(0, deadline); ofAny.ratio > bound.ratio) {
@@ -252,6 +290,15 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
                     {}};
   }
   return std::nullopt;
+}
+
+/// What is refuted on some of the routes alone is open.
+Decision Search::refuted(const Size& size, const std::string& reason) {
+  if (m_problem.topology.isPartial) {
+    return {Verdict::unknown, "impossible on the shortest routes alone: " + reason, {}};
+  }
+  m_refuted[size] = reason;
+  return {Verdict::unsat, reason, {}};
 }
 
 std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_point deadline) {
@@ -387,8 +434,7 @@ Decision Search::byFlow(const Size& size, const Effort& effort) {
     return accept(size, *std::move(found), "one maximum flow over the steps carries everything");
   }
   if (choices.isComplete) {
-    m_refuted[size] = "no choice of rounds per step has a large enough flow (maximum flow over the steps, exact)";
-    return {Verdict::unsat, m_refuted[size], {}};
+    return refuted(size, "no choice of rounds per step has a large enough flow (maximum flow over the steps, exact)");
   }
   return {Verdict::unknown, "not every choice of rounds per step was tried within the limits", {}};
 }
@@ -711,8 +757,7 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
                       : "found by SAT");
   }
   if (verdict == Verdict::unsat) {
-    m_refuted[size] = "the solver refutes the whole instance (SAT)";
-    return {Verdict::unsat, m_refuted[size], {}};
+    return refuted(size, "the solver refutes the whole instance (SAT)");
   }
   return {
       Verdict::unknown, verdict ? "no answer within the time limit" : "the instance is too large for the solver", {}};
@@ -755,7 +800,8 @@ Decision Search::decide(const Size& size, const Effort& effort) {
     return *std::move(decision);
   }
   if (m_problem.isSingleFlow) {
-    return byFlow(size, effort);
+    auto refused = m_problem.topology.isPartial ? refusedByProgram(size, effort.deadline) : std::nullopt;
+    return refused ? *std::move(refused) : byFlow(size, effort);
   }
   // What is found at once needs no linear program.
   if (!m_wide.isWide()) {
@@ -798,8 +844,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   const RoundChoices choices = roundChoices(
       size, kMaxChoices, [](const auto&) { return false; }, end);
   if (choices.isComplete && choices.open.empty()) {
-    m_refuted[size] = "with every choice of rounds per step, fewer chunks fit (linear programs, exact)";
-    return {Verdict::unsat, m_refuted[size], {}};
+    return refuted(size, "with every choice of rounds per step, fewer chunks fit (linear programs, exact)");
   }
   if (!choices.open.empty() && size.rounds > size.steps) {
     if (auto decision = byPull(size, choices.open, kPullTries, effort)) {

@@ -108,6 +108,8 @@ private:
   Decision decide(const Size& size, const Effort& effort);
   [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
   std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
+  Decision refuted(const Size& size, const std::string& reason);
+  RatioBound coarseBound(int steps, RatioBound known, Clock::time_point deadline);
   std::optional<Decision> fromKnown(const Size& size);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
@@ -144,7 +146,10 @@ private:
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;
   std::optional<std::vector<int>> m_orbits;  ///< of arcs, for the relaxation
-  bool m_isNarrow = false;                   ///< this is the search of a narrow problem
+  std::optional<Problem> m_coarse;           ///< see coarse()
+  std::vector<Symmetry> m_coarseGenerators;
+  std::vector<int> m_coarseOrbits;
+  bool m_isNarrow = false;  ///< this is the search of a narrow problem
   bool m_isNarrowKnown = false;
   std::vector<int> m_narrowArcs;
   std::unique_ptr<Search> m_narrow;

@@ -9,86 +9,12 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "synth/routes.hpp"
 
 namespace coppice::synth {
 namespace {
 
 using fabric::NodeIndex;
-using fabric::NodeKind;
-
-/// A route as the links it passes, in order.
-using Route = std::vector<int>;
-
-struct TooMany {};
-
-/// Collects the routes that start at one GPU.
-class RouteSearch {
-public:
-  RouteSearch(const fabric::Fabric& fabric, std::size_t room) : m_fabric(fabric), m_room(room) {
-    m_out.resize(fabric.nodeCount());
-    for (int arc = 0; arc < static_cast<int>(fabric.arcs().size()); ++arc) {
-      m_out[fabric.arcs()[arc].tail].push_back(arc);
-    }
-    m_isOn.assign(fabric.nodeCount(), false);
-  }
-
-  /// By the receiving node. Throws TooMany.
-  std::map<NodeIndex, std::vector<Route>> from(NodeIndex gpu) {
-    m_found.clear();
-    m_count = 0;
-    walk(gpu);
-    return std::move(m_found);
-  }
-
-private:
-  void walk(NodeIndex node) {
-    m_isOn[node] = true;
-    for (const int arc : m_out[node]) {
-      const NodeIndex next = m_fabric.arcs()[arc].head;
-      if (m_isOn[next]) {
-        continue;
-      }
-      m_route.push_back(arc);
-      if (m_fabric.nodes()[next].kind == NodeKind::gpu) {
-        if (++m_count > m_room) {
-          throw TooMany{};
-        }
-        m_found[next].push_back(m_route);
-      } else {
-        walk(next);
-      }
-      m_route.pop_back();
-    }
-    m_isOn[node] = false;
-  }
-
-  const fabric::Fabric& m_fabric;
-  std::size_t m_room;
-  std::size_t m_count = 0;
-  std::vector<std::vector<int>> m_out;
-  std::vector<bool> m_isOn;
-  Route m_route;
-  std::map<NodeIndex, std::vector<Route>> m_found;
-};
-
-/// Drops a route where another uses only a part of its links.
-void dropDominated(std::vector<Route>& routes) {
-  std::stable_sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) { return a.size() < b.size(); });
-  std::vector<std::vector<int>> kept;
-  std::vector<Route> result;
-  for (const Route& route : routes) {
-    std::vector<int> sorted = route;
-    std::sort(sorted.begin(), sorted.end());
-    const bool isDominated = std::any_of(kept.begin(), kept.end(), [&](const std::vector<int>& other) {
-      return std::includes(sorted.begin(), sorted.end(), other.begin(), other.end());
-    });
-    if (!isDominated) {
-      kept.push_back(std::move(sorted));
-      result.push_back(route);
-    }
-  }
-  routes = std::move(result);
-}
 
 /// The largest rational that divides both a whole number of times.
 Rational commonDivisor(const Rational& a, const Rational& b) {
@@ -152,23 +78,6 @@ std::vector<Limit> limitsFrom(const std::vector<std::vector<int>>& arcsOfLink, c
   return kept;
 }
 
-void index(Topology& topology) {
-  topology.out.resize(topology.nodes);
-  topology.in.resize(topology.nodes);
-  topology.limitsOf.resize(topology.arcs.size());
-  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
-    topology.out[topology.arcs[arc].from].push_back(arc);
-    topology.in[topology.arcs[arc].to].push_back(arc);
-  }
-  topology.isIntegral = true;
-  for (int limit = 0; limit < static_cast<int>(topology.limits.size()); ++limit) {
-    topology.isIntegral = topology.isIntegral && topology.limits[limit].perRound.isInteger();
-    for (const int arc : topology.limits[limit].arcs) {
-      topology.limitsOf[arc].push_back(limit);
-    }
-  }
-}
-
 std::vector<int> breadthFirst(const Topology& topology, const std::vector<bool>& flagged, bool forward) {
   std::vector<int> distance(topology.nodes, -1);
   std::vector<int> queue;
@@ -193,6 +102,23 @@ std::vector<int> breadthFirst(const Topology& topology, const std::vector<bool>&
 
 }  // namespace
 
+void indexArcs(Topology& topology) {
+  topology.out.assign(topology.nodes, {});
+  topology.in.assign(topology.nodes, {});
+  topology.limitsOf.assign(topology.arcs.size(), {});
+  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
+    topology.out[topology.arcs[arc].from].push_back(arc);
+    topology.in[topology.arcs[arc].to].push_back(arc);
+  }
+  topology.isIntegral = true;
+  for (int limit = 0; limit < static_cast<int>(topology.limits.size()); ++limit) {
+    topology.isIntegral = topology.isIntegral && topology.limits[limit].perRound.isInteger();
+    for (const int arc : topology.limits[limit].arcs) {
+      topology.limitsOf[arc].push_back(limit);
+    }
+  }
+}
+
 Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choice) {
   Topology topology;
   topology.nodes = fabric.gpuCount();
@@ -203,32 +129,30 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
     const std::string& box = fabric.nodes()[gpu].box;
     topology.boxOf.push_back(box.empty() ? -1 : boxes.try_emplace(box, static_cast<int>(boxes.size())).first->second);
   }
+  auto routes = allRoutes(fabric, kMaxArcs);
+  if (!routes) {
+    topology.isPartial = true;
+    const std::size_t pairs = static_cast<std::size_t>(topology.nodes) * static_cast<std::size_t>(topology.nodes);
+    routes = shortestRoutes(fabric, std::clamp(kMaxArcs / pairs, std::size_t{1}, kMostRoutesOfPair), kMaxArcs);
+  }
+  if (!routes) {
+    return Error{ErrorCode::limit,
+                 "The fabric has more than " + std::to_string(kMaxArcs) +
+                     " pairs of GPUs that reach each other directly, too many to search",
+                 "choose forestcoll, or keep fewer GPUs"};
+  }
   std::vector<std::vector<int>> arcsOfLink(fabric.arcs().size());
   std::vector<bool> isUsed(fabric.arcs().size(), false);
-  try {
-    RouteSearch search(fabric, kMaxArcs);
-    for (int rank = 0; rank < topology.nodes; ++rank) {
-      for (auto& [receiver, routes] : search.from(topology.gpus[rank])) {
-        dropDominated(routes);
-        for (const Route& route : routes) {
-          LogicalArc arc{rank, fabric.nodes()[receiver].rank, {topology.gpus[rank]}};
-          for (const int link : route) {
-            arc.nodes.push_back(fabric.arcs()[link].head);
-            arcsOfLink[link].push_back(static_cast<int>(topology.arcs.size()));
-            isUsed[link] = true;
-          }
-          topology.arcs.push_back(std::move(arc));
-        }
-        if (topology.arcs.size() > kMaxArcs) {
-          throw TooMany{};
-        }
-      }
+  for (const Route& route : *routes) {
+    LogicalArc arc{fabric.nodes()[fabric.arcs()[route.front()].tail].rank,
+                   fabric.nodes()[fabric.arcs()[route.back()].head].rank,
+                   {fabric.arcs()[route.front()].tail}};
+    for (const int link : route) {
+      arc.nodes.push_back(fabric.arcs()[link].head);
+      arcsOfLink[link].push_back(static_cast<int>(topology.arcs.size()));
+      isUsed[link] = true;
     }
-  } catch (const TooMany&) {
-    return Error{
-        ErrorCode::limit,
-        "The fabric has more than " + std::to_string(kMaxArcs) + " routes between its GPUs, too many to search",
-        "choose forestcoll, or keep fewer GPUs or switches"};
+    topology.arcs.push_back(std::move(arc));
   }
   topology.unit = choice.unit ? *choice.unit : defaultUnit(fabric, isUsed);
   if (!topology.unit.isPositive()) {
@@ -253,7 +177,7 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
     topology.links.push_back({arc.tail, arc.head, perRound.back()});
   }
   topology.limits = limitsFrom(arcsOfLink, perRound);
-  index(topology);
+  indexArcs(topology);
   return topology;
 }
 

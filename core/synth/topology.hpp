@@ -47,6 +47,8 @@ struct Topology {
   int fabricNodes = 0;
   Rational unit;            ///< GB/s: the bandwidth that moves one chunk per round
   bool isIntegral = false;  ///< every perRound is a whole number
+  /// Some routes are left out, because there are too many: what has no schedule here may have one.
+  bool isPartial = false;
 
   [[nodiscard]] std::int64_t capacity(int limit, std::int64_t rounds) const {
     return (limits[limit].perRound * Rational(rounds)).floor();
@@ -60,12 +62,17 @@ struct UnitChoice {
 
 /// A unit finer than 1 / this of the largest bandwidth is not chosen by itself.
 inline constexpr std::int64_t kFinestUnit = 16;
-/// More routes than these are refused: the search could not hold their sends.
+/// With more routes than these, the shortest of each pair are kept, at most some: the search could not hold the sends
+/// of all. More pairs than these are refused.
 inline constexpr std::size_t kMaxArcs = 200'000;
+inline constexpr std::size_t kMostRoutesOfPair = 8;
 
 /// Routes are all simple paths through switches and NICs, less those that use all links of another of the same pair.
-/// Errors: badUsage (a unit that is not positive or above the bandwidth of a link), limit (too many routes), overflow.
+/// Errors: badUsage (a unit that is not positive or above the bandwidth of a link), limit (too many pairs), overflow.
 Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choice);
+
+/// Fills what follows from arcs and limits: out, in, limitsOf, isIntegral.
+void indexArcs(Topology& topology);
 
 /// Hops from the nearest of the flagged ranks along arcs; -1 = not reached.
 [[nodiscard]] std::vector<int> distancesFrom(const Topology& topology, const std::vector<bool>& flagged);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "synth/sccl.hpp"
+
+namespace coppice::synth {
+
+/// The front of allreduce: for each number of steps, schedules in one piece and in halves. The bound of a number of
+/// steps holds for any allreduce (AllreduceSearch::stepsRatio). All events are set. A cancel keeps what was found.
+/// Errors: those of AllreduceSearch::make.
+Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
+                                   const SynthesisOptions& options, const FrontEvents& events,
+                                   const Progress& progress);
+
+}  // namespace coppice::synth
