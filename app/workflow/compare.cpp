@@ -352,7 +352,7 @@ Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const 
   } else {
     Error error = made.error();
     if (error.code == ErrorCode::cancelled) {
-      error = {ErrorCode::limit, "it takes longer than its time limit",
+      error = {ErrorCode::limit, "it exceeded its time limit",
                options.secondsTogether ? "raise --time-limit or --total-time" : "raise --time-limit"};
     }
     result.refused.push_back({method.id, std::move(error)});
@@ -498,30 +498,10 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
     left -= each[order[turn]].tried.front().seconds;
   }
   MethodContenders result;
-  for (const Generator* method : *methods) {
-    Progress inner = progress;
-    inner.onReport = [&](std::string_view stage, double fraction) {
-      progress.report(method->id + ": " + std::string(stage), fraction);
-    };
-    Progress searching = inner;
-    std::unique_ptr<TimeLimit> limit;
-    if (options.secondsPerMethod) {
-      limit = std::make_unique<TimeLimit>(progress, *options.secondsPerMethod);
-      searching.stop = limit->token();
-    }
-    auto contenders = makeContenders(loaded, *method, demand, options, searching, inner);
-    if (contenders && !progress.isCancelled()) {
-      std::ranges::move(*contenders, std::back_inserter(result.contenders));
-      continue;
-    }
-    if (progress.isCancelled()) {
-      return Error{ErrorCode::cancelled, "cancelled"};
-    }
-    Error error = contenders.error();
-    if (error.code == ErrorCode::cancelled) {
-      error = {ErrorCode::limit, "it exceeded its time limit", "raise --time-limit"};
-    }
-    result.refused.push_back({method->id, std::move(error)});
+  for (MethodContenders& one : each) {
+    std::ranges::move(one.contenders, std::back_inserter(result.contenders));
+    std::ranges::move(one.refused, std::back_inserter(result.refused));
+    std::ranges::move(one.tried, std::back_inserter(result.tried));
   }
   return result;
 }

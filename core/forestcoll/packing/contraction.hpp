@@ -48,7 +48,7 @@ private:
   std::vector<int> m_innerIndex;  // node -> node within its set
   std::vector<int> m_outerOf;     // node -> outer node
   std::vector<int> m_outerSet;    // outer node -> set, or -1
-  std::vector<int> m_outerNode;   // outer node -> node, when it is no set
+  std::vector<int> m_outerNode;   // outer node -> node, when it is not a set
   std::vector<Set> m_sets;
   PackingProblem m_outer;
   // Arcs between outer nodes; those from m_bundleStart[a] on make the outer arc a.
