@@ -40,11 +40,12 @@ Result<Job> forestJob(const fabric::Fabric& fabric, const Forest& forest, const 
         route = *found;
       }
       const MessageId message = job.add({.route = route,
-                                         .share = static_cast<double>(tree.multiplicity) / trees,
                                          .weight = static_cast<std::int32_t>(tree.multiplicity),
+                                         .share = static_cast<double>(tree.multiplicity) / trees,
                                          .from = isOut ? edge.parent : edge.child,
                                          .to = isOut ? edge.child : edge.parent,
                                          .label = label,
+                                         .shard = tree.root,
                                          .reduces = !isOut});
       intoParent[edge.child] = message;
     }

@@ -74,12 +74,14 @@ enum class Wait : std::uint8_t {
 /// One message, or, with repeats, a row of equal ones: the pieces of a tree edge, the turns of a program's loop.
 struct Message {
   RouteId route = kNoRoute;
-  double share = 0;         ///< of the bytes of the collective, all repeats together, as they lie on the wire
   std::int32_t weight = 1;  ///< this many equal messages that go side by side
+  double share = 0;         ///< of the bytes of the collective, all repeats together, as they lie on the wire
   fabric::Rank from = 0;
   fabric::Rank to = 0;
-  std::int32_t label = 0;  ///< tree, transfer or step, for people
-  bool reduces = false;    ///< the receiver adds it, or a part of it, to what it has
+  std::int32_t label = 0;   ///< tree, transfer or step, for people
+  std::int32_t shard = -1;  ///< whose data it is: the root of its tree, or the shard; -1 = of several, or not known
+  std::int32_t block = -1;  ///< of a program: the threadblock of `from` that sends it
+  bool reduces = false;     ///< the receiver adds it, or a part of it, to what it has
 };
 
 /// Message `after`, repeat i + delay, waits for message `before`, repeat i.
@@ -122,6 +124,7 @@ public:
     m_messages[message].share += share;
     m_messages[message].reduces = m_messages[message].reduces || reduces;
   }
+  void setShard(MessageId message, std::int32_t shard) { m_messages[message].shard = shard; }
   /// @pre both messages exist
   void wait(const Dependency& dependency) { m_dependencies.push_back(dependency); }
   /// Repeats of a message follow each other in any case: one leaves after the other, with the model's window. Off where

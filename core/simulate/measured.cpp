@@ -188,6 +188,7 @@ private:
                                            .from = place.rank,
                                            .to = block.sendPeer,
                                            .label = place.step,
+                                           .block = place.threadBlock,
                                            .reduces = taker.reduces});
       m_intervals.push_back(
           intervalOf(message, sent, receiver ? takenAt(*receiver, sent.tile, inTile) : nullptr, taker));

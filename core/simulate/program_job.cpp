@@ -117,6 +117,7 @@ private:
   Result<MessageId> addMessage(const FlatBlock& block, std::uint32_t index, int chunks) {
     const FlatStep& step = m_flat.steps[index];
     Message message{.from = block.rank, .to = block.rank, .label = static_cast<std::int32_t>(index - block.firstStep)};
+    message.block = block.id;
     const bool sends = step.exchanges && program::sends(step.type);
     const bool receives = step.exchanges && program::receives(step.type);
     const program::ThreadBlock& written = m_program.ranks[block.rank].threadBlocks[block.id];

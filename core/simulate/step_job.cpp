@@ -63,6 +63,7 @@ public:
                  .from = transfer.from,
                  .to = transfer.to,
                  .label = labels[i],
+                 .shard = static_cast<std::int32_t>(transfer.shard),
                  .reduces = transfer.reduces});
     }
     const auto senders = cut.transfers.senders();
@@ -188,9 +189,13 @@ private:
         if (i == 0 || message.route != routes[inStep[i]] || message.from != transfer.from ||
             message.to != transfer.to) {
           message = {.route = routes[inStep[i]], .from = transfer.from, .to = transfer.to, .label = step};
+          message.shard = static_cast<std::int32_t>(transfer.shard);
           m_job.add(message);
         }
         const auto id = static_cast<MessageId>(m_job.messages().size() - 1);
+        if (m_job.messages()[id].shard != transfer.shard) {
+          m_job.setShard(id, -1);
+        }
         m_job.addShare(id, shareOf(transfer), transfer.reduces);
         m_messageOf[inStep[i]] = id;
       }

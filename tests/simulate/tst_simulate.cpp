@@ -344,7 +344,7 @@ void TestSimulate::bandwidthThatIsLeft() {
 void TestSimulate::weights() {
   const fabric::Fabric fabric = mesh(2);
   Job one(fabric, {.linkLatency = 0, .messageOverhead = 0});
-  one.add({.route = must(one.route(std::vector{0, 1})), .share = 0.75, .weight = 3, .from = 0, .to = 1});
+  one.add({.route = must(one.route(std::vector{0, 1})), .weight = 3, .share = 0.75, .from = 0, .to = 1});
   one.add({.route = must(one.route(std::vector{0, 1})), .share = 0.25, .from = 0, .to = 1});
   const Run run = play(one);
   COMPARE_TIME(run.intervals[0].arrived, kBytes / kBytesPerMicrosecond);

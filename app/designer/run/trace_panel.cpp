@@ -23,8 +23,9 @@ std::vector<TimelineLane> lanesOf(const std::vector<program::TraceEvent>& events
     if (event.end_ns < event.start_ns || event.start_ns < 0) {
       continue;
     }
-    lanes[{event.rank, event.threadBlock}].bars.push_back(
-        {static_cast<double>(event.start_ns), static_cast<double>(event.end_ns), event.step, item, false});
+    lanes[{event.rank, event.threadBlock}].bars.push_back({static_cast<double>(event.start_ns),
+                                                           static_cast<double>(event.end_ns), event.step,
+                                                           static_cast<std::uint32_t>(item), false});
   }
   std::vector<TimelineLane> result;
   int lastRank = -1;

@@ -3,16 +3,21 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 #include <variant>
 
 #include "designer/document/counted.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
+#include "lowering/lowering.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/measured_run.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -47,27 +52,81 @@ QString waitText(simulate::Wait wait) {
   return {};
 }
 
+/// Runs that some part of the window still shows. One that asks for the same takes it: runs of large fabrics fill the
+/// memory.
+class ShownRuns {
+public:
+  struct Key {
+    const ScheduleResult* result = nullptr;
+    std::int64_t bytes = 0;
+    Playback::Played played = Playback::Played::schedule;
+    std::uint64_t settings = 0;
+
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+
+  [[nodiscard]] PlaybackPtr find(const Key& key) {
+    const std::lock_guard lock(m_mutex);
+    for (const auto& [known, run] : m_runs) {
+      if (known == key) {
+        return run.lock();
+      }
+    }
+    return nullptr;
+  }
+  void add(const Key& key, const PlaybackPtr& run) {
+    const std::lock_guard lock(m_mutex);
+    std::erase_if(m_runs, [&](const auto& each) { return each.first == key || each.second.expired(); });
+    m_runs.emplace_back(key, run);
+  }
+
+private:
+  std::mutex m_mutex;
+  std::vector<std::pair<Key, std::weak_ptr<const Playback>>> m_runs;
+};
+
+ShownRuns& shownRuns() {
+  static ShownRuns runs;
+  return runs;
+}
+
 }  // namespace
 
-Result<PlaybackPtr> Playback::record(const ScheduleResultPtr& result, std::int64_t bytes, const Progress& progress) {
+Result<PlaybackPtr> Playback::record(const ScheduleResultPtr& result, std::int64_t bytes, const Progress& progress,
+                                     Played played) {
+  const ShownRuns::Key key{result.get(), bytes, played, SimulationSettings::instance().revision()};
+  if (PlaybackPtr shown = shownRuns().find(key)) {
+    return shown;
+  }
   return workflow::guarded<PlaybackPtr>([&]() -> Result<PlaybackPtr> {
     auto playback = std::make_shared<Playback>();
     playback->m_result = result;
     playback->m_bytes = bytes;
-    const simulate::Model model = SimulationSettings::instance().modelFor(*result);
-    auto subject = std::visit(
-        [&](const auto& schedule) { return simulate::subjectOf(*result->fabric, schedule, model); }, result->schedule);
-    if (!subject) {
-      return subject.error();
+    if (played == Played::program && !result->program) {
+      const bool isInPlace = lowering::hasInPlace(result->options.collective);
+      auto program = workflow::executedProgram(*result->fabric, result->schedule, isInPlace, progress);
+      if (!program) {
+        return program.error();
+      }
+      playback->m_program = std::make_shared<const program::Program>(*std::move(program));
+      playback->m_subject =
+          simulate::subjectOf(*result->fabric, *playback->m_program, SimulationSettings::instance().modelFor(*result));
+    } else {
+      auto subject = subjectOf(*result);
+      if (!subject) {
+        return subject.error();
+      }
+      playback->m_subject = *std::move(subject);
     }
-    playback->m_subject = *std::move(subject);
     auto details = playback->m_subject->simulate(bytes, {.record = true}, progress);
     if (!details) {
       return details.error();
     }
     playback->m_details = *std::move(details);
     playback->collect();
-    return PlaybackPtr(std::move(playback));
+    const PlaybackPtr run = std::move(playback);
+    shownRuns().add(key, run);
+    return run;
   });
 }
 
@@ -182,6 +241,11 @@ int Playback::labelOf(const Message& message) const {
   return messageOf(message).label + (isStep ? 1 : 0);
 }
 
+int Playback::categoryOf(const Message& message, ColorBy color) const {
+  const std::int32_t shard = messageOf(message).shard;
+  return color == ColorBy::shards && shard >= 0 ? shard : labelOf(message);
+}
+
 QString Playback::gpuName(fabric::Rank rank) const {
   const fabric::Fabric& fabric = *m_result->fabric;
   return QString::fromStdString(
@@ -196,14 +260,22 @@ QString Playback::arcName(std::size_t arc) const {
   return name(fabric.arcs()[arc].tail) + u" → "_s + name(fabric.arcs()[arc].head);
 }
 
-std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind) const {
+std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind, ColorBy color) const {
   std::map<std::size_t, TimelineLane> lanes;
   for (std::size_t at = 0; at < m_messages.size(); ++at) {
     const Message& message = m_messages[at];
-    const TimelineBar bar{message.begin, message.end, labelOf(message), at, message.waitedFor.has_value()};
+    const TimelineBar bar{message.begin,
+                          message.end,
+                          categoryOf(message, color),
+                          static_cast<std::uint32_t>(at),
+                          message.waitedFor.has_value(),
+                          static_cast<std::uint8_t>(message.waitedFor.value_or(simulate::Wait::nothing))};
     if (kind != LaneKind::links) {
-      const std::size_t key =
-          kind == LaneKind::gpus ? static_cast<std::size_t>(messageOf(message).from) : partOf(message);
+      const auto sender = static_cast<std::size_t>(messageOf(message).from);
+      const auto block = static_cast<std::size_t>(std::max(0, messageOf(message).block));
+      const std::size_t key = kind == LaneKind::gpus     ? sender
+                              : kind == LaneKind::blocks ? sender * kBlocksOfRank + block
+                                                         : partOf(message);
       lanes[key].bars.push_back(bar);
       continue;
     }
@@ -224,6 +296,10 @@ QString Playback::laneName(std::size_t key, LaneKind kind) const {
       return gpuName(static_cast<fabric::Rank>(key));
     case LaneKind::links:
       return arcName(key);
+    case LaneKind::blocks:
+      return Texts::tr("%1 · tb %2")
+          .arg(gpuName(static_cast<fabric::Rank>(key / kBlocksOfRank)))
+          .arg(key % kBlocksOfRank);
     case LaneKind::parts:
       break;
   }
@@ -231,6 +307,10 @@ QString Playback::laneName(std::size_t key, LaneKind kind) const {
   const QString part = QString::fromUtf8(simulate::toString(m_details.phases[phase].job->labels()).data()) + u' ' +
                        QString::number(key % kPartsOfPhase);
   return m_details.phases.size() > 1 ? Texts::tr("phase %1, %2").arg(phase + 1).arg(part) : part;
+}
+
+const char* Playback::waitName(std::uint8_t wait) {
+  return simulate::toString(static_cast<simulate::Wait>(wait)).data();
 }
 
 QString Playback::partsName() const {
@@ -250,6 +330,8 @@ bool Playback::isSameGroup(std::size_t key, std::size_t before, LaneKind kind) c
   switch (kind) {
     case LaneKind::gpus:
       return true;
+    case LaneKind::blocks:
+      return key / kBlocksOfRank == before / kBlocksOfRank;
     case LaneKind::links:
       return m_result->fabric->arcs()[key].tail == m_result->fabric->arcs()[before].tail;
     case LaneKind::parts:
@@ -258,10 +340,10 @@ bool Playback::isSameGroup(std::size_t key, std::size_t before, LaneKind kind) c
   return key / kPartsOfPhase == before / kPartsOfPhase;
 }
 
-std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
+std::vector<TimelineLane> Playback::lanes(LaneKind kind, ColorBy color) const {
   std::vector<TimelineLane> result;
   std::optional<std::size_t> last;
-  std::map<std::size_t, TimelineLane> lanes = lanesByKey(kind);
+  std::map<std::size_t, TimelineLane> lanes = lanesByKey(kind, color);
   for (auto& [key, lane] : lanes) {
     lane.name = laneName(key, kind);
     lane.beginsGroup = kind != LaneKind::gpus && (!last || !isSameGroup(key, *last, kind));
@@ -271,9 +353,10 @@ std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
   return result;
 }
 
-std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Playback& second, LaneKind kind) {
-  std::map<std::size_t, TimelineLane> planned = first.lanesByKey(kind);
-  std::map<std::size_t, TimelineLane> measured = second.lanesByKey(kind);
+std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Playback& second, LaneKind kind,
+                                                ColorBy color) {
+  std::map<std::size_t, TimelineLane> planned = first.lanesByKey(kind, color);
+  std::map<std::size_t, TimelineLane> measured = second.lanesByKey(kind, color);
   for (const auto& [key, lane] : measured) {
     planned.try_emplace(key);
   }
@@ -364,35 +447,41 @@ std::vector<double> Playback::throughput(std::size_t parts) const {
   return sent;
 }
 
-std::unordered_map<std::size_t, double> Playback::ratesAt(double time) const {
-  std::unordered_map<std::size_t, double> rates;
+std::vector<std::pair<std::size_t, double>> Playback::ratesAt(double time) const {
+  std::vector<std::pair<std::size_t, double>> rates;
+  const std::size_t arcs = m_result->fabric->arcs().size();
   if (!m_partRates.empty()) {
     if (time < 0 || time >= m_duration) {
       return rates;
     }
     // Less is what rounding leaves of nothing.
     constexpr float kLeast = 1e-3F;
-    const std::size_t arcs = m_result->fabric->arcs().size();
     const auto first = static_cast<std::size_t>(time / m_duration * kParts) * arcs;
     for (std::size_t arc = 0; arc < arcs; ++arc) {
       if (m_partRates[first + arc] > kLeast) {
-        rates[arc] = m_partRates[first + arc];
+        rates.emplace_back(arc, m_partRates[first + arc]);
       }
     }
     return rates;
   }
+  std::vector<double> byArc(arcs, 0);
   for (const std::size_t at : activeAt(time, kMaxExactMessages)) {
     const Message& message = m_messages[at];
     if (time <= message.end && message.end > message.begin) {
       for (const std::int32_t arc : arcsOf(message)) {
-        rates[static_cast<std::size_t>(arc)] += bytesOf(message) / (message.end - message.begin);
+        byArc[static_cast<std::size_t>(arc)] += bytesOf(message) / (message.end - message.begin);
       }
+    }
+  }
+  for (std::size_t arc = 0; arc < arcs; ++arc) {
+    if (byArc[arc] > 0) {
+      rates.emplace_back(arc, byArc[arc]);
     }
   }
   return rates;
 }
 
-Motion Playback::motionAt(double time, const FabricMap& map) const {
+Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) const {
   // Pieces beyond this number only hide the links.
   constexpr std::size_t kMaxPieces = 600;
   const Scheme scheme = Theme::instance().scheme();
@@ -409,7 +498,8 @@ Motion Playback::motionAt(double time, const FabricMap& map) const {
     const auto hop = std::min(static_cast<std::size_t>(along), arcs.size() - 1);
     const std::vector<LinkStep>& steps = map.stepsOf(static_cast<std::size_t>(arcs[hop]));
     if (!steps.empty()) {
-      motion.pieces.push_back({steps.front(), along - static_cast<double>(hop), category(labelOf(message), scheme)});
+      motion.pieces.push_back(
+          {steps.front(), along - static_cast<double>(hop), category(categoryOf(message, color), scheme)});
     }
   }
   motion.arrivals = arrivalsAt(time, map);

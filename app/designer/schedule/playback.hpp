@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,17 +31,25 @@ public:
     std::uint32_t phase = 0;
     std::optional<simulate::Wait> waitedFor = {};  ///< of the critical path alone
   };
-  /// `parts`: trees, steps or transfers, whatever the run counts.
-  enum class LaneKind { links, gpus, parts };
+  /// `parts`: trees, steps or transfers, whatever the run counts. `blocks`: threadblocks of a program's run.
+  enum class LaneKind { links, gpus, parts, blocks };
+  /// What gives messages their colour: the part, or the shard whose data they are.
+  enum class ColorBy { parts, shards };
+  /// `program`: what the schedule is lowered to for an in-place call (where there is one), with its threadblocks.
+  enum class Played { schedule, program };
 
-  /// Simulates and records. Meant for another thread. Errors: those of the simulator, limit (too many messages).
+  /// Simulates and records. Meant for another thread. Errors: those of the simulator and of lowering, limit (too many
+  /// messages).
   [[nodiscard]] static Result<std::shared_ptr<const Playback>> record(const ScheduleResultPtr& result,
-                                                                      std::int64_t bytes, const Progress& progress);
+                                                                      std::int64_t bytes, const Progress& progress,
+                                                                      Played played = Played::schedule);
 
   /// Of a run that was recorded already, simulated or measured, on the fabric of the result.
   [[nodiscard]] static std::shared_ptr<const Playback> of(ScheduleResultPtr result, simulate::Details details);
 
   [[nodiscard]] const ScheduleResult& result() const { return *m_result; }
+  /// By record(), of the schedule itself.
+  [[nodiscard]] bool isSimulated() const { return m_subject != nullptr; }
   [[nodiscard]] std::int64_t bytes() const { return m_bytes; }
   /// Until the last byte has arrived, ns.
   [[nodiscard]] double duration() const { return m_duration; }
@@ -53,13 +60,15 @@ public:
   [[nodiscard]] const std::vector<double>& criticalTimes() const { return m_criticalTimes; }
   /// One lane for each link direction that carries something, for each GPU that sends, or for each part. Items are
   /// messages.
-  [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind) const;
+  [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind, ColorBy color = ColorBy::parts) const;
+  /// As TimelineLanes takes it.
+  [[nodiscard]] static const char* waitName(std::uint8_t wait);
   /// Lanes of two runs, those of one link or GPU under each other: TimelineLane::source is 0 for the first run, 1 for
   /// the second.
   [[nodiscard]] static std::vector<TimelineLane> lanesOfBoth(const Playback& first, const Playback& second,
-                                                             LaneKind kind);
+                                                             LaneKind kind, ColorBy color = ColorBy::parts);
   /// What is under way at that time.
-  [[nodiscard]] Motion motionAt(double time, const FabricMap& map) const;
+  [[nodiscard]] Motion motionAt(double time, const FabricMap& map, ColorBy color = ColorBy::parts) const;
   /// Indices of the messages under way at that time, in order, at most `most`.
   [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t most) const;
   /// What the parts are: "Trees", "Steps" or "Transfers".
@@ -81,18 +90,19 @@ private:
   static constexpr std::size_t kMaxExactMessages = 50'000;
   static constexpr std::size_t kParts = 512;
   static constexpr std::size_t kPartsOfPhase = std::size_t{1} << 32;
+  static constexpr std::size_t kBlocksOfRank = std::size_t{1} << 20;
   void collect();
   void addUpParts();
   void addUpArrivals();
   [[nodiscard]] std::vector<Motion::Arrival> arrivalsAt(double time, const FabricMap& map) const;
   /// By arc or rank, without names.
-  [[nodiscard]] std::map<std::size_t, TimelineLane> lanesByKey(LaneKind kind) const;
+  [[nodiscard]] std::map<std::size_t, TimelineLane> lanesByKey(LaneKind kind, ColorBy color) const;
   [[nodiscard]] QString laneName(std::size_t key, LaneKind kind) const;
   /// Its key among the lanes of parts.
   [[nodiscard]] std::size_t partOf(const Message& message) const;
   [[nodiscard]] bool isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const;
-  /// GB/s by arc.
-  [[nodiscard]] std::unordered_map<std::size_t, double> ratesAt(double time) const;
+  /// GB/s of the arcs that carry something, ascending by arc.
+  [[nodiscard]] std::vector<std::pair<std::size_t, double>> ratesAt(double time) const;
   [[nodiscard]] const simulate::Job& jobOf(const Message& message) const {
     return *m_details.phases[message.phase].job;
   }
@@ -103,11 +113,14 @@ private:
   [[nodiscard]] double bytesOf(const Message& message) const;
   /// As people count: steps from 1.
   [[nodiscard]] int labelOf(const Message& message) const;
+  /// Gives the colour.
+  [[nodiscard]] int categoryOf(const Message& message, ColorBy color) const;
   [[nodiscard]] QString gpuName(fabric::Rank rank) const;
   [[nodiscard]] QString arcName(std::size_t arc) const;
 
   ScheduleResultPtr m_result;
-  std::unique_ptr<simulate::Subject> m_subject;  ///< keeps what the jobs refer to
+  std::shared_ptr<const program::Program> m_program;  ///< that is played; nullptr = the schedule
+  std::unique_ptr<simulate::Subject> m_subject;       ///< keeps what the jobs refer to
   std::int64_t m_bytes = 0;
   simulate::Details m_details;
   double m_duration = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/prediction.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -17,12 +18,25 @@ const std::vector<std::int64_t>& comparedSizes() {
   return sizes;
 }
 
+Result<std::unique_ptr<simulate::Subject>> subjectOf(const ScheduleResult& result) {
+  const simulate::Model model = SimulationSettings::instance().modelFor(result);
+  if (result.program) {
+    return simulate::subjectOf(*result.fabric, *result.program, model);
+  }
+  return std::visit([&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, model); },
+                    result.schedule);
+}
+
+const simulate::Row* Prediction::at(std::int64_t size) const {
+  const auto found = std::lower_bound(rows.begin(), rows.end(), size,
+                                      [](const simulate::Row& row, std::int64_t wanted) { return row.size < wanted; });
+  return found != rows.end() && found->size == size ? &*found : nullptr;
+}
+
 PredictionPtr predict(const ScheduleResult& result, const Progress& progress) {
   auto prediction = std::make_shared<Prediction>();
   const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
-    const simulate::Model model = SimulationSettings::instance().modelFor(result);
-    auto subject = std::visit(
-        [&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, model); }, result.schedule);
+    auto subject = subjectOf(result);
     if (!subject) {
       return subject.error();
     }

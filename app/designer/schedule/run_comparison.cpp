@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -60,10 +61,7 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
 }
 
 Outcome predictSizes(RunComparison& comparison, const Progress& progress) {
-  const ScheduleResult& result = *comparison.result;
-  const simulate::Model model = SimulationSettings::instance().modelFor(result);
-  auto subject = std::visit([&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, model); },
-                            result.schedule);
+  auto subject = subjectOf(*comparison.result);
   if (!subject) {
     return subject.error();
   }

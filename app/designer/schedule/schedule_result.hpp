@@ -18,6 +18,7 @@
 #include "designer/schedule/arc_loads.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "program/program.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_schedule.hpp"
@@ -75,6 +76,8 @@ struct ScheduleResult {
   std::shared_ptr<const fabric::Description> description;  ///< of what was scheduled: the subset, if it is one
   std::optional<fabric::Fabric> fabric;                    ///< always set
   schedule::AnySchedule schedule;
+  /// Of a program without a schedule: what is simulated. `schedule` then says which collective, and has no transfers.
+  std::shared_ptr<const program::Program> program = {};
   verify::ScheduleVerdict verdict;          ///< ok
   Rational algbw;                           ///< GB/s
   std::optional<Rational> bound;            ///< GB/s, exact; absent where it is not known

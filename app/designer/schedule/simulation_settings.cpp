@@ -31,6 +31,7 @@ void SimulationSettings::setProfile(const std::string& fabricDigest, const QStri
     const std::lock_guard lock(m_mutex);
     m_profiles[fabricDigest] = {name, std::move(fits)};
   }
+  ++m_revision;
   Q_EMIT changed();
 }
 
@@ -41,6 +42,7 @@ void SimulationSettings::clearProfile(const std::string& fabricDigest) {
       return;
     }
   }
+  ++m_revision;
   Q_EMIT changed();
 }
 

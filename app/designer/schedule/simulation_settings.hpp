@@ -3,6 +3,8 @@
 
 #include <QObject>
 #include <QString>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,8 @@ public:
 
   /// For schedules of this fabric.
   [[nodiscard]] simulate::Model modelFor(const ScheduleResult& result) const;
+  /// Another number after each change.
+  [[nodiscard]] std::uint64_t revision() const { return m_revision; }
   /// The name of the profile that replaces the defaults of this fabric; empty = none.
   [[nodiscard]] QString profileOf(const std::string& fabricDigest) const;
   void setProfile(const std::string& fabricDigest, const QString& name, std::shared_ptr<const simulate::Fits> fits);
@@ -40,6 +44,7 @@ private:
     std::shared_ptr<const simulate::Fits> fits;
   };
   mutable std::mutex m_mutex;
+  std::atomic<std::uint64_t> m_revision = 0;
   std::map<std::string, Profile> m_profiles;  ///< by digest of the fabric
 };
 

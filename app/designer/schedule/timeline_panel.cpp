@@ -36,8 +36,10 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       m_controls(new PlayControls(m_clock, u"timeline"_s, tr("message of the critical path"), this)),
       m_size(new QComboBox(this)),
       m_lanes(new QComboBox(this)),
+      m_color(new QComboBox(this)),
       m_which(new QComboBox(this)),
-      m_save(iconButton(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
+      m_save(iconButton(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome, or as a picture…"),
+                        this)),
       m_text(new QLabel(this)),
       m_view(new TimelineView(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
@@ -61,6 +63,10 @@ TimelinePanel::TimelinePanel(QWidget* parent)
     record();
   });
   connect(m_lanes, &QComboBox::currentIndexChanged, this, &TimelinePanel::orderLanes);
+  connect(m_color, &QComboBox::currentIndexChanged, this, [this] {
+    orderLanes();
+    Q_EMIT timeChanged();
+  });
   connect(m_which, &QComboBox::currentIndexChanged, this, [this] {
     refresh();
     Q_EMIT timeChanged();
@@ -105,6 +111,12 @@ QWidget* TimelinePanel::makeBody() {
   m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
   m_lanes->addItem(tr("Sending GPUs"), static_cast<int>(Playback::LaneKind::gpus));
   m_lanes->addItem(tr("Trees or steps"), static_cast<int>(Playback::LaneKind::parts));
+  m_lanes->addItem(tr("Threadblocks"), static_cast<int>(Playback::LaneKind::blocks));
+  m_color->setObjectName(u"timelineColor"_s);
+  m_color->setAccessibleName(tr("What gives the colour"));
+  m_color->setToolTip(m_color->accessibleName());
+  m_color->addItem(tr("by tree or step"), static_cast<int>(Playback::ColorBy::parts));
+  m_color->addItem(tr("by shard"), static_cast<int>(Playback::ColorBy::shards));
   m_which->setObjectName(u"timelineWhich"_s);
   m_which->setAccessibleName(tr("Run that the drawing plays"));
   m_which->setToolTip(m_which->accessibleName());
@@ -119,7 +131,7 @@ QWidget* TimelinePanel::makeBody() {
   line->setSpacing(kMargin);
   for (QWidget* widget :
        {static_cast<QWidget*>(m_controls), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
-        static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
+        static_cast<QWidget*>(m_color), static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
     line->addWidget(widget);
   }
   line->addWidget(m_text, 1);
@@ -163,7 +175,7 @@ void TimelinePanel::setRuns(PlaybackPtr planned, PlaybackPtr measured) {
   m_problem.clear();
   m_playback = std::move(planned);
   m_measured = std::move(measured);
-  m_view->setLanes({});
+  m_view->setLanes(TimelineLanes());
   m_clock.setEnd(duration());
   orderLanes();
   refresh();
@@ -181,12 +193,22 @@ const Playback& TimelinePanel::runOf(const TimelineLane& lane) const {
 void TimelinePanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   record();
+  if (m_areLanesWanted && m_playback) {
+    m_areLanesWanted = false;
+    orderLanes();
+  }
 }
 
 void TimelinePanel::hideEvent(QHideEvent* event) {
   QWidget::hideEvent(event);
   // While hidden, nothing moves, and the drawing is as without a clock.
   setTime(std::nullopt);
+  // Lanes of large runs fill the memory, and are made again in a moment.
+  constexpr std::size_t kManyMessages = 500'000;
+  if (m_playback && m_playback->messages().size() > kManyMessages) {
+    m_view->setLanes(TimelineLanes());
+    m_areLanesWanted = true;
+  }
 }
 
 void TimelinePanel::record() {
@@ -202,16 +224,19 @@ void TimelinePanel::record() {
   m_isRecordWanted = false;
   m_playback.reset();
   m_problem.clear();
-  m_view->setLanes({});
+  m_areLanesWanted = false;
+  m_view->setLanes(TimelineLanes());
   m_clock.setEnd(0);
-  m_job.submit([result = m_result, bytes = sizeIn(*m_size), kind = laneKind()](std::stop_token stop) {
+  m_played = played();
+  m_job.submit([result = m_result, bytes = sizeIn(*m_size), kind = laneKind(), color = colorBy(),
+                played = m_played](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
     auto recorded = std::make_shared<Recorded>();
-    auto playback = Playback::record(result, bytes, progress);
+    auto playback = Playback::record(result, bytes, progress, played);
     if (playback) {
       recorded->playback = *std::move(playback);
-      recorded->lanes = recorded->playback->lanes(kind);
+      recorded->lanes = TimelineLanes(recorded->playback->lanes(kind, color), &Playback::waitName);
     } else {
       recorded->problem = sentence(playback.error());
     }
@@ -241,19 +266,30 @@ Playback::LaneKind TimelinePanel::laneKind() const {
 }
 
 void TimelinePanel::orderLanes() {
-  // While a run is simulated, it brings its lanes.
-  if (m_playback) {
-    m_job.submit([playback = m_playback, measured = m_measured, kind = laneKind()](const std::stop_token&) {
-      return std::make_shared<Recorded>(
-          Recorded{playback,
-                   measured,
-                   {},
-                   measured ? Playback::lanesOfBoth(*playback, *measured, kind) : playback->lanes(kind)});
-    });
+  // While a run is simulated, it brings its lanes. A measured run is of a program, and so is its plan.
+  if (m_playback && (m_measured || m_played == played())) {
+    m_job.submit(
+        [playback = m_playback, measured = m_measured, kind = laneKind(), color = colorBy()](const std::stop_token&) {
+          return std::make_shared<Recorded>(
+              Recorded{playback,
+                       measured,
+                       {},
+                       TimelineLanes(measured ? Playback::lanesOfBoth(*playback, *measured, kind, color)
+                                              : playback->lanes(kind, color),
+                                     &Playback::waitName)});
+        });
   } else if (m_result) {
     m_isRecordWanted = true;
     record();
   }
+}
+
+Playback::Played TimelinePanel::played() const {
+  return laneKind() == Playback::LaneKind::blocks ? Playback::Played::program : Playback::Played::schedule;
+}
+
+Playback::ColorBy TimelinePanel::colorBy() const {
+  return static_cast<Playback::ColorBy>(m_color->currentData().toInt());
 }
 
 void TimelinePanel::stepCritical(int direction) {
@@ -286,11 +322,12 @@ void TimelinePanel::refresh() {
           ? tr("%1: planned %2, measured %3")
                 .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()), timeText(m_measured->duration()))
           : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()), QString::number(m_playback->row().algbw, 'f', 2));
-  m_text->setText(
-      time()
-          ? tr("%1 of %2 · %3 under way")
-                .arg(timeText(*time()), speed, counted(playback()->activeCount(*time()), tr("message"), tr("messages")))
-          : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
+  m_text->setText(time() ? tr("%1 of %2 · %3 under way")
+                               .arg(timeText(*time()), speed,
+                                    counted(playback()->activeCount(*time()), tr("message"), tr("messages")))
+                         : speed + u" · "_s +
+                               tr("W S zoom · A D move · Shift+drag measures · red: critical path, with what each "
+                                  "message waited for"));
 }
 
 }  // namespace coppice::designer

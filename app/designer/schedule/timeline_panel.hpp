@@ -41,6 +41,8 @@ public:
   /// To the next (1) or previous (-1) message of the critical path.
   void stepCritical(int direction);
   void setBytes(std::int64_t bytes);
+  /// Of the pieces on the drawing, as of the bars.
+  [[nodiscard]] Playback::ColorBy colorBy() const;
   [[nodiscard]] TimelineView& view() { return *m_view; }
 
 Q_SIGNALS:
@@ -59,7 +61,7 @@ private:
     PlaybackPtr playback;
     PlaybackPtr measured = {};
     QString problem;
-    std::vector<TimelineLane> lanes;
+    TimelineLanes lanes;
   };
   using Answer = std::shared_ptr<Recorded>;
   QWidget* makeBody();
@@ -67,6 +69,8 @@ private:
   void receive(const Answer& answer);
   void orderLanes();
   [[nodiscard]] Playback::LaneKind laneKind() const;
+  /// What the lanes need: threadblocks are of a program.
+  [[nodiscard]] Playback::Played played() const;
   void refresh();
   [[nodiscard]] bool playsMeasured() const { return m_measured && m_which->currentIndex() == 1; }
   /// Of the longer run, ns.
@@ -79,11 +83,14 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
+  bool m_areLanesWanted = false;                           ///< they went while nobody saw them
+  Playback::Played m_played = Playback::Played::schedule;  ///< that m_playback is of
   PlayClock m_clock;
   QStackedWidget* m_pages;
   PlayControls* m_controls;
   QComboBox* m_size;
   QComboBox* m_lanes;
+  QComboBox* m_color;
   QComboBox* m_which;  ///< which of two runs the drawing plays
   QToolButton* m_save;
   QLabel* m_text;

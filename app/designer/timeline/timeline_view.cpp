@@ -5,9 +5,12 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
+#include <QThreadPool>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
@@ -35,6 +38,17 @@ double roundStep(double least) {
   return 10 * power;
 }
 
+/// The part of a line between two heights. @pre it meets them
+QLineF within(const QLineF& line, double top, double bottom) {
+  const double rise = line.dy();
+  if (std::abs(rise) <= bottom - top) {
+    return line;
+  }
+  const double first = std::clamp((top - line.y1()) / rise, 0.0, 1.0);
+  const double last = std::clamp((bottom - line.y1()) / rise, 0.0, 1.0);
+  return {line.pointAt(std::min(first, last)), line.pointAt(std::max(first, last))};
+}
+
 }  // namespace
 
 TimelineView::TimelineView(QWidget* parent) : QAbstractScrollArea(parent) {
@@ -46,24 +60,51 @@ TimelineView::TimelineView(QWidget* parent) : QAbstractScrollArea(parent) {
   connect(&Theme::instance(), &Theme::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
-void TimelineView::setLanes(std::vector<TimelineLane> lanes, double end) {
-  m_lanes = std::move(lanes);
-  m_longest.assign(m_lanes.size(), 0);
-  m_end = std::max(end, 1.0);
-  for (std::size_t at = 0; at < m_lanes.size(); ++at) {
-    std::vector<TimelineBar>& bars = m_lanes[at].bars;
+TimelineLanes::TimelineLanes(std::vector<TimelineLane> all, WaitName waitName) : lanes(std::move(all)) {
+  std::vector<std::set<std::size_t>> known;  // items by run: those with several links stand in several lanes
+  longest.assign(lanes.size(), 0);
+  for (std::size_t at = 0; at < lanes.size(); ++at) {
+    std::vector<TimelineBar>& bars = lanes[at].bars;
     const auto isBefore = [](const TimelineBar& a, const TimelineBar& b) { return a.begin < b.begin; };
     if (!std::is_sorted(bars.begin(), bars.end(), isBefore)) {
       std::sort(bars.begin(), bars.end(), isBefore);
     }
+    const auto run = static_cast<std::size_t>(lanes[at].source);
+    if (run >= paths.size()) {
+      paths.resize(run + 1);
+      known.resize(run + 1);
+    }
     for (const TimelineBar& bar : bars) {
-      m_longest[at] = std::max(m_longest[at], bar.end - bar.begin);
-      m_end = std::max(m_end, bar.end);
+      longest[at] = std::max(longest[at], bar.end - bar.begin);
+      end = std::max(end, bar.end);
+      if (bar.isCritical && known[run].insert(bar.item).second) {
+        paths[run].push_back({at, bar.begin, bar.end, waitName != nullptr ? waitName(bar.wait) : ""});
+      }
     }
   }
+  for (std::vector<TimelineLanes::PathBar>& path : paths) {
+    std::stable_sort(path.begin(), path.end(), [](const TimelineLanes::PathBar& a, const TimelineLanes::PathBar& b) {
+      return a.begin < b.begin;
+    });
+  }
+}
+
+void TimelineView::setLanes(TimelineLanes lanes, double end) {
+  std::swap(m_shown, lanes);
+  // Millions of bars take long to go.
+  QThreadPool::globalInstance()->start([before = std::make_shared<TimelineLanes>(std::move(lanes))] {});
+  m_end = std::max({end, m_shown.end, 1.0});
   m_range.reset();
   m_cursor.reset();
   showAll();
+}
+
+std::size_t TimelineView::pathLength() const {
+  std::size_t length = 0;
+  for (const std::vector<TimelineLanes::PathBar>& path : m_shown.paths) {
+    length += path.size();
+  }
+  return length;
 }
 
 int TimelineView::heightForAll() const {
@@ -120,6 +161,8 @@ void TimelineView::paintEvent(QPaintEvent*) {
   for (int at = scroll / kLaneHeight; at <= last; ++at) {
     paintLane(painter, at, kHead + at * kLaneHeight - scroll);
   }
+  painter.setClipRect(QRectF(kNames, kHead, viewport()->width() - kNames, viewport()->height() - kHead));
+  paintPath(painter);
   painter.setClipping(false);
   paintCursor(painter);
   if (hasFocus()) {
@@ -152,7 +195,7 @@ void TimelineView::paintHead(QPainter& painter) const {
 
 void TimelineView::paintLane(QPainter& painter, int at, double y) const {
   const Theme& theme = Theme::instance();
-  const TimelineLane& lane = m_lanes[static_cast<std::size_t>(at)];
+  const TimelineLane& lane = m_shown.lanes[static_cast<std::size_t>(at)];
   const double width = viewport()->width();
   painter.setPen(lane.beginsGroup ? theme.color(Token::line) : theme.color(Token::grid));
   painter.drawLine(QPointF(0, y), QPointF(width, y));
@@ -162,7 +205,7 @@ void TimelineView::paintLane(QPainter& painter, int at, double y) const {
                    painter.fontMetrics().elidedText(lane.name, Qt::ElideMiddle, static_cast<int>(name.width())));
   painter.save();
   painter.setClipRect(QRectF(kNames, y, width - kNames, kLaneHeight), Qt::IntersectClip);
-  paintBars(painter, lane, m_longest[static_cast<std::size_t>(at)], y);
+  paintBars(painter, lane, m_shown.longest[static_cast<std::size_t>(at)], y);
   painter.restore();
 }
 
@@ -172,6 +215,24 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
   const auto from = std::lower_bound(lane.bars.begin(), lane.bars.end(), m_from - longest,
                                      [](const TimelineBar& bar, double time) { return bar.begin < time; });
   double drawnTo = -1;
+  // A number stands on what is left of its bar to be seen: messages of one link may overlap in time.
+  struct Number {
+    QRectF rect;
+    int category = 0;
+    QColor ground;
+  };
+  std::optional<Number> number;
+  constexpr double kTextRoom = 26;
+  const auto paintNumber = [&](double before) {
+    if (number && std::min(before, number->rect.right()) - number->rect.left() > kTextRoom) {
+      constexpr double kMinContrast = 3;
+      painter.setPen(contrast(number->ground, QColor(Qt::white)) > kMinContrast ? QColor(Qt::white)
+                                                                                : QColor(Qt::black));
+      painter.drawText(number->rect.adjusted(3, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
+                       QString::number(number->category));
+    }
+    number.reset();
+  };
   for (auto bar = from; bar != lane.bars.end() && bar->begin <= m_to; ++bar) {
     const double left = xAt(bar->begin);
     const double right = std::max(xAt(bar->end), left + 1);
@@ -179,6 +240,7 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
       continue;
     }
     drawnTo = std::max(drawnTo, std::floor(right));
+    paintNumber(left);
     const QRectF rect(left, y + 3, right - left, kLaneHeight - 6);
     const QColor color = category(bar->category, theme.scheme());
     painter.fillRect(rect, color);
@@ -187,13 +249,58 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(rect.adjusted(0, -1, -0.5, 1));
     }
-    constexpr double kTextRoom = 26;
-    constexpr double kMinContrast = 3;
-    if (rect.width() > kTextRoom) {
-      painter.setPen(contrast(color, QColor(Qt::white)) > kMinContrast ? QColor(Qt::white) : QColor(Qt::black));
-      painter.drawText(rect.adjusted(3, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, QString::number(bar->category));
+    number = {rect, bar->category, color};
+  }
+  paintNumber(viewport()->width());
+}
+
+void TimelineView::paintPath(QPainter& painter) const {
+  const Theme& theme = Theme::instance();
+  const int scroll = verticalScrollBar()->value();
+  const auto middleOf = [&](const TimelineLanes::PathBar& bar) {
+    return kHead + (static_cast<double>(bar.lane) + 0.5) * kLaneHeight - scroll;
+  };
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setFont(figureFont(9.5));
+  const double bottom = viewport()->height();
+  for (const std::vector<TimelineLanes::PathBar>& path : m_shown.paths) {
+    auto next = std::lower_bound(path.begin(), path.end(), m_from,
+                                 [](const TimelineLanes::PathBar& bar, double time) { return bar.begin < time; });
+    double textTo = 0;
+    double pixel = -1;
+    int onPixel = 0;
+    // From what ended to what could begin then.
+    for (next += next == path.begin() && next != path.end() ? 1 : 0; next != path.end(); ++next) {
+      const TimelineLanes::PathBar& before = *std::prev(next);
+      if (before.end > m_to) {
+        break;
+      }
+      const QPointF from(xAt(before.end), middleOf(before));
+      const QPointF to(xAt(next->begin), middleOf(*next));
+      // Where all of it is above or below, or hidden by what one pixel shows already, nothing is to be seen.
+      constexpr int kMostOnPixel = 8;
+      onPixel = to.x() - pixel < 1 ? onPixel + 1 : 0;
+      pixel = onPixel == 0 ? to.x() : pixel;
+      if (std::max(from.y(), to.y()) < kHead || std::min(from.y(), to.y()) > bottom || onPixel > kMostOnPixel) {
+        continue;
+      }
+      // What reaches far out of the view costs as much as its length.
+      const QLineF line = within(QLineF(from, to), kHead - kLaneHeight, bottom + kLaneHeight);
+      painter.setPen(QPen(theme.color(Token::cut), 1.5));
+      painter.drawLine(line);
+      const QString reason = QLatin1String(next->wait);
+      const double width = painter.fontMetrics().horizontalAdvance(reason) + 6;
+      const QRectF ground(to.x() - width - 3, to.y() - kLaneHeight / 2.0 + 2, width, kLaneHeight - 4);
+      if (!reason.isEmpty() && ground.left() > textTo && ground.left() > kNames && ground.left() > xAt(before.begin)) {
+        painter.fillRect(ground, theme.color(Token::panel));
+        painter.setPen(theme.color(Token::cut));
+        painter.drawText(ground, Qt::AlignCenter, reason);
+        textTo = ground.right();
+      }
     }
   }
+  painter.restore();
 }
 
 void TimelineView::paintCursor(QPainter& painter) const {
@@ -322,10 +429,10 @@ std::pair<const TimelineLane*, const TimelineBar*> TimelineView::barAt(const QPo
   }
   const double time = timeAt(position.x());
   const double near = (m_to - m_from) / std::max(1, viewport()->width() - kNames);
-  const TimelineLane& lane = m_lanes[static_cast<std::size_t>(at)];
-  const auto first = std::lower_bound(lane.bars.begin(), lane.bars.end(),
-                                      time - m_longest[static_cast<std::size_t>(at)] - near,
-                                      [](const TimelineBar& bar, double begin) { return bar.begin < begin; });
+  const TimelineLane& lane = m_shown.lanes[static_cast<std::size_t>(at)];
+  const auto first =
+      std::lower_bound(lane.bars.begin(), lane.bars.end(), time - m_shown.longest[static_cast<std::size_t>(at)] - near,
+                       [](const TimelineBar& bar, double begin) { return bar.begin < begin; });
   for (auto bar = first; bar != lane.bars.end() && bar->begin - near <= time; ++bar) {
     if (bar->end + near >= time) {
       return {&lane, &*bar};

@@ -4,6 +4,7 @@
 #include <QAbstractScrollArea>
 #include <QString>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,8 +16,9 @@ struct TimelineBar {
   double begin = 0;         ///< ns
   double end = 0;           ///< ns, not before begin
   int category = 0;         ///< gives the colour, and the number on a wide bar
-  std::size_t item = 0;     ///< of the owner
-  bool isCritical = false;  ///< on the critical path: framed
+  std::uint32_t item = 0;   ///< of the owner
+  bool isCritical = false;  ///< on the critical path: framed, and joined with the next one
+  std::uint8_t wait = 0;    ///< of the owner: why it began no earlier, where it is critical
 };
 
 struct TimelineLane {
@@ -24,6 +26,27 @@ struct TimelineLane {
   std::vector<TimelineBar> bars;
   bool beginsGroup = false;  ///< a stronger line above it
   int source = 0;            ///< of the owner: which of its runs the items are from
+};
+
+/// Lanes with what the view has to know of them. Making it costs a look at every bar, for any thread.
+struct TimelineLanes {
+  /// One word for a TimelineBar::wait.
+  using WaitName = const char* (*)(std::uint8_t wait);
+
+  TimelineLanes() = default;
+  /// Sorts the bars of each lane.
+  explicit TimelineLanes(std::vector<TimelineLane> all, WaitName waitName = nullptr);
+
+  struct PathBar {
+    std::size_t lane = 0;
+    double begin = 0;
+    double end = 0;
+    const char* wait = "";
+  };
+  std::vector<TimelineLane> lanes;
+  std::vector<double> longest;              ///< by lane: its longest bar
+  std::vector<std::vector<PathBar>> paths;  ///< critical path of each run, by begin: each item in its first lane
+  double end = 0;                           ///< of the last bar
 };
 
 /// Lanes of intervals over time, as in Perfetto: W and S zoom, A and D move, F shows all; the wheel zooms, dragging
@@ -35,10 +58,13 @@ class TimelineView : public QAbstractScrollArea {
 public:
   explicit TimelineView(QWidget* parent = nullptr);
 
-  /// Sorts the bars of each lane. @param end of the time axis, ns; the last bar's end where that is later
-  void setLanes(std::vector<TimelineLane> lanes, double end = 0);
-  [[nodiscard]] const std::vector<TimelineLane>& lanes() const { return m_lanes; }
-  [[nodiscard]] int laneCount() const { return static_cast<int>(m_lanes.size()); }
+  /// @param end of the time axis, ns; the last bar's end where that is later
+  void setLanes(TimelineLanes lanes, double end = 0);
+  void setLanes(std::vector<TimelineLane> lanes, double end = 0) { setLanes(TimelineLanes(std::move(lanes)), end); }
+  [[nodiscard]] const std::vector<TimelineLane>& lanes() const { return m_shown.lanes; }
+  /// Bars that the line of the critical path joins, of all runs.
+  [[nodiscard]] std::size_t pathLength() const;
+  [[nodiscard]] int laneCount() const { return static_cast<int>(m_shown.lanes.size()); }
   /// Pixels in which all lanes can be seen.
   [[nodiscard]] int heightForAll() const;
   /// What is shown, in nanoseconds.
@@ -78,14 +104,14 @@ private:
   void measure(double x);
   void paintHead(QPainter& painter) const;
   void paintLane(QPainter& painter, int at, double y) const;
+  void paintPath(QPainter& painter) const;
   void paintBars(QPainter& painter, const TimelineLane& lane, double longest, double y) const;
   void paintCursor(QPainter& painter) const;
   [[nodiscard]] double timeAt(double x) const;
   [[nodiscard]] double xAt(double time) const;
   [[nodiscard]] std::pair<const TimelineLane*, const TimelineBar*> barAt(const QPointF& position) const;
 
-  std::vector<TimelineLane> m_lanes;
-  std::vector<double> m_longest;  ///< by lane: its longest bar
+  TimelineLanes m_shown;
   double m_end = 1;
   double m_from = 0;
   double m_to = 1;

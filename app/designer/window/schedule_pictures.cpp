@@ -46,7 +46,9 @@ void waitUntil(const std::function<bool()>& isDone) {
 }
 
 Result<PlaybackPtr> playbackOf(const ImageRequest& request, const ScheduleResultPtr& result) {
-  return Playback::record(result, request.bytes, {});
+  const bool isOfProgram = request.mode == ImageRequest::Mode::timeline && request.lanes == Playback::LaneKind::blocks;
+  return Playback::record(result, request.bytes, {},
+                          isOfProgram ? Playback::Played::program : Playback::Played::schedule);
 }
 
 double nanosecondsOf(const PlayTime& time, const Playback& run) {
@@ -118,7 +120,7 @@ Outcome saveTimeline(const ImageRequest& request, const ScheduleResultPtr& resul
     return run.error();
   }
   TimelineView view;
-  view.setLanes((*run)->lanes(request.lanes), (*run)->duration());
+  view.setLanes(TimelineLanes((*run)->lanes(request.lanes), &Playback::waitName), (*run)->duration());
   if (request.time) {
     view.setCursor(nanosecondsOf(*request.time, **run));
   }

@@ -405,8 +405,58 @@ private Q_SLOTS:
     QCOMPARE(bars, run.messages().size());
     QVERIFY(hasCritical);
     QVERIFY(!run.lanes(Playback::LaneKind::links).empty());
+    // By shard there are other colours than by tree or step, where a message is of one shard.
+    std::set<int> colors;
+    for (const TimelineLane& lane : run.lanes(Playback::LaneKind::gpus, Playback::ColorBy::shards)) {
+      for (const TimelineBar& bar : lane.bars) {
+        colors.insert(bar.category);
+      }
+    }
+    QVERIFY(!colors.empty() && *colors.rbegin() < (*made)->fabric->gpuCount());
     QVERIFY(run.describe(0).contains(u" → "_s));
     QVERIFY(run.describeRange(0, run.duration()).contains(u" sent"_s));
+  }
+
+  /// The run of the program has a lane for each threadblock that sends.
+  void threadblocks() {
+    Fixture fixture;
+    const auto made = makeSchedule(*fixture.file.document().facts(), {}, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const auto run = Playback::record(*made, 1 << 20, {}, Playback::Played::program);
+    QVERIFY2(run, run ? "" : describe(run.error()).c_str());
+    const auto program = workflow::executedProgram(*(*made)->fabric, (*made)->schedule, true, {});
+    QVERIFY(program);
+    std::size_t senders = 0;
+    for (const program::RankProgram& rank : program->ranks) {
+      senders += static_cast<std::size_t>(
+          std::count_if(rank.threadBlocks.begin(), rank.threadBlocks.end(), [](const program::ThreadBlock& block) {
+            return std::any_of(block.steps.begin(), block.steps.end(),
+                               [](const program::Step& step) { return program::sends(step.type); });
+          }));
+    }
+    const std::vector<TimelineLane> lanes = (*run)->lanes(Playback::LaneKind::blocks);
+    QCOMPARE(lanes.size(), senders);
+    QVERIFY(lanes.front().name.contains(u" · tb "_s));
+    // One after another: a threadblock does one thing at a time.
+    for (const TimelineLane& lane : lanes) {
+      for (std::size_t at = 1; at < lane.bars.size(); ++at) {
+        QVERIFY(lane.bars[at].begin >= lane.bars[at - 1].end - 1e-6);
+      }
+    }
+    TimelineView view;
+    view.setLanes(lanes, (*run)->duration());
+    QCOMPARE(view.pathLength(), (*run)->criticalTimes().size());
+    TimelinePanel panel;
+    panel.setResult(*made);
+    panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(panel.playback() != nullptr, kLong);
+    auto* const kinds = panel.findChild<QComboBox*>(u"timelineLanes"_s);
+    kinds->setCurrentIndex(kinds->findText(u"Threadblocks"_s));
+    QTRY_COMPARE_WITH_TIMEOUT(static_cast<std::size_t>(panel.view().laneCount()), senders, kLong);
+    kinds->setCurrentIndex(0);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        panel.playback() && panel.view().laneCount() > 0 && !panel.view().lanes().front().name.contains(u" · tb "_s),
+        kLong);
   }
 
   void timelinePlays() {

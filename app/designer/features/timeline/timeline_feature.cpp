@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/picture_file.hpp"
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "simulate/report.hpp"
@@ -80,22 +81,28 @@ void TimelineFeature::show() {
     m_mapResult = m_result;
     m_mapRevision = revision;
   }
-  canvas->setMotion(m_panel->playback()->motionAt(*m_panel->time(), *m_map));
+  canvas->setMotion(m_panel->playback()->motionAt(*m_panel->time(), *m_map, m_panel->colorBy()));
 }
 
 void TimelineFeature::save() {
-  const QString path = m_prompts.fileToSave(m_window, u"schedule.trace.json"_s, tr("Traces (*.json)"));
+  const QString path =
+      m_prompts.fileToSave(m_window, u"schedule.trace.json"_s, tr("Traces (*.json)") + u";;"_s + pictureFilter());
   if (path.isEmpty() || !m_panel->playback()) {
     return;
   }
-  const Outcome saved = io::saveFile(QFile::encodeName(path).toStdString(), [this](std::ostream& out) -> Outcome {
-    simulate::writeTrace(out, m_panel->playback()->details());
-    return Done{};
-  });
+  const bool isPicture = !path.endsWith(u".json"_s, Qt::CaseInsensitive);
+  QWidget& drawn = *m_panel->view().viewport();
+  const Outcome saved =
+      isPicture
+          ? savePictureFile(path, drawn.size(), tr("Timeline"), [&](QPainter& painter) { drawn.render(&painter); })
+          : io::saveFile(QFile::encodeName(path).toStdString(), [this](std::ostream& out) -> Outcome {
+              simulate::writeTrace(out, m_panel->playback()->details());
+              return Done{};
+            });
   if (saved) {
     m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
   } else {
-    m_prompts.failure(m_window, tr("Save Trace"), sentence(saved.error()));
+    m_prompts.failure(m_window, isPicture ? tr("Save Picture") : tr("Save Trace"), sentence(saved.error()));
   }
 }
 
