@@ -53,19 +53,27 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
                                       const Progress& progress) {
   Clock clock;
   progress.report("lowering", 0);
-  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, nullptr, fileName, clock,
-                       progress);
+  lowering::StepOrigins origins;
+  const auto lowered = lowering::lower(fabric, schedule, options, progress, &origins);
+  auto exported = writeAndJudge(fabric, lowered, options, nullptr, fileName, clock, progress);
+  if (exported) {
+    exported->origins = std::move(origins);
+  }
+  return exported;
 }
 
 Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                                       const lowering::Options& options, const std::string& fileName,
                                       const Progress& progress) {
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    return exportProgram(fabric, *forests, options, fileName, progress);
+  }
   Clock clock;
   progress.report("lowering", 0);
-  const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
-  const bool isCustom = steps != nullptr && steps->goal.collective() == Collective::custom;
-  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options,
-                       isCustom ? &steps->goal : nullptr, fileName, clock, progress);
+  const auto& steps = std::get<schedule::StepSchedule>(schedule);
+  const bool isCustom = steps.goal.collective() == Collective::custom;
+  return writeAndJudge(fabric, lowering::lower(fabric, steps, options, progress), options,
+                       isCustom ? &steps.goal : nullptr, fileName, clock, progress);
 }
 
 Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
@@ -79,6 +87,33 @@ Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const sched
                  "nothing was written; please report this schedule", fault == nullptr ? Place{} : fault->where};
   }
   return exported;
+}
+
+lowering::StepOrigins originsIn(const program::Program& program, program::Runtime runtime, const fabric::Fabric& fabric,
+                                const schedule::Schedule& schedule, const Progress& progress) {
+  if (schedule.collective != program.collective || static_cast<int>(program.ranks.size()) != fabric.gpuCount()) {
+    return {};
+  }
+  Progress quiet;
+  quiet.stop = progress.stop;
+  for (const int instances : {1, 2, 4, 8}) {
+    lowering::StepOrigins origins;
+    const lowering::Options options{
+        .runtime = runtime, .protocol = program.protocol, .inPlace = program.inPlace, .instances = instances};
+    const auto lowered = lowering::lower(fabric, schedule, options, quiet, &origins);
+    if (!lowered) {
+      return {};
+    }
+    // As a reader of its text finds it.
+    const auto read = program::readMscclXml(program::writeMscclXml(*lowered, runtime), runtime);
+    if (read && read->program.ranks == program.ranks) {
+      return origins;
+    }
+    if (lowered->chunksPerLoop > program.chunksPerLoop) {
+      break;
+    }
+  }
+  return {};
 }
 
 Result<std::string> exportTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule,

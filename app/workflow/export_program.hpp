@@ -18,6 +18,7 @@ namespace coppice::workflow {
 struct ExportedProgram {
   std::string xml;                     ///< MSCCL XML
   verify::ProgramJudgement judgement;  ///< of the text; ok only where it may be written
+  lowering::StepOrigins origins;       ///< of its steps; empty for a step schedule
   program::UsedSizes used;             ///< calls for which the runtime takes the program
   double lowering = 0;                 ///< seconds
   double writing = 0;                  ///< seconds
@@ -30,8 +31,7 @@ struct ExportedProgram {
 [[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                                     const lowering::Options& options, const std::string& fileName,
                                                     const Progress& progress);
-[[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric,
-                                                    const schedule::AnySchedule& schedule,
+[[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                                                     const lowering::Options& options, const std::string& fileName,
                                                     const Progress& progress);
 /// The same, where a rejected program is an error. Errors: verification with the first fault and its place.
@@ -39,6 +39,13 @@ struct ExportedProgram {
                                                      const schedule::AnySchedule& schedule,
                                                      const lowering::Options& options, const std::string& fileName,
                                                      const Progress& progress);
+
+/// Which trees of the schedule the steps of a program serve, where the program is what the schedule is lowered to (with
+/// the program's protocol, for its kind of call, with 1, 2, 4 or 8 instances). Empty: it is another program, or the
+/// work was cancelled.
+[[nodiscard]] lowering::StepOrigins originsIn(const program::Program& program, program::Runtime runtime,
+                                              const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                              const Progress& progress);
 
 /// ForestColl's tree XML, read back. Errors: internal where that fails, those of io::writeTreeXml.
 [[nodiscard]] Result<std::string> exportTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule,

@@ -4,6 +4,7 @@
 // processor time of this thread), and the longest time that the window's thread was busy between two events while the
 // schedule is taken by the canvas, the timeline and the loads.
 //     bench_playback [GPUs, a multiple of 8, default 64] [method, default forestcoll] [bytes, default 64 MiB]
+//                    [second method: both are then played side by side]
 
 #include <sys/resource.h>
 
@@ -15,10 +16,12 @@
 #include <vector>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/live_painter.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/loads_panel.hpp"
 #include "designer/schedule/playback.hpp"
+#include "designer/schedule/side_by_side_panel.hpp"
 #include "designer/schedule/timeline_panel.hpp"
 #include "designer/theme/theme.hpp"
 #include "presets/presets.hpp"
@@ -103,6 +106,22 @@ int main(int argc, char** argv) {
   report("what is under way", moving);
   report("painting", painting);
   report("frame", all);
+  // Every lane stroked in every frame, as LivePainter does for pictures of any kind.
+  std::vector<double> plain;
+  MotionLanes lanes(view.scene());
+  for (int i = 0; i < kFrames; i += 8) {
+    const Motion motion = run->motionAt(run->duration() * i / kFrames, map);
+    const double start = threadTime();
+    QPainter painter(&frame);
+    painter.setRenderHint(QPainter::Antialiasing);
+    const Viewpoint viewpoint{view.zoom(), view.toView({0, 0})};
+    painter.translate(viewpoint.offset);
+    painter.scale(viewpoint.scale, viewpoint.scale);
+    LivePainter(painter, view.scene(), viewpoint, view.size()).paintMotion(motion, lanes);
+    painter.end();
+    plain.push_back(threadTime() - start);
+  }
+  report("motion, without a cache", plain);
   view.setMotion({});
 
   test::WindowTurns turns;
@@ -117,8 +136,27 @@ int main(int argc, char** argv) {
   loads.show();
   tell("loads", turns.longest([&] { loads.setResult(result); }, atOnce));
   tell("loads, painted", turns.longest([&] { loads.grab(); }, atOnce));
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf("%-26s %7.0f MB\n", "memory", static_cast<double>(usage.ru_maxrss) / 1024);
+  const auto tellMemory = [](const char* name) {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    std::printf("%-26s %7.0f MB\n", name, static_cast<double>(usage.ru_maxrss) / 1024);
+  };
+  tellMemory("memory");
+  if (argc > 4) {
+    options.method = argv[4];
+    const auto second = makeSchedule(document.model().description(), options, {});
+    if (!second) {
+      std::fprintf(stderr, "%s\n", describe(second.error()).c_str());
+      return 1;
+    }
+    timeline.hide();
+    SideBySidePanel sides;
+    sides.resize(1600, 260);
+    sides.setBytes(bytes);
+    sides.setSchedules({{1, "A", result}, {2, "B", *second}});
+    tell("side by side", turns.longest([&] { sides.show(); }, [&] { return sides.playback(0) && sides.playback(1); }));
+    tell("side by side, painted", turns.longest([&] { sides.grab(); }, atOnce));
+    tellMemory("memory, side by side");
+  }
   return 0;
 }

@@ -62,6 +62,11 @@ void BlockView::setRank(int rank) {
   }
 }
 
+void BlockView::setTrees(std::set<TreeRef> trees) {
+  m_trees = std::move(trees);
+  viewport()->update();
+}
+
 void BlockView::setCurrent(std::optional<StepPlace> place) {
   m_current = place;
   if (place) {
@@ -179,10 +184,11 @@ void BlockView::paintStep(QPainter& painter, const StepPlace& place) const {
   const QRect box = boxOf(place);
   const bool isCurrent = m_current == place;
   const bool isFaulty = m_faulty.count(place) != 0;
-  painter.setBrush(isCurrent ? theme.color(Token::accentSoft) : theme.color(Token::field));
-  painter.setPen(QPen(isFaulty    ? theme.color(Token::error)
-                      : isCurrent ? theme.color(Token::accent)
-                                  : theme.color(Token::line),
+  const bool isServing = m_reading->serves(place, m_trees);
+  painter.setBrush(isCurrent || isServing ? theme.color(Token::accentSoft) : theme.color(Token::field));
+  painter.setPen(QPen(isFaulty                 ? theme.color(Token::error)
+                      : isCurrent || isServing ? theme.color(Token::accent)
+                                               : theme.color(Token::line),
                       isCurrent || isFaulty ? 2 : 1));
   painter.drawRoundedRect(box, 4, 4);
   painter.setPen(theme.color(Token::text));

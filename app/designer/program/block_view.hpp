@@ -21,6 +21,8 @@ public:
   void setReading(ProgramReadingPtr reading);
   void setRank(int rank);
   [[nodiscard]] int rank() const { return m_rank; }
+  /// Steps that serve one of them stand out.
+  void setTrees(std::set<TreeRef> trees);
   void setCurrent(std::optional<program::StepPlace> place);
   /// Flags that are drawn as arrows.
   [[nodiscard]] int arrowCount() const { return static_cast<int>(m_arrows.size()); }
@@ -47,6 +49,7 @@ private:
   ProgramReadingPtr m_reading;
   int m_rank = 0;
   std::optional<program::StepPlace> m_current;
+  std::set<TreeRef> m_trees;
   std::set<program::StepPlace> m_faulty;
   std::vector<std::vector<int>> m_columns;  ///< by threadblock and step
   int m_columnCount = 0;

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QScopedValueRollback>
 #include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -73,6 +74,7 @@ ProgramPanel::ProgramPanel(QWidget* parent)
       m_verdict(new QLabel(this)),
       m_facts(new QLabel(this)),
       m_finding(new QLabel(this)),
+      m_trees(new QLabel(this)),
       m_runtime(new QComboBox(this)),
       m_rank(new QComboBox(this)),
       m_progress(new QProgressBar(this)),
@@ -145,7 +147,11 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   line->addWidget(openButton);
   line->addWidget(m_ofSchedule);
   line->addWidget(m_file);
+  m_trees->setObjectName(u"programTrees"_s);
+  m_trees->setTextFormat(Qt::PlainText);
+  m_trees->setToolTip(tr("Steps of the trees that are chosen in the dock Trees"));
   line->addWidget(m_verdict, 1);
+  line->addWidget(m_trees);
   line->addWidget(m_progress);
   line->addWidget(m_cancel);
   line->addWidget(m_rank);
@@ -372,14 +378,16 @@ void ProgramPanel::connectAll() {
 
 // ---- reading
 
-void ProgramPanel::open(const QString& path, std::string xml) {
+void ProgramPanel::open(const QString& path, std::string xml, Find find) {
   m_make = nullptr;
+  m_find = std::move(find);
   m_xml = std::make_shared<const std::string>(std::move(xml));
   start(path);
 }
 
 void ProgramPanel::open(const QString& name, Make make) {
   m_make = std::move(make);
+  m_find = nullptr;
   m_xml = nullptr;
   start(name);
 }
@@ -406,24 +414,30 @@ void ProgramPanel::judge() {
   m_cancel->show();
   m_tick.start();
   const auto runtime = static_cast<program::Runtime>(m_runtime->currentData().toInt());
-  m_job.submit([xml = m_xml, make = m_make, path = m_path, runtime, shared = m_jobProgress](std::stop_token stop) {
+  m_job.submit([xml = m_xml, make = m_make, find = m_find, path = m_path, runtime,
+                shared = m_jobProgress](std::stop_token stop) {
     const Progress progress = JobProgress::forCore(shared, std::move(stop));
     auto read = std::make_shared<Read>();
     read->xml = xml;
+    lowering::StepOrigins origins;
     if (make) {
       auto made = make(runtime, progress);
       if (!made) {
         read->error = made.error();
         return ReadPtr(read);
       }
-      read->xml = std::make_shared<const std::string>(*std::move(made));
+      read->xml = std::make_shared<const std::string>(std::move(made->xml));
+      origins = std::move(made->origins);
     }
     auto studied = workflow::studyProgram(*read->xml, QFileInfo(path).fileName().toStdString(), {.runtime = runtime},
                                           workflow::StudyWhen::always, progress);
     if (studied) {
       program::StepLinks links(studied->judgement.program);
-      read->reading =
-          std::make_shared<const ProgramReading>(ProgramReading{path, runtime, *std::move(studied), std::move(links)});
+      if (find) {
+        origins = find(studied->judgement.program, runtime, progress);
+      }
+      read->reading = std::make_shared<const ProgramReading>(
+          ProgramReading{path, runtime, *std::move(studied), std::move(links), std::move(origins)});
     } else {
       read->error = studied.error();
     }
@@ -468,6 +482,7 @@ void ProgramPanel::showError(const Error& error) {
 void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
   const bool isSameFile = m_reading && reading && m_reading->path == reading->path;
   const auto before = isSameFile ? m_current : std::nullopt;
+  const QScopedValueRollback guided(m_isGuided, true);
   m_isFilling = true;
   m_reading = reading;
   m_current.reset();
@@ -475,6 +490,7 @@ void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
   m_model.setReading(reading);
   m_blocks->setReading(reading);
   m_ring->setReading(reading);
+  m_tree->setColumnHidden(StepModel::kServes, !reading || reading->origins.empty());
   fillRanks();
   fillRing();
   m_isFilling = false;
@@ -483,6 +499,7 @@ void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
   m_facts->clear();
   if (!reading) {
     m_checks->setRows({});
+    showTrees();
     fillWaits();
     refreshBuffers();
     return;
@@ -508,6 +525,7 @@ void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
     fillWaits();
     refreshBuffers();
   }
+  showTrees();
 }
 
 /// Goes to what is wrong: from opening a file to the named ring there is nothing else to do.
@@ -611,6 +629,13 @@ void ProgramPanel::select(const StepPlace& place) {
   }
 }
 
+void ProgramPanel::tellCurrent() {
+  Q_EMIT currentChanged();
+  if (!m_isGuided) {
+    Q_EMIT stepChosen();
+  }
+}
+
 void ProgramPanel::choose(const StepPlace& place) {
   m_current = place;
   if (m_model.rank() && *m_model.rank() != place.rank) {
@@ -627,7 +652,34 @@ void ProgramPanel::choose(const StepPlace& place) {
   m_ring->setCurrent(place);
   fillWaits();
   refreshBuffers();
-  Q_EMIT currentChanged();
+  tellCurrent();
+}
+
+void ProgramPanel::setTrees(const std::vector<TreeRef>& trees) {
+  std::set<TreeRef> wanted(trees.begin(), trees.end());
+  if (wanted != m_chosenTrees) {
+    m_chosenTrees = std::move(wanted);
+    showTrees();
+  }
+}
+
+void ProgramPanel::setTreeName(const TreeName& name) {
+  m_treeName = name;
+  m_model.setTreeName(name);
+}
+
+void ProgramPanel::showTrees() {
+  m_model.setTrees(m_chosenTrees);
+  m_blocks->setTrees(m_chosenTrees);
+  const std::vector<StepPlace> steps = m_reading ? m_reading->stepsOf(m_chosenTrees) : std::vector<StepPlace>();
+  m_trees->setText(
+      steps.empty() ? QString()
+                    : tr("%1: %2").arg(counted(static_cast<qsizetype>(m_chosenTrees.size()), tr("tree"), tr("trees")),
+                                       counted(static_cast<qsizetype>(steps.size()), tr("step"), tr("steps"))));
+  const QScopedValueRollback guided(m_isGuided, true);
+  if (!steps.empty() && !(m_current && m_reading->serves(*m_current, m_chosenTrees))) {
+    choose(steps.front());
+  }
 }
 
 void ProgramPanel::setPosition(std::size_t position) {
@@ -647,7 +699,7 @@ void ProgramPanel::setPosition(std::size_t position) {
     fillWaits();
   }
   refreshBuffers();
-  Q_EMIT currentChanged();
+  tellCurrent();
 }
 
 void ProgramPanel::walk(int direction) {
@@ -683,7 +735,7 @@ void ProgramPanel::fillWaits() {
                         : QString());
     return;
   }
-  m_step->setText(stepSentence(*m_reading, *m_current, replay().get()));
+  m_step->setText(stepSentence(*m_reading, *m_current, replay().get(), m_treeName));
   const auto fill = [this](QListWidget* into, const std::vector<program::StepLink>& links) {
     for (std::size_t at = 0; at < links.size() && at < kMostListed; ++at) {
       auto* item = new QListWidgetItem(waitTitle(links[at].reason) + u"  "_s + nameOf(links[at].place), into);

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,9 +44,16 @@ public:
   explicit ProgramPanel(QWidget* parent = nullptr);
   ~ProgramPanel() override;
 
-  /// Reads and judges on another thread.
-  void open(const QString& path, std::string xml);
-  using Make = std::function<Result<std::string>(program::Runtime runtime, const Progress& progress)>;
+  struct Made {
+    std::string xml;
+    lowering::StepOrigins origins;  ///< of its steps; empty = not known
+  };
+  using Make = std::function<Result<Made>(program::Runtime runtime, const Progress& progress)>;
+  /// Which trees the steps of a program that was read serve; empty = none are known.
+  using Find = std::function<lowering::StepOrigins(const program::Program& program, program::Runtime runtime,
+                                                   const Progress& progress)>;
+  /// Reads and judges on another thread, and finds there which trees the steps serve.
+  void open(const QString& path, std::string xml, Find find = {});
   /// The same with a text that is made there first, for each runtime that is chosen.
   void open(const QString& name, Make make);
   /// Whether there is a schedule whose program could be shown.
@@ -62,6 +70,13 @@ public:
   [[nodiscard]] const std::vector<CheckRow>& rows() const { return m_checks->rows(); }
   [[nodiscard]] std::optional<program::StepPlace> current() const { return m_current; }
   void choose(const program::StepPlace& place);
+  /// Shows the steps that serve these trees of the program's schedule, and goes to the first of them, unless the
+  /// current one is one of them.
+  void setTrees(const std::vector<TreeRef>& trees);
+  /// What the trees of the program's schedule are called.
+  void setTreeName(const TreeName& name);
+  /// "2 trees: 60 steps"; empty where no tree is chosen, or none is known.
+  [[nodiscard]] QString treesText() const { return m_trees->text(); }
   /// To the last step that the current one waits for (-1), or to the first that waits for it (1).
   void walk(int direction);
   /// After the first events of the replay, this many.
@@ -80,6 +95,8 @@ Q_SIGNALS:
   /// The program with the change that frees its deadlock, as a text to save.
   void saveWanted(const QString& suggestion, const std::string& xml);
   void currentChanged();
+  /// The current step was chosen there, not by opening a program or by setTrees().
+  void stepChosen();
   void readingChanged();
 
 private:
@@ -102,23 +119,29 @@ private:
   void showReading(const ProgramReadingPtr& reading);
   void showError(const Error& error);
   void showFinding();
+  void showTrees();
   void fillRanks();
   void fillWaits();
   void fillRing();
   void refreshBuffers();
   void setRankFilter(int index);
   void select(const program::StepPlace& place);
+  void tellCurrent();
   void saveChanged();
   [[nodiscard]] std::shared_ptr<const verify::ProgramReplay> replay() const;
   [[nodiscard]] QString nameOf(const program::StepPlace& place) const;
 
   QString m_path;
   std::shared_ptr<const std::string> m_xml;
+  Find m_find;
   Make m_make;  ///< of the text; empty = it came from a file
   bool m_isReading = false;
   bool m_isFilling = false;
+  bool m_isGuided = false;  ///< the current step follows something else
   ProgramReadingPtr m_reading;
   std::optional<program::StepPlace> m_current;
+  std::set<TreeRef> m_chosenTrees;
+  TreeName m_treeName;
   std::size_t m_position = 0;
   StepModel m_model;
 
@@ -127,6 +150,7 @@ private:
   QLabel* m_verdict;
   QLabel* m_facts;
   QLabel* m_finding;
+  QLabel* m_trees;
   QComboBox* m_runtime;
   QComboBox* m_rank;
   QProgressBar* m_progress;

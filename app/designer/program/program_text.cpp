@@ -75,6 +75,16 @@ QString stepMeaning(program::StepType type) {
   return {};
 }
 
+QString treeNames(const std::vector<TreeRef>& trees, const TreeName& nameOf) {
+  QStringList names;
+  for (const TreeRef& tree : trees) {
+    names << (nameOf           ? nameOf(tree)
+              : tree.half == 0 ? tr("reduce tree %1").arg(tree.tree)
+                               : tr("broadcast tree %1").arg(tree.tree));
+  }
+  return names.join(u", "_s);
+}
+
 QString waitTitle(program::WaitReason reason) {
   switch (reason) {
     case program::WaitReason::order:
@@ -90,7 +100,7 @@ QString waitTitle(program::WaitReason reason) {
 }
 
 QString stepSentence(const ProgramReading& reading, const program::StepPlace& place,
-                     const verify::ProgramReplay* replay) {
+                     const verify::ProgramReplay* replay, const TreeName& treeName) {
   const program::Step& step = reading.program()
                                   .ranks[static_cast<std::size_t>(place.rank)]
                                   .threadBlocks[static_cast<std::size_t>(place.threadBlock)]
@@ -108,7 +118,11 @@ QString stepSentence(const ProgramReading& reading, const program::StepPlace& pl
     text += position ? tr("; done in round %1").arg(replay->events()[*position - 1].round) : tr("; it never finishes");
   }
   text[0] = text[0].toUpper();
-  return text + u'.';
+  text += u'.';
+  if (const QString trees = treeNames(reading.treesOf(place), treeName); !trees.isEmpty()) {
+    text += tr(" It serves %1.").arg(trees);
+  }
+  return text;
 }
 
 }  // namespace coppice::designer

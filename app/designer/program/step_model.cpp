@@ -46,6 +46,13 @@ void StepModel::setReading(ProgramReadingPtr reading) {
   endResetModel();
 }
 
+void StepModel::setTrees(std::set<TreeRef> trees) {
+  m_trees = std::move(trees);
+  if (m_reading) {
+    Q_EMIT layoutChanged();
+  }
+}
+
 void StepModel::setRank(std::optional<int> rank) {
   if (rank == m_rank) {
     return;
@@ -199,6 +206,8 @@ QString StepModel::textOfStep(const StepPlace& place, int column) const {
     case kWaits:
       return step.dependsOnTb < 0 ? QString()
                                   : tr("threadblock %1, step %2").arg(step.dependsOnTb).arg(step.dependsOnStep);
+    case kServes:
+      return treeNames(m_reading->treesOf(place), m_treeName);
     default:
       return {};
   }
@@ -219,6 +228,9 @@ QVariant StepModel::data(const QModelIndex& index, int role) const {
     return {};
   }
   const bool isFaulty = m_faulty.count(*place) != 0;
+  if (role == Qt::BackgroundRole && m_reading->serves(*place, m_trees)) {
+    return Theme::instance().color(Token::accentSoft);
+  }
   if (role == Qt::ForegroundRole && isFaulty) {
     return Theme::instance().color(Token::error);
   }
@@ -249,6 +261,7 @@ QVariant StepModel::headerData(int section, Qt::Orientation orientation, int rol
       {QT_TR_NOOP("Destination"), QT_TR_NOOP("Chunks that it writes: i = input, o = output, s = scratch")},
       {QT_TR_NOOP("Chunks"), QT_TR_NOOP("How many chunks it moves")},
       {QT_TR_NOOP("Depends on"), QT_TR_NOOP("The step of the same rank whose flag it waits for")},
+      {QT_TR_NOOP("Trees"), QT_TR_NOOP("Trees of the schedule that the step serves")},
   }};
   const auto& [title, tip] = kTexts[static_cast<std::size_t>(section)];
   return tr(role == Qt::DisplayRole ? title : tip);

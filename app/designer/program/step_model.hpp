@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "designer/program/program_reading.hpp"
@@ -16,7 +17,7 @@ class StepModel : public QAbstractItemModel {
   Q_OBJECT
 
 public:
-  enum Column { kName, kType, kSend, kReceive, kChannel, kSource, kDestination, kCount, kWaits, kColumns };
+  enum Column { kName, kType, kSend, kReceive, kChannel, kSource, kDestination, kCount, kWaits, kServes, kColumns };
 
   explicit StepModel(QObject* parent = nullptr) : QAbstractItemModel(parent) {}
 
@@ -24,6 +25,9 @@ public:
   /// One rank alone; nullopt = all.
   void setRank(std::optional<int> rank);
   [[nodiscard]] std::optional<int> rank() const { return m_rank; }
+  /// Steps that serve one of them stand out.
+  void setTrees(std::set<TreeRef> trees);
+  void setTreeName(TreeName name) { m_treeName = std::move(name); }
   /// The step of a row; nullopt for ranks and threadblocks.
   [[nodiscard]] std::optional<program::StepPlace> placeAt(const QModelIndex& index) const;
   /// Invalid where the step is filtered out or does not exist.
@@ -48,6 +52,8 @@ private:
   std::optional<int> m_rank;
   std::vector<std::size_t> m_firstBlock;  ///< by rank
   std::vector<int> m_rankOfBlock;
+  std::set<TreeRef> m_trees;
+  TreeName m_treeName;
   std::set<program::StepPlace> m_faulty;  ///< of the ring, and where the result goes wrong
 };
 

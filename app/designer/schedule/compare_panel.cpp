@@ -50,6 +50,9 @@ QIcon swatch(int index) {
 }
 
 QString stepsOf(const ScheduleResult& result) {
+  if (result.program) {
+    return QString::number(result.cost->steps);
+  }
   if (!result.cost) {
     return ComparePanel::tr("height %1").arg(result.heights.logicalMax);
   }
@@ -103,8 +106,11 @@ ComparePanel::ComparePanel(QWidget* parent)
   connect(m_sides, &QToolButton::clicked, this, &ComparePanel::sideBySideWanted);
   connect(m_table, &QTableWidget::itemSelectionChanged, this, [this] {
     const std::set<int> rows = selectedRows();
-    if (!m_isFilling && rows.size() == 1) {
-      Q_EMIT chosen(m_schedules[static_cast<std::size_t>(*rows.begin())].id);
+    if (m_isFilling || rows.size() != 1) {
+      return;
+    }
+    if (const ComparedSchedule& only = m_schedules[static_cast<std::size_t>(*rows.begin())]; only.isOfBook()) {
+      Q_EMIT chosen(only.id);
     }
   });
   connect(&Theme::instance(), &Theme::changed, this, [this] {
@@ -124,7 +130,7 @@ void ComparePanel::predictAgain() {
     m_job.cancel();
     return;
   }
-  submit(m_schedules.front().result);
+  predictNext();
 }
 
 void ComparePanel::submit(const ScheduleResultPtr& result) {
@@ -219,13 +225,21 @@ void ComparePanel::setSchedules(std::vector<ComparedSchedule> schedules, int cur
   }
 }
 
+PredictionPtr ComparePanel::knownOf(const ComparedSchedule& schedule) const {
+  if (schedule.isRun()) {
+    return schedule.measured;
+  }
+  const auto found = m_predictions.find(schedule.result.get());
+  return found != m_predictions.end() ? found->second : nullptr;
+}
+
 const Prediction* ComparePanel::predictionOf(int row) const {
-  const auto found = m_predictions.find(m_schedules[static_cast<std::size_t>(row)].result.get());
-  return found != m_predictions.end() ? found->second.get() : nullptr;
+  return knownOf(m_schedules[static_cast<std::size_t>(row)]).get();
 }
 
 bool ComparePanel::isSettled() const {
-  return m_predictions.size() == m_schedules.size();
+  return std::all_of(m_schedules.begin(), m_schedules.end(),
+                     [this](const ComparedSchedule& each) { return knownOf(each) != nullptr; });
 }
 
 void ComparePanel::showEvent(QShowEvent* event) {
@@ -237,9 +251,8 @@ void ComparePanel::predictNext() {
   if (!isVisible() || m_job.isRunning()) {
     return;
   }
-  const auto next = std::find_if(m_schedules.begin(), m_schedules.end(), [this](const ComparedSchedule& each) {
-    return !m_predictions.contains(each.result.get());
-  });
+  const auto next = std::find_if(m_schedules.begin(), m_schedules.end(),
+                                 [this](const ComparedSchedule& each) { return knownOf(each) == nullptr; });
   if (next == m_schedules.end()) {
     return;
   }
@@ -286,10 +299,10 @@ std::optional<std::pair<int, int>> ComparePanel::pair() const {
 
 QString ComparePanel::fastestSizes(int row) const {
   const std::vector<std::int64_t>& sizes = comparedSizes();
-  const auto timeOf = [this](int of, std::size_t at) {
-    const Prediction* prediction = predictionOf(of);
-    return prediction != nullptr && at < prediction->rows.size() ? std::optional(prediction->rows[at].time)
-                                                                 : std::nullopt;
+  const auto timeOf = [this, &sizes](int of, std::size_t at) {
+    const Prediction* prediction = m_schedules[static_cast<std::size_t>(of)].isRun() ? nullptr : predictionOf(of);
+    const simulate::Row* known = prediction != nullptr ? prediction->at(sizes[at]) : nullptr;
+    return known != nullptr ? std::optional(known->time) : std::nullopt;
   };
   const auto isFastest = [&](std::size_t at) {
     const auto own = timeOf(row, at);
@@ -362,19 +375,20 @@ void ComparePanel::fillRow(int row) {
   const Prediction* prediction = predictionOf(row);
   QString value = tr("simulating…");
   if (prediction != nullptr) {
-    const auto found = std::find_if(prediction->rows.begin(), prediction->rows.end(),
-                                    [&](const simulate::Row& each) { return each.size == sizeIn(*m_size); });
-    value = found == prediction->rows.end() ? tr("not known")
-            : what() == What::time          ? microsecondsText(found->time)
-            : what() == What::busbw         ? QString::number(found->busbw, 'f', 2)
-                                            : QString::number(found->algbw, 'f', 2);
+    const simulate::Row* found = prediction->at(sizeIn(*m_size));
+    value = found == nullptr        ? (schedule.isRun() ? tr("not measured") : tr("not known"))
+            : what() == What::time  ? microsecondsText(found->time)
+            : what() == What::busbw ? QString::number(found->busbw, 'f', 2)
+                                    : QString::number(found->algbw, 'f', 2);
   }
   const QStringList texts{schedule.name,
                           shareOfBound(result),
                           decimal(result.algbw),
                           stepsOf(result),
                           value,
-                          prediction != nullptr ? fastestSizes(row) : QString()};
+                          schedule.isRun()        ? tr("measured")
+                          : prediction != nullptr ? fastestSizes(row)
+                                                  : QString()};
   for (int column = 0; column < kColumns; ++column) {
     auto* item = new QTableWidgetItem(texts[column]);
     const bool isFigure = column != kName && column != kFastest;
@@ -400,8 +414,7 @@ SpeedChart::What ComparePanel::what() const {
 void ComparePanel::draw() {
   std::vector<SpeedSeries> series;
   for (const ComparedSchedule& each : m_schedules) {
-    const auto known = m_predictions.find(each.result.get());
-    series.push_back({each.name, each.result, known != m_predictions.end() ? known->second : nullptr});
+    series.push_back({each.name, each.result, knownOf(each)});
   }
   m_chart->setSeries(std::move(series), what(), commonBound());
   tell({});

@@ -17,22 +17,15 @@
 
 #include "base/result.hpp"
 #include "designer/jobs/latest_job.hpp"
+#include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/speed_chart.hpp"
 
 namespace coppice::designer {
 
-/// A schedule that takes part in a comparison.
-struct ComparedSchedule {
-  int id = 0;  ///< of its book
-  QString name;
-  ScheduleResultPtr result;
-
-  friend bool operator==(const ComparedSchedule&, const ComparedSchedule&) = default;
-};
-
 /// The dock "Compare": the schedules of one collective with their exact figures and their predicted speed by size. They
-/// are simulated in the background, one after the other, once the panel can be seen.
+/// are simulated in the background, one after the other, once the panel can be seen. Runs have the speed that was
+/// measured, and take no part in which is fastest.
 class ComparePanel : public QWidget {
   Q_OBJECT
 
@@ -76,6 +69,8 @@ private:
     ScheduleResultPtr result;
     PredictionPtr prediction;
   };
+  /// nullptr while it is not known.
+  [[nodiscard]] PredictionPtr knownOf(const ComparedSchedule& schedule) const;
   QWidget* makeBody();
   void setUpTable();
   void predictNext();
@@ -94,7 +89,7 @@ private:
   [[nodiscard]] QString shareOfBound(const ScheduleResult& result) const;
 
   std::vector<ComparedSchedule> m_schedules;
-  std::map<const ScheduleResult*, PredictionPtr> m_predictions;  ///< of the schedules above
+  std::map<const ScheduleResult*, PredictionPtr> m_predictions;  ///< simulated, of the schedules above
   int m_current = 0;
   bool m_isFilling = false;
   QStackedWidget* m_pages;

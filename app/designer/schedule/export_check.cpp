@@ -458,6 +458,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
                            windowText(judged->program)) +
                   (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("notice"), Texts::tr("notices")) : QString());
   check.xml = std::move(exported->xml);
+  check.origins = std::move(exported->origins);
   check.facts = judged->program;
   check.facts.ranks.assign(check.facts.ranks.size(), {});
   check.facts.root = judged->verdict.root;

@@ -66,7 +66,8 @@ struct ExportCheck {
   bool isOk = false;  ///< may be saved
   QString summary;    ///< one sentence
   std::vector<CheckRow> rows;
-  program::Program facts;  ///< of the program that is read back, without its threadblocks
+  lowering::StepOrigins origins;  ///< of the program's steps; empty for a step schedule
+  program::Program facts;         ///< of the program that is read back, without its threadblocks
 };
 /// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
 /// thread.

@@ -305,6 +305,24 @@ void ScheduleActivity::showTreesOfLink(const ElementId& id, const TreesOnLink& t
   m_canvas->setHoverNote(id, std::move(note));
 }
 
+void ScheduleActivity::setCompared(const QObject* from, std::vector<ComparedSchedule> compared) {
+  std::vector<ComparedSchedule>& known = m_compared[from];
+  if (known != compared) {
+    known = std::move(compared);
+    Q_EMIT comparedChanged();
+  }
+}
+
+std::vector<ComparedSchedule> ScheduleActivity::compared() const {
+  std::vector<ComparedSchedule> all;
+  for (const auto& [from, some] : m_compared) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  // Not by what happens to lie first in memory.
+  std::sort(all.begin(), all.end(), [](const ComparedSchedule& a, const ComparedSchedule& b) { return a.id > b.id; });
+  return all;
+}
+
 void ScheduleActivity::goToLink(const QString& tail, const QString& head, Reveal reveal) {
   if (!m_file || !m_canvas) {
     return;

@@ -6,6 +6,7 @@
 #include <QString>
 #include <QStringList>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/schedule/chart_panel.hpp"
+#include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/loads_panel.hpp"
 #include "designer/schedule/opened_file.hpp"
@@ -70,6 +72,10 @@ public:
   /// What another part lays over the drawing in place of trees and loads; nullopt = nothing. A part takes away what it
   /// has laid there itself.
   void setGuest(const QObject* guest, std::optional<Overlay> overlay);
+  /// Programs and runs of the current document's fabric that part `from` knows, for comparisons beside the schedules.
+  /// Their ids are negative and differ between parts.
+  void setCompared(const QObject* from, std::vector<ComparedSchedule> compared);
+  [[nodiscard]] std::vector<ComparedSchedule> compared() const;
   /// Selects a direction of a link by the names of its ends; the drawing moves there, or only where it is not in view.
   enum class Reveal { always, ifHidden };
   void goToLink(const QString& tail, const QString& head, Reveal reveal = Reveal::always);
@@ -107,6 +113,8 @@ Q_SIGNALS:
   void programOpened(const QString& path, const std::string& xml);
   void runningChanged();
   void currentChanged();
+  /// compared() is another list.
+  void comparedChanged();
   /// Another part plays now.
   void playedBy(const QObject* player);
 
@@ -144,6 +152,7 @@ private:
   const QObject* m_player = nullptr;
   const QObject* m_guestOwner = nullptr;
   std::optional<Overlay> m_guest;
+  std::map<const QObject*, std::vector<ComparedSchedule>> m_compared;
   std::optional<TreeRef> m_hovered;
   struct FoundTrees {
     ElementId link;

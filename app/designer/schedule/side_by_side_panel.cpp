@@ -294,12 +294,16 @@ void SideBySidePanel::order() {
   const auto isKnown = [this](int side) {
     const ComparedSchedule* chosen = schedule(side);
     const PlaybackPtr& run = playback(side);
-    return chosen != nullptr && run && &run->result() == chosen->result.get() && run->bytes() == sizeIn(*m_size);
+    return chosen != nullptr && run &&
+           (chosen->recorded ? run == chosen->recorded
+                             : &run->result() == chosen->result.get() && run->bytes() == bytes());
   };
   if (schedule(0) != nullptr && isKnown(0) && isKnown(1)) {
     return;
   }
   m_isRecordWanted = schedule(0) != nullptr && schedule(1) != nullptr;
+  // A run was recorded at one size, so the other side is simulated at that.
+  m_size->setEnabled(!m_isRecordWanted || (!schedule(0)->recorded && !schedule(1)->recorded));
   m_job.cancel();
   m_shown = {};
   // Runs of large fabrics fill the memory: those that nothing asks for go before the next ones come.
@@ -308,7 +312,7 @@ void SideBySidePanel::order() {
         run && std::any_of(m_schedules.begin(), m_schedules.end(), [&](const ComparedSchedule& each) {
           return each.result.get() == &run->result() && (each.id == m_chosen[0] || each.id == m_chosen[1]);
         });
-    if (!isChosen || run->bytes() != sizeIn(*m_size)) {
+    if (!isChosen || run->bytes() != bytes()) {
       run.reset();
     }
   }
@@ -322,31 +326,43 @@ void SideBySidePanel::order() {
 void SideBySidePanel::record() {
   if (m_isRecordWanted && m_isSeen) {
     m_isRecordWanted = false;
-    const std::array<ScheduleResultPtr, kSides> results{schedule(0)->result, schedule(1)->result};
-    m_job.submit([results, known = m_known, bytes = sizeIn(*m_size)](std::stop_token stop) {
+    const std::array<ComparedSchedule, kSides> sides{*schedule(0), *schedule(1)};
+    m_job.submit([sides, known = m_known, bytes = bytes()](std::stop_token stop) {
       Progress progress;
       progress.stop = std::move(stop);
-      return compare(results, known, bytes, progress);
+      return compare(sides, known, bytes, progress);
     });
   }
   refresh();
 }
 
-SideBySidePanel::Answer SideBySidePanel::compare(const std::array<ScheduleResultPtr, kSides>& results,
+std::int64_t SideBySidePanel::bytes() const {
+  for (int side = 0; side < kSides; ++side) {
+    if (const ComparedSchedule* chosen = schedule(side); chosen != nullptr && chosen->recorded) {
+      return chosen->recorded->bytes();
+    }
+  }
+  return sizeIn(*m_size);
+}
+
+SideBySidePanel::Answer SideBySidePanel::compare(const std::array<ComparedSchedule, kSides>& sides,
                                                  const std::array<PlaybackPtr, kSides>& known, std::int64_t bytes,
                                                  const Progress& progress) {
   auto pair = std::make_shared<Pair>();
   const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
-    for (std::size_t side = 0; side < results.size(); ++side) {
+    for (std::size_t side = 0; side < sides.size(); ++side) {
+      const ScheduleResultPtr& result = sides[side].result;
       const auto same = std::find_if(known.begin(), known.end(), [&](const PlaybackPtr& run) {
-        return run && &run->result() == results[side].get() && run->bytes() == bytes;
+        return run && run->isSimulated() && &run->result() == result.get() && run->bytes() == bytes;
       });
-      if (same != known.end()) {
+      if (sides[side].recorded) {
+        pair->runs[side] = sides[side].recorded;
+      } else if (same != known.end()) {
         pair->runs[side] = *same;
-      } else if (side > 0 && results[side] == results[0]) {
+      } else if (side > 0 && sides[0].result == result && !sides[0].recorded) {
         pair->runs[side] = pair->runs[0];
       } else {
-        auto run = Playback::record(results[side], bytes, progress);
+        auto run = Playback::record(result, bytes, progress);
         if (!run) {
           return run.error();
         }

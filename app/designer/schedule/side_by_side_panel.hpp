@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "designer/jobs/latest_job.hpp"
-#include "designer/schedule/compare_panel.hpp"
+#include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/difference_model.hpp"
 #include "designer/schedule/playback.hpp"
 #include "designer/timeline/clock_strip.hpp"
@@ -79,9 +79,11 @@ private:
     QString problem;
   };
   using Answer = std::shared_ptr<Pair>;
-  [[nodiscard]] static Answer compare(const std::array<ScheduleResultPtr, kSides>& results,
+  [[nodiscard]] static Answer compare(const std::array<ComparedSchedule, kSides>& sides,
                                       const std::array<PlaybackPtr, kSides>& known, std::int64_t bytes,
                                       const Progress& progress);
+  /// Chosen in the list, or that of a recorded run.
+  [[nodiscard]] std::int64_t bytes() const;
   QWidget* makeBody();
   void setUpTable();
   void setSeen(bool isSeen);

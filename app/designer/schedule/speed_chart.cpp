@@ -45,8 +45,8 @@ QString dot(int index) {
 }  // namespace
 
 std::optional<double> latencyOf(const SpeedSeries& series) {
-  return series.prediction && !series.prediction->rows.empty() ? std::optional(series.prediction->rows.front().time)
-                                                               : std::nullopt;
+  const simulate::Row* first = series.prediction ? series.prediction->at(comparedSizes().front()) : nullptr;
+  return first != nullptr ? std::optional(first->time) : std::nullopt;
 }
 
 void SpeedChart::Extent::add(double value) {
@@ -77,7 +77,7 @@ void SpeedChart::setSeries(std::vector<SpeedSeries> series, What what, const std
 
 const simulate::Row* SpeedChart::rowOf(std::size_t series, std::size_t size) const {
   const PredictionPtr& prediction = m_series[series].prediction;
-  return prediction && size < prediction->rows.size() ? &prediction->rows[size] : nullptr;
+  return prediction && size < comparedSizes().size() ? prediction->at(comparedSizes()[size]) : nullptr;
 }
 
 double SpeedChart::valueOf(const simulate::Row& row) const {
@@ -136,17 +136,22 @@ void SpeedChart::addLogAxis(const Extent& extent, Qt::Alignment side, const QStr
 void SpeedChart::drawSizes() {
   const Theme& theme = Theme::instance();
   const std::vector<std::int64_t>& sizes = comparedSizes();
+  const std::vector<simulate::Row> kNoRows;
+  constexpr int kFewSizes = 12;
   QList<QXYSeries*> lines;
   Extent extent;
   for (std::size_t series = 0; series < m_series.size(); ++series) {
     auto* line = new QLineSeries;
     const auto index = static_cast<int>(series);
     line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
-    for (std::size_t size = 0; rowOf(series, size) != nullptr; ++size) {
-      const double value = valueOf(*rowOf(series, size));
-      extent.add(value);
-      line->append(place(sizes[size]), value);
+    for (const simulate::Row& row : m_series[series].prediction ? m_series[series].prediction->rows : kNoRows) {
+      if (row.size >= sizes.front() && row.size <= sizes.back()) {
+        extent.add(valueOf(row));
+        line->append(place(row.size), valueOf(row));
+      }
     }
+    // Of few sizes each point counts: a run may have measured one.
+    line->setPointsVisible(line->count() < kFewSizes);
     if (line->count() == 0) {
       delete line;
     } else {

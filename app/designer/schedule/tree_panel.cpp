@@ -147,7 +147,7 @@ std::vector<TreeRef> TreePanel::chosenTrees() const {
   return result;
 }
 
-void TreePanel::showRoot(fabric::Rank rank) {
+QModelIndex TreePanel::rootRow(int half, fabric::Rank rank) const {
   const auto search = [&](const QModelIndex& parent, auto& self) -> QModelIndex {
     for (int row = 0; row < m_model.rowCount(parent); ++row) {
       const QModelIndex index = m_model.index(row, 0, parent);
@@ -156,28 +156,44 @@ void TreePanel::showRoot(fabric::Rank rank) {
         if (const QModelIndex found = self(index, self); found.isValid()) {
           return found;
         }
-      } else {
-        const std::vector<TreeRef> trees = m_model.treesAt(index, 1);
-        if (!trees.empty() && m_model.readerOf(trees.front().half)->head(trees.front().tree).root == rank) {
-          return index;
-        }
+        continue;
+      }
+      const std::vector<TreeRef> trees = m_model.treesAt(index, 1);
+      if (!trees.empty() && (half < 0 || trees.front().half == half) &&
+          m_model.readerOf(trees.front().half)->head(trees.front().tree).root == rank) {
+        return index;
       }
     }
     return {};
   };
-  const QModelIndex root = search({}, search);
-  if (!root.isValid()) {
-    return;
-  }
+  return search({}, search);
+}
+
+void TreePanel::showTreeAt(const QModelIndex& root, int row) {
   m_search->clear();
-  while (m_model.canFetchMore(root) && m_model.rowCount(root) == 0) {
+  while (m_model.canFetchMore(root) && m_model.rowCount(root) <= row) {
     m_model.fetchMore(root);
   }
-  const QModelIndex shown = m_filter->mapFromSource(root);
-  m_view->expand(shown);
-  const QModelIndex tree = m_filter->mapFromSource(m_model.index(0, 0, root));
+  m_view->expand(m_filter->mapFromSource(root));
+  const QModelIndex tree = m_filter->mapFromSource(m_model.index(row, 0, root));
   m_view->setCurrentIndex(tree);
   m_view->scrollTo(tree);
+}
+
+void TreePanel::showRoot(fabric::Rank rank) {
+  if (const QModelIndex root = rootRow(-1, rank); root.isValid()) {
+    showTreeAt(root, 0);
+  }
+}
+
+void TreePanel::showTree(const TreeRef& tree) {
+  schedule::TreeReader* reader = m_model.result() ? m_model.readerOf(tree.half) : nullptr;
+  if (reader == nullptr || tree.tree < 0 || tree.tree >= reader->size()) {
+    return;
+  }
+  if (const QModelIndex root = rootRow(tree.half, reader->head(tree.tree).root); root.isValid()) {
+    showTreeAt(root, static_cast<int>(tree.tree - m_model.treesAt(root, 1).front().tree));
+  }
 }
 
 void TreePanel::clearChoice() {

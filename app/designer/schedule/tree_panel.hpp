@@ -31,6 +31,8 @@ public:
   [[nodiscard]] static int maxTrees() { return 16; }
   /// Chooses the first tree of the rank, unfolded.
   void showRoot(fabric::Rank rank);
+  /// Chooses that tree.
+  void showTree(const TreeRef& tree);
   void clearChoice();
 
 Q_SIGNALS:
@@ -47,6 +49,10 @@ protected:
 
 private:
   void refresh();
+  /// The row of the root with trees in that half, or in any where it is negative; invalid: there is none.
+  [[nodiscard]] QModelIndex rootRow(int half, fabric::Rank rank) const;
+  /// Chooses the n-th tree of a root's row.
+  void showTreeAt(const QModelIndex& root, int row);
 
   TreeModel m_model;
   bool m_hasSteps = false;  ///< the schedule is not a forest

@@ -9,13 +9,15 @@
 #include <QTest>
 #include <functional>
 
-#include "designer/answers.hpp"
+#include "designer/document/exchange.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
-#include "designer/test_application.hpp"
+#include "designer/schedule/export_check.hpp"
+#include "designer/schedule/schedule_activity.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
+#include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"
 #include "support/sample_programs.hpp"
 
@@ -99,6 +101,8 @@ private Q_SLOTS:
   void limitsOfEachRuntime();
   void unreadableFiles();
   void stoppedWhileReading();
+  void treesAndTheirSteps_data();
+  void treesAndTheirSteps();
   void pictures();
 };
 
@@ -363,6 +367,90 @@ void TestDesignerProgram::stoppedWhileReading() {
   QVERIFY(f.open(ringAllgather(3, 1, true)));
   QCOMPARE(read.size(), 1);
   QVERIFY(f.panel->isOk());
+}
+
+void TestDesignerProgram::treesAndTheirSteps_data() {
+  QTest::addColumn<int>("collective");
+  QTest::addColumn<bool>("isFile");
+  QTest::newRow("allgather") << static_cast<int>(Collective::allgather) << false;
+  QTest::newRow("allreduce, trees of two halves") << static_cast<int>(Collective::allreduce) << false;
+  QTest::newRow("a file of it") << static_cast<int>(Collective::allgather) << true;
+}
+
+/// Choosing a tree shows the steps that serve it, choosing a step its tree.
+void TestDesignerProgram::treesAndTheirSteps() {
+  QFETCH(const int, collective);
+  QFETCH(const bool, isFile);
+  Fixture f;
+  f.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "1"}})).model, {}, u"box"_s);
+  auto* const schedules = f.window->findChild<ScheduleActivity*>();
+  ScheduleOptions options;
+  options.collective = static_cast<Collective>(collective);
+  const auto made = makeSchedule(f.window->workspace().current()->document().model().description(), options, {});
+  QVERIFY(made);
+  schedules->book()->add(*made, u"mine"_s);
+  QSignalSpy read(f.panel, &ProgramPanel::readingChanged);
+  if (isFile) {
+    QVERIFY(f.open(checkExport(**made, {}, {}).xml));
+  } else {
+    f.window->actions()[u"schedule.program"_s]->trigger();
+    QVERIFY(read.wait(kLong) || !read.isEmpty());
+  }
+  QVERIFY2(f.panel->isOk(), qPrintable(f.panel->verdict()));
+  const ProgramReading& reading = *f.panel->reading();
+  QVERIFY(!reading.origins.empty());
+  QVERIFY(f.panel->treesText().isEmpty());
+  TreePanel& trees = *schedules->trees();
+  for (int half = 0; half < 2; ++half) {
+    schedule::TreeReader* reader = trees.model().readerOf(half);
+    if (reader == nullptr) {
+      continue;
+    }
+    const TreeRef last{half, reader->size() - 1};
+    trees.showTree(last);
+    QCOMPARE(trees.chosenTrees(), std::vector{last});
+    QVERIFY(f.panel->current() && reading.serves(*f.panel->current(), {last}));
+    const auto steps = reading.stepsOf({last});
+    QVERIFY2(f.panel->treesText().startsWith(u"1 tree: %1 steps"_s.arg(steps.size())),
+             qPrintable(f.panel->treesText()));
+    // Every edge of the tree is sent and taken by them.
+    std::set<std::pair<int, int>> edges;
+    const schedule::TreeReader::View view = reader->read(last.tree);
+    for (const schedule::TreeReader::Edge& edge : view.edges) {
+      edges.insert(half == 0 ? std::pair(edge.child, edge.parent) : std::pair(edge.parent, edge.child));
+    }
+    std::set<std::pair<int, int>> sent;
+    for (const StepPlace& place : steps) {
+      const ThreadBlock& block = reading.program()
+                                     .ranks[static_cast<std::size_t>(place.rank)]
+                                     .threadBlocks[static_cast<std::size_t>(place.threadBlock)];
+      if (sends(block.steps[static_cast<std::size_t>(place.step)].type) &&
+          edges.contains({place.rank, block.sendPeer})) {
+        sent.insert({place.rank, block.sendPeer});
+      }
+      const QModelIndex row = f.panel->model().indexOf(place);
+      QVERIFY(f.panel->model().data(row, Qt::BackgroundRole).isValid());
+      QVERIFY(textOf(f.panel->model(), row, StepModel::kServes).contains(trees.model().titleOf(last)));
+    }
+    QCOMPARE(sent, edges);
+    // A step of another tree chooses that tree.
+    const TreeRef first{half, 0};
+    const StepPlace other = reading.stepsOf({first}).back();
+    QVERIFY(!reading.serves(other, {last}));
+    f.panel->choose(other);
+    QCOMPARE(trees.chosenTrees(), reading.treesOf(other).size() == 1 ? std::vector{first} : trees.chosenTrees());
+    QVERIFY(reading.serves(other, {trees.chosenTrees().front()}));
+    QCOMPARE(f.panel->current(), std::optional(other));
+  }
+  // Trees of another schedule say nothing about these steps.
+  ScheduleOptions others = options;
+  others.treeCount = TreeCount::fixed;
+  others.k = 2;
+  const auto second = makeSchedule(f.window->workspace().current()->document().model().description(), others, {});
+  QVERIFY(second);
+  schedules->book()->add(*second, u"another"_s);
+  trees.showTree({1, 0});
+  QVERIFY(f.panel->treesText().isEmpty());
 }
 
 void TestDesignerProgram::pictures() {

@@ -18,7 +18,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "designer/document/edits.hpp"
 #include "designer/palette/card_list.hpp"
+#include "designer/schedule/compare_panel.hpp"
+#include "designer/schedule/export_check.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/second_drawing.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
@@ -26,6 +29,7 @@
 #include "designer/schedule/timeline_panel.hpp"
 #include "designer/schedule/traffic_panel.hpp"
 #include "designer/theme/theme.hpp"
+#include "io/files.hpp"
 #include "support/window_turns.hpp"
 #include "window/window_fixture.hpp"
 
@@ -53,8 +57,7 @@ ScheduleResultPtr made(const fabric::Description& fabric, const char* method) {
 std::vector<ComparedSchedule> schedulesOf(const fabric::Description& fabric, const std::vector<const char*>& methods) {
   std::vector<ComparedSchedule> schedules;
   for (const char* method : methods) {
-    schedules.push_back(
-        {static_cast<int>(schedules.size()) + 1, QString::fromLatin1(method), made(fabric, method)});
+    schedules.push_back({static_cast<int>(schedules.size()) + 1, QString::fromLatin1(method), made(fabric, method)});
   }
   return schedules;
 }
@@ -188,8 +191,9 @@ private Q_SLOTS:
     QCOMPARE(text(1, DifferenceModel::kBytesB), u"–"_s);
     QCOMPARE(text(1, DifferenceModel::kDifference), u"−4 µs"_s);
     QCOMPARE(model.index(1, 0).data(DifferenceModel::kShareRole).toDouble(), -4.0 / 6);
-    QCOMPARE(model.csv(), u"tail,head,bandwidth_GBps,a_bytes,b_bytes,a_busy_us,b_busy_us,difference_us\n"
-                          u"\"a\",\"b\",25,1024,4096,2,8,6\n\"b\",\"a\",25,2048,0,4,0,-4\n"_s);
+    QCOMPARE(model.csv(),
+             u"tail,head,bandwidth_GBps,a_bytes,b_bytes,a_busy_us,b_busy_us,difference_us\n"
+             u"\"a\",\"b\",25,1024,4096,2,8,6\n\"b\",\"a\",25,2048,0,4,0,-4\n"_s);
     model.setKind(DifferenceModel::Kind::gpus);
     QCOMPARE(model.rowCount(), 1);
     QCOMPARE(text(0, DifferenceModel::kDifference), u"−2 µs"_s);
@@ -306,6 +310,90 @@ private Q_SLOTS:
     QVERIFY(!panel.clock().time());
   }
 
+  /// A program of a file takes part with its figures, its speed and its motion; a run with what was measured.
+  void programsAndRunsTakePart() {
+    const Sides s;
+    const ScheduleResultPtr ring = s.book->entries()[1].result;
+    const auto xml = checkExport(*ring, {}, {}).xml;
+    QVERIFY(!xml.empty());
+    const QString path = s.f.dir.filePath(u"theirs.xml"_s);
+    QVERIFY(io::saveFile(path.toStdString(), xml));
+    auto* const compare = s.f.window->findChild<ComparePanel*>();
+    QCOMPARE(compare->schedules().size(), 2U);
+    s.f.window->files().openFile(path);
+    QVERIFY(QTest::qWaitFor([&] { return compare->schedules().size() == 3; }, kLong));
+    const ComparedSchedule program = compare->schedules().back();
+    QCOMPARE(program.name, u"theirs.xml"_s);
+    QVERIFY(!program.isOfBook() && !program.isRun() && program.result->program);
+    // The ring's links allow its program what they allow the ring, of the same bound.
+    QCOMPARE(program.result->algbw, ring->algbw);
+    QVERIFY(program.result->bound == ring->bound);
+    QCOMPARE(program.result->loads.size(), ring->loads.size());
+    for (std::size_t arc = 0; arc < ring->loads.size(); ++arc) {
+      QCOMPARE(program.result->loads[arc].rate, ring->loads[arc].rate);
+    }
+    s.f.run("view.compare");
+    compare->show();
+    QVERIFY(QTest::qWaitFor([&] { return compare->isSettled(); }, kLong));
+    QVERIFY(compare->predictionOf(2) != nullptr && compare->predictionOf(2)->problem.isEmpty());
+    QVERIFY(compare->table().item(2, ComparePanel::kAtSize)->text().toDouble() > 0);
+    QVERIFY(compare->table().item(2, ComparePanel::kSteps)->text().toInt() >= 15);
+    // Choosing it leaves the current schedule, and it plays beside another.
+    const int current = s.book->current()->id;
+    compare->table().selectRow(2);
+    QCOMPARE(s.book->current()->id, current);
+    s.f.run("schedule.side-by-side");
+    s.panel->choose(s.book->entries()[0].id, program.id);
+    QVERIFY(isReady(*s.panel));
+    QCOMPARE(s.panel->schedule(1)->id, program.id);
+    QVERIFY(s.panel->playback(1)->duration() > 0);
+    s.panel->clock().setTime(s.panel->clock().end() / 3);
+    QVERIFY(!s.second()->canvas().motion().flows.empty());
+    // On a fabric that has changed it would be wrong.
+    EditorContext* editor = s.f.editor();
+    const LinkId link = (*editor->model().links().begin()).id;
+    editor->document().edit("remove", [&](Edit& edit) { edits::remove(edit, {ElementId(link)}); });
+    QTRY_VERIFY(std::none_of(compare->schedules().begin(), compare->schedules().end(),
+                             [](const ComparedSchedule& each) { return !each.isOfBook(); }));
+  }
+
+  void aRunTakesPart() {
+    const auto schedules = schedulesOf(twoBoxes(), {"forestcoll", "ring"});
+    auto measured = std::make_shared<Prediction>();
+    measured->rows.push_back({.size = 1 << 20, .time = 1, .algbw = 1000, .busbw = 1000});
+    const auto recorded = Playback::record(schedules[1].result, 1 << 20, {});
+    QVERIFY(recorded);
+    std::vector<ComparedSchedule> all = schedules;
+    all.push_back({-1, u"Run: today"_s, schedules[1].result, measured, *recorded});
+    ComparePanel panel;
+    panel.resize(1000, 300);
+    panel.setSchedules(all, 1);
+    panel.show();
+    QVERIFY(QTest::qWaitFor([&] { return panel.isSettled(); }, kLong));
+    auto* const size = panel.findChild<QComboBox*>(u"compareSize"_s);
+    size->setCurrentIndex(size->findText(u"at 1.00 MiB"_s));
+    QCOMPARE(panel.table().item(2, ComparePanel::kAtSize)->text(), u"1000.00"_s);
+    QCOMPARE(panel.table().item(2, ComparePanel::kFastest)->text(), u"measured"_s);
+    // What was measured does not say which schedule is fastest.
+    QVERIFY(!panel.fastestSizes(0).isEmpty());
+    size->setCurrentIndex(size->findText(u"at 64.0 MiB"_s));
+    QCOMPARE(panel.table().item(2, ComparePanel::kAtSize)->text(), u"not measured"_s);
+    QVERIFY(panel.chart().csv().contains(u"\"Run: today\""_s));
+
+    SideBySidePanel sides;
+    sides.setSchedules(all);
+    sides.choose(1, -1);
+    sides.show();
+    QVERIFY(isReady(sides));
+    QCOMPARE(sides.playback(1), *recorded);
+    QCOMPARE(sides.playback(0)->bytes(), std::int64_t{1} << 20);
+    QVERIFY(!sides.findChild<QComboBox*>(u"sideSize"_s)->isEnabled());
+    sides.choose(1, 2);
+    QVERIFY(isReady(sides));
+    QCOMPARE(sides.playback(0)->bytes(), std::int64_t{1} << 26);
+    QVERIFY(sides.findChild<QComboBox*>(u"sideSize"_s)->isEnabled());
+  }
+
   void twoDrawings() {
     const Sides s;
     QVERIFY(s.second() == nullptr);
@@ -404,30 +492,42 @@ private Q_SLOTS:
     };
     s.f.run("mode.schedule");
     QTest::qWait(100);
-    check("side by side", [&] { s.f.run("schedule.side-by-side"); },
-          [&] { return s.panel->isSettled() && s.panel->playback(0) && s.panel->playback(1); });
+    check(
+        "side by side", [&] { s.f.run("schedule.side-by-side"); },
+        [&] { return s.panel->isSettled() && s.panel->playback(0) && s.panel->playback(1); });
     PlayClock& clock = s.panel->clock();
     constexpr int kMoments = 20;
     for (int moment = 0; moment <= kMoments; ++moment) {
-      check("moment", [&] { clock.setTime(clock.end() * moment / kMoments); }, [] { return true; });
+      check(
+          "moment", [&] { clock.setTime(clock.end() * moment / kMoments); }, [] { return true; });
     }
-    check("no moment", [&] { clock.setTime(std::nullopt); }, [] { return true; });
-    check("row", [&] { s.panel->table().selectRow(0); }, [] { return true; });
-    check("swap", [&] { QTest::mouseClick(s.panel->findChild<QToolButton*>(u"sideSwap"_s), Qt::LeftButton); },
-          [&] { return s.panel->isSettled() && s.panel->playback(0); });
+    check(
+        "no moment", [&] { clock.setTime(std::nullopt); }, [] { return true; });
+    check(
+        "row", [&] { s.panel->table().selectRow(0); }, [] { return true; });
+    check(
+        "swap", [&] { QTest::mouseClick(s.panel->findChild<QToolButton*>(u"sideSwap"_s), Qt::LeftButton); },
+        [&] { return s.panel->isSettled() && s.panel->playback(0); });
     auto* traffic = s.f.window->findChild<TrafficPanel*>();
-    check("traffic by boxes", [&] { s.f.run("schedule.traffic"); }, [&] { return traffic->table() != nullptr; });
+    check(
+        "traffic by boxes", [&] { s.f.run("schedule.traffic"); }, [&] { return traffic->table() != nullptr; });
     QVERIFY(traffic->table()->isByBoxes);
     for (const auto between : {TrafficPanel::Between::gpus, TrafficPanel::Between::gpusByBox}) {
-      check("traffic by GPUs", [&] { traffic->setBetween(between); },
-            [&] { return traffic->table() && traffic->table()->traffic.size == 1024; });
-      check("matrix", [&] { traffic->view().grab(); }, [] { return true; });
+      check(
+          "traffic by GPUs", [&] { traffic->setBetween(between); },
+          [&] { return traffic->table() && traffic->table()->traffic.size == 1024; });
+      check(
+          "matrix", [&] { traffic->view().grab(); }, [] { return true; });
     }
-    check("zoom", [&] {
-      QTest::keyClick(&traffic->view(), Qt::Key_W);
-      traffic->view().grab();
-    }, [] { return true; });
-    check("cell", [&] { QTest::keyClick(&traffic->view(), Qt::Key_Right); }, [] { return true; });
+    check(
+        "zoom",
+        [&] {
+          QTest::keyClick(&traffic->view(), Qt::Key_W);
+          traffic->view().grab();
+        },
+        [] { return true; });
+    check(
+        "cell", [&] { QTest::keyClick(&traffic->view(), Qt::Key_Right); }, [] { return true; });
   }
 
   void speedChart() {
@@ -473,8 +573,8 @@ private Q_SLOTS:
     for (std::size_t one = 0; one < series.size(); ++one) {
       bool isBeaten = false;
       for (const SpeedSeries& other : series) {
-        isBeaten = isBeaten || (*latencyOf(other) <= *latencyOf(series[one]) &&
-                                other.result->algbw > series[one].result->algbw);
+        isBeaten = isBeaten ||
+                   (*latencyOf(other) <= *latencyOf(series[one]) && other.result->algbw > series[one].result->algbw);
       }
       QCOMPARE(std::find(front.begin(), front.end(), one) == front.end(), isBeaten);
     }

@@ -5,6 +5,8 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QStandardPaths>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "designer/document/error_text.hpp"
@@ -31,6 +33,7 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
   connect(m_panel, &ComparePanel::sideBySideWanted, this, &CompareFeature::showSideBySide);
   connect(&m_sides->panel(), &SideBySidePanel::planWanted, this, &CompareFeature::exportPlan);
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &CompareFeature::follow);
+  connect(&m_schedules, &ScheduleActivity::comparedChanged, this, &CompareFeature::follow);
   connect(m_panel, &ComparePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
   connect(m_panel, &ComparePanel::chosen, this, [this](int id) {
     if (ScheduleBook* book = m_schedules.book()) {
@@ -71,17 +74,26 @@ void CompareFeature::showSideBySide() {
 void CompareFeature::follow() {
   const ScheduleBook* book = m_schedules.book();
   const ScheduleEntry* current = book != nullptr ? book->current() : nullptr;
+  const std::vector<ComparedSchedule> others = m_schedules.compared();
+  // Without a schedule, the programs and runs that were opened are held against each other.
+  const ScheduleResultPtr asked = current != nullptr && current->result ? current->result
+                                  : !others.empty()                     ? others.front().result
+                                                                        : nullptr;
+  const auto answers = [&](const ScheduleResult& result) {
+    return asked && result.options.collective == asked->options.collective && result.root() == asked->root() &&
+           result.fabricDigest() == asked->fabricDigest();
+  };
   std::vector<ComparedSchedule> compared;
-  if (current != nullptr && current->result) {
-    const ScheduleResult& asked = *current->result;
-    for (const ScheduleEntry& entry : book->entries()) {
-      if (entry.result && entry.result->options.collective == asked.options.collective &&
-          entry.result->root() == asked.root() && entry.result->fabricDigest() == asked.fabricDigest()) {
-        compared.push_back({entry.id, entry.name, entry.result});
-      }
+  for (const ScheduleEntry& entry : book != nullptr ? book->entries() : std::vector<ScheduleEntry>()) {
+    if (entry.result && answers(*entry.result)) {
+      compared.push_back({entry.id, entry.name, entry.result});
     }
   }
-  enable({"schedule.export-plan", "schedule.side-by-side"}, !compared.empty());
+  const bool hasSchedules = !compared.empty();
+  std::copy_if(others.begin(), others.end(), std::back_inserter(compared),
+               [&](const ComparedSchedule& each) { return answers(*each.result); });
+  enable({"schedule.export-plan"}, hasSchedules);
+  enable({"schedule.side-by-side"}, !compared.empty());
   m_panel->setSchedules(std::move(compared), current != nullptr ? current->id : 0);
 }
 
@@ -98,7 +110,10 @@ void CompareFeature::savePicture() {
 }
 
 void CompareFeature::exportPlan() {
-  if (m_panel->schedules().empty() || current() == nullptr) {
+  // What was opened as a program has its file already, and a run is none.
+  std::vector<ComparedSchedule> schedules = m_panel->schedules();
+  std::erase_if(schedules, [](const ComparedSchedule& each) { return !each.isOfBook(); });
+  if (schedules.empty() || current() == nullptr) {
     return;
   }
   // Beside the file; without one among the documents of the user, where it can be changed.
@@ -110,7 +125,7 @@ void CompareFeature::exportPlan() {
   const QString name = isUntitled ? document.displayName().replace(u'/', u'-') : file.fileName().section(u'.', 0, 0);
   const QString folder = place.filePath(name + u".plan"_s);
   auto* dialog = new PlanDialog(
-      m_panel->schedules(), folder,
+      std::move(schedules), folder,
       [this](const QString& start) { return m_prompts.folder(m_window, tr("Folder of the Plan"), start); }, m_window);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &PlanDialog::written, this,

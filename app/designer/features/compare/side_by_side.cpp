@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/compare/side_by_side.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@ namespace coppice::designer {
 SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window, QObject* parent)
     : QObject(parent), m_workspace(workspace), m_schedules(schedules), m_panel(new SideBySidePanel(window)) {
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &SideBySide::follow);
+  connect(&m_schedules, &ScheduleActivity::comparedChanged, this, &SideBySide::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &SideBySide::show);
   connect(&m_workspace, &Workspace::modeChanged, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::changed, this, &SideBySide::show);
@@ -43,6 +46,9 @@ void SideBySide::follow() {
       }
     }
   }
+  const std::vector<ComparedSchedule> others = m_schedules.compared();
+  std::copy_if(others.begin(), others.end(), std::back_inserter(fresh),
+               [](const ComparedSchedule& each) { return !each.isRun() || each.recorded; });
   m_panel->setSchedules(std::move(fresh));
   show();
 }

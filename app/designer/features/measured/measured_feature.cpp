@@ -72,6 +72,7 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleActivity& sche
   connect(m_panel, &MeasuredPanel::comparisonChanged, this, [this] {
     const RunComparisonPtr& comparison = m_panel->comparison();
     m_timeline.setRuns(comparison ? comparison->planned : nullptr, comparison ? comparison->measured : nullptr);
+    m_schedules.setCompared(this, comparedRun());
     showLoss();
   });
   connect(m_panel, &MeasuredPanel::chosenChanged, this, &MeasuredFeature::showLoss);
@@ -223,6 +224,21 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
     }
   }
   return overlay;
+}
+
+std::vector<ComparedSchedule> MeasuredFeature::comparedRun() const {
+  constexpr int kRunId = -1;
+  const RunComparisonPtr& comparison = m_panel->comparison();
+  if (!comparison || !comparison->run || comparison->result != m_result) {
+    return {};
+  }
+  auto measured = std::make_shared<Prediction>();
+  for (const io::NcclRow& row : comparison->run->rows) {
+    if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
+      measured->rows.push_back({.size = row.size, .time = time->time, .algbw = time->algbw, .busbw = time->busbw});
+    }
+  }
+  return {{kRunId, tr("Run: %1").arg(comparison->source.title), m_result, std::move(measured), comparison->measured}};
 }
 
 void MeasuredFeature::showLoss() {

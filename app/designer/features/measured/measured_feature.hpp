@@ -33,6 +33,8 @@ private:
   void setProfile(bool isWanted);
   void showLoss();
   [[nodiscard]] std::optional<Overlay> lossOverlay();
+  /// For comparisons; empty while there is none.
+  [[nodiscard]] std::vector<ComparedSchedule> comparedRun() const;
   void goToChosen();
 
   struct ReadProfile {

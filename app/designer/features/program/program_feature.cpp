@@ -5,18 +5,31 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QMainWindow>
+#include <algorithm>
+#include <chrono>
 
 #include "designer/document/error_text.hpp"
 #include "designer/schedule/export_check.hpp"
+#include "designer/schedule/program_result.hpp"
 #include "designer/schedule/schedule_book.hpp"
 #include "io/files.hpp"
+#include "workflow/export_program.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
+using namespace std::chrono_literals;
+
 ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedules)
-    : Feature(host), m_schedules(schedules), m_panel(new ProgramPanel(m_window)) {
+    : Feature(host),
+      m_schedules(schedules),
+      m_panel(new ProgramPanel(m_window)),
+      m_examiner([this](const Examined& examined) { receive(examined); }, 0ms) {
+  m_panel->setTreeName([trees = m_schedules.trees(), this](const TreeRef& tree) {
+    return trees->model().result() == m_schedule ? trees->model().titleOf(tree)
+                                                 : ProgramPanel::tr("tree %1").arg(tree.tree + 1);
+  });
   addActions();
   host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   connect(&schedules, &ScheduleActivity::programOpened, this, &ProgramFeature::open);
@@ -25,8 +38,13 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedu
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &ProgramFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &ProgramFeature::follow);
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
-  connect(m_panel, &ProgramPanel::readingChanged, this,
-          [this] { m_workspace.say(m_panel->finding().isEmpty() ? m_panel->verdict() : m_panel->finding()); });
+  connect(m_panel, &ProgramPanel::readingChanged, this, [this] {
+    m_workspace.say(m_panel->finding().isEmpty() ? m_panel->verdict() : m_panel->finding());
+    showTrees();
+    compareProgram();
+  });
+  connect(m_panel, &ProgramPanel::stepChosen, this, &ProgramFeature::followStep);
+  connect(m_schedules.trees(), &TreePanel::chosenChanged, this, &ProgramFeature::showTrees);
 }
 
 void ProgramFeature::addActions() {
@@ -42,7 +60,10 @@ void ProgramFeature::addActions() {
           m_workspace.setMode(Mode::schedule);
         }
         showDock();
-        if (!m_panel->reading() && !m_panel->isReading()) {
+        // A program that was opened as a file stays; one of another schedule gives way.
+        const ScheduleEntry* entry = currentEntry();
+        const bool isOfAnother = !m_isFile && entry != nullptr && entry->result && entry->result != m_schedule;
+        if ((!m_panel->reading() && !m_panel->isReading()) || isOfAnother) {
           openSchedule();
         }
       });
@@ -53,32 +74,109 @@ void ProgramFeature::open(const QString& path, const std::string& xml) {
     m_workspace.setMode(Mode::schedule);
   }
   showDock();
-  m_panel->open(path, xml);
+  const ScheduleEntry* entry = currentEntry();
+  m_schedule = entry != nullptr && entry->result && entry->result->forests() != nullptr ? entry->result : nullptr;
+  m_isFile = true;
+  if (!m_schedule) {
+    m_panel->open(path, xml);
+    return;
+  }
+  m_panel->open(
+      path, xml,
+      [result = m_schedule](const program::Program& program, program::Runtime runtime, const Progress& progress) {
+        return workflow::originsIn(program, runtime, *result->fabric, *result->forests(), progress);
+      });
+}
+
+const ScheduleEntry* ProgramFeature::currentEntry() const {
+  const ScheduleBook* book = m_schedules.book();
+  return book != nullptr ? book->current() : nullptr;
+}
+
+void ProgramFeature::compareProgram() {
+  if (!m_isFile || !m_panel->isOk() || current() == nullptr) {
+    return;
+  }
+  const ProgramReadingPtr reading = m_panel->reading();
+  Document& document = current()->document();
+  m_examiner.submit([reading, document = QPointer(&document), revision = document.factRevision(),
+                     description = document.model().description()](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    // The reading keeps the program.
+    const std::shared_ptr<const program::Program> program(reading, &reading->program());
+    auto result = examineProgram(description, program, reading->studied.judgement.verdict.root, progress);
+    return result ? Examined{document, revision, reading->path, *std::move(result), {}}
+                  : Examined{document, revision, reading->path, nullptr, sentence(result.error())};
+  });
+}
+
+void ProgramFeature::receive(const Examined& examined) {
+  if (!examined.result) {
+    m_workspace.say(tr("Not compared: %1").arg(examined.problem));
+    return;
+  }
+  std::erase_if(m_programs, [&](const auto& known) { return known.second.path == examined.path; });
+  m_programs.emplace_back(--m_lastId, examined);
+  followFabric();
+}
+
+void ProgramFeature::followFabric() {
+  const Document* document = current() != nullptr ? &current()->document() : nullptr;
+  std::vector<ComparedSchedule> compared;
+  for (const auto& [id, program] : m_programs) {
+    if (document != nullptr && program.document == document && program.revision == document->factRevision()) {
+      compared.push_back({id, QFileInfo(program.path).fileName(), program.result});
+    }
+  }
+  m_schedules.setCompared(this, std::move(compared));
+}
+
+void ProgramFeature::showTrees() {
+  const bool isOfProgram = m_schedule && m_schedules.trees()->model().result() == m_schedule;
+  m_panel->setTrees(isOfProgram ? m_schedules.trees()->chosenTrees() : std::vector<TreeRef>());
+}
+
+void ProgramFeature::followStep() {
+  const ProgramReadingPtr& reading = m_panel->reading();
+  const auto place = m_panel->current();
+  if (!reading || !place || !m_schedule || m_schedules.trees()->model().result() != m_schedule) {
+    return;
+  }
+  const std::vector<TreeRef> trees = reading->treesOf(*place);
+  const std::vector<TreeRef> chosen = m_schedules.trees()->chosenTrees();
+  const bool isShown = std::any_of(trees.begin(), trees.end(), [&](const TreeRef& tree) {
+    return std::find(chosen.begin(), chosen.end(), tree) != chosen.end();
+  });
+  if (!trees.empty() && !isShown) {
+    m_schedules.trees()->showTree(trees.front());
+  }
 }
 
 void ProgramFeature::follow() {
-  const ScheduleBook* book = m_schedules.book();
-  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  const ScheduleEntry* entry = currentEntry();
   m_panel->setHasSchedule(entry != nullptr && entry->result);
+  followFabric();
 }
 
 void ProgramFeature::openSchedule() {
-  const ScheduleBook* book = m_schedules.book();
-  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  const ScheduleEntry* entry = currentEntry();
   if (entry == nullptr || !entry->result) {
     return;
   }
-  m_panel->open(entry->name + u".xml"_s,
-                [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<std::string> {
-                  ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
-                  if (check.xml.empty()) {
-                    return progress.isCancelled()
-                               ? Error{ErrorCode::cancelled, "cancelled"}
-                               : Error{ErrorCode::limit, check.summary.toStdString(),
-                                       "the checklist of Export Schedule suggests settings that fit"};
-                  }
-                  return std::move(check.xml);
-                });
+  m_schedule = entry->result;
+  m_isFile = false;
+  m_panel->open(
+      entry->name + u".xml"_s,
+      [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<ProgramPanel::Made> {
+        ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
+        if (check.xml.empty()) {
+          return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
+                                        : Error{ErrorCode::limit, check.summary.toStdString(),
+                                                "the checklist of Export Schedule offers settings that fit"};
+        }
+        return ProgramPanel::Made{std::move(check.xml), std::move(check.origins)};
+      });
 }
 
 void ProgramFeature::showDock() {
