@@ -369,7 +369,7 @@ private slots:
     row({RefKind::option, "--nodes"}, "--nodes");
     row({RefKind::node, "g0", 7}, R"(node "g0")");
     row({RefKind::node, "", 7}, "node 7");
-    row({RefKind::node, "a\nb"}, R"(node "a\nb")");
+    row({RefKind::node, "a\nb"}, R"(node "a\x0ab")");
     row(ElementPart{RefKind::link, 3, "a", "b"}, R"(link 3 "a" -> "b")");
     row(ElementPart{RefKind::link, -1, "a", "b"}, R"(link "a" -> "b")");
     row(ElementPart{RefKind::link, 3, "a", ""}, R"(link 3 "a" -> "")");
