@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "designer/document/exchange.hpp"
 #include "designer/workspace/prompts.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDialog>
 #include <QDropEvent>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <QApplication>
 #include <QDockWidget>
 #include <QDropEvent>
