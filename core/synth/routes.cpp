@@ -18,8 +18,6 @@ constexpr std::int64_t kMaxVisits = 30'000'000;
 
 struct TooMany {};
 
-struct TooMany {};
-
 /// Collects the routes that start at one GPU.
 class RouteSearch {
 public:
