@@ -245,7 +245,7 @@ void TestTaccl::connectionsAreFew_data() {
   QTest::newRow("one node") << "dgx2-n1"
                             << "120" << 4000 << 16;
   QTest::newRow("two nodes") << "dgx2-pairs-n2"
-                             << "496" << 40000 << 64;
+                             << "496" << 80000 << 64;
 }
 
 void TestTaccl::connectionsAreFew() {
