@@ -90,6 +90,30 @@ public:
     return rate;
   }
 
+  /// By other rank: rate of the rank's own links that lead there without passing another GPU.
+  [[nodiscard]] std::vector<Rational> rateTo(int rank, bool isOut) const {
+    std::vector<Rational> rates(m_topology.nodes, 0);
+    for (const int link : isOut ? m_out[m_topology.gpus[rank]] : m_in[m_topology.gpus[rank]]) {
+      std::vector<int> queue{isOut ? m_topology.links[link].head : m_topology.links[link].tail};
+      std::vector<bool> isSeen(m_topology.fabricNodes, false);
+      isSeen[m_topology.gpus[rank]] = isSeen[queue.front()] = true;
+      for (std::size_t head = 0; head < queue.size(); ++head) {
+        if (m_rankOf[queue[head]] >= 0) {
+          rates[m_rankOf[queue[head]]] += m_topology.links[link].perRound;
+          continue;
+        }
+        for (const int next : isOut ? m_out[queue[head]] : m_in[queue[head]]) {
+          const int node = isOut ? m_topology.links[next].head : m_topology.links[next].tail;
+          if (!isSeen[node]) {
+            isSeen[node] = true;
+            queue.push_back(node);
+          }
+        }
+      }
+    }
+    return rates;
+  }
+
 private:
   [[nodiscard]] std::vector<int> beside(int node) const {
     std::vector<int> nodes;
@@ -136,6 +160,14 @@ Problem coarse(const Problem& problem) {
       found->second = std::min(found->second, rate);
     }
   };
+  for (const bool isOut : {true, false}) {
+    for (int rank = 0; rank < fine.nodes; ++rank) {
+      const auto rates = parts.rateTo(rank, isOut);
+      for (const int arc : isOut ? topology.out[rank] : topology.in[rank]) {
+        limit({arc}, rates[isOut ? topology.arcs[arc].to : topology.arcs[arc].from]);
+      }
+    }
+  }
   for (int height = -1; height < parts.top(); ++height) {
     const std::vector<int> part = parts.partsUpTo(height);
     for (const bool isOut : {true, false}) {
@@ -162,8 +194,16 @@ Problem coarse(const Problem& problem) {
       }
     }
   }
+  std::vector<Rational> least(topology.arcs.size(), 0);  // of the limits that hold several arcs
   for (const auto& [arcs, rate] : limits) {
-    topology.limits.push_back({arcs, rate});
+    for (const int arc : arcs) {
+      least[arc] = arcs.size() > 1 && (least[arc].isZero() || rate < least[arc]) ? rate : least[arc];
+    }
+  }
+  for (const auto& [arcs, rate] : limits) {
+    if (arcs.size() > 1 || least[arcs.front()].isZero() || rate < least[arcs.front()]) {
+      topology.limits.push_back({arcs, rate});
+    }
   }
   indexArcs(topology);
   return result;

@@ -17,7 +17,6 @@ using fabric::NodeKind;
 constexpr std::int64_t kMaxVisits = 30'000'000;
 
 struct TooMany {};
-
 /// Collects the routes that start at one GPU.
 class RouteSearch {
 public:

@@ -46,6 +46,9 @@ constexpr std::int64_t kQuickWideWork = 500'000'000;
 /// Work of local search over trees: some seconds, or tenths of one.
 constexpr std::int64_t kTreeWork = 400'000'000;
 constexpr std::int64_t kQuickTreeWork = 10'000'000;
+/// Before the solver gets its time, and before anything that takes longer.
+constexpr std::int64_t kMidTreeWork = 60'000'000;
+constexpr std::int64_t kFirstTreeWork = 500'000;
 /// Chunks for each rank of a broadcast by scatter and allgather.
 constexpr std::int64_t kMostParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
@@ -556,14 +559,23 @@ std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int6
   return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
 }
 
-/// By trees where these apply, else by pull.
+/// By pull, and by trees where these apply: alone where there are many ranks, else after it.
 std::optional<WideSearch::Found> Search::tried(WideSearch::PullGoal goal, Clock::time_point deadline) {
-  if (TreeSearch::applies(m_problem, goal.steps)) {
-    goal.work = isWide() ? kTreeWork : kQuickTreeWork;
-    return m_wide.byTrees(goal, stopAt(deadline));
+  const bool hasTrees = TreeSearch::applies(m_problem, goal.steps);
+  std::optional<WideSearch::Found> best;
+  if (!hasTrees || !isWide()) {
+    goal.work = isWide() ? kWideWork : kQuickWideWork;
+    best = m_wide.byPull(goal, stopAt(hasTrees ? Clock::now() + (deadline - Clock::now()) / 2 : deadline));
+    if (!hasTrees || (best && best->rounds <= goal.least)) {
+      return best;
+    }
   }
-  goal.work = isWide() ? kWideWork : kQuickWideWork;
-  return m_wide.byPull(goal, stopAt(deadline));
+  goal.work = isWide() ? kTreeWork : kQuickTreeWork;
+  if (best && (!goal.most || best->rounds <= *goal.most)) {
+    goal.most = best->rounds - 1;
+  }
+  auto found = m_wide.byTrees(goal, stopAt(deadline));
+  return found ? std::move(found) : std::move(best);
 }
 
 std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, std::optional<std::int64_t> below,
@@ -599,13 +611,13 @@ std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, s
   return best;
 }
 
-std::optional<Decision> Search::byTrees(const Size& size, const Effort& effort) {
+std::optional<Decision> Search::byTrees(const Size& size, std::int64_t work, const Effort& effort) {
   WideSearch::PullGoal goal;
   goal.steps = size.steps;
   goal.n = size.n;
   goal.least = size.rounds;
   goal.plan = ratioBound(size.steps, effort.deadline).plan;
-  goal.work = effort.isQuick ? kQuickTreeWork : kTreeWork;
+  goal.work = effort.isQuick ? std::min(work, kQuickTreeWork) : work;
   constexpr int kShare = 2;
   auto found = m_wide.byTrees(goal, stopAt(Clock::now() + (effort.deadline - Clock::now()) / kShare));
   if (!found || found->rounds > size.rounds) {
@@ -816,11 +828,14 @@ Decision Search::decide(const Size& size, const Effort& effort) {
     if (auto decision = byTwoLevels(size, effort)) {
       return *std::move(decision);
     }
-    if (auto decision = TreeSearch::applies(m_problem, size.steps) ? byTrees(size, effort) : byWidePull(size, effort)) {
+    if (auto decision =
+            TreeSearch::applies(m_problem, size.steps) ? byTrees(size, kTreeWork, effort) : byWidePull(size, effort)) {
       return *std::move(decision);
     }
-  } else if (auto decision = byTrees(size, effort)) {
-    return *std::move(decision);
+  } else if (size.rounds > size.steps) {
+    if (auto decision = byTrees(size, kFirstTreeWork, effort)) {
+      return *std::move(decision);
+    }
   }
   if (auto decision = byNarrow(size, effort)) {
     return *std::move(decision);
@@ -850,6 +865,26 @@ Decision Search::decide(const Size& size, const Effort& effort) {
     if (auto decision = byPull(size, choices.open, kPullTries, effort)) {
       return *std::move(decision);
     }
+  }
+  if (m_wide.isWide()) {
+    return bySat(size, choices, effort);
+  }
+  if (size.rounds == size.steps || effort.isQuick) {
+    // With one round in each step the solver is better than trees.
+    Decision decision = bySat(size, choices, effort);
+    if (decision.verdict != Verdict::unknown || size.rounds == size.steps) {
+      return decision;
+    }
+    auto found = byTrees(size, kQuickTreeWork, effort);
+    return found ? *std::move(found) : std::move(decision);
+  }
+  Effort quick = effort;
+  quick.isQuick = true;
+  if (Decision decision = bySat(size, choices, quick); decision.verdict != Verdict::unknown) {
+    return decision;
+  }
+  if (auto found = byTrees(size, kMidTreeWork, effort)) {
+    return *std::move(found);
   }
   return bySat(size, choices, effort);
 }

@@ -116,7 +116,7 @@ private:
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
   std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
-  std::optional<Decision> byTrees(const Size& size, const Effort& effort);
+  std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
   [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);
   /// Only between ranks of the same place of equal boxes, which leaves fewer arcs to search.
   std::optional<Decision> byNarrow(const Size& size, const Effort& effort);

@@ -186,7 +186,7 @@ void TestSynthWide::fronts_data() {
   QTest::newRow("broadcast, A100") << "dgx-a100 boxes=5"
                                    << "broadcast" << 4 << "";
   QTest::newRow("allgather, torus") << "torus dims=6x6"
-                                    << "allgather" << 6 << "pull";
+                                    << "allgather" << 6 << "trees";
 }
 
 void TestSynthWide::fronts() {
