@@ -872,7 +872,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   if (size.rounds == size.steps || effort.isQuick) {
     // With one round in each step the solver is better than trees.
     Decision decision = bySat(size, choices, effort);
-    if (decision.verdict != Verdict::unknown || size.rounds == size.steps) {
+    if (decision.verdict != Verdict::unknown || size.rounds == size.steps || !effort.mayUseFewerSteps) {
       return decision;
     }
     auto found = byTrees(size, kQuickTreeWork, effort);
