@@ -245,7 +245,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::bestHalves(int steps, st
   const auto ratioOf = [](const Choice& choice) {
     return Rational(choice.scatter.rounds + choice.gather.rounds, choice.scatter.n);
   };
-  // Of n chunks per rank: so many copies of the half as it takes.
+  // Of n chunks per rank: as many copies of the half as that takes.
   const auto copied = [](const Size& half, std::int64_t n) {
     return Size{half.steps, half.rounds * ((n + half.n - 1) / half.n), n};
   };

@@ -270,7 +270,7 @@ private:
     return rounds;
   }
 
-  /// Overload of a step if it had so many rounds.
+  /// Overload of a step with this number of rounds.
   [[nodiscard]] std::int64_t overloadOf(int at, std::int64_t rounds) const {
     std::int64_t sum = 0;
     for (int orbit = 0; orbit < m_quotient.orbits(); ++orbit) {
@@ -497,7 +497,7 @@ private:
   const std::function<bool()>& m_stop;
   std::mt19937_64 m_random;
   std::vector<int> m_arc;                 ///< by send; -1 at sources
-  std::vector<std::uint8_t> m_at;         ///< by send: the chunk is there after so many steps; 0 at sources
+  std::vector<std::uint8_t> m_at;         ///< by send: the chunk is there after this number of steps; 0 at sources
   std::vector<std::uint16_t> m_children;  ///< by send and step: how many the rank sends the chunk to
   std::vector<std::int64_t> m_leftAt;     ///< by send: its last move
   // By orbit and step. Whole numbers, kept as floating-point ones because the inner loop is faster with them.

@@ -60,7 +60,7 @@ void ProgramFeature::addActions() {
           m_workspace.setMode(Mode::schedule);
         }
         showDock();
-        // A program that was opened as a file stays; one of another schedule gives way.
+        // A program that was opened as a file stays; one of another schedule is replaced.
         const ScheduleEntry* entry = currentEntry();
         const bool isOfAnother = !m_isFile && entry != nullptr && entry->result && entry->result != m_schedule;
         if ((!m_panel->reading() && !m_panel->isReading()) || isOfAnother) {

@@ -35,7 +35,7 @@ private:
   void showTrees();
   /// The program that was read takes part in comparisons, if it is right and of the current fabric.
   void compareProgram();
-  /// Programs of a document or fabric that is not the current one any more leave the comparisons.
+  /// Programs of a document or fabric that is no longer the current one leave the comparisons.
   void followFabric();
   /// The trees of the step that was chosen.
   void followStep();
