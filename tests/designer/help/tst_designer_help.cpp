@@ -102,7 +102,7 @@ private Q_SLOTS:
 };
 
 void TestDesignerHelp::initTestCase() {
-  designer::test::prepareApplication("help");
+  coppice::designer::test::prepareApplication("help");
 }
 
 void TestDesignerHelp::everyPageIsInTheBook() {

@@ -9,11 +9,13 @@
 #include <QTest>
 #include <functional>
 
+#include "designer/answers.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/schedule_activity.hpp"
+#include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
