@@ -272,7 +272,7 @@ void TestAlltoall::plantedFaults_data() {
   QTest::newRow("source twice") << "sources"
                                 << "another source has them too";
   QTest::newRow("source that is not a GPU") << "source"
-                                         << "is no GPU";
+                                         << "is not a GPU";
   QTest::newRow("weight") << "weight"
                           << "weights of its trees sum to";
   QTest::newRow("weight of 0") << "zero"

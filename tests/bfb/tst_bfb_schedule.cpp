@@ -746,7 +746,7 @@ void TestBfbSchedule::faultyRules_data() {
   QTest::addColumn<QString>("fault");
   QTest::addColumn<QString>("message");
   QTest::newRow("no link") << "link"
-                           << "is no link";
+                           << "is not a link";
   QTest::newRow("no symmetry") << "symmetry"
                                << "where there is no equal link";
   QTest::newRow("child first") << "order"

@@ -264,7 +264,7 @@ void TestCliDirect::refuses_data() {
   QTest::newRow("chunks that are a word")
       << QStringList{"preset:torus,dims=3x3", "--chunks", "some"} << "a whole number of 1 or more, or exact";
   QTest::newRow("negative latency") << QStringList{"preset:torus,dims=3x3", "--size", "1M", "--latency", "-1"}
-                                    << "microseconds of 0 or more";
+                                    << "give microseconds, 0 or more";
   QTest::newRow("nothing to send") << QStringList{"preset:torus,dims=3x3", "--at-size", "0"} << "at least one byte";
   QTest::newRow("amounts") << QStringList{"preset:ring,gpus=3", "--amounts", "1,2,3"} << "--amounts";
   QTest::newRow("collective") << QStringList{"preset:torus,dims=3x3", "-c", "alltoall"} << "alltoall";

@@ -284,7 +284,7 @@ void TestCliSimulate::errors_data() {
   row("negative latency", {"AG", "--link-latency", "-1"}, "--link-latency");
   row("latency that is not a number", {"AG", "--link-latency", "nan"}, "latenc");
   row("other fabric", {"AG", "--fabric", "preset:dgx-a100,boxes=1"}, "16 GPUs");
-  row("its own input", {"AG", "--csv", "AG"}, "is the input itself");
+  row("its own input", {"AG", "--csv", "AG"}, "is the input file");
   row("measured is not a table", {"AG", "--measured", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json"},
       "2x-dgx-a100.fabric.json:1");
   row("profile is none", {"AG", "--profile", "AG"}, "not a recorded profile");

@@ -94,7 +94,7 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
   QTest::newRow("nothing to convert") << QStringList{"convert", "-o", "x.fabric.json"} << 2 << "nothing to convert";
   QTest::newRow("one file for two") << QStringList{"convert", "preset:dgx2", "--sketch",
                                                    "x.json",  "--topology",  "x.json"}
-                                    << 2 << "one file";
+                                    << 2 << "the same file";
   QTest::newRow("half of a sketch") << QStringList{"convert", "--sketch", "s.json", "-o", "x.fabric.json"} << 2
                                     << "--topology";
   QTest::newRow("files of other machines") << tacclArguments("dgx2-direct-n2", "ndv2-1mb", {}) << 2 << "GPU 8";

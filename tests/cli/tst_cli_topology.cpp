@@ -223,9 +223,9 @@ void TestCliTopology::refuses_data() {
   QTest::newRow("collective") << find({"-n", "16", "-d", "4", "-c", "gather"}) << "no such times";
   QTest::newRow("drawn only") << find({"-n", "256", "-d", "4", "--paper", "--index", "3", "-o", "x.fabric.json"})
                               << "only drawn";
-  QTest::newRow("no expansion") << QStringList{"expand", ring, "-o", "x.fabric.json"} << "one expansion at a time";
+  QTest::newRow("no expansion") << QStringList{"expand", ring, "-o", "x.fabric.json"} << "only one expansion";
   QTest::newRow("two") << QStringList{"expand", ring, "--line", "1", "--power", "2", "-o", "x.fabric.json"}
-                       << "one expansion at a time";
+                       << "only one expansion";
   QTest::newRow("switches") << QStringList{"expand", "preset:dgx-a100", "--line", "1", "-o", "x.fabric.json"}
                             << "is not a GPU";
   QTest::newRow("unequal degrees") << QStringList{"expand", "preset:mesh,dims=3x3", "--line", "1",

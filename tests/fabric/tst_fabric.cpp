@@ -212,9 +212,9 @@ private slots:
     QTest::newRow("sum of parallel links")
         << "a b | a-b 9223372036854775807; a-b 1"
         << QStringList{
-               "error: links \"a\" -> \"b\": the sum of the parallel links leaves the exact 64-bit range; use "
+               "error: link \"a\" -> \"b\": the sum of the parallel links leaves the exact 64-bit range; use "
                "smaller numbers, or bandwidths with fewer digits and smaller denominators",
-               "error: links \"b\" -> \"a\": the sum of the parallel links leaves the exact 64-bit range; use "
+               "error: link \"b\" -> \"a\": the sum of the parallel links leaves the exact 64-bit range; use "
                "smaller numbers, or bandwidths with fewer digits and smaller denominators"};
     QTest::newRow("sum at a node") << "a b c | a-b 9223372036854775807; a-c 1"
                                    << QStringList{

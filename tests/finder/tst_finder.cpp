@@ -477,9 +477,9 @@ void TestFinder::refuses_data() {
   QTest::newRow("one node") << 1 << 4 << "nothing to send";
   QTest::newRow("negative") << -5 << 4 << "nothing to send";
   QTest::newRow("no ports") << 16 << 0 << "without ports";
-  QTest::newRow("too many nodes") << 300'000 << 4 << "beyond what is searched";
-  QTest::newRow("too many links") << 262'144 << 64 << "beyond what is searched";
-  QTest::newRow("too many ports") << 100 << 65 << "beyond what is searched";
+  QTest::newRow("too many nodes") << 300'000 << 4 << "exceed the range of the search";
+  QTest::newRow("too many links") << 262'144 << 64 << "exceed the range of the search";
+  QTest::newRow("too many ports") << 100 << 65 << "exceed the range of the search";
 }
 
 void TestFinder::refuses() {
@@ -488,7 +488,7 @@ void TestFinder::refuses() {
   QFETCH(QString, message);
   const auto front = finderOfAll().front({.nodes = nodes, .degree = degree});
   QVERIFY(!front.hasValue());
-  QVERIFY(QString::fromStdString(describe(front.error())).contains(message));
+  QVERIFY2(QString::fromStdString(describe(front.error())).contains(message), describe(front.error()).c_str());
   // A front of a stopped search is not a front.
   std::stop_source stop;
   stop.request_stop();

@@ -141,7 +141,7 @@ void TestCollectiveFile::faults_data() {
     QTest::newRow(name) << "{\"format\": \"coppice-collective\",\n\"version\": 1,\n\"shards\": " + rows + "}" << line
                         << column << says;
   };
-  QTest::newRow("another format") << QByteArray("{\"format\": \"coppice-schedule\"}") << 1 << 30 << "no table";
+  QTest::newRow("another format") << QByteArray("{\"format\": \"coppice-schedule\"}") << 1 << 30 << "not a table";
   QTest::newRow("format missing") << QByteArray("{}") << 1 << 2 << "\"format\"";
   QTest::newRow("newer version") << QByteArray("{\"format\": \"coppice-collective\",\n \"version\": 2}") << 2 << 15
                                  << "version";
@@ -155,7 +155,7 @@ void TestCollectiveFile::faults_data() {
   json("share is true", "[\n{\"share\": true, \"sources\": [0], \"destinations\": [1]}]", 4, 15, "neither a number");
   json("rank with a fraction", "[\n{\"share\": 1, \"sources\": [0.5], \"destinations\": [1]}]", 4, 30, "0.5");
   json("unknown id", "[\n{\"share\": 1, \"sources\": [\"x\"], \"destinations\": [1]}]", 4, 29, "\"x\"");
-  json("some word", "[\n{\"share\": 1, \"sources\": \"none\", \"destinations\": [1]}]", 4, 31, "no ranks");
+  json("some word", "[\n{\"share\": 1, \"sources\": \"none\", \"destinations\": [1]}]", 4, 31, "not ranks");
   json("rank outside", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1, 9]}]", 4, 2, "Rank 9");
   json("flag", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1], \"combines\": 1}]", 4, 65, "combines");
   json("cut off", "[\n{\"share\": ", 4, 0, "");

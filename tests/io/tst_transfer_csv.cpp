@@ -119,7 +119,7 @@ void TestTransferCsv::refuses_data() {
   row("empty", "", 1, 1, "no transfer");
   row("columns alone", header, 1, 1, "no transfer");
   row("unknown column", "step,shard,start\n", 1, 12, "\"start\" is not a column");
-  row("column twice", "step,shard,step\n", 1, 12, "there twice");
+  row("column twice", "step,shard,step\n", 1, 12, "appears twice");
   row("column missing", "step,shard,begin,end,from,to\n", 1, 1, "\"reduces\" is missing");
   row("route not last", "route,step,shard,begin,end,from,to,reduces\n", 1, 1, "not the last");
   row("few fields", header + "0,0,0,1,g0\n", 2, 9, "5 fields");
@@ -133,7 +133,7 @@ void TestTransferCsv::refuses_data() {
   row("no such GPU", header + "0,0,0,1,g9,g1,0\n", 2, 9, "no GPU \"g9\"");
   row("a switch", header + "0,0,0,1,sw,g1,0\n", 2, 9, "not a GPU");
   row("reduces", header + "0,0,0,1,g0,g1,2\n", 2, 15, "is not a reduces");
-  row("no such node", header + "0,0,0,1,g0,g1,0,g0,sx,g1\n", 2, 20, "no node");
+  row("no such node", header + "0,0,0,1,g0,g1,0,g0,sx,g1\n", 2, 20, "not a node");
   row("no such link", header + "0,0,0,1,g0,g1,0,g0,g1\n", 2, 20, "no link");
   row("open quote", header + "0,0,0,1,\"g0,g1,0\n", 2, 9, "not closed");
   row("text after a quote", header + "0,0,0,1,\"g0\"x,g1,0\n", 2, 13, "follows a closing quote");

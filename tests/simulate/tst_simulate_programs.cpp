@@ -294,7 +294,7 @@ void TestSimulatePrograms::errors() {
   const fabric::Fabric fabric = mesh(2);
   const auto circle = simulate::subjectOf(fabric, stuck, {})->simulate(1000, {});
   QVERIFY(!circle);
-  QVERIFY2(circle.error().message.find("in a circle") != std::string::npos, circle.error().message.c_str());
+  QVERIFY2(circle.error().message.find("in a cycle") != std::string::npos, circle.error().message.c_str());
 }
 
 /// One JSON object; each message once, and no two at a time in one row.

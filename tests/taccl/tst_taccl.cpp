@@ -475,8 +475,8 @@ void TestTaccl::badFilesAreRefused_data() {
   sketch("nodes not whole", "\"nnodes\": 2", "\"nnodes\": 2.5", "not a whole number", "nnodes");
   sketch("repeated key", "\"nnodes\": 2", "\"nnodes\": 2, \"nnodes\": 2", "twice", "");
   sketch("no strategy", none, "{}", "missing", "strategy");
-  sketch("unknown strategy", none, "{\"strategy\": \"best\"}", "no strategy", "strategy");
-  sketch("unknown connections", "{\"0\": [1]}", "\"ring\"", "no way to connect", "internode_conn");
+  sketch("unknown strategy", none, "{\"strategy\": \"best\"}", "not a strategy", "strategy");
+  sketch("unknown connections", "{\"0\": [1]}", "\"ring\"", "not a way to connect", "internode_conn");
   sketch("no way between nodes", "{\"0\": [1]}", "{}", "no GPU sends", "internode_conn");
   sketch("share of nothing", "\"internode_conn\"", R"("beta_split": {"3": 1}, "internode_conn")", "no link to other",
          "beta_split");

@@ -421,7 +421,7 @@ private slots:
         "cut 1: allows 30");
     row(
         "allreduce bound stated for allgather", star, [](Sample& s) { s.schedule.allreduceBound = Rational(9); },
-        "is no allreduce");
+        "is not an allreduce");
     row(
         "allreduce bound below", allreduce, [](Sample& s) { s.schedule.allreduceBound = Rational(7); },
         "which the trees exceed");

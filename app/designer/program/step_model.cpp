@@ -47,10 +47,10 @@ void StepModel::setReading(ProgramReadingPtr reading) {
 }
 
 void StepModel::setTrees(std::set<TreeRef> trees) {
+  // Rows stay where they are; tints and counts of all levels change.
+  Q_EMIT layoutAboutToBeChanged();
   m_trees = std::move(trees);
-  if (m_reading) {
-    Q_EMIT layoutChanged();
-  }
+  Q_EMIT layoutChanged();
 }
 
 void StepModel::setRank(std::optional<int> rank) {

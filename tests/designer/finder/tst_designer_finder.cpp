@@ -226,7 +226,7 @@ void TestDesignerFinder::tooLargeToDraw() {
   Dialog d;
   d.ask("20000", 1);
   QVERIFY(QTest::qWaitFor([&] { return d.find<QLabel>("finderFault")->isVisible(); }, kLong));
-  QVERIFY2(d.find<QLabel>("finderFault")->text().contains(u"more than the window draws"_s),
+  QVERIFY2(d.find<QLabel>("finderFault")->text().contains(u"more than the window can draw"_s),
            qPrintable(d.find<QLabel>("finderFault")->text()));
   QVERIFY(!d.find<QPushButton>("finderOpen")->isEnabled());
   // The values are there all the same.

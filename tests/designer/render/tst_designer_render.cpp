@@ -428,7 +428,7 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("film") << u"--export-film a.webp --seconds 2.5 --fps 10 --size 320x200 b"_s << u""_s << image;
   QTest::newRow("frames") << u"--export-film a-%03d.png b"_s << u""_s << image;
   QTest::newRow("film suffix") << u"--export-film a.svg b"_s << u"\"a.svg\""_s << -1;
-  QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"two commands"_s << -1;
+  QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"cannot be combined"_s << -1;
   QTest::newRow("film of a step") << u"--export-film a.webp --step 1 b"_s << u"--step does not apply to films"_s << -1;
   QTest::newRow("film of a mode") << u"--export-film a.webp --mode analyse b"_s << u"--mode"_s << -1;
   QTest::newRow("seconds of a picture") << u"--export-image a.svg --seconds 3 b"_s << u"for films"_s << -1;

@@ -98,7 +98,7 @@ void TestDesignerExport::usedAt_data() {
   QTest::addColumn<bool>("good");
   QTest::addColumn<QString>("detail");
   QTest::newRow("bytes") << std::int64_t{0} << program::Runtime::msccl << "208 bytes" << false
-                         << "loses 1/481 = 0.21 %";
+                         << "at a loss of 1/481 = 0.21 %";
   QTest::newRow("elements") << std::int64_t{0} << program::Runtime::mscclExecutorNccl << "208 elements" << false
                             << "Not at powers of two";
   QTest::newRow("powers of two") << std::int64_t{8} << program::Runtime::msccl << "128 bytes" << true

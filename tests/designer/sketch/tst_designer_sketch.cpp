@@ -433,7 +433,7 @@ void TestDesignerSketch::namesProblems_data() {
       [](sketch::Sketch& sketch) {
         sketch.remote->relayedBy = {{1, {0, 1}}};
       },
-      "gpus_to_sender_rev_map", "below a sender", 0);
+      "gpus_to_sender_rev_map", "under a sender", 0);
   add(
       "GPU", [](sketch::Sketch& sketch) { setReceivers(sketch, 8, 1, {9}); }, "internode_conn", "from 0", 0);
   add(

@@ -144,7 +144,7 @@ void TestDesignerSession::manyFilesInOneMessage() {
   QVERIFY(QFile::link(good, link));
   f.window->files().openFiles({garbage, good, f.dir.path(), gone, pipe, link});
   QCOMPARE(f.answers->failures.size(), 1);
-  for (const char* text : {"4 of 6", "garbage.fabric.json", "gone.fabric.json", "folder", "ordinary"}) {
+  for (const char* text : {"4 of 6", "garbage.fabric.json", "gone.fabric.json", "folder", "regular"}) {
     QVERIFY2(f.answers->failures.front().contains(QLatin1String(text)), qPrintable(f.answers->failures.front()));
   }
   // The link is the same file.
