@@ -347,7 +347,8 @@ private Q_SLOTS:
     QVERIFY(isReady(*s.panel));
     QCOMPARE(s.panel->schedule(1)->id, program.id);
     QVERIFY(s.panel->playback(1)->duration() > 0);
-    s.panel->clock().setTime(s.panel->clock().end() / 3);
+    // Within a step of the ring: between two of its 15 steps no data is under way.
+    s.panel->clock().setTime(s.panel->clock().end() * 7 / 20);
     QVERIFY(!s.second()->canvas().motion().flows.empty());
     // On a fabric that has changed it would be wrong.
     EditorContext* editor = s.f.editor();
