@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/panel_parts.hpp"
 
-#include <QStylePainter>
 
 using namespace Qt::StringLiterals;
 
@@ -22,18 +21,6 @@ QLabel* emptyLabel(const QString& text, QWidget* parent) {
   constexpr int kMargin = 16;
   label->setMargin(kMargin);
   return label;
-}
-
-ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
-  setTextFormat(Qt::PlainText);
-  setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-}
-
-void ElidedLabel::paintEvent(QPaintEvent* /*event*/) {
-  QStylePainter painter(this);
-  const QRect place = contentsRect();
-  painter.drawItemText(place, static_cast<int>(alignment()), palette(), isEnabled(),
-                       fontMetrics().elidedText(text(), Qt::ElideRight, place.width()), foregroundRole());
 }
 
 QToolButton* plainButton(const QString& id, const QString& text, const QString& toolTip, QWidget* parent) {

@@ -12,15 +12,6 @@ namespace coppice::designer {
 void setUpPanel(QWidget* panel, const QString& name, const QString& title);
 /// What a dock says while it has nothing.
 [[nodiscard]] QLabel* emptyLabel(const QString& text, QWidget* parent);
-/// Plain text on one line, which ends in dots where there is too little room; its tool tip is for the caller to set.
-class ElidedLabel : public QLabel {
-public:
-  explicit ElidedLabel(QWidget* parent);
-
-protected:
-  void paintEvent(QPaintEvent* event) override;
-};
-
 /// A quiet button with words; the id names it for tests.
 [[nodiscard]] QToolButton* plainButton(const QString& id, const QString& text, const QString& toolTip, QWidget* parent);
 

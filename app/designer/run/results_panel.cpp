@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "designer/run/panel_parts.hpp"
+#include "designer/theme/elided_label.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 

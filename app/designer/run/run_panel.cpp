@@ -13,6 +13,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/run/machines_panel.hpp"
 #include "designer/run/panel_parts.hpp"
+#include "designer/theme/elided_label.hpp"
 #include "designer/theme/theme.hpp"
 #include "program/rooted.hpp"
 #include "remote/several.hpp"

@@ -14,6 +14,7 @@
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
+#include "designer/theme/elided_label.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -40,7 +41,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       m_which(new QComboBox(this)),
       m_save(iconButton(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome, or as a picture…"),
                         this)),
-      m_text(new QLabel(this)),
+      m_text(new ElidedLabel(this)),
       m_view(new TimelineView(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"timelinePanel"_s);
@@ -124,7 +125,9 @@ QWidget* TimelinePanel::makeBody() {
   m_which->hide();
   m_text->setObjectName(u"timelineText"_s);
   m_text->setProperty("role", u"muted"_s);
-  m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  m_text->setToolTip(
+      tr("W S zoom, A D move, F all, Shift+drag measures. The red line is the critical path, with what each "
+         "message waited for."));
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
@@ -325,9 +328,7 @@ void TimelinePanel::refresh() {
   m_text->setText(time() ? tr("%1 of %2 · %3 under way")
                                .arg(timeText(*time()), speed,
                                     counted(playback()->activeCount(*time()), tr("message"), tr("messages")))
-                         : speed + u" · "_s +
-                               tr("W S zoom · A D move · Shift+drag measures · red: critical path, with what each "
-                                  "message waited for"));
+                         : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red: critical path"));
 }
 
 }  // namespace coppice::designer

@@ -72,13 +72,13 @@ struct Options {
       u"schedule: the data under way at this time of the simulated run, for example 12us or 50%. timeline: the "_s
       u"position of the clock."_s,
       u"T"_s};
-  QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, as in 64M."_s, u"SIZE"_s, u"64M"_s};
+  QCommandLineOption bytes{u"bytes"_s, u"Size of the simulated collective, for example 64M."_s, u"SIZE"_s, u"64M"_s};
   QCommandLineOption lanes{
       u"lanes"_s,
       u"timeline: links (the default), gpus, parts (trees, steps or transfers), or threadblocks (of the program)."_s,
       u"L"_s, u"links"_s};
-  QCommandLineOption seconds{u"seconds"_s, u"film: its length; a whole run is shown in this time."_s, u"S"_s, u"8"_s};
-  QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames a second, 1 to 60."_s, u"N"_s, u"25"_s};
+  QCommandLineOption seconds{u"seconds"_s, u"film: its length in seconds; it shows the whole run."_s, u"S"_s, u"8"_s};
+  QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames per second, 1 to 60."_s, u"N"_s, u"25"_s};
   QCommandLineOption collective{
       u"collective"_s,
       u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce; analyse also "
