@@ -471,7 +471,7 @@ private:
                        "report this fabric"}};
       }
       if (bestAmount < tree.multiplicity) {
-        // Fewer copies go on; the others start again, which is sound because both halves were feasible.
+        // Fewer copies continue; the others start again, which is sound because both halves were feasible.
         const int64_t back = tree.multiplicity - bestAmount;
         for (const int arc : tree.arcs) {
           m_remaining[arc] += back;

@@ -7,7 +7,7 @@
 
 #include "fabric/fabric.hpp"
 
-/// Ways from GPU to GPU that pass no other GPU.
+/// Routes from GPU to GPU that pass no other GPU.
 namespace coppice::synth {
 
 /// The arcs that a route passes, in order.

@@ -47,7 +47,7 @@ BorderMigration::BorderMigration(const Network& network, const std::vector<TreeA
       m_partOf[node] = static_cast<int>(f);
     }
   }
-  m_isHome.assign(family.size(), 1);
+  m_endsAtGpus.assign(family.size(), 1);
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
     const bool isOutward = isSwitch(arc.head) && part(arc.head) < 0;
@@ -62,13 +62,13 @@ BorderMigration::BorderMigration(const Network& network, const std::vector<TreeA
   }
   measureDistances(family);
   for (std::size_t f = 0; f < family.size(); ++f) {
-    bringHome(family[f], static_cast<int>(f));
+    moveToGpus(family[f], static_cast<int>(f));
   }
 }
 
-std::vector<HomedArc> BorderMigration::crossings() const {
-  std::vector<HomedArc> crossings;
-  for (const HomedArc& arc : m_arcs) {
+std::vector<BorderArc> BorderMigration::crossings() const {
+  std::vector<BorderArc> crossings;
+  for (const BorderArc& arc : m_arcs) {
     if ((arc.capacity > 0 || arc.full > 0) && (part(arc.tail) < 0 || part(arc.tail) != part(arc.head))) {
       crossings.push_back(arc);
     }
@@ -78,7 +78,7 @@ std::vector<HomedArc> BorderMigration::crossings() const {
 
 std::vector<int64_t> BorderMigration::entries() const {
   std::vector<int64_t> entries(m_partOf.size(), 0);
-  for (const HomedArc& arc : m_arcs) {
+  for (const BorderArc& arc : m_arcs) {
     if (part(arc.head) >= 0 && part(arc.tail) != part(arc.head)) {
       entries[arc.head] += arc.capacity;
     }
@@ -89,7 +89,7 @@ std::vector<int64_t> BorderMigration::entries() const {
 /// Hops from the nearest GPU of the same part, over arcs inside the part.
 void BorderMigration::measureDistances(const std::vector<std::vector<int>>& family) {
   std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
-  for (const HomedArc& arc : m_arcs) {
+  for (const BorderArc& arc : m_arcs) {
     if (m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head]) {
       near[arc.tail].push_back(arc.head);
       near[arc.head].push_back(arc.tail);
@@ -122,13 +122,13 @@ void BorderMigration::index() {
   m_atTail.resize(static_cast<std::size_t>(m_network.nodeCount));
   m_atHead.resize(static_cast<std::size_t>(m_network.nodeCount));
   for (; m_indexed < m_arcs.size(); ++m_indexed) {
-    const HomedArc& arc = m_arcs[m_indexed];
+    const BorderArc& arc = m_arcs[m_indexed];
     m_atTail[arc.tail].push_back(static_cast<int>(m_indexed));
     m_atHead[arc.head].push_back(static_cast<int>(m_indexed));
   }
 }
 
-void BorderMigration::bringHome(const std::vector<int>& nodes, int id) {
+void BorderMigration::moveToGpus(const std::vector<int>& nodes, int id) {
   std::vector<int> order;
   for (const int node : nodes) {
     if (isSwitch(node)) {
@@ -138,7 +138,7 @@ void BorderMigration::bringHome(const std::vector<int>& nodes, int id) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_distance[a] > m_distance[b]; });
   for (const int node : order) {
     if ((m_ends == Ends::both && !moveInwards(node, id, true)) || !moveInwards(node, id, false)) {
-      m_isHome[id] = 0;
+      m_endsAtGpus[id] = 0;
       return;
     }
   }
@@ -150,7 +150,7 @@ bool BorderMigration::moveInwards(int node, int id, bool leaving) {
   index();
   const std::vector<int>& border = leaving ? m_atTail[node] : m_atHead[node];
   const std::vector<int>& inner = leaving ? m_atHead[node] : m_atTail[node];
-  const auto otherEnd = [&](const HomedArc& arc, bool atTail) { return atTail ? arc.head : arc.tail; };
+  const auto otherEnd = [&](const BorderArc& arc, bool atTail) { return atTail ? arc.head : arc.tail; };
   std::vector<int> crossing;
   std::vector<int64_t> blocks;
   int64_t total = 0;
@@ -181,7 +181,7 @@ bool BorderMigration::moveInwards(int node, int id, bool leaving) {
   }
   const std::vector<int64_t> ports = inProportion(total, share);
   for (std::size_t p = 0; leaving && p < towards.size(); ++p) {
-    const HomedArc& arc = m_arcs[towards[p]];
+    const BorderArc& arc = m_arcs[towards[p]];
     m_ways.push_back({arc.tail, arc.head, ports[p] + m_forWays[towards[p]]});
   }
   // Every crossing arc is dealt to the neighbours in proportion to what each takes over in all.
@@ -195,7 +195,7 @@ bool BorderMigration::moveInwards(int node, int id, bool leaving) {
       left[p] -= dealt[p];
       m_arcs[towards[p]].capacity -= dealt[p];
       m_arcs[towards[p]].full -= dealt[p];
-      HomedArc moved = m_arcs[crossing[c]];
+      BorderArc moved = m_arcs[crossing[c]];
       moved.capacity = dealt[p];
       moved.full = dealt[p];
       const int neighbour = otherEnd(m_arcs[towards[p]], !leaving);

@@ -88,16 +88,16 @@ public:
       : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
 
   /// @param flexible the arcs of the outside for trees of one's own choice, which keep the switches balanced themselves
-  std::optional<FactoredForest> run(const std::vector<std::vector<int>>& family, const BorderMigration& homing,
-                                    const std::vector<HomedArc>& flexible, const HasBetter& hasBetter) {
-    collectParts(family, homing);
+  std::optional<FactoredForest> run(const std::vector<std::vector<int>>& family, const BorderMigration& migration,
+                                    const std::vector<BorderArc>& flexible, const HasBetter& hasBetter) {
+    collectParts(family, migration);
     collectOutside(flexible);
     if (!packStars()) {
       if (hasBetter()) {
         return std::nullopt;
       }
       if (!packRelayedStars()) {
-        collectOutside(homing.crossings());
+        collectOutside(migration.crossings());
         packOutside();
       }
     }
@@ -107,9 +107,9 @@ public:
   }
 
 private:
-  void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
-    m_partOf = homing.partOf();
-    const std::vector<int64_t> entries = homing.entries();
+  void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& migration) {
+    m_partOf = migration.partOf();
+    const std::vector<int64_t> entries = migration.entries();
     m_rankOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       m_rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
@@ -140,14 +140,14 @@ private:
         part.ownLeft.push_back(m_supply[m_network.gpus[rank]]);
       }
     }
-    std::vector<HomedArc> own;
-    std::copy_if(homing.arcs().begin(), homing.arcs().end(), std::back_inserter(own), [&](const HomedArc& arc) {
+    std::vector<BorderArc> own;
+    std::copy_if(migration.arcs().begin(), migration.arcs().end(), std::back_inserter(own), [&](const BorderArc& arc) {
       return arc.full > 0 && m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head];
     });
-    std::sort(own.begin(), own.end(), [&](const HomedArc& a, const HomedArc& b) {
+    std::sort(own.begin(), own.end(), [&](const BorderArc& a, const BorderArc& b) {
       return std::pair(m_localOf[a.tail], m_localOf[a.head]) < std::pair(m_localOf[b.tail], m_localOf[b.head]);
     });
-    for (const HomedArc& arc : own) {
+    for (const BorderArc& arc : own) {
       Part& part = m_parts[m_partOf[arc.tail]];
       part.capacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.capacity});
       part.fullCapacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.full});
@@ -205,12 +205,12 @@ private:
     m_firstSwitch = m_outer.nodeCount;
   }
 
-  void collectSwitches(const std::vector<HomedArc>& arcs) {
+  void collectSwitches(const std::vector<BorderArc>& arcs) {
     std::vector<char> isOuter(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
       isOuter[node] = m_network.isGpu[node] == 0 && m_partOf[node] < 0 ? 1 : 0;
     }
-    for (const HomedArc& arc : arcs) {
+    for (const BorderArc& arc : arcs) {
       for (const int node : {arc.tail, arc.head}) {
         isOuter[node] = isOuter[node] != 0 || m_network.isGpu[node] == 0 ? 1 : 0;
       }
@@ -226,7 +226,7 @@ private:
     }
   }
 
-  void collectOutside(const std::vector<HomedArc>& arcs) {
+  void collectOutside(const std::vector<BorderArc>& arcs) {
     collectTerminals();
     collectSwitches(arcs);
     m_outerFull.clear();
@@ -245,7 +245,7 @@ private:
     std::vector<std::map<std::vector<int>, int>> knownOut(m_parts.size());
     std::vector<std::map<std::vector<int>, int>> knownIn(m_parts.size());
     std::vector<Crossing> crossings;
-    for (const HomedArc& arc : arcs) {
+    for (const BorderArc& arc : arcs) {
       const int from = partOfEnd(arc.tail);
       const int to = partOfEnd(arc.head);
       Strand strand;
@@ -804,18 +804,19 @@ private:
 
 /// Arcs of the outside for trees of one's own choice: data may leave a part by any of its border links, as far as its
 /// GPUs have the capacity, since a switch that is not trimmed on its way out need not stay balanced by itself.
-std::vector<HomedArc> flexibleCrossings(const Network& network, const std::vector<TreeArc>& capacities,
-                                        const std::vector<TreeArc>& fullCapacities,
-                                        const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
-  if (homing.ways().empty()) {
-    return homing.crossings();
+std::vector<BorderArc> flexibleCrossings(const Network& network, const std::vector<TreeArc>& capacities,
+                                         const std::vector<TreeArc>& fullCapacities,
+                                         const std::vector<std::vector<int>>& family,
+                                         const BorderMigration& migration) {
+  if (migration.ways().empty()) {
+    return migration.crossings();
   }
   const BorderMigration entering(network, capacities, fullCapacities, family, BorderMigration::Ends::heads);
-  if (entering.entries() != homing.entries()) {
-    return homing.crossings();
+  if (entering.entries() != migration.entries()) {
+    return migration.crossings();
   }
-  std::vector<HomedArc> arcs = entering.crossings();
-  for (const TreeArc& way : homing.ways()) {
+  std::vector<BorderArc> arcs = entering.crossings();
+  for (const TreeArc& way : migration.ways()) {
     arcs.push_back({way.tail, way.head, way.capacity, way.capacity, {}, {}});
   }
   return arcs;
@@ -830,15 +831,15 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
   std::vector<std::vector<int>> family = tightParts(network, capacities, supply, progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
-    const BorderMigration homing(network, capacities, fullCapacities, family, BorderMigration::Ends::both);
+    const BorderMigration migration(network, capacities, fullCapacities, family, BorderMigration::Ends::both);
     std::vector<char> drop(family.size(), 0);
     for (std::size_t f = 0; f < family.size(); ++f) {
-      drop[f] = homing.isHome()[f] != 0 ? 0 : 1;
+      drop[f] = migration.endsAtGpus()[f] != 0 ? 0 : 1;
     }
     bool isRight = std::count(drop.begin(), drop.end(), 1) == 0;
     if (isRight) {
       std::vector<TreeArc> arcs;
-      for (const HomedArc& arc : homing.arcs()) {
+      for (const BorderArc& arc : migration.arcs()) {
         if (arc.capacity > 0) {
           arcs.push_back({arc.tail, arc.head, arc.capacity});
         }
@@ -848,15 +849,15 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
       isRight = violated.empty();
       for (const auto& violation : violated) {
         for (const int node : violation.nodes) {
-          if (homing.partOf()[node] >= 0) {
-            drop[homing.partOf()[node]] = 1;
+          if (migration.partOf()[node] >= 0) {
+            drop[migration.partOf()[node]] = 1;
           }
         }
       }
     }
     if (isRight) {
-      const auto flexible = flexibleCrossings(network, capacities, fullCapacities, family, homing);
-      return Decomposition(network, supply, solve, progress).run(family, homing, flexible, hasBetter);
+      const auto flexible = flexibleCrossings(network, capacities, fullCapacities, family, migration);
+      return Decomposition(network, supply, solve, progress).run(family, migration, flexible, hasBetter);
     }
     std::vector<std::vector<int>> kept;
     for (std::size_t f = 0; f < family.size(); ++f) {
