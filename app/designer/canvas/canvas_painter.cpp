@@ -182,7 +182,7 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     addLineSteps(part, result);
   }
   addMarkSteps(part, result);
-  // From afar a title has no space of its own and covers the nodes.
+  // At small scales a title has no space of its own and covers the nodes.
   const auto titles = [this, part](QPainter& painter) { paintTitles(painter, part); };
   if (m_state.hasTitles && detail != Detail::far) {
     add(titles);

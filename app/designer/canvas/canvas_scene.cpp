@@ -657,7 +657,7 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
   for (auto& [ends, bundle] : bundles) {
     bundle.a = rooms[ends.first];
     bundle.b = rooms[ends.second];
-    // The way of the line in the middle, which goes round what stands between.
+    // The route of the middle line, which goes around what is between.
     const std::size_t middle = bundle.lines.size() / 2;
     bundle.curve = m_lines[bundle.lines[middle]].curve;
     if (!bundle.isAlong[middle]) {

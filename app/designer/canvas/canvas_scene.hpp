@@ -71,7 +71,7 @@ struct NoteItem {
   QString text;
 };
 
-/// All lines between two rooms, for seeing the whole from afar.
+/// All lines between two rooms, for small scales.
 struct BundleItem {
   QRectF a;
   QRectF b;

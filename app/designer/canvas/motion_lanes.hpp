@@ -49,7 +49,7 @@ private:
 
 /// How data under way looks at a scale (pixels of 1x to a scene unit); lengths in scene units.
 struct MotionStyle {
-  double unit = 1;  ///< a pixel at the usual scale; less from afar, where lines lie close
+  double unit = 1;  ///< a pixel at the usual scale; less at small scales, where lines are close
   double rim = 1;   ///< around a piece
 
   explicit MotionStyle(double scale);

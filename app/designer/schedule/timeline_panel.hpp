@@ -83,7 +83,7 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
-  bool m_areLanesWanted = false;                           ///< they went while nobody saw them
+  bool m_areLanesWanted = false;                           ///< dropped while the panel is hidden
   Playback::Played m_played = Playback::Played::schedule;  ///< that m_playback is of
   PlayClock m_clock;
   QStackedWidget* m_pages;

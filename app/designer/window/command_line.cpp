@@ -217,7 +217,7 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
                                                        {u"threadblocks"_s, Playback::LaneKind::blocks}};
   const auto kind = kinds.find(lanes);
   if (kind == kinds.end()) {
-    return usage(u"--lanes: there are no lanes of \"%1\""_s.arg(lanes), u"use links, gpus, parts or threadblocks"_s);
+    return usage(u"--lanes: \"%1\" is not a kind of lanes"_s.arg(lanes), u"use links, gpus, parts or threadblocks"_s);
   }
   request.lanes = kind->second;
   return Done{};

@@ -427,7 +427,7 @@ void TestDesignerFlows::findCountsGoesAndSelects() {
   const auto* state = bar->findChild<QLabel*>(u"findState"_s);
   QVERIFY(bar->isVisible());
   QTest::keyClicks(input, u"kind = gpu and box = b1"_s);
-  QCOMPARE(state->text(), u"8 hits"_s);
+  QCOMPARE(state->text(), u"8 matches"_s);
   QTest::keyClick(input, Qt::Key_Return);
   QCOMPARE(state->text(), u"1 of 8"_s);
   QCOMPARE(f.editor()->selection().elements().size(), std::size_t(1));

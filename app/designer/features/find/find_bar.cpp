@@ -156,7 +156,7 @@ void FindBar::refresh() {
   } else if (m_at >= 0) {
     m_state->setText(tr("%1 of %2").arg(m_at + 1).arg(count));
   } else {
-    m_state->setText(count == 0 ? tr("no match") : counted(count, tr("hit"), tr("hits")));
+    m_state->setText(count == 0 ? tr("no match") : counted(count, tr("match"), tr("matches")));
   }
   const bool isFault = !m_fault.isEmpty();
   for (QWidget* widget : {static_cast<QWidget*>(m_input), static_cast<QWidget*>(m_state)}) {

@@ -173,7 +173,7 @@ void ProgramFeature::openSchedule() {
         if (check.xml.empty()) {
           return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
                                         : Error{ErrorCode::limit, check.summary.toStdString(),
-                                                "the checklist of Export Schedule offers settings that fit"};
+                                                "the checklist of Export Schedule suggests settings that fit"};
         }
         return ProgramPanel::Made{std::move(check.xml), std::move(check.origins)};
       });
