@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QDir>
 #include <QFile>
+#include <QHash>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
 
 #include "support/cli_runner.hpp"
 
@@ -43,6 +45,7 @@ private slots:
   void everyMethod();
   void oneBound();
   void best();
+  void totalTime();
   void convertsForests();
   void convertsTables();
   void convertsShards_data();
@@ -188,6 +191,35 @@ void TestCliCompare::best() {
   QVERIFY(QFile::exists(folder + "/plan.json"));
 }
 
+/// The time is for all methods together; each is listed with what it gave, and what gave nothing has a reason.
+void TestCliCompare::totalTime() {
+  const Outcome outcome =
+      run({"best", kFabric, "-c", "allgather", "-b", "1M", "-e", "1M", "--total-time", "20s", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QHash<QString, int> made;
+  int all = 0;
+  for (const QJsonValue& each : report["methods"].toArray()) {
+    const QString method = each.toObject()["method"].toString();
+    QVERIFY2(!made.contains(method), qPrintable(method));
+    made[method] = each.toObject()["schedules"].toInt();
+    all += made[method];
+    QVERIFY(each.toObject()["seconds"].toDouble() >= 0);
+  }
+  QCOMPARE(all, report["schedules"].toArray().size());
+  // Through switches, in steps and as trees.
+  QCOMPARE(made["bfb"], 2);
+  for (const char* method : {"forestcoll", "sccl", "taccl", "ring"}) {
+    QVERIFY2(made[method] >= 1, method);
+  }
+  for (const QJsonValue& each : report["refused"].toArray()) {
+    QVERIFY(made.contains(each.toObject()["method"].toString()));
+    QVERIFY(!each.toObject()["reason"].toString().isEmpty());
+    made[each.toObject()["method"].toString()] += 1;
+  }
+  QVERIFY(std::all_of(made.begin(), made.end(), [](int count) { return count > 0; }));
+}
+
 void TestCliCompare::convertsForests() {
   const QString forest = m_dir.filePath("star.forest.json");
   const QString steps = m_dir.filePath("star.schedule.json");
@@ -327,6 +359,7 @@ void TestCliCompare::refuses_data() {
   row("sizes", {"best", kFabric, "-b", "2G", "-e", "1G"}, 2, "-e is smaller");
   row("time limit", {"compare", kFabric, "--method", "ring", "--time-limit", "0"}, 2, "--time-limit");
   row("time limit in words", {"compare", kFabric, "--method", "ring", "--time-limit", "soon"}, 2, "for example 60s");
+  row("total time", {"best", kFabric, "--total-time", "0"}, 2, "--total-time");
   row("no command", {"schedule"}, 2, "subcommand");
   row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
   row("table without collective", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric}, 2,
