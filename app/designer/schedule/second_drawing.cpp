@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/second_drawing.hpp"
 
+#include <QFontMetrics>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "designer/schedule/side_letter.hpp"
 #include "designer/theme/scales.hpp"
@@ -26,16 +28,27 @@ void DrawingCaption::setCaption(const QString& name, const QString& numbers) {
   if (m_name != name || m_numbers != numbers) {
     m_name = name;
     m_numbers = numbers;
-    setToolTip(name + u": "_s + numbers);
     refresh();
   }
 }
 
+void DrawingCaption::resizeEvent(QResizeEvent* event) {
+  QLabel::resizeEvent(event);
+  refresh();
+}
+
 void DrawingCaption::refresh() {
   const Theme& theme = Theme::instance();
+  // The figures end in dots where there is too little room beside the name.
+  QFont bold = font();
+  bold.setBold(true);
+  const int beside =
+      QFontMetrics(bold).horizontalAdvance(u"● A  "_s) + fontMetrics().horizontalAdvance(m_name + u"    "_s);
+  const QString numbers =
+      fontMetrics().elidedText(m_numbers, Qt::ElideRight, std::max(0, contentsRect().width() - beside));
   setText(u"<b><span style='color:%1'>●</span> %2</b> &nbsp;%3 &nbsp;<span style='color:%4'>%5</span>"_s.arg(
       category(m_side, theme.scheme()).name(), sideLetter(m_side), m_name.toHtmlEscaped(),
-      theme.color(Token::muted).name(), m_numbers.toHtmlEscaped()));
+      theme.color(Token::muted).name(), numbers.toHtmlEscaped()));
   setToolTip(sideLetter(m_side) + u": "_s + m_name + u'\n' + m_numbers);
 }
 

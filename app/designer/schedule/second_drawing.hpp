@@ -18,6 +18,9 @@ public:
   explicit DrawingCaption(int side, QWidget* parent = nullptr);
   void setCaption(const QString& name, const QString& numbers);
 
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+
 private:
   void refresh();
 
