@@ -12,8 +12,8 @@ cmake --build "$build" --target coppice-screenshots --parallel "${COPPICE_JOBS:-
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 export HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$home
-"$build/tests/coppice-screenshots" "$out"
-"$build/tests/coppice-screenshots" "$help" help
+QT_QPA_PLATFORM="offscreen:configfile=$PWD/tests/designer/window/screens/1600x1000.json" "$build/tests/coppice-screenshots" "$out"
+QT_QPA_PLATFORM=offscreen "$build/tests/coppice-screenshots" "$help" help
 for picture in "$out"/*.png "$help"/*.png; do
   if command -v pngquant >/dev/null; then
     pngquant --force --skip-if-larger --nofs --quality 80-100 --output "$picture" "$picture" || true

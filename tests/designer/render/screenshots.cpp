@@ -356,7 +356,10 @@ private:
 }  // namespace
 
 int main(int argc, char** argv) {
-  qputenv("QT_QPA_PLATFORM", "offscreen");
+  // The script names a screen that is large enough for the window.
+  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+  }
   const bool isHelp = argc == 3 && std::string_view(argv[2]) == "help";
   if (isHelp) {
     qputenv("QT_SCALE_FACTOR", "2");
