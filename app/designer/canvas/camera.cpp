@@ -88,13 +88,14 @@ Viewpoint Camera::centred(const QPointF& scenePoint, double scale) const {
   return {scale, middle() - scenePoint * scale};
 }
 
-Viewpoint Camera::framing(const QRectF& sceneRect, double maxScale, double strip) const {
-  const double width = std::max(8.0, m_widget.width() - strip - 2 * kFitMargin);
-  const double height = std::max(8.0, m_widget.height() - 2 * kFitMargin);
+Viewpoint Camera::framing(const QRectF& sceneRect, double maxScale, const QMarginsF& reserved) const {
+  const QRectF free = QRectF(m_widget.rect()).marginsRemoved(reserved);
+  const double width = std::max(8.0, free.width() - 2 * kFitMargin);
+  const double height = std::max(8.0, free.height() - 2 * kFitMargin);
   const double scale =
       std::clamp(std::min(width / std::max(1.0, sceneRect.width()), height / std::max(1.0, sceneRect.height())),
                  kMinScale, maxScale);
-  return {scale, QPointF((m_widget.width() - strip) / 2.0, m_widget.height() / 2.0) - sceneRect.center() * scale};
+  return {scale, free.center() - sceneRect.center() * scale};
 }
 
 QByteArray Camera::state(bool keepsFit) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QByteArray>
+#include <QMarginsF>
 #include <QObject>
 #include <QPointF>
 #include <QRectF>
@@ -49,8 +50,8 @@ public:
   [[nodiscard]] Viewpoint zoomed(double zoom, const QPointF& viewPoint) const;
   /// The scene point in the middle of the widget.
   [[nodiscard]] Viewpoint centred(const QPointF& scenePoint, double scale) const;
-  /// The rectangle with a margin in the middle of the widget, or of what is left of it beside a strip on the right.
-  [[nodiscard]] Viewpoint framing(const QRectF& sceneRect, double maxScale, double strip = 0) const;
+  /// The rectangle with a margin in the middle of the widget without the reserved margins.
+  [[nodiscard]] Viewpoint framing(const QRectF& sceneRect, double maxScale, const QMarginsF& reserved = {}) const;
   [[nodiscard]] QPointF wholePixels(const QPointF& offset) const;
 
   /// For a later session; `keepsFit` is kept with it.

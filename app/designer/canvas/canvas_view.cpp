@@ -326,12 +326,14 @@ void CanvasView::zoomAbout(double zoom, const QPointF& viewPoint) {
 Viewpoint CanvasView::fit() const {
   const QRectF all = m_scene.bounds();
   const Viewpoint whole = m_camera.framing(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMaxFitScale);
-  // A legend that finds no free place gets one beside the drawing.
+  // A legend that finds no free place gets one beside or above the drawing, where the drawing stays larger.
   constexpr double kMaxWidthShare = 0.4;
   const QSizeF legend = legendSize();
   if (!legend.isEmpty() && legend.width() < kMaxWidthShare * width() &&
       placeLegend(legend, m_scene, whole, size()).covered[0] > 0) {
-    return m_camera.framing(all, kMaxFitScale, legend.width() + kLegendMargin);
+    const Viewpoint right = m_camera.framing(all, kMaxFitScale, {0, 0, legend.width() + kLegendMargin, 0});
+    const Viewpoint top = m_camera.framing(all, kMaxFitScale, {0, legend.height() + kLegendMargin, 0, 0});
+    return top.scale > right.scale ? top : right;
   }
   return whole;
 }

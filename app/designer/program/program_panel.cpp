@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/program/program_panel.hpp"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -459,6 +460,10 @@ void ProgramPanel::receive(const ReadPtr& answer) {
     showError(*answer->error);
   } else {
     showReading(answer->reading);
+    // Arrows, [ and ] go to the steps.
+    if (const QWidget* focus = QApplication::focusWidget(); focus != nullptr && isAncestorOf(focus)) {
+      m_tree->setFocus(Qt::OtherFocusReason);
+    }
   }
   Q_EMIT readingChanged();
 }

@@ -271,7 +271,7 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
     const double y = layout.cells.top() + (at - layout.rows.first + 0.5) * height;
     if (y > layout.cells.top() && y < layout.cells.bottom()) {
       painter.drawText(QRectF(kMargin + kAxis, y - kRowRoom / 2, left - kGap, kRowRoom),
-                       Qt::AlignRight | Qt::AlignVCenter,
+                       Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
                        metrics.elidedText(m_matrix.names[at], Qt::ElideMiddle, left - kGap));
     }
   }

@@ -69,6 +69,9 @@ public:
   /// While a run is played the drawing shows it, and neither loads nor trees. One part of the window plays at a time:
   /// the one before hears playedBy().
   void setPlayed(const QObject* player, bool isPlayed);
+  /// Play (Ctrl+Space) calls `toggle` while it is set, and plays the timeline otherwise.
+  void setFrontPlayer(std::function<void()> toggle) { m_frontPlayer = std::move(toggle); }
+  [[nodiscard]] const std::function<void()>& frontPlayer() const { return m_frontPlayer; }
   /// What another part lays over the drawing in place of trees and loads; nullopt = nothing. A part takes away what it
   /// has laid there itself.
   void setGuest(const QObject* guest, std::optional<Overlay> overlay);
@@ -150,6 +153,7 @@ private:
   bool m_isActive = false;
   bool m_hasOverlay = false;
   const QObject* m_player = nullptr;
+  std::function<void()> m_frontPlayer;
   const QObject* m_guestOwner = nullptr;
   std::optional<Overlay> m_guest;
   std::map<const QObject*, std::vector<ComparedSchedule>> m_compared;

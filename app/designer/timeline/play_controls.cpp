@@ -10,7 +10,6 @@
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
-namespace {}  // namespace
 
 PlayControls::PlayControls(PlayClock& clock, const QString& name, const QString& step, QWidget* parent)
     : QWidget(parent),

@@ -183,7 +183,10 @@ void TimelineView::paintHead(QPainter& painter) const {
     painter.setPen(theme.color(Token::grid));
     painter.drawLine(QPointF(x, kHead), QPointF(x, viewport()->height()));
     painter.setPen(theme.color(Token::muted));
-    painter.drawText(QRectF(x + 3, 0, kTickRoom, kHead), Qt::AlignVCenter | Qt::AlignLeft, timeText(tick));
+    const QString text = timeText(tick);
+    if (x + 3 + painter.fontMetrics().horizontalAdvance(text) <= width) {
+      painter.drawText(QRectF(x + 3, 0, kTickRoom, kHead), Qt::AlignVCenter | Qt::AlignLeft, text);
+    }
   }
   if (m_range) {
     QColor fill = theme.color(Token::accent);

@@ -503,7 +503,7 @@ private Q_SLOTS:
       overlay.heat.load[id] = {.forward = 0.5, .backward = 0.5};
     }
     overlay.heat.title = "Load";
-    for (const QSize size : {QSize(1000, 800), QSize(1400, 420), QSize(640, 700)}) {
+    for (const QSize size : {QSize(1000, 800), QSize(1400, 420), QSize(640, 700), QSize(500, 280)}) {
       bench.view->setOverlay({});
       bench.view->resize(size);
       bench.view->zoomToFit();
@@ -515,6 +515,8 @@ private Q_SLOTS:
         const QRectF rect(bench.view->toView(node.rect.topLeft()), node.rect.size() * bench.view->zoom());
         QVERIFY2(!rect.intersects(legend), qPrintable(node.label));
       }
+      // In a pane that is low and narrow too, the drawing has most of the width.
+      QVERIFY(bench.view->scene().bounds().width() * bench.view->zoom() > 0.6 * size.width());
     }
   }
 

@@ -443,6 +443,13 @@ private Q_SLOTS:
     clock.setTime(std::nullopt);
     QVERIFY(right.motion().isEmpty() && !right.overlay().heat.load.empty());
 
+    // Play is for both while they are in front.
+    s.f.run("schedule.play");
+    QVERIFY(clock.isPlaying());
+    QVERIFY(s.panel->isSeen());
+    s.f.run("schedule.play");
+    QVERIFY(!clock.isPlaying());
+
     // Another player on the same drawing takes over.
     clock.setTime(1000);
     auto* activity = s.f.window->findChild<ScheduleActivity*>();

@@ -56,6 +56,7 @@ void SideBySide::follow() {
 void SideBySide::leave() {
   m_schedules.setPlayed(this, false);
   m_schedules.setGuest(this, std::nullopt);
+  m_schedules.setFrontPlayer({});
   if (m_context) {
     m_context->canvas().setMotion({});
   }
@@ -80,6 +81,7 @@ void SideBySide::show() {
     m_split = std::make_unique<PageSplit>(*context, m_caption, m_second);
     // Ends the playback of another part on the first drawing; draw() shows this one.
     m_schedules.setPlayed(this, true);
+    m_schedules.setFrontPlayer([clock = &m_panel->clock()] { clock->setPlaying(!clock->isPlaying()); });
   }
   draw();
 }

@@ -44,8 +44,14 @@ void TimelineFeature::addActions() {
                  {QKeySequence(u"Ctrl+Space"_s)},
                  u"run"_s},
                 [this](bool) {
+                  if (m_schedules.frontPlayer()) {
+                    m_schedules.frontPlayer()();
+                    return;
+                  }
                   m_workspace.setMode(Mode::schedule);
                   m_actions[u"view.timeline"_s]->trigger();
+                  // Space, [ and ] go to the lanes.
+                  m_panel->view().setFocus(Qt::ShortcutFocusReason);
                   m_panel->setPlaying(!m_panel->isPlaying());
                 });
   enable({"schedule.play"}, false);
