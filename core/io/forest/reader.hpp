@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "io/forest/content.hpp"
+
+namespace coppice::io::forest {
+
+/// Reads the whole text. Throws Refusal.
+[[nodiscard]] Raw readContent(std::string_view text);
+/// Reads as far as the collective, the fabric's name and its digest. Throws Refusal.
+[[nodiscard]] Raw readHeader(std::string_view text);
+
+}  // namespace coppice::io::forest
