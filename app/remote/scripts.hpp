@@ -18,7 +18,7 @@ inline constexpr const char* kScriptCommand = "/bin/sh -s";
 /// Below the home folder of the other machine.
 inline constexpr const char* kCacheFolder = ".cache/coppice";
 
-/// Lines that begin with "coppice:", as "key value"; whatever else a login prints is passed over.
+/// Lines that begin with "coppice:", as "key value"; anything else that a login prints is ignored.
 using Facts = std::multimap<std::string, std::string>;
 [[nodiscard]] Facts factsIn(std::string_view output);
 /// The first with this key; empty = none.

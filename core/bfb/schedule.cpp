@@ -194,7 +194,7 @@ bool isFaster(const Generated& a, const Generated& b) {
   return a.schedule.algbw > b.schedule.algbw;
 }
 
-/// Of the logical topologies the one whose schedule is the fastest. Those that cannot be made are passed over.
+/// Of the logical topologies the one whose schedule is the fastest. Those that cannot be made are ignored.
 Generated make(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
   requireSound(fabric, request);
   if (request.byRule || needsRule(fabric, request)) {

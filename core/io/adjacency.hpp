@@ -18,12 +18,12 @@ namespace coppice::io {
 ///    "links": [{"source": L, "target": L, "capacity": C}...]}
 ///    "edges" and "links" are one key under two names, and entries of both shapes may be mixed. "src" and "dst" stand
 ///    for source and target. "directed": false makes every edge hold in both directions. A node may state a "kind".
-///    "name" is kept; other keys are noted and passed over. Only the edges are mandatory.
+///    "name" is kept; other keys are noted and ignored. Only the edges are mandatory.
 /// 3. JSON matrix:  [[C...]...]  or  {"matrix": [[C...]...], "nodes": [L...], "compute_nodes": [L...]}
 ///    Row i, column j: capacity from node i to node j; 0 = no edge. Without "nodes" the labels are 0, 1, 2 ...
 /// 4. Text matrix, one row a line, numbers apart by blanks, tabs, commas or semicolons. Before the rows may stand
 ///    a line  compute_nodes: L L L  (a leading # is allowed), and a line of N column names; rows may then begin with
-///    their name. Blank lines and lines beginning with # are passed over.
+///    their name. Blank lines and lines beginning with # are ignored.
 ///
 /// L, a label: a string, a number, or an array, which becomes the text of the Python tuple: [0,"GPU",1] is
 /// (0, 'GPU', 1). C, a capacity: a number or a string such as "25/2" or "400Gb/s", kept as written.

@@ -20,7 +20,7 @@
 ///                 {"share": "3/4", "sources": "all", "destinations": [3], "combines": true}]}
 ///
 /// CSV, with comma, semicolon or tab: a header row with these names in any order, then one shard a row. Ranks are
-/// separated by blanks; lines that begin with # are passed over:
+/// separated by blanks; lines that begin with # are ignored:
 ///
 ///     share,sources,destinations,combines
 ///     1/4,0,b0g1 2,no

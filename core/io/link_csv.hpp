@@ -15,7 +15,7 @@ namespace coppice::io {
 /// of). A first row that names columns (tail/from/src/source, head/to/dst/target, bandwidth/gbps/bw, count/parallel,
 /// direction/duplex, latency) may put them in any order; without one the order is as above and the first two or three
 /// are needed. direction: both (also duplex, true, <->, empty) or one (also forward, false, ->). A bandwidth is
-/// whatever Bandwidth::parse reads; it is kept as written. Lines that begin with # are passed over.
+/// whatever Bandwidth::parse reads; it is kept as written. Lines that begin with # are ignored.
 ///
 /// Nodes are made of the names, in the order in which they come up. Their kind is guessed by the name, with a note:
 /// "nic", "hca", "mlx" → nic; "sw", "leaf", "spine", "tor", "core", "ib" and the like → switch; else gpu.

@@ -36,7 +36,7 @@ struct NcclTable {
 
 /// Reads the table out of what was printed. Lines that begin with '#' are comments, of which the one that names the
 /// columns says where the times are; without it the columns of nccl-tests are assumed. Lines that do not begin with a
-/// number (those of NCCL, mpirun or a shell) are passed over. Of several rows of one size the last counts. Errors:
+/// number (those of NCCL, mpirun or a shell) are ignored. Of several rows of one size the last counts. Errors:
 /// badInput with the line (a row with a column missing or not a number; no row at all), limit.
 [[nodiscard]] Result<NcclTable> readNcclTable(std::string_view text, const std::string& fileName);
 

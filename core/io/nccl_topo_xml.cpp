@@ -195,7 +195,7 @@ private:
     m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix), placeOf(node)});
   }
 
-  /// Counts what is passed over, by kind; each kind becomes one note.
+  /// Counts what is ignored, by kind; each kind becomes one note.
   void ignore(pugi::xml_node node, const std::string& what) {
     const auto [entry, isNew] = m_ignored.try_emplace(what, std::pair<int, Place>{0, placeOf(node)});
     ++entry->second.first;

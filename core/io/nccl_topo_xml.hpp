@@ -20,7 +20,7 @@ struct NcclTopoOptions {
 /// joins its NICs.
 ///
 /// Read: system > cpu > pci (nested) > gpu > nvlink, xgmi, c2c; pci or cpu > nic > net; pci > pcilink. Other elements
-/// are noted and passed over. Each GPU is one rank, ordered by `rank` where every GPU has its own, else by `dev`, else
+/// are noted and ignored. Each GPU is one rank, ordered by `rank` where every GPU has its own, else by `dev`, else
 /// as written. All links to NVSwitches end at one switch "nvswitch", as NCCL merges them. NVLink between GPUs is
 /// duplex; where the two ends disagree the lesser count is taken, with a warning.
 /// A real XML parser reads the text, so what NCCL's own reader refuses (a prolog, tabs) is accepted here.

@@ -33,7 +33,7 @@ struct NvidiaSmiOptions {
 
 /// Reads the text of `nvidia-smi topo -m`: a line of column heads, then one row per device, cells X, NV#, PIX, PXB,
 /// PHB, NODE, SYS (SOC in old drivers), affinity columns, and the legends. Tabs, spaces and terminal colour codes are
-/// all tolerated; lines before the heads are passed over. A device that is not GPU<n> is a NIC.
+/// all tolerated; lines before the heads are ignored. A device that is not GPU<n> is a NIC.
 /// NICs (and GPUs that no NVLink joins) are placed in a tree by nearness: PIX and PXB devices meet at a bridge, PHB at
 /// a host bridge, NODE at a NUMA node, SYS between the sockets.
 /// Limits: 4 MiB, 1,024 devices. Errors: badInput with line and column; those of assembleBoxes.

@@ -19,7 +19,7 @@ struct TacclFile {
   std::vector<Finding> findings;  ///< unknown keys, which are kept
 };
 
-/// Comments from // to the end of a line are passed over. Values that make no sense together are left to
+/// Comments from // to the end of a line are ignored. Values that make no sense together are left to
 /// sketch::makeModel. Errors: badInput with line, column and key; overflow for numbers beyond 64 bits.
 Result<TacclFile<sketch::Sketch>> readTacclSketch(std::string_view text, const std::string& fileName = {});
 Result<TacclFile<sketch::Topology>> readTacclTopology(std::string_view text, const std::string& fileName = {});

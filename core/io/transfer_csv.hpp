@@ -28,7 +28,7 @@
 /// - rounds: of the step (SCCL); the same in all rows of a step.
 /// - route: the last column; it and all fields after it are the nodes of the route, from sender to receiver. Empty = a
 ///   shortest one.
-/// Fields may be quoted as RFC 4180 says, within a line. Empty lines, and lines that begin with #, are passed over.
+/// Fields may be quoted as RFC 4180 says, within a line. Empty lines, and lines that begin with #, are ignored.
 namespace coppice::io {
 
 inline constexpr std::size_t kMaxTransferCsvBytes = std::size_t{1} << 30;

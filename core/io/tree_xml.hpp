@@ -70,7 +70,7 @@ struct TreeXml {
   /// A fabric that carries exactly these trees: one-way links whose GB/s is the number of trees that cross them, since
   /// the file contains no bandwidths. Links of a reducing collective run from child to parent.
   fabric::Description inferred;
-  std::vector<Finding> findings;  ///< what was guessed or passed over
+  std::vector<Finding> findings;  ///< what was guessed or ignored
 };
 
 /// Ranks: labels (server, 'GPU', index) by server, then index (with equal boxes that is the official

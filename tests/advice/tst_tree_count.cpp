@@ -78,7 +78,7 @@ void TestTreeCount::bestOfAll_data() {
   QTest::newRow("broadcast") << Collective::broadcast;
 }
 
-/// None of the ones that are passed over is better, and the program is used where it was asked for.
+/// None of the ones that are ignored is better, and the program is used where it was asked for.
 void TestTreeCount::bestOfAll() {
   QFETCH(Collective, collective);
   const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});

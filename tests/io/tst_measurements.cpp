@@ -39,7 +39,7 @@ class TestMeasurements : public QObject {
   Q_OBJECT
 
 private slots:
-  /// Comments and lines of others are passed over; both halves are read.
+  /// Comments and lines of others are ignored; both halves are read.
   void table() {
     const auto read = io::readNcclTable(kTable, "out.txt");
     QVERIFY2(read, read ? "" : qPrintable(told(read.error())));

@@ -73,7 +73,7 @@ public:
   /// All of it is to be seen.
   [[nodiscard]] bool isInView(const ElementId& id) const;
   [[nodiscard]] QByteArray viewState() const { return m_camera.state(m_keepsFit); }
-  /// Anything but a state of viewState() is passed over.
+  /// Anything but a state of viewState() is ignored.
   void setViewState(const QByteArray& state);
   [[nodiscard]] QPointF toScene(const QPointF& view) const { return m_camera.viewpoint().toScene(view); }
   [[nodiscard]] QPointF toView(const QPointF& scene) const { return m_camera.viewpoint().toView(scene); }

@@ -8,7 +8,7 @@
 
 namespace coppice::designer {
 
-/// Data under way at one moment, drawn over the drawing in every frame. Links that are not drawn are passed over.
+/// Data under way at one moment, drawn over the drawing in every frame. Links that are not drawn are ignored.
 struct Motion {
   /// A piece on its way along a link.
   struct Piece {

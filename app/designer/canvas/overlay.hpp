@@ -15,7 +15,7 @@
 
 /// What a mode lays over the drawing: plain values, filled in by analyses and drawn by the canvas, in the window and
 /// in exported pictures alike. Everything names nodes and links of the document; where boxes are folded the canvas
-/// puts together what is on one line (see OverlayLayer). Ids that are not in the document are passed over.
+/// puts together what is on one line (see OverlayLayer). Ids that are not in the document are ignored.
 namespace coppice::designer {
 
 /// A region around nodes: the side of a cut, a set under the lens.

@@ -34,7 +34,7 @@ public:
   [[nodiscard]] ElementId current() const { return m_current; }
   void setCurrent(const ElementId& id);
 
-  /// Ids that do not exist are passed over.
+  /// Ids that do not exist are ignored.
   void set(std::set<ElementId> elements);
   void add(const std::set<ElementId>& elements);
   void remove(const std::set<ElementId>& elements);

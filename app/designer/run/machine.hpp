@@ -24,7 +24,7 @@ struct Machine {
 };
 
 /// This computer, then the hosts of the ssh configuration, then those added by hand (texts as parseTarget reads them;
-/// others are passed over), each once.
+/// others are ignored), each once.
 /// @param configFile  empty = the user's ~/.ssh/config
 [[nodiscard]] std::vector<Machine> knownMachines(const QString& configFile, const QStringList& added);
 

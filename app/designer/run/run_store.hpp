@@ -61,7 +61,7 @@ public:
                                               const program::RunJob& job);
   /// Writes run.json again. Errors: io.
   static Outcome save(const RunInfo& info);
-  /// Newest first; folders that are not runs are passed over.
+  /// Newest first; folders that are not runs are ignored.
   [[nodiscard]] static std::vector<RunInfo> list(const QString& folder);
   /// What it said. At most 256 MiB of each file are read.
   [[nodiscard]] static std::shared_ptr<RunData> load(const RunInfo& info);

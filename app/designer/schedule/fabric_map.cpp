@@ -188,7 +188,7 @@ Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
   heat.title = QCoreApplication::translate("Schedule", "Load of links");
   heat.low = u"0 %"_s;
   heat.high = u"100 %"_s;
-  heat.bottleneck = QCoreApplication::translate("Schedule", "fullest");
+  heat.bottleneck = QCoreApplication::translate("Schedule", "most loaded");
   return heat;
 }
 

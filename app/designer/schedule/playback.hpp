@@ -84,7 +84,7 @@ public:
   [[nodiscard]] const simulate::Details& details() const { return m_details; }
 
 private:
-  /// Messages that are passed over together where all of them have arrived.
+  /// Messages that are skipped together where all of them have arrived.
   static constexpr std::size_t kBlock = 256;
   /// Runs with more messages keep the use of each link for parts of the time, as no frame can add up all of them.
   static constexpr std::size_t kMaxExactMessages = 50'000;

@@ -37,7 +37,7 @@ public:
 
   /// All that can be chosen. Without another choice A is the first of them and B the last.
   void setSchedules(std::vector<ComparedSchedule> schedules);
-  /// By id. Ids that are not in the list are passed over.
+  /// By id. Ids that are not in the list are ignored.
   void choose(int a, int b);
   /// nullptr: there are not two schedules.
   [[nodiscard]] const ComparedSchedule* schedule(int side) const;

@@ -63,7 +63,7 @@ struct CommandLine {
   ImageRequest image = {};
 };
 
-/// The arguments with the name of the program first. Those that Qt takes itself (-platform …) are passed over.
+/// The arguments with the name of the program first. Those that Qt takes itself (-platform …) are ignored.
 /// Errors: badUsage, with one clear message.
 [[nodiscard]] Result<CommandLine> parseCommandLine(const QStringList& arguments);
 /// What --help prints.

@@ -14,7 +14,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-/// Layouts of other versions are passed over.
+/// Layouts of other versions are ignored.
 constexpr int kLayoutVersion = 3;
 constexpr QSize kUsualSize(1440, 900);
 constexpr QSize kSmallBelow(1400, 820);
