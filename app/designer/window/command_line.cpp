@@ -390,7 +390,10 @@ Result<PlayTime> parsePlayTime(const QString& text) {
   const QString unit = match.captured(2);
   if (unit == u"%"_s) {
     constexpr double kHundred = 100;
-    return PlayTime{std::min(number / kHundred, 1.0), true};
+    if (number > kHundred) {
+      return usage(u"--time: \"%1\" is more than 100%"_s.arg(text), u"give 0% to 100%"_s);
+    }
+    return PlayTime{number / kHundred, true};
   }
   return PlayTime{number * (unit == u"s"_s ? 1e9 : unit == u"ms"_s ? 1e6 : unit == u"ns"_s ? 1 : 1e3), false};
 }

@@ -51,8 +51,13 @@ Result<PlaybackPtr> playbackOf(const ImageRequest& request, const ScheduleResult
                           isOfProgram ? Playback::Played::program : Playback::Played::schedule);
 }
 
-double nanosecondsOf(const PlayTime& time, const Playback& run) {
-  return std::min(time.isShare ? time.value * run.duration() : time.value, run.duration());
+Result<double> nanosecondsOf(const PlayTime& time, const Playback& run) {
+  const double nanoseconds = time.isShare ? time.value * run.duration() : time.value;
+  if (nanoseconds > run.duration()) {
+    return Error{ErrorCode::badUsage, "--time: the run ends after " + timeText(run.duration()).toStdString(),
+                 "give an earlier time, or 100%"};
+  }
+  return nanoseconds;
 }
 
 QString captionOf(const Playback& run, double time) {
@@ -108,9 +113,12 @@ Outcome showMoment(EditorContext& editor, ImageRequest& request, const ScheduleR
   if (!run) {
     return run.error();
   }
-  const double time = nanosecondsOf(*request.time, **run);
-  editor.canvas().setMotion((*run)->motionAt(time, FabricMap(*result, editor.model())));
-  request.picture.caption = captionOf(**run, time);
+  const auto time = nanosecondsOf(*request.time, **run);
+  if (!time) {
+    return time.error();
+  }
+  editor.canvas().setMotion((*run)->motionAt(*time, FabricMap(*result, editor.model())));
+  request.picture.caption = captionOf(**run, *time);
   return Done{};
 }
 
@@ -122,7 +130,11 @@ Outcome saveTimeline(const ImageRequest& request, const ScheduleResultPtr& resul
   TimelineView view;
   view.setLanes(TimelineLanes((*run)->lanes(request.lanes), &Playback::waitName), (*run)->duration());
   if (request.time) {
-    view.setCursor(nanosecondsOf(*request.time, **run));
+    const auto time = nanosecondsOf(*request.time, **run);
+    if (!time) {
+      return time.error();
+    }
+    view.setCursor(*time);
   }
   constexpr int kWidth = 1200;
   constexpr int kMostHeight = 900;
@@ -155,10 +167,10 @@ Outcome saveProgramPicture(const ImageRequest& request) {
   panel.open(request.input, *xml);
   waitUntil([&] { return !panel.isReading(); });
   if (!panel.reading()) {
-    return Error{
-        ErrorCode::badInput,
-        QFileInfo(request.input).fileName().toStdString() + " is not a program: " + panel.verdict().toStdString(),
-        "give MSCCL XML"};
+    return Error{ErrorCode::badInput,
+                 QFileInfo(request.input).fileName().toStdString() + " is not a program: " +
+                     (panel.rows().empty() ? panel.verdict() : panel.rows().front().detail).toStdString(),
+                 "give MSCCL XML"};
   }
   return saveWidget(panel, kSize, request);
 }

@@ -428,7 +428,8 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("film") << u"--export-film a.webp --seconds 2.5 --fps 10 --size 320x200 b"_s << u""_s << image;
   QTest::newRow("frames") << u"--export-film a-%03d.png b"_s << u""_s << image;
   QTest::newRow("film suffix") << u"--export-film a.svg b"_s << u"\"a.svg\""_s << -1;
-  QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"cannot be combined"_s << -1;
+  QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"cannot be combined"_s
+                                    << -1;
   QTest::newRow("film of a step") << u"--export-film a.webp --step 1 b"_s << u"--step does not apply to films"_s << -1;
   QTest::newRow("film of a mode") << u"--export-film a.webp --mode analyse b"_s << u"--mode"_s << -1;
   QTest::newRow("seconds of a picture") << u"--export-image a.svg --seconds 3 b"_s << u"for films"_s << -1;
@@ -628,6 +629,13 @@ void TestDesignerRender::programDrawsRuns() {
                                     dir.path());
   QCOMPARE(trees.code, 2);
   QVERIFY2(trees.err.contains("has no steps"), trees.err.constData());
+  for (const auto& [time, message] :
+       {std::pair(u"500%"_s, "more than 100%"), std::pair(u"3s"_s, "the run ends after")}) {
+    const Finished refused = runProgram(
+        QStringList{u"--export-image"_s, u"a.svg"_s} + ring + QStringList{u"--time"_s, time, fabric}, dir.path());
+    QCOMPARE(refused.code, 2);
+    QVERIFY2(refused.err.contains(message), refused.err.constData());
+  }
 }
 
 void TestDesignerRender::programDrawsPrograms() {
