@@ -4,7 +4,6 @@
 #include <QCoreApplication>
 #include <QEventLoop>
 #include <QFile>
-#include <QFileInfo>
 #include <QTimer>
 #include <algorithm>
 #include <functional>
@@ -167,10 +166,9 @@ Outcome saveProgramPicture(const ImageRequest& request) {
   panel.open(request.input, *xml);
   waitUntil([&] { return !panel.isReading(); });
   if (!panel.reading()) {
-    return Error{ErrorCode::badInput,
-                 QFileInfo(request.input).fileName().toStdString() + " is not a program: " +
-                     (panel.rows().empty() ? panel.verdict() : panel.rows().front().detail).toStdString(),
-                 "give MSCCL XML"};
+    // One sentence, or two with what to do.
+    const QString detail = panel.rows().empty() ? panel.verdict() : panel.rows().front().detail;
+    return Error{ErrorCode::badInput, detail.toStdString(), {}};
   }
   return saveWidget(panel, kSize, request);
 }
