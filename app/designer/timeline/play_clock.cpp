@@ -19,9 +19,13 @@ PlayClock::PlayClock(QObject* parent) : QObject(parent) {
 }
 
 void PlayClock::setEnd(double end) {
+  const bool isWanted = m_playsWhenKnown;
   m_end = std::max(0.0, end);
   setTime(std::nullopt);
   Q_EMIT endChanged();
+  if (isWanted && m_end > 0) {
+    setPlaying(true);
+  }
 }
 
 void PlayClock::setTime(std::optional<double> time) {
@@ -40,7 +44,8 @@ void PlayClock::setTime(std::optional<double> time) {
 }
 
 void PlayClock::setPlaying(bool isWanted) {
-  if (isWanted == isPlaying() || (isWanted && m_end <= 0)) {
+  m_playsWhenKnown = isWanted && m_end <= 0;
+  if (isWanted == isPlaying() || m_playsWhenKnown) {
     return;
   }
   if (isWanted) {

@@ -25,7 +25,7 @@ public:
   [[nodiscard]] const std::optional<double>& time() const { return m_time; }
   /// Kept within the run. nullopt stops it too.
   void setTime(std::optional<double> time);
-  /// From the begin where it stands nowhere or at the end.
+  /// From the begin where it stands nowhere or at the end. Without a run, it plays the next one.
   void setPlaying(bool isPlaying);
   [[nodiscard]] bool isPlaying() const { return m_frame.isActive(); }
   void setSpeed(double speed) { m_speed = speed; }
@@ -43,6 +43,7 @@ private:
   double m_end = 0;
   double m_speed = 1;
   bool m_isLooped = false;
+  bool m_playsWhenKnown = false;  ///< the run is being simulated
   std::optional<double> m_time;
   QTimer m_frame;
   QElapsedTimer m_since;

@@ -173,6 +173,9 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 void TimelineView::paintHead(QPainter& painter) const {
+  if (m_shown.lanes.empty()) {
+    return;
+  }
   const Theme& theme = Theme::instance();
   painter.setFont(figureFont(10.5));
   constexpr double kTickRoom = 110;

@@ -120,9 +120,19 @@ private Q_SLOTS:
     QSignalSpy moved(&clock, &PlayClock::timeChanged);
     clock.setTime(5);
     QVERIFY(!clock.time());
+    // Without a run it waits for one, unless it is stopped.
     clock.setPlaying(true);
     QVERIFY(!clock.isPlaying());
+    clock.setPlaying(false);
+    clock.setEnd(50);
+    QVERIFY(!clock.isPlaying());
+    clock.setEnd(0);
+    clock.setPlaying(true);
     clock.setEnd(100);
+    QVERIFY(clock.isPlaying());
+    clock.setPlaying(false);
+    clock.setTime(50);
+    moved.clear();
     clock.setTime(-3);
     QCOMPARE(*clock.time(), 0.0);
     clock.setTime(130);
