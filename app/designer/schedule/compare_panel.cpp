@@ -6,7 +6,6 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QMenu>
-#include <QPainter>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -21,7 +20,7 @@
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
-#include "designer/theme/scales.hpp"
+#include "designer/theme/swatch.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
 
@@ -36,18 +35,6 @@ namespace {
 using What = SpeedChart::What;
 
 constexpr int kMargin = 8;
-
-QIcon swatch(int index) {
-  constexpr int kSide = 12;
-  QPixmap pixmap(kSide, kSide);
-  pixmap.fill(Qt::transparent);
-  QPainter painter(&pixmap);
-  painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(category(index, Theme::instance().scheme()));
-  painter.drawEllipse(1, 1, kSide - 2, kSide - 2);
-  return QIcon(pixmap);
-}
 
 QString stepsOf(const ScheduleResult& result) {
   if (result.program) {

@@ -3,14 +3,12 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QPainter>
-#include <QPixmap>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
 #include "designer/document/counted.hpp"
-#include "designer/theme/scales.hpp"
+#include "designer/theme/swatch.hpp"
 #include "designer/theme/theme.hpp"
 #include "sketch/propose.hpp"
 
@@ -25,18 +23,6 @@ namespace {
 constexpr int kGap = 6;
 
 enum Column { kOffset, kGroup, kVerdict, kColumns };
-
-QIcon swatch(int index) {
-  constexpr int kSide = 12;
-  QPixmap pixmap(kSide, kSide);
-  pixmap.fill(Qt::transparent);
-  QPainter painter(&pixmap);
-  painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(category(index, Theme::instance().scheme()));
-  painter.drawEllipse(1, 1, kSide - 2, kSide - 2);
-  return QIcon(pixmap);
-}
 
 }  // namespace
 
