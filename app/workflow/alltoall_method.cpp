@@ -8,8 +8,8 @@
 namespace coppice::workflow {
 namespace {
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateAllToAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                              const Progress& progress) {
   if (!demand.amounts.empty()) {
     return optionError("amounts", "every pair of GPUs exchanges the same amount of data", "leave --amounts out");
   }
@@ -87,7 +87,7 @@ Generator alltoallMethod() {
           .collectives = {Collective::alltoall},
           .options = alltoallOptions(),
           .form = ScheduleForm::steps,
-          .generate = generate};
+          .generate = generateAllToAll};
 }
 
 }  // namespace coppice::workflow

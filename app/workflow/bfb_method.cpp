@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kExact = "exact";
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateBfb(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                         const Progress& progress) {
   const auto request = bfbRequest(demand, values);
   if (!request) {
     return request.error();
@@ -39,8 +39,8 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
 
 namespace {
 
-Result<FrontSchedules> generateAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                                   const Progress& progress) {
+Result<FrontSchedules> generateBfbFront(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                                        const Progress& progress) {
   auto request = bfbRequest(demand, values);
   if (!request) {
     return request.error();
@@ -68,7 +68,7 @@ Result<FrontSchedules> generateAll(const fabric::Fabric& fabric, const Demand& d
 }  // namespace
 
 FrontMethod bfbFront() {
-  return {.id = "bfb", .timeOption = {}, .generate = generateAll};
+  return {.id = "bfb", .timeOption = {}, .generate = generateBfbFront};
 }
 
 std::vector<Option> bfbOptions() {
@@ -133,7 +133,7 @@ Generator bfbMethod() {
           .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
           .options = bfbOptions(),
           .form = ScheduleForm::steps,
-          .generate = generate};
+          .generate = generateBfb};
 }
 
 }  // namespace coppice::workflow

@@ -130,8 +130,8 @@ Result<Made> routeShards(const fabric::Fabric& fabric, const Demand& demand, con
               .optimum = std::move(routed->optimum)};
 }
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateForest(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                            const Progress& progress) {
   if (movesShards(demand.collective)) {
     return routeShards(fabric, demand, values, progress);
   }
@@ -201,7 +201,7 @@ Generator forestCollMethod() {
       .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards",
       .collectives = std::move(collectives),
       .options = forestCollOptions(),
-      .generate = generate};
+      .generate = generateForest};
 }
 
 }  // namespace coppice::workflow

@@ -16,7 +16,7 @@
 namespace coppice::workflow {
 namespace {
 
-std::vector<Generator>& registry() {
+std::vector<Generator>& generatorRegistry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
     std::vector<Generator> all = {forestCollMethod(), overlapMethod(), bfbMethod(),
@@ -34,25 +34,25 @@ bool Generator::makes(Collective collective) const {
 }
 
 std::span<const Generator> generators() {
-  return registry();
+  return generatorRegistry();
 }
 
 const Generator* findGenerator(std::string_view id) {
-  const auto& all = registry();
+  const auto& all = generatorRegistry();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Generator& each) { return each.id == id; });
   return found != all.end() ? &*found : nullptr;
 }
 
 std::string generatorNames() {
   std::string names;
-  for (const Generator& each : registry()) {
+  for (const Generator& each : generatorRegistry()) {
     names += (names.empty() ? "" : ", ") + each.id;
   }
   return names;
 }
 
 void addGenerator(Generator generator) {
-  registry().push_back(std::move(generator));
+  generatorRegistry().push_back(std::move(generator));
 }
 
 }  // namespace coppice::workflow

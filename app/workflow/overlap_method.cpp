@@ -9,8 +9,8 @@
 namespace coppice::workflow {
 namespace {
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                                const Progress& progress) {
   if (!demand.amounts.empty()) {
     return optionError("amounts", "allreduce has no amounts per rank", "leave --amounts out");
   }
@@ -43,7 +43,7 @@ Generator overlapMethod() {
                        .max = kMaxSeconds,
                        .placeholder = "S"}},
           .form = ScheduleForm::steps,
-          .generate = generate};
+          .generate = generateOverlapped};
 }
 
 }  // namespace coppice::workflow

@@ -82,13 +82,13 @@ Result<Made> lastOf(Result<synth::StatedFront> front, const Progress& progress) 
   return Made{.schedule = std::move(front->points.back().schedule)};
 }
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateSccl(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                          const Progress& progress) {
   return lastOf(search(fabric, demand, values, progress), progress);
 }
 
-Result<FrontSchedules> generateAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                                   const Progress& progress) {
+Result<FrontSchedules> generateScclFront(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                                         const Progress& progress) {
   auto front = search(fabric, demand, values, progress);
   if (!front) {
     return front.error();
@@ -159,11 +159,11 @@ Generator scclMethod() {
                       Collective::reduce, Collective::alltoall, Collective::gather, Collective::scatter},
       .options = scclOptions(),
       .form = ScheduleForm::steps,
-      .generate = generate};
+      .generate = generateSccl};
 }
 
 FrontMethod scclFront() {
-  return {.id = "sccl", .timeOption = "seconds", .generate = generateAll};
+  return {.id = "sccl", .timeOption = "seconds", .generate = generateScclFront};
 }
 
 Result<Made> makeForTable(const fabric::Fabric& fabric, const schedule::CollectiveTable& table, const Values& options,

@@ -98,8 +98,8 @@ Result<sketch::Proposal> sketchFor(const fabric::Fabric& fabric, const OptionVal
   return sketch::fit(fabric, read->value, {*chunkBytes, read->value.chunksPerGpu});
 }
 
-Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                      const Progress& progress) {
+Result<Made> generateTaccl(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                           const Progress& progress) {
   if (!demand.amounts.empty()) {
     return optionError("amounts", "TACCL gives every GPU the same amount of data",
                        "leave --amounts out, or choose another method");
@@ -156,7 +156,7 @@ Generator tacclMethod() {
                         Collective::reduce,    Collective::alltoall,      Collective::gather,    Collective::scatter};
   method.options = tacclOptions();
   method.form = ScheduleForm::steps;
-  method.generate = generate;
+  method.generate = generateTaccl;
   return method;
 }
 

@@ -15,39 +15,39 @@ struct KindNames {
 };
 
 /// In the order of RefKind.
-constexpr std::array<KindNames, 29> kNames = {{{"field", ""},
-                                               {"key", "key"},
-                                               {"option", ""},
-                                               {"parameter", ""},
-                                               {"device", ""},
-                                               {"node", "node"},
-                                               {"link", "link"},
-                                               {"rank", "rank"},
-                                               {"threadblock", "threadblock"},
-                                               {"step", "step"},
-                                               {"root", "root"},
-                                               {"tree", "tree"},
-                                               {"edge", "edge"},
-                                               {"route", "route"},
-                                               {"transfer", "transfer"},
-                                               {"shard", "shard"},
-                                               {"cut", "cut"},
-                                               {"chunk", "chunk"},
-                                               {"message", "message"},
-                                               {"symmetry", "symmetry"},
-                                               {"shape", "shape"},
-                                               {"instance", "instance"},
-                                               {"rotation", "rotation"},
-                                               {"skeleton", "skeleton"},
-                                               {"pattern", "pattern"},
-                                               {"via", "via"},
-                                               {"arc", "arc"},
-                                               {"in_port", "in port"},
-                                               {"out_port", "out port"}}};
-static_assert(kNames.size() == static_cast<std::size_t>(RefKind::outPort) + 1);
+constexpr std::array<KindNames, 29> kKindNames = {{{"field", ""},
+                                                   {"key", "key"},
+                                                   {"option", ""},
+                                                   {"parameter", ""},
+                                                   {"device", ""},
+                                                   {"node", "node"},
+                                                   {"link", "link"},
+                                                   {"rank", "rank"},
+                                                   {"threadblock", "threadblock"},
+                                                   {"step", "step"},
+                                                   {"root", "root"},
+                                                   {"tree", "tree"},
+                                                   {"edge", "edge"},
+                                                   {"route", "route"},
+                                                   {"transfer", "transfer"},
+                                                   {"shard", "shard"},
+                                                   {"cut", "cut"},
+                                                   {"chunk", "chunk"},
+                                                   {"message", "message"},
+                                                   {"symmetry", "symmetry"},
+                                                   {"shape", "shape"},
+                                                   {"instance", "instance"},
+                                                   {"rotation", "rotation"},
+                                                   {"skeleton", "skeleton"},
+                                                   {"pattern", "pattern"},
+                                                   {"via", "via"},
+                                                   {"arc", "arc"},
+                                                   {"in_port", "in port"},
+                                                   {"out_port", "out port"}}};
+static_assert(kKindNames.size() == static_cast<std::size_t>(RefKind::outPort) + 1);
 
 std::string textOf(const ElementPart& part) {
-  const std::string_view word = kNames[static_cast<std::size_t>(part.kind)].word;
+  const std::string_view word = kKindNames[static_cast<std::size_t>(part.kind)].word;
   if (word.empty()) {
     return part.name;
   }
@@ -67,13 +67,13 @@ std::string textOf(const ElementPart& part) {
 }  // namespace
 
 std::string_view toString(RefKind kind) {
-  return kNames[static_cast<std::size_t>(kind)].name;
+  return kKindNames[static_cast<std::size_t>(kind)].name;
 }
 
 std::optional<RefKind> refKindNamed(std::string_view name) {
   const auto found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const KindNames& each) { return each.name == name; });
-  return found == kNames.end() ? std::nullopt : std::optional(static_cast<RefKind>(found - kNames.begin()));
+      std::find_if(kKindNames.begin(), kKindNames.end(), [&](const KindNames& each) { return each.name == name; });
+  return found == kKindNames.end() ? std::nullopt : std::optional(static_cast<RefKind>(found - kKindNames.begin()));
 }
 
 ElementRef ElementRef::with(const ElementRef& inner) const {

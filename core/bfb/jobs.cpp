@@ -7,7 +7,7 @@
 namespace coppice::bfb {
 namespace {
 
-constexpr std::size_t kBits = 64;
+constexpr std::size_t kBitsOfWord = 64;
 /// Up to here a table by mask is smaller than what sorting would touch.
 constexpr std::size_t kTableBits = 14;
 
@@ -53,7 +53,7 @@ InLinks::InLinks(const Digraph& digraph)
     std::unique_copy(tails.begin(), tails.end(), std::back_inserter(m_neighbours));
     m_firstNeighbour.push_back(m_neighbours.size());
   }
-  m_words = (most + kBits - 1) / kBits;
+  m_words = (most + kBitsOfWord - 1) / kBitsOfWord;
 }
 
 Levels::Levels(const InLinks& in)
@@ -75,7 +75,7 @@ bool Levels::find(int target) {
   const auto tails = m_in.tailsInto(target);
   for (std::size_t j = 0; j < tails.size(); ++j) {
     const int tail = tails[j];
-    m_masks[static_cast<std::size_t>(tail) * m_words + j / kBits] |= Word{1} << (j % kBits);
+    m_masks[static_cast<std::size_t>(tail) * m_words + j / kBitsOfWord] |= Word{1} << (j % kBitsOfWord);
     if (m_distance[tail] < 0) {
       m_distance[tail] = 1;
       m_queue.push_back(tail);
@@ -119,7 +119,7 @@ int Levels::unreached() const {
 
 void Levels::group(int t, HallProblem& problem, std::vector<std::uint32_t>* classOf) {
   const auto links = m_in.linksInto(m_target).size();
-  problem.words = (links + kBits - 1) / kBits;
+  problem.words = (links + kBitsOfWord - 1) / kBitsOfWord;
   const auto widths = m_in.widthsInto(m_target);
   problem.widths.assign(widths.begin(), widths.end());
   const auto latencies = m_in.latenciesInto(m_target);

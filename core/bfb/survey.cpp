@@ -13,7 +13,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr std::size_t kBits = 64;
+constexpr std::size_t kBitsOfMask = 64;
 /// Ranges of targets that threads work on; each solves its own problems.
 constexpr int64_t kMaxBlocks = 16;
 
@@ -58,7 +58,7 @@ TightSet tightSet(const InLinks& in, const Hardest& hardest) {
   TightSet set{hardest.node, {}, hardest.value->jobs, hardest.value->width};
   const auto links = in.linksInto(hardest.node);
   for (std::size_t j = 0; j < links.size(); ++j) {
-    if ((hardest.value->tight[j / kBits] >> (j % kBits) & 1) != 0) {
+    if ((hardest.value->tight[j / kBitsOfMask] >> (j % kBitsOfMask) & 1) != 0) {
       set.links.push_back(links[j]);
     }
   }
@@ -133,7 +133,7 @@ void DeliveryReader::readRooted() {
   const auto widths = m_deliveries.in().widthsInto(m_target);
   HallProblem& problem = m_arrivals.problem;
   m_arrivals.step = m_deliveries.fromRoot()[m_target];
-  problem.words = (tails.size() + kBits - 1) / kBits;
+  problem.words = (tails.size() + kBitsOfMask - 1) / kBitsOfMask;
   problem.masks.assign(problem.words, 0);
   problem.counts.assign(1, 1);
   problem.widths.assign(widths.begin(), widths.end());
@@ -141,7 +141,7 @@ void DeliveryReader::readRooted() {
   problem.latencies.assign(latencies.begin(), latencies.end());
   for (std::size_t j = 0; j < tails.size(); ++j) {
     if (m_deliveries.fromRoot()[tails[j]] == m_arrivals.step - 1) {
-      problem.masks[j / kBits] |= Word{1} << (j % kBits);
+      problem.masks[j / kBitsOfMask] |= Word{1} << (j % kBitsOfMask);
     }
   }
   m_arrivals.owners.assign(1, *m_deliveries.root());

@@ -20,11 +20,11 @@
 namespace coppice::dot {
 namespace {
 
-constexpr std::size_t kMaxAttributeNames = 200;
+constexpr std::size_t kMaxWrittenAttributes = 200;
 constexpr std::size_t kMaxBoxDepth = 16;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-struct Refused {
+struct WriteRefused {
   Error error;
 };
 
@@ -101,7 +101,7 @@ public:
 private:
   [[noreturn]] static void refuse(const ElementRef& element, std::string message, std::string fix,
                                   ErrorCode code = ErrorCode::badInput) {
-    throw Refused{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
+    throw WriteRefused{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
   }
 
   static void checkText(const ElementRef& element, std::string_view text) {
@@ -145,8 +145,8 @@ private:
     }
     std::string name(key);
     std::string text(value);
-    if (m_names[kind].insert(name).second && m_names[kind].size() > kMaxAttributeNames) {
-      refuse({}, "more than " + std::to_string(kMaxAttributeNames) + " different extra keys, too many for DOT",
+    if (m_names[kind].insert(name).second && m_names[kind].size() > kMaxWrittenAttributes) {
+      refuse({}, "more than " + std::to_string(kMaxWrittenAttributes) + " different extra keys, too many for DOT",
              "remove some", ErrorCode::limit);
     }
     char none[] = "";
@@ -403,7 +403,7 @@ private:
 Result<std::string> writeDot(const fabric::Description& description) {
   try {
     return Writer(description).run();
-  } catch (const Refused& refused) {
+  } catch (const WriteRefused& refused) {
     return refused.error;
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "the graph does not fit into memory", "export a smaller fabric"};

@@ -21,7 +21,7 @@ namespace {
 
 using std::int64_t;
 
-int64_t leaving(const Network& network, const std::vector<char>& isInside) {
+int64_t exitOf(const Network& network, const std::vector<char>& isInside) {
   int64_t sum = 0;
   for (const TreeArc& arc : network.arcs) {
     if (isInside[arc.tail] != 0 && isInside[arc.head] == 0) {
@@ -440,7 +440,7 @@ private:
         cut.demand += m_network.demand[v];
       }
     }
-    cut.exit = leaving(m_network, isInside);
+    cut.exit = exitOf(m_network, isInside);
     return {std::move(cut.nodes), cut.demand, Rational(cut.exit) * m_network.unit};
   }
 
@@ -547,11 +547,11 @@ Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const
     const bool isReduction = request.collective == Collective::reduceScatter ||
                              request.collective == Collective::reduce ||
                              (request.collective == Collective::allreduce &&
-                              Rational(leaving(network, isInside)) * network.unit != cut.exitBandwidth);
+                              Rational(exitOf(network, isInside)) * network.unit != cut.exitBandwidth);
     if (isReduction) {
       turnRound(network);
     }
-    ratio.exit = leaving(network, isInside);
+    ratio.exit = exitOf(network, isInside);
     if (ratio.demand <= 0 || ratio.exit <= 0) {
       failUsage("nothing has to cross the cut, or nothing can");
     }

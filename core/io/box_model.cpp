@@ -16,7 +16,7 @@ namespace coppice::io {
 namespace {
 
 constexpr int kMaxBoxes = 1024;
-constexpr std::size_t kMaxNodes = 200000;
+constexpr std::size_t kMaxBoxNodes = 200000;
 
 struct NamedScaleOut {
   ScaleOut value;
@@ -219,10 +219,10 @@ private:
       return Error{ErrorCode::badUsage, std::to_string(m_options.count) + " boxes need a network that joins them",
                    "choose a scale-out: switch, rails or planes"};
     }
-    if (m_box.nodes.size() > kMaxNodes / static_cast<std::size_t>(m_options.count)) {
+    if (m_box.nodes.size() > kMaxBoxNodes / static_cast<std::size_t>(m_options.count)) {
       return Error{ErrorCode::limit,
                    std::to_string(m_options.count) + " boxes of " + countOf(m_box.nodes.size(), "node") +
-                       " are more than " + std::to_string(kMaxNodes) + " nodes",
+                       " are more than " + std::to_string(kMaxBoxNodes) + " nodes",
                    "import fewer boxes"};
     }
     return Done{};

@@ -26,11 +26,11 @@ using schedule::CustomShard;
 constexpr std::string_view kBlanks = " \t";
 
 /// Unwinds the reader.
-struct Refusal {
+struct CollectiveRefusal {
   Error error;
 };
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmedLine(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   return begin == std::string_view::npos ? std::string_view()
                                          : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
@@ -51,16 +51,16 @@ public:
 
 protected:
   [[noreturn]] void refuse(std::size_t offset, std::string message, std::string fix = {}) const {
-    throw Refusal{{ErrorCode::badInput, std::move(message), std::move(fix),
-                   TextPlaces(m_text, m_fileName).at(offset, m_element)}};
+    throw CollectiveRefusal{{ErrorCode::badInput, std::move(message), std::move(fix),
+                             TextPlaces(m_text, m_fileName).at(offset, m_element)}};
   }
 
   void beginShard() {
     if (m_shards.size() == kMaxCollectiveShards) {
-      throw Refusal{{ErrorCode::limit,
-                     "more than " + std::to_string(kMaxCollectiveShards) + " shards",
-                     "use fewer and larger shards",
-                     {.file = m_fileName}}};
+      throw CollectiveRefusal{{ErrorCode::limit,
+                               "more than " + std::to_string(kMaxCollectiveShards) + " shards",
+                               "use fewer and larger shards",
+                               {.file = m_fileName}}};
     }
     m_element = {RefKind::shard, m_shards.size()};
   }
@@ -227,7 +227,7 @@ private:
 };
 
 /// A field of a row and where it begins.
-struct Field {
+struct LineField {
   std::string_view text;
   std::size_t offset = 0;
 };
@@ -243,7 +243,7 @@ public:
       if (!line.empty() && line.back() == '\r') {
         line.remove_suffix(1);
       }
-      if (!trimmed(line).empty() && line.front() != '#') {
+      if (!trimmedLine(line).empty() && line.front() != '#') {
         readLine(line, begin);
       }
       begin = end + 1;
@@ -273,13 +273,13 @@ private:
     readHeader(fieldsOf(line, offset), offset);
   }
 
-  std::vector<Field> fieldsOf(std::string_view line, std::size_t offset) const {
-    std::vector<Field> fields;
+  std::vector<LineField> fieldsOf(std::string_view line, std::size_t offset) const {
+    std::vector<LineField> fields;
     for (std::size_t begin = 0; begin <= line.size();) {
       const std::size_t end = std::min(line.find(m_separator, begin), line.size());
-      std::string_view text = trimmed(line.substr(begin, end - begin));
+      std::string_view text = trimmedLine(line.substr(begin, end - begin));
       if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
-        text = trimmed(text.substr(1, text.size() - 2));
+        text = trimmedLine(text.substr(1, text.size() - 2));
       }
       const auto at = text.empty() ? begin : static_cast<std::size_t>(text.data() - line.data());
       fields.push_back({text, offset + at});
@@ -288,8 +288,8 @@ private:
     return fields;
   }
 
-  void readHeader(const std::vector<Field>& fields, std::size_t offset) {
-    for (const Field& field : fields) {
+  void readHeader(const std::vector<LineField>& fields, std::size_t offset) {
+    for (const LineField& field : fields) {
       const auto name = std::find(kNames.begin(), kNames.end(), field.text);
       if (name == kNames.end()) {
         refuse(field.offset, inQuotes(field.text) + " is not a column", "name share, sources, destinations, combines");
@@ -308,7 +308,7 @@ private:
     m_fieldCount = fields.size();
   }
 
-  void readShard(const std::vector<Field>& fields, std::size_t offset) {
+  void readShard(const std::vector<LineField>& fields, std::size_t offset) {
     if (fields.size() != m_fieldCount) {
       refuse(offset, countOf(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
              "separate ranks by spaces");
@@ -326,7 +326,7 @@ private:
     addShard(std::move(shard), offset);
   }
 
-  [[nodiscard]] bool flag(const Field& field) const {
+  [[nodiscard]] bool flag(const LineField& field) const {
     if (field.text == "true" || field.text == "yes" || field.text == "1") {
       return true;
     }
@@ -336,7 +336,7 @@ private:
     return false;
   }
 
-  [[nodiscard]] std::vector<Rank> ranks(const Field& field) const {
+  [[nodiscard]] std::vector<Rank> ranks(const LineField& field) const {
     if (field.text == "all") {
       return allRanks();
     }
@@ -392,7 +392,7 @@ Result<CollectiveTable> readTable(std::string_view text, const std::string& file
   try {
     return first != std::string_view::npos && text[first] == '{' ? JsonTable(text, fileName, rankCount, fabric).run()
                                                                  : CsvTable(text, fileName, rankCount, fabric).run();
-  } catch (const Refusal& refusal) {
+  } catch (const CollectiveRefusal& refusal) {
     return refusal.error;
   }
 }

@@ -33,7 +33,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::nvidiaSmi, "smi"},
                                   {FabricFormat::treeXml, "tree-xml"}};
 
-std::string lowered(std::string_view text) {
+std::string lowerCase(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -179,7 +179,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
            : JsonGlance(rest).isAdjacency() ? FabricFormat::adjacency
                                             : FabricFormat::json;
   }
-  const std::string start = lowered(rest.substr(0, 16));
+  const std::string start = lowerCase(rest.substr(0, 16));
   for (const std::string_view word : {"digraph", "graph", "strict"}) {
     if (start.starts_with(word) && start.size() > word.size() &&
         (isBlank(start[word.size()]) || start[word.size()] == '{' || start[word.size()] == '"')) {
@@ -220,7 +220,7 @@ std::optional<FabricFormat> parseFabricFormat(std::string_view text) {
 }
 
 Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text) {
-  const std::string name = lowered(path.filename().string());
+  const std::string name = lowerCase(path.filename().string());
   if (name.ends_with(".dot") || name.ends_with(".gv")) {
     return FabricFormat::dot;
   }

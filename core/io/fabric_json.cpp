@@ -57,10 +57,10 @@ std::string_view nameOf(ValueType type) {
 }
 
 /// SAX handler: follows the format with a stack of its own, so that no input depth reaches the call stack.
-class Reader {
+class FabricReader {
 public:
   /// extrasOnly: the text is one object whose keys are all kept as extras.
-  Reader(std::string_view text, bool extrasOnly) : m_text(text), m_extrasOnly(extrasOnly) {
+  FabricReader(std::string_view text, bool extrasOnly) : m_text(text), m_extrasOnly(extrasOnly) {
     m_frames.push_back({Level::root});
   }
 
@@ -583,7 +583,7 @@ std::string extraMembers(const std::string& extra, std::span<const std::string_v
   if (extra.empty()) {
     return text;
   }
-  Reader reader(extra, true);
+  FabricReader reader(extra, true);
   if (reader.parse()) {
     for (const Extra& member : reader.extras()) {
       if (!contains(knownKeys, member.key)) {
@@ -655,7 +655,7 @@ Result<fabric::Description> readFabricJson(std::string_view text, std::string fi
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
       return fail(ErrorCode::badInput, "the file is empty", R"(write {"nodes": [...], "links": [...]})");
     }
-    Reader reader(text, false);
+    FabricReader reader(text, false);
     if (!reader.parse()) {
       reader.error().where.file = std::move(fileName);
       return std::move(reader.error());

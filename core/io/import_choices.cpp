@@ -12,7 +12,7 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kNames{
+constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kChoiceNames{
     {{ImportChoice::boxes, "boxes"},
      {ImportChoice::scaleOut, "scale-out"},
      {ImportChoice::nics, "nics"},
@@ -55,7 +55,7 @@ std::vector<std::string> namesIn(std::string_view text) {
 }  // namespace
 
 std::string_view toString(ImportChoice choice) {
-  for (const auto& [value, name] : kNames) {
+  for (const auto& [value, name] : kChoiceNames) {
     if (value == choice) {
       return name;
     }

@@ -19,14 +19,14 @@ namespace coppice::io {
 namespace {
 
 enum Column { kTail, kHead, kBandwidth, kCount, kDirection, kLatency, kColumns };
-constexpr int kAbsent = -1;
+constexpr int kNoColumn = -1;
 
 struct Row {
   int line = 0;
   std::vector<std::string> fields;
 };
 
-std::string trimmed(std::string_view text) {
+std::string trimmedCell(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) {
@@ -97,7 +97,7 @@ private:
         while (!isAtFieldEnd()) {
           ++m_at;
         }
-        field = trimmed(m_text.substr(begin, m_at - begin));
+        field = trimmedCell(m_text.substr(begin, m_at - begin));
       }
       row.fields.push_back(std::move(field));
       if (row.fields.size() > kMaxFields) {
@@ -147,7 +147,7 @@ std::string_view firstLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    const std::string content = trimmed(line);
+    const std::string content = trimmedCell(line);
     if (!content.empty() && content.front() != '#') {
       return line;
     }
@@ -196,13 +196,13 @@ std::optional<Column> columnNamed(const std::string& name) {
 /// Where each column is; absent where no header names tail and head.
 std::optional<std::array<int, kColumns>> headerOf(const Row& row) {
   std::array<int, kColumns> places{};
-  places.fill(kAbsent);
+  places.fill(kNoColumn);
   for (std::size_t i = 0; i < row.fields.size(); ++i) {
     if (const auto column = columnNamed(row.fields[i])) {
       places[*column] = static_cast<int>(i);
     }
   }
-  if (places[kTail] == kAbsent || places[kHead] == kAbsent) {
+  if (places[kTail] == kNoColumn || places[kHead] == kNoColumn) {
     return std::nullopt;
   }
   return places;
@@ -244,7 +244,7 @@ std::optional<bool> parseDirection(const std::string& text) {
 }
 
 std::string field(const std::string& text) {
-  if (!text.empty() && text.find_first_of(",;\t\"\r\n") == std::string::npos && text == trimmed(text) &&
+  if (!text.empty() && text.find_first_of(",;\t\"\r\n") == std::string::npos && text == trimmedCell(text) &&
       text.front() != '#') {
     return text;
   }
@@ -275,7 +275,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
   if (!*first) {
     return fault(fileName, 1, "the table is empty", "write one link per row: tail,head,bandwidth");
   }
-  std::array<int, kColumns> places = {0, 1, 2, 3, 4, kAbsent};
+  std::array<int, kColumns> places = {0, 1, 2, 3, 4, kNoColumn};
   const auto header = headerOf(**first);
   std::optional<Row> row = std::move(**first);
   if (header) {

@@ -131,9 +131,9 @@ void takeComment(std::string_view line, NcclTable& table) {
   }
 }
 
-class Reader {
+class NcclTableReader {
 public:
-  explicit Reader(std::string fileName) : m_fileName(std::move(fileName)) {}
+  explicit NcclTableReader(std::string fileName) : m_fileName(std::move(fileName)) {}
 
   Outcome take(std::string_view line, int number) {
     const std::vector<std::string_view> words = wordsOf(line);
@@ -254,7 +254,7 @@ Outcome eachLine(std::string_view text, const Take& take) {
 }  // namespace
 
 Result<NcclTable> readNcclTable(std::string_view text, const std::string& fileName) {
-  Reader reader(fileName);
+  NcclTableReader reader(fileName);
   const Outcome read = eachLine(text, [&](std::string_view line, int number) { return reader.take(line, number); });
   return read ? reader.finish() : Result<NcclTable>(read.error());
 }

@@ -19,7 +19,7 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxTopologyBytes = std::size_t{16} << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxElements = 100000;
 constexpr int kMaxAttributes = 64;
@@ -27,7 +27,7 @@ constexpr std::size_t kMaxGpus = 1024;
 constexpr std::size_t kMaxCpus = 64;
 
 /// Unwinds the walk; caught in readNcclTopology.
-struct Refused {
+struct TopologyRefused {
   Error error;
 };
 
@@ -137,9 +137,9 @@ struct Gpu {
   pugi::xml_node element;
 };
 
-class Reader {
+class NcclTopologyReader {
 public:
-  Reader(std::string_view text, const std::string& fileName, const NcclTopoOptions& options)
+  NcclTopologyReader(std::string_view text, const std::string& fileName, const NcclTopoOptions& options)
       : m_text(text), m_places(text, fileName), m_options(options) {}
 
   Result<ImportResult> run() {
@@ -183,12 +183,12 @@ private:
 
   [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
                            ErrorCode code = ErrorCode::badInput) const {
-    throw Refused{{code, std::move(message), std::move(fix), placeOf(node)}};
+    throw TopologyRefused{{code, std::move(message), std::move(fix), placeOf(node)}};
   }
 
   [[noreturn]] void refuseText(std::size_t offset, std::string message, std::string fix,
                                ErrorCode code = ErrorCode::badInput) const {
-    throw Refused{{code, std::move(message), std::move(fix), m_places.at(offset)}};
+    throw TopologyRefused{{code, std::move(message), std::move(fix), m_places.at(offset)}};
   }
 
   void find(Severity severity, pugi::xml_node node, std::string text, std::string fix = {}) {
@@ -212,7 +212,7 @@ private:
   }
 
   pugi::xml_node parse() {
-    if (m_text.size() > kMaxBytes) {
+    if (m_text.size() > kMaxTopologyBytes) {
       refuseText(0, "the file is larger than 16 MiB", "give NCCL's topology file of one server", ErrorCode::limit);
     }
     if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
@@ -742,8 +742,8 @@ private:
 Result<ImportResult> readNcclTopology(std::string_view text, const std::string& fileName,
                                       const NcclTopoOptions& options) {
   try {
-    return Reader(text, fileName, options).run();
-  } catch (const Refused& refused) {
+    return NcclTopologyReader(text, fileName, options).run();
+  } catch (const TopologyRefused& refused) {
     return refused.error;
   } catch (const OverflowError& overflow) {
     return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};

@@ -17,11 +17,11 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxMatrixBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxDevices = 1024;
 constexpr int kMaxLinks = 18;  // of any GPU so far
 
-struct Refused {
+struct MatrixRefused {
   Error error;
 };
 
@@ -111,7 +111,7 @@ public:
 private:
   [[noreturn]] void refuse(int line, int column, std::string message, std::string fix,
                            ErrorCode code = ErrorCode::badInput) const {
-    throw Refused{{code, std::move(message), std::move(fix), Place{m_fileName, line, column, {}}}};
+    throw MatrixRefused{{code, std::move(message), std::move(fix), Place{m_fileName, line, column, {}}}};
   }
 
   static std::vector<Token> tokens(std::string_view line, int number) {
@@ -537,13 +537,13 @@ Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fil
     if (auto outcome = checkOptions(options); !outcome) {
       return outcome.error();
     }
-    if (text.size() > kMaxBytes) {
+    if (text.size() > kMaxMatrixBytes) {
       return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: nvidia-smi topo -m",
                    Place{fileName, 0, 0, {}}};
     }
     const Matrix matrix(text, fileName);
     return Builder(matrix, fileName, options).run();
-  } catch (const Refused& refused) {
+  } catch (const MatrixRefused& refused) {
     return refused.error;
   } catch (const OverflowError& overflow) {
     return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};

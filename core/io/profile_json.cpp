@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxProfileBytes = std::size_t{256} << 20;
 constexpr int kMaxRank = 4095;
 
 std::optional<int> rankOf(const Json& link, const char* key) {
@@ -38,7 +38,7 @@ std::string textOf(const Json& all, const char* key) {
 
 Result<Profile> readProfileJson(std::string_view text, const std::string& fileName) {
   constexpr const char* kFix = "give the output of coppice-exec profile --json";
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxProfileBytes) {
     return Error{ErrorCode::limit, "a profile of more than 256 MiB is not read", kFix, {.file = fileName}};
   }
   const Json all = Json::parse(text, nullptr, false);

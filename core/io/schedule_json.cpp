@@ -66,13 +66,13 @@ void writeGoal(std::ostream& out, const schedule::CollectiveTable& goal) {
 }
 
 /// Unwinds the reader.
-struct Refusal {
+struct ScheduleRefusal {
   Error error;
 };
 
-class Reader {
+class ScheduleReader {
 public:
-  Reader(std::string_view text, const std::string& fileName) : m_text(text), m_fileName(fileName) {}
+  ScheduleReader(std::string_view text, const std::string& fileName) : m_text(text), m_fileName(fileName) {}
 
   Result<LoadedSchedule> run() {
     const std::array<JsonRows, 2> rows{
@@ -159,7 +159,7 @@ private:
       if (const Outcome routed = schedule::addRoutes(fabric, schedule); !routed) {
         Error error = routed.error();
         error.where.file = m_fileName;
-        throw Refusal{std::move(error)};
+        throw ScheduleRefusal{std::move(error)};
       }
     }
     return missing;
@@ -297,8 +297,8 @@ private:
     refuse(at, ElementRef(RefKind::field, path), std::move(message), std::move(fix));
   }
   [[noreturn]] void refuse(const JsonValue& at, const ElementRef& element, std::string message, std::string fix = {}) {
-    throw Refusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
-                        TextPlaces(m_text, m_fileName).at(at.offset, element)}};
+    throw ScheduleRefusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
+                                TextPlaces(m_text, m_fileName).at(at.offset, element)}};
   }
 
   const JsonValue& need(const std::string& key) {
@@ -436,8 +436,8 @@ bool isScheduleJson(std::string_view text) {
 
 Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName) {
   try {
-    return Reader(text, fileName).run();
-  } catch (const Refusal& refusal) {
+    return ScheduleReader(text, fileName).run();
+  } catch (const ScheduleRefusal& refusal) {
     return refusal.error;
   } catch (const std::bad_alloc&) {
     return Error{

@@ -50,9 +50,9 @@ std::string withoutComments(std::string_view text) {
 }
 
 /// What both readers share.
-class Reader {
+class TacclReader {
 public:
-  Reader(std::string_view text, const std::string& fileName)
+  TacclReader(std::string_view text, const std::string& fileName)
       : m_text(withoutComments(text)), m_fileName(fileName), m_places(m_text, fileName) {}
 
   std::vector<Finding> findings;
@@ -162,9 +162,9 @@ private:
   TextPlaces m_places;
 };
 
-class SketchReader : public Reader {
+class SketchReader : public TacclReader {
 public:
-  using Reader::Reader;
+  using TacclReader::TacclReader;
 
   Sketch read() {
     const JsonValue root = parse();
@@ -295,9 +295,9 @@ private:
   }
 };
 
-class TopologyReader : public Reader {
+class TopologyReader : public TacclReader {
 public:
-  using Reader::Reader;
+  using TacclReader::TacclReader;
 
   Topology read() {
     const JsonValue root = parse();

@@ -6,30 +6,30 @@
 namespace coppice::io {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OriginJson = nlohmann::ordered_json;
 
 constexpr const char* kKey = "taccl";
 
 }  // namespace
 
 std::string writeTacclOrigin(const TacclOrigin& origin) {
-  const Json all = {{kKey,
-                     {{"sketch", origin.sketch},
-                      {"topology", origin.topology},
-                      {"type", origin.type},
-                      {"nodes", origin.nodes},
-                      {"time_unit_us", origin.timeUnit},
-                      {"chunk_bytes", origin.chunkBytes},
-                      {"truncates", origin.truncates}}}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OriginJson all = {{kKey,
+                           {{"sketch", origin.sketch},
+                            {"topology", origin.topology},
+                            {"type", origin.type},
+                            {"nodes", origin.nodes},
+                            {"time_unit_us", origin.timeUnit},
+                            {"chunk_bytes", origin.chunkBytes},
+                            {"truncates", origin.truncates}}}};
+  return all.dump(-1, ' ', false, OriginJson::error_handler_t::replace);
 }
 
 Result<std::optional<TacclOrigin>> readTacclOrigin(const std::string& extra) {
-  const Json all = Json::parse(extra, nullptr, false);
+  const OriginJson all = OriginJson::parse(extra, nullptr, false);
   if (all.is_discarded() || !all.is_object() || !all.contains(kKey)) {
     return std::optional<TacclOrigin>();
   }
-  const Json& own = all[kKey];
+  const OriginJson& own = all[kKey];
   const auto text = [&](const char* key) { return own.is_object() && own.contains(key) && own[key].is_string(); };
   const auto number = [&](const char* key) { return own.contains(key) && own[key].is_number_integer(); };
   if (!text("sketch") || !text("topology") || !text("type") || !text("time_unit_us") || !number("nodes") ||

@@ -26,14 +26,14 @@ using fabric::Rank;
 using schedule::StepSchedule;
 using schedule::Transfer;
 
-enum Column { kStep, kShard, kBegin, kEnd, kFrom, kTo, kReduces, kRounds, kRoute, kColumns };
-constexpr std::array<std::string_view, kColumns> kNames = {"step", "shard",   "begin",  "end",  "from",
-                                                           "to",   "reduces", "rounds", "route"};
+enum Column { kStep, kShard, kBegin, kEnd, kFrom, kTo, kReduces, kRounds, kRoute, kColumnCount };
+constexpr std::array<std::string_view, kColumnCount> kColumnNames = {"step", "shard",   "begin",  "end",  "from",
+                                                                     "to",   "reduces", "rounds", "route"};
 constexpr std::size_t kAbsent = ~std::size_t{0};
 constexpr std::size_t kMaxFields = 1024;
 
 /// Unwinds the reader.
-struct Refusal {
+struct TransferRefusal {
   Error error;
 };
 
@@ -48,10 +48,10 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-class Reader {
+class TransferReader {
 public:
-  Reader(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric,
-         const schedule::CollectiveTable& goal, const Progress& progress)
+  TransferReader(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric,
+                 const schedule::CollectiveTable& goal, const Progress& progress)
       : m_text(text), m_fileName(fileName), m_fabric(fabric), m_progress(progress) {
     m_schedule.goal = goal;
     m_schedule.fabricName = fabric.name();
@@ -154,14 +154,14 @@ private:
       if (name == "phase" || name == "ordered_phase") {
         m_schedule.isSynchronous = false;
         m_schedule.keepsOrder = name == "ordered_phase";
-        name = kNames[kStep];
+        name = kColumnNames[kStep];
       }
-      const auto known = std::find(kNames.begin(), kNames.end(), name);
-      if (known == kNames.end()) {
+      const auto known = std::find(kColumnNames.begin(), kColumnNames.end(), name);
+      if (known == kColumnNames.end()) {
         refuse(m_fields[i].column, inQuotes(m_fields[i].text) + " is not a column",
                "name the columns in the first row, for example step,shard,begin,end,from,to,reduces,route");
       }
-      std::size_t& place = m_places[known - kNames.begin()];
+      std::size_t& place = m_places[known - kColumnNames.begin()];
       if (place != kAbsent) {
         refuse(m_fields[i].column, "the column " + inQuotes(m_fields[i].text) + " appears twice", "remove one");
       }
@@ -169,7 +169,7 @@ private:
     }
     for (const Column column : {kStep, kShard, kBegin, kEnd, kFrom, kTo, kReduces}) {
       if (m_places[column] == kAbsent) {
-        refuse(1, "the column " + inQuotes(std::string(kNames[column])) + " is missing", "add it");
+        refuse(1, "the column " + inQuotes(std::string(kColumnNames[column])) + " is missing", "add it");
       }
     }
     if (m_places[kRoute] != kAbsent && m_places[kRoute] + 1 != m_fields.size()) {
@@ -185,8 +185,8 @@ private:
              "give one field for each column");
     }
     if (m_schedule.transfers.size() == kMaxCsvTransfers) {
-      throw Refusal{Error{ErrorCode::limit, "more than " + std::to_string(kMaxCsvTransfers) + " transfers",
-                          "split the table", Place{m_fileName, m_line, 1, {}}}};
+      throw TransferRefusal{Error{ErrorCode::limit, "more than " + std::to_string(kMaxCsvTransfers) + " transfers",
+                                  "split the table", Place{m_fileName, m_line, 1, {}}}};
     }
     constexpr std::int64_t kMaxStep = kMaxCsvTransfers - 1;
     Transfer transfer;
@@ -241,7 +241,8 @@ private:
     const auto parsed = std::from_chars(field.text.data(), end, number);
     if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number > most) {
       refuse(field.column,
-             inQuotes(field.text) + " is not a " + std::string(kNames[column]) + " from 0 to " + std::to_string(most),
+             inQuotes(field.text) + " is not a " + std::string(kColumnNames[column]) + " from 0 to " +
+                 std::to_string(most),
              "write a whole number in this range");
     }
     return number;
@@ -328,8 +329,8 @@ private:
   }
 
   [[noreturn]] void refuse(int column, std::string message, std::string fix) {
-    throw Refusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
-                        Place{m_fileName, std::max(m_line, 1), column, {}}}};
+    throw TransferRefusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
+                                Place{m_fileName, std::max(m_line, 1), column, {}}}};
   }
 
   /// Transfers before `end` (and not in an earlier part) count pieces by this denominator.
@@ -345,7 +346,7 @@ private:
   std::size_t m_at = 0;
   int m_line = 0;
   std::vector<Field> m_fields;
-  std::array<std::size_t, kColumns> m_places{};
+  std::array<std::size_t, kColumnCount> m_places{};
   std::size_t m_minimum = 0;  ///< fields of a row
   StepSchedule m_schedule;
   std::vector<Scale> m_scales;
@@ -366,7 +367,7 @@ Result<StepSchedule> readChecked(std::string_view text, const std::string& fileN
   if (const auto ill = firstIllFormedByte(text)) {
     return Error{ErrorCode::badInput, "not UTF-8 text", "save the table as UTF-8", TextPlaces(text, fileName).at(*ill)};
   }
-  StepSchedule schedule = Reader(text, fileName, fabric, goal, progress).run();
+  StepSchedule schedule = TransferReader(text, fileName, fabric, goal, progress).run();
   if (const Outcome routed = schedule::addRoutes(fabric, schedule); !routed) {
     Error error = routed.error();
     error.where.file = fileName;
@@ -399,7 +400,7 @@ Result<StepSchedule> readTransferCsv(std::string_view text, const std::string& f
                                      const schedule::CollectiveTable& goal, const Progress& progress) {
   try {
     return readChecked(text, fileName, fabric, goal, progress);
-  } catch (const Refusal& refusal) {
+  } catch (const TransferRefusal& refusal) {
     return refusal.error;
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow,

@@ -27,20 +27,20 @@ using schedule::Direction;
 using schedule::Forest;
 
 /// Carries one error out of nested helpers to the public entry.
-struct Refusal {
+struct TreeRefusal {
   Error error;
 };
 
-[[noreturn]] void refuse(std::string message, std::string fix, const ElementRef& element = {},
-                         ErrorCode code = ErrorCode::badInput) {
-  throw Refusal{{code, std::move(message), std::move(fix), {.element = element}}};
+[[noreturn]] void refuseTree(std::string message, std::string fix, const ElementRef& element = {},
+                             ErrorCode code = ErrorCode::badInput) {
+  throw TreeRefusal{{code, std::move(message), std::move(fix), {.element = element}}};
 }
 
 bool isReducing(Collective collective) {
   return collective == Collective::reduceScatter || collective == Collective::reduce;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmedText(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first == std::string_view::npos ? std::string_view()
                                          : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
@@ -67,11 +67,11 @@ std::vector<std::string_view> splitRoute(std::string_view text) {
     } else if (depth > 0 && (letter == '\'' || letter == '"')) {
       quote = letter;
     } else if (letter == ',' && depth == 0) {
-      labels.push_back(trimmed(text.substr(start, i - start)));
+      labels.push_back(trimmedText(text.substr(start, i - start)));
       start = i + 1;
     }
   }
-  labels.push_back(trimmed(text.substr(start)));
+  labels.push_back(trimmedText(text.substr(start)));
   return labels;
 }
 
@@ -125,7 +125,7 @@ std::string escaped(std::string_view text) {
 
 /// Runs `action` and turns what it throws into an Error.
 template <typename Action>
-auto guarded(const std::string& fileName, const Action& action) -> decltype(action()) {
+auto guardedRead(const std::string& fileName, const Action& action) -> decltype(action()) {
   const auto placed = [&](Error error) {
     if (error.where.file.empty()) {
       error.where.file = fileName;
@@ -134,7 +134,7 @@ auto guarded(const std::string& fileName, const Action& action) -> decltype(acti
   };
   try {
     return action();
-  } catch (const Refusal& refusal) {
+  } catch (const TreeRefusal& refusal) {
     return placed(refusal.error);
   } catch (const OverflowError& error) {
     return placed({ErrorCode::overflow, std::string("the trees cannot be counted exactly: ") + error.what()});
@@ -208,7 +208,7 @@ void requireSound(const Forest& forest, const fabric::Fabric& fabric, const Prog
     }
   }
   if (!sound) {
-    refuse("the schedule is not one of this fabric", "verify it first", {}, ErrorCode::internal);
+    refuseTree("the schedule is not one of this fabric", "verify it first", {}, ErrorCode::internal);
   }
 }
 
@@ -223,9 +223,9 @@ std::vector<std::string> labelTexts(const fabric::Fabric& fabric) {
       isPlain = !isControlCharacter(node.id, i);
     }
     if (!isPlain) {
-      refuse("the id " + inQuotes(node.id) +
-                 " cannot be part of a path, where commas outside parentheses separate the nodes",
-             "rename the node", {RefKind::node, node.id});
+      refuseTree("the id " + inQuotes(node.id) +
+                     " cannot be part of a path, where commas outside parentheses separate the nodes",
+                 "rename the node", {RefKind::node, node.id});
     }
     texts.push_back(escaped(node.id));
   }
@@ -288,7 +288,7 @@ public:
       Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
                   "quote attributes and close every element",
                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
-      throw Refusal{std::move(error)};
+      throw TreeRefusal{std::move(error)};
     }
     const pugi::xml_node algo = document.document_element();
     if (std::strcmp(algo.name(), "Algo") != 0) {
@@ -329,8 +329,8 @@ private:
   [[noreturn]] void fault(const pugi::xml_node& node, std::string message, std::string fix,
                           ErrorCode code = ErrorCode::badInput) {
     const std::ptrdiff_t offset = node.offset_debug();
-    throw Refusal{{code, std::move(message), std::move(fix),
-                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
+    throw TreeRefusal{{code, std::move(message), std::move(fix),
+                       m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
   }
 
   void passOver(const pugi::xml_node& node) {
@@ -352,7 +352,7 @@ private:
   }
 
   std::int64_t integer(const pugi::xml_node& node, const char* name, std::int64_t least) {
-    const std::string_view text = trimmed(required(node, name));
+    const std::string_view text = trimmedText(required(node, name));
     const auto value = parseInteger(text);
     if (!value || *value < least) {
       fault(node,
@@ -379,7 +379,7 @@ private:
   }
 
   int gpuLabel(const pugi::xml_node& node, const char* attribute) {
-    const int number = label(node, trimmed(required(node, attribute)));
+    const int number = label(node, trimmedText(required(node, attribute)));
     m_isGpu[number] = true;
     return number;
   }
@@ -434,9 +434,9 @@ private:
     }
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       if (chunks[i] % m_xml.chunksPerNode != 0) {
-        refuse("nchunks of the trees add up to " + std::to_string(chunks[i]) + ", nchunkspernode is " +
-                   std::to_string(m_xml.chunksPerNode),
-               "check that the file is complete", {RefKind::root, m_xml.labels[i]});
+        refuseTree("nchunks of the trees add up to " + std::to_string(chunks[i]) + ", nchunkspernode is " +
+                       std::to_string(m_xml.chunksPerNode),
+                   "check that the file is complete", {RefKind::root, m_xml.labels[i]});
       }
     }
   }
@@ -555,9 +555,9 @@ private:
 
   void matchGpus() {
     if (m_xml.gpus.size() != static_cast<std::size_t>(m_fabric.gpuCount())) {
-      refuse("the trees join " + std::to_string(m_xml.gpus.size()) + " GPUs, the fabric has " +
-                 std::to_string(m_fabric.gpuCount()),
-             "give the fabric they were made for");
+      refuseTree("the trees join " + std::to_string(m_xml.gpus.size()) + " GPUs, the fabric has " +
+                     std::to_string(m_fabric.gpuCount()),
+                 "give the fabric they were made for");
     }
     const bool byId = std::all_of(m_xml.gpus.begin(), m_xml.gpus.end(), [&](int gpu) {
       const auto node = m_fabric.find(m_xml.labels[gpu]);
@@ -566,8 +566,8 @@ private:
     for (std::size_t rank = 0; rank < m_xml.gpus.size(); ++rank) {
       const std::string& label = m_xml.labels[m_xml.gpus[rank]];
       if (!byId && !rankKey(label)) {
-        refuse("the GPU " + inQuotes(label) + " is not in the fabric, and its label does not state a rank",
-               "name the fabric's GPUs as the file does, or label them (server, 'GPU', index)");
+        refuseTree("the GPU " + inQuotes(label) + " is not in the fabric, and its label does not state a rank",
+                   "name the fabric's GPUs as the file does, or label them (server, 'GPU', index)");
       }
       m_nodeOf[m_xml.gpus[rank]] = byId ? *m_fabric.find(label) : m_fabric.gpus()[rank];
     }
@@ -595,9 +595,9 @@ private:
     }
     const auto open = static_cast<std::size_t>(std::count(m_nodeOf.begin(), m_nodeOf.end(), -1));
     if (open > kMaxTrials / static_cast<std::size_t>(m_fabric.nodeCount())) {
-      refuse(std::to_string(open) +
-                 " switches of the file are not in the fabric, too many to be identified by their links",
-             "name the fabric's switches as the file does", {}, ErrorCode::limit);
+      refuseTree(std::to_string(open) +
+                     " switches of the file are not in the fabric, too many to be identified by their links",
+                 "name the fabric's switches as the file does", {}, ErrorCode::limit);
     }
     constexpr int kMaxRounds = 64;
     bool settled = true;
@@ -607,7 +607,7 @@ private:
         if (m_nodeOf[i] < 0) {
           const std::vector<NodeIndex> fitting = fittingNodes(static_cast<int>(i), hopsOf[i]);
           if (fitting.empty()) {
-            refuse(
+            refuseTree(
                 "no switch of the fabric has the links that the routes through " + name(static_cast<int>(i)) + " need",
                 "give the fabric the trees were made for, with the file's labels as ids");
           }
@@ -622,9 +622,9 @@ private:
     for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
       if (m_nodeOf[i] < 0) {
         const std::vector<NodeIndex> fitting = fittingNodes(static_cast<int>(i), hopsOf[i]);
-        refuse("several switches of the fabric fit " + name(static_cast<int>(i)) + ", among them " +
-                   inQuotes(m_fabric.nodes()[fitting[0]].id) + " and " + inQuotes(m_fabric.nodes()[fitting[1]].id),
-               "name the fabric's switches as the file does");
+        refuseTree("several switches of the fabric fit " + name(static_cast<int>(i)) + ", among them " +
+                       inQuotes(m_fabric.nodes()[fitting[0]].id) + " and " + inQuotes(m_fabric.nodes()[fitting[1]].id),
+                   "name the fabric's switches as the file does");
       }
     }
   }
@@ -658,9 +658,9 @@ private:
     const ElementRef element{RefKind::tree, m_xml.labels[tree.root], tree.index};
     const std::int64_t wanted = forest.gpuCount - 1;
     if (tree.sendCount != wanted) {
-      refuse("has " + std::to_string(tree.sendCount) + " sends; a tree over " + std::to_string(forest.gpuCount) +
-                 " GPUs has " + std::to_string(wanted),
-             "check that the file is complete", element);
+      refuseTree("has " + std::to_string(tree.sendCount) + " sends; a tree over " + std::to_string(forest.gpuCount) +
+                     " GPUs has " + std::to_string(wanted),
+                 "check that the file is complete", element);
     }
     const std::span sends(m_xml.sends.data() + tree.firstSend, static_cast<std::size_t>(tree.sendCount));
     forest.trees.push_back({rankOf(tree.root), tree.chunks, static_cast<std::int64_t>(forest.edges.size())});
@@ -721,19 +721,19 @@ private:
 
 Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
                      const Progress& progress) {
-  return guarded({}, [&]() -> Outcome {
+  return guardedRead({}, [&]() -> Outcome {
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
         requireSound(**forest, fabric, progress);
       }
     }
     if (!schedule.reduceForest && !schedule.broadcastForest) {
-      refuse("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
+      refuseTree("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
     }
     if (schedule.reduceForest && schedule.broadcastForest &&
         !areReversed(*schedule.reduceForest, *schedule.broadcastForest, fabric, progress)) {
-      refuse("the two halves of this allreduce use different trees, and the format holds one forest",
-             "export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
+      refuseTree("the two halves of this allreduce use different trees, and the format holds one forest",
+                 "export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
     }
     const Forest turned = schedule.broadcastForest ? Forest{} : schedule::reversed(*schedule.reduceForest);
     const Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : turned;
@@ -750,7 +750,7 @@ Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, cons
 }
 
 Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) {
-  return guarded(fileName, [&]() -> Result<TreeXml> {
+  return guardedRead(fileName, [&]() -> Result<TreeXml> {
     if (text.size() > kMaxTreeXmlBytes) {
       return Error{ErrorCode::limit,
                    "the text is longer than " + std::to_string(kMaxTreeXmlBytes) + " bytes",
@@ -762,12 +762,12 @@ Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) 
 }
 
 Result<Forest> forestFromTrees(const TreeXml& trees, const fabric::Fabric& fabric, Direction direction) {
-  return guarded({}, [&]() -> Result<Forest> { return TreeMatcher(trees, fabric, direction).match(); });
+  return guardedRead({}, [&]() -> Result<Forest> { return TreeMatcher(trees, fabric, direction).match(); });
 }
 
 Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,
                                              Collective collective) {
-  return guarded({}, [&]() -> Result<schedule::Schedule> {
+  return guardedRead({}, [&]() -> Result<schedule::Schedule> {
     schedule::Schedule schedule;
     schedule.collective = collective;
     schedule.fabricName = fabric.name();

@@ -16,7 +16,7 @@ namespace {
 
 using std::int64_t;
 
-[[noreturn]] void failUsage(std::string message, std::string fix) {
+[[noreturn]] void refuse(std::string message, std::string fix) {
   throw EditFailure{{ErrorCode::badUsage, std::move(message), std::move(fix)}};
 }
 
@@ -252,15 +252,15 @@ public:
   GroupRate(LiveBound& live, const LinkGroup& group, const Progress& progress) : m_state(live.state()) {
     std::set<std::pair<int, int>> seen;
     if (group.arcs.empty()) {
-      failUsage("the group " + inQuotes(group.name) + " has no links", "name at least one link");
+      refuse("the group " + inQuotes(group.name) + " has no links", "name at least one link");
     }
     for (const GroupArc& arc : group.arcs) {
       const bool isKnown = arc.src >= 0 && arc.dst >= 0 && arc.src < live.nodeLimit() && arc.dst < live.nodeLimit() &&
                            live.isAlive(arc.src) && live.isAlive(arc.dst) && arc.src != arc.dst;
       if (!isKnown || arc.weight < 1 || !seen.emplace(arc.src, arc.dst).second) {
-        failUsage("the group " + inQuotes(group.name) +
-                      " names a link without two nodes of the fabric, one twice, or one with a weight below 1",
-                  "name each direction of each link once");
+        refuse("the group " + inQuotes(group.name) +
+                   " names a link without two nodes of the fabric, one twice, or one with a weight below 1",
+               "name each direction of each link once");
       }
     }
     const Answer answer = m_state.solve(progress);
@@ -299,10 +299,10 @@ public:
     const Rational start = from / m_state.unit;
     const Rational end = to / m_state.unit;
     if (start > end) {
-      failUsage("the interval ends before it begins", "give the smaller value first");
+      refuse("the interval ends before it begins", "give the smaller value first");
     }
     if (start < -m_halves.front().room()) {
-      failUsage("a bandwidth would fall below 0", "begin at a larger value");
+      refuse("a bandwidth would fall below 0", "begin at a larger value");
     }
     std::vector<std::vector<HalfRate::Piece>> pieces;
     std::set<Rational> stops{start, end};

@@ -21,7 +21,7 @@ using program::Step;
 using program::StepType;
 
 /// A received share that waits for being added, and the step after which it is there.
-struct Addend {
+struct PendingAddend {
   Slot slot = {};
   StepPlace place = {};
 };
@@ -30,10 +30,10 @@ struct Addend {
 struct Cell {
   Slot slot = {};
   StepPlace writer = {};
-  std::vector<StepPlace> readers = {};  ///< since it was written; for scratch alone
-  int uses = 0;                         ///< messages still to come that leave or reach the rank with it
-  std::vector<Addend> addends = {};     ///< RCCL: arrivals of a sum that is not there yet
-  std::vector<StepPlace> before = {};   ///< RCCL: what the sum has to wait for besides
+  std::vector<StepPlace> readers = {};      ///< since it was written; for scratch alone
+  int uses = 0;                             ///< messages still to come that leave or reach the rank with it
+  std::vector<PendingAddend> addends = {};  ///< RCCL: arrivals of a sum that is not there yet
+  std::vector<StepPlace> before = {};       ///< RCCL: what the sum has to wait for besides
 };
 
 class StepEmitter {
@@ -308,16 +308,16 @@ private:
 
   /// What another threadblock left in o: only a step that has o as its source is sure to read it as it is (see
   /// verify::checkMemoryOrder). So it is added to the arrival, and the sum copied back.
-  [[nodiscard]] bool mustReadAgain(const Addend& own, int block) const {
+  [[nodiscard]] bool mustReadAgain(const PendingAddend& own, int block) const {
     return own.slot.buffer == Buffer::output && own.place.block >= 0 && own.place.block != block &&
            program::isBuilt(StepType::copy, m_options.runtime);
   }
 
   /// The last arrival's threadblock adds everything up.
-  void finishSum(const StepMessage& message, int block, bool landsInSum, bool hasOwn, const Addend& own, Slot sum,
-                 const Addend& last) {
+  void finishSum(const StepMessage& message, int block, bool landsInSum, bool hasOwn, const PendingAddend& own,
+                 Slot sum, const PendingAddend& last) {
     Cell& mine = cell(message.firstItem, message.to);
-    std::vector<Addend> addends = std::exchange(mine.addends, {});
+    std::vector<PendingAddend> addends = std::exchange(mine.addends, {});
     std::vector<StepPlace> before = std::exchange(mine.before, {});
     if (!landsInSum && mustReadAgain(own, block)) {
       addends.insert(addends.begin(), own);  // the step that waits for all is then one that reads o
@@ -340,9 +340,9 @@ private:
 
   /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and the runtime makes one
   /// reduction of all steps. Frees their scratch. @return the last step
-  StepPlace addUp(int rank, int block, const std::vector<Addend>& addends, Slot into, int count,
+  StepPlace addUp(int rank, int block, const std::vector<PendingAddend>& addends, Slot into, int count,
                   std::vector<StepPlace> before) {
-    for (const Addend& addend : addends) {
+    for (const PendingAddend& addend : addends) {
       before.push_back(addend.place);
     }
     StepPlace place;
@@ -350,7 +350,7 @@ private:
       place = m_writer.append(rank, block, StepType::reduce, addends[i].slot, into, count,
                               i == 0 ? std::move(before) : std::vector<StepPlace>{});
     }
-    for (const Addend& addend : addends) {
+    for (const PendingAddend& addend : addends) {
       if (addend.slot.buffer == Buffer::scratch && addend.slot != into) {
         m_scratch[rank].giveBack(addend.slot.offset, count, {place});
       }
@@ -365,7 +365,7 @@ private:
   const Progress& m_progress;
   const bool m_isRccl;
   ProgramWriter m_writer;
-  std::vector<Scratch> m_scratch;  ///< by rank
+  std::vector<Scratch> m_scratch;   ///< by rank
   std::vector<StepPlace> m_sentBy;  ///< by message: the step that sends it
   std::unordered_map<std::int64_t, Cell> m_cells;
 };
@@ -420,8 +420,8 @@ StepCopies planCopies(const StepWork& work, const Options& options) {
     CopyNeed& need = copies.need[rank];
     need.steps = static_cast<int>(copies.runsOf[rank].size());
     const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[rank];
-    const Int128 unit = static_cast<Int128>(work.algbw.denominator()) *
-                        (placement.chunksOfAll() * options.instances) * kBlockRate;
+    const Int128 unit =
+        static_cast<Int128>(work.algbw.denominator()) * (placement.chunksOfAll() * options.instances) * kBlockRate;
     const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
     const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMaxBlocks));
     need.blocks = std::min(std::max(wanted, least), need.steps);

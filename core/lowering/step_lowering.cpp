@@ -27,7 +27,7 @@ namespace {
 using schedule::StepSchedule;
 
 /// In order of preference, as for trees. The second and the last need no luck.
-constexpr std::array<Trial, 10> kTrials{{
+constexpr std::array<Trial, 10> kStepTrials{{
     {false, {kBlockRate, kComfortableBlocks, true, StepOrder::asScheduled}},
     {false, {kBlockRate, kComfortableBlocks, false, StepOrder::asScheduled}},
     {false, {kBlockRate, kComfortableBlocks, true, StepOrder::asTheyCome}},
@@ -243,7 +243,7 @@ Result<program::Program> arrangeSteps(const fabric::Fabric& fabric, const StepSc
     }
     return arrangeOnce(trial.hasSmallParts ? *finer : *work, trial.style, options, progress);
   };
-  return arrange(kTrials, kFrugal, needed, arranger, options, progress);
+  return arrange(kStepTrials, kFrugal, needed, arranger, options, progress);
 }
 
 /// @param chunks of each shard; all ends of pieces lie between two of them

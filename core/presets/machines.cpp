@@ -12,7 +12,7 @@
 namespace coppice::presets {
 namespace {
 
-constexpr int kMaxBoxes = 10'000;
+constexpr int kMaxMachines = 10'000;
 constexpr int kGpusOfBox = 8;
 
 Rule boxesRule(int count, const std::string& name = "boxes") {
@@ -21,7 +21,7 @@ Rule boxesRule(int count, const std::string& name = "boxes") {
           .defaultText = std::to_string(count),
           .description = "number of " + name + "; one alone has no scale-out network",
           .low = 1,
-          .high = kMaxBoxes};
+          .high = kMaxMachines};
 }
 
 Rule bandwidthRule(const std::string& name, const std::string& value, const std::string& description) {

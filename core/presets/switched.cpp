@@ -13,7 +13,7 @@ namespace {
 constexpr int kMaxSwitches = 4096;
 constexpr int kMaxGpusPerSwitch = 4096;
 
-Rule countRule(const std::string& name, int value, int low, int high, const std::string& description) {
+Rule switchRule(const std::string& name, int value, int low, int high, const std::string& description) {
   return {.name = name,
           .kind = ValueKind::integer,
           .defaultText = std::to_string(value),
@@ -173,9 +173,9 @@ std::vector<Recipe> switchedRecipes() {
            "divided by the spines and the oversubscription.",
        .sources = "Structure: leaf-spine Clos network, C. Leiserson, Fat-trees (IEEE Transactions on Computers, 1985). "
                   "The default of 50 GB/s is one 400 Gb/s port.",
-       .rules = {countRule("leaves", 4, 2, kMaxSwitches, "leaf switches"),
-                 countRule("gpus_per_leaf", 4, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
-                 countRule("spines", 2, 1, kMaxSwitches, "spine switches"),
+       .rules = {switchRule("leaves", 4, 2, kMaxSwitches, "leaf switches"),
+                 switchRule("gpus_per_leaf", 4, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
+                 switchRule("spines", 2, 1, kMaxSwitches, "spine switches"),
                  speedRule("bandwidth", "50", "each GPU to its leaf"),
                  ratioRule("oversubscription", "bandwidth into a leaf from below over that to the spines"),
                  capableRule()},
@@ -189,12 +189,12 @@ std::vector<Recipe> switchedRecipes() {
            "wiring=full joins every spine to every core.",
        .sources = "Structure: M. Al-Fares, A. Loukissas, A. Vahdat, A Scalable, Commodity Data Center Network "
                   "Architecture (SIGCOMM 2008), section 3. The default of 50 GB/s is one 400 Gb/s port.",
-       .rules = {countRule("pods", 4, 2, kMaxSwitches, "pods"),
-                 countRule("leaves_per_pod", 2, 1, kMaxSwitches, "leaf switches in each pod"),
-                 countRule("gpus_per_leaf", 2, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
-                 countRule("spines_per_pod", 2, 1, kMaxSwitches,
-                           "spine switches in each pod, each joined to all its leaves"),
-                 countRule("cores", 4, 1, kMaxSwitches, "core switches"),
+       .rules = {switchRule("pods", 4, 2, kMaxSwitches, "pods"),
+                 switchRule("leaves_per_pod", 2, 1, kMaxSwitches, "leaf switches in each pod"),
+                 switchRule("gpus_per_leaf", 2, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
+                 switchRule("spines_per_pod", 2, 1, kMaxSwitches,
+                            "spine switches in each pod, each joined to all its leaves"),
+                 switchRule("cores", 4, 1, kMaxSwitches, "core switches"),
                  {.name = "wiring",
                   .kind = ValueKind::choice,
                   .defaultText = "planes",
@@ -212,9 +212,9 @@ std::vector<Recipe> switchedRecipes() {
                       "global link between every two groups (link j of group i leads to group i+j+1).",
        .sources = "Structure and letters: J. Kim, W. Dally, S. Scott, D. Abts, Technology-Driven, Highly-Scalable "
                   "Dragonfly Topology (ISCA 2008), section 3. The default of 25 GB/s is one 200 Gb/s port.",
-       .rules = {countRule("a", 2, 1, kMaxSwitches, "routers in each group"),
-                 countRule("p", 2, 1, kMaxGpusPerSwitch, "GPUs on each router"),
-                 countRule("h", 1, 1, kMaxSwitches, "global links of each router"),
+       .rules = {switchRule("a", 2, 1, kMaxSwitches, "routers in each group"),
+                 switchRule("p", 2, 1, kMaxGpusPerSwitch, "GPUs on each router"),
+                 switchRule("h", 1, 1, kMaxSwitches, "global links of each router"),
                  speedRule("terminal", "25", "each GPU to its router"),
                  speedRule("local", "25", "each link within a group"),
                  speedRule("global", "25", "each link between groups"), capableRule()},

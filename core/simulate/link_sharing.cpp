@@ -8,7 +8,7 @@
 namespace coppice::simulate {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 /// For heaps with the earliest on top; ties by index, so that no order depends on the heap's history.
 constexpr auto kLater = [](const auto& a, const auto& b) {
@@ -42,7 +42,7 @@ LinkSharing::LinkSharing(const Job& job, double resolution, std::int64_t exactWo
     : m_job(job),
       m_resolution(resolution),
       m_exactWork(exactWork),
-      m_unitCap(job.model().rateCap > 0 ? job.model().rateCap * 1000 : kNever),
+      m_unitCap(job.model().rateCap > 0 ? job.model().rateCap * 1000 : kUnlimited),
       m_classes(job.routes().size()),
       m_flowing(job.linkRates().size()),
       m_busySince(job.linkRates().size()),
@@ -66,7 +66,7 @@ LinkSharing::LinkSharing(const Job& job, double resolution, std::int64_t exactWo
     std::uint32_t& component = componentOf[sets.find(arcs.front())];
     if (component == kNone) {
       component = static_cast<std::uint32_t>(m_components.size());
-      m_components.push_back({.filled = -kNever, .deferred = kNever, .next = kNever});
+      m_components.push_back({.filled = -kUnlimited, .deferred = kUnlimited, .next = kUnlimited});
     }
     m_classes[route].component = component;
   }
@@ -81,7 +81,7 @@ void LinkSharing::advance(Class& flows, double now) const {
 
 void LinkSharing::updateDue(Class& flows) const {
   if (flows.weight == 0 || flows.rate <= 0) {
-    flows.due = kNever;
+    flows.due = kUnlimited;
     return;
   }
   const double unitRate = std::min(flows.rate / static_cast<double>(flows.weight), m_unitCap);
@@ -123,7 +123,7 @@ double LinkSharing::nextTime() {
     std::pop_heap(m_next.begin(), m_next.end(), kLater);
     m_next.pop_back();
   }
-  return m_next.empty() ? kNever : m_next.front().time;
+  return m_next.empty() ? kUnlimited : m_next.front().time;
 }
 
 double LinkSharing::takeDue(double until, double now) {
@@ -132,7 +132,7 @@ double LinkSharing::takeDue(double until, double now) {
     std::pop_heap(m_next.begin(), m_next.end(), kLater);
     m_next.pop_back();
     Component& component = m_components[index];
-    component.next = kNever;
+    component.next = kUnlimited;
     touchComponent(index);
     if (component.deferred <= until) {
       now = std::max(now, component.deferred);
@@ -183,7 +183,7 @@ void LinkSharing::countBusy(RouteId route, bool isFlowing, double now) {
 
 void LinkSharing::push(Component& component, RouteId route) {
   Class& flows = m_classes[route];
-  if (flows.due < kNever) {
+  if (flows.due < kUnlimited) {
     component.heap.push_back({flows.due, route, flows.version});
     std::push_heap(component.heap.begin(), component.heap.end(), kLater);
   }
@@ -228,11 +228,11 @@ void LinkSharing::schedule(std::uint32_t index) {
     std::pop_heap(component.heap.begin(), component.heap.end(), kLater);
     component.heap.pop_back();
   }
-  const double next = std::min(component.deferred, component.heap.empty() ? kNever : component.heap.front().time);
+  const double next = std::min(component.deferred, component.heap.empty() ? kUnlimited : component.heap.front().time);
   if (next != component.next) {
     component.next = next;
     ++component.version;
-    if (next < kNever) {
+    if (next < kUnlimited) {
       m_next.push_back({next, index, component.version});
       std::push_heap(m_next.begin(), m_next.end(), kLater);
     }
@@ -255,7 +255,7 @@ void LinkSharing::fill(Component& component, double now) {
   ++m_fills;
   ++m_stamp;
   component.filled = now;
-  component.deferred = kNever;
+  component.deferred = kUnlimited;
   component.heap.clear();
   m_used.clear();
   std::erase_if(component.active, [&](RouteId route) {
@@ -330,7 +330,7 @@ void LinkSharing::fill(Component& component, double now) {
   }
   for (const RouteId route : component.active) {
     const Class& flows = m_classes[route];
-    if (flows.due < kNever) {
+    if (flows.due < kUnlimited) {
       component.heap.push_back({flows.due, route, flows.version});
     }
   }

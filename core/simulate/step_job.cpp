@@ -20,9 +20,10 @@ using schedule::Transfer;
 /// Messages of a phase.
 constexpr std::size_t kMaxParts = std::size_t{1} << 26;
 
-class Builder {
+class StepJobBuilder {
 public:
-  Builder(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, const Progress& progress)
+  StepJobBuilder(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model,
+                 const Progress& progress)
       : m_schedule(schedule),
         m_progress(progress),
         m_finder(fabric, m_found),
@@ -319,7 +320,7 @@ Result<std::vector<Job>> stepJobs(const fabric::Fabric& fabric, const StepSchedu
                  : static_cast<std::size_t>(std::upper_bound(steps.begin() + static_cast<std::ptrdiff_t>(first),
                                                              steps.end(), first < steps.size() ? steps[first] : 0) -
                                             steps.begin());
-      Builder builder(fabric, schedule, model, progress);
+      StepJobBuilder builder(fabric, schedule, model, progress);
       auto job = schedule.isSynchronous ? builder.synchronous(barriers) : builder.phase(first, last);
       if (!job) {
         return job.error();

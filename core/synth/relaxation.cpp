@@ -12,7 +12,7 @@
 namespace coppice::synth {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 60;
+constexpr std::int64_t kEnough = std::int64_t{1} << 60;
 /// Floating-point values become integers of this many units for the search for cuts.
 constexpr double kUnits = 1e9;
 /// A cut violated by less is left to exact arithmetic.
@@ -26,7 +26,7 @@ constexpr std::size_t kMaxArcsOfGroups = 40'000'000;
 /// Entries of the dense simplex: time per pivot.
 constexpr std::size_t kMaxDictionary = 8'000'000;
 
-int roundedUp(const Rational& value) {
+int ceilingOf(const Rational& value) {
   return static_cast<int>(std::min<std::int64_t>(-(-value).floor(), std::numeric_limits<int>::max() / 4));
 }
 
@@ -109,7 +109,7 @@ void Relaxation::makeColumns(const Progress& progress) {
     total += limit.perRound;
   }
   m_largest = total * Rational(m_rounds) + Rational(1);
-  const int largest = roundedUp(m_largest);
+  const int largest = ceilingOf(m_largest);
   m_data.push_back({.lower = 0, .upper = largest, .cost = 1, .scale = static_cast<double>(m_rounds)});
   for (int step = 0; step < layers(); ++step) {
     m_data.push_back({.lower = 0, .upper = m_rounds, .scale = static_cast<double>(m_rounds)});
@@ -149,7 +149,7 @@ void Relaxation::makeColumns(const Progress& progress) {
           most = std::min(most, topology.limits[limit].perRound);
         }
         m_data.push_back(
-            {.lower = 0, .upper = roundedUp(most * Rational(m_rounds)), .scale = static_cast<double>(m_rounds)});
+            {.lower = 0, .upper = ceilingOf(most * Rational(m_rounds)), .scale = static_cast<double>(m_rounds)});
       }
     }
   }
@@ -264,7 +264,7 @@ std::optional<bool> Relaxation::addCuts(const std::function<std::int64_t(int)>& 
     }
     for (int node = 0; node < topology.nodes; ++node) {
       for (int step = 0; step < m_steps; ++step) {
-        flow.addArc(nodeAt(node, step), nodeAt(node, step + 1), kPlenty);
+        flow.addArc(nodeAt(node, step), nodeAt(node, step + 1), kEnough);
       }
     }
     for (int step = 0; step < layers(); ++step) {

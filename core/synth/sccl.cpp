@@ -21,9 +21,9 @@ constexpr std::int64_t kMaxRounds = 1'000'000;
 constexpr std::int64_t kMaxChunks = 1'000'000;
 constexpr std::int64_t kDefaultMaxN = 32;
 /// Candidates of a front: longest time for one, so that one hard size does not take it all.
-constexpr int kShareOfCandidate = 6;
+constexpr int kShareOfStep = 6;
 
-double secondsSince(Clock::time_point start) {
+double secondsAfter(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -78,7 +78,7 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
     return search.error();
   }
   auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
-  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsSince(start),
+  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start),
                    search->unit()};
 }
 
@@ -110,7 +110,7 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
       }
       result.schedule = *std::move(made);
     }
-    result.seconds = secondsSince(start);
+    result.seconds = secondsAfter(start);
     return result;
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "interrupted"};
@@ -135,8 +135,7 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     }
     FrontOptions inner;
     inner.deadline = after(options.seconds);
-    inner.candidateSeconds =
-        limits.candidateSeconds > 0 ? limits.candidateSeconds : options.seconds / kShareOfCandidate;
+    inner.candidateSeconds = limits.candidateSeconds > 0 ? limits.candidateSeconds : options.seconds / kShareOfStep;
     inner.maxSteps = static_cast<int>(std::min(limits.maxSteps, kMaxSteps));
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {

@@ -53,11 +53,11 @@ constexpr std::int64_t kFirstTreeWork = 500'000;
 constexpr std::int64_t kMostParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
 constexpr std::int64_t kMaxWideSends = 600'000;
-constexpr std::int64_t kFirstConflicts = 2'000;
-constexpr std::int64_t kConflictGrowth = 4;
-constexpr std::int64_t kQuickConflicts = 4'000;
+constexpr std::int64_t kFirstTryConflicts = 2'000;
+constexpr std::int64_t kTryGrowth = 4;
+constexpr std::int64_t kQuickTryConflicts = 4'000;
 /// Literals of one encoding: some 4 GB at 50 bytes each.
-constexpr std::int64_t kMaxEncoding = 80'000'000;
+constexpr std::int64_t kMaxTryEncoding = 80'000'000;
 
 std::string text(std::int64_t value) {
   return std::to_string(value);
@@ -703,7 +703,7 @@ private:
     const auto& symmetries = group != nullptr ? *group : kNone;
     if (!m_solvers[at]) {
       const auto size = Encoding::sizeOf(m_search.m_problem, m_size.n, m_size.steps, symmetries.size());
-      if (size > kMaxEncoding) {
+      if (size > kMaxTryEncoding) {
         m_isOut[at] = true;
         return Verdict::unknown;
       }
@@ -752,11 +752,11 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
   Attempts attempts(*this, size, std::move(boxes), firstDecisive);
   const auto stop = stopAt(effort.deadline);
   std::optional<Verdict> verdict = Verdict::unknown;
-  std::int64_t conflicts = kFirstConflicts;
+  std::int64_t conflicts = kFirstTryConflicts;
   while (verdict == Verdict::unknown && !stop()) {
     verdict = attempts.round(conflicts, stop);
-    conflicts *= kConflictGrowth;
-    if (effort.isQuick && conflicts > kQuickConflicts) {
+    conflicts *= kTryGrowth;
+    if (effort.isQuick && conflicts > kQuickTryConflicts) {
       break;
     }
   }

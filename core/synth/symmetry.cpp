@@ -63,9 +63,9 @@ private:
 };
 
 /// Looks for a symmetry that maps some first ranks as told.
-class Search {
+class SymmetrySearch {
 public:
-  Search(const Problem& problem, const Progress& progress)
+  SymmetrySearch(const Problem& problem, const Progress& progress)
       : m_problem(problem), m_progress(progress), m_labels(problem) {
     // Neighbours follow each other, so that wrong choices show early.
     const int nodes = problem.topology.nodes;
@@ -170,7 +170,7 @@ private:
   std::int64_t m_total = kTotalBudget;
 };
 
-Ranks composed(const Ranks& first, const Ranks& second) {
+Ranks composedRanks(const Ranks& first, const Ranks& second) {
   Ranks result(first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     result[i] = second[first[i]];
@@ -188,7 +188,7 @@ std::optional<std::set<Ranks>> freeClosure(const std::set<Ranks>& group, const R
   std::vector<Ranks> queue{identity};
   for (std::size_t head = 0; head < queue.size(); ++head) {
     for (const Ranks& each : generating) {
-      Ranks next = composed(queue[head], each);
+      Ranks next = composedRanks(queue[head], each);
       if (!all.insert(next).second) {
         continue;
       }
@@ -329,7 +329,7 @@ std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int
 }
 
 std::vector<Symmetry> generators(const Problem& problem, const Progress& progress) {
-  Search search(problem, progress);
+  SymmetrySearch search(problem, progress);
   std::vector<Symmetry> found;
   const Ranks& order = search.order();
   const int nodes = problem.topology.nodes;
@@ -365,7 +365,7 @@ std::vector<Symmetry> generators(const Problem& problem, const Progress& progres
 
 std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Progress& progress) {
   std::vector<std::set<Ranks>> groups{grown(exclusiveOrs(problem)), grown(rotations(problem))};
-  Search search(problem, progress);
+  SymmetrySearch search(problem, progress);
   std::vector<Ranks> moves;
   for (int image = 0; image < problem.topology.nodes && !search.isSpent(); ++image) {
     if (image == search.order().front()) {

@@ -10,11 +10,11 @@ namespace coppice::synth {
 namespace {
 
 constexpr std::uint8_t kFar = 255;
-constexpr double kNeed = 1.0;
-constexpr double kNearer = 0.6;
-constexpr double kFarthest = 2.0;
-constexpr double kRare = 3.0;
-constexpr double kNoise = 0.8;
+constexpr double kWideNeed = 1.0;
+constexpr double kWideNearer = 0.6;
+constexpr double kWideFarthest = 2.0;
+constexpr double kWideRare = 3.0;
+constexpr double kWideNoise = 0.8;
 /// A send may push this many others to other arcs, one after the other.
 constexpr int kMostMoves = 2;
 /// Arcs and sends that are looked at for a move.
@@ -219,7 +219,7 @@ private:
         for (const int other : lacking) {
           const int now = reach(chunk, other);
           if (other == node) {
-            sum += kNeed;
+            sum += kWideNeed;
             isUrgent = isUrgent || m_stepsLeft == 1;
           } else if (distance(node, other) < now) {
             ++nearer;
@@ -227,13 +227,13 @@ private:
             isUrgent = isUrgent || now == m_stepsLeft;
           }
         }
-        sum += kNearer * nearer + kFarthest * farthest;
+        sum += kWideNearer * nearer + kWideFarthest * farthest;
         if (sum == 0) {
           continue;
         }
         const int box = m_owner.m_boxOf[node];
         Candidate candidate;
-        candidate.weight = sum + kRare / m_state.holders[chunk] + kNoise * noise(m_random);
+        candidate.weight = sum + kWideRare / m_state.holders[chunk] + kWideNoise * noise(m_random);
         candidate.chunk = chunk;
         candidate.node = node;
         candidate.isUrgent = isUrgent;

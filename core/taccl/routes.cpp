@@ -10,7 +10,7 @@
 namespace coppice::taccl {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -108,7 +108,7 @@ bool StartMaker::enter(int block, const StartStyle& style, Solution& solution) {
   std::vector<std::pair<double, int>> order;
   for (std::size_t k = 0; k < each.entries.size(); ++k) {
     const double distance = m_distance[each.entries[k].from];
-    if (distance == kNever) {
+    if (distance == kUnreached) {
       continue;
     }
     Ticks tail = 0;
@@ -122,7 +122,7 @@ bool StartMaker::enter(int block, const StartStyle& style, Solution& solution) {
   std::sort(order.begin(), order.end());
   for (const auto& [promise, k] : order) {
     for (const int item : each.items) {
-      m_distance[item] = kNever;
+      m_distance[item] = kUnreached;
       solution.parent[item] = -1;
     }
     const int entry = each.entered[k];
@@ -132,7 +132,7 @@ bool StartMaker::enter(int block, const StartStyle& style, Solution& solution) {
     std::vector<std::pair<double, int>> heap = {{promise, entry}};
     spread(heap, block, style, solution);
     const bool isComplete = std::all_of(each.items.begin(), each.items.end(), [&](int item) {
-      return !m_problem.items[item].isTarget || m_distance[item] != kNever;
+      return !m_problem.items[item].isTarget || m_distance[item] != kUnreached;
     });
     if (isComplete) {
       return true;
@@ -145,7 +145,7 @@ bool StartMaker::routeChunk(int chunk, const StartStyle& style, Solution& soluti
   const int first = m_problem.firstItem[chunk];
   const int last = m_problem.firstItem[chunk + 1];
   for (int item = first; item < last; ++item) {
-    m_distance[item] = kNever;
+    m_distance[item] = kUnreached;
     solution.parent[item] = -1;
     solution.link[item] = -1;
   }
@@ -155,7 +155,7 @@ bool StartMaker::routeChunk(int chunk, const StartStyle& style, Solution& soluti
   int block = -1;
   for (int item = first; item < last; ++item) {
     const Item& each = m_problem.items[item];
-    if (each.block < 0 && each.isTarget && m_distance[item] == kNever) {
+    if (each.block < 0 && each.isTarget && m_distance[item] == kUnreached) {
       return false;
     }
     if (each.block >= 0 && each.block > block) {

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxBlocks = 1024;                      // per rank; no ru
 constexpr std::size_t kMaxClockWords = std::size_t{1} << 27;  // stored clocks of one rank: 512 MiB
 constexpr std::size_t kMaxSuspects = std::size_t{1} << 22;
 constexpr std::size_t kEnoughRaces = 10;
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
 
 /// Two accesses that a rank's own clocks do not order; `earlier` came first in the execution. Events are counted from 1
 /// per threadblock; blocks are flat.
@@ -56,9 +56,9 @@ private:
     int chunk = 0;
   };
   struct Cell {
-    std::uint32_t writer = kNone;  ///< threadblock id of the last write
+    std::uint32_t writer = kNoEvent;  ///< threadblock id of the last write
     std::uint32_t writeEvent = 0;
-    std::uint32_t readers = kNone;  ///< list in m_readers: the last read of each threadblock since that write
+    std::uint32_t readers = kNoEvent;  ///< list in m_readers: the last read of each threadblock since that write
   };
   struct Reader {
     std::uint32_t block;
@@ -95,7 +95,7 @@ private:
   std::vector<Cursor> m_cursors;
   std::vector<Cell> m_cells;
   std::vector<Reader> m_readers;
-  std::uint32_t m_freeReaders = kNone;
+  std::uint32_t m_freeReaders = kNoEvent;
   std::unordered_map<std::uint64_t, std::size_t> m_suspectOf;  ///< (later event, both threadblocks) -> suspect
 };
 
@@ -107,7 +107,7 @@ void RankRaces::run() {
   }
   const std::uint32_t firstStep = m_cursors.front().step;
   const std::uint32_t endStep = m_flat.blocks[static_cast<std::size_t>(m_first) + m_blocks - 1].endStep;
-  m_clockOfStep.assign(endStep - firstStep, kNone);
+  m_clockOfStep.assign(endStep - firstStep, kNoEvent);
   for (const auto& [later, earlier] : m_history.echoes) {
     m_echoSources.push_back(earlier);
   }
@@ -173,17 +173,17 @@ void RankRaces::access(std::uint32_t block, const FlatStep& step, int firstChunk
 void RankRaces::read(std::uint32_t block, std::uint32_t location) {
   Cell& cell = m_cells[location];
   const std::uint32_t* clock = clockOf(block);
-  if (cell.writer != kNone && clock[cell.writer] < cell.writeEvent) {
+  if (cell.writer != kNoEvent && clock[cell.writer] < cell.writeEvent) {
     suspect(cell.writer, cell.writeEvent, true, block, false, location);
   }
-  for (std::uint32_t reader = cell.readers; reader != kNone; reader = m_readers[reader].next) {
+  for (std::uint32_t reader = cell.readers; reader != kNoEvent; reader = m_readers[reader].next) {
     if (m_readers[reader].block == block) {
       m_readers[reader].event = clock[block];
       return;
     }
   }
   const Reader entry = {.block = block, .event = clock[block], .next = cell.readers};
-  if (m_freeReaders != kNone) {
+  if (m_freeReaders != kNoEvent) {
     cell.readers = m_freeReaders;
     m_freeReaders = m_readers[m_freeReaders].next;
     m_readers[cell.readers] = entry;
@@ -196,10 +196,10 @@ void RankRaces::read(std::uint32_t block, std::uint32_t location) {
 void RankRaces::write(std::uint32_t block, std::uint32_t location) {
   Cell& cell = m_cells[location];
   const std::uint32_t* clock = clockOf(block);
-  if (cell.writer != kNone && clock[cell.writer] < cell.writeEvent) {
+  if (cell.writer != kNoEvent && clock[cell.writer] < cell.writeEvent) {
     suspect(cell.writer, cell.writeEvent, true, block, true, location);
   }
-  while (cell.readers != kNone) {
+  while (cell.readers != kNoEvent) {
     Reader& reader = m_readers[cell.readers];
     if (clock[reader.block] < reader.event) {
       suspect(reader.block, reader.event, false, block, true, location);

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxNamed = 3;                     // moves that are writt
 constexpr std::size_t kMaxTried = 64;                    // candidates
 constexpr std::size_t kMaxSteps = std::size_t{1} << 25;  // of all candidates together
 
-struct Ignore {
+struct IgnoreRepair {
   void operator()(const Event& /*event*/) const {}
 };
 
@@ -392,7 +392,7 @@ private:
   [[nodiscard]] bool ends(const Program& program) const {
     program::FindingSink sink;
     const auto flat = checkStructure(program, m_options, m_progress, sink);
-    Ignore ignore;
+    IgnoreRepair ignore;
     return flat && Execution(*flat, static_cast<std::uint32_t>(program::connectionDepth(program.protocol)), 1, ignore,
                              m_progress)
                        .run();

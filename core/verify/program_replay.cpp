@@ -24,9 +24,9 @@ using program::Program;
 constexpr std::size_t kMaxEvents = std::size_t{1} << 24;
 constexpr std::size_t kMaxWrites = std::size_t{1} << 24;
 constexpr std::size_t kMaxTraced = 256;  // wrong chunks whose way is followed back
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
-struct Ignore {
+struct IgnoreReplay {
   void operator()(const Event& /*event*/) const {}
 };
 
@@ -125,7 +125,7 @@ struct ProgramReplay::State {
   std::vector<std::vector<Write>> writes;          ///< by rank, in order
   std::vector<std::vector<Value>> initial;         ///< by rank and location
   std::vector<std::vector<Value>> wanted;          ///< by rank and chunk of the output
-  std::vector<std::uint32_t> senders;              ///< by event: the one that sent what it receives, or kNone
+  std::vector<std::uint32_t> senders;              ///< by event: the one that sent what it receives, or kNoStep
   std::vector<std::vector<std::uint32_t>> onWire;  ///< by connection, while playing: sending events in order
   std::vector<std::size_t> taken;                  ///< by connection, while playing: messages received
   std::optional<WrongStep> firstWrong;
@@ -139,12 +139,12 @@ struct WrongChunk {
   std::uint32_t location = 0;
   Value holds = kUnwritten;
   Value wanted = kUnwritten;
-  std::uint32_t lastWrite = kNone;  ///< event
+  std::uint32_t lastWrite = kNoStep;  ///< event
 };
 
 /// The event to blame for a wrong chunk, and why.
 struct Blame {
-  std::uint32_t event = kNone;
+  std::uint32_t event = kNoStep;
   std::string text = {};
   WrongChunk of = {};
 };
@@ -180,7 +180,7 @@ public:
       }
     }
     WrongStep step;
-    if (first.event != kNone) {
+    if (first.event != kNoStep) {
       step.place = m_state.events[first.event].place;
     }
     step.text = std::move(first.text);
@@ -201,7 +201,7 @@ private:
         one.location = m_state.layout.location(rank, Buffer::output, one.chunk);
         const auto& writes = m_byLocation[rank][one.location];
         one.holds = writes.empty() ? m_state.initial[rank][one.location] : m_state.writes[rank][writes.back()].value;
-        one.lastWrite = writes.empty() ? kNone : m_state.writes[rank][writes.back()].event;
+        one.lastWrite = writes.empty() ? kNoStep : m_state.writes[rank][writes.back()].event;
         if (one.wanted != kUnwritten && one.holds != one.wanted) {
           wrong.push_back(one);
         }
@@ -224,7 +224,7 @@ private:
   }
 
   Blame blameFor(const WrongChunk& wrong) {
-    if (wrong.lastWrite == kNone) {
+    if (wrong.lastWrite == kNoStep) {
       return {.of = wrong};
     }
     if (isFlawed(wrong.holds)) {
@@ -246,7 +246,7 @@ private:
     std::string text = "writes " + m_state.values.describe(write.value) + " to " +
                        nameLocation(m_state.layout, wrong.rank, wrong.location) + ", where " +
                        m_state.values.describe(wrong.wanted) + " belongs";
-    if (const std::uint32_t sender = m_state.senders[write.event]; sender != kNone) {
+    if (const std::uint32_t sender = m_state.senders[write.event]; sender != kNoStep) {
       text += "; " + placeText(m_state.events[sender].place) + " sent it";
     }
     return {.event = write.event, .text = std::move(text), .of = wrong};
@@ -259,7 +259,7 @@ private:
     std::vector<int> missing;
     std::set_difference(needs.begin(), needs.end(), has.begin(), has.end(), std::back_inserter(missing));
     const std::string what = "chunk " + std::to_string(chunkOf(wrong.wanted)) + " of rank ";
-    std::uint32_t passed = kNone;
+    std::uint32_t passed = kNoStep;
     std::set<std::pair<std::uint32_t, int>> seen;  // event, chunk within the step
     std::vector<std::pair<std::uint32_t, int>> open{{wrong.lastWrite, chunkWritten(wrong)}};
     while (!open.empty()) {
@@ -270,12 +270,12 @@ private:
       }
       const FlatStep& step = m_state.flat.steps[m_state.flatSteps[event]];
       const int rank = m_state.events[event].place.rank;
-      if (m_state.senders[event] != kNone || step.type == program::StepType::reduce) {
+      if (m_state.senders[event] != kNoStep || step.type == program::StepType::reduce) {
         if (event < passed && std::binary_search(missing.begin(), missing.end(), rank)) {
           passed = event;
         }
       }
-      if (const std::uint32_t sender = m_state.senders[event]; sender != kNone) {
+      if (const std::uint32_t sender = m_state.senders[event]; sender != kNoStep) {
         open.emplace_back(sender, m_state.events[sender].firstChunk + chunk - m_state.events[event].firstChunk);
       }
       if (usesSource(step.type)) {
@@ -285,7 +285,7 @@ private:
         addWriter(open, rank, step.dstBuffer, step.dstOffset + chunk, event);
       }
     }
-    if (passed != kNone) {
+    if (passed != kNoStep) {
       const int rank = m_state.events[passed].place.rank;
       return {.event = passed, .text = "leaves out " + what + std::to_string(rank), .of = wrong};
     }
@@ -336,7 +336,7 @@ std::vector<int> ProgramReplay::State::ranksOf(Value value) const {
 
 void ProgramReplay::State::run(const Program& program, const ProgramCheckOptions& options, const Progress& progress) {
   const auto depth = static_cast<std::uint32_t>(program::connectionDepth(program.protocol));
-  Ignore ignore;
+  IgnoreReplay ignore;
   int chunksPerMessage = 1;
   Recorder recorder(flat, depth);
   Execution single(flat, depth, 1, recorder, progress);
@@ -406,7 +406,7 @@ void ProgramReplay::State::note(const Timed& timed, const DataRun& data, std::si
                     .chunks = event.chunks,
                     .isLast = event.isLast});
   flatSteps.push_back(event.step);
-  senders.push_back(event.recvConnection >= 0 ? onWire[event.recvConnection][taken[event.recvConnection]++] : kNone);
+  senders.push_back(event.recvConnection >= 0 ? onWire[event.recvConnection][taken[event.recvConnection]++] : kNoStep);
   if (event.sendConnection >= 0) {
     onWire[event.sendConnection].push_back(number);
   }

@@ -21,7 +21,7 @@ namespace {
 using program::FindingSink;
 using program::Program;
 
-struct Ignore {
+struct IgnoreStudy {
   void operator()(const Event& /*event*/) const {}
 };
 
@@ -102,7 +102,7 @@ void Verification::chooseMessageSize(const FlatProgram& flat) {
   if (fuller == 1) {
     return;
   }
-  Ignore ignore;
+  IgnoreStudy ignore;
   Execution single(flat, m_depth, 1, ignore, m_progress);
   if (single.run() || !Execution(flat, m_depth, fuller, ignore, m_progress).run()) {
     return;

@@ -12,39 +12,39 @@ using fabric::Rank;
 using schedule::StepSchedule;
 using std::int64_t;
 
-using Pieces = std::uint64_t;
+using PieceMask = std::uint64_t;
 
 constexpr int64_t kMaxPieces = 64;
 /// States of ranks and shards, at most.
 constexpr int64_t kMaxStates = int64_t{1} << 26;
 
-enum class Direction { copying, reducing, neither };
+enum class Flow { copying, reducing, neither };
 
 /// Whether the whole schedule only copies, or only reduces to one destination from all ranks.
-Direction directionOf(const StepSchedule& schedule) {
+Flow directionOf(const StepSchedule& schedule) {
   const schedule::CollectiveTable& goal = schedule.goal;
   const bool combines = goal.combines(0);
   for (int64_t shard = 0; shard < goal.shardCount(); ++shard) {
     if (goal.combines(shard) != combines || goal.share(shard).isZero() ||
         (combines && (goal.destinations(shard).size() != 1 ||
                       goal.sources(shard).size() != static_cast<std::size_t>(goal.rankCount())))) {
-      return Direction::neither;
+      return Flow::neither;
     }
   }
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     if (schedule.transfers[i].reduces != combines) {
-      return Direction::neither;
+      return Flow::neither;
     }
   }
-  return combines ? Direction::reducing : Direction::copying;
+  return combines ? Flow::reducing : Flow::copying;
 }
 
 class Replay {
 public:
-  Replay(const StepSchedule& schedule, Direction direction, const Progress& progress)
+  Replay(const StepSchedule& schedule, Flow direction, const Progress& progress)
       : m_schedule(schedule),
         m_progress(progress),
-        m_isBackwards(direction == Direction::reducing),
+        m_isBackwards(direction == Flow::reducing),
         m_senders(m_isBackwards ? schedule.transfers.receivers() : schedule.transfers.senders()),
         m_receivers(m_isBackwards ? schedule.transfers.senders() : schedule.transfers.receivers()),
         m_shards(schedule.goal.shardCount()),
@@ -52,7 +52,7 @@ public:
 
   bool run() {
     const schedule::CollectiveTable& goal = m_schedule.goal;
-    const Pieces all = pieces(0, m_schedule.denominator);
+    const PieceMask all = pieces(0, m_schedule.denominator);
     for (int64_t shard = 0; shard < m_shards; ++shard) {
       for (const Rank rank : m_isBackwards ? goal.destinations(shard) : goal.sources(shard)) {
         held(rank, shard) = all;
@@ -72,9 +72,13 @@ public:
   }
 
 private:
-  static Pieces pieces(int64_t begin, int64_t end) { return (~Pieces{0} >> (kMaxPieces - (end - begin))) << begin; }
+  static PieceMask pieces(int64_t begin, int64_t end) {
+    return (~PieceMask{0} >> (kMaxPieces - (end - begin))) << begin;
+  }
 
-  Pieces& held(Rank rank, int64_t shard) { return m_held[static_cast<std::size_t>(int64_t{rank} * m_shards + shard)]; }
+  PieceMask& held(Rank rank, int64_t shard) {
+    return m_held[static_cast<std::size_t>(int64_t{rank} * m_shards + shard)];
+  }
 
   bool play() {
     const auto steps = m_schedule.transfers.steps();
@@ -107,14 +111,14 @@ private:
     const auto begins = m_schedule.transfers.begins();
     const auto ends = m_schedule.transfers.ends();
     for (std::size_t i = first; i < last; ++i) {
-      const Pieces sent = pieces(begins[i], ends[i]);
+      const PieceMask sent = pieces(begins[i], ends[i]);
       if ((held(m_senders[i], shards[i]) & sent) != sent) {
         return false;
       }
     }
     for (std::size_t i = first; i < last; ++i) {
-      const Pieces sent = pieces(begins[i], ends[i]);
-      Pieces& at = held(m_receivers[i], shards[i]);
+      const PieceMask sent = pieces(begins[i], ends[i]);
+      PieceMask& at = held(m_receivers[i], shards[i]);
       if ((at & sent) != 0) {
         return false;
       }
@@ -129,7 +133,7 @@ private:
   std::span<const Rank> m_senders;
   std::span<const Rank> m_receivers;
   int64_t m_shards;
-  std::vector<Pieces> m_held;  ///< by rank, then shard
+  std::vector<PieceMask> m_held;  ///< by rank, then shard
 };
 
 }  // namespace
@@ -140,8 +144,8 @@ bool playsCleanly(const StepSchedule& schedule, const Progress& progress) {
       shards > kMaxStates / std::max(schedule.goal.rankCount(), 1)) {
     return false;
   }
-  const Direction direction = directionOf(schedule);
-  return direction != Direction::neither && Replay(schedule, direction, progress).run();
+  const Flow direction = directionOf(schedule);
+  return direction != Flow::neither && Replay(schedule, direction, progress).run();
 }
 
 }  // namespace coppice::verify

@@ -51,6 +51,11 @@ if(COPPICE_COVERAGE)
   target_link_options(coppice_warnings INTERFACE --coverage)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC collects garbage each time its memory has doubled, from 128 MB on. Less often takes 5 to 10 % off its time.
+  target_compile_options(coppice_warnings INTERFACE "SHELL:--param ggc-min-heapsize=524288")
+endif()
+
 # Apart from the warnings, because the LEMON module must stay at C++17.
 add_library(coppice_cxx20 INTERFACE)
 target_compile_features(coppice_cxx20 INTERFACE cxx_std_20)
@@ -72,6 +77,20 @@ function(coppice_quick_to_compile target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()
 
+# coppice_unity(TARGET): compiles the sources of TARGET in groups, because most of the time of a small source goes into
+# headers and templates that its neighbours need too. Names in anonymous namespaces must therefore differ in a target.
+function(coppice_unity target)
+  if(COPPICE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+# coppice_alone(SOURCE ...): sources of this folder that coppice_unity leaves apart. Their private names are right, and
+# other sources have them too.
+function(coppice_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...] [QUICK_TO_COMPILE]): static library coppice_NAME.
 function(coppice_library name)
   cmake_parse_arguments(ARG "QUICK_TO_COMPILE" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
@@ -83,6 +102,7 @@ function(coppice_library name)
     PRIVATE coppice_warnings ${ARG_PRIVATE_LINKS})
   set_target_properties(coppice_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   coppice_precompiled(coppice_${name} standard)
+  coppice_unity(coppice_${name})
   if(ARG_QUICK_TO_COMPILE)
     coppice_quick_to_compile(coppice_${name})
   endif()

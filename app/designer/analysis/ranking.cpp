@@ -18,18 +18,18 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct RankingTexts {
   Q_DECLARE_TR_FUNCTIONS(Ranking)
 };
 
-QString decimal(const Rational& value) {
+QString decimalOf(const Rational& value) {
   return QString::fromStdString(toDecimal(value));
 }
 
 /// "8.67", and "26/3" behind it where that says more.
 QString exactly(const Rational& value) {
   const QString fraction = QString::fromStdString(value.toString());
-  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(decimal(value), fraction);
+  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(decimalOf(value), fraction);
 }
 
 RankedCell number(const Rational& value, const QString& text, const QString& toolTip) {
@@ -71,7 +71,7 @@ Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question
     }
   } catch (const OverflowError&) {
     ranking.rows.clear();
-    ranking.why = Texts::tr("The numbers leave the range in which results are proven exact.");
+    ranking.why = RankingTexts::tr("The numbers leave the range in which results are proven exact.");
   } catch (const std::exception& exception) {
     ranking.rows.clear();
     ranking.why = QString::fromUtf8(exception.what());
@@ -86,51 +86,52 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
   const QString what = QString::fromStdString(links.group.name);
   row.cells.push_back({what, {}, false, what});
   row.cells.push_back({QString::number(links.count), Rational(links.count), true});
-  row.cells.push_back(number(links.bandwidth, decimal(links.bandwidth),
-                             Texts::tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
+  row.cells.push_back(number(links.bandwidth, decimalOf(links.bandwidth),
+                             RankingTexts::tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
   QString gain =
       price.raise.isPositive()
-          ? (isOne ? Texts::tr("One more GB/s per direction raises the bound by %1 GB/s")
-                   : Texts::tr("One more GB/s per direction on every one of them raises the bound by %1 GB/s"))
+          ? (isOne ? RankingTexts::tr("One more GB/s per direction raises the bound by %1 GB/s")
+                   : RankingTexts::tr("One more GB/s per direction on every one of them raises the bound by %1 GB/s"))
                 .arg(exactly(price.raise))
-          : Texts::tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
+          : RankingTexts::tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
   const bool hasEnd = price.nextAbove && price.raise.isPositive();
   if (price.nextAbove) {
-    gain += u' ' + (price.raise.isPositive() ? Texts::tr("up to %1 GB/s more, where another cut becomes the limit")
-                                             : Texts::tr("up to %1 GB/s more"))
-                       .arg(exactly(*price.nextAbove));
+    gain +=
+        u' ' + (price.raise.isPositive() ? RankingTexts::tr("up to %1 GB/s more, where another cut becomes the limit")
+                                         : RankingTexts::tr("up to %1 GB/s more"))
+                   .arg(exactly(*price.nextAbove));
   }
-  row.cells.push_back(
-      number(price.raise, price.raise.isPositive() ? u'+' + decimal(price.raise) : Texts::tr("nothing"), gain));
+  row.cells.push_back(number(
+      price.raise, price.raise.isPositive() ? u'+' + decimalOf(price.raise) : RankingTexts::tr("nothing"), gain));
   RankedCell upTo;
   upTo.isNumber = true;
   upTo.toolTip = gain;
   if (price.raise.isPositive()) {
-    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : Texts::tr("no limit");
+    upTo.text = hasEnd ? decimalOf(links.bandwidth + *price.nextAbove) : RankingTexts::tr("no limit");
     if (hasEnd) {
       upTo.value = links.bandwidth + *price.nextAbove;
     }
   }
   row.cells.push_back(std::move(upTo));
-  row.cells.push_back(number(price.lower, price.lower.isPositive() ? u'−' + decimal(price.lower) : Texts::tr("nothing"),
-                             price.lower.isPositive()
-                                 ? Texts::tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
-                                 : Texts::tr("Less bandwidth here costs nothing at first")));
+  row.cells.push_back(number(
+      price.lower, price.lower.isPositive() ? u'−' + decimalOf(price.lower) : RankingTexts::tr("nothing"),
+      price.lower.isPositive() ? RankingTexts::tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
+                               : RankingTexts::tr("Less bandwidth here costs nothing at first")));
   return row;
 }
 
 QString partName(live::Part part) {
   switch (part) {
     case live::Part::link:
-      return Texts::tr("Link");
+      return RankingTexts::tr("Link");
     case live::Part::nic:
-      return Texts::tr("NIC");
+      return RankingTexts::tr("NIC");
     case live::Part::switchNode:
-      return Texts::tr("Switch");
+      return RankingTexts::tr("Switch");
     case live::Part::gpu:
-      return Texts::tr("GPU");
+      return RankingTexts::tr("GPU");
     case live::Part::box:
-      return Texts::tr("Box");
+      return RankingTexts::tr("Box");
   }
   return {};
 }
@@ -168,12 +169,12 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
 }  // namespace
 
 QStringList upgradeHeaders() {
-  return {Texts::tr("Links"),
-          Texts::tr("Count"),
-          Texts::tr("Now, GB/s"),
-          Texts::tr("+1 GB/s gains"),
-          Texts::tr("Valid up to, GB/s"),
-          Texts::tr("−1 GB/s costs")};
+  return {RankingTexts::tr("Links"),
+          RankingTexts::tr("Count"),
+          RankingTexts::tr("Now, GB/s"),
+          RankingTexts::tr("+1 GB/s gains"),
+          RankingTexts::tr("Valid up to, GB/s"),
+          RankingTexts::tr("−1 GB/s costs")};
 }
 
 Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
@@ -197,15 +198,15 @@ Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const 
       ranking.rows.push_back(upgradeRow(links[ranked.group], ranked.price));
     }
     if (!prices->empty() && !prices->front().price.raise.isPositive()) {
-      ranking.note = Texts::tr("Several cuts are equally tight: no class of links alone can raise the bound.");
+      ranking.note = RankingTexts::tr("Several cuts are equally tight: no class of links alone can raise the bound.");
     }
     return Done{};
   });
 }
 
 QStringList damageHeaders() {
-  return {Texts::tr("Item"), Texts::tr("Kind"), Texts::tr("Loss"), Texts::tr("Bound left, GB/s"),
-          Texts::tr("GPUs left")};
+  return {RankingTexts::tr("Item"), RankingTexts::tr("Kind"), RankingTexts::tr("Loss"),
+          RankingTexts::tr("Bound left, GB/s"), RankingTexts::tr("GPUs left")};
 }
 
 Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, const WorkDone& done,
@@ -225,12 +226,12 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
       const Rational percent = damage.loss * Rational(kHundred);
       QString exact = damage.finding
                           ? QString::fromStdString(damage.finding->text)
-                          : Texts::tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
+                          : RankingTexts::tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
       row.cells.push_back({name, {}, false, name});
       row.cells.push_back({partName(failure.part), {}, false, exact});
-      row.cells.push_back(number(damage.loss, decimal(percent) + u" %"_s, exact));
+      row.cells.push_back(number(damage.loss, decimalOf(percent) + u" %"_s, exact));
       row.cells.push_back(
-          number(damage.algbw, damage.algbw.isZero() ? Texts::tr("none") : decimal(damage.algbw), exact));
+          number(damage.algbw, damage.algbw.isZero() ? RankingTexts::tr("none") : decimalOf(damage.algbw), exact));
       row.cells.push_back({QString::number(damage.gpuCount), Rational(damage.gpuCount), true, exact});
       ranking.rows.push_back(std::move(row));
     }

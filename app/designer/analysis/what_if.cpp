@@ -17,7 +17,7 @@
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct WhatIfTexts {
   Q_DECLARE_TR_FUNCTIONS(WhatIf)
 };
 
@@ -33,7 +33,7 @@ Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_t
   PricedLinks links = linksTogether(*live, snapshot, result.links);
   if (links.ids.empty()) {
     return Error{ErrorCode::badUsage,
-                 Texts::tr("Select links to see what more bandwidth on them would change.").toStdString()};
+                 WhatIfTexts::tr("Select links to see what more bandwidth on them would change.").toStdString()};
   }
   result.count = links.count;
   result.least = links.bandwidth;
@@ -61,7 +61,7 @@ WhatIf whatIf(const BoundSolver& solver, const Snapshot& snapshot, const Questio
       result.why = QString::fromStdString(outcome.error().message);
     }
   } catch (const OverflowError&) {
-    result.why = Texts::tr("The numbers leave the range in which results are proven exact.");
+    result.why = WhatIfTexts::tr("The numbers leave the range in which results are proven exact.");
   } catch (const std::exception& exception) {
     result.why = QString::fromUtf8(exception.what());
   }
@@ -123,14 +123,14 @@ Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Ration
       }
       const Bandwidth raised = *bandwidth + Bandwidth(change);
       if (!raised.gigabytesPerSecond().isPositive()) {
-        return Error{ErrorCode::badInput, Texts::tr("A link needs a bandwidth above 0.").toStdString(),
-                     Texts::tr("delete it instead").toStdString()};
+        return Error{ErrorCode::badInput, WhatIfTexts::tr("A link needs a bandwidth above 0.").toStdString(),
+                     WhatIfTexts::tr("delete it instead").toStdString()};
       }
       wanted.emplace_back(id, raised.toString());
     }
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow,
-                 Texts::tr("The numbers leave the range in which results are proven exact.").toStdString()};
+                 WhatIfTexts::tr("The numbers leave the range in which results are proven exact.").toStdString()};
   }
   for (const auto& [id, text] : wanted) {
     edits::changeLinks(edit, std::vector{id}, [&text = text](Link& link) { link.bandwidth = text; });

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kSteps = 400;
 
-QString decimal(const Rational& value) {
+QString decimalText(const Rational& value) {
   return QString::fromStdString(toDecimal(value));
 }
 
@@ -199,12 +199,12 @@ void WhatIfPanel::setChange(const Rational& change) {
     m_slider->setValue(stepOf(curve, change, kSteps));
     m_curve->setChange(change);
     const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-    Q_EMIT tried(
-        shown.links, change,
-        shown.least == shown.most
-            ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimal(m_trial.least))
-            : tr("What if: %1, each %2%3 GB/s per direction")
-                  .arg(links, change.isPositive() ? u"+"_s : u"−"_s, decimal(change.isPositive() ? change : -change)));
+    Q_EMIT tried(shown.links, change,
+                 shown.least == shown.most
+                     ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimalText(m_trial.least))
+                     : tr("What if: %1, each %2%3 GB/s per direction")
+                           .arg(links, change.isPositive() ? u"+"_s : u"−"_s,
+                                decimalText(change.isPositive() ? change : -change)));
   }
   refresh();
 }
@@ -264,19 +264,22 @@ void WhatIfPanel::refresh() {
   }
   const bool isUniform = shown.least == shown.most;
   const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-  const QString now = isUniform ? decimal(shown.least) : decimal(shown.least) + u" … "_s + decimal(shown.most);
-  const QString then = isUniform ? decimal(m_trial.least) : decimal(m_trial.least) + u" … "_s + decimal(m_trial.most);
+  const QString now =
+      isUniform ? decimalText(shown.least) : decimalText(shown.least) + u" … "_s + decimalText(shown.most);
+  const QString then =
+      isUniform ? decimalText(m_trial.least) : decimalText(m_trial.least) + u" … "_s + decimalText(m_trial.most);
   m_heading->setText(m_change.isZero() ? tr("%1 of %2 GB/s per direction").arg(links, now)
                                        : tr("%1: %2 → %3 GB/s per direction").arg(links, now, then));
   m_heading->setToolTip(tr("Change of each: %1 GB/s").arg(QString::fromStdString(m_change.toString())));
   const CurveValue& value = m_trial.value;
-  QString result = (value.isExact ? QString() : u"≈ "_s) + decimal(value.algbw) + u" GB/s"_s;
+  QString result = (value.isExact ? QString() : u"≈ "_s) + decimalText(value.algbw) + u" GB/s"_s;
   if (value.isExact && !value.algbw.isInteger()) {
     result += u" = "_s + QString::fromStdString(value.algbw.toString());
   }
   if (!m_trial.percent.isZero()) {
     result += u" ("_s +
-              (m_trial.percent.isPositive() ? u"+"_s + decimal(m_trial.percent) : u"−"_s + decimal(-m_trial.percent)) +
+              (m_trial.percent.isPositive() ? u"+"_s + decimalText(m_trial.percent)
+                                            : u"−"_s + decimalText(-m_trial.percent)) +
               u" %)"_s;
   }
   m_result->setText(result);

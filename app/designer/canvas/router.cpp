@@ -13,7 +13,7 @@ constexpr double kMinRise = 12;   // between two rows that count as one above th
 constexpr double kLevel = 24;     // ends that differ by less are joined level
 constexpr double kClearance = 3;  // between a link and a shape it passes, at least
 constexpr double kPassing = 8;    // and where there is a choice
-constexpr double kReach = 700;
+constexpr double kRouteReach = 700;
 constexpr double kFarReach = 4500;  // how far aside a gap is looked for
 constexpr double kCorner = 16;
 constexpr std::size_t kMaxCandidates = 32;
@@ -289,7 +289,7 @@ Side sideOf(const QRectF& self, const QRectF& other) {
 }
 
 double Router::reachOf(int round) {
-  return round == 0 ? kReach : kFarReach;
+  return round == 0 ? kRouteReach : kFarReach;
 }
 
 QRectF Router::areaOf(const LineRequest& request, double reach) {

@@ -14,14 +14,14 @@ bool isFinite(Point point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-Point shifted(Point point, Point by) {
+Point shiftedBy(Point point, Point by) {
   const Point result{point.x + by.x, point.y + by.y};
   return isFinite(result) ? result : point;
 }
 
 void shiftNode(Edit& edit, NodeId id, Point by) {
   edit.change(id, [&](Node& node) {
-    node.drawing.position = shifted(node.drawing.position, by);
+    node.drawing.position = shiftedBy(node.drawing.position, by);
     node.drawing.isPlaced = true;
   });
 }
@@ -111,7 +111,7 @@ void move(Edit& edit, const std::set<ElementId>& elements, Point by) {
   for (const BoxId id : movers.boxes) {
     edit.change(id, [&](Box& box) {
       if (box.frame) {
-        const Point corner = shifted({box.frame->x, box.frame->y}, by);
+        const Point corner = shiftedBy({box.frame->x, box.frame->y}, by);
         box.frame->x = corner.x;
         box.frame->y = corner.y;
       } else if (edit.nodesIn(id).empty() && edit.boxesIn(id).empty()) {
@@ -122,7 +122,7 @@ void move(Edit& edit, const std::set<ElementId>& elements, Point by) {
     });
   }
   for (const NoteId id : movers.notes) {
-    edit.change(id, [&](Note& note) { note.position = shifted(note.position, by); });
+    edit.change(id, [&](Note& note) { note.position = shiftedBy(note.position, by); });
   }
 }
 

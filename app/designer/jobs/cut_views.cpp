@@ -14,11 +14,11 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct CutTexts {
   Q_DECLARE_TR_FUNCTIONS(Bound)
 };
 
-QString gigabytes(const Rational& value) {
+QString gigabytesOf(const Rational& value) {
   return QString::fromStdString(toDecimal(value)) + u" GB/s"_s;
 }
 
@@ -30,9 +30,9 @@ QString joined(const QStringList& names, qsizetype count) {
     return names.join(u", "_s);
   }
   if (count <= kShown + 1) {
-    return names.mid(0, count - 1).join(u", "_s) + Texts::tr(" and ") + names.back();
+    return names.mid(0, count - 1).join(u", "_s) + CutTexts::tr(" and ") + names.back();
   }
-  return names.mid(0, kShown).join(u", "_s) + Texts::tr(" and %1 more").arg(count - kShown);
+  return names.mid(0, kShown).join(u", "_s) + CutTexts::tr(" and %1 more").arg(count - kShown);
 }
 
 /// The parts whose nodes reach each other over links without a length, those with GPUs alone. Empty where there are
@@ -166,25 +166,26 @@ CutView CutViews::of(const schedule::Cut& cut) const {
     }
   }
 
-  const QString width = gigabytes(cut.exitBandwidth);
+  const QString width = gigabytesOf(cut.exitBandwidth);
   const QString through =
-      view.crossings.size() == 1 ? Texts::tr(" through %1 of %2.") : Texts::tr(" through %1 of %2 in total.");
+      view.crossings.size() == 1 ? CutTexts::tr(" through %1 of %2.") : CutTexts::tr(" through %1 of %2 in total.");
   const QString inside = sideName(isIn);
   const QString outside = sideName(isOut);
   // The smaller side is the one a person thinks of.
   const bool namesOutside = view.gpusOutside < view.gpusInside;
-  const QString links = counted(static_cast<qsizetype>(view.crossings.size()), Texts::tr("link"), Texts::tr("links"));
-  view.senders = counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs"));
+  const QString links =
+      counted(static_cast<qsizetype>(view.crossings.size()), CutTexts::tr("link"), CutTexts::tr("links"));
+  view.senders = counted(view.gpusInside, CutTexts::tr("GPU"), CutTexts::tr("GPUs"));
   view.place = namesOutside ? outside : inside;
   view.links = links;
-  const QString gpus = counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs"));
+  const QString gpus = counted(view.gpusInside, CutTexts::tr("GPU"), CutTexts::tr("GPUs"));
   const QString what =
-      (m_traffic == CutTraffic::sumsIn ? Texts::tr("The sums of ") : Texts::tr("The shards of ")) + gpus;
+      (m_traffic == CutTraffic::sumsIn ? CutTexts::tr("The sums of ") : CutTexts::tr("The shards of ")) + gpus;
   // What enters one side leaves the other.
   const bool namesInto = isInto != namesOutside;
-  view.words =
-      (namesInto ? Texts::tr("into %1") : Texts::tr("out of %1")).arg(view.place) + u" · "_s + gpus + u" · "_s + width;
-  view.sentence = what + (namesInto ? Texts::tr(" must enter %1") : Texts::tr(" must leave %1")).arg(view.place) +
+  view.words = (namesInto ? CutTexts::tr("into %1") : CutTexts::tr("out of %1")).arg(view.place) + u" · "_s + gpus +
+               u" · "_s + width;
+  view.sentence = what + (namesInto ? CutTexts::tr(" must enter %1") : CutTexts::tr(" must leave %1")).arg(view.place) +
                   through.arg(links, width);
   return view;
 }
@@ -219,13 +220,13 @@ CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<cons
   }
   view.exitBandwidth = weighted;
   view.areas = areasOf(fabric, arcs, lengths);
-  view.links =
-      counted(static_cast<qsizetype>(view.crossings.size()), Texts::tr("link direction"), Texts::tr("link directions"));
-  const QString width = isExact ? u" · "_s + gigabytes(total) : QString();
+  view.links = counted(static_cast<qsizetype>(view.crossings.size()), CutTexts::tr("link direction"),
+                       CutTexts::tr("link directions"));
+  const QString width = isExact ? u" · "_s + gigabytesOf(total) : QString();
   view.words = view.links + width;
-  view.sentence = Texts::tr("All pairs of GPUs must share %1").arg(view.links) +
-                  (isExact ? Texts::tr(" of %1 in total").arg(gigabytes(total)) : QString()) +
-                  (kinds.size() > 1 ? Texts::tr("; some of them count more than others.") : u"."_s);
+  view.sentence = CutTexts::tr("All pairs of GPUs must share %1").arg(view.links) +
+                  (isExact ? CutTexts::tr(" of %1 in total").arg(gigabytesOf(total)) : QString()) +
+                  (kinds.size() > 1 ? CutTexts::tr("; some of them count more than others.") : u"."_s);
   return view;
 }
 

@@ -22,7 +22,7 @@ namespace {
 using program::Buffer;
 using verify::SlotContent;
 
-constexpr int kBox = 26;
+constexpr int kBufferBox = 26;
 constexpr int kStep = 30;
 constexpr int kMargin = 10;
 constexpr int kTitle = 20;
@@ -119,7 +119,7 @@ QRect BufferView::boxOf(int slot) const {
     if (slot >= section.first && slot < section.first + section.count) {
       const int at = slot - section.first;
       return {kMargin + at % m_columns * kStep,
-              section.top + kTitle + at / m_columns * kStep - verticalScrollBar()->value(), kBox, kBox};
+              section.top + kTitle + at / m_columns * kStep - verticalScrollBar()->value(), kBufferBox, kBufferBox};
     }
   }
   return {};

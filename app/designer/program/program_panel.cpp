@@ -35,7 +35,7 @@ namespace {
 enum Shown { kEmpty, kProgram };
 
 constexpr int kThousand = 1000;
-constexpr int kMargin = 8;
+constexpr int kPanelMargin = 8;
 constexpr int kPlaceRole = Qt::UserRole + 1;
 /// Lists of waits end here; a step that thousands wait for is rare, and longer lists are not read.
 constexpr std::size_t kMostListed = 500;
@@ -141,8 +141,8 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   m_progress->setFixedWidth(kProgressWidth);
   m_progress->setAccessibleName(tr("Reading the program"));
   auto* line = new QHBoxLayout(head);
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, kPanelMargin / 2);
+  line->setSpacing(kPanelMargin);
   auto* openButton = iconButton(u"programOpen"_s, u"open"_s, tr("Open a program"), head);
   connect(openButton, &QToolButton::clicked, this, &ProgramPanel::openWanted);
   line->addWidget(openButton);
@@ -172,7 +172,7 @@ QWidget* ProgramPanel::makeWaits() {
   const auto add = [&](const QString& title, QListWidget* content) {
     auto* half = new QWidget(lists);
     auto* layout = new QVBoxLayout(half);
-    layout->setContentsMargins(content == m_after ? kMargin : 0, 0, 0, 0);
+    layout->setContentsMargins(content == m_after ? kPanelMargin : 0, 0, 0, 0);
     layout->setSpacing(2);
     layout->addWidget(section(title, half));
     layout->addWidget(content, 1);
@@ -181,8 +181,8 @@ QWidget* ProgramPanel::makeWaits() {
   add(tr("Waits for  ["), m_before);
   add(tr("Releases  ]"), m_after);
   auto* layout = new QVBoxLayout(page);
-  layout->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
-  layout->setSpacing(kMargin / 2);
+  layout->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, 0);
+  layout->setSpacing(kPanelMargin / 2);
   layout->addWidget(m_step);
   layout->addWidget(lists, 1);
   return page;
@@ -212,7 +212,7 @@ QWidget* ProgramPanel::makeBuffers() {
   connect(previous, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() - 1); });
   connect(next, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() + 1); });
   auto* line = new QHBoxLayout;
-  line->setSpacing(kMargin);
+  line->setSpacing(kPanelMargin);
   line->addWidget(m_bufferRank);
   line->addWidget(m_variant);
   line->addWidget(previous);
@@ -220,8 +220,8 @@ QWidget* ProgramPanel::makeBuffers() {
   line->addWidget(next);
   line->addWidget(m_moment, 1);
   auto* layout = new QVBoxLayout(page);
-  layout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  layout->setSpacing(kMargin / 2);
+  layout->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, kPanelMargin / 2);
+  layout->setSpacing(kPanelMargin / 2);
   layout->addLayout(line);
   layout->addWidget(m_buffers, 1);
   layout->addWidget(m_slot);
@@ -239,8 +239,8 @@ QWidget* ProgramPanel::makeRing() {
   m_save->setObjectName(u"programSave"_s);
   m_save->setToolTip(tr("Save the program with this change as a new file"));
   auto* layout = new QVBoxLayout(side);
-  layout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  layout->setSpacing(kMargin / 2);
+  layout->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, kPanelMargin / 2);
+  layout->setSpacing(kPanelMargin / 2);
   layout->addWidget(m_ringList, 1);
   layout->addWidget(m_remedy);
   layout->addWidget(m_save, 0, Qt::AlignLeft);
@@ -257,7 +257,7 @@ QWidget* ProgramPanel::makeBody() {
   m_finding->setWordWrap(true);
   m_finding->setTextFormat(Qt::PlainText);
   m_finding->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  m_finding->setContentsMargins(kMargin, 0, kMargin, kMargin / 2);
+  m_finding->setContentsMargins(kPanelMargin, 0, kPanelMargin, kPanelMargin / 2);
   m_tree->setObjectName(u"programSteps"_s);
   m_tree->setAccessibleName(tr("Ranks, threadblocks and steps"));
   m_tree->setModel(&m_model);
@@ -288,7 +288,7 @@ QWidget* ProgramPanel::makeBody() {
   m_facts->setTextFormat(Qt::PlainText);
   m_facts->setProperty("role", u"muted"_s);
   m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  m_facts->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
+  m_facts->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, 0);
   auto* checksLayout = new QVBoxLayout(checks);
   checksLayout->setContentsMargins({});
   checksLayout->setSpacing(0);

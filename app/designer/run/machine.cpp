@@ -15,7 +15,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct MachineTexts {
   Q_DECLARE_TR_FUNCTIONS(Machine)
 };
 
@@ -34,7 +34,7 @@ QString Machine::id() const {
 
 QString Machine::title() const {
   if (isLocal()) {
-    return Texts::tr("This computer");
+    return MachineTexts::tr("This computer");
   }
   return QString::fromStdString(target.text()) + (target.port != 0 ? u":%1"_s.arg(target.port) : QString());
 }
@@ -42,11 +42,11 @@ QString Machine::title() const {
 QString Machine::origin() const {
   switch (kind) {
     case Kind::local:
-      return Texts::tr("runs without a connection");
+      return MachineTexts::tr("runs without a connection");
     case Kind::configured:
-      return Texts::tr("from the ssh configuration");
+      return MachineTexts::tr("from the ssh configuration");
     case Kind::added:
-      return Texts::tr("added by hand");
+      return MachineTexts::tr("added by hand");
   }
   return {};
 }

@@ -19,7 +19,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr int kIdRole = Qt::UserRole;
+constexpr int kMachineRole = Qt::UserRole;
 
 QString row(const QString& name, const QString& value) {
   return value.isEmpty() ? QString()
@@ -163,14 +163,14 @@ void MachinesPanel::toggleConnections() {
 
 QString MachinesPanel::current() const {
   const QTreeWidgetItem* item = m_list->currentItem();
-  return item != nullptr ? item->data(0, kIdRole).toString() : u"local"_s;
+  return item != nullptr ? item->data(0, kMachineRole).toString() : u"local"_s;
 }
 
 QStringList MachinesPanel::chosen() const {
   QStringList ids;
   for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
     if (m_list->topLevelItem(i)->isSelected()) {
-      ids << m_list->topLevelItem(i)->data(0, kIdRole).toString();
+      ids << m_list->topLevelItem(i)->data(0, kMachineRole).toString();
     }
   }
   return ids.isEmpty() ? QStringList{current()} : ids;
@@ -178,7 +178,7 @@ QStringList MachinesPanel::chosen() const {
 
 void MachinesPanel::setCurrent(const QString& id) {
   for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
-    if (m_list->topLevelItem(i)->data(0, kIdRole).toString() == id) {
+    if (m_list->topLevelItem(i)->data(0, kMachineRole).toString() == id) {
       m_list->setCurrentItem(m_list->topLevelItem(i));
     }
   }
@@ -206,7 +206,7 @@ void MachinesPanel::fill() {
     m_list->clear();
     for (const Machine& machine : m_book.machines()) {
       auto* item = new QTreeWidgetItem(m_list, {machine.title(), {}});
-      item->setData(0, kIdRole, machine.id());
+      item->setData(0, kMachineRole, machine.id());
       item->setToolTip(0, machine.title() + u", "_s + machine.origin());
       item->setTextAlignment(1, Qt::AlignRight | Qt::AlignVCenter);
     }
@@ -223,7 +223,7 @@ void MachinesPanel::refresh() {
   const Theme& theme = Theme::instance();
   for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
     QTreeWidgetItem* item = m_list->topLevelItem(i);
-    const Connection* connection = m_book.connection(item->data(0, kIdRole).toString());
+    const Connection* connection = m_book.connection(item->data(0, kMachineRole).toString());
     item->setText(1, stateText(connection));
     const Connection::State state = connection != nullptr ? connection->state() : Connection::State::idle;
     const bool isBad = state == Connection::State::failed || state == Connection::State::lost ||

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxEvents = 2'000'000;
 constexpr std::size_t kMaxTraces = 64;
 constexpr int kMaxUnreadable = 1'000;
 
-struct Texts {
+struct RunTexts {
   Q_DECLARE_TR_FUNCTIONS(RunData)
 };
 
@@ -60,7 +60,7 @@ QByteArray RunData::feedRecords(const QByteArray& bytes) {
     ++m_lines;
     if (m_isLineTooLong) {
       ++m_unreadable;
-      note(Severity::warning, Texts::tr("A line of more than 64 KiB was skipped."));
+      note(Severity::warning, RunTexts::tr("A line of more than 64 KiB was skipped."));
     } else if (take(m_line)) {
       kept += m_line + '\n';
     }
@@ -83,7 +83,7 @@ bool RunData::take(const QByteArray& line) {
       return false;
     }
     if (++m_unreadable > kMaxUnreadable) {
-      m_refusal = Texts::tr("No valid response from the executor.");
+      m_refusal = RunTexts::tr("No valid response from the executor.");
       note(Severity::error, m_refusal);
       return false;
     }
@@ -112,7 +112,7 @@ bool RunData::take(const QByteArray& line) {
         } else if constexpr (std::is_same_v<Kind, program::WrongRecord>) {
           if (m_wrong.size() < kMaxItems) {
             note(Severity::error,
-                 Texts::tr("Rank %1, element %2: expected %3, found %4")
+                 RunTexts::tr("Rank %1, element %2: expected %3, found %4")
                      .arg(QString::number(value.rank), QString::number(value.element),
                           QString::fromStdString(value.expected), QString::fromStdString(value.found)));
             m_wrong.push_back(std::move(value));
@@ -203,7 +203,7 @@ QString noBoundReason(const RunData& data) {
   if (!data.environment() || data.environment()->backendLabel.empty()) {
     return {};
   }
-  return Texts::tr("Not compared with the bound: %1.").arg(QString::fromStdString(data.environment()->backendLabel));
+  return RunTexts::tr("Not compared with the bound: %1.").arg(QString::fromStdString(data.environment()->backendLabel));
 }
 
 QString sizeText(qint64 bytes) {

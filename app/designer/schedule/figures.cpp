@@ -15,7 +15,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct FigureTexts {
   Q_DECLARE_TR_FUNCTIONS(Schedule)
 };
 
@@ -89,13 +89,13 @@ QString bytesText(std::int64_t bytes) {
       return QString::number(bytes / unit.bytes) + u' ' + QLatin1String(unit.name);
     }
   }
-  return QString::number(bytes) + u' ' + Texts::tr("bytes");
+  return QString::number(bytes) + u' ' + FigureTexts::tr("bytes");
 }
 
 Result<std::int64_t> parseBytes(const QString& text) {
   const QString plain = text.trimmed();
-  const Error wrong{ErrorCode::badInput, Texts::tr("“%1” is not a size").arg(plain.left(40)).toStdString(),
-                    Texts::tr("write for example 64 KiB, 1 GiB or 1000000").toStdString()};
+  const Error wrong{ErrorCode::badInput, FigureTexts::tr("“%1” is not a size").arg(plain.left(40)).toStdString(),
+                    FigureTexts::tr("write for example 64 KiB, 1 GiB or 1000000").toStdString()};
   qsizetype digits = 0;
   while (digits < plain.size() && (plain[digits].isDigit() || plain[digits] == u'.')) {
     ++digits;
@@ -118,7 +118,7 @@ Result<std::int64_t> parseBytes(const QString& text) {
     }
     return bytes.numerator();
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, Texts::tr("“%1” is too large").arg(plain.left(40)).toStdString()};
+    return Error{ErrorCode::overflow, FigureTexts::tr("“%1” is too large").arg(plain.left(40)).toStdString()};
   }
 }
 

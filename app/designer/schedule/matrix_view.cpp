@@ -18,7 +18,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr double kMargin = 8;
+constexpr double kMatrixMargin = 8;
 constexpr double kAxis = 16;    // its title
 constexpr double kLegend = 88;  // bar and texts
 constexpr double kMaxName = 96;
@@ -86,8 +86,8 @@ MatrixView::Layout MatrixView::layoutFor(const QSizeF& size, const Range& rows, 
     longest = std::max(longest, metrics.horizontalAdvance(name));
   }
   longest = std::min(longest + 6, kMaxName);
-  const double height = size.height() - 2 * kMargin - kAxis;
-  const double width = size.width() - 2 * kMargin - kAxis - kLegend;
+  const double height = size.height() - 2 * kMatrixMargin - kAxis;
+  const double width = size.width() - 2 * kMatrixMargin - kAxis - kLegend;
   layout.rowStride = strideFor(height / rows.count, kRowRoom);
   // Upright names where each column has room for one, and where they leave most of the height to the cells.
   constexpr double kLeastShare = 4;
@@ -96,7 +96,7 @@ MatrixView::Layout MatrixView::layoutFor(const QSizeF& size, const Range& rows, 
   layout.hasUprightNames = column < longest + kGap && column >= kRowRoom && height > kLeastShare * longest;
   layout.columnStride = layout.hasUprightNames ? 1 : strideFor(column, longest + kGap);
   const double top = layout.hasUprightNames ? longest : kRowRoom + kGap;
-  layout.cells = QRectF(kMargin + kAxis + longest, kMargin + kAxis + top, std::max(1.0, width - longest),
+  layout.cells = QRectF(kMatrixMargin + kAxis + longest, kMatrixMargin + kAxis + top, std::max(1.0, width - longest),
                         std::max(1.0, height - top));
   return layout;
 }
@@ -256,21 +256,21 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
   painter.save();
   painter.setPen(theme.color(Token::muted));
   painter.setFont(uiFont(kLetter));
-  painter.drawText(QRectF(layout.cells.left() + kAxis, kMargin, layout.cells.width() - kAxis, kAxis),
+  painter.drawText(QRectF(layout.cells.left() + kAxis, kMatrixMargin, layout.cells.width() - kAxis, kAxis),
                    Qt::AlignLeft | Qt::AlignVCenter, tr("to"));
-  painter.drawText(QRectF(kMargin, layout.cells.top() - kAxis, 2 * kAxis, kAxis), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("from"));
+  painter.drawText(QRectF(kMatrixMargin, layout.cells.top() - kAxis, 2 * kAxis, kAxis),
+                   Qt::AlignLeft | Qt::AlignVCenter, tr("from"));
   painter.setFont(figureFont(kLetter));
   const QFontMetricsF metrics(painter.font());
   const double height = layout.cells.height() / layout.rows.count;
   const double width = layout.cells.width() / layout.columns.count;
-  const double left = layout.cells.left() - kMargin - kAxis;
-  const double top = layout.cells.top() - kMargin - kAxis;
+  const double left = layout.cells.left() - kMatrixMargin - kAxis;
+  const double top = layout.cells.top() - kMatrixMargin - kAxis;
   constexpr double kGap = 4;
   for (int at = 0; at < m_matrix.size; at += layout.rowStride) {
     const double y = layout.cells.top() + (at - layout.rows.first + 0.5) * height;
     if (y > layout.cells.top() && y < layout.cells.bottom()) {
-      painter.drawText(QRectF(kMargin + kAxis, y - kRowRoom / 2, left - kGap, kRowRoom),
+      painter.drawText(QRectF(kMatrixMargin + kAxis, y - kRowRoom / 2, left - kGap, kRowRoom),
                        Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
                        metrics.elidedText(m_matrix.names[at], Qt::ElideMiddle, left - kGap));
     }
@@ -300,7 +300,7 @@ void MatrixView::paintNames(QPainter& painter, const Layout& layout) const {
 void MatrixView::paintLegend(QPainter& painter, const Layout& layout) const {
   const Theme& theme = Theme::instance();
   constexpr double kBar = 10;
-  const QRectF bar(layout.cells.right() + kMargin, layout.cells.top(), kBar, layout.cells.height());
+  const QRectF bar(layout.cells.right() + kMatrixMargin, layout.cells.top(), kBar, layout.cells.height());
   QLinearGradient shades(bar.bottomLeft(), bar.topLeft());
   constexpr int kStops = 8;
   for (int stop = 0; stop <= kStops; ++stop) {
@@ -311,7 +311,7 @@ void MatrixView::paintLegend(QPainter& painter, const Layout& layout) const {
   painter.fillRect(bar, shades);
   painter.setPen(theme.color(Token::muted));
   painter.setFont(figureFont(kLetter));
-  const QRectF texts(bar.right() + 4, bar.top(), kLegend - kBar - 2 * kMargin, bar.height());
+  const QRectF texts(bar.right() + 4, bar.top(), kLegend - kBar - 2 * kMatrixMargin, bar.height());
   painter.drawText(texts, Qt::AlignLeft | Qt::AlignTop, m_matrix.high);
   painter.drawText(texts, Qt::AlignLeft | Qt::AlignBottom, m_matrix.low);
   painter.restore();

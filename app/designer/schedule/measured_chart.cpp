@@ -26,24 +26,24 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-using What = MeasuredChart::What;
+using Measure = MeasuredChart::What;
 
-constexpr double kNanoseconds = 1000;  // in a microsecond
+constexpr double kChartNanoseconds = 1000;  // in a microsecond
 
 double place(std::int64_t size) {
   return std::log2(static_cast<double>(size));
 }
 
-double valueOf(const io::NcclTime& time, What what) {
-  return what == What::time ? time.time : what == What::busbw ? time.busbw : time.algbw;
+double valueOf(const io::NcclTime& time, Measure what) {
+  return what == Measure::time ? time.time : what == Measure::busbw ? time.busbw : time.algbw;
 }
 
-double valueOf(const simulate::Row& row, What what) {
-  return what == What::time ? row.time : what == What::busbw ? row.busbw : row.algbw;
+double valueOf(const simulate::Row& row, Measure what) {
+  return what == Measure::time ? row.time : what == Measure::busbw ? row.busbw : row.algbw;
 }
 
-QString textOf(double value, What what) {
-  return what == What::time ? timeText(value * kNanoseconds) : QString::number(value, 'f', 2);
+QString textOf(double value, Measure what) {
+  return what == Measure::time ? timeText(value * kChartNanoseconds) : QString::number(value, 'f', 2);
 }
 
 }  // namespace
@@ -129,10 +129,10 @@ QList<QLineSeries*> MeasuredChart::makeLines() const {
 
 QLineSeries* MeasuredChart::makeBound(double first, double last) const {
   const ScheduleResult& result = *m_comparison->result;
-  if (!result.bound || m_what == What::time) {
+  if (!result.bound || m_what == Measure::time) {
     return nullptr;
   }
-  const Rational factor = m_what == What::busbw
+  const Rational factor = m_what == Measure::busbw
                               ? busFactor(schedule::collectiveOf(result.schedule), result.fabric->gpuCount())
                               : Rational(1);
   const double value = (*result.bound * factor).toDouble();
@@ -158,9 +158,9 @@ void MeasuredChart::addAxes(double first, double last, double least, double most
   constexpr double kBase = 10;
   y->setBase(kBase);
   y->setLabelFormat(u"%g"_s);
-  y->setTitleText(m_what == What::time    ? tr("time, µs")
-                  : m_what == What::busbw ? tr("busbw, GB/s")
-                                          : tr("algbw, GB/s"));
+  y->setTitleText(m_what == Measure::time    ? tr("time, µs")
+                  : m_what == Measure::busbw ? tr("busbw, GB/s")
+                                             : tr("algbw, GB/s"));
   y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * 1.01))));
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);

@@ -31,11 +31,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kMargin = 8;
-constexpr double kNanoseconds = 1000;  // in a microsecond
+constexpr int kPanelMargin = 8;
+constexpr double kPanelNanoseconds = 1000;  // in a microsecond
 
 QString signedTime(double microseconds) {
-  return (microseconds < 0 ? u"−"_s : u"+"_s) + timeText(std::abs(microseconds) * kNanoseconds);
+  return (microseconds < 0 ? u"−"_s : u"+"_s) + timeText(std::abs(microseconds) * kPanelNanoseconds);
 }
 
 QString ratioText(const std::optional<double>& ratio) {
@@ -137,8 +137,8 @@ QLayout* MeasuredPanel::makeHead() {
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, kPanelMargin / 2);
+  line->setSpacing(kPanelMargin);
   for (QWidget* widget :
        {static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_paste),
         static_cast<QWidget*>(m_what), static_cast<QWidget*>(m_traces), static_cast<QWidget*>(m_parts),
@@ -305,8 +305,9 @@ void MeasuredPanel::fillTable() {
     m_table->setRowCount(listed != nullptr ? static_cast<int>(listed->size()) : 0);
     for (int row = 0; row < m_table->rowCount(); ++row) {
       const simulate::ComparedPart& part = (*listed)[static_cast<std::size_t>(row)];
-      const QStringList texts{nameOf(part), timeText(part.planned * kNanoseconds),
-                              timeText(part.measured * kNanoseconds), ratioText(part.ratio()), signedTime(part.lost())};
+      const QStringList texts{nameOf(part), timeText(part.planned * kPanelNanoseconds),
+                              timeText(part.measured * kPanelNanoseconds), ratioText(part.ratio()),
+                              signedTime(part.lost())};
       for (int column = 0; column < kColumns; ++column) {
         auto* item = new QTableWidgetItem(texts[column]);
         if (column != kName) {
@@ -317,8 +318,8 @@ void MeasuredPanel::fillTable() {
           item->setForeground(Theme::instance().color(Token::cut));
         }
         item->setToolTip(tr("%1: last arrival planned at %2, measured at %3")
-                             .arg(texts[kName], timeText(part.plannedEnd * kNanoseconds),
-                                  timeText(part.measuredEnd * kNanoseconds)));
+                             .arg(texts[kName], timeText(part.plannedEnd * kPanelNanoseconds),
+                                  timeText(part.measuredEnd * kPanelNanoseconds)));
         m_table->setItem(row, column, item);
       }
     }
@@ -352,8 +353,8 @@ void MeasuredPanel::tell() {
   } else if (m_comparison && m_comparison->measured) {
     const simulate::Comparison& parts = m_comparison->parts;
     text = tr("%1 the plan: %2, planned %3")
-               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)), timeText(parts.measured * kNanoseconds),
-                    timeText(parts.planned * kNanoseconds));
+               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)),
+                    timeText(parts.measured * kPanelNanoseconds), timeText(parts.planned * kPanelNanoseconds));
     if (m_comparison->run->droppedEvents > 0) {
       text +=
           u" · "_s + counted(m_comparison->run->droppedEvents, tr("event"), tr("events")) + u' ' + tr("not recorded");

@@ -15,14 +15,14 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct PictureTexts {
   Q_DECLARE_TR_FUNCTIONS(PictureFile)
 };
 
 }  // namespace
 
 QString pictureFilter() {
-  return Texts::tr("Pictures (*.svg *.png)");
+  return PictureTexts::tr("Pictures (*.svg *.png)");
 }
 
 Outcome savePictureFile(const QString& path, const QSizeF& size, const QString& title,
@@ -51,8 +51,8 @@ Outcome savePictureFile(const QString& path, const QSizeF& size, const QString& 
     draw(image);
     image.save(&buffer, "PNG");
   } else {
-    return Error{ErrorCode::badUsage, Texts::tr("a picture is .svg or .png").toStdString(),
-                 Texts::tr("give the file one of these endings").toStdString()};
+    return Error{ErrorCode::badUsage, PictureTexts::tr("a picture is .svg or .png").toStdString(),
+                 PictureTexts::tr("give the file one of these endings").toStdString()};
   }
   buffer.close();
   return io::saveFile(QFile::encodeName(path).toStdString(), bytes.toStdString());

@@ -24,30 +24,30 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct PlaybackTexts {
   Q_DECLARE_TR_FUNCTIONS(Playback)
 };
 
-constexpr double kNanoseconds = 1000;  // in a microsecond
+constexpr double kPlaybackNanoseconds = 1000;  // in a microsecond
 
 QString waitText(simulate::Wait wait) {
   switch (wait) {
     case simulate::Wait::nothing:
-      return Texts::tr("did not wait");
+      return PlaybackTexts::tr("did not wait");
     case simulate::Wait::data:
-      return Texts::tr("waited for its data");
+      return PlaybackTexts::tr("waited for its data");
     case simulate::Wait::order:
-      return Texts::tr("waited for the previous message");
+      return PlaybackTexts::tr("waited for the previous message");
     case simulate::Wait::window:
-      return Texts::tr("waited for messages of its connection to arrive");
+      return PlaybackTexts::tr("waited for messages of its connection to arrive");
     case simulate::Wait::threadblock:
-      return Texts::tr("waited for the previous step of its threadblock");
+      return PlaybackTexts::tr("waited for the previous step of its threadblock");
     case simulate::Wait::dependency:
-      return Texts::tr("waited for another threadblock");
+      return PlaybackTexts::tr("waited for another threadblock");
     case simulate::Wait::space:
-      return Texts::tr("waited for space at the receiver");
+      return PlaybackTexts::tr("waited for space at the receiver");
     case simulate::Wait::barrier:
-      return Texts::tr("waited for the end of the previous step");
+      return PlaybackTexts::tr("waited for the end of the previous step");
   }
   return {};
 }
@@ -149,9 +149,9 @@ void Playback::collect() {
     }
     for (const simulate::Interval& interval : run.intervals) {
       Message message;
-      message.begin = (offset + interval.flowing) * kNanoseconds;
-      message.end = (offset + interval.left) * kNanoseconds;
-      message.arrived = (offset + interval.arrived) * kNanoseconds;
+      message.begin = (offset + interval.flowing) * kPlaybackNanoseconds;
+      message.end = (offset + interval.left) * kPlaybackNanoseconds;
+      message.arrived = (offset + interval.arrived) * kPlaybackNanoseconds;
       message.message = interval.message;
       message.phase = phase;
       if (const auto found = critical.find({interval.message, interval.repeat}); found != critical.end()) {
@@ -163,7 +163,7 @@ void Playback::collect() {
     }
     offset += run.time;
   }
-  m_duration = offset * kNanoseconds;
+  m_duration = offset * kPlaybackNanoseconds;
   std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) { return a.begin < b.begin; });
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
   m_blockArrived.assign((m_messages.size() + kBlock - 1) / kBlock, 0);
@@ -297,7 +297,7 @@ QString Playback::laneName(std::size_t key, LaneKind kind) const {
     case LaneKind::links:
       return arcName(key);
     case LaneKind::blocks:
-      return Texts::tr("%1 · tb %2")
+      return PlaybackTexts::tr("%1 · tb %2")
           .arg(gpuName(static_cast<fabric::Rank>(key / kBlocksOfRank)))
           .arg(key % kBlocksOfRank);
     case LaneKind::parts:
@@ -306,7 +306,7 @@ QString Playback::laneName(std::size_t key, LaneKind kind) const {
   const auto phase = key / kPartsOfPhase;
   const QString part = QString::fromUtf8(simulate::toString(m_details.phases[phase].job->labels()).data()) + u' ' +
                        QString::number(key % kPartsOfPhase);
-  return m_details.phases.size() > 1 ? Texts::tr("phase %1, %2").arg(phase + 1).arg(part) : part;
+  return m_details.phases.size() > 1 ? PlaybackTexts::tr("phase %1, %2").arg(phase + 1).arg(part) : part;
 }
 
 const char* Playback::waitName(std::uint8_t wait) {
@@ -316,14 +316,14 @@ const char* Playback::waitName(std::uint8_t wait) {
 QString Playback::partsName() const {
   switch (m_details.phases.empty() ? simulate::LabelKind::step : m_details.phases.front().job->labels()) {
     case simulate::LabelKind::tree:
-      return Texts::tr("Trees");
+      return PlaybackTexts::tr("Trees");
     case simulate::LabelKind::transfer:
-      return Texts::tr("Transfers");
+      return PlaybackTexts::tr("Transfers");
     case simulate::LabelKind::step:
     case simulate::LabelKind::instruction:
       break;
   }
-  return Texts::tr("Steps");
+  return PlaybackTexts::tr("Steps");
 }
 
 bool Playback::isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const {
@@ -366,7 +366,7 @@ std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Pla
     lane.beginsGroup = true;
     result.push_back(std::move(lane));
     TimelineLane below = std::move(measured[key]);
-    below.name = Texts::tr("measured");
+    below.name = PlaybackTexts::tr("measured");
     below.source = 1;
     result.push_back(std::move(below));
   }
@@ -515,15 +515,15 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
 
 QString Playback::describe(std::size_t at) const {
   const Message& message = m_messages[at];
-  const QString name = Texts::tr("%1 → %2, %3 %4")
+  const QString name = PlaybackTexts::tr("%1 → %2, %3 %4")
                            .arg(gpuName(messageOf(message).from), gpuName(messageOf(message).to),
                                 QString::fromUtf8(simulate::toString(jobOf(message).labels()).data()),
                                 QString::number(labelOf(message)));
-  QString text = Texts::tr("%1: %2, %3 from %4")
+  QString text = PlaybackTexts::tr("%1: %2, %3 from %4")
                      .arg(name, bytesText(static_cast<std::int64_t>(bytesOf(message))),
                           timeText(message.end - message.begin), timeText(message.begin));
   if (message.waitedFor) {
-    text += u"; "_s + Texts::tr("on the critical path, %1").arg(waitText(*message.waitedFor));
+    text += u"; "_s + PlaybackTexts::tr("on the critical path, %1").arg(waitText(*message.waitedFor));
   }
   return text;
 }
@@ -546,9 +546,9 @@ QString Playback::describeRange(double begin, double end) const {
       carried[static_cast<std::size_t>(arc)] += bytes;
     }
   }
-  QString text = Texts::tr("%1 to %2 (%3): %4, %5 sent")
+  QString text = PlaybackTexts::tr("%1 to %2 (%3): %4, %5 sent")
                      .arg(timeText(begin), timeText(end), timeText(end - begin),
-                          counted(count, Texts::tr("message"), Texts::tr("messages")),
+                          counted(count, PlaybackTexts::tr("message"), PlaybackTexts::tr("messages")),
                           bytesText(static_cast<std::int64_t>(total)));
   const auto shareOf = [&](std::size_t arc) {
     return carried[arc] / (end - begin) / m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
@@ -559,7 +559,8 @@ QString Playback::describeRange(double begin, double end) const {
   }
   if (count > 0) {
     constexpr double kHundred = 100;
-    text += u"; "_s + Texts::tr("busiest: %1, %2 %").arg(arcName(busiest)).arg(kHundred * shareOf(busiest), 0, 'f', 0);
+    text += u"; "_s +
+            PlaybackTexts::tr("busiest: %1, %2 %").arg(arcName(busiest)).arg(kHundred * shareOf(busiest), 0, 'f', 0);
   }
   return text;
 }

@@ -25,12 +25,12 @@ namespace {
 
 const std::array<QString, 2> kSuffixes{kForestSuffix, kStepsSuffix};
 constexpr int kMaxFiles = 500;
-constexpr qsizetype kMaxName = 80;
+constexpr qsizetype kMaxScheduleName = 80;
 
 /// A name that every file system takes.
 QString asFileName(const QString& name) {
   QString result;
-  for (const QChar c : name.simplified().left(kMaxName)) {
+  for (const QChar c : name.simplified().left(kMaxScheduleName)) {
     const bool isPlain = c.isLetterOrNumber() || c == u' ' || c == u'-' || c == u'_' || c == u'.' || c == u'=' ||
                          c == u'+' || c == u'(' || c == u')' || c == u',';
     result += isPlain ? c : u'_';
@@ -49,9 +49,8 @@ QString& theSharedFolder() {
 
 /// Of a file of the list; empty where it is none of ours.
 QString suffixOf(const QString& path) {
-  const auto found = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const QString& suffix) {
-    return path.endsWith(suffix, Qt::CaseInsensitive);
-  });
+  const auto found = std::find_if(kSuffixes.begin(), kSuffixes.end(),
+                                  [&](const QString& suffix) { return path.endsWith(suffix, Qt::CaseInsensitive); });
   return found != kSuffixes.end() ? *found : QString();
 }
 
@@ -322,8 +321,8 @@ const ScheduleEntry* ScheduleBook::twinOf(const ScheduleResult& result) const {
   };
   const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const ScheduleEntry& each) {
     return each.result && each.result->options == result.options &&
-           each.result->fabricDigest() == result.fabricDigest() &&
-           isEqual(each.result->forest(0), result.forest(0)) && isEqual(each.result->forest(1), result.forest(1)) &&
+           each.result->fabricDigest() == result.fabricDigest() && isEqual(each.result->forest(0), result.forest(0)) &&
+           isEqual(each.result->forest(1), result.forest(1)) &&
            isEqual(each.result->stepSchedule(), result.stepSchedule());
   });
   return found != m_entries.end() ? &*found : nullptr;
@@ -434,10 +433,10 @@ Outcome ScheduleBook::remove(int id) {
 }
 
 bool ScheduleBook::isSettled() const {
-  const bool isWaiting =
-      !(m_file.workFolder().isEmpty() && sharedFolder().isEmpty()) && std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
-        return each.result && each.path.isEmpty() && each.problem.isEmpty();
-      });
+  const bool isWaiting = !(m_file.workFolder().isEmpty() && sharedFolder().isEmpty()) &&
+                         std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
+                           return each.result && each.path.isEmpty() && each.problem.isEmpty();
+                         });
   return m_reading == 0 && m_writing == 0 && !m_isSaving && !isWaiting;
 }
 
@@ -463,8 +462,8 @@ void ScheduleBook::readFolder() {
 }
 
 void ScheduleBook::readFiles(const QString& folder) {
-  const QFileInfoList files =
-      QDir(folder).entryInfoList({u"*"_s + kForestSuffix, u"*"_s + kStepsSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
+  const QFileInfoList files = QDir(folder).entryInfoList({u"*"_s + kForestSuffix, u"*"_s + kStepsSuffix},
+                                                         QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
   for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMaxFiles))) {
     QString name = info.fileName();
     name.chop(suffixOf(name).size());

@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kMargin = 12;
-constexpr int kThousand = 1000;
+constexpr int kSchedulePanelMargin = 12;
+constexpr int kTreeThousand = 1000;
 
 enum Role { kIdRole = Qt::UserRole + 1, kLineRole, kStateRole, kMarkRole };
 /// What stands behind the name, and in which colour.
@@ -220,10 +220,11 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   m_emptyButton->setObjectName(u"scheduleEmptyButton"_s);
   m_emptyButton->setProperty("role", u"primary"_s);
   auto* emptyLayout = new QVBoxLayout(empty);
-  emptyLayout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  emptyLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin, kSchedulePanelMargin,
+                                  kSchedulePanelMargin);
   emptyLayout->addStretch(1);
   emptyLayout->addWidget(m_emptyText);
-  emptyLayout->addSpacing(kMargin);
+  emptyLayout->addSpacing(kSchedulePanelMargin);
   emptyLayout->addWidget(m_emptyButton, 0, Qt::AlignHCenter);
   emptyLayout->addStretch(2);
 
@@ -260,7 +261,8 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   head->setFont(sectionFont());
   head->setProperty("role", u"section"_s);
   auto* cardLayout = new QVBoxLayout(card);
-  cardLayout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin);
+  cardLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
+                                 kSchedulePanelMargin);
   constexpr int kGap = 4;
   cardLayout->setSpacing(kGap);
   cardLayout->addWidget(m_verdict);
@@ -285,12 +287,13 @@ SchedulePanel::SchedulePanel(QWidget* parent)
 
   m_running->setObjectName(u"scheduleRunning"_s);
   m_phase->setObjectName(u"schedulePhase"_s);
-  m_progress->setRange(0, kThousand);
+  m_progress->setRange(0, kTreeThousand);
   m_progress->setTextVisible(false);
   m_progress->setAccessibleName(tr("Progress"));
   m_cancel->setObjectName(u"scheduleCancel"_s);
   auto* runningLayout = new QVBoxLayout(m_running);
-  runningLayout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  runningLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
+                                    kSchedulePanelMargin / 2);
   auto* phaseLine = new QHBoxLayout;
   phaseLine->addWidget(m_phase, 1);
   phaseLine->addWidget(m_cancel);
@@ -300,7 +303,8 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   m_failure->setProperty("role", u"error"_s);
   m_failure->setWordWrap(true);
   m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  m_failure->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  m_failure->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
+                                kSchedulePanelMargin / 2);
 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
@@ -362,7 +366,7 @@ void SchedulePanel::updateRunning() {
   if (isRunning) {
     const JobProgress::State state = m_book->progress();
     m_phase->setText(state.stage.empty() ? tr("Starting…") : stageName(state.stage) + u"…"_s);
-    m_progress->setValue(static_cast<int>(state.fraction * kThousand));
+    m_progress->setValue(static_cast<int>(state.fraction * kTreeThousand));
     m_tick.start();
   } else {
     m_tick.stop();

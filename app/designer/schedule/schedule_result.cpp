@@ -40,7 +40,7 @@ using workflow::guarded;
 
 namespace {
 
-struct Texts {
+struct ResultTexts {
   Q_DECLARE_TR_FUNCTIONS(Schedule)
 };
 
@@ -121,7 +121,7 @@ Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const Schedule
   workflow::Values values = options.methodOptions;
   const auto text = values.extract(kTableOption);
   const auto table =
-      io::readCollectiveTable(text ? text.mapped() : std::string(), Texts::tr("table").toStdString(), fabric);
+      io::readCollectiveTable(text ? text.mapped() : std::string(), ResultTexts::tr("table").toStdString(), fabric);
   if (!table) {
     return table.error();
   }
@@ -331,52 +331,52 @@ void measureForests(ScheduleResult& result, const Progress& progress) {
 
 QString stageName(const std::string& stage) {
   if (stage == "optimum" || stage == "bound") {
-    return Texts::tr("Finding the bound");
+    return ResultTexts::tr("Finding the bound");
   }
   if (stage == "allreduce bound") {
-    return Texts::tr("Bounding allreduce by trees");
+    return ResultTexts::tr("Bounding allreduce by trees");
   }
   if (stage == "balancing") {
-    return Texts::tr("Balancing switches");
+    return ResultTexts::tr("Balancing switches");
   }
   if (stage == "splitting") {
-    return Texts::tr("Removing switches");
+    return ResultTexts::tr("Removing switches");
   }
   if (stage == "packing" || stage == "racing" || stage == "composing") {
-    return Texts::tr("Packing trees");
+    return ResultTexts::tr("Packing trees");
   }
   if (stage == "wiring") {
-    return Texts::tr("Connecting boxes with few peers");
+    return ResultTexts::tr("Connecting boxes with few peers");
   }
   if (stage == "height cap") {
-    return Texts::tr("Reducing tree heights");
+    return ResultTexts::tr("Reducing tree heights");
   }
   if (stage == "expanding") {
-    return Texts::tr("Writing out the trees");
+    return ResultTexts::tr("Writing out the trees");
   }
   if (stage == "pruning") {
-    return Texts::tr("Using multicast in switches");
+    return ResultTexts::tr("Using multicast in switches");
   }
   if (stage == "verifying" || stage == "proving" || stage == "verifying races") {
-    return Texts::tr("Verifying");
+    return ResultTexts::tr("Verifying");
   }
   if (stage == "measuring loads") {
-    return Texts::tr("Measuring link loads");
+    return ResultTexts::tr("Measuring link loads");
   }
   if (stage == "scanning k") {
-    return Texts::tr("Trying numbers of trees");
+    return ResultTexts::tr("Trying numbers of trees");
   }
   if (stage == "lowering") {
-    return Texts::tr("Arranging threadblocks");
+    return ResultTexts::tr("Arranging threadblocks");
   }
   if (stage == "writing") {
-    return Texts::tr("Writing");
+    return ResultTexts::tr("Writing");
   }
   if (stage == "trying fixes") {
-    return Texts::tr("Searching for settings that fit");
+    return ResultTexts::tr("Searching for settings that fit");
   }
   if (stage == "reading") {
-    return Texts::tr("Reading");
+    return ResultTexts::tr("Reading");
   }
   return QString::fromStdString(stage);
 }
@@ -397,17 +397,17 @@ std::optional<Error> lossFault(const std::string& loss) {
 
 QString ScheduleResult::verdictText() const {
   if (meetsBound) {
-    return verdict.boundProved ? Texts::tr("Meets the bound, verified")
-                               : Texts::tr("Reaches its bound; trees verified");
+    return verdict.boundProved ? ResultTexts::tr("Meets the bound, verified")
+                               : ResultTexts::tr("Reaches its bound; trees verified");
   }
-  return bound ? Texts::tr("%1 of the bound, verified").arg(shareOfBound()) : Texts::tr("Verified");
+  return bound ? ResultTexts::tr("%1 of the bound, verified").arg(shareOfBound()) : ResultTexts::tr("Verified");
 }
 
 QString ScheduleResult::sizeText() const {
   const schedule::StepSchedule* const steps = stepSchedule();
-  return steps != nullptr
-             ? counted(static_cast<qsizetype>(steps->transfers.size()), Texts::tr("transfer"), Texts::tr("transfers"))
-             : counted(trees, Texts::tr("tree"), Texts::tr("trees"));
+  return steps != nullptr ? counted(static_cast<qsizetype>(steps->transfers.size()), ResultTexts::tr("transfer"),
+                                    ResultTexts::tr("transfers"))
+                          : counted(trees, ResultTexts::tr("tree"), ResultTexts::tr("trees"));
 }
 
 QString ScheduleResult::shareOfBound() const {
@@ -415,15 +415,16 @@ QString ScheduleResult::shareOfBound() const {
 }
 
 QString ScheduleResult::verdictDetails() const {
-  QString text = sizeText() + u' ' +
-                 Texts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
+  QString text =
+      sizeText() + u' ' +
+      ResultTexts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
   if (meetsBound) {
-    text += u"; "_s + (verdict.boundProved ? Texts::tr("no schedule can be faster.")
-                                           : Texts::tr("the bound itself is not proved."));
+    text += u"; "_s + (verdict.boundProved ? ResultTexts::tr("no schedule can be faster.")
+                                           : ResultTexts::tr("the bound itself is not proved."));
   } else if (bound) {
-    text += u"; "_s + Texts::tr("the bound is %1 GB/s.").arg(exactly(*bound));
+    text += u"; "_s + ResultTexts::tr("the bound is %1 GB/s.").arg(exactly(*bound));
   } else {
-    text += u"; "_s + Texts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
+    text += u"; "_s + ResultTexts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
   }
   return text;
 }

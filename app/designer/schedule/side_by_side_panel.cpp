@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kMargin = 8;
+constexpr int kSideMargin = 8;
 constexpr std::size_t kStripParts = 240;
 
 /// The difference as a bar from the middle: to the right in the colour of B, to the left in that of A.
@@ -128,8 +128,8 @@ SideBySidePanel::~SideBySidePanel() = default;
 QWidget* SideBySidePanel::makeBody() {
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kSideMargin, kSideMargin / 2, kSideMargin, 0);
+  line->setSpacing(kSideMargin);
   for (int side = 0; side < kSides; ++side) {
     QComboBox* list = m_lists[static_cast<std::size_t>(side)];
     list->setObjectName(u"side"_s + sideLetter(side));
@@ -159,8 +159,8 @@ QWidget* SideBySidePanel::makeBody() {
   line->addWidget(m_state, 1);
   m_strip->setObjectName(u"sideStrip"_s);
   auto* time = new QHBoxLayout;
-  time->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  time->setSpacing(kMargin);
+  time->setContentsMargins(kSideMargin, kSideMargin / 2, kSideMargin, kSideMargin / 2);
+  time->setSpacing(kSideMargin);
   time->addWidget(m_controls);
   time->addWidget(m_strip, 1);
   setUpTable();

@@ -31,10 +31,10 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kLine = 1.8;
-constexpr double kNanoseconds = 1000;  // in a microsecond
+constexpr double kSpeedNanoseconds = 1000;  // in a microsecond
 
 /// Every doubling of the size is one step of the axis.
-double place(std::int64_t size) {
+double placeOf(std::int64_t size) {
   return std::log2(static_cast<double>(size));
 }
 
@@ -85,7 +85,7 @@ double SpeedChart::valueOf(const simulate::Row& row) const {
 }
 
 QString SpeedChart::valueText(const simulate::Row& row) const {
-  return m_what == What::time ? timeText(kNanoseconds * row.time) : QString::number(valueOf(row), 'f', 2);
+  return m_what == What::time ? timeText(kSpeedNanoseconds * row.time) : QString::number(valueOf(row), 'f', 2);
 }
 
 std::optional<double> SpeedChart::boundAt(std::size_t size) const {
@@ -147,7 +147,7 @@ void SpeedChart::drawSizes() {
     for (const simulate::Row& row : m_series[series].prediction ? m_series[series].prediction->rows : kNoRows) {
       if (row.size >= sizes.front() && row.size <= sizes.back()) {
         extent.add(valueOf(row));
-        line->append(place(row.size), valueOf(row));
+        line->append(placeOf(row.size), valueOf(row));
       }
     }
     // Of few sizes each point counts: a run may have measured one.
@@ -165,7 +165,7 @@ void SpeedChart::drawSizes() {
     auto* line = new QLineSeries;
     line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
     for (std::size_t size = 0; size < sizes.size(); ++size) {
-      line->append(place(sizes[size]), *boundAt(size));
+      line->append(placeOf(sizes[size]), *boundAt(size));
       // A bound on the time of the smallest sizes lies far below all that can be reached.
       if (m_what != What::time || size + 1 == sizes.size()) {
         extent.add(*boundAt(size));
@@ -175,11 +175,11 @@ void SpeedChart::drawSizes() {
   }
   auto* x = new QCategoryAxis;
   x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(place(sizes.front()));
-  x->setRange(place(sizes.front()), place(sizes.back()));
+  x->setStartValue(placeOf(sizes.front()));
+  x->setRange(placeOf(sizes.front()), placeOf(sizes.back()));
   constexpr std::size_t kEvery = 4;
   for (std::size_t size = 0; size < sizes.size(); size += kEvery) {
-    x->append(bytesText(sizes[size]), place(sizes[size]));
+    x->append(bytesText(sizes[size]), placeOf(sizes[size]));
   }
   styleAxis(*x);
   chart()->addAxis(x, Qt::AlignBottom);
@@ -313,14 +313,14 @@ void SpeedChart::drawPins() {
     }
   };
   for (const std::size_t pin : m_pins) {
-    const double x = chart()->mapToPosition(QPointF(place(comparedSizes()[pin]), 1), series).x();
+    const double x = chart()->mapToPosition(QPointF(placeOf(comparedSizes()[pin]), 1), series).x();
     auto* line = new QGraphicsLineItem(QLineF(x, plot.top(), x, plot.bottom()), chart());
     line->setPen(QPen(theme.color(Token::muted), 1, Qt::DashLine));
     m_labels << line;
     std::vector<Text> texts{{bytesText(comparedSizes()[pin]), theme.color(Token::text), plot.top()}};
     for (std::size_t each = 0; each < m_series.size(); ++each) {
       if (const simulate::Row* row = rowOf(each, pin)) {
-        const QPointF at = chart()->mapToPosition(QPointF(place(row->size), valueOf(*row)), series);
+        const QPointF at = chart()->mapToPosition(QPointF(placeOf(row->size), valueOf(*row)), series);
         texts.push_back({valueText(*row), category(static_cast<int>(each), theme.scheme()), at.y()});
       }
     }
@@ -341,7 +341,7 @@ std::optional<std::size_t> SpeedChart::sizeAt(const QPointF& position) const {
   }
   const QPointF value = chart()->mapToValue(chart()->mapFromScene(mapToScene(position.toPoint())));
   const auto& sizes = comparedSizes();
-  return static_cast<std::size_t>(std::clamp<long long>(std::llround(value.x() - place(sizes.front())), 0,
+  return static_cast<std::size_t>(std::clamp<long long>(std::llround(value.x() - placeOf(sizes.front())), 0,
                                                         static_cast<long long>(sizes.size()) - 1));
 }
 
@@ -368,7 +368,7 @@ QString SpeedChart::pointText(std::size_t series) const {
   const std::vector<std::size_t> best = front();
   const bool isBest = std::find(best.begin(), best.end(), series) != best.end();
   return tr("%1 <b>%2</b>: %3 at %4, limit %5 GB/s, %6")
-      .arg(dot(static_cast<int>(series)), each.name.toHtmlEscaped(), timeText(kNanoseconds * *latencyOf(each)),
+      .arg(dot(static_cast<int>(series)), each.name.toHtmlEscaped(), timeText(kSpeedNanoseconds * *latencyOf(each)),
            bytesText(comparedSizes().front()), exactly(each.result->algbw),
            isBest ? tr("on the Pareto front") : tr("another schedule is better in both"));
 }
@@ -384,7 +384,7 @@ QString SpeedChart::valuesAt(std::size_t size) const {
   if (const auto bound = boundAt(size)) {
     text += u" &nbsp; "_s +
             tr("bound: <b>%1</b>")
-                .arg(m_what == What::time ? timeText(kNanoseconds * *bound) : QString::number(*bound, 'f', 2));
+                .arg(m_what == What::time ? timeText(kSpeedNanoseconds * *bound) : QString::number(*bound, 'f', 2));
   }
   return text;
 }

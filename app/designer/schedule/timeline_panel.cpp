@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kMargin = 8;
+constexpr int kTimelineMargin = 8;
 
 }  // namespace
 
@@ -130,8 +130,8 @@ QWidget* TimelinePanel::makeBody() {
          "message waited for."));
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kTimelineMargin, kTimelineMargin / 2, kTimelineMargin, kTimelineMargin / 2);
+  line->setSpacing(kTimelineMargin);
   for (QWidget* widget :
        {static_cast<QWidget*>(m_controls), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
         static_cast<QWidget*>(m_color), static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kMargin = 8;
+constexpr int kTrafficMargin = 8;
 /// More GPUs than this begin with their boxes.
 constexpr int kManyGpus = 64;
 
@@ -147,8 +147,8 @@ QWidget* TrafficPanel::makeBody() {
   m_view->setObjectName(u"trafficMatrix"_s);
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kTrafficMargin, kTrafficMargin / 2, kTrafficMargin, kTrafficMargin / 2);
+  line->setSpacing(kTrafficMargin);
   for (QWidget* widget : {static_cast<QWidget*>(m_between), static_cast<QWidget*>(m_size),
                           static_cast<QWidget*>(m_copy), static_cast<QWidget*>(m_save)}) {
     line->addWidget(widget);

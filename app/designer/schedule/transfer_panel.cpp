@@ -23,7 +23,7 @@ namespace {
 
 enum Page { kEmpty, kForest, kTransfers };
 
-constexpr int kMargin = 8;
+constexpr int kTransferMargin = 8;
 /// A menu of more is useless; the search finds a GPU.
 constexpr std::int64_t kMaxListedShards = 4096;
 
@@ -113,8 +113,8 @@ QWidget* TransferPanel::makeBody() {
   setUpTable(*m_table, m_model);
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
+  line->setContentsMargins(kTransferMargin, kTransferMargin / 2, kTransferMargin, kTransferMargin / 2);
+  line->setSpacing(kTransferMargin);
   for (QWidget* widget :
        {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
         static_cast<QWidget*>(m_slider), static_cast<QWidget*>(m_stepText), static_cast<QWidget*>(m_shard),

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kGap = 6;
+constexpr int kSearchGap = 6;
 
 QString gapText(const Rational& makespan, const Rational& bound) {
   return makespan == bound ? SearchPanel::tr("bound reached")
@@ -79,14 +79,14 @@ SearchPanel::SearchPanel(QWidget* parent)
   m_figures->setTextInteractionFlags(Qt::TextSelectableByMouse);
 
   auto* line = new QHBoxLayout;
-  line->setSpacing(kGap);
+  line->setSpacing(kSearchGap);
   line->addWidget(m_collective, 1);
   line->addWidget(m_root, 1);
   line->addWidget(m_seconds);
   line->addWidget(m_run);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
-  layout->setSpacing(kGap);
+  layout->setSpacing(kSearchGap);
   layout->addLayout(line);
   layout->addWidget(m_figures);
   layout->addWidget(m_chart, 1);

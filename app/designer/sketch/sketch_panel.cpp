@@ -25,7 +25,7 @@ using sketch::Sketch;
 namespace {
 
 constexpr int kMargin = 8;
-constexpr int kGap = 6;
+constexpr int kPanelGap = 6;
 
 /// The key that an error names; empty if it names none.
 QString keyOf(const Error& error) {
@@ -70,12 +70,12 @@ SketchPanel::SketchPanel(QWidget* parent)
   parts->addWidget(makeSizes());
   auto* middle = new QWidget(parts);
   auto* layout = new QVBoxLayout(middle);
-  layout->setContentsMargins(kGap, 0, kGap, 0);
+  layout->setContentsMargins(kPanelGap, 0, kPanelGap, 0);
   layout->addWidget(m_tabs);
   parts->addWidget(middle);
   auto* right = new QWidget(parts);
   layout = new QVBoxLayout(right);
-  layout->setContentsMargins(kGap, kMargin, kGap, 0);
+  layout->setContentsMargins(kPanelGap, kMargin, kPanelGap, 0);
   layout->addWidget(m_search);
   parts->addWidget(right);
   constexpr int kSizesWidth = 262;
@@ -151,7 +151,7 @@ QWidget* SketchPanel::makeSizes() {
   }
   auto* form = new QFormLayout;
   form->setHorizontalSpacing(kMargin);
-  form->setVerticalSpacing(kGap);
+  form->setVerticalSpacing(kPanelGap);
   form->addRow(tr("Chunks per GPU"), m_chunks);
   form->addRow(tr("Data per GPU"), m_size);
   form->addRow(tr("Seed"), m_search->seed());
@@ -159,7 +159,7 @@ QWidget* SketchPanel::makeSizes() {
   auto* sizes = new QWidget(this);
   auto* layout = new QVBoxLayout(sizes);
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-  layout->setSpacing(kGap);
+  layout->setSpacing(kPanelGap);
   layout->addLayout(line);
   layout->addLayout(form);
   layout->addWidget(m_problem);

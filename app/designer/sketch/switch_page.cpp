@@ -17,7 +17,7 @@ using sketch::Sketch;
 
 namespace {
 
-constexpr int kGap = 6;
+constexpr int kSwitchGap = 6;
 
 enum Column { kSwitch, kGpus, kPolicy, kColumns };
 
@@ -61,14 +61,14 @@ SwitchPage::SwitchPage(QWidget* parent)
   header->resizeSection(kPolicy, kPolicyWidth);
 
   auto* line = new QHBoxLayout;
-  line->setSpacing(kGap);
+  line->setSpacing(kSwitchGap);
   line->addWidget(m_strategy);
   line->addWidget(m_add);
   line->addWidget(m_remove);
   line->addStretch(1);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, kGap, 0, 0);
-  layout->setSpacing(kGap);
+  layout->setContentsMargins(0, kSwitchGap, 0, 0);
+  layout->setSpacing(kSwitchGap);
   layout->addLayout(line);
   layout->addWidget(m_table, 1);
 

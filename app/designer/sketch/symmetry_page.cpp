@@ -20,7 +20,7 @@ using sketch::Sketch;
 
 namespace {
 
-constexpr int kGap = 6;
+constexpr int kSymmetryGap = 6;
 
 enum Column { kOffset, kGroup, kVerdict, kColumns };
 
@@ -70,21 +70,21 @@ SymmetryPage::SymmetryPage(QWidget* parent)
   m_list->setUniformItemSizes(true);
 
   auto* line = new QHBoxLayout;
-  line->setSpacing(kGap);
+  line->setSpacing(kSymmetryGap);
   line->addWidget(m_find);
   line->addWidget(m_add);
   line->addWidget(m_remove);
   line->addStretch(1);
   auto* left = new QVBoxLayout;
-  left->setSpacing(kGap);
+  left->setSpacing(kSymmetryGap);
   left->addLayout(line);
   left->addWidget(m_offsets, 1);
   auto* right = new QVBoxLayout;
-  right->setSpacing(kGap);
+  right->setSpacing(kSymmetryGap);
   right->addWidget(m_orbitsLabel);
   right->addWidget(m_list, 1);
   auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(0, kGap, 0, 0);
+  layout->setContentsMargins(0, kSymmetryGap, 0, 0);
   layout->addLayout(left, 1);
   layout->addLayout(right, 1);
 

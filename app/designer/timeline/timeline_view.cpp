@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kLaneHeight = 18;
 constexpr int kHead = 22;
-constexpr int kNames = 132;
+constexpr int kNameWidth = 132;
 constexpr double kMinSpan = 50;  // ns
 
 /// 1, 2 or 5 times a power of ten.
@@ -143,11 +143,11 @@ void TimelineView::resizeEvent(QResizeEvent* event) {
 }
 
 double TimelineView::xAt(double time) const {
-  return kNames + (time - m_from) / (m_to - m_from) * (viewport()->width() - kNames);
+  return kNameWidth + (time - m_from) / (m_to - m_from) * (viewport()->width() - kNameWidth);
 }
 
 double TimelineView::timeAt(double x) const {
-  return m_from + (x - kNames) / std::max(1, viewport()->width() - kNames) * (m_to - m_from);
+  return m_from + (x - kNameWidth) / std::max(1, viewport()->width() - kNameWidth) * (m_to - m_from);
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -161,7 +161,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
   for (int at = scroll / kLaneHeight; at <= last; ++at) {
     paintLane(painter, at, kHead + at * kLaneHeight - scroll);
   }
-  painter.setClipRect(QRectF(kNames, kHead, viewport()->width() - kNames, viewport()->height() - kHead));
+  painter.setClipRect(QRectF(kNameWidth, kHead, viewport()->width() - kNameWidth, viewport()->height() - kHead));
   paintPath(painter);
   painter.setClipping(false);
   paintCursor(painter);
@@ -180,7 +180,7 @@ void TimelineView::paintHead(QPainter& painter) const {
   painter.setFont(figureFont(10.5));
   constexpr double kTickRoom = 110;
   const double width = viewport()->width();
-  const double step = roundStep((m_to - m_from) * kTickRoom / std::max(1.0, width - kNames));
+  const double step = roundStep((m_to - m_from) * kTickRoom / std::max(1.0, width - kNameWidth));
   for (double tick = std::ceil(m_from / step) * step; tick <= m_to; tick += step) {
     const double x = xAt(tick);
     painter.setPen(theme.color(Token::grid));
@@ -206,11 +206,11 @@ void TimelineView::paintLane(QPainter& painter, int at, double y) const {
   painter.setPen(lane.beginsGroup ? theme.color(Token::line) : theme.color(Token::grid));
   painter.drawLine(QPointF(0, y), QPointF(width, y));
   painter.setPen(theme.color(Token::muted));
-  const QRectF name(10, y, kNames - 14, kLaneHeight);
+  const QRectF name(10, y, kNameWidth - 14, kLaneHeight);
   painter.drawText(name, Qt::AlignVCenter | Qt::AlignLeft,
                    painter.fontMetrics().elidedText(lane.name, Qt::ElideMiddle, static_cast<int>(name.width())));
   painter.save();
-  painter.setClipRect(QRectF(kNames, y, width - kNames, kLaneHeight), Qt::IntersectClip);
+  painter.setClipRect(QRectF(kNameWidth, y, width - kNameWidth, kLaneHeight), Qt::IntersectClip);
   paintBars(painter, lane, m_shown.longest[static_cast<std::size_t>(at)], y);
   painter.restore();
 }
@@ -298,7 +298,8 @@ void TimelineView::paintPath(QPainter& painter) const {
       const QString reason = QLatin1String(next->wait);
       const double width = painter.fontMetrics().horizontalAdvance(reason) + 6;
       const QRectF ground(to.x() - width - 3, to.y() - kLaneHeight / 2.0 + 2, width, kLaneHeight - 4);
-      if (!reason.isEmpty() && ground.left() > textTo && ground.left() > kNames && ground.left() > xAt(before.begin)) {
+      if (!reason.isEmpty() && ground.left() > textTo && ground.left() > kNameWidth &&
+          ground.left() > xAt(before.begin)) {
         painter.fillRect(ground, theme.color(Token::panel));
         painter.setPen(theme.color(Token::cut));
         painter.drawText(ground, Qt::AlignCenter, reason);
@@ -401,7 +402,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     }
     const QPointF by = event->position() - m_grip;
     m_grip = event->position();
-    pan(-by.x() / std::max(1, viewport()->width() - kNames));
+    pan(-by.x() / std::max(1, viewport()->width() - kNameWidth));
     verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(by.y()));
     viewport()->update();
     return;
@@ -416,7 +417,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   if (m_isMeasuring && !isClick) {
     measure(event->position().x());
     Q_EMIT rangeChosen(m_range->first, m_range->second);
-  } else if (isClick && event->button() == Qt::LeftButton && event->position().x() >= kNames) {
+  } else if (isClick && event->button() == Qt::LeftButton && event->position().x() >= kNameWidth) {
     if (m_range) {
       m_range.reset();
       Q_EMIT rangeChosen(0, 0);
@@ -430,11 +431,11 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 
 std::pair<const TimelineLane*, const TimelineBar*> TimelineView::barAt(const QPointF& position) const {
   const int at = static_cast<int>((position.y() - kHead + verticalScrollBar()->value()) / kLaneHeight);
-  if (position.y() < kHead || position.x() < kNames || at < 0 || at >= laneCount()) {
+  if (position.y() < kHead || position.x() < kNameWidth || at < 0 || at >= laneCount()) {
     return {nullptr, nullptr};
   }
   const double time = timeAt(position.x());
-  const double near = (m_to - m_from) / std::max(1, viewport()->width() - kNames);
+  const double near = (m_to - m_from) / std::max(1, viewport()->width() - kNameWidth);
   const TimelineLane& lane = m_shown.lanes[static_cast<std::size_t>(at)];
   const auto first =
       std::lower_bound(lane.bars.begin(), lane.bars.end(), time - m_shown.longest[static_cast<std::size_t>(at)] - near,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kLineBytes = 64;
 
-std::int64_t roundUp(std::int64_t value, std::int64_t unit) {
+std::int64_t roundUpTo(std::int64_t value, std::int64_t unit) {
   return checkedMul(checkedAdd(value, unit - 1) / unit, unit);
 }
 
@@ -76,7 +76,7 @@ Result<Geometry> makeGeometry(const Plan& plan, const SizeOptions& options) {
     result.tileElements = std::max<std::int64_t>(1, result.chunkElements);
     if (result.tiles > 1) {
       const std::int64_t even = divideUp(result.chunkElements, result.tiles);
-      result.tileElements = roundUp(even, std::max<std::int64_t>(1, kLineBytes / result.elementBytes));
+      result.tileElements = roundUpTo(even, std::max<std::int64_t>(1, kLineBytes / result.elementBytes));
       result.tiles = divideUp(result.chunkElements, result.tileElements);
     }
     const bool equalChunks = result.partElements % plan.chunksPerPart == 0;
@@ -84,9 +84,9 @@ Result<Geometry> makeGeometry(const Plan& plan, const SizeOptions& options) {
       result.chunksPerMessage = static_cast<int>(
           std::clamp<std::int64_t>(options.pieceBytes / chunkBytes, 1, std::max(1, plan.chunksPerLoop)));
     }
-    result.slotBytes =
-        roundUp(checkedMul(checkedMul(result.tileElements, result.elementBytes), std::int64_t{result.chunksPerMessage}),
-                kLineBytes);
+    result.slotBytes = roundUpTo(
+        checkedMul(checkedMul(result.tileElements, result.elementBytes), std::int64_t{result.chunksPerMessage}),
+        kLineBytes);
     int maxScratch = 0;
     for (const PlanRank& rank : plan.ranks) {
       maxScratch = std::max(maxScratch, rank.scratchChunks);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMinMoved = std::int64_t{16} << 10;  // operations of less run wherever they are met
 constexpr int kSpinsAtHome = 32;                            // before a worker looks at the queues of others
 constexpr int kSpins = 2000;  // about 20 us before it sleeps, less than waking it again takes
-constexpr std::size_t kMaxEvents = std::size_t{1} << 18;        // of a worker
+constexpr std::size_t kMaxTraceEvents = std::size_t{1} << 18;   // of a worker
 constexpr std::int64_t kDivisionBytes = std::int64_t{1} << 20;  // of one task
 
 void pause() {
@@ -83,7 +83,7 @@ public:
       return;
     }
     Worker& worker = *m_scheduler.m_workers[m_worker];
-    if (worker.trace.size() >= kMaxEvents) {
+    if (worker.trace.size() >= kMaxTraceEvents) {
       ++worker.dropped;
       return;
     }
@@ -152,7 +152,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
     worker->trace.clear();
     worker->dropped = 0;
     if (request.trace) {
-      worker->trace.reserve(kMaxEvents);
+      worker->trace.reserve(kMaxTraceEvents);
     }
   }
   m_seconds.clear();

@@ -19,7 +19,7 @@
 namespace coppice::executor {
 namespace {
 
-constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
+constexpr std::int64_t kStreamBytes = std::int64_t{128} << 10;
 constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;    // less does not pay for waking another core
 constexpr std::int64_t kFineBytesPerWorker = 4 * kBytesPerWorker;  // in small operations, which one core does as fast
 constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;        // of the measurement, per worker
@@ -95,7 +95,7 @@ MemoryNeed ThreadsBackend::need(const Plan& plan, const Geometry& geometry) cons
 }
 
 std::int64_t ThreadsBackend::pieceBytes(const Plan& /*plan*/, DataType /*type*/, std::int64_t /*bytes*/) const {
-  return kPieceBytes;
+  return kStreamBytes;
 }
 
 Outcome ThreadsBackend::prepare(const Plan& plan, const Geometry& geometry) {
@@ -199,7 +199,7 @@ double ThreadsBackend::measureMemory(std::stop_token stop) {
   constexpr int kRounds = 5;
   const std::int64_t workers = m_pool.size();
   const std::int64_t spare = std::min(kMaxCopyBytes, availableMemory().value_or(kMaxCopyBytes) / 4);
-  const std::int64_t length = std::min(kCopyBytes, spare / 2 / workers) / kPieceBytes * kPieceBytes;
+  const std::int64_t length = std::min(kCopyBytes, spare / 2 / workers) / kStreamBytes * kStreamBytes;
   std::vector<Mapping> memory(static_cast<std::size_t>(workers));
   for (Mapping& mapping : memory) {
     if (length == 0 || !mapping.reserve(2 * length)) {
@@ -213,8 +213,8 @@ double ThreadsBackend::measureMemory(std::stop_token stop) {
     const auto start = std::chrono::steady_clock::now();
     m_pool.run(m_pool.size(), [&](int worker) {
       std::byte* data = memory[worker].data();
-      for (std::int64_t at = 0; at < length; at += kPieceBytes) {
-        copyBytes(data + length + at, data + at, kPieceBytes, Store::streamed);
+      for (std::int64_t at = 0; at < length; at += kStreamBytes) {
+        copyBytes(data + length + at, data + at, kStreamBytes, Store::streamed);
       }
     });
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -20,7 +20,7 @@ using std::int64_t;
 constexpr int64_t kMaxEdges = int64_t{1} << 27;
 constexpr std::size_t kMaxGpus = 8192;
 
-bool share(const std::vector<int>& a, const std::vector<int>& b) {
+bool shareNetwork(const std::vector<int>& a, const std::vector<int>& b) {
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
     if (*i == *j) {
       return true;
@@ -365,7 +365,8 @@ private:
   }
 
   [[nodiscard]] bool mayServe(int sender, int receiver) const {
-    return m_sent[sender] < m_shape.outerOut[sender] && share(m_shape.networksOf[sender], m_shape.networksOf[receiver]);
+    return m_sent[sender] < m_shape.outerOut[sender] &&
+           shareNetwork(m_shape.networksOf[sender], m_shape.networksOf[receiver]);
   }
 
   /// How many GPUs of the box take each tree from each of its entries.

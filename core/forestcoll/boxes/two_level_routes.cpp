@@ -7,13 +7,14 @@ namespace coppice::forestcoll {
 namespace {
 
 /// Arcs of one box, or those between boxes, with the GPUs at their ends.
-struct Part {
+struct RoutedPart {
   std::vector<int> arcs;
   std::vector<int> ranks;
 };
 
 /// Boxes by number, then the network between them.
-std::vector<Part> partsOf(const Network& network, const std::vector<TreeArc>& capacities, const TwoLevelShape& shape) {
+std::vector<RoutedPart> partsOf(const Network& network, const std::vector<TreeArc>& capacities,
+                                const TwoLevelShape& shape) {
   std::vector<int> box(static_cast<std::size_t>(network.nodeCount), -1);
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     box[network.gpus[rank]] = shape.boxOf[rank];
@@ -33,7 +34,7 @@ std::vector<Part> partsOf(const Network& network, const std::vector<TreeArc>& ca
       }
     }
   }
-  std::vector<Part> parts(shape.boxes.size() + 1);
+  std::vector<RoutedPart> parts(shape.boxes.size() + 1);
   for (std::size_t b = 0; b < shape.boxes.size(); ++b) {
     parts[b].ranks = shape.boxes[b];
   }
@@ -52,7 +53,7 @@ std::vector<Part> partsOf(const Network& network, const std::vector<TreeArc>& ca
 }
 
 /// Adds the routes of one part to the topology. False where they are not found.
-bool addRoutes(const Network& network, const std::vector<TreeArc>& capacities, const Part& part,
+bool addRoutes(const Network& network, const std::vector<TreeArc>& capacities, const RoutedPart& part,
                const PairDemand& demand, std::vector<int>& numberOf, LogicalTopology& topology,
                const Progress& progress) {
   Network local;
@@ -106,9 +107,9 @@ std::optional<LogicalTopology> routeTwoLevel(const Network& network, const std::
   for (const TreeArc& arc : capacities) {
     topology.atoms.push_back({arc.tail, arc.head, 0});
   }
-  const std::vector<Part> parts = partsOf(network, capacities, shape);
+  const std::vector<RoutedPart> parts = partsOf(network, capacities, shape);
   std::vector<int> numberOf(static_cast<std::size_t>(network.nodeCount), -1);
-  for (const Part& part : parts) {
+  for (const RoutedPart& part : parts) {
     const PairDemand& demand = &part == &parts.back() ? outer : inner;
     if (!addRoutes(network, capacities, part, demand, numberOf, topology, progress)) {
       return std::nullopt;

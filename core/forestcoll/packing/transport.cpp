@@ -9,8 +9,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr int kUnseen = -2;
-constexpr int kFirst = -1;
+constexpr int kUnvisited = -2;
+constexpr int kStart = -1;
 
 }  // namespace
 
@@ -159,11 +159,11 @@ int Transport::findMove(int from, int to, int64_t amount) {
 
 bool Transport::placeWhole(int item) {
   const int bins = static_cast<int>(m_room.size());
-  m_from.assign(m_room.size(), kUnseen);
+  m_from.assign(m_room.size(), kUnvisited);
   m_via.assign(m_room.size(), -1);
   m_queue.clear();
   for (const int bin : binsOf(item)) {
-    m_from[bin] = kFirst;
+    m_from[bin] = kStart;
     m_via[bin] = item;
     m_queue.push_back(bin);
   }
@@ -172,10 +172,10 @@ bool Transport::placeWhole(int item) {
     const int64_t lacking = m_amount[m_via[bin]] - m_room[bin];
     if (lacking <= 0) {
       // Everything on the way moves one bin on.
-      for (int target = bin; target != kFirst; target = m_from[target]) {
+      for (int target = bin; target != kStart; target = m_from[target]) {
         const int moved = m_via[target];
         m_room[target] -= m_amount[moved];
-        if (m_from[target] != kFirst) {
+        if (m_from[target] != kStart) {
           m_room[m_from[target]] += m_amount[moved];
         }
         m_bin[moved] = target;
@@ -184,7 +184,7 @@ bool Transport::placeWhole(int item) {
       return true;
     }
     for (int next = 0; next < bins; ++next) {
-      if (m_from[next] == kUnseen) {
+      if (m_from[next] == kUnvisited) {
         const int moved = findMove(bin, next, lacking);
         if (moved >= 0) {
           m_from[next] = bin;
@@ -248,11 +248,11 @@ void Transport::placeParts(int item) {
   int64_t left = m_amount[item];
   while (left > 0) {
     fillBinLists();
-    m_from.assign(m_room.size(), kUnseen);
+    m_from.assign(m_room.size(), kUnvisited);
     m_via.assign(m_room.size(), -1);
     m_queue.clear();
     for (const int bin : binsOf(item)) {
-      m_from[bin] = kFirst;
+      m_from[bin] = kStart;
       m_via[bin] = item;
       m_queue.push_back(bin);
     }
@@ -260,7 +260,7 @@ void Transport::placeParts(int item) {
     for (std::size_t i = 0; i < m_queue.size(); ++i) {
       const int bin = m_queue[i];
       // The first bins with room at all: the roomiest among the direct ones.
-      if (m_room[bin] > 0 && (goal < 0 || (m_from[bin] == kFirst && m_room[bin] > m_room[goal]))) {
+      if (m_room[bin] > 0 && (goal < 0 || (m_from[bin] == kStart && m_room[bin] > m_room[goal]))) {
         goal = bin;
       }
       if (goal >= 0) {
@@ -269,7 +269,7 @@ void Transport::placeParts(int item) {
       for (int j = m_listStart[bin]; j < m_listStart[static_cast<std::size_t>(bin) + 1]; ++j) {
         for (const int next : binsOf(m_list[j])) {
           ++m_work;
-          if (m_from[next] == kUnseen) {
+          if (m_from[next] == kUnvisited) {
             m_from[next] = bin;
             m_via[next] = m_list[j];
             m_queue.push_back(next);
@@ -282,13 +282,13 @@ void Transport::placeParts(int item) {
       return;
     }
     int64_t amount = std::min(left, m_room[goal]);
-    for (int bin = goal; m_from[bin] != kFirst; bin = m_from[bin]) {
+    for (int bin = goal; m_from[bin] != kStart; bin = m_from[bin]) {
       amount = std::min(amount, amountIn(m_via[bin], m_from[bin]));
     }
     for (int bin = goal;; bin = m_from[bin]) {
       const int moved = m_via[bin];
       shift(moved, bin, amount);
-      if (m_from[bin] == kFirst) {
+      if (m_from[bin] == kStart) {
         break;
       }
       shift(moved, m_from[bin], -amount);
@@ -318,17 +318,17 @@ void Transport::removeCycles() {
         }
       }
     }
-    std::vector<int> fromBin(static_cast<std::size_t>(bins), kUnseen);  // the tree of the search
+    std::vector<int> fromBin(static_cast<std::size_t>(bins), kUnvisited);  // the tree of the search
     std::vector<int> fromItem(static_cast<std::size_t>(bins), -1);
     std::vector<int> depth(static_cast<std::size_t>(bins), 0);
     int meetA = -1;
     int meetB = -1;
     int meetItem = -1;
     for (int first = 0; first < bins && meetItem < 0; ++first) {
-      if (fromBin[first] != kUnseen || itemsOf[first].empty()) {
+      if (fromBin[first] != kUnvisited || itemsOf[first].empty()) {
         continue;
       }
-      fromBin[first] = kFirst;
+      fromBin[first] = kStart;
       m_queue.assign(1, first);
       for (std::size_t i = 0; i < m_queue.size() && meetItem < 0; ++i) {
         const int bin = m_queue[i];
@@ -341,7 +341,7 @@ void Transport::removeCycles() {
             if (piece.bin == bin) {
               continue;
             }
-            if (fromBin[piece.bin] == kUnseen) {
+            if (fromBin[piece.bin] == kUnvisited) {
               fromBin[piece.bin] = bin;
               fromItem[piece.bin] = item;
               depth[piece.bin] = depth[bin] + 1;

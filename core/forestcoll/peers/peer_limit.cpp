@@ -176,7 +176,7 @@ schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, c
 }
 
 /// A wiring with what it reaches.
-struct Attempt {
+struct WiredAttempt {
   WiredFabric wired;
   Rational algbw;
   int64_t k = 0;
@@ -213,7 +213,7 @@ public:
       plain.maxPeers = schedule::maxPeers(plain.generated.schedule, m_fabric, m_progress);
       return plain;
     }
-    std::optional<Attempt> best = findWiring();
+    std::optional<WiredAttempt> best = findWiring();
     clock.done("wiring");
     PeerLimited result = growOn(*best);
     for (StageSeconds& stage : result.generated.seconds) {
@@ -254,8 +254,8 @@ private:
     return next.value_or(scale);
   }
 
-  std::optional<Attempt> findWiring() const {
-    std::optional<Attempt> best;
+  std::optional<WiredAttempt> findWiring() const {
+    std::optional<WiredAttempt> best;
     std::optional<Error> failure;
     bool hasLeaves = false;
     for (const WiringStyle style : {WiringStyle::even, WiringStyle::leaves}) {
@@ -277,7 +277,7 @@ private:
   }
 
   /// Wirings at the scale and some above it. True where one keeps the optimum.
-  bool tryRoundings(WiringStyle style, int64_t k, Rational scale, std::optional<Attempt>& best,
+  bool tryRoundings(WiringStyle style, int64_t k, Rational scale, std::optional<WiredAttempt>& best,
                     std::optional<Error>& failure, bool& hasLeaves) const {
     constexpr int kRoundings = 3;
     for (int rounding = 0; rounding < kRoundings; ++rounding) {
@@ -297,7 +297,7 @@ private:
       }
       hasLeaves = hasLeaves || wiring->hasLeaves;
       const Rational next = scaleAfter(scale, wiring->isReplaced);
-      Attempt attempt{buildWired(m_fabric, *std::move(wiring), scale.inverse()), {}, k};
+      WiredAttempt attempt{buildWired(m_fabric, *std::move(wiring), scale.inverse()), {}, k};
       Request fixed = m_request;
       fixed.maxK.reset();
       fixed.maxLoss.reset();
@@ -331,7 +331,7 @@ private:
     throw Failure{std::move(failure)};
   }
 
-  PeerLimited growOn(const Attempt& best) const {
+  PeerLimited growOn(const WiredAttempt& best) const {
     Request request = m_request;
     request.allreduceBudget = {};
     request.maxK.reset();

@@ -9,7 +9,7 @@
 namespace coppice::designer {
 namespace {
 
-struct Texts {
+struct PointTexts {
   Q_DECLARE_TR_FUNCTIONS(PointTool)
 };
 
@@ -110,8 +110,8 @@ void PointTool::paint(QPainter& painter) {
 }
 
 QString PointTool::hint() const {
-  return m_from.isValid() ? Texts::tr("Arrows or Tab to the GPU that receives, or to the relay, then Enter")
-                          : Texts::tr(
+  return m_from.isValid() ? PointTexts::tr("Arrows or Tab to the GPU that receives, or to the relay, then Enter")
+                          : PointTexts::tr(
                                 "Drag from a GPU to another box: it sends there · to a sender of its box: its data "
                                 "leaves there · keys: arrows, then Enter");
 }

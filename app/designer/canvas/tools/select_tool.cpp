@@ -23,7 +23,7 @@ constexpr std::size_t kMaxHandles = 12;
 constexpr double kMinWidth = 56;
 constexpr double kNudge = 2;  // scene units; ten of them are one step of the grid
 
-struct Texts {
+struct SelectTexts {
   Q_DECLARE_TR_FUNCTIONS(SelectTool)
 };
 
@@ -78,7 +78,7 @@ void SelectTool::stretch(const CanvasPoint& point) {
   // With counterparts: each is stretched as much, where it is.
   const std::vector<NodeId> nodes{m_handle->node};
   m_hasPushed |= m_view.document().edit(
-      Texts::tr("Stretch switch"),
+      SelectTexts::tr("Stretch switch"),
       [&](Edit& edit) {
         edits::changeNodes(edit, nodes, [&](Node& node) { node.drawing.width = width; });
         edits::move(edit, {m_handle->node}, {by, 0});
@@ -201,7 +201,7 @@ void SelectTool::drag(const CanvasPoint& point) {
   }
   m_moved = {by.x(), by.y()};
   m_hasPushed |= m_view.document().edit(
-      Texts::tr("Move %n element(s)", nullptr, static_cast<int>(m_moving.size())),
+      SelectTexts::tr("Move %n element(s)", nullptr, static_cast<int>(m_moving.size())),
       [&](Edit& edit) { edits::move(edit, m_moving, step); }, m_gesture);
 }
 
@@ -241,7 +241,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   if (const auto handle = handleAt(point)) {
     // Back to the width that its links ask for.
     const std::vector<NodeId> nodes{handle->node};
-    m_view.document().edit(Texts::tr("Automatic width"), [&](Edit& edit) {
+    m_view.document().edit(SelectTexts::tr("Automatic width"), [&](Edit& edit) {
       edits::changeNodes(edit, nodes, [](Node& node) { node.drawing.width = 0; });
     });
     return;
@@ -253,7 +253,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   if (const BoxId box = id.box(); box.isValid()) {
     const bool isFolded = m_view.document().model().find(box)->isFolded;
     const std::vector<BoxId> boxes{box};
-    m_view.document().edit(isFolded ? Texts::tr("Unfold") : Texts::tr("Fold"),
+    m_view.document().edit(isFolded ? SelectTexts::tr("Unfold") : SelectTexts::tr("Fold"),
                            [&](Edit& edit) { edits::fold(edit, boxes, !isFolded); });
     return;
   }
@@ -263,9 +263,9 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
         note->position.toPointF(), QString::fromStdString(note->text), [view, id](const QString& text) {
           const std::vector<NoteId> notes{id.note()};
           if (text.isEmpty()) {
-            view->document().edit(Texts::tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
+            view->document().edit(SelectTexts::tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
           } else {
-            view->document().edit(Texts::tr("Edit note"), [&](Edit& edit) {
+            view->document().edit(SelectTexts::tr("Edit note"), [&](Edit& edit) {
               edits::changeNotes(edit, notes, [&](Note& changed) { changed.text = text.toStdString(); });
             });
           }
@@ -289,7 +289,7 @@ void SelectTool::nudge(QPointF by) {
     m_nudged = elements;
   }
   m_view.document().edit(
-      Texts::tr("Nudge %n element(s)", nullptr, static_cast<int>(elements.size())),
+      SelectTexts::tr("Nudge %n element(s)", nullptr, static_cast<int>(elements.size())),
       [&](Edit& edit) { edits::move(edit, elements, Point::from(by)); }, m_nudgeGesture);
   m_nudgeRevision = m_view.document().revision();
 }
@@ -382,21 +382,21 @@ void SelectTool::paint(QPainter& painter) {
 QString SelectTool::hint() const {
   switch (m_state) {
     case State::dragging:
-      return Texts::tr("Release to drop · Alt: no snapping · Esc: cancel");
+      return SelectTexts::tr("Release to drop · Alt: no snapping · Esc: cancel");
     case State::band:
-      return Texts::tr("Release to select what lies inside · Shift adds · Ctrl removes");
+      return SelectTexts::tr("Release to select what lies inside · Shift adds · Ctrl removes");
     case State::stretching:
-      return Texts::tr("Release to keep the width · Alt: no snapping · Esc: cancel");
+      return SelectTexts::tr("Release to keep the width · Alt: no snapping · Esc: cancel");
     case State::idle:
     case State::pressed:
       break;
   }
   if (m_handle) {
-    return Texts::tr("Drag stretches the switch · double click: fit its links");
+    return SelectTexts::tr("Drag stretches the switch · double click: fit its links");
   }
   return m_view.selection().isEmpty()
-             ? Texts::tr("Click selects · drag from empty space selects many · Space drags the view")
-             : Texts::tr("Drag moves · arrows nudge · Ctrl+D duplicates · L links");
+             ? SelectTexts::tr("Click selects · drag from empty space selects many · Space drags the view")
+             : SelectTexts::tr("Drag moves · arrows nudge · Ctrl+D duplicates · L links");
 }
 
 }  // namespace coppice::designer

@@ -12,11 +12,11 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kSnapReach = 6;  // pixels
-constexpr double kKeyPan = 60;    // pixels
+constexpr double kWireSnapReach = 6;  // pixels
+constexpr double kKeyPan = 60;        // pixels
 constexpr double kMinBoxSide = 20;
 
-struct Texts {
+struct SmallToolTexts {
   Q_DECLARE_TR_FUNCTIONS(CanvasTools)
 };
 
@@ -62,7 +62,7 @@ bool PanTool::key(QKeyEvent& event) {
 }
 
 QString PanTool::hint() const {
-  return Texts::tr("Drag moves the view · the wheel zooms at the pointer · Esc: back to select");
+  return SmallToolTexts::tr("Drag moves the view · the wheel zooms at the pointer · Esc: back to select");
 }
 
 // ---- box
@@ -103,7 +103,7 @@ void BoxTool::release(const CanvasPoint& point) {
     }
   }
   BoxId made;
-  m_view.document().edit(Texts::tr("Box"), [&](Edit& edit) {
+  m_view.document().edit(SmallToolTexts::tr("Box"), [&](Edit& edit) {
     if (!inside.empty()) {
       made = edits::box(edit, inside);
       return;
@@ -140,7 +140,7 @@ void BoxTool::paint(QPainter& painter) {
 }
 
 QString BoxTool::hint() const {
-  return Texts::tr("Drag around what the box should contain, or over empty space for an empty box");
+  return SmallToolTexts::tr("Drag around what the box should contain, or over empty space for an empty box");
 }
 
 // ---- notes
@@ -150,7 +150,7 @@ void NoteTool::release(const CanvasPoint& point) {
   const Point place = Point::from(point.scene);
   m_view.popups().askText(point.scene, {}, [view, place](const QString& text) {
     NoteId made;
-    view->document().edit(Texts::tr("Add note"),
+    view->document().edit(SmallToolTexts::tr("Add note"),
                           [&](Edit& edit) { made = edits::addNote(edit, text.toStdString(), place); });
     view->selection().set({made});
   });
@@ -158,7 +158,7 @@ void NoteTool::release(const CanvasPoint& point) {
 }
 
 QString NoteTool::hint() const {
-  return Texts::tr("Click to place the note");
+  return SmallToolTexts::tr("Click to place the note");
 }
 
 // ---- place
@@ -167,9 +167,9 @@ void PlaceTool::setDevice(fabric::NodeKind kind) {
   m_device = kind;
   m_isDevice = true;
   m_ghost = std::make_unique<PartGhost>(kind);
-  m_name = kind == fabric::NodeKind::gpu   ? Texts::tr("GPU")
-           : kind == fabric::NodeKind::nic ? Texts::tr("NIC")
-                                           : Texts::tr("switch");
+  m_name = kind == fabric::NodeKind::gpu   ? SmallToolTexts::tr("GPU")
+           : kind == fabric::NodeKind::nic ? SmallToolTexts::tr("NIC")
+                                           : SmallToolTexts::tr("switch");
 }
 
 void PlaceTool::setPart(Model part, const QString& name) {
@@ -182,7 +182,7 @@ QPointF PlaceTool::show(const CanvasPoint& point) {
   m_at = point.scene;
   m_guides.clear();
   if (m_ghost != nullptr && !point.modifiers.testFlag(Qt::AltModifier)) {
-    Snapped snap = snapped(m_view.scene(), m_ghost->at(*m_at), {}, {}, kSnapReach / m_view.zoom());
+    Snapped snap = snapped(m_view.scene(), m_ghost->at(*m_at), {}, {}, kWireSnapReach / m_view.zoom());
     m_at = *m_at + snap.by;
     m_guides = std::move(snap.guides);
   }
@@ -197,7 +197,7 @@ void PlaceTool::move(const CanvasPoint& point) {
 void PlaceTool::putDown(const QPointF& centre) {
   const BoxId box = m_view.scene().boxAt(centre);
   std::set<ElementId> made;
-  m_view.document().edit(Texts::tr("Place %1").arg(m_name), [&](Edit& edit) {
+  m_view.document().edit(SmallToolTexts::tr("Place %1").arg(m_name), [&](Edit& edit) {
     if (!m_isDevice) {
       const QPointF by = centre - contentsRect(m_ghost->part()).center();
       made = edits::insert(edit, m_ghost->part(), Point::from(by), box);
@@ -255,7 +255,7 @@ void PlaceTool::paint(QPainter& painter) {
 }
 
 QString PlaceTool::hint() const {
-  return Texts::tr("Click to place %1 · Alt: no snapping · Esc: cancel").arg(m_name);
+  return SmallToolTexts::tr("Click to place %1 · Alt: no snapping · Esc: cancel").arg(m_name);
 }
 
 }  // namespace coppice::designer
