@@ -18,7 +18,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct AlltoallOptions {
   FabricOptions fabric;
   workflow::Values values;
   std::string output;
@@ -98,7 +98,7 @@ Result<schedule::StepSchedule> verifiedSchedule(const fabric::Fabric& fabric, co
   return made;
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const AlltoallOptions& options, bool json, const Progress& progress) {
   if (!options.output.empty()) {
     if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
       return kept.error();
@@ -147,7 +147,7 @@ void addAlltoall(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli alltoall examples/2x-dgx-a100.fabric.json\n"
                                 "  coppice-cli alltoall preset:torus,dims=4x6 --json\n"
                                 "  coppice-cli alltoall preset:mi250,boxes=2 -o alltoall.schedule.json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AlltoallOptions>();
   addFabricOptions(sub, options->fabric);
   addOptions(sub, workflow::alltoallOptions(), options->values);
   sub.add_option("-o,--output", options->output, "Write the routes as a schedule to this file; - for standard output");

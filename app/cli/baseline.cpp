@@ -16,7 +16,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct BaselineOptions {
   std::string name;
   FabricOptions fabric;
   std::string collective = "allgather";
@@ -45,7 +45,7 @@ Report listAll() {
   return report;
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const BaselineOptions& options, bool json, const Progress& progress) {
   if (options.name == "list") {
     return listAll();
   }
@@ -121,7 +121,7 @@ void addBaseline(CLI::App& app, Invocation& invocation) {
       "  coppice-cli baseline multi-ring examples/2x-dgx-a100.fabric.json\n"
       "  coppice-cli baseline pairwise preset:dgx-h100 -c alltoall -o pairwise.schedule.json\n"
       "  coppice-cli baseline double-binary-tree preset:mi250,boxes=2 -c allreduce --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BaselineOptions>();
   sub.add_option("name", options->name, "Name of the baseline; list for all")->required();
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);

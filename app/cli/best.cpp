@@ -17,7 +17,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct BestOptions {
   std::string fabric;
   MethodListOptions methods = {.names = "all", .collective = "allreduce"};
   SizeOptions sizes = {.factor = "4", .defaultFirst = 1024};
@@ -26,7 +26,7 @@ struct Options {
   program::Runtime runtime = program::Runtime::msccl;
 };
 
-Outcome writePlan(const Options& options, std::span<const workflow::Contender> contenders,
+Outcome writePlan(const BestOptions& options, std::span<const workflow::Contender> contenders,
                   const workflow::SwitchPlan& plan, Report& report, const Progress& progress) {
   const auto files = workflow::writePlan(options.folder, contenders, plan, options.runtime, progress);
   if (!files) {
@@ -52,7 +52,7 @@ Outcome writePlan(const Options& options, std::span<const workflow::Contender> c
   return Done{};
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const BestOptions& options, const Progress& progress) {
   const auto sizes = sizesOf(options.sizes);
   if (!sizes) {
     return sizes.error();
@@ -104,7 +104,7 @@ void addBest(CLI::App& app, Invocation& invocation) {
       app, invocation, "best", "Find the best schedule of all methods for each band of sizes, as a set of programs",
       "  coppice-cli best preset:dgx-a100,boxes=2 -c allreduce -b 1K -e 1G\n"
       "  coppice-cli best cluster.fabric.json -c allgather -b 64K -e 1G -o plan --target msccl-executor-nccl");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BestOptions>();
   sub.add_option("fabric", options->fabric,
                  "Fabric file, schedule (its fabric), - for standard input, or preset:NAME,key=value,…")
       ->required();

@@ -26,7 +26,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct BfbOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   workflow::Values values;
@@ -392,7 +392,7 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
 }
 
 /// T steps of a latency and M bytes at algbw.
-Outcome describeTime(const Options& options, const Answered& answered, Report& report) {
+Outcome describeTime(const BfbOptions& options, const Answered& answered, Report& report) {
   if (options.size.empty() && options.latency.empty()) {
     return Done{};
   }
@@ -434,7 +434,7 @@ Result<schedule::AnySchedule> scheduleOf(const fabric::Fabric& fabric, const Ans
   return schedule::AnySchedule(*std::move(trees));
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const BfbOptions& options, bool json, const Progress& progress) {
   if (!options.output.empty()) {
     if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
       return kept.error();
@@ -496,7 +496,7 @@ void addBfb(CLI::App& app, Invocation& invocation) {
       "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json\n"
       "  coppice-cli bfb preset:hypercube,dimension=6 -o bfb.forest.json\n"
       "  coppice-cli bfb preset:circulant,nodes=100000,jumps=223,224 --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BfbOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::bfbOptions(), options->values);

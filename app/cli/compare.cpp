@@ -18,7 +18,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> inputs;
   std::string fabric = {};
   std::string runtime = "msccl";
@@ -31,7 +31,7 @@ struct Options {
 };
 
 /// Files to compare: all, or with --method those after the fabric.
-Result<std::vector<workflow::Contender>> loadFiles(const Options& options, std::size_t first,
+Result<std::vector<workflow::Contender>> loadFiles(const CompareOptions& options, std::size_t first,
                                                    const simulate::Model& model, const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
@@ -78,7 +78,7 @@ bool isFabric(const std::string& input) {
   return text && workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::none;
 }
 
-Result<std::vector<workflow::Contender>> makeContenders(const Options& options, const simulate::Model& model,
+Result<std::vector<workflow::Contender>> makeContenders(const CompareOptions& options, const simulate::Model& model,
                                                         std::vector<workflow::Refused>& refused,
                                                         std::vector<workflow::Tried>& tried, const Progress& progress) {
   auto made = makeByMethods(
@@ -98,7 +98,7 @@ Result<std::vector<workflow::Contender>> makeContenders(const Options& options, 
   return std::move(made->contenders);
 }
 
-Result<Report> run(Options options, const Progress& progress) {
+Result<Report> run(CompareOptions options, const Progress& progress) {
   if (options.methods.names.empty() && isFabric(options.inputs.front())) {
     options.methods.names = "all";
   }
@@ -158,7 +158,7 @@ void addCompare(CLI::App& app, Invocation& invocation) {
       "  coppice-cli compare preset:dgx-a100,boxes=2 --method forestcoll,multi-ring,multitree -c allgather\n"
       "  coppice-cli compare cluster.fabric.json --method all -c allreduce --json\n"
       "  coppice-cli compare ours.xml theirs.xml --fabric cluster.fabric.json -c allreduce");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   sub.add_option("inputs", options->inputs,
                  "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; or the fabric, for "
                  "which schedules are generated first (--method, default: all), and further schedules")

@@ -14,7 +14,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   FabricOptions fabric;
   std::string to;
   std::string output;
@@ -27,7 +27,7 @@ struct Options {
 };
 
 /// TACCL's files or, where these are what is written, any other source.
-Result<LoadedDescription> loadSource(const Options& options, const Progress& progress) {
+Result<LoadedDescription> loadSource(const ConvertOptions& options, const Progress& progress) {
   if (!options.fabric.source.empty()) {
     return loadDescription(options.fabric, progress);
   }
@@ -53,7 +53,7 @@ Result<LoadedDescription> loadSource(const Options& options, const Progress& pro
 }
 
 /// A fabric as a sketch on a topology.
-Result<Report> writeSketch(const Options& options, bool json, const Progress& progress) {
+Result<Report> writeSketch(const ConvertOptions& options, bool json, const Progress& progress) {
   if (!options.output.empty() || !options.to.empty()) {
     return Error{ErrorCode::badUsage, "a fabric is converted to one format at a time",
                  "leave -o and --to out where --sketch and --topology name what to write"};
@@ -95,7 +95,7 @@ Result<Report> writeSketch(const Options& options, bool json, const Progress& pr
 }
 
 /// By the ending of the output; JSON for standard output.
-Result<io::FabricFormat> targetFormat(const Options& options) {
+Result<io::FabricFormat> targetFormat(const ConvertOptions& options) {
   if (options.to.empty()) {
     auto told = options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
     if (!told) {
@@ -125,7 +125,7 @@ Outcome checkBandwidths(const fabric::Description& description, const std::strin
   return Done{};
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const ConvertOptions& options, bool json, const Progress& progress) {
   const bool hasSketch = !options.sketch.sketch.empty() || !options.sketch.topology.empty();
   if (hasSketch && !options.fabric.source.empty()) {
     return writeSketch(options, json, progress);
@@ -181,7 +181,7 @@ void addConvert(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli convert cluster.fabric.json -o cluster.adj.json\n"
                                 "  coppice-cli convert --sketch s.json --topology t.json -o cluster.fabric.json\n"
                                 "  coppice-cli convert cluster.fabric.json --sketch s.json --topology t.json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions>();
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);
   sub.add_option("--to", options->to, "Format: json, dot or adjacency; default: detected from the suffix of -o");

@@ -15,7 +15,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct ExpandOptions {
   FabricOptions fabric;
   int line = 0;
   int degree = 0;
@@ -36,7 +36,7 @@ Result<topology::FabricGraph> loadGraph(const FabricOptions& options, const Prog
   return topology::readFabric(loaded->fabric);
 }
 
-Result<topology::Digraph> productWith(const topology::FabricGraph& first, const Options& options,
+Result<topology::Digraph> productWith(const topology::FabricGraph& first, const ExpandOptions& options,
                                       const Progress& progress) {
   FabricOptions second = options.fabric;
   second.source = options.product;
@@ -53,7 +53,7 @@ Result<topology::Digraph> productWith(const topology::FabricGraph& first, const 
   return topology::product(first.graph, other->graph);
 }
 
-Result<topology::Digraph> expanded(const topology::FabricGraph& part, const Options& options,
+Result<topology::Digraph> expanded(const topology::FabricGraph& part, const ExpandOptions& options,
                                    const Progress& progress) {
   if (options.line != 0) {
     Result<topology::Digraph> result = part.graph;
@@ -100,7 +100,7 @@ Outcome addCosts(const topology::Digraph& graph, const Progress& progress, Repor
   return Done{};
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const ExpandOptions& options, bool json, const Progress& progress) {
   const int given = (options.line != 0 ? 1 : 0) + (options.degree != 0 ? 1 : 0) + (options.power != 0 ? 1 : 0) +
                     (options.product.empty() ? 0 : 1) + (options.isDuplex ? 1 : 0);
   if (given != 1 || options.line < 0) {
@@ -145,7 +145,7 @@ void addExpand(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli expand preset:complete-bipartite,left=4,right=4 --line 2 -o l2k44.fabric.json\n"
                     "  coppice-cli expand preset:ring,gpus=5 --degree 2 -o ten.fabric.json\n"
                     "  coppice-cli expand preset:ring,gpus=4 --product preset:complete,gpus=3 -o twelve.fabric.json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExpandOptions>();
   addFabricOptions(sub, options->fabric);
   sub.add_option("--line", options->line, "Line graph, K times: d^K as many nodes, same degree");
   sub.add_option("--degree", options->degree, "Degree expansion: N copies of every node, N-fold degree");

@@ -26,7 +26,7 @@ namespace {
 
 enum class Format { msccl, trees };
 
-struct Options {
+struct ExportOptions {
   std::string schedule;
   Format format = Format::msccl;
   std::string output;
@@ -49,7 +49,7 @@ struct Loaded {
 };
 
 /// A schedule of any kind from its file.
-Result<Loaded> load(const Options& options) {
+Result<Loaded> load(const ExportOptions& options) {
   auto text = readText(options.schedule, io::kMaxForestBytes);
   if (!text) {
     return text.error();
@@ -80,8 +80,8 @@ Outcome require(const Loaded& loaded, const Progress& progress) {
 }
 
 /// Where a sweep over powers of two does not meet the chunks.
-Outcome advise(const Loaded& loaded, const Options& options, const program::UsedSizes& used, const Progress& progress,
-               Report& report) {
+Outcome advise(const Loaded& loaded, const ExportOptions& options, const program::UsedSizes& used,
+               const Progress& progress, Report& report) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&loaded.schedule)) {
     return adviseSizes(loaded.fabric, *forest, options.schedule, options.lowering.instances, used, progress,
                        report.json, report.text);
@@ -90,7 +90,7 @@ Outcome advise(const Loaded& loaded, const Options& options, const program::Used
   return Done{};
 }
 
-Result<std::string> mscclXml(const Options& options, const Loaded& loaded, Report& report, Json& seconds,
+Result<std::string> mscclXml(const ExportOptions& options, const Loaded& loaded, Report& report, Json& seconds,
                              std::optional<program::RunGuide>& guide, const Progress& progress) {
   const lowering::Options& lowered = options.lowering;
   auto exported =
@@ -133,7 +133,7 @@ Result<std::string> mscclXml(const Options& options, const Loaded& loaded, Repor
   return std::move(exported->xml);
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const ExportOptions& options, bool json, const Progress& progress) {
   if (options.lowering.minBytes >= options.lowering.maxBytes) {
     return Error{ErrorCode::badUsage, "--min-bytes must be below --max-bytes", "give a range that contains a size"};
   }
@@ -224,7 +224,7 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")
       ->required();
   addWord<Format>(sub, "--format", options->format, {{"msccl", Format::msccl}, {"trees", Format::trees}},

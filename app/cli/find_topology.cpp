@@ -19,7 +19,7 @@ namespace {
 using workflow::FoundTopology;
 using workflow::TopologyTimes;
 
-struct Options {
+struct FindTopologyOptions {
   int nodes = 0;
   int degree = 0;
   std::string range;
@@ -32,7 +32,7 @@ struct Options {
   std::string output;
 };
 
-finder::Query queryOf(const Options& options, int nodes) {
+finder::Query queryOf(const FindTopologyOptions& options, int nodes) {
   finder::Query query;
   query.nodes = nodes;
   query.degree = options.degree;
@@ -117,8 +117,8 @@ void addTimes(const std::vector<FoundTopology>& rows, const TopologyTimes& quest
   }
 }
 
-Outcome writeFabric(const std::vector<FoundTopology>& rows, const Options& options, const TopologyTimes& question,
-                    bool json, Report& report) {
+Outcome writeFabric(const std::vector<FoundTopology>& rows, const FindTopologyOptions& options,
+                    const TopologyTimes& question, bool json, Report& report) {
   std::size_t index = options.index < 0 ? 0 : static_cast<std::size_t>(options.index);
   if (options.index < 0 && report.json.contains("fastest")) {
     index = report.json["fastest"].get<std::size_t>();
@@ -137,7 +137,8 @@ Outcome writeFabric(const std::vector<FoundTopology>& rows, const Options& optio
                  json, report);
 }
 
-Result<Report> runOne(const Options& options, const TopologyTimes& question, bool json, const Progress& progress) {
+Result<Report> runOne(const FindTopologyOptions& options, const TopologyTimes& question, bool json,
+                      const Progress& progress) {
   finder::Finder finder;
   std::vector<std::string> notes;
   const auto rows = workflow::findTopologies(finder, queryOf(options, options.nodes), progress, &notes);
@@ -175,7 +176,7 @@ Result<Report> runOne(const Options& options, const TopologyTimes& question, boo
   return report;
 }
 
-Result<Report> runRange(const Options& options, workflow::NodeRange range, const Progress& progress) {
+Result<Report> runRange(const FindTopologyOptions& options, workflow::NodeRange range, const Progress& progress) {
   if (!options.output.empty()) {
     return workflow::optionError("output", "a range has no single fabric to write", "give one number with -n");
   }
@@ -201,7 +202,7 @@ Result<Report> runRange(const Options& options, workflow::NodeRange range, const
   return report;
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const FindTopologyOptions& options, bool json, const Progress& progress) {
   const auto range = options.range.empty() ? Result<workflow::NodeRange>(workflow::NodeRange{})
                                            : workflow::parseNodeRange(options.range);
   if (!range) {
@@ -231,7 +232,7 @@ void addFindTopology(CLI::App& app, Invocation& invocation) {
       "  coppice-cli find-topology -n 16 -d 4 --duplex --size 1MiB -o sixteen.fabric.json\n"
       "  coppice-cli find-topology -n 1024 -d 4 --alpha 10 --bandwidth 100Gb/s --size 1MiB=20 --size 1GiB\n"
       "  coppice-cli find-topology --all-n 5..12 -d 4 --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FindTopologyOptions>();
   sub.add_option("-n,--nodes", options->nodes, "Number of nodes");
   sub.add_option("-d,--degree", options->degree, "Ports of a node: links out and links in")->required();
   sub.add_option("--all-n", options->range, "FIRST..LAST: the front of every number of nodes");

@@ -18,7 +18,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   std::string method = workflow::kDefaultMethod;
@@ -61,7 +61,7 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
 }
 
 /// What ForestColl says beside the trees: the optimum, the cuts that prove it, and what limits cost.
-Result<Answer> describeForestColl(const Options& options, const workflow::OptionValues& values,
+Result<Answer> describeForestColl(const GenerateOptions& options, const workflow::OptionValues& values,
                                   const fabric::Fabric& fabric, const workflow::Demand& demand,
                                   const workflow::Made& made, const schedule::Schedule& schedule,
                                   const Progress& progress) {
@@ -154,7 +154,7 @@ Outcome describeForest(const workflow::OptionValues& values, const fabric::Fabri
   return Done{};
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const GenerateOptions& options, bool json, const Progress& progress) {
   workflow::Clock clock;
   if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
     return kept.error();
@@ -241,7 +241,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli generate preset:dgx-a100,boxes=2 -c gather --root b0g3 -o g.schedule.json\n"
       "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json\n"
       "  coppice-cli generate preset:dgx-a100,boxes=128 --max-peers 32 -o large.forest.json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--method", options->method, "Method: " + workflow::generatorNames())->capture_default_str();

@@ -39,7 +39,7 @@ void describeProgram(const program::Program& program, program::Runtime runtime, 
 
 namespace {
 
-Json toJson(const program::StepPlace& place) {
+Json placeJson(const program::StepPlace& place) {
   return {{"rank", place.rank}, {"threadblock", place.threadBlock}, {"step", place.step}};
 }
 
@@ -67,10 +67,10 @@ void describeStudy(const program::Program& program, const verify::ProgramStudy& 
                    ", each waiting for the next, the last for the first:\n";
     for (std::size_t at = 0; at < study.ring.size(); ++at) {
       const verify::RingStep& step = study.ring[at];
-      report.json["ring"].push_back({{"at", toJson(step.place)},
+      report.json["ring"].push_back({{"at", placeJson(step.place)},
                                      {"operation", operationText(program, step.place)},
                                      {"waits_for", wordOf(step.reason)},
-                                     {"needs", toJson(step.needs)}});
+                                     {"needs", placeJson(step.needs)}});
       if (at < kMostListed) {
         report.text += "              " + describe(program, step) + "\n";
       }
@@ -89,7 +89,7 @@ void describeStudy(const program::Program& program, const verify::ProgramStudy& 
               {"rank", wrong.rank},
               {"chunk", wrong.chunk},
               {"wrong_chunks", wrong.wrongChunks},
-              {"at", wrong.place ? toJson(*wrong.place) : Json(nullptr)}};
+              {"at", wrong.place ? placeJson(*wrong.place) : Json(nullptr)}};
     report.json["first_wrong"] = std::move(json);
     report.text += "  first wrong " + std::string(study.isWrongInPlace ? "in place: " : "out of place: ") +
                    describe(program, wrong) + "\n";

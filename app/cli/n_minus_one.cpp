@@ -16,7 +16,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct NMinusOneOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   std::string parts = "link,nic,switch,gpu";
@@ -47,7 +47,7 @@ std::string percent(const Rational& share) {
   return toDecimal(share * Rational(100)) + " %";
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
   const auto parts = parseParts(options.parts);
   if (!parts) {
     return parts.error();
@@ -132,7 +132,7 @@ void addNMinusOne(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli n-1 examples/4x-dgx-h100-rails.fabric.json\n"
                                 "  coppice-cli n-1 preset:mi250,boxes=4 -c allreduce --parts nic,switch,box --top 5\n"
                                 "  coppice-cli n-1 cluster.fabric.json --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NMinusOneOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--parts", options->parts,

@@ -14,14 +14,15 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct OptimumOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   workflow::Values limits;
 };
 
 /// No cut need be reached here: the rate that lengths prove, and whether routes are known that reach it.
-Result<Report> alltoallOptimum(const Options& options, const workflow::LoadedFabric& loaded, const Progress& progress) {
+Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::LoadedFabric& loaded,
+                               const Progress& progress) {
   const fabric::Fabric& fabric = loaded.fabric;
   if (const auto demand = workflow::readDemand(fabric, options.demand); !demand) {
     return demand.error();
@@ -66,7 +67,7 @@ Result<Report> alltoallOptimum(const Options& options, const workflow::LoadedFab
   return report;
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const OptimumOptions& options, const Progress& progress) {
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
@@ -113,7 +114,7 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json\n"
                     "  coppice-cli optimum preset:dgx-a100,boxes=2 -c gather --root b0g0\n"
                     "  coppice-cli optimum preset:dgx-a100,boxes=2 -c alltoall");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptimumOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::treeLimitOptions(), options->limits);

@@ -13,7 +13,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct PatchOptions {
   FabricOptions from;
   std::string to;
   std::string cables = "auto";
@@ -27,7 +27,7 @@ struct Options {
   std::string output;
 };
 
-Result<patch::CableKind> kindOf(const Options& options, const fabric::Fabric& from, const fabric::Fabric* to) {
+Result<patch::CableKind> kindOf(const PatchOptions& options, const fabric::Fabric& from, const fabric::Fabric* to) {
   if (options.cables == "auto") {
     const bool isDuplex = patch::isDuplex(from) && (to == nullptr || patch::isDuplex(*to));
     return isDuplex ? patch::CableKind::duplex : patch::CableKind::simplex;
@@ -39,7 +39,7 @@ Result<patch::CableKind> kindOf(const Options& options, const fabric::Fabric& fr
                                "use auto, simplex or duplex");
 }
 
-Result<patch::Prices> readPrices(const Options& options) {
+Result<patch::Prices> readPrices(const PatchOptions& options) {
   patch::Prices prices;
   const auto read = [](const std::string& text, const char* option, Rational& value) -> Outcome {
     const auto parsed = Rational::parse(text);
@@ -60,7 +60,7 @@ Result<patch::Prices> readPrices(const Options& options) {
 }
 
 /// The ports of the present fabric: assigned now, or as the user's table has them.
-Result<patch::Wiring> presentWiring(const Options& options, const patch::Links& links) {
+Result<patch::Wiring> presentWiring(const PatchOptions& options, const patch::Links& links) {
   if (options.table.empty()) {
     return patch::assignPorts(links);
   }
@@ -125,7 +125,7 @@ void addPlan(const patch::Plan& plan, Report& report) {
   report.json["roles"] = std::move(roles);
 }
 
-Result<patch::Plan> makePlan(const patch::Wiring& before, const fabric::Fabric& to, const Options& options,
+Result<patch::Plan> makePlan(const patch::Wiring& before, const fabric::Fabric& to, const PatchOptions& options,
                              const Progress& progress) {
   const auto wanted = patch::readLinks(to, before.kind);
   if (!wanted) {
@@ -141,7 +141,7 @@ Result<patch::Plan> makePlan(const patch::Wiring& before, const fabric::Fabric& 
   return plan;
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const PatchOptions& options, bool json, const Progress& progress) {
   const auto from = loadFabric(options.from, progress);
   if (!from) {
     return from.error();
@@ -214,7 +214,7 @@ void addPatch(CLI::App& app, Invocation& invocation) {
       "  coppice-cli patch sixteen.fabric.json -o table.csv --price-cable 12.50 --price-port 300\n"
       "  coppice-cli patch preset:torus,dims=4x4 --print\n"
       "  coppice-cli patch old.fabric.json new.fabric.json --relabel --plan moves.csv -o table.csv");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PatchOptions>();
   addFabricOptions(sub, options->from);
   sub.add_option("to", options->to, "Fabric to change to, with the same GPUs");
   sub.add_option("--cables", options->cables, "auto, simplex (one fibre per link and direction) or duplex")

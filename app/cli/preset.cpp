@@ -14,13 +14,13 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct PresetOptions {
   std::string name;
   std::vector<std::string> arguments = {};
   std::string output = {};
 };
 
-Json toJson(const presets::Preset& preset) {
+Json presetJson(const presets::Preset& preset) {
   Json parameters = Json::array();
   for (const presets::Parameter& parameter : preset.parameters) {
     parameters.push_back({{"name", parameter.name},
@@ -35,7 +35,7 @@ Json toJson(const presets::Preset& preset) {
           {"parameters", parameters}};
 }
 
-Report listAll() {
+Report listPresets() {
   Report report;
   report.json = {{"ok", true}, {"presets", Json::array()}};
   std::size_t width = 0;
@@ -43,7 +43,7 @@ Report listAll() {
     width = std::max(width, preset.name.size());
   }
   for (const presets::Preset& preset : presets::catalogue()) {
-    report.json["presets"].push_back(toJson(preset));
+    report.json["presets"].push_back(presetJson(preset));
     report.text += preset.name + std::string(width + 2 - preset.name.size(), ' ') + preset.title + "\n";
   }
   report.text += "\nParameters and sources of one: coppice-cli preset list NAME\n";
@@ -52,7 +52,7 @@ Report listAll() {
 
 Report listOne(const presets::Preset& preset) {
   Report report;
-  report.json = toJson(preset);
+  report.json = presetJson(preset);
   report.json["ok"] = true;
   report.text = preset.name + ": " + preset.title + "\n" + preset.description + "\nParameters:\n";
   for (const presets::Parameter& parameter : preset.parameters) {
@@ -66,10 +66,10 @@ Report listOne(const presets::Preset& preset) {
   return report;
 }
 
-Result<Report> run(const Options& options, bool json) {
+Result<Report> run(const PresetOptions& options, bool json) {
   if (options.name == "list") {
     if (options.arguments.empty()) {
-      return listAll();
+      return listPresets();
     }
     const presets::Preset* preset = presets::find(options.arguments.front());
     if (preset == nullptr || options.arguments.size() > 1) {
@@ -119,7 +119,7 @@ void addPreset(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli preset list dgx-a100\n"
                                 "  coppice-cli preset dgx-a100 boxes=4 -o 4x-dgx-a100.fabric.json\n"
                                 "  coppice-cli preset torus dims=4x4x2 bandwidth=50");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PresetOptions>();
   sub.add_option("name", options->name, "Name of the preset, or \"list\"")->required();
   sub.add_option("parameters", options->arguments, "key=value …");
   sub.add_option("-o,--output", options->output, "File to write; default, or \"-\": standard output");

@@ -14,7 +14,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct PricesOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   std::string by = "link";
@@ -41,7 +41,7 @@ std::string place(const std::optional<Rational>& bandwidth, const std::optional<
   return bandwidth ? gigabytes(*bandwidth + *change) : (change->isPositive() ? "+" : "") + gigabytes(*change);
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const PricesOptions& options, const Progress& progress) {
   if (options.by != "link" && options.by != "class") {
     return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
   }
@@ -142,7 +142,7 @@ void addPrices(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli prices examples/a100-h100-cluster.fabric.json\n"
                     "  coppice-cli prices examples/4x-dgx-h100-rails.fabric.json --by class\n"
                     "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PricesOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--by", options->by,

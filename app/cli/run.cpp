@@ -43,7 +43,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using program::RunExit;
 
-struct Options {
+struct RunOptions {
   std::string file = {};
   std::string goal = {};
   program::RunRequest request = {};
@@ -64,7 +64,7 @@ struct Options {
 
 // ---- the executor
 
-Result<std::string> executorFor(const Options& options) {
+Result<std::string> executorFor(const RunOptions& options) {
   const std::string path = options.executor.empty() ? remote::findExecutor().string() : options.executor;
   if (path.empty() || access(path.c_str(), X_OK) != 0) {
     return Error{ErrorCode::unavailable,
@@ -245,7 +245,7 @@ std::string fileWord(const std::string& name) {
   return !name.empty() && name.front() == '-' ? "./" + name : name;
 }
 
-Result<Report> runHere(const Options& options, const remote::Limits& limits, const Progress& progress) {
+Result<Report> runHere(const RunOptions& options, const remote::Limits& limits, const Progress& progress) {
   const auto executor = executorFor(options);
   if (!executor) {
     return executor.error();
@@ -279,7 +279,7 @@ std::string nameThere(const std::string& text) {
 }
 
 /// The same of the table of a custom collective; empty where there is none.
-std::string goalThere(const Options& options) {
+std::string goalThere(const RunOptions& options) {
   return options.goal.empty() ? std::string() : options.goal.ends_with(".json") ? "goal.json" : "goal.csv";
 }
 
@@ -303,7 +303,7 @@ remote::SessionEvents eventsOf(const std::string& machine, const remote::Limits&
 }
 
 /// Opens a session with each machine; several must be able to run together.
-Result<std::vector<remote::Seat>> takeSeats(const Options& options, const std::vector<remote::Member>& members,
+Result<std::vector<remote::Seat>> takeSeats(const RunOptions& options, const std::vector<remote::Member>& members,
                                             const remote::Limits& limits, const std::stop_token& stop) {
   const auto executor = executorFor(options);
   if (!executor) {
@@ -340,7 +340,7 @@ Result<std::vector<remote::Seat>> takeSeats(const Options& options, const std::v
 }
 
 /// A remote run that ended without its last record: the connection failed, or a person did not want to wait.
-Error lostRun(const Options& options, const std::vector<remote::Member>& members, const std::string& id,
+Error lostRun(const RunOptions& options, const std::vector<remote::Member>& members, const std::string& id,
               const Listener& listener, const Heard& heard, const remote::Limits& limits, bool isStopped) {
   const std::string where = members.front().target.text();
   const std::string again = remote::attachCommand(members, options.sshConfig, id);
@@ -366,7 +366,7 @@ Error lostRun(const Options& options, const std::vector<remote::Member>& members
               again};
 }
 
-Result<Report> runThere(const Options& options, const std::vector<remote::Member>& members,
+Result<Report> runThere(const RunOptions& options, const std::vector<remote::Member>& members,
                         const remote::Limits& limits, const Progress& progress) {
   std::string text;
   if (options.attach.empty()) {
@@ -440,7 +440,7 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
 
 // ---- the bundle
 
-Result<Report> writeBundle(const Options& options, const Progress& progress) {
+Result<Report> writeBundle(const RunOptions& options, const Progress& progress) {
   auto text = io::readFile(options.file);
   if (!text) {
     return text.error();
@@ -508,7 +508,7 @@ std::vector<std::string> wordsOf(std::string rest) {
   return words;
 }
 
-Outcome readVariables(Options& options) {
+Outcome readVariables(RunOptions& options) {
   for (const std::string& word : options.variables) {
     const std::size_t sign = word.find('=');
     const std::string name = word.substr(0, sign);
@@ -522,7 +522,7 @@ Outcome readVariables(Options& options) {
   return Done{};
 }
 
-Result<Report> perform(Options options, const Progress& progress) {
+Result<Report> perform(RunOptions options, const Progress& progress) {
   if (options.file.empty() && options.attach.empty()) {
     return Error{ErrorCode::badUsage, "no schedule is given", "name an MSCCL XML, a .forest.json or a .schedule.json"};
   }
@@ -584,7 +584,7 @@ Result<Report> perform(Options options, const Progress& progress) {
 }  // namespace
 
 void addRun(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App& sub = addSubcommand(app, invocation, "run", "Run a schedule on this or another machine, check and time it",
                                 "  coppice-cli run a100.xml\n"
                                 "  coppice-cli run a100.forest.json -b 64K -e 256M --backend mpi --launch mpirun\n"

@@ -25,23 +25,23 @@
 namespace coppice::cli {
 namespace {
 
-enum class Format { json, csv, forest };
+enum class TableFormat { json, csv, forest };
 
-struct Options {
+struct ScheduleOptions {
   workflow::ConvertSource source;
   std::string output;
   std::string to = {};
 };
 
-Result<Format> targetFormat(const Options& options) {
+Result<TableFormat> targetFormat(const ScheduleOptions& options) {
   if (options.to == "forest" || (options.to.empty() && options.output.ends_with(".forest.json"))) {
-    return Format::forest;
+    return TableFormat::forest;
   }
   if (options.to == "json" || (options.to.empty() && options.output.ends_with(".json"))) {
-    return Format::json;
+    return TableFormat::json;
   }
   if (options.to == "csv" || (options.to.empty() && options.output.ends_with(".csv"))) {
-    return Format::csv;
+    return TableFormat::csv;
   }
   return options.to.empty()
              ? Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not identify the format",
@@ -49,20 +49,20 @@ Result<Format> targetFormat(const Options& options) {
              : workflow::optionError("to", inQuotes(options.to) + " is not a format", "use json, forest or csv");
 }
 
-const char* nameOf(Format format) {
-  return format == Format::csv ? "csv" : format == Format::forest ? "forest" : "schedule";
+const char* nameOf(TableFormat format) {
+  return format == TableFormat::csv ? "csv" : format == TableFormat::forest ? "forest" : "schedule";
 }
 
-Outcome write(std::ostream& out, Format format, const workflow::ConvertedSchedule& converted,
-              const std::optional<schedule::Schedule>& trees, const Progress& progress) {
+Outcome writeConverted(std::ostream& out, TableFormat format, const workflow::ConvertedSchedule& converted,
+                       const std::optional<schedule::Schedule>& trees, const Progress& progress) {
   const fabric::Fabric& fabric = converted.loaded.fabric;
   const fabric::Description* description = &converted.loaded.description;
   switch (format) {
-    case Format::csv:
+    case TableFormat::csv:
       return io::writeTransferCsv(out, converted.schedule, fabric, progress);
-    case Format::forest:
+    case TableFormat::forest:
       return io::writeForestJson(out, *trees, fabric, description, schedule::ForestForm::automatic, progress);
-    case Format::json:
+    case TableFormat::json:
       return io::writeScheduleJson(out, converted.schedule, fabric, description, progress);
   }
   return Done{};
@@ -80,7 +80,7 @@ std::string readAgain(const schedule::CollectiveTable& goal, const std::string& 
 }
 
 /// Files that hold their collective give it away as a table of shards.
-Outcome writeGoal(const Options& options, const schedule::CollectiveTable& goal, Report& report) {
+Outcome writeGoal(const ScheduleOptions& options, const schedule::CollectiveTable& goal, Report& report) {
   const Outcome saved =
       io::saveFile(options.source.goal, [&](std::ostream& out) { return io::writeCollectiveTable(out, goal); });
   if (saved) {
@@ -91,7 +91,7 @@ Outcome writeGoal(const Options& options, const schedule::CollectiveTable& goal,
 }
 
 /// The names of files must differ where one would be lost.
-Outcome checkNames(const Options& options) {
+Outcome checkNames(const ScheduleOptions& options) {
   if (Outcome kept = keepInput(options.source.file, options.output); !kept) {
     return kept;
   }
@@ -105,7 +105,7 @@ Outcome checkNames(const Options& options) {
   return Done{};
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const ScheduleOptions& options, bool json, const Progress& progress) {
   const auto format = targetFormat(options);
   if (!format) {
     return format.error();
@@ -140,7 +140,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     }
   }
   std::optional<schedule::Schedule> trees;
-  if (*format == Format::forest) {
+  if (*format == TableFormat::forest) {
     auto made = workflow::treesOf(converted->loaded.fabric, steps, progress);
     if (!made) {
       return made.error();
@@ -149,12 +149,12 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     trees = *std::move(made);
   }
   const Outcome delivered = deliver(
-      options.output, [&](std::ostream& out) { return write(out, *format, *converted, trees, progress); },
-      *format == Format::csv ? "  table       " : "  schedule    ", json, report);
+      options.output, [&](std::ostream& out) { return writeConverted(out, *format, *converted, trees, progress); },
+      *format == TableFormat::csv ? "  table       " : "  schedule    ", json, report);
   if (!delivered) {
     return delivered.error();
   }
-  if (*format == Format::csv) {
+  if (*format == TableFormat::csv) {
     const std::string again = readAgain(steps.goal, options.source.goal);
     const bool isLost = again.ends_with(" TABLE");
     report.json["read_again"] = again;
@@ -177,7 +177,7 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
       "\n"
       "What is read is verified before anything is written. The table has one transfer a row:\n"
       "step,shard,begin,end,from,to,reduces,route; the manual describes the columns.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScheduleOptions>();
   workflow::ConvertSource& source = options->source;
   source.standardInput = source.fabric.standardInput = readStandardInput;
   source.demand.collective.clear();

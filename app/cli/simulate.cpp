@@ -23,7 +23,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string file;
   std::string fabric = {};
   std::string runtime = "msccl";
@@ -41,13 +41,14 @@ struct Options {
   std::string measured = {};
 };
 
-std::string fixed(double value, int places) {
+std::string withPlaces(double value, int places) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", places, value);
   return text;
 }
 
-Result<workflow::Playable> load(const Options& options, const simulate::Model& model, const Progress& progress) {
+Result<workflow::Playable> load(const SimulateOptions& options, const simulate::Model& model,
+                                const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
     return runtime.error();
@@ -101,8 +102,8 @@ std::string linksText(const simulate::Details& details, const fabric::Fabric& fa
     }
     const fabric::Arc& arc = fabric.arcs()[load.arc];
     text += "  " + named(fabric.nodes()[arc.tail].id) + " -> " + named(fabric.nodes()[arc.head].id) + "  " +
-            fixed(load.utilization * 100, 1) + " % of its bandwidth used, busy " + fixed(load.busy, 2) + " us, " +
-            fixed(load.bytes, 0) + " bytes\n";
+            withPlaces(load.utilization * 100, 1) + " % of its bandwidth used, busy " + withPlaces(load.busy, 2) +
+            " us, " + withPlaces(load.bytes, 0) + " bytes\n";
   }
   return text;
 }
@@ -130,18 +131,19 @@ void addPath(const simulate::Details& details, Report& report) {
                      {"sending_us", part.sending},
                      {"sharing_us", part.sharing},
                      {"latency_us", part.latency}});
-    text += "  " + fixed(when.ready, 2) + " us  " + simulate::nameOf(job, when.message, when.repeat) +
+    text += "  " + withPlaces(when.ready, 2) + " us  " + simulate::nameOf(job, when.message, when.repeat) +
             (part.messages > 1 ? " and " + std::to_string(part.messages - 1) + " more" : "") + ", after " +
-            std::string(toString(part.first.waitedFor)) + ": overhead " + fixed(part.overhead, 2) + ", sending " +
-            fixed(part.sending, 2) + ", sharing " + fixed(part.sharing, 2) + ", latency " + fixed(part.latency, 2) +
-            " us\n";
+            std::string(toString(part.first.waitedFor)) + ": overhead " + withPlaces(part.overhead, 2) + ", sending " +
+            withPlaces(part.sending, 2) + ", sharing " + withPlaces(part.sharing, 2) + ", latency " +
+            withPlaces(part.latency, 2) + " us\n";
   }
   report.json["critical_path"] = std::move(parts);
   report.text += text;
 }
 
-Outcome write(const std::string& output, const char* key, const char* label,
-              const std::function<Outcome(std::ostream&)>& write, bool json, const Options& options, Report& report) {
+Outcome writeOutput(const std::string& output, const char* key, const char* label,
+                    const std::function<Outcome(std::ostream&)>& write, bool json, const SimulateOptions& options,
+                    Report& report) {
   if (output.empty()) {
     return Done{};
   }
@@ -169,7 +171,7 @@ Error causeOf(const workflow::Playable& playable, const Error& error) {
   return {note.code, note.text, note.fix, note.where};
 }
 
-Result<Report> run(const Options& options, bool json, const Progress& progress) {
+Result<Report> run(const SimulateOptions& options, bool json, const Progress& progress) {
   auto sizes = sizesOf(options.sizes);
   if (!sizes) {
     return sizes.error();
@@ -295,7 +297,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   const char* const keys[] = {"trace", "csv", "nccl_tests"};
   const char* const labels[] = {"  trace       ", "  CSV         ", "  nccl-tests  "};
   for (std::size_t i = 0; i < std::size(outputs); ++i) {
-    if (const Outcome written = write(outputs[i].first, keys[i], labels[i], outputs[i].second, json, options, report);
+    if (const Outcome written =
+            writeOutput(outputs[i].first, keys[i], labels[i], outputs[i].second, json, options, report);
         !written) {
       return written.error();
     }
@@ -317,7 +320,7 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       "Messages share links max-min fairly. Each costs its sender the message overhead, and arrives one sum of the\n"
       "latencies of its links after its last byte. Times are in microseconds; algbw and busbw are those of "
       "nccl-tests.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   sub.add_option("file", options->file,
                  "Schedule (.forest.json, .schedule.json), MSCCL XML or tree XML; - for standard input")
       ->required();

@@ -11,13 +11,13 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct SynthesizeOptions {
   SynthesisQuestion question;
   std::string method = "sccl";
   std::vector<std::unique_ptr<SynthesisMethod>> methods;
 };
 
-Result<Report> run(Options& options, bool json, const Progress& progress) {
+Result<Report> run(SynthesizeOptions& options, bool json, const Progress& progress) {
   const auto method = std::find_if(options.methods.begin(), options.methods.end(),
                                    [&](const auto& each) { return each->name() == options.method; });
   if (method == options.methods.end()) {
@@ -47,7 +47,7 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
       "  coppice-cli synthesize preset:dgx1-v100 -c broadcast --root 0 --pareto --max-steps 6\n"
       "  coppice-cli synthesize preset:hypercube -c allreduce --chunks 3 --steps 3 --rounds 3 -o cube.schedule.json\n"
       "  coppice-cli synthesize --method taccl --sketch sk1-ndv2-n2.json --topology topo-ndv2-1MB.json --time 10");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SynthesizeOptions>();
   options->methods.push_back(scclMethod());
   options->methods.push_back(tacclMethod());
   addFabricOptions(sub, options->question.fabric);

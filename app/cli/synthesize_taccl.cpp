@@ -18,7 +18,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct SynthesizeTacclOptions {
   workflow::SketchFiles files;
   std::string nodes;
   std::string engine = "search";
@@ -35,7 +35,7 @@ Error usage(const std::string& option, std::string message, std::string fix) {
   return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = {RefKind::option, option}}};
 }
 
-Result<sketch::ModelOptions> modelOptions(const Options& options, const io::TacclFabricOptions& stated) {
+Result<sketch::ModelOptions> modelOptions(const SynthesizeTacclOptions& options, const io::TacclFabricOptions& stated) {
   sketch::ModelOptions model;
   model.truncates = !options.keepsFractions;
   model.maxTogether = options.maxTogether;
@@ -141,7 +141,8 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                 stageLines(judged.synthesis.stages);
 }
 
-Result<Report> run(const Options& options, const SynthesisQuestion& question, bool json, const Progress& progress) {
+Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestion& question, bool json,
+                   const Progress& progress) {
   const bool isStaged = options.engine == "milp";
   if (!isStaged && options.engine != "search") {
     return usage("--engine", inQuotes(options.engine) + " is not an engine", "use search or milp");
@@ -237,7 +238,7 @@ public:
   }
 
 private:
-  Options m_options;
+  SynthesizeTacclOptions m_options;
 };
 
 void Taccl::addOptions(CLI::App& sub) {

@@ -28,7 +28,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string file;
   std::string runtime = "msccl";
   std::string root = {};
@@ -67,7 +67,7 @@ Report report(const std::string& file, const char* kind, bool ok, std::string_vi
 }
 
 /// @param fabric as io::readGoal says
-Result<schedule::CollectiveTable> readGoal(const Options& options, int ranks, const fabric::Fabric* fabric) {
+Result<schedule::CollectiveTable> readGoal(const VerifyOptions& options, int ranks, const fabric::Fabric* fabric) {
   const auto text = readText(options.goal, io::kMaxForestBytes);
   if (!text) {
     return text.error();
@@ -76,7 +76,7 @@ Result<schedule::CollectiveTable> readGoal(const Options& options, int ranks, co
 }
 
 /// Whether a sound schedule does what a table of shards asks for; judged alone it does what its own file asks for.
-Outcome judgeGoal(const Options& options, const fabric::Fabric& fabric, const schedule::CollectiveTable& table,
+Outcome judgeGoal(const VerifyOptions& options, const fabric::Fabric& fabric, const schedule::CollectiveTable& table,
                   Report& report) {
   if (options.goal.empty()) {
     return Done{};
@@ -131,7 +131,7 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
   return result;
 }
 
-Result<Report> verifyForest(const Options& options, const std::string& text, const Progress& progress) {
+Result<Report> verifyForest(const VerifyOptions& options, const std::string& text, const Progress& progress) {
   const auto loaded = io::loadForest(text, inputName(options.file));
   if (!loaded) {
     return loaded.error();
@@ -158,7 +158,7 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
   return result;
 }
 
-Result<Report> verifyStepSchedule(const Options& options, const std::string& text, const Progress& progress) {
+Result<Report> verifyStepSchedule(const VerifyOptions& options, const std::string& text, const Progress& progress) {
   auto loaded = io::loadSchedule(text, inputName(options.file));
   if (!loaded) {
     return loaded.error();
@@ -188,7 +188,7 @@ Result<Report> verifyStepSchedule(const Options& options, const std::string& tex
 }
 
 /// A tree file states neither fabric nor bound: the one is asked for, the other computed.
-Result<Report> verifyTrees(const Options& options, const std::string& text, const Progress& progress) {
+Result<Report> verifyTrees(const VerifyOptions& options, const std::string& text, const Progress& progress) {
   if (options.fabric.empty()) {
     return Error{ErrorCode::badUsage, "a tree file does not name its fabric", "add --fabric F"};
   }
@@ -232,7 +232,7 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
 }
 
 /// What a custom program has to compute, as --goal says; empty where nothing does.
-Result<std::vector<verify::CustomShard>> customGoal(const Options& options, program::Runtime runtime,
+Result<std::vector<verify::CustomShard>> customGoal(const VerifyOptions& options, program::Runtime runtime,
                                                     const std::string& text) {
   if (options.goal.empty()) {
     return std::vector<verify::CustomShard>();
@@ -260,7 +260,7 @@ Result<std::vector<verify::CustomShard>> customGoal(const Options& options, prog
   return rows;
 }
 
-Result<Report> verifyProgram(const Options& options, const std::string& text, const Progress& progress) {
+Result<Report> verifyProgram(const VerifyOptions& options, const std::string& text, const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
     return runtime.error();
@@ -317,7 +317,7 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   return result;
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const VerifyOptions& options, const Progress& progress) {
   const auto text = readText(options.file, io::kMaxForestBytes);
   if (!text) {
     return text.error();
@@ -357,7 +357,7 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli verify halo.schedule.json --goal halo.csv\n"
                     "  coppice-cli verify halo.xml --goal halo.csv\n"
                     "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
   sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();

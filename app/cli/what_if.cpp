@@ -15,7 +15,7 @@
 namespace coppice::cli {
 namespace {
 
-struct Options {
+struct WhatIfOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   std::pair<std::string, std::string> link = {};
@@ -37,7 +37,7 @@ Result<Rational> parseEnd(const std::string& text, const std::string& option) {
 }
 
 /// The links to change, named; all have the bandwidth of the named link.
-Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const Options& options) {
+Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const WhatIfOptions& options) {
   const auto src = live.find(options.link.first);
   const auto dst = live.find(options.link.second);
   if (!src || !dst) {
@@ -71,7 +71,7 @@ Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const Options& 
   return group;
 }
 
-Result<Report> run(const Options& options, const Progress& progress) {
+Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   const auto lowest = parseEnd(options.lowest, "--lowest");
   if (!lowest) {
     return lowest.error();
@@ -154,7 +154,7 @@ void addWhatIf(CLI::App& app, Invocation& invocation) {
       "  coppice-cli what-if examples/2x-dgx-a100.fabric.json --link b0g0 b0nvs\n"
       "  coppice-cli what-if preset:mi250,boxes=4 --link b0g0 sw --class --lowest 10 --highest 64\n"
       "  coppice-cli what-if cluster.fabric.json --link leaf0 spine1 --one-way --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WhatIfOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--link", options->link, "The two ends of the link; parallel links are added up")->required();

@@ -51,9 +51,9 @@ enum class Level { root, top, nodes, node, position, links, link, extra };
 enum class ValueType { null, boolean, number, string, object, array };
 
 std::string_view nameOf(ValueType type) {
-  constexpr std::array<std::string_view, 6> kNames = {"null",     "true or false", "a number",
-                                                      "a string", "an object",     "an array"};
-  return kNames[static_cast<std::size_t>(type)];
+  constexpr std::array<std::string_view, 6> kTypeNames = {"null",     "true or false", "a number",
+                                                          "a string", "an object",     "an array"};
+  return kTypeNames[static_cast<std::size_t>(type)];
 }
 
 /// SAX handler: follows the format with a stack of its own, so that no input depth reaches the call stack.

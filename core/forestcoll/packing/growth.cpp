@@ -28,7 +28,7 @@ using fabric::Fabric;
 using std::int64_t;
 
 constexpr int64_t kMaxWrittenBytes = int64_t{512} << 20;  // of trees written out where the form is automatic
-constexpr std::size_t kSmall = 64;  // GPUs: up to here there is time to grow a forest in several ways
+constexpr std::size_t kThoroughGpus = 64;  // GPUs: up to here there is time to grow a forest in several ways
 
 /// What makes one forest better than another: lower, then fewer different trees.
 std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
@@ -108,7 +108,7 @@ schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& op
   schedule::Forest forest = growBy({}, problem, options, progress, clock);
   const bool isThick =
       std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });
-  if (isThick && gpus.size() <= kSmall && gpus.size() < static_cast<std::size_t>(problem.network.nodeCount)) {
+  if (isThick && gpus.size() <= kThoroughGpus && gpus.size() < static_cast<std::size_t>(problem.network.nodeCount)) {
     SplitOptions roundToTreesPerRoot;
     roundToTreesPerRoot.roundToTreesPerRoot = true;
     schedule::Forest other = growBy(roundToTreesPerRoot, problem, options, progress, clock);
@@ -189,7 +189,7 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
   const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  const bool isSmall = problem.network.gpus.size() <= kSmall;
+  const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
   std::optional<schedule::Forest> low;
   bool isLowTried = isSmall;
   const HasBetter hasBetter = [&] {
