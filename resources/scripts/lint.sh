@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks format (clang-format), shell scripts (shellcheck) and C++ (clang-tidy) of the whole tree, or of the C++ files
-# named as arguments. Needs clang-format, clang-tidy and shellcheck,
-# and a configured build directory for the compile commands (default build/release, or $COPPICE_BUILD_DIR).
+# named as arguments. Needs clang-format, clang-tidy and shellcheck, and a configured build directory with a compile
+# command for each source: build/debug, or $COPPICE_BUILD_DIR. The release build compiles sources in groups.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-build=${COPPICE_BUILD_DIR:-build/release}
+build=${COPPICE_BUILD_DIR:-build/debug}
 
 if (($#)); then
   files=("$@")
@@ -17,7 +17,7 @@ fi
 clang-format --dry-run --Werror "${files[@]}"
 
 if [[ ! -f $build/compile_commands.json ]]; then
-  echo "lint: no $build/compile_commands.json; run cmake --preset release first" >&2
+  echo "lint: no $build/compile_commands.json; run cmake --preset debug first" >&2
   exit 2
 fi
 # Headers are checked through the sources that include them.
