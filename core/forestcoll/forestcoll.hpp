@@ -46,7 +46,7 @@ struct Request {
   /// Work spent on low trees: 0 = none, 1 = default (cheap beside the rest), each more about doubles it.
   int heightEffort = 1;
   /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them
-  /// out up to 512 MiB.
+  /// out up to 512 MiB, or 256 MiB where the trees of one GPU stand for all others.
   schedule::ForestForm form = schedule::ForestForm::automatic;
   /// allreduce: how long the linear program of B.7 may take; 0 = leave it out.
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
