@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,10 +14,14 @@ using std::int64_t;
 
 constexpr int kOuter = -1;  ///< the role of a set of GPUs that is not a box
 
-/// Switches that reach each other without passing a GPU, with the GPUs around them.
+/// Switches that reach each other without passing a GPU, with the GPUs around them; and GPUs that direct links join.
 struct Components {
-  std::vector<int> ofNode;             ///< -1 at GPUs
+  std::vector<int> ofNode;             ///< at GPUs, the one of their direct links; -1 without such links
   std::vector<std::vector<int>> gpus;  ///< by component: ranks, ascending
+
+  [[nodiscard]] int of(const Network& network, const TreeArc& arc) const {
+    return ofNode[network.isGpu[arc.tail] != 0 ? arc.head : arc.tail];
+  }
 };
 
 std::vector<int> ranksOf(const Network& network) {
@@ -29,8 +32,7 @@ std::vector<int> ranksOf(const Network& network) {
   return rank;
 }
 
-/// Nothing where a GPU is joined to another one directly.
-std::optional<Components> componentsOf(const Network& network, const std::vector<TreeArc>& capacities) {
+Components componentsOf(const Network& network, const std::vector<TreeArc>& capacities) {
   std::vector<int> parent(static_cast<std::size_t>(network.nodeCount));
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&](int node) {
@@ -39,33 +41,34 @@ std::optional<Components> componentsOf(const Network& network, const std::vector
     }
     return node;
   };
+  std::vector<char> isMember(parent.size(), 0);
+  for (int node = 0; node < network.nodeCount; ++node) {
+    isMember[node] = network.isGpu[node] != 0 ? 0 : 1;
+  }
   for (const TreeArc& arc : capacities) {
-    if (arc.capacity == 0) {
-      continue;
-    }
-    const int gpuEnds = (network.isGpu[arc.tail] != 0 ? 1 : 0) + (network.isGpu[arc.head] != 0 ? 1 : 0);
-    if (gpuEnds == 2) {
-      return std::nullopt;
-    }
-    if (gpuEnds == 0) {
+    if (arc.capacity > 0 && network.isGpu[arc.tail] == network.isGpu[arc.head]) {
       parent[find(arc.tail)] = find(arc.head);
+      isMember[arc.tail] = isMember[arc.head] = 1;
     }
   }
   Components found;
   found.ofNode.assign(static_cast<std::size_t>(network.nodeCount), -1);
   std::map<int, int> number;
   for (int node = 0; node < network.nodeCount; ++node) {
-    if (network.isGpu[node] == 0) {
+    if (isMember[node] != 0) {
       found.ofNode[node] = number.emplace(find(node), static_cast<int>(number.size())).first->second;
     }
   }
   found.gpus.resize(number.size());
   const std::vector<int> rank = ranksOf(network);
   for (const TreeArc& arc : capacities) {
-    if (arc.capacity > 0 && rank[arc.tail] >= 0) {
-      found.gpus[found.ofNode[arc.head]].push_back(rank[arc.tail]);
-    } else if (arc.capacity > 0 && rank[arc.head] >= 0) {
-      found.gpus[found.ofNode[arc.tail]].push_back(rank[arc.head]);
+    if (arc.capacity > 0) {
+      const int component = found.of(network, arc);
+      for (const int end : {arc.tail, arc.head}) {
+        if (rank[end] >= 0) {
+          found.gpus[component].push_back(rank[end]);
+        }
+      }
     }
   }
   for (std::vector<int>& gpus : found.gpus) {
@@ -200,19 +203,24 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
     return std::min(arc.capacity, (isOut ? totalOut[arc.head] : totalIn[arc.tail]) - returned);
   };
   for (const TreeArc& arc : capacities) {
-    const bool isOut = rank[arc.tail] >= 0;
-    const int component = components.ofNode[isOut ? arc.head : arc.tail];
+    const int component = components.of(network, arc);
     const int group = component < 0 ? -1 : groups.ofComponent[component];
     const bool isInner = group >= 0 && boxOfGroup[group] != kOuter;
     shape.isInnerArc.push_back(isInner ? 1 : 0);
-    const int gpu = isOut ? rank[arc.tail] : rank[arc.head];
-    if (gpu < 0 || arc.capacity == 0) {
+    if (arc.capacity == 0) {
       continue;
     }
-    auto& side = isInner ? (isOut ? shape.innerOut : shape.innerIn) : (isOut ? shape.outerOut : shape.outerIn);
-    side[gpu] += isInner ? arc.capacity : passedOn(arc, isOut);
-    if (!isInner && component >= 0) {
-      shape.networksOf[gpu].push_back(component);
+    const bool isDirect = rank[arc.tail] >= 0 && rank[arc.head] >= 0;
+    for (const bool isOut : {true, false}) {
+      const int gpu = rank[isOut ? arc.tail : arc.head];
+      if (gpu < 0) {
+        continue;
+      }
+      auto& side = isInner ? (isOut ? shape.innerOut : shape.innerIn) : (isOut ? shape.outerOut : shape.outerIn);
+      side[gpu] += isInner || isDirect ? arc.capacity : passedOn(arc, isOut);
+      if (!isInner && component >= 0) {
+        shape.networksOf[gpu].push_back(component);
+      }
     }
   }
   for (std::vector<int>& networks : shape.networksOf) {
@@ -230,11 +238,8 @@ int64_t innerCapacity(const TwoLevelShape& shape) {
 }  // namespace
 
 std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vector<TreeArc>& capacities) {
-  const auto components = componentsOf(network, capacities);
-  if (!components) {
-    return {};
-  }
-  const Groups groups = groupsOf(*components, static_cast<int>(network.gpus.size()));
+  const Components components = componentsOf(network, capacities);
+  const Groups groups = groupsOf(components, static_cast<int>(network.gpus.size()));
   if (groups.gpus.size() < 2) {
     return {};
   }
@@ -244,7 +249,7 @@ std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vec
   if (most->size() == 1 && groups.hasWhole) {
     std::vector<int> boxOfGroup(groups.gpus.size());
     std::iota(boxOfGroup.begin(), boxOfGroup.end(), 0);
-    shapes.push_back(shapeOf(network, capacities, *components, groups, boxOfGroup));
+    shapes.push_back(shapeOf(network, capacities, components, groups, boxOfGroup));
   } else if (most->size() == 2 && fewest->size() == 2) {
     const std::vector<int> family = twoFamilies(groups);
     for (const int boxes : {0, 1}) {
@@ -254,7 +259,7 @@ std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vec
         boxOfGroup.push_back(member == boxes ? count++ : kOuter);
       }
       if (count > 1) {
-        shapes.push_back(shapeOf(network, capacities, *components, groups, boxOfGroup));
+        shapes.push_back(shapeOf(network, capacities, components, groups, boxOfGroup));
       }
     }
     std::stable_sort(shapes.begin(), shapes.end(), [](const TwoLevelShape& a, const TwoLevelShape& b) {

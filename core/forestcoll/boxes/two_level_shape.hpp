@@ -8,12 +8,12 @@
 
 namespace coppice::forestcoll {
 
-/// A fabric seen as boxes (GPUs that share switches of their own) and a network between the boxes: a rack of NVLink
-/// switches with NICs, for example. Everything by rank; capacities in trees.
+/// A fabric seen as boxes (GPUs that share switches of their own, or direct links) and a network between the boxes: a
+/// rack of NVLink switches with NICs, for example. Everything by rank; capacities in trees.
 struct TwoLevelShape {
   std::vector<int> boxOf;
   std::vector<std::vector<int>> boxes;  ///< ranks, ascending
-  std::vector<std::int64_t> innerOut;   ///< to switches of the box
+  std::vector<std::int64_t> innerOut;   ///< to switches of the box, or its GPUs
   std::vector<std::int64_t> innerIn;
   std::vector<std::int64_t> outerOut;  ///< to the network between boxes
   std::vector<std::int64_t> outerIn;
@@ -24,7 +24,7 @@ struct TwoLevelShape {
   std::vector<int> leafOf;
 };
 
-/// All ways to see the network so; none where GPUs are joined directly. On a grid of boxes and rails either family can
+/// All ways to see the network so. On a grid of boxes and rails either family can
 /// play the boxes, which gives two ways, the one with more capacity inside its boxes first.
 [[nodiscard]] std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vector<TreeArc>& capacities);
 
