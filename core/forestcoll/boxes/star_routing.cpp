@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked.hpp"
+
 namespace coppice::forestcoll {
 namespace {
 
@@ -22,7 +24,8 @@ public:
         m_outOf(static_cast<std::size_t>(network.nodeCount)),
         m_level(static_cast<std::size_t>(network.nodeCount), -1),
         m_toSend(static_cast<std::size_t>(network.nodeCount), 0),
-        m_sendsLeft(static_cast<std::size_t>(network.nodeCount), 0),
+        m_wanted(static_cast<std::size_t>(network.nodeCount), 0),
+        m_toCome(static_cast<std::size_t>(network.nodeCount), 0),
         m_next(static_cast<std::size_t>(network.nodeCount), 0),
         m_onPath(static_cast<std::size_t>(network.nodeCount), -1),
         m_joints(static_cast<std::size_t>(network.nodeCount)) {
@@ -35,8 +38,11 @@ public:
   }
 
   std::optional<LogicalTopology> run(const Progress& progress) {
-    for (const int terminal : m_network.gpus) {
-      m_sendsLeft[terminal] = static_cast<int64_t>(m_network.gpus.size()) - 1;
+    const auto count = static_cast<int>(m_network.gpus.size());
+    for (int sender = 0; sender < count; ++sender) {
+      for (int receiver = 0; receiver < count; ++receiver) {
+        m_toCome[m_network.gpus[sender]] += sender == receiver ? 0 : m_demand(sender, receiver);
+      }
     }
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       const int receiver = m_network.gpus[rank];
@@ -46,7 +52,7 @@ public:
       }
       takePaths(receiver);
       for (const int terminal : m_network.gpus) {
-        m_sendsLeft[terminal] -= terminal == receiver ? 0 : 1;
+        m_toCome[terminal] -= m_wanted[terminal];
       }
     }
     return std::move(m_result);
@@ -64,13 +70,12 @@ private:
     int64_t wanted = 0;
     for (int rank = 0; static_cast<std::size_t>(rank) < m_network.gpus.size(); ++rank) {
       const int64_t amount = rank == receiverRank ? 0 : m_demand(rank, receiverRank);
-      m_toSend[m_network.gpus[rank]] = amount;
+      m_toSend[m_network.gpus[rank]] = m_wanted[m_network.gpus[rank]] = amount;
       wanted += amount;
     }
     for (const bool isRationed : {true, false}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        const int64_t sends = m_sendsLeft[m_arcs[i].tail];
-        m_quota[i] = isRationed && sends > 0 ? (m_left[i] + sends - 1) / sends : m_left[i];
+        m_quota[i] = isRationed && isTerminal(m_arcs[i].tail) ? ration(static_cast<int>(i)) : m_left[i];
       }
       while (wanted > 0 && growLevels(receiver)) {
         const int64_t pushed = blockingFlow(receiver);
@@ -81,6 +86,13 @@ private:
       }
     }
     return false;
+  }
+
+  /// The current receiver's part of a terminal's way out: as much of what is left as of the demand that is to come.
+  [[nodiscard]] int64_t ration(int arc) const {
+    const int64_t wanted = m_wanted[m_arcs[arc].tail];
+    const int64_t toCome = m_toCome[m_arcs[arc].tail];
+    return wanted == 0 ? 0 : static_cast<int64_t>((Int128{m_left[arc]} * wanted + toCome - 1) / toCome);
   }
 
   /// Distances to the receiver over arcs with room, through switches; true when a terminal with trees to send is
@@ -298,7 +310,8 @@ private:
   std::vector<std::vector<int>> m_outOf;
   std::vector<int> m_level;
   std::vector<int64_t> m_toSend;
-  std::vector<int64_t> m_sendsLeft;  // by terminal: receivers to come, itself left out; 0 at switches
+  std::vector<int64_t> m_wanted;  // by terminal: the demand of the current receiver
+  std::vector<int64_t> m_toCome;  // by terminal: the demand of this receiver and all later ones
   std::vector<int> m_next;
   std::vector<int> m_onPath;
   std::vector<int> m_queue;
