@@ -26,8 +26,8 @@ struct ScclOptions {
   std::optional<std::int64_t> steps;
   std::optional<std::int64_t> rounds;
   bool isPareto = false;
-  std::int64_t maxSteps = 0;
-  std::int64_t maxChunks = 0;
+  std::optional<std::int64_t> maxSteps;
+  std::optional<std::int64_t> maxChunks;
   double candidateSeconds = 0;
   std::string unit;
   bool isOneBandwidth = false;
@@ -111,10 +111,28 @@ std::optional<Error> Sccl::checkOptions() const {
                  "leave --chunks, --steps and --rounds out"};
   }
   if (!m_options.isPareto && !(m_options.chunks && m_options.steps && m_options.rounds)) {
-    return Error{ErrorCode::badUsage, "No size is given", "add --chunks C --steps S --rounds R, or --pareto"};
+    std::string missing;
+    for (const auto& [name, value] : {std::pair("--chunks", m_options.chunks), std::pair("--steps", m_options.steps),
+                                      std::pair("--rounds", m_options.rounds)}) {
+      missing += value ? "" : (missing.empty() ? "" : ", ") + std::string(name);
+    }
+    return Error{ErrorCode::badUsage, "No size is given: " + missing + " missing",
+                 "add --chunks C --steps S --rounds R, or --pareto"};
   }
-  if (m_options.maxSteps < 0 || m_options.maxChunks < 0) {
-    return Error{ErrorCode::badUsage, "A limit is below 1", "give --max-steps and --max-chunks of at least 1"};
+  for (const auto& [name, value] :
+       {std::pair("--max-steps", m_options.maxSteps), std::pair("--max-chunks", m_options.maxChunks)}) {
+    if (value && *value < 1) {
+      return Error{ErrorCode::badUsage,
+                   std::to_string(*value) + " is out of range",
+                   "give a whole number of at least 1",
+                   {.element = {RefKind::option, name}}};
+    }
+    if (value && !m_options.isPareto) {
+      return Error{ErrorCode::badUsage,
+                   "a limit has no meaning where chunks, steps and rounds are given",
+                   "leave " + std::string(name) + " out, or give --pareto",
+                   {.element = {RefKind::option, name}}};
+    }
   }
   if (m_options.isOneBandwidth && !m_options.unit.empty()) {
     return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",
@@ -252,7 +270,8 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
   };
   const auto front =
       workflow::findFront(task.loaded.fabric, task.search,
-                          {m_options.maxSteps, m_options.maxChunks, m_options.candidateSeconds}, listener, progress);
+                          {m_options.maxSteps.value_or(0), m_options.maxChunks.value_or(0), m_options.candidateSeconds},
+                          listener, progress);
   if (!front) {
     return front.error();
   }

@@ -405,8 +405,8 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
     SatSolver solver;
     DirectEncoding encoding;
     Instance(const Topology& topology, std::int64_t slots, const RoundBox& box, const std::vector<Symmetry>& group,
-             std::uint64_t seed, const Progress& progress)
-        : solver(seed), encoding(topology, slots, box, group, solver, progress) {}
+             std::uint64_t seed, const EncodingGuard& guard)
+        : solver(seed), encoding(topology, slots, box, group, solver, guard) {}
   };
   const Topology& topology = m_gather->problem().topology;
   const RoundBox box{std::vector<std::int64_t>(steps, 1), std::vector<std::int64_t>(steps, rounds - steps + 1), rounds};
@@ -423,7 +423,17 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
       }
       isAnyLeft = true;
       if (!instances[i]) {
-        instances[i] = std::make_unique<Instance>(topology, chunks, box, groups[i], m_seed, *m_progress);
+        std::int64_t others = 0;
+        for (const auto& each : instances) {
+          others += each ? each->solver.literals() : 0;
+        }
+        try {
+          instances[i] = std::make_unique<Instance>(topology, chunks, box, groups[i], m_seed,
+                                                    EncodingGuard{stop, kMaxEncoding - others});
+        } catch (const EncodingStopped& stopped) {
+          isOut[i] = stopped.isTooLarge && others == 0;
+          continue;
+        }
       }
       const Verdict verdict = instances[i]->solver.solve(conflicts, stop);
       if (verdict == Verdict::sat) {
@@ -441,6 +451,9 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
                 {}};
       }
       isOut[i] = verdict == Verdict::unsat;
+      if (isOut[i]) {
+        instances[i].reset();
+      }
     }
     if (!isAnyLeft) {
       return {Verdict::unknown, "the instance is too large for the solver", {}};

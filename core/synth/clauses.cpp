@@ -5,6 +5,18 @@
 
 namespace coppice::synth {
 
+/// Hands the buffer to the solver.
+void Clauses::pass() {
+  constexpr std::size_t kClausesPerQuestion = 4096;
+  m_solver.add(m_buffer);
+  if (m_solver.literals() > m_guard.mostLiterals) {
+    throw EncodingStopped{true};
+  }
+  if (m_solver.clauses() % kClausesPerQuestion == 0 && m_guard.stop && m_guard.stop()) {
+    throw EncodingStopped{};
+  }
+}
+
 void Clauses::add(const std::vector<int>& clause) {
   m_buffer.clear();
   for (const int literal : clause) {
@@ -15,7 +27,7 @@ void Clauses::add(const std::vector<int>& clause) {
       m_buffer.push_back(literal);
     }
   }
-  m_solver.add(m_buffer);
+  pass();
 }
 
 void Clauses::add(std::initializer_list<int> clause) {
@@ -28,7 +40,7 @@ void Clauses::add(std::initializer_list<int> clause) {
       m_buffer.push_back(literal);
     }
   }
-  m_solver.add(m_buffer);
+  pass();
 }
 
 // Totaliser (Bailleux and Boufkhad, CP 2003), cut off above `most`.

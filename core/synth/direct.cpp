@@ -3,24 +3,23 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace coppice::synth {
 
 DirectEncoding::DirectEncoding(const Topology& topology, std::int64_t slots, const RoundBox& box,
-                               std::span<const Symmetry> group, SatSolver& solver, const Progress& progress)
+                               std::span<const Symmetry> group, SatSolver& solver, EncodingGuard guard)
     : m_topology(topology),
       m_slots(slots),
       m_box(box),
       m_group(group),
       m_solver(solver),
-      m_clauses(solver),
-      m_rounds(topology, box, m_clauses),
-      m_progress(progress) {
+      m_clauses(solver, std::move(guard)),
+      m_rounds(topology, box, m_clauses) {
   findOrbits();
   makeVariables();
   for (std::int64_t slot = 0; slot < slots; ++slot) {
     for (int node = 0; node < topology.nodes; ++node) {
-      throwIfCancelled(progress);
       for (int step = 0; step < steps(); ++step) {
         addReceives(slot, node, step);
         for (int origin = 0; origin < topology.nodes; ++origin) {

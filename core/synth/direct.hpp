@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/progress.hpp"
 #include "synth/problem.hpp"
 #include "synth/round_coding.hpp"
 #include "synth/sat.hpp"
@@ -37,9 +36,9 @@ struct DirectSteps {
 /// followed by allgather lies within it.
 class DirectEncoding {
 public:
-  /// @param group as for Encoding, of any problem on this topology
+  /// Throws EncodingStopped. @param group as for Encoding, of any problem on this topology
   DirectEncoding(const Topology& topology, std::int64_t slots, const RoundBox& box, std::span<const Symmetry> group,
-                 SatSolver& solver, const Progress& progress);
+                 SatSolver& solver, EncodingGuard guard);
   [[nodiscard]] static std::int64_t sizeOf(const Topology& topology, std::int64_t slots, int steps,
                                            std::size_t groupSize);
   [[nodiscard]] DirectSteps decode() const;
@@ -63,7 +62,6 @@ private:
   SatSolver& m_solver;
   Clauses m_clauses;
   RoundCoding m_rounds;
-  const Progress& m_progress;
   std::vector<int> m_holdOrbit;  ///< by node and origin
   std::vector<int> m_arcOrbit;
   std::vector<int> m_limitOrbit;

@@ -3,20 +3,20 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace coppice::synth {
 
 Encoding::Encoding(const Problem& problem, std::int64_t n, const RoundBox& box, std::span<const Symmetry> group,
-                   SatSolver& solver, const Progress& progress)
+                   SatSolver& solver, EncodingGuard guard)
     : m_problem(problem),
       m_topology(problem.topology),
       m_n(n),
       m_box(box),
       m_group(group),
       m_solver(solver),
-      m_clauses(solver),
-      m_rounds(problem.topology, box, m_clauses),
-      m_progress(progress) {
+      m_clauses(solver, std::move(guard)),
+      m_rounds(problem.topology, box, m_clauses) {
   findOrbits();
   makeHaves();
   makeSends();
@@ -116,7 +116,6 @@ void Encoding::makeSends() {
   const int arcs = static_cast<int>(m_topology.arcs.size());
   m_sends.assign(static_cast<std::size_t>(classes) * arcs * m_n * steps(), kFalse);
   for (int c = 0; c < classes; ++c) {
-    throwIfCancelled(m_progress);
     const ChunkClass& chunks = m_problem.classes[c];
     const auto before = distancesTo(m_topology, chunks.post);
     for (int arc = 0; arc < arcs; ++arc) {
@@ -235,7 +234,6 @@ void Encoding::addLimits() {
     if (m_limitOrbit[limit] != limit) {
       continue;
     }
-    throwIfCancelled(m_progress);
     for (int step = 0; step < steps(); ++step) {
       m_rounds.addLimit(limit, step, sendsOver(limit, step), isOrbitFull[limit]);
     }

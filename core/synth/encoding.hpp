@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/progress.hpp"
 #include "synth/problem.hpp"
 #include "synth/round_coding.hpp"
 #include "synth/sat.hpp"
@@ -22,9 +21,9 @@ namespace coppice::synth {
 /// solution proves nothing.
 class Encoding {
 public:
-  /// @param group all elements of a group; empty = no symmetry
+  /// Throws EncodingStopped. @param group all elements of a group; empty = no symmetry
   Encoding(const Problem& problem, std::int64_t n, const RoundBox& box, std::span<const Symmetry> group,
-           SatSolver& solver, const Progress& progress);
+           SatSolver& solver, EncodingGuard guard);
 
   /// Literals that the encoding of an instance needs at most: to refuse before memory runs out.
   [[nodiscard]] static std::int64_t sizeOf(const Problem& problem, std::int64_t n, int steps, std::size_t groupSize);
@@ -52,7 +51,6 @@ private:
   SatSolver& m_solver;
   Clauses m_clauses;
   RoundCoding m_rounds;
-  const Progress& m_progress;
   std::vector<int> m_haveOrbit;   ///< by class and node: index of its least image
   std::vector<int> m_sendOrbit;   ///< by class and arc
   std::vector<int> m_limitOrbit;  ///< by limit

@@ -96,6 +96,23 @@ void addRequirements(Problem& problem) {
   }
 }
 
+/// Many classes have the same sources.
+class DistancesFromSources {
+public:
+  explicit DistancesFromSources(const Topology& topology) : m_topology(topology) {}
+  const std::vector<int>& operator()(const ChunkClass& chunks) {
+    const auto [found, isNew] = m_known.try_emplace(chunks.pre);
+    if (isNew) {
+      found->second = distancesFrom(m_topology, chunks.pre);
+    }
+    return found->second;
+  }
+
+private:
+  const Topology& m_topology;
+  std::map<std::vector<bool>, std::vector<int>> m_known;
+};
+
 }  // namespace
 
 Collective dualOf(Collective collective) {
@@ -144,8 +161,9 @@ Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
     const auto to = isDual ? goal.sources(shard) : goal.destinations(shard);
     problem.classes.push_back({flags(problem.topology.nodes, from), flags(problem.topology.nodes, to)});
   }
+  DistancesFromSources distances(problem.topology);
   for (std::size_t c = 0; c < problem.classes.size(); ++c) {
-    const auto distance = distancesFrom(problem.topology, problem.classes[c].pre);
+    const auto& distance = distances(problem.classes[c]);
     for (int node = 0; node < problem.topology.nodes; ++node) {
       if (problem.classes[c].post[node] && distance[node] < 0) {
         return Error{ErrorCode::infeasible,
@@ -160,8 +178,9 @@ Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
 
 int leastSteps(const Problem& problem) {
   int least = 1;
+  DistancesFromSources distances(problem.topology);
   for (const ChunkClass& chunks : problem.classes) {
-    const auto distance = distancesFrom(problem.topology, chunks.pre);
+    const auto& distance = distances(chunks);
     for (int node = 0; node < problem.topology.nodes; ++node) {
       if (chunks.post[node]) {
         least = std::max(least, distance[node]);

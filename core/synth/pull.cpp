@@ -18,8 +18,8 @@ constexpr double kUrgent = 1000.0;
 
 class Pull {
 public:
-  Pull(const Problem& problem, std::int64_t n, std::uint64_t seed)
-      : m_problem(problem), m_topology(problem.topology), m_n(n), m_random(seed) {
+  Pull(const Problem& problem, std::int64_t n, std::uint64_t seed, const std::function<bool()>& stop)
+      : m_problem(problem), m_topology(problem.topology), m_n(n), m_random(seed), m_stop(stop) {
     const int nodes = m_topology.nodes;
     for (int node = 0; node < nodes; ++node) {
       std::vector<bool> only(nodes, false);
@@ -27,7 +27,7 @@ public:
       m_distance.push_back(distancesFrom(m_topology, only));
     }
     const std::size_t chunks = problem.classes.size() * static_cast<std::size_t>(n);
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::size_t chunk = 0; chunk < chunks && !isStopped(); ++chunk) {
       const ChunkClass& ends = problem.classes[chunk / n];
       m_has.push_back(ends.pre);
       m_reach.push_back(distancesFrom(m_topology, ends.pre));
@@ -54,12 +54,22 @@ public:
     for (const int node : order) {
       receive(node, step, stepsLeft, sends);
     }
-    for (std::size_t i = first; i < sends.size(); ++i) {
+    for (std::size_t i = first; i < sends.size() && !isStopped(); ++i) {
       arrive(sends[i].chunk, m_topology.arcs[sends[i].arc].to);
     }
   }
 
   [[nodiscard]] bool isDone() const { return m_open == 0; }
+  /// Asks after equal amounts of work.
+  bool isStopped(std::size_t work = 1) {
+    constexpr std::size_t kPause = 4096;
+    m_work += work;
+    if (!m_isStopped && m_work >= kPause) {
+      m_work = 0;
+      m_isStopped = m_stop();
+    }
+    return m_isStopped;
+  }
 
 private:
   struct Candidate {
@@ -163,7 +173,7 @@ private:
 
   void receive(int node, int step, int stepsLeft, std::vector<Send>& sends) {
     std::vector<Candidate> candidates;
-    for (int chunk = 0; chunk < static_cast<int>(m_has.size()); ++chunk) {
+    for (int chunk = 0; chunk < static_cast<int>(m_has.size()) && !isStopped(); ++chunk) {
       if (m_has[chunk][node] || m_lacking[chunk].empty() || m_reach[chunk][node] != 1) {
         continue;
       }
@@ -178,7 +188,7 @@ private:
     std::vector<bool> isTried;
     for (const Candidate& candidate : candidates) {
       const auto& in = m_topology.in[node];
-      if (std::none_of(in.begin(), in.end(), [this](int arc) { return hasRoom(arc); })) {
+      if (isStopped(1 + taken.size()) || std::none_of(in.begin(), in.end(), [this](int arc) { return hasRoom(arc); })) {
         break;
       }
       isTried.assign(in.size(), false);
@@ -200,21 +210,24 @@ private:
   std::vector<std::vector<int>> m_lacking;  ///< by chunk: destinations without it
   std::size_t m_open = 0;
   std::vector<std::int64_t> m_room;
+  const std::function<bool()>& m_stop;
+  std::size_t m_work = 0;
+  bool m_isStopped = false;
 };
 
 }  // namespace
 
 std::optional<Steps> pull(const Problem& problem, std::int64_t n, std::span<const std::int64_t> rounds,
                           std::uint64_t seed, const std::function<bool()>& stop) {
-  Pull state(problem, n, seed);
+  Pull state(problem, n, seed, stop);
   Steps result{{rounds.begin(), rounds.end()}, {}};
   for (std::size_t step = 0; step < rounds.size() && !state.isDone(); ++step) {
-    if (stop()) {
+    if (stop() || state.isStopped()) {
       return std::nullopt;
     }
     state.step(static_cast<int>(step), rounds[step], static_cast<int>(rounds.size() - step), result.sends);
   }
-  if (!state.isDone()) {
+  if (!state.isDone() || state.isStopped()) {
     return std::nullopt;
   }
   prune(problem, n, result);

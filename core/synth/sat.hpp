@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace coppice::synth {
@@ -27,6 +28,8 @@ public:
   [[nodiscard]] int newVariable() { return ++m_variables; }
   [[nodiscard]] int variables() const { return m_variables; }
   [[nodiscard]] std::size_t clauses() const { return m_clauses; }
+  /// Of all clauses together.
+  [[nodiscard]] std::int64_t literals() const { return m_literals; }
   void add(std::span<const int> clause);
   void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
   /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to continue.
@@ -39,15 +42,28 @@ private:
   std::unique_ptr<State> m_state;
   int m_variables = 0;
   std::size_t m_clauses = 0;
+  std::int64_t m_literals = 0;
 };
 
 /// What an encoding writes: clauses with constants folded. kTrue and kFalse are not solver literals.
 inline constexpr int kTrue = std::numeric_limits<int>::max();
 inline constexpr int kFalse = -kTrue;
 
+/// What ends the writing of clauses before they are complete.
+struct EncodingGuard {
+  std::function<bool()> stop = {};  ///< empty = never
+  std::int64_t mostLiterals = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Thrown while clauses are written.
+struct EncodingStopped {
+  bool isTooLarge = false;  ///< more than mostLiterals; else stop() said so
+};
+
+/// All members that add clauses throw EncodingStopped.
 class Clauses {
 public:
-  explicit Clauses(SatSolver& solver) : m_solver(solver) {}
+  explicit Clauses(SatSolver& solver, EncodingGuard guard = {}) : m_solver(solver), m_guard(std::move(guard)) {}
   [[nodiscard]] int fresh() { return m_solver.newVariable(); }
   /// Drops false literals; a true one makes the clause hold.
   void add(std::initializer_list<int> clause);
@@ -58,8 +74,10 @@ public:
 
 private:
   std::vector<int> merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t most, bool both);
+  void pass();
 
   SatSolver& m_solver;
+  EncodingGuard m_guard;
   std::vector<int> m_buffer;
 };
 

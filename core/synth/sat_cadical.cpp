@@ -40,6 +40,7 @@ void SatSolver::add(std::span<const int> clause) {
   }
   m_state->solver.add(0);
   ++m_clauses;
+  m_literals += static_cast<std::int64_t>(clause.size());
 }
 
 Verdict SatSolver::solve(std::int64_t conflicts, const std::function<bool()>& stop) {
@@ -71,8 +72,9 @@ SatSolver::SatSolver(std::uint64_t) {}
 
 SatSolver::~SatSolver() = default;
 
-void SatSolver::add(std::span<const int>) {
+void SatSolver::add(std::span<const int> clause) {
   ++m_clauses;
+  m_literals += static_cast<std::int64_t>(clause.size());
 }
 
 Verdict SatSolver::solve(std::int64_t, const std::function<bool()>&) {

@@ -20,6 +20,8 @@ constexpr std::int64_t kMaxSteps = 1'000;
 constexpr std::int64_t kMaxRounds = 1'000'000;
 constexpr std::int64_t kMaxChunks = 1'000'000;
 constexpr std::int64_t kDefaultMaxN = 32;
+/// Chunks times ranks of one size: some 20 bytes for each while it is searched.
+constexpr std::int64_t kMaxPlaces = 40'000'000;
 /// Candidates of a front: longest time for one, so that one hard size does not take it all.
 constexpr int kShareOfStep = 6;
 
@@ -60,6 +62,18 @@ std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& si
   return std::nullopt;
 }
 
+/// Before memory runs out. @param perUnit chunks of the whole collective per `divisor` of those that people count
+std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, std::int64_t divisor, int ranks) {
+  const std::int64_t most = kMaxPlaces / (perUnit * ranks) * divisor;
+  if (size.chunks <= most) {
+    return std::nullopt;
+  }
+  return Error{ErrorCode::limit,
+               std::to_string(size.chunks) + " chunks are too many to search on " + std::to_string(ranks) + " GPUs",
+               most > 0 ? "give at most " + std::to_string(most) + " chunks" : "keep fewer GPUs, or choose forestcoll",
+               {.element = {RefKind::option, "--chunks"}}};
+}
+
 Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& goal, const UnitChoice& unit) {
   const bool isDual = dualOf(goal.collective()) != goal.collective();
   auto topology = topologyOf(isDual ? fabric.transposed() : fabric, unit);
@@ -73,6 +87,9 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
                                       const SynthesisOptions& options, const Progress& progress) {
   const auto start = Clock::now();
   const auto deadline = after(options.seconds);
+  if (auto error = checkMemory(size, 1, 1, fabric.gpuCount())) {
+    return *std::move(error);
+  }
   auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
   if (!search) {
     return search.error();
@@ -98,6 +115,10 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {
       return problem.error();
+    }
+    if (auto error = checkMemory(size, static_cast<std::int64_t>(problem->classes.size()), problem->divisor,
+                                 problem->topology.nodes)) {
+      return *std::move(error);
     }
     Search search(*std::move(problem), options.seed, progress);
     const std::int64_t n = size.chunks / search.problem().divisor;

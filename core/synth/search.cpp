@@ -318,7 +318,7 @@ std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_p
   return std::nullopt;
 }
 
-std::optional<Decision> Search::fromKnown(const Size& size) {
+std::optional<Decision> Search::fromKnown(const Size& size, const std::function<bool()>& stop) {
   for (const auto& [known, steps] : m_found) {
     // As many copies as it takes, with fewer chunks in the last one.
     const std::int64_t copies = (size.n + known.n - 1) / known.n;
@@ -339,7 +339,7 @@ std::optional<Decision> Search::fromKnown(const Size& size) {
     std::string how = "from " + counted(known) + (copies > 1 ? ", " + text(copies) + " times" : std::string());
     if (known.steps < size.steps) {
       more.rounds.back() += left;
-      auto cut = split(m_problem, size.n, more, size.steps);
+      auto cut = split(m_problem, size.n, more, size.steps, stop);
       if (!cut) {
         continue;
       }
@@ -428,15 +428,21 @@ Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
 
 Decision Search::byFlow(const Size& size, const Effort& effort) {
   std::optional<Steps> found;
+  bool isStopped = false;
+  const std::function<bool()> stop = [&isStopped, over = stopAt(effort.deadline)] {
+    isStopped = isStopped || over();
+    return isStopped;
+  };
   const auto visit = [&](const std::vector<std::int64_t>& rounds) {
-    found = singleFlow(m_problem, size.n, rounds);
+    found = singleFlow(m_problem, size.n, rounds, stop);
     return found.has_value();
   };
   const RoundChoices choices = roundChoices(size, std::numeric_limits<std::size_t>::max(), visit, effort.deadline);
   if (found) {
     return accept(size, *std::move(found), "one maximum flow over the steps carries everything");
   }
-  if (choices.isComplete) {
+  throwIfCancelled(m_progress);
+  if (choices.isComplete && !isStopped) {
     return refuted(size, "no choice of rounds per step has a large enough flow (maximum flow over the steps, exact)");
   }
   return {Verdict::unknown, "not every choice of rounds per step was tried within the limits", {}};
@@ -693,8 +699,8 @@ private:
     Encoding encoding;
 
     Instance(const Problem& problem, const Size& size, const RoundBox& box, const std::vector<Symmetry>& group,
-             std::uint64_t seed, const Progress& progress)
-        : solver(seed), encoding(problem, size.n, box, group, solver, progress) {}
+             std::uint64_t seed, const EncodingGuard& guard)
+        : solver(seed), encoding(problem, size.n, box, group, solver, guard) {}
   };
 
   Verdict attempt(std::size_t at, std::size_t box, const std::vector<Symmetry>* group, std::int64_t conflicts,
@@ -707,8 +713,18 @@ private:
         m_isOut[at] = true;
         return Verdict::unknown;
       }
-      m_solvers[at] = std::make_unique<Instance>(m_search.m_problem, m_size, m_boxes[box], symmetries, m_search.m_seed,
-                                                 m_search.m_progress);
+      // All solvers together keep within the limit: what does not fit beside the others may fit after them.
+      std::int64_t others = 0;
+      for (const auto& each : m_solvers) {
+        others += each ? each->solver.literals() : 0;
+      }
+      try {
+        m_solvers[at] = std::make_unique<Instance>(m_search.m_problem, m_size, m_boxes[box], symmetries,
+                                                   m_search.m_seed, EncodingGuard{stop, kMaxEncoding - others});
+      } catch (const EncodingStopped& stopped) {
+        m_isOut[at] = stopped.isTooLarge && others == 0;
+        return Verdict::unknown;
+      }
     }
     const Verdict verdict = m_solvers[at]->solver.solve(conflicts, stop);
     if (verdict == Verdict::sat) {
@@ -785,7 +801,7 @@ std::optional<Decision> Search::fromFewerSteps(const Size& size, const Effort& e
     if (decision.verdict != Verdict::sat) {
       continue;
     }
-    if (auto cut = split(m_problem, size.n, *decision.found, size.steps)) {
+    if (auto cut = split(m_problem, size.n, *decision.found, size.steps, stopAt(effort.deadline))) {
       Decision longer = accept(size, *std::move(cut), "split from " + counted(shorter) + ", " + decision.reason);
       if (longer.verdict == Verdict::sat) {
         return longer;
@@ -808,7 +824,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   if (auto decision = refusedByCounting(size)) {
     return *std::move(decision);
   }
-  if (auto decision = fromKnown(size)) {
+  if (auto decision = fromKnown(size, stopAt(effort.deadline))) {
     return *std::move(decision);
   }
   if (m_problem.isSingleFlow) {

@@ -110,7 +110,7 @@ private:
   std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
   Decision refuted(const Size& size, const std::string& reason);
   RatioBound coarseBound(int steps, RatioBound known, Clock::time_point deadline);
-  std::optional<Decision> fromKnown(const Size& size);
+  std::optional<Decision> fromKnown(const Size& size, const std::function<bool()>& stop);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);

@@ -126,7 +126,8 @@ int arcOfRoute(const Topology& topology, int from, int to, const std::vector<int
 
 }  // namespace
 
-std::optional<Steps> singleFlow(const Problem& problem, std::int64_t n, std::span<const std::int64_t> rounds) {
+std::optional<Steps> singleFlow(const Problem& problem, std::int64_t n, std::span<const std::int64_t> rounds,
+                                const std::function<bool()>& stop) {
   const Topology& topology = problem.topology;
   Unrolled unrolled(problem, n, rounds);
   if (!problem.requirements.empty() && !unrolled.isEnough()) {
@@ -149,6 +150,9 @@ std::optional<Steps> singleFlow(const Problem& problem, std::int64_t n, std::spa
   Steps result{{rounds.begin(), rounds.end()}, {}};
   for (const auto& [from, count] : leaving) {
     for (std::size_t i = 0; i < count; ++i) {
+      if (stop()) {
+        return std::nullopt;
+      }
       const auto path = unrolled.takePath(unrolled.at(topology.gpus[from], 0));
       auto& waiting = chunks[{from, unrolled.rankAt(path.back())}];
       const int chunk = waiting.back();

@@ -10,6 +10,7 @@ namespace coppice::synth {
 namespace {
 
 constexpr std::int64_t kDealConflicts = 20'000;
+constexpr std::int64_t kDealLiterals = 20'000'000;
 
 /// Which sends of a step go into a first part of `first` rounds, the rest into one of `second`: in turn, as long as the
 /// limits have room.
@@ -42,9 +43,10 @@ std::optional<std::vector<bool>> dealInTurn(const Topology& topology, const std:
 
 /// The same by search, for limits that share sends.
 std::optional<std::vector<bool>> dealBySearch(const Topology& topology, const std::vector<Send>& sends,
-                                              std::int64_t first, std::int64_t second) {
+                                              std::int64_t first, std::int64_t second,
+                                              const std::function<bool()>& stop) try {
   SatSolver solver(0);
-  Clauses clauses(solver);
+  Clauses clauses(solver, {stop, kDealLiterals});
   std::vector<std::vector<int>> over(topology.limits.size());
   std::vector<int> choice;
   for (const Send& send : sends) {
@@ -64,7 +66,7 @@ std::optional<std::vector<bool>> dealBySearch(const Topology& topology, const st
       }
     }
   }
-  if (solver.solve(kDealConflicts, [] { return false; }) != Verdict::sat) {
+  if (solver.solve(kDealConflicts, stop) != Verdict::sat) {
     return std::nullopt;
   }
   std::vector<bool> isFirst;
@@ -72,9 +74,11 @@ std::optional<std::vector<bool>> dealBySearch(const Topology& topology, const st
     isFirst.push_back(solver.value(variable));
   }
   return isFirst;
+} catch (const EncodingStopped&) {
+  return std::nullopt;
 }
 
-bool splitOnce(const Problem& problem, Steps& schedule) {
+bool splitOnce(const Problem& problem, Steps& schedule, const std::function<bool()>& stop) {
   const auto largest = std::max_element(schedule.rounds.begin(), schedule.rounds.end());
   const auto step = static_cast<int>(largest - schedule.rounds.begin());
   if (*largest < 2) {
@@ -90,7 +94,7 @@ bool splitOnce(const Problem& problem, Steps& schedule) {
   }
   auto isFirst = dealInTurn(problem.topology, sends, first, second);
   if (!isFirst) {
-    isFirst = dealBySearch(problem.topology, sends, first, second);
+    isFirst = dealBySearch(problem.topology, sends, first, second, stop);
   }
   if (!isFirst) {
     return false;
@@ -108,10 +112,11 @@ bool splitOnce(const Problem& problem, Steps& schedule) {
 
 }  // namespace
 
-std::optional<Steps> split(const Problem& problem, std::int64_t n, const Steps& schedule, int steps) {
+std::optional<Steps> split(const Problem& problem, std::int64_t n, const Steps& schedule, int steps,
+                           const std::function<bool()>& stop) {
   Steps result = schedule;
   while (static_cast<int>(result.rounds.size()) < steps) {
-    if (!splitOnce(problem, result)) {
+    if (stop() || !splitOnce(problem, result, stop)) {
       return std::nullopt;
     }
   }
