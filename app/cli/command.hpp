@@ -20,7 +20,7 @@ enum class Exit : int {
   success = 0,
   negative = 1,      ///< the question was understood and the answer is no: not verified, not feasible, does not fit
   badUsage = 2,      ///< wrong arguments, unreadable input, or anything else that kept the question from an answer
-  interrupted = 130  ///< SIGINT or SIGTERM; nothing was written
+  interrupted = 130  ///< SIGINT or SIGTERM; only what a search had found by then is written
 };
 
 /// infeasible, unbalanced, limit and verification are negative answers; cancelled is interrupted; the rest bad usage.

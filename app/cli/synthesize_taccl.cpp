@@ -21,6 +21,7 @@ namespace {
 struct SynthesizeTacclOptions {
   workflow::SketchFiles files;
   std::string nodes;
+  std::string size;
   std::string engine = "search";
   std::optional<double> seconds;  ///< absent: those of all methods
   std::optional<std::int64_t> effort;
@@ -35,7 +36,17 @@ Error usage(const std::string& option, std::string message, std::string fix) {
   return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = {RefKind::option, option}}};
 }
 
-Result<sketch::ModelOptions> modelOptions(const SynthesizeTacclOptions& options, const io::TacclFabricOptions& stated) {
+/// What is searched in: files of TACCL, or a fabric with a sketch that is given or proposed.
+struct Subject {
+  sketch::Model model;
+  sketch::Scale scale;
+  std::string type;
+  std::vector<Finding> findings;
+  std::optional<workflow::LoadedFabric> fabric;  ///< absent: the one that the model describes
+  std::vector<std::vector<fabric::NodeIndex>> routes;
+};
+
+Result<sketch::ModelOptions> modelOptions(const Options& options, const io::TacclFabricOptions& stated) {
   sketch::ModelOptions model;
   model.truncates = !options.keepsFractions;
   model.maxTogether = options.maxTogether;
@@ -50,19 +61,129 @@ Result<sketch::ModelOptions> modelOptions(const SynthesizeTacclOptions& options,
   return model;
 }
 
-Result<int> rootOf(const SynthesisQuestion& question, Collective collective, int gpus) {
-  if (question.demand.root.empty()) {
+/// The chunks of a sketch with --size bytes for each GPU; nullopt where the option is not given.
+Result<std::optional<std::int64_t>> chunkBytesBy(const Options& options, sketch::Sketch sketch) {
+  if (options.size.empty()) {
+    return std::optional<std::int64_t>();
+  }
+  sketch.inputSize = options.size;
+  const auto bytes = workflow::chunkBytesOf(sketch);
+  if (!bytes) {
+    Error error = bytes.error();
+    error.where.element = {RefKind::option, "--size"};
+    return error;
+  }
+  return std::optional(*bytes);
+}
+
+Result<Subject> subjectOfFiles(const Options& options, const SynthesisQuestion& question) {
+  if (options.files.sketch.empty() || options.files.topology.empty()) {
+    return usage(options.files.sketch.empty() ? "--sketch" : "--topology",
+                 "the method taccl needs a sketch and a topology, or a fabric",
+                 "name both files with --sketch FILE --topology FILE, or give a fabric");
+  }
+  const auto import = workflow::readImportOptions(question.fabric.import);
+  if (!import) {
+    return import.error();
+  }
+  const auto modelled = modelOptions(options, import->taccl);
+  if (!modelled) {
+    return modelled.error();
+  }
+  auto loaded = workflow::loadSketch(options.files, *modelled);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto chunkBytes = chunkBytesBy(options, loaded->sketch);
+  if (!chunkBytes) {
+    return chunkBytes.error();
+  }
+  Subject subject;
+  subject.scale = sketch::guessScale(loaded->topology);
+  subject.scale.unitMicroseconds = import->taccl.unitMicroseconds.value_or(subject.scale.unitMicroseconds);
+  subject.scale.chunkBytes = chunkBytes->value_or(subject.scale.chunkBytes);
+  subject.type = toString(loaded->made.type);
+  subject.model = std::move(loaded->made.model);
+  subject.findings = std::move(loaded->made.findings);
+  return subject;
+}
+
+Result<Subject> subjectOfFabric(const Options& options, const SynthesisQuestion& question, const Progress& progress) {
+  for (const auto& [name, isGiven] :
+       {std::pair("--topology", !options.files.topology.empty()), std::pair("--nodes", !options.nodes.empty()),
+        std::pair("--no-truncate", options.keepsFractions)}) {
+    if (isGiven) {
+      return usage(name, "the fabric says this already", "leave the option out, or leave the fabric out");
+    }
+  }
+  auto loaded = loadFabric(question.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  sketch::Sketch sketch;
+  if (!options.files.sketch.empty()) {
+    auto read = workflow::loadSketchFile(options.files.sketch);
+    if (!read) {
+      return read.error();
+    }
+    sketch = std::move(read->value);
+    loaded->findings.insert(loaded->findings.end(), read->findings.begin(), read->findings.end());
+  }
+  if (!options.size.empty()) {
+    if (const auto bytes = chunkBytesBy(options, sketch); !bytes) {
+      return bytes.error();
+    }
+    sketch.inputSize = options.size;
+  }
+  auto fitted = options.files.sketch.empty() ? workflow::proposeSketch(loaded->description, sketch)
+                                             : workflow::fitSketch(loaded->description, sketch);
+  if (!fitted) {
+    Error error = fitted.error();
+    if (error.where.file.empty() && error.where.element.as(RefKind::key) != nullptr) {
+      error.where.file = inputName(options.files.sketch);
+    }
+    return error;
+  }
+  Subject subject;
+  subject.scale = {1, fitted->chunkBytes};
+  subject.type = toString(sketch::MachineType::custom);
+  subject.model = std::move(fitted->fit.model);
+  subject.model.maxTogether = options.maxTogether;
+  subject.routes = std::move(fitted->fit.routes);
+  subject.findings = std::move(loaded->findings);
+  subject.fabric = std::move(fitted->fabric);
+  return subject;
+}
+
+Result<int> rootOf(const SynthesisQuestion& question, Collective collective, const Subject& subject) {
+  const std::string& text = question.demand.root;
+  if (text.empty()) {
     return 0;
   }
   if (!isRooted(collective)) {
     return usage("--root", "only rooted collectives have a root", "leave it out");
   }
-  const auto root = workflow::parseInteger(question.demand.root);
-  if (!root || *root >= gpus) {
-    return usage("--root", inQuotes(question.demand.root) + " is not a GPU of the sketch",
+  const int gpus = subject.model.gpus();
+  for (int rank = 0; subject.fabric && rank < gpus; ++rank) {
+    const fabric::Fabric& fabric = subject.fabric->fabric;
+    if (fabric.nodes()[fabric.gpus()[rank]].id == text) {
+      return rank;
+    }
+  }
+  const auto root = workflow::parseInteger(text);
+  if (!root || *root < 0 || *root >= gpus) {
+    return usage("--root", inQuotes(text) + " is not a GPU of the sketch",
                  "use a rank from 0 to " + std::to_string(gpus - 1));
   }
   return static_cast<int>(*root);
+}
+
+/// Bytes of the whole collective over the makespan, in GB/s.
+Rational algbwOf(const Subject& subject, const sketch::Plan& plan) {
+  const bool isOfOne = plan.collective == Collective::broadcast || plan.collective == Collective::reduce;
+  const Rational bytes = Rational(subject.scale.chunkBytes) * Rational(subject.model.chunksPerGpu) *
+                         Rational(isOfOne ? 1 : subject.model.gpus());
+  return bytes / (plan.makespan * subject.scale.unitMicroseconds) / Rational(1000);
 }
 
 Json stageList(const std::vector<taccl::StageReport>& stages) {
@@ -97,10 +218,9 @@ std::string stageLines(const std::vector<taccl::StageReport>& stages) {
   return text;
 }
 
-void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& judged, const sketch::Scale& scale,
-              std::uint64_t seed, Report& report) {
+void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::uint64_t seed, Report& report) {
   const sketch::Plan& plan = judged.synthesis.plan;
-  const sketch::Model& model = loaded.made.model;
+  const sketch::Model& model = subject.model;
   report.json = {{"ok", true},
                  {"method", "taccl"},
                  {"engine", judged.synthesis.stages.empty() ? "search" : "milp"},
@@ -110,6 +230,7 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                  {"bound", plan.bound.toString()},
                  {"gap", workflow::gapOf(plan)},
                  {"optimal", plan.makespan == plan.bound},
+                 {"algbw_GBps", algbwOf(subject, plan).toDouble()},
                  {"bound_name", plan.boundName},
                  {"bound_members", plan.boundMembers},
                  {"connections", plan.connections},
@@ -120,9 +241,9 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                  {"seconds_verifying", judged.verifying},
                  {"decodes", judged.synthesis.decodes},
                  {"seed", seed},
-                 {"type", toString(loaded.made.type)},
-                 {"time_unit_us", scale.unitMicroseconds.toString()},
-                 {"chunk_bytes", scale.chunkBytes},
+                 {"type", subject.type},
+                 {"time_unit_us", subject.scale.unitMicroseconds.toString()},
+                 {"chunk_bytes", subject.scale.chunkBytes},
                  {"symmetries", plan.symmetries.size()}};
   if (isRooted(plan.collective)) {
     report.json["root"] = plan.root;
@@ -131,10 +252,10 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
     report.json["stages"] = stageList(judged.synthesis.stages);
   }
   report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
-                " units of the topology file\n  bound       " +
-                (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" + plan.boundName +
-                ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") + ", " +
-                counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
+                (subject.fabric ? " us" : " units of the topology file") + ", " + gigabytes(algbwOf(subject, plan)) +
+                "\n  bound       " + (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) +
+                " (" + plan.boundName + ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") +
+                ", " + counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
                 counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, routes, " +
                 "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
                 ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n" +
@@ -155,38 +276,20 @@ Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestio
       return solver.error();
     }
   }
-  if (!question.fabric.source.empty()) {
-    return usage("fabric", "the method taccl takes its fabric from the topology and the sketch",
-                 "leave the fabric out, or use generate FABRIC --method taccl");
-  }
-  if (options.files.sketch.empty() || options.files.topology.empty()) {
-    return usage(options.files.sketch.empty() ? "--sketch" : "--topology",
-                 "the method taccl needs a sketch and a topology",
-                 "name both files with --sketch FILE --topology FILE");
-  }
   const auto collective = parseCollective(question.demand.collective);
   if (!collective || *collective == Collective::custom) {
     return usage("--collective", inQuotes(question.demand.collective) + " is not a collective of this method",
                  "use allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce, scatter or gather");
   }
-  const auto import = workflow::readImportOptions(question.fabric.import);
-  if (!import) {
-    return import.error();
+  const auto subject =
+      question.fabric.source.empty() ? subjectOfFiles(options, question) : subjectOfFabric(options, question, progress);
+  if (!subject) {
+    return subject.error();
   }
-  const auto modelled = modelOptions(options, import->taccl);
-  if (!modelled) {
-    return modelled.error();
-  }
-  const auto loaded = workflow::loadSketch(options.files, *modelled);
-  if (!loaded) {
-    return loaded.error();
-  }
-  const auto root = rootOf(question, *collective, loaded->made.model.gpus());
+  const auto root = rootOf(question, *collective, *subject);
   if (!root) {
     return root.error();
   }
-  sketch::Scale scale = sketch::guessScale(loaded->topology);
-  scale.unitMicroseconds = import->taccl.unitMicroseconds.value_or(scale.unitMicroseconds);
   taccl::SynthesisOptions search{.engine = isStaged ? taccl::Engine::stages : taccl::Engine::search,
                                  .seconds = options.seconds.value_or(question.seconds),
                                  .effort = options.effort,
@@ -196,31 +299,33 @@ Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestio
   search.onBetter = [&](const Rational& makespan, const Rational& bound, double) {
     progress.report("makespan " + makespan.toString() + ", bound " + bound.toString(), 0);
   };
-  auto synthesis = taccl::synthesize(loaded->made.model, *collective, *root, search, progress);
+  auto synthesis = taccl::synthesize(subject->model, *collective, *root, search, progress);
   if (!synthesis) {
     return synthesis.error();
   }
   // What the search found is kept when it is interrupted, so the rest runs to its end.
-  const auto judged = workflow::judgePlan(loaded->made.model, *std::move(synthesis), scale, {});
+  const auto judged = subject->fabric ? workflow::judgePlan(subject->model, *std::move(synthesis), *subject->fabric,
+                                                            subject->routes, {})
+                                      : workflow::judgePlan(subject->model, *std::move(synthesis), subject->scale, {});
   if (!judged) {
     return judged.error();
   }
   Report report;
-  describe(*loaded, *judged, scale, question.seed, report);
-  report.json["interrupted"] = progress.isCancelled();
-  std::vector<Finding> findings = loaded->made.findings;
+  describe(*subject, *judged, question.seed, report);
+  report.isInterrupted = progress.isCancelled();
+  report.json["interrupted"] = report.isInterrupted;
+  std::vector<Finding> findings = subject->findings;
   findings.insert(findings.end(), judged->synthesis.findings.begin(), judged->synthesis.findings.end());
   report.json["findings"] = toJson(findings);
   report.text += lines(findings);
   if (!options.plan.empty()) {
-    const std::string text = io::writeTacclPlan(loaded->made.model, judged->synthesis.plan);
+    const std::string text = io::writeTacclPlan(subject->model, judged->synthesis.plan);
     if (const Outcome written = deliver(options.plan, text, "  plan        ", json, report); !written) {
       return written.error();
     }
   }
   if (!question.output.empty()) {
-    if (const Outcome written =
-            deliverSchedule(question.output, judged->schedule, judged->fabric, json, progress, report);
+    if (const Outcome written = deliverSchedule(question.output, judged->schedule, judged->fabric, json, {}, report);
         !written) {
       return written.error();
     }
@@ -246,6 +351,9 @@ void Taccl::addOptions(CLI::App& sub) {
   sub.add_option("--sketch", m_options.files.sketch, "Communication sketch, as TACCL's files")->group(group);
   sub.add_option("--topology", m_options.files.topology, "Topology with costs, as TACCL's files")->group(group);
   sub.add_option("--nodes", m_options.nodes, "Number of nodes, instead of the sketch's")->group(group);
+  sub.add_option("--size", m_options.size,
+                 "Data of each GPU, for example 1M; default: the sketch's, or by the topology")
+      ->group(group);
   sub.add_option("--engine", m_options.engine, "search, or milp: the three stages of the paper, with the solver CBC")
       ->capture_default_str()
       ->group(group);

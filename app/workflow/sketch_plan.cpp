@@ -41,18 +41,22 @@ Error verificationError(const std::vector<Finding>& findings) {
 
 }  // namespace
 
+Result<io::TacclFile<sketch::Sketch>> loadSketchFile(const std::string& path) {
+  const auto text = readText(path, {});
+  if (!text) {
+    return text.error();
+  }
+  return io::readTacclSketch(*text, inputName(path));
+}
+
 Result<LoadedSketch> loadSketch(const SketchFiles& files, const sketch::ModelOptions& options) {
-  const auto sketchText = readText(files.sketch, {});
-  if (!sketchText) {
-    return sketchText.error();
+  auto sketch = loadSketchFile(files.sketch);
+  if (!sketch) {
+    return sketch.error();
   }
   const auto topologyText = readText(files.topology, {});
   if (!topologyText) {
     return topologyText.error();
-  }
-  auto sketch = io::readTacclSketch(*sketchText, inputName(files.sketch));
-  if (!sketch) {
-    return sketch.error();
   }
   auto topology = io::readTacclTopology(*topologyText, inputName(files.topology));
   if (!topology) {

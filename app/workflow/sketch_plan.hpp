@@ -9,6 +9,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "io/taccl_json.hpp"
 #include "sketch/fabric_of.hpp"
 #include "sketch/plan.hpp"
 #include "sketch/propose.hpp"
@@ -29,6 +30,9 @@ struct LoadedSketch {
   sketch::Topology topology;
   sketch::ModelResult made;
 };
+
+/// Reads a sketch. Errors: io, badInput with file and key.
+[[nodiscard]] Result<io::TacclFile<sketch::Sketch>> loadSketchFile(const std::string& path);
 
 /// Reads and joins both. Errors: io, badInput with file and key, overflow.
 [[nodiscard]] Result<LoadedSketch> loadSketch(const SketchFiles& files, const sketch::ModelOptions& options);

@@ -2,8 +2,10 @@
 #include "taccl/bound.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <queue>
 #include <set>
 #include <tuple>
 
@@ -65,7 +67,31 @@ Ticks afterReady(std::vector<Ticks>& ready, const Servers& servers) {
 class Bounder {
 public:
   Bounder(const Problem& problem, const Progress& progress)
-      : m_problem(problem), m_model(*problem.model), m_progress(progress) {}
+      : m_problem(problem), m_model(*problem.model), m_progress(progress), m_distance(problem.localDistance) {}
+
+  /// Within these link orbits alone; kNever where they do not join all.
+  Ticks findWithin(const std::vector<char>& allowed) {
+    m_allowed = &allowed;
+    findLinks();
+    measureDistances();
+    for (const Chunk& chunk : m_problem.allChunks) {
+      for (const int target : chunk.targets) {
+        if (m_model.nodeOf(target) == m_model.nodeOf(chunk.origin) && distance(chunk.origin, target) >= kNever) {
+          return kNever;
+        }
+      }
+    }
+    findCrossings();
+    for (const auto& [key, time] : m_pathTo) {
+      if (time >= kNever) {
+        return kNever;
+      }
+    }
+    boundPaths();
+    boundLinks();
+    boundPorts();
+    return m_best.time;
+  }
 
   Bound find() {
     findLinks();
@@ -73,13 +99,15 @@ public:
     boundPaths();
     boundLinks();
     boundPorts();
-    for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
-      throwIfCancelled(m_progress);
+    for (int gpu = 0; gpu < m_model.gpus() && !m_progress.isCancelled(); ++gpu) {
       boundReceiver(gpu);
       boundSender(gpu);
     }
-    boundSubsets();
-    boundForwarding();
+    if (!m_progress.isCancelled()) {
+      boundSubsets();
+      boundForwarding();
+      boundTraffic();
+    }
     return m_best;
   }
 
@@ -90,10 +118,41 @@ private:
     }
   }
 
+  [[nodiscard]] bool isAllowed(std::size_t link) const {
+    return m_allowed == nullptr || m_model.links[link].isRemote || (*m_allowed)[m_problem.linkOrbit[link]] != 0;
+  }
+
+  /// Over the allowed links within nodes.
+  void measureDistances() {
+    using Entry = std::pair<Ticks, int>;
+    for (int start = 0; start < m_model.gpus(); ++start) {
+      std::vector<Ticks>& from = m_distance[start];
+      std::fill(from.begin(), from.end(), Ticks{-1});
+      std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+      queue.emplace(0, start);
+      while (!queue.empty()) {
+        const auto [time, gpu] = queue.top();
+        queue.pop();
+        if (from[gpu] >= 0) {
+          continue;
+        }
+        from[gpu] = time;
+        for (const int link : m_out[gpu]) {
+          if (!m_model.links[link].isRemote && from[m_model.links[link].to] < 0) {
+            queue.emplace(time + m_problem.cost(link), m_model.links[link].to);
+          }
+        }
+      }
+    }
+  }
+
   void findLinks() {
     m_in.resize(static_cast<std::size_t>(m_model.gpus()));
     m_out.resize(static_cast<std::size_t>(m_model.gpus()));
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      if (!isAllowed(i)) {
+        continue;
+      }
       m_in[m_model.links[i].to].push_back(static_cast<int>(i));
       m_out[m_model.links[i].from].push_back(static_cast<int>(i));
     }
@@ -122,7 +181,7 @@ private:
   }
 
   [[nodiscard]] Ticks distance(int from, int to) const {
-    const Ticks ticks = m_problem.localDistance[from][to];
+    const Ticks ticks = m_distance[from][to];
     return ticks < 0 ? kNever : ticks;
   }
 
@@ -530,7 +589,9 @@ private:
       return;
     }
     for (unsigned bits = 1; bits + 1 < 1U << static_cast<unsigned>(m); ++bits) {
-      throwIfCancelled(m_progress);
+      if (m_progress.isCancelled()) {
+        return;
+      }
       std::set<int> inside;
       for (int gpu = 0; gpu < m; ++gpu) {
         if ((bits >> static_cast<unsigned>(gpu) & 1U) != 0) {
@@ -593,9 +654,63 @@ private:
     }
   }
 
+  /// All ways within a node together keep its links, or their ports, busy for no less than this.
+  void boundTraffic() {
+    std::vector<Ticks> cheapest(static_cast<std::size_t>(m_model.gpus()), kNever);  // by GPU: to come into it
+    std::vector<std::set<int>> senders(static_cast<std::size_t>(m_model.nodes));
+    std::vector<std::set<int>> receivers(senders.size());
+    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      const Link& link = m_model.links[i];
+      if (!link.isRemote) {
+        const int own = -1 - static_cast<int>(i);
+        cheapest[link.to] = std::min(cheapest[link.to], m_problem.cost(static_cast<int>(i)));
+        senders[m_model.nodeOf(link.from)].insert(m_outPorts[i].empty() ? own : m_outPorts[i].front());
+        receivers[m_model.nodeOf(link.to)].insert(m_inPorts[i].empty() ? own : m_inPorts[i].front());
+      }
+    }
+    const auto least = [&](int from, const std::vector<int>& targets) {
+      Ticks farthest = 0;
+      Ticks sum = 0;
+      for (const int target : targets) {
+        farthest = std::max(farthest, distance(from, target));
+        sum += target == from ? 0 : std::min(cheapest[target], kNever / m_model.gpus());
+      }
+      return std::max(farthest, sum);
+    };
+    std::vector<Ticks> traffic(senders.size());
+    for (std::size_t i = 0; i < m_problem.allChunks.size(); ++i) {
+      const Chunk& chunk = m_problem.allChunks[i];
+      std::map<int, std::vector<int>> targets;
+      for (const int target : chunk.targets) {
+        targets[m_model.nodeOf(target)].push_back(target);
+      }
+      const int home = m_model.nodeOf(chunk.origin);
+      Ticks here = least(chunk.origin, targets[home]);
+      for (const int index : m_crossingsOf[i]) {
+        const Crossing& crossing = m_crossings[index];
+        here = std::max(here, crossing.head);
+        Ticks there = kNever;
+        for (const int link : crossing.links) {
+          there = std::min(there, least(m_model.links[link].to, targets[crossing.node]));
+        }
+        traffic[crossing.node] += there < kNever ? there : 0;
+      }
+      traffic[home] += here < kNever ? here : 0;
+    }
+    for (std::size_t node = 0; node < traffic.size(); ++node) {
+      const auto busy = static_cast<Ticks>(std::min(senders[node].size(), receivers[node].size()));
+      if (busy > 0) {
+        offer((traffic[node] + busy - 1) / busy, "traffic",
+              "all ways within node " + std::to_string(node) + " over " + std::to_string(busy) + " links or ports");
+      }
+    }
+  }
+
   const Problem& m_problem;
   const Model& m_model;
   const Progress& m_progress;
+  std::vector<std::vector<Ticks>> m_distance;    ///< as Problem::localDistance
+  const std::vector<char>* m_allowed = nullptr;  ///< by link orbit; nullptr = all
   Bound m_best;
   std::vector<std::vector<int>> m_in;
   std::vector<std::vector<int>> m_out;
@@ -614,7 +729,7 @@ Ticks Bounder::broadcastTime(int from, const std::vector<int>& targets, Ticks le
   Ticks fastest = kNever;
   for (std::size_t i = 0; i < m_model.links.size(); ++i) {
     const Link& link = m_model.links[i];
-    if (!link.isRemote && m_model.nodeOf(link.from) == m_model.nodeOf(from)) {
+    if (!link.isRemote && m_model.nodeOf(link.from) == m_model.nodeOf(from) && isAllowed(i)) {
       links.push_back(static_cast<int>(i));
       fastest = std::min(fastest, m_problem.cost(static_cast<int>(i)));
     }
@@ -627,7 +742,7 @@ Ticks Bounder::broadcastTime(int from, const std::vector<int>& targets, Ticks le
   }
   Ticks bound = std::max(least, doubling);
   const int m = m_model.gpusPerNode;
-  if (m > 8) {
+  if (m > 8 || m_allowed != nullptr) {
     return bound;
   }
   // Exactly, by trying all sends in the order of their ends: state = when each GPU that has it can send again.
@@ -707,6 +822,10 @@ Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int most, Ticks forwa
 
 Bound lowerBound(const Problem& problem, const Progress& progress) {
   return Bounder(problem, progress).find();
+}
+
+Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits) {
+  return Bounder(problem, {}).findWithin(linkOrbits);
 }
 
 }  // namespace coppice::taccl

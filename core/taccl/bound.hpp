@@ -17,8 +17,12 @@ struct Bound {
 };
 
 /// The largest of several relaxations, each of which drops all of a schedule but one machine or one cut. Sets of GPUs
-/// are cut in nodes of up to 8.
+/// are cut in nodes of up to 8. Cancelling leaves relaxations out.
 [[nodiscard]] Bound lowerBound(const Problem& problem, const Progress& progress = {});
+
+/// No schedule of the problem that uses only these orbits of links within nodes is shorter; the largest number where
+/// they do not join all. Quick: by ways, and by what goes between nodes.
+[[nodiscard]] Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits);
 
 /// The least time in which batches of up to `most` jobs, each batch taking alpha + size * beta, can be done on one
 /// machine, where `ready` ascends. 0 for no job.

@@ -2,7 +2,6 @@
 #include "taccl/decoder.hpp"
 
 #include <algorithm>
-#include <functional>
 
 namespace coppice::taccl {
 
@@ -30,8 +29,16 @@ Decoder::Decoder(const Problem& problem)
       m_mixed(static_cast<std::size_t>(problem.linkOrbitCount)),
       m_kind(problem.items.size()),
       m_isConnection(static_cast<std::size_t>(problem.linkOrbitCount)),
+      m_priority(problem.items.size() * 3),
+      m_unitLink(problem.items.size() * 3),
       m_remaining(problem.items.size()) {
   const Model& model = *problem.model;
+  m_firstMachine.reserve(model.links.size() + 1);
+  for (const std::vector<int>& machines : problem.linkMachines) {
+    m_firstMachine.push_back(static_cast<int>(m_machines.size()));
+    m_machines.insert(m_machines.end(), machines.begin(), machines.end());
+  }
+  m_firstMachine.push_back(static_cast<int>(m_machines.size()));
   for (std::size_t i = 0; i < model.links.size(); ++i) {
     if (!model.links[i].isRemote && model.nodeOf(model.links[i].from) == 0) {
       ++m_connectionWeight[problem.linkOrbit[i]];
@@ -45,10 +52,13 @@ void Decoder::markUsed(const Solution& solution) {
   for (const int target : m_problem.targetItems) {
     for (int item = target; item >= 0 && m_isUsed[item] == 0; item = solution.parent[item]) {
       m_isUsed[item] = 1;
-      m_usedItems.push_back(item);
     }
   }
-  std::sort(m_usedItems.begin(), m_usedItems.end());
+  for (std::size_t item = 0; item < m_isUsed.size(); ++item) {
+    if (m_isUsed[item] != 0) {
+      m_usedItems.push_back(static_cast<int>(item));
+    }
+  }
 }
 
 void Decoder::linkChildren(const Solution& solution) {
@@ -134,13 +144,14 @@ void Decoder::waitForOwn(const Solution& solution) {
 }
 
 Ticks Decoder::earliest(const Solution& solution, int unit) const {
-  const int count = static_cast<int>(m_problem.items.size());
-  const int item = unit < count ? unit : m_firstMember[unit - count];
   Ticks start = m_ready[unit];
-  for (const int machine : m_problem.linkMachines[solution.link[item]]) {
-    start = std::max(start, m_free[machine]);
+  const int link = m_unitLink[unit];
+  for (int i = m_firstMachine[link]; i < m_firstMachine[link + 1]; ++i) {
+    start = std::max(start, m_free[m_machines[i]]);
   }
   if (m_problem.sendsOneAtATime) {
+    const int count = static_cast<int>(m_problem.items.size());
+    const int item = unit < count ? unit : m_firstMember[unit - count];
     for (int member = item; member >= 0; member = unit < count ? -1 : m_nextMember[member]) {
       start = std::max(start, m_sendFree[solution.parent[member]]);
     }
@@ -150,19 +161,52 @@ Ticks Decoder::earliest(const Solution& solution, int unit) const {
 
 void Decoder::push(const Solution& solution, int unit) {
   const int count = static_cast<int>(m_problem.items.size());
-  double priority = 0;
-  if (unit < count) {
-    priority = solution.priority[unit];
-  } else {
-    int member = m_firstMember[unit - count];
-    priority = solution.priority[member];
-    for (member = m_nextMember[member]; member >= 0; member = m_nextMember[member]) {
-      priority = std::min(priority, solution.priority[member]);
-    }
+  int member = unit < count ? unit : m_firstMember[unit - count];
+  double priority = solution.priority[member];
+  m_unitLink[unit] = solution.link[member];
+  for (member = unit < count ? -1 : m_nextMember[member]; member >= 0; member = m_nextMember[member]) {
+    priority = std::min(priority, solution.priority[member]);
   }
+  m_priority[unit] = priority;
   m_pushed[unit] = earliest(solution, unit);
-  m_heap.emplace_back(static_cast<double>(m_pushed[unit]) + priority, unit);
-  std::push_heap(m_heap.begin(), m_heap.end(), std::greater<>());
+  const std::pair entry(static_cast<double>(m_pushed[unit]) + priority, unit);
+  std::size_t at = m_heap.size();
+  m_heap.push_back(entry);
+  for (; at > 0 && entry < m_heap[(at - 1) / 2]; at = (at - 1) / 2) {
+    m_heap[at] = m_heap[(at - 1) / 2];
+  }
+  m_heap[at] = entry;
+}
+
+/// The entry takes the place of the first one and goes down to where it belongs.
+void Decoder::sink(std::pair<double, int> entry) {
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < m_heap.size(); child = 2 * at + 1) {
+    if (child + 1 < m_heap.size() && m_heap[child + 1] < m_heap[child]) {
+      ++child;
+    }
+    if (!(m_heap[child] < entry)) {
+      break;
+    }
+    m_heap[at] = m_heap[child];
+    at = child;
+  }
+  m_heap[at] = entry;
+}
+
+/// The first unit of the heap can only start then.
+void Decoder::raiseFirst(Ticks start) {
+  const int unit = m_heap.front().second;
+  m_pushed[unit] = start;
+  sink({static_cast<double>(start) + m_priority[unit], unit});
+}
+
+void Decoder::dropFirst() {
+  const std::pair<double, int> last = m_heap.back();
+  m_heap.pop_back();
+  if (!m_heap.empty()) {
+    sink(last);
+  }
 }
 
 void Decoder::release(const Solution& solution, int item, Ticks time) {
@@ -212,9 +256,10 @@ int Decoder::causeOf(const Solution& solution, int unit, Ticks start) const {
   if (start == 0) {
     return -1;
   }
-  for (const int machine : m_problem.linkMachines[solution.link[first]]) {
-    if (m_free[machine] == start) {
-      return m_lastOn[machine];
+  const int link = solution.link[first];
+  for (int i = m_firstMachine[link]; i < m_firstMachine[link + 1]; ++i) {
+    if (m_free[m_machines[i]] == start) {
+      return m_lastOn[m_machines[i]];
     }
   }
   for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
@@ -238,9 +283,9 @@ void Decoder::place(const Solution& solution, int unit) {
   const int cause = causeOf(solution, unit, start);
   const Ticks chunks = isMessage ? m_size[unit - count] : 1;
   const Ticks end = start + m_problem.alpha[link] + m_problem.beta[link] * chunks;
-  for (const int machine : m_problem.linkMachines[link]) {
-    m_free[machine] = end;
-    m_lastOn[machine] = first;
+  for (int i = m_firstMachine[link]; i < m_firstMachine[link + 1]; ++i) {
+    m_free[m_machines[i]] = end;
+    m_lastOn[m_machines[i]] = first;
   }
   for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
     m_cause[member] = cause;
@@ -274,12 +319,11 @@ Score Decoder::decode(const Solution& solution) {
     }
   }
   while (!m_heap.empty()) {
-    std::pop_heap(m_heap.begin(), m_heap.end(), std::greater<>());
-    const int unit = m_heap.back().second;
-    m_heap.pop_back();
-    if (earliest(solution, unit) > m_pushed[unit]) {
-      push(solution, unit);
+    const int unit = m_heap.front().second;
+    if (const Ticks start = earliest(solution, unit); start > m_pushed[unit]) {
+      raiseFirst(start);
     } else {
+      dropFirst();
       place(solution, unit);
     }
   }

@@ -61,6 +61,9 @@ private:
   void release(const Solution& solution, int item, Ticks time);
   void push(const Solution& solution, int unit);
   [[nodiscard]] Ticks earliest(const Solution& solution, int unit) const;
+  void raiseFirst(Ticks start);
+  void dropFirst();
+  void sink(std::pair<double, int> entry);
   void place(const Solution& solution, int unit);
   void arrive(const Solution& solution, int item, Ticks start, Ticks end);
   void countOwn(const Solution& solution, int message);
@@ -92,7 +95,11 @@ private:
   std::vector<int> m_mixed;        ///< by link orbit: the message with own chunks and others; -1 = none
   std::vector<char> m_kind;        ///< by label: 1 = has chunks of others, 2 = has own ones
   std::vector<char> m_isConnection;
-  std::vector<std::pair<double, int>> m_heap;
+  std::vector<double> m_priority;              ///< by unit in the heap
+  std::vector<int> m_unitLink;                 ///< by unit in the heap
+  std::vector<std::pair<double, int>> m_heap;  ///< key and unit, the least first
+  std::vector<int> m_firstMachine;             ///< by link, into m_machines
+  std::vector<int> m_machines;                 ///< Problem::linkMachines, one after the other
   std::vector<Ticks> m_remaining;
 };
 

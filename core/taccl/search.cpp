@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "taccl/few_links.hpp"
 #include "taccl/moves.hpp"
 #include "taccl/routes.hpp"
 
@@ -39,6 +40,9 @@ struct Shared {
 /// Decodes without a better one after which a stream that has reached the bound stops looking at connections.
 constexpr std::int64_t kMorePatience = 60'000;
 constexpr std::int64_t kFewerPatience = 400'000;
+
+/// With more items, a schedule takes longer than a look at the clock by far.
+constexpr std::size_t kManyItems = 2'000;
 
 /// Of 100 changes: at an item of the chain that the makespan hangs on; one that changes the order on that chain.
 constexpr int kCriticalShare = 30;
@@ -90,7 +94,8 @@ public:
         m_random(options.seed * 1000003ULL + static_cast<std::uint64_t>(number) * 7919ULL + 1),
         m_decoder(problem),
         m_maker(problem, m_random),
-        m_moves(problem, m_random, m_maker) {
+        m_moves(problem, m_random, m_maker),
+        m_fewLinks(problem, m_decoder.connectionWeight()) {
     for (const int weight : m_decoder.connectionWeight()) {
       m_mostConnections += weight;
     }
@@ -149,7 +154,7 @@ private:
     }
     const bool isMore = m_options.goal == ConnectionGoal::more;
     return m_decodes - m_lastBetter > (isMore ? kMorePatience : kFewerPatience) ||
-           (isMore && m_best.score.connections == m_mostConnections);
+           (isMore ? m_best.score.connections == m_mostConnections : m_fewLinks.isEmpty());
   }
 
   [[nodiscard]] bool isDone() {
@@ -169,7 +174,7 @@ private:
       }
     } else if (m_options.effort) {
       m_isDone = m_decodes >= m_effort || m_shared.finished < m_number;
-    } else if ((m_decodes & 31) == 0) {
+    } else if (m_problem.items.size() > kManyItems || (m_decodes & 31) == 0) {
       m_isDone = m_shared.seconds() >= m_options.seconds;
     }
     return m_isDone && m_hasBest;
@@ -495,7 +500,25 @@ private:
       anneal(0.0005 * static_cast<double>(m_best.score.makespan), roundLength());
       return;
     }
-    dropConnections();
+    // In turn: sets near those known, and each set with fewer connections.
+    if ((m_improvements++ & 1) == 0 || !tryFewLinks()) {
+      dropConnections();
+    }
+  }
+
+  /// The next set with fewer connections that may do. False where all of them are too many to look at.
+  bool tryFewLinks() {
+    if (!m_fewLinks.list(m_best.score.connections, m_random)) {
+      return false;
+    }
+    while (!isDone()) {
+      ++m_decodes;  // looking at a set is work too
+      if (const auto orbits = m_fewLinks.next(m_best.score.makespan, m_best.score.connections)) {
+        tryOrbits(*orbits);
+        return true;
+      }
+    }
+    return true;
   }
 
   [[nodiscard]] std::vector<char> usedOrbits(const Solution& solution) {
@@ -536,7 +559,12 @@ private:
     for (int drops = 1 + m_random.below(std::max(2, used / 6)); drops > 0; --drops) {
       change(1);
     }
-    m_maker.allow(orbits);
+    tryOrbits(std::move(orbits));
+  }
+
+  /// Makes a few schedules from these links alone.
+  void tryOrbits(std::vector<char> orbits) {
+    m_maker.allow(std::move(orbits));
     ++m_decodes;  // an attempt counts even where the links do not join all
     for (int attempt = 0; attempt < 4 && !isDone(); ++attempt) {
       const StartStyle style = randomStyle(2);
@@ -590,6 +618,8 @@ private:
   Decoder m_decoder;
   StartMaker m_maker;
   Moves m_moves;
+  FewLinks m_fewLinks;
+  int m_improvements = 0;
   std::vector<Start> m_pool;
   std::vector<char> m_orbits;  ///< of links: those to drop from
   int m_mostConnections = 0;

@@ -146,6 +146,7 @@ private:
 
   Outcome addPart(Collective collective, bool isBackwards, double seconds, std::optional<std::int64_t> effort,
                   Plan& plan) {
+    const auto begin = std::chrono::steady_clock::now();
     const Model turned = isBackwards ? transposed(m_model) : Model{};
     const Model& model = isBackwards ? turned : m_model;
     ProblemOptions problemOptions;
@@ -159,9 +160,15 @@ private:
       warn(problem->ignored);
     }
     const Bound bound = lowerBound(*problem, m_progress);
+    if (m_isFirstPart) {
+      throwIfCancelled(m_progress);
+    }
+    m_isFirstPart = false;
     plan.bound = Rational(bound.time, problem->ticksPerUnit);
     plan.boundName = bound.name;
     plan.boundMembers = bound.members;
+    // What the bound takes is part of the time.
+    seconds = std::max(0.0, seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     const auto solved = m_options.engine == Engine::search ? addSearched(*problem, collective, seconds, effort, plan)
                                                            : addStaged(model, collective, isBackwards, seconds, plan);
     if (!solved) {
@@ -259,6 +266,7 @@ private:
   const SynthesisOptions& m_options;
   const Progress& m_progress;
   Synthesis m_synthesis;
+  bool m_isFirstPart = true;  ///< nothing is lost yet where it is cancelled
   Rational m_before;
   Rational m_boundBefore;
 };

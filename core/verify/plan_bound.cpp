@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <queue>
@@ -123,7 +124,8 @@ public:
         {"receiver", &BoundProof::receivers},
         {"sender", &BoundProof::senders},
         {"cut of a node", &BoundProof::cuts},
-        {"forwarding", &BoundProof::forwarding}};
+        {"forwarding", &BoundProof::forwarding},
+        {"traffic", &BoundProof::traffic}};
     const auto kind = kKinds.find(name);
     return kind == kKinds.end() ? Rational(0) : Rational((this->*kind->second)(), m_scale);
   }
@@ -644,6 +646,76 @@ private:
         }
       }
       best = std::max(best, inside.size() > 1 ? intoSet(inside) : 0);
+    }
+    return best;
+  }
+
+  /// The least time for which a chunk that is at one GPU keeps links of its node busy until it is at all the targets.
+  [[nodiscard]] Time busyTime(int from, const std::vector<int>& targets) const {
+    Time longest = 0;
+    Time all = 0;
+    for (const int target : targets) {
+      if (target != from) {
+        Time into = kNever;
+        for (const int index : linksOf(target, true, false)) {
+          into = std::min(into, cost(index));
+        }
+        longest = std::max(longest, m_time[from][target]);
+        all = into < kNever ? all + into : kNever;
+      }
+      if (longest >= kNever || all >= kNever) {
+        return kNever;
+      }
+    }
+    return std::max(longest, all);
+  }
+
+  /// Within each node: the time for which its links are busy, over how many can be busy at once.
+  Time traffic() {
+    std::vector<Time> busy(static_cast<std::size_t>(m_model.nodes));
+    std::vector<std::set<int>> out(busy.size());
+    std::vector<std::set<int>> in(busy.size());
+    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      if (!m_model.links[i].isRemote) {
+        out[nodeOf(m_model.links[i].from)].insert(portOf(static_cast<int>(i), false));
+        in[nodeOf(m_model.links[i].to)].insert(portOf(static_cast<int>(i), true));
+      }
+    }
+    std::map<std::pair<int, std::vector<int>>, Time> known;
+    const auto busyFor = [&](int from, const std::vector<int>& targets) {
+      const auto [at, isNew] = known.try_emplace({from, targets}, 0);
+      if (isNew) {
+        at->second = busyTime(from, targets);
+      }
+      return at->second;
+    };
+    const auto targetsIn = [&](const Chunk& chunk, int node) {
+      std::vector<int> targets;
+      std::copy_if(chunk.targets.begin(), chunk.targets.end(), std::back_inserter(targets),
+                   [&](int target) { return nodeOf(target) == node; });
+      return targets;
+    };
+    std::vector<Time> atHome;
+    for (const Chunk& chunk : m_chunks) {
+      throwIfCancelled(m_progress);
+      atHome.push_back(busyFor(chunk.origin, targetsIn(chunk, nodeOf(chunk.origin))));
+    }
+    for (const Passage& passage : m_passages) {
+      atHome[passage.chunk] = std::max(atHome[passage.chunk], passage.head);
+      const std::vector<int> targets = targetsIn(m_chunks[passage.chunk], passage.node);
+      Time least = kNever;
+      for (const int index : passage.links) {
+        least = std::min(least, busyFor(link(index).to, targets));
+      }
+      busy[passage.node] += least < kNever ? least : 0;
+    }
+    for (std::size_t i = 0; i < m_chunks.size(); ++i) {
+      busy[nodeOf(m_chunks[i].origin)] += atHome[i] < kNever ? atHome[i] : 0;
+    }
+    Time best = 0;
+    for (std::size_t node = 0; node < busy.size(); ++node) {
+      const auto together = static_cast<Time>(std::min(out[node].size(), in[node].size()));
+      best = std::max(best, together > 0 ? (busy[node] + together - 1) / together : 0);
     }
     return best;
   }

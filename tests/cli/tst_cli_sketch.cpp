@@ -18,6 +18,9 @@ private slots:
   void tacclFilesCanBeUsed();
   void tacclRefusesBadQuestions_data();
   void tacclRefusesBadQuestions();
+  void fabricsTakeSketches();
+  void sizesScaleTheAnswer();
+  void interruptedSearchKeepsTheBest();
   void generateProposesASketch();
   void stagesAreReported();
   void stagesNeedTheSolver();
@@ -107,6 +110,69 @@ void TestCliSketch::tacclRefusesBadQuestions() {
   const Outcome outcome = run(arguments);
   QCOMPARE(outcome.code, code);
   QVERIFY2(outcome.err.contains(message.toUtf8()), told(outcome));
+}
+
+/// A fabric instead of a topology file, with a sketch of the user or a proposed one.
+void TestCliSketch::fabricsTakeSketches() {
+  QTemporaryDir folder;
+  const QString schedule = folder.filePath("found.schedule.json");
+  const Outcome given =
+      run({"synthesize", "preset:azure-ndv2,boxes=2", "--method", "taccl", "--sketch",
+           kFolder + "sketch-ndv2-relay-n2.json", "-c", "allgather", "--effort", "300", "-o", schedule, "--json"});
+  QVERIFY2(given.code == 0, told(given));
+  QVERIFY(given.json()["verified"].toBool());
+  QCOMPARE(given.json()["time_unit_us"].toString(), QString("1"));
+  const Outcome verified = run({"verify", schedule});
+  QVERIFY2(verified.code == 0, told(verified));
+  const Outcome proposed = run({"synthesize", "preset:dgx2", "--method", "taccl", "-c", "broadcast", "--root", "3",
+                                "--effort", "100", "--json"});
+  QVERIFY2(proposed.code == 0, told(proposed));
+  QCOMPARE(proposed.json()["root"].toInt(), 3);
+  const Outcome twice =
+      run({"synthesize", "preset:dgx2", "--method", "taccl", "--topology", kFolder + "topology-dgx2-1mb.json"});
+  QCOMPARE(twice.code, 2);
+  QVERIFY2(twice.err.contains("--topology"), told(twice));
+}
+
+/// --size says how many bytes a file's chunk has; algbw follows it.
+void TestCliSketch::sizesScaleTheAnswer() {
+  QJsonObject answers[2];
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = run(tacclArguments("dgx2-direct-n2", "dgx2-1kb",
+                                               {"-c", "allgather", "--effort", "100", "--size", i == 0 ? "1K" : "2K"}));
+    QVERIFY2(outcome.code == 0, told(outcome));
+    answers[i] = outcome.json();
+  }
+  QCOMPARE(answers[0]["chunk_bytes"].toInt(), 1024);
+  QCOMPARE(answers[0]["makespan"], answers[1]["makespan"]);
+  // 32 GPUs of 1 KiB each in 930 units of 0.01 us.
+  QVERIFY(qFuzzyCompare(answers[0]["algbw_GBps"].toDouble(), 32 * 1024 / 9.3 / 1000));
+  QVERIFY(qFuzzyCompare(answers[1]["algbw_GBps"].toDouble(), 2 * answers[0]["algbw_GBps"].toDouble()));
+  const Outcome bad = run(tacclArguments("dgx2-direct-n2", "dgx2-1kb", {"--size", "much"}));
+  QCOMPARE(bad.code, 2);
+  QVERIFY2(bad.err.contains("--size"), told(bad));
+}
+
+/// Stopped in the first or second half of an allreduce, whose bound is not reached.
+void TestCliSketch::interruptedSearchKeepsTheBest() {
+  QTemporaryDir folder;
+  const QString schedule = folder.filePath("found.schedule.json");
+  QJsonObject json;
+  // Before there is a first schedule, there is nothing to keep; a slow machine gets more time.
+  for (int wait = 500; json["makespan"].isUndefined() && wait < 60'000; wait *= 2) {
+    QProcess process;
+    process.start(QStringLiteral(COPPICE_CLI),
+                  tacclArguments("ndv2-relay-n2", "ndv2-1kb", {"-c", "allreduce", "--time", "600", "-o", schedule}));
+    QVERIFY(!process.waitForFinished(wait));
+    process.terminate();
+    const Outcome outcome = finish(process);
+    QVERIFY2(outcome.code == 130, told(outcome));
+    json = outcome.json();
+  }
+  QVERIFY(json["verified"].toBool());
+  QVERIFY(json["interrupted"].toBool());
+  const Outcome verified = run({"verify", schedule});
+  QVERIFY2(verified.code == 0, told(verified));
 }
 
 void TestCliSketch::generateProposesASketch() {

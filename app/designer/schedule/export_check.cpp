@@ -140,13 +140,11 @@ void offerChunks(const ScheduleResult& result, const schedule::StepSchedule& sch
     return;
   }
   const Rational loss = (result.algbw - *best) / result.algbw;
-  row.detail +=
-      u' ' + (loss.isPositive() ? Texts::tr("%1 chunks per shard solve this, at a loss of %2.")
-                                      .arg(chosen.chunks)
-                                      .arg(QString::fromStdString(advice::lossText(loss)))
-                                : Texts::tr("%1 chunks per shard solve this, without loss.").arg(chosen.chunks));
-  row.fixes.push_back(
-      {Texts::tr("Cut shards into ") + counted(chosen.chunks, Texts::tr("chunk"), Texts::tr("chunks")), chosen});
+  const QString count = counted(chosen.chunks, Texts::tr("chunk"), Texts::tr("chunks"));
+  row.detail += u' ' + (loss.isPositive() ? Texts::tr("Shards of %1 solve this, at a loss of %2.")
+                                                .arg(count, QString::fromStdString(advice::lossText(loss)))
+                                          : Texts::tr("Shards of %1 solve this, without loss.").arg(count));
+  row.fixes.push_back({Texts::tr("Cut shards into ") + count, chosen});
 }
 
 /// The setting that makes the program one that powers of two use, with its exact price. False: cancelled.

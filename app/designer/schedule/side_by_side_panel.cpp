@@ -20,6 +20,7 @@
 #include "designer/schedule/side_letter.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
+#include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
@@ -35,6 +36,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSideMargin = 8;
+constexpr int kSideLetters = 16;  // of a list of schedules, at least
 constexpr std::size_t kStripParts = 240;
 
 /// The difference as a bar from the middle: to the right in the colour of B, to the left in that of A.
@@ -69,7 +71,7 @@ public:
 SideBySidePanel::SideBySidePanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_lists{new QComboBox(this), new QComboBox(this)},
+      m_lists{new ElidedComboBox(kSideLetters, this), new ElidedComboBox(kSideLetters, this)},
       m_swap(iconButton(u"sideSwap"_s, u"swap"_s, tr("Swap A and B"), this)),
       m_size(new QComboBox(this)),
       m_kind(new QComboBox(this)),
@@ -134,9 +136,6 @@ QWidget* SideBySidePanel::makeBody() {
     QComboBox* list = m_lists[static_cast<std::size_t>(side)];
     list->setObjectName(u"side"_s + sideLetter(side));
     list->setAccessibleName(tr("Schedule %1").arg(sideLetter(side)));
-    list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    constexpr int kLetters = 16;
-    list->setMinimumContentsLength(kLetters);
     line->addWidget(list);
     if (side == 0) {
       line->addWidget(m_swap);

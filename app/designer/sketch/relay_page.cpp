@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "designer/sketch/sketch_edits.hpp"
+#include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/icons.hpp"
 
 using namespace Qt::StringLiterals;
@@ -18,6 +19,7 @@ using sketch::Sketch;
 namespace {
 
 constexpr int kGap = 6;
+constexpr int kLetters = 3;  // of a list, at least
 
 void set(QTableWidget& table, int row, int column, const QString& text, bool isEditable) {
   auto* item = new QTableWidgetItem(text);
@@ -38,8 +40,8 @@ void setCheck(QTableWidget& table, int row, int column, bool isOn, const QString
 
 RelayPage::RelayPage(QWidget* parent)
     : QWidget(parent),
-      m_connections(new QComboBox(this)),
-      m_rule(new QComboBox(this)),
+      m_connections(new ElidedComboBox(kLetters, this)),
+      m_rule(new ElidedComboBox(kLetters, this)),
       m_blocks(new QLineEdit(this)),
       m_ownFirst(new QCheckBox(tr("Own first"), this)),
       m_point(new QToolButton(this)),
@@ -47,9 +49,6 @@ RelayPage::RelayPage(QWidget* parent)
       m_receivers(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)) {
   m_connections->setObjectName(u"sketchConnections"_s);
-  constexpr int kLetters = 3;
-  m_connections->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  m_connections->setMinimumContentsLength(kLetters);
   m_connections->setAccessibleName(tr("Links between boxes"));
   m_connections->addItem(tr("Chosen relays"), static_cast<int>(Connections::listed));
   m_connections->addItem(tr("Counterparts"), static_cast<int>(Connections::directMap));
@@ -57,8 +56,6 @@ RelayPage::RelayPage(QWidget* parent)
   m_connections->setToolTip(tr("internode_conn: which GPUs send to which GPUs of other boxes"));
   m_rule->setObjectName(u"sketchRelayRule"_s);
   m_rule->setAccessibleName(tr("Which sender relays which data"));
-  m_rule->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  m_rule->setMinimumContentsLength(kLetters);
   m_rule->addItem(tr("By any sender"), static_cast<int>(RelayRule::any));
   m_rule->addItem(tr("By own sender"), static_cast<int>(RelayRule::listed));
   m_rule->addItem(tr("By block"), static_cast<int>(RelayRule::blocks));

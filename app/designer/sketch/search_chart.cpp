@@ -14,6 +14,11 @@
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+namespace {
+
+constexpr int kTicks = 4;
+
+}  // namespace
 
 SearchChart::SearchChart(QWidget* parent)
     : QWidget(parent),
@@ -42,13 +47,17 @@ SearchChart::SearchChart(QWidget* parent)
   m_chart->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
   m_seconds->setLabelFormat(u"%.3g s"_s);
   m_time->setLabelFormat(u"%.4g"_s);
-  constexpr int kTicks = 4;
   m_seconds->setTickCount(kTicks);
   m_time->setTickCount(kTicks);
   for (QLineSeries* line : {m_best, m_bound}) {
     line->attachAxis(m_seconds);
     line->attachAxis(m_time);
   }
+  // As many as there is room for.
+  connect(m_chart, &QChart::plotAreaChanged, this, [this](const QRectF& plot) {
+    constexpr int kLabelWidth = 64;
+    m_seconds->setTickCount(std::clamp(static_cast<int>(plot.width()) / kLabelWidth, 2, kTicks));
+  });
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_view);

@@ -10,6 +10,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/style.hpp"
 #include "lp/mixed_program.hpp"
 
@@ -22,6 +23,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSearchGap = 6;
+constexpr int kSearchLetters = 4;  // of a list, at least
 
 QString gapText(const Rational& makespan, const Rational& bound) {
   return makespan == bound ? SearchPanel::tr("bound reached")
@@ -32,9 +34,9 @@ QString gapText(const Rational& makespan, const Rational& bound) {
 
 SearchPanel::SearchPanel(QWidget* parent)
     : QWidget(parent),
-      m_collective(new QComboBox(this)),
-      m_root(new QComboBox(this)),
-      m_engine(new QComboBox(this)),
+      m_collective(new ElidedComboBox(kSearchLetters, this)),
+      m_root(new ElidedComboBox(kSearchLetters, this)),
+      m_engine(new ElidedComboBox(kSearchLetters, this)),
       m_seconds(new QSpinBox(this)),
       m_seed(new QSpinBox(this)),
       m_run(new QPushButton(this)),
@@ -46,11 +48,6 @@ SearchPanel::SearchPanel(QWidget* parent)
        {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::alltoall,
         Collective::broadcast, Collective::reduce, Collective::gather, Collective::scatter}) {
     m_collective->addItem(collectiveName(each), static_cast<int>(each));
-  }
-  for (QComboBox* box : {m_collective, m_root}) {
-    constexpr int kLetters = 4;
-    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    box->setMinimumContentsLength(kLetters);
   }
   m_root->setObjectName(u"sketchRoot"_s);
   m_root->setAccessibleName(tr("Root"));

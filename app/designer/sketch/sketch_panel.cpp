@@ -170,7 +170,7 @@ QWidget* SketchPanel::makeSizes() {
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area->setWidget(sizes);
-  constexpr int kLeast = 262;
+  constexpr int kLeast = 228;
   area->setMinimumWidth(kLeast);
   return area;
 }
