@@ -169,7 +169,7 @@ std::vector<Finding> guesses(const Topology& topology, const sketch::Scale& scal
                                     [](const auto& each) { return each.first == "coppice_time_unit_us"; });
   if (!isStated && !options.unitMicroseconds) {
     const bool isByCosts = topology.remoteAlpha && topology.remoteAlpha->isPositive();
-    note("a unit of time is assumed to be " + scale.unitMicroseconds.toString() + " us and a chunk for " +
+    note("a unit of time is assumed to be " + scale.unitMicroseconds.toString() + " us and a chunk to hold " +
              std::to_string(scale.chunkBytes) + " bytes" + (isByCosts ? ", by the costs between nodes" : ""),
          "name the unit with --time-unit if it is another", isByCosts ? "remote_alpha" : "alpha");
   }

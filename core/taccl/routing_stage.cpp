@@ -74,16 +74,24 @@ public:
   }
 
   Result<Routing> run(double seconds) {
-    mergeSymmetries();
-    findStart();
-    build();
     lp::MixedOptions options;
     options.seconds = seconds;
     options.threads = m_options.threads;
     options.stage = "choosing routes";
-    options.start = startValues();
-    throwIfCancelled(m_progress);
-    const auto answer = lp::solveMixed(m_program, options, m_progress);
+    Result<lp::MixedAnswer> answer = lp::MixedAnswer{};
+    try {
+      mergeSymmetries();
+      findStart();
+      build();
+      options.start = startValues();
+      throwIfCancelled(m_progress);
+      answer = lp::solveMixed(m_program, options, m_progress);
+    } catch (const CancelledError&) {
+      if (m_start.empty()) {
+        throw;
+      }
+      answer = lp::MixedAnswer{.status = lp::MixedStatus::undecided, .values = {}, .bound = {}, .reason = "cancelled"};
+    }
     if (!answer) {
       return answer.error();
     }
@@ -140,7 +148,6 @@ private:
       if (!m_options.usesSymmetry || isRooted(m_collective)) {
         continue;
       }
-      throwIfCancelled(m_progress);
       Permutation permutation(static_cast<std::size_t>(m_model.gpus()));
       for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
         permutation[gpu] = (gpu % size + offset) % size + gpu / size * size;
@@ -215,8 +222,7 @@ private:
     Random random(m_options.seed);
     StartMaker maker(*quotient, random);
     constexpr int kStarts = 12;
-    for (int i = 0; i < kStarts; ++i) {
-      throwIfCancelled(m_progress);
+    for (int i = 0; i < kStarts && (m_start.empty() || !m_progress.isCancelled()); ++i) {
       StartStyle style;
       style.noise = i < 2 ? 0 : 0.1;
       style.loadWeight = i < 2 ? 0.2 : 1;

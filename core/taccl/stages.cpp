@@ -51,7 +51,13 @@ Result<Staged> runStages(const Problem& problem, Collective collective, int root
   routing->report.seconds = secondsSince(begin);
 
   const auto beginOrder = Clock::now();
-  const std::vector<int> order = orderSends(problem, graph, routing->trees, progress);
+  std::vector<int> order;
+  try {
+    order = orderSends(problem, graph, routing->trees, progress);
+  } catch (const CancelledError&) {
+    // The routes that there are become a schedule.
+    order = orderSends(problem, graph, routing->trees, {});
+  }
   StageReport ordering;
   ordering.stage = "ordering";
   ordering.status = "heuristic";

@@ -43,7 +43,7 @@ struct Synthesis {
 
 /// The best plan that the engine finds, unverified (verify::checkPlan). Cancelling keeps the best so far.
 /// @param root of a rooted collective. Errors: badUsage, infeasible naming chunk and GPU, limit, overflow; of the
-/// stages also unavailable (no cbc), io, cancelled (before there is a schedule).
+/// stages also unavailable (no cbc), io. Cancelled before there is a schedule: cancelled.
 Result<Synthesis> synthesize(const sketch::Model& model, Collective collective, int root,
                              const SynthesisOptions& options = {}, const Progress& progress = {});
 
