@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
+#include "io/taccl_origin.hpp"
 #include "verify/plan_check.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
@@ -179,7 +180,34 @@ Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch) {
   return bytes / sketch.chunksPerGpu + (bytes % sketch.chunksPerGpu != 0 ? 1 : 0);
 }
 
+namespace {
+
+/// The sketch that the fabric was made of, if there is one and it still fits.
+std::optional<FittedSketch> originalSketch(const fabric::Description& facts) {
+  const auto origin = io::readTacclOrigin(facts.extra);
+  if (!origin || !*origin || (*origin)->sketch.empty()) {
+    return std::nullopt;
+  }
+  auto read = io::readTacclSketch((*origin)->sketch);
+  if (!read) {
+    return std::nullopt;
+  }
+  sketch::Sketch& sketch = read->value;
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  if (!sketch.inputSize && (*origin)->chunkBytes <= kMost && sketch.chunksPerGpu <= kMost) {
+    // The costs of the file are those of such chunks.
+    sketch.inputSize = std::to_string((*origin)->chunkBytes * sketch.chunksPerGpu);
+  }
+  auto fitted = fitSketch(facts, sketch);
+  return fitted ? std::optional(*std::move(fitted)) : std::nullopt;
+}
+
+}  // namespace
+
 Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketch::Sketch& sizes) {
+  if (auto original = originalSketch(facts)) {
+    return *std::move(original);
+  }
   const auto chunkBytes = chunkBytesOf(sizes);
   if (!chunkBytes) {
     return chunkBytes.error();

@@ -73,7 +73,8 @@ inline constexpr std::int64_t kSketchBytes = 1 << 20;
 /// key.
 [[nodiscard]] Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch);
 
-/// A sketch that the program proposes, with this number of chunks. Errors: those of Fabric::build and sketch::propose.
+/// The sketch that the fabric was made of (io::TacclOrigin) where it fits; else one that the program proposes, with
+/// this number of chunks. Errors: those of Fabric::build and sketch::propose.
 [[nodiscard]] Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketch::Sketch& sizes);
 /// A given one. Errors: those of Fabric::build, chunkBytesOf and sketch::fit.
 [[nodiscard]] Result<FittedSketch> fitSketch(const fabric::Description& facts, const sketch::Sketch& sketch);

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "base/checked.hpp"
-#include "schedule/step_schedule.hpp"
 
 namespace coppice::sketch {
 namespace {
@@ -20,10 +19,92 @@ struct NoProposal {
   Error error;
 };
 
+/// Ways between GPUs with no GPU between: of those with the fewest links, the widest, and of these the one that fewest
+/// other ways share. (GPUs that a PCIe switch and an NVSwitch join take the NVSwitch.)
+class WideRoutes {
+public:
+  explicit WideRoutes(const fabric::Fabric& fabric)
+      : m_fabric(fabric), m_out(fabric.nodeCount()), m_in(fabric.nodeCount()), m_use(fabric.arcs().size()) {
+    for (std::size_t i = 0; i < fabric.arcs().size(); ++i) {
+      m_out[fabric.arcs()[i].tail].push_back(static_cast<int>(i));
+      m_in[fabric.arcs()[i].head].push_back(static_cast<int>(i));
+      m_rate.push_back(fabric.arcs()[i].bandwidth.gigabytesPerSecond());
+    }
+  }
+
+  /// Both ends included; empty where only other GPUs join them.
+  Route between(NodeIndex from, NodeIndex to) {
+    if (m_measured != from) {
+      measure(from);
+    }
+    if (m_hops[to] < 0) {
+      return {};
+    }
+    Route nodes = {to};
+    while (nodes.back() != from) {
+      const NodeIndex node = nodes.back();
+      int best = -1;
+      for (const int id : m_in[node]) {
+        const NodeIndex tail = m_fabric.arcs()[id].tail;
+        const bool isOnWay = relays(tail, from) && m_hops[tail] >= 0 && m_hops[tail] + 1 == m_hops[node] &&
+                             std::min(m_width[tail], m_rate[id]) >= m_width[to];
+        if (isOnWay && (best < 0 || Rational(m_use[id] + 1) * m_rate[best] < Rational(m_use[best] + 1) * m_rate[id])) {
+          best = id;
+        }
+      }
+      ++m_use[best];
+      nodes.push_back(m_fabric.arcs()[best].tail);
+    }
+    std::reverse(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+private:
+  [[nodiscard]] bool relays(NodeIndex node, NodeIndex from) const {
+    return node == from || m_fabric.nodes()[node].kind != fabric::NodeKind::gpu;
+  }
+
+  void measure(NodeIndex from) {
+    m_measured = from;
+    m_hops.assign(m_out.size(), -1);
+    m_width.assign(m_out.size(), Rational(0));
+    m_hops[from] = 0;
+    std::vector<NodeIndex> queue = {from};
+    for (std::size_t at = 0; at < queue.size(); ++at) {
+      const NodeIndex node = queue[at];
+      if (!relays(node, from)) {
+        continue;
+      }
+      for (const int id : m_out[node]) {
+        const NodeIndex next = m_fabric.arcs()[id].head;
+        if (m_hops[next] < 0) {
+          m_hops[next] = m_hops[node] + 1;
+          queue.push_back(next);
+        }
+        if (m_hops[next] == m_hops[node] + 1) {
+          const Rational width = node == from ? m_rate[id] : std::min(m_width[node], m_rate[id]);
+          m_width[next] = std::max(m_width[next], width);
+        }
+      }
+    }
+    // Nothing is narrower than the first link of a way.
+    m_width[from] = *std::max_element(m_rate.begin(), m_rate.end());
+  }
+
+  const fabric::Fabric& m_fabric;
+  std::vector<std::vector<int>> m_out;  ///< by node: arcs
+  std::vector<std::vector<int>> m_in;   ///< by node: arcs
+  std::vector<Rational> m_rate;         ///< by arc
+  std::vector<int> m_use;               ///< by arc: ways that pass it
+  NodeIndex m_measured = -1;            ///< the node that the others are measured from
+  std::vector<int> m_hops;              ///< by node; -1 = not reached
+  std::vector<Rational> m_width;        ///< by node
+};
+
 class Proposer {
 public:
   Proposer(const fabric::Fabric& fabric, const ProposalOptions& options)
-      : m_fabric(fabric), m_options(options), m_finder(fabric, m_pool) {}
+      : m_fabric(fabric), m_options(options), m_finder(fabric) {}
 
   Proposal make() {
     findNodes();
@@ -87,11 +168,7 @@ private:
   const Route& routeOf(int from, int to) {
     const auto [at, isNew] = m_routes.try_emplace({from, to});
     if (isNew) {
-      const schedule::PathId id = m_finder.route(from, to);
-      if (id != schedule::kNoRoute) {
-        const auto nodes = m_pool[id];
-        at->second.assign(nodes.begin(), nodes.end());
-      }
+      at->second = m_finder.between(gpu(from), gpu(to));
     }
     return at->second;
   }
@@ -250,7 +327,10 @@ private:
     RemoteSketch& remote = m_proposal.sketch.remote.emplace();
     const std::vector<std::vector<int>> groups = nicGroups();
     if (groups.empty()) {
-      throw NoProposal{{ErrorCode::infeasible, "no GPU reaches its counterpart in the next box without passing a GPU",
+      addFirstReachable(remote);
+    }
+    if (groups.empty() && remote.receivers.empty()) {
+      throw NoProposal{{ErrorCode::infeasible, "no GPU reaches one of the next box without passing a GPU",
                         "join boxes by NICs and switches, or leave the boxes out"}};
     }
     std::set<int> covered;
@@ -265,6 +345,17 @@ private:
     }
     addRemoteCosts(remote.receivers);
     m_proposal.topology.nicsPerNode = static_cast<int>(remote.receivers.size());
+  }
+
+  /// Where no GPU reaches its counterpart: each sends to the first GPU of the next box that it reaches.
+  void addFirstReachable(RemoteSketch& remote) {
+    for (int from = 0; from < m_perNode; ++from) {
+      for (int to = 0; to < m_perNode && !remote.receivers.contains(from); ++to) {
+        if (!routeOf(from, m_perNode + to).empty()) {
+          remote.receivers[from] = {to};
+        }
+      }
+    }
   }
 
   /// The receivers of each sender, without those that the node does not have: makeModel names them.
@@ -317,8 +408,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   const ProposalOptions& m_options;
-  schedule::PathPool m_pool;
-  schedule::RouteFinder m_finder;
+  WideRoutes m_finder;
   std::map<std::pair<int, int>, Route> m_routes;
   int m_nodes = 1;
   int m_perNode = 0;

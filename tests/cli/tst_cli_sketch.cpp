@@ -188,6 +188,16 @@ void TestCliSketch::generateProposesASketch() {
       QVERIFY2(verified.code == 0, told(verified));
     }
   }
+  // GPUs of a DGX-2 that share a PCIe switch talk over the NVSwitch, too: each has one port there, and all are alike.
+  const QStringList files = {folder.filePath("sketch.json"), folder.filePath("topology.json")};
+  const Outcome converted =
+      run({"convert", "preset:dgx2,boxes=2", "--sketch", files[0], "--topology", files[1], "--json"});
+  QVERIFY2(converted.code == 0, told(converted));
+  QFile file(files[0]);
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QJsonObject sketch = QJsonDocument::fromJson(file.readAll()).object();
+  QCOMPARE(sketch["intranode_sketch"].toObject()["strategy"].toString(), QString("switch"));
+  QVERIFY(sketch["symmetry_offsets"].toArray().contains(QJsonArray({2, 16})));
 }
 
 void TestCliSketch::stagesAreReported() {
@@ -252,6 +262,14 @@ void TestCliSketch::filesBecomeAFabricAndComeBack() {
   const Outcome returned = run({"convert", fabric, "--sketch", back[0], "--topology", back[1], "--json"});
   QVERIFY2(returned.code == 0, told(returned));
   QVERIFY(returned.json()["original"].toBool());
+  // The sketch that the fabric was made of is the proposed one; its unit of time is 1 us.
+  const Outcome proposed = run({"synthesize", fabric, "--method", "taccl", "--effort", "200", "--json"});
+  QVERIFY2(proposed.code == 0, told(proposed));
+  const Outcome stated =
+      run({"synthesize", fabric, "--method", "taccl", "--sketch", files[0], "--effort", "200", "--json"});
+  QVERIFY2(stated.code == 0, told(stated));
+  QCOMPARE(proposed.json()["makespan"], stated.json()["makespan"]);
+  QCOMPARE(proposed.json()["connections"], stated.json()["connections"]);
   for (int i = 0; i < 2; ++i) {
     QFile before(files[i]);
     QFile after(back[i]);
