@@ -259,38 +259,68 @@ private:
     return true;
   }
 
+  /// Unequal boxes as one node: by GPU, the number of its box and its place there; empty for anything else.
+  [[nodiscard]] std::vector<std::pair<int, int>> placesInBoxes() const {
+    std::map<std::string, int> numbers;
+    std::vector<std::pair<int, int>> places;
+    std::vector<int> count;
+    for (int each = 0; m_nodes == 1 && each < m_perNode; ++each) {
+      const std::string& box = boxOf(gpu(each));
+      if (box.empty()) {
+        return {};
+      }
+      const int number = numbers.emplace(box, static_cast<int>(numbers.size())).first->second;
+      count.resize(numbers.size());
+      places.emplace_back(number, count[number]++);
+    }
+    return numbers.size() > 1 ? places : std::vector<std::pair<int, int>>();
+  }
+
   void addLocalLinks() {
     const bool usesDirect = directLinksJoin();
+    const std::vector<std::pair<int, int>> places = usesDirect ? std::vector<std::pair<int, int>>() : placesInBoxes();
     Topology& topology = m_proposal.topology;
     const auto m = static_cast<std::size_t>(m_perNode);
     topology.links.assign(m, std::vector<int>(m));
     topology.linkBetas.assign(m, std::vector<Rational>(m));
     topology.linkCosts.assign(m, std::vector<Rational>(m));
     // All routes of a GPU through the same link to a switch: these GPUs share ports.
-    std::map<int, std::set<NodeIndex>> firstHops;
-    bool isSwitched = !usesDirect;
+    std::map<int, std::map<int, std::set<NodeIndex>>> firstHops;  // by box, then GPU
+    std::set<int> direct;                                         // boxes with a link that passes no switch
     for (int from = 0; from < m_perNode; ++from) {
+      const int box = places.empty() ? 0 : places[from].first;
       for (int to = 0; to < m_perNode; ++to) {
-        const Route route = from == to ? Route{} : localRoute(from, to);
+        const bool isBetween = !places.empty() && places[to].first != box;
+        // Between unequal boxes, a GPU has a link to its counterparts alone, which do not share its NIC with others.
+        if (from == to || (isBetween && places[from].second != places[to].second)) {
+          continue;
+        }
+        const Route route = localRoute(from, to);
         if (route.empty() || (usesDirect && route.size() > 2)) {
           continue;
         }
         topology.links[to][from] = 1;
         topology.linkBetas[to][from] = topology.linkCosts[to][from] = costOf(route);
-        firstHops[from].insert(route[1]);
-        isSwitched = isSwitched && route.size() > 2;
+        if (!isBetween) {
+          firstHops[box][from].insert(route[1]);
+          if (route.size() == 2) {
+            direct.insert(box);
+          }
+        }
       }
     }
-    isSwitched = isSwitched && m_perNode > 2 && std::all_of(firstHops.begin(), firstHops.end(), [](const auto& hops) {
-                   return hops.second.size() == 1;
-                 });
-    if (isSwitched) {
-      m_proposal.sketch.local = LocalStrategy::switchPorts;
-      m_proposal.sketch.switches.emplace_back();
-      for (int each = 0; each < m_perNode; ++each) {
-        m_proposal.sketch.switches.front().push_back(each);
+    for (const auto& [box, hops] : firstHops) {
+      const bool isSwitched =
+          !direct.contains(box) && hops.size() > 2 &&
+          std::all_of(hops.begin(), hops.end(), [](const auto& of) { return of.second.size() == 1; });
+      if (isSwitched) {
+        m_proposal.sketch.local = LocalStrategy::switchPorts;
+        m_proposal.sketch.policies.emplace_back("free");
+        std::vector<int>& gpus = m_proposal.sketch.switches.emplace_back();
+        for (const auto& [each, of] : hops) {
+          gpus.push_back(each);
+        }
       }
-      m_proposal.sketch.policies = {"free"};
     }
   }
 

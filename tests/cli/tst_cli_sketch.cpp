@@ -178,7 +178,9 @@ void TestCliSketch::interruptedSearchKeepsTheBest() {
 void TestCliSketch::generateProposesASketch() {
   QTemporaryDir folder;
   const QString schedule = folder.filePath("proposed.schedule.json");
-  for (const char* fabric : {"preset:dgx-a100,boxes=2", "preset:dgx2,boxes=2", "preset:torus,dims=3x3"}) {
+  const QByteArray unequal = QByteArray(COPPICE_EXAMPLES) + "/a100-h100-cluster.fabric.json";
+  for (const char* fabric :
+       {"preset:dgx-a100,boxes=2", "preset:dgx2,boxes=2", "preset:torus,dims=3x3", unequal.constData()}) {
     for (const char* collective : {"allgather", "allreduce", "alltoall"}) {
       const Outcome outcome = run({"generate", fabric, "--method", "taccl", "-c", collective, "--search-effort", "200",
                                    "-o", schedule, "--json"});
