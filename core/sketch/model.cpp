@@ -31,6 +31,10 @@ std::string numbers(const std::vector<int>& values) {
   return "[" + text + "]";
 }
 
+std::string counted(std::size_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
 /// int() of the official program.
 Rational cut(const Rational& value, bool truncates) {
   return truncates ? Rational(value.floor()) : value;
@@ -185,13 +189,22 @@ private:
     return list[at];
   }
 
+  /// A cost of a link, which a switch would otherwise replace.
+  [[nodiscard]] static const Rational& positive(const Rational& cost, const char* key) {
+    if (!cost.isPositive()) {
+      refuse(key, "a link takes no time", "give a cost above 0");
+    }
+    return cost;
+  }
+
   void setPair(NodeLinks& links, int a, int b, std::size_t kind) const {
     // The official program cuts the costs of these two machines and not those of the others.
     const bool cuts = m_options.truncates && m_result.type != MachineType::hub;
     for (const auto& [to, from] : {std::pair{a, b}, std::pair{b, a}}) {
       links.count[to][from] = 1;
       links.beta[to][from] = listed(m_topology.betas, kind, "node_betas_list");
-      links.cost[to][from] = cut(listed(m_topology.costs, kind, "node_invbws_list"), cuts);
+      links.cost[to][from] =
+          cut(positive(listed(m_topology.costs, kind, "node_invbws_list"), "node_invbws_list"), cuts);
     }
   }
 
@@ -255,6 +268,13 @@ private:
         refuse("links", "GPU " + std::to_string(gpu) + " has a link to itself", "set the diagonal to 0");
       }
     }
+    for (int to = 0; to < perNode(); ++to) {
+      for (int from = 0; from < perNode(); ++from) {
+        if (links.count[to][from] > 0) {
+          static_cast<void>(positive(links.cost[to][from], "invbws"));
+        }
+      }
+    }
     return links;
   }
 
@@ -268,8 +288,8 @@ private:
   void checkSwitches() const {
     if (m_sketch.policies.size() != m_sketch.switches.size()) {
       refuse("switch_hyperedge_strategy",
-             std::to_string(m_sketch.policies.size()) + " policies for " + std::to_string(m_sketch.switches.size()) +
-                 " switches",
+             counted(m_sketch.policies.size(), "policy", "policies") + " for " +
+                 counted(m_sketch.switches.size(), "switch", "switches"),
              "give one for each switch: uc-min, uc-max or free");
     }
     std::vector<std::set<int>> sets;
@@ -394,7 +414,7 @@ private:
       }
       if (gpus.empty() || gpus.size() != count) {
         refuse("internode_conn",
-               "GPU " + std::to_string(sender) + " has " + std::to_string(gpus.size()) + " receivers and GPU " +
+               "GPU " + std::to_string(sender) + " has " + counted(gpus.size(), "receiver", "receivers") + " and GPU " +
                    std::to_string(receivers.begin()->first) + " has " + std::to_string(count),
                "give each sender the same number of receivers, one or more");
       }

@@ -441,6 +441,10 @@ void TestTaccl::badFilesAreRefused_data() {
   const auto switches = [&](const QString& lists, const QString& policies) {
     return R"({"strategy": "switch", "switches": )" + lists + R"(, "switch_hyperedge_strategy": )" + policies + "}";
   };
+  // A switch makes its own costs of these links, but a cost of 0 in the file is a mistake.
+  QTest::newRow("switched link without time") << QString(good).replace(none, switches("[[0, 1, 2, 3]]", "[\"free\"]"))
+                                              << QString(hub).replace("[10]", "[0]") << "takes no time"
+                                              << "node_invbws_list";
   sketch("receiver out of range", "[1]", "[4]", "GPU 4 is not one of 0 to 3", "internode_conn");
   sketch("sender out of range", "\"0\":", "\"7\":", "GPU 7 is not one of 0 to 3", "internode_conn");
   sketch("switch out of range", none, switches("[[0, 4]]", "[\"free\"]"), "GPU 4", "switches");
@@ -456,8 +460,7 @@ void TestTaccl::badFilesAreRefused_data() {
   sketch("unequal receivers", "{\"0\": [1]}", R"({"0": [1], "1": [2, 3]})", "has 2 receivers", "internode_conn");
   sketch("overlapping switches", none, switches("[[0, 1], [1, 2]]", "[\"free\", \"free\"]"), "shares some GPUs",
          "switches");
-  sketch("policies missing", none, switches("[[0, 1]]", "[]"), "0 policies for 1 switches",
-         "switch_hyperedge_strategy");
+  sketch("policies missing", none, switches("[[0, 1]]", "[]"), "0 policies for 1 switch", "switch_hyperedge_strategy");
   sketch("relay map lacks a GPU", "\"internode_conn\"",
          R"("gpus_to_sender_rev_map": {"0": [0, 1, 2]}, "internode_conn")", "GPU 3 has no relay",
          "gpus_to_sender_rev_map");
