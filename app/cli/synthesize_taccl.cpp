@@ -46,7 +46,7 @@ struct Subject {
   std::vector<std::vector<fabric::NodeIndex>> routes;
 };
 
-Result<sketch::ModelOptions> modelOptions(const Options& options, const io::TacclFabricOptions& stated) {
+Result<sketch::ModelOptions> modelOptions(const SynthesizeTacclOptions& options, const io::TacclFabricOptions& stated) {
   sketch::ModelOptions model;
   model.truncates = !options.keepsFractions;
   model.maxTogether = options.maxTogether;
@@ -62,7 +62,7 @@ Result<sketch::ModelOptions> modelOptions(const Options& options, const io::Tacc
 }
 
 /// The chunks of a sketch with --size bytes for each GPU; nullopt where the option is not given.
-Result<std::optional<std::int64_t>> chunkBytesBy(const Options& options, sketch::Sketch sketch) {
+Result<std::optional<std::int64_t>> chunkBytesBy(const SynthesizeTacclOptions& options, sketch::Sketch sketch) {
   if (options.size.empty()) {
     return std::optional<std::int64_t>();
   }
@@ -76,7 +76,7 @@ Result<std::optional<std::int64_t>> chunkBytesBy(const Options& options, sketch:
   return std::optional(*bytes);
 }
 
-Result<Subject> subjectOfFiles(const Options& options, const SynthesisQuestion& question) {
+Result<Subject> subjectOfFiles(const SynthesizeTacclOptions& options, const SynthesisQuestion& question) {
   if (options.files.sketch.empty() || options.files.topology.empty()) {
     return usage(options.files.sketch.empty() ? "--sketch" : "--topology",
                  "the method taccl needs a sketch and a topology, or a fabric",
@@ -108,7 +108,8 @@ Result<Subject> subjectOfFiles(const Options& options, const SynthesisQuestion& 
   return subject;
 }
 
-Result<Subject> subjectOfFabric(const Options& options, const SynthesisQuestion& question, const Progress& progress) {
+Result<Subject> subjectOfFabric(const SynthesizeTacclOptions& options, const SynthesisQuestion& question,
+                                const Progress& progress) {
   for (const auto& [name, isGiven] :
        {std::pair("--topology", !options.files.topology.empty()), std::pair("--nodes", !options.nodes.empty()),
         std::pair("--no-truncate", options.keepsFractions)}) {
