@@ -720,7 +720,7 @@ private:
       }
       try {
         m_solvers[at] = std::make_unique<Instance>(m_search.m_problem, m_size, m_boxes[box], symmetries,
-                                                   m_search.m_seed, EncodingGuard{stop, kMaxEncoding - others});
+                                                   m_search.m_seed, EncodingGuard{stop, kMaxTryEncoding - others});
       } catch (const EncodingStopped& stopped) {
         m_isOut[at] = stopped.isTooLarge && others == 0;
         return Verdict::unknown;
