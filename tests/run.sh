@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need, builds everything in Release, and runs all tests.
 # Arguments go to ctest, for example: tests/run.sh -R forestcoll
-# COPPICE_JOBS sets how many compilers or tests run at once; COPPICE_NO_INSTALL=1 installs nothing.
+# COPPICE_JOBS sets how many compilers run at once, and one test more: the longest tests mostly wait for sessions and
+# processes. COPPICE_NO_INSTALL=1 installs nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=resources/scripts/packages.sh
@@ -10,6 +11,7 @@ source resources/scripts/packages.sh
 
 ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}" \
   "${COPPICE_TEST_PACKAGES[@]}"
+jobs=${COPPICE_JOBS:-2}
 cmake --preset release
-cmake --build --preset release --parallel "${COPPICE_JOBS:-2}"
-ctest --preset release --output-on-failure --parallel "${COPPICE_JOBS:-2}" "$@"
+cmake --build --preset release --parallel "$jobs"
+ctest --preset release --output-on-failure --parallel "$((jobs + 1))" "$@"

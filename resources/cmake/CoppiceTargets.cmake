@@ -137,9 +137,10 @@ function(coppice_moc target)
   endforeach()
 endfunction()
 
-# coppice_test(NAME SOURCES ... [LINKS ...] [TIMEOUT seconds] [NO_PRECOMPILED]): Qt Test program tst_NAME, run by CTest.
+# coppice_test(NAME SOURCES ... [LINKS ...] [TIMEOUT seconds] [NO_PRECOMPILED] [LONG]): Qt Test program tst_NAME, run by
+# CTest. LONG tests take about a minute: CTest starts them first, so that the last one does not run alone.
 function(coppice_test name)
-  cmake_parse_arguments(ARG "NO_PRECOMPILED" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PRECOMPILED;LONG" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -168,4 +169,7 @@ function(coppice_test name)
                "LSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS core)
+  if(ARG_LONG)
+    set_tests_properties(${name} PROPERTIES COST 60)
+  endif()
 endfunction()
