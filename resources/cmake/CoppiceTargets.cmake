@@ -91,9 +91,10 @@ function(coppice_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...] [QUICK_TO_COMPILE]): static library coppice_NAME.
+# coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...] [QUICK_TO_COMPILE] [HOT]): static library coppice_NAME.
+# The sources of HOT libraries compile one by one: GCC inlines less in a group, which made the live bound 1 to 3 % slower.
 function(coppice_library name)
-  cmake_parse_arguments(ARG "QUICK_TO_COMPILE" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "QUICK_TO_COMPILE;HOT" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(coppice_${name} STATIC ${ARG_SOURCES})
   target_include_directories(coppice_${name} PUBLIC ${PROJECT_SOURCE_DIR}/core)
   target_link_libraries(
@@ -102,7 +103,9 @@ function(coppice_library name)
     PRIVATE coppice_warnings ${ARG_PRIVATE_LINKS})
   set_target_properties(coppice_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   coppice_precompiled(coppice_${name} standard)
-  coppice_unity(coppice_${name})
+  if(NOT ARG_HOT)
+    coppice_unity(coppice_${name})
+  endif()
   if(ARG_QUICK_TO_COMPILE)
     coppice_quick_to_compile(coppice_${name})
   endif()
