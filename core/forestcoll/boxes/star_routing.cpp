@@ -11,12 +11,19 @@ namespace {
 
 using std::int64_t;
 
+constexpr int kNoRations = 0;
+
 class DemandRouting {
 public:
-  DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand)
+  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes: slower,
+  /// and finds routes where parallel networks have unequal links
+  DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand,
+                bool isBalanced)
       : m_network(network),
         m_arcs(capacities),
         m_demand(demand),
+        m_isBalanced(isBalanced),
+        m_senders(network.gpus),
         m_left(capacities.size()),
         m_flow(capacities.size(), 0),
         m_quota(capacities.size(), 0),
@@ -73,9 +80,11 @@ private:
       m_toSend[m_network.gpus[rank]] = m_wanted[m_network.gpus[rank]] = amount;
       wanted += amount;
     }
-    for (const bool isRationed : {true, false}) {
+    orderWays(receiverRank);
+    // Rations grow where the receiver's ways in are unlike the senders' ways out.
+    for (const int eighths : {8, 9, 10, 12, 16, kNoRations}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        m_quota[i] = isRationed && isTerminal(m_arcs[i].tail) ? ration(static_cast<int>(i)) : m_left[i];
+        m_quota[i] = eighths != kNoRations && isTerminal(m_arcs[i].tail) ? ration(static_cast<int>(i), eighths) : m_left[i];
       }
       while (wanted > 0 && growLevels(receiver)) {
         const int64_t pushed = blockingFlow(receiver);
@@ -88,11 +97,25 @@ private:
     return false;
   }
 
-  /// The current receiver's part of a terminal's way out: as much of what is left as of the demand that is to come.
-  [[nodiscard]] int64_t ration(int arc) const {
+  void orderWays(int receiverRank) {
+    if (!m_isBalanced) {
+      return;
+    }
+    const std::vector<int>& gpus = m_network.gpus;
+    std::rotate_copy(gpus.begin(), gpus.begin() + receiverRank, gpus.end(), m_senders.begin());
+    for (const int sender : gpus) {
+      std::stable_sort(m_outOf[sender].begin(), m_outOf[sender].end(),
+                       [&](int a, int b) { return m_left[a] > m_left[b]; });
+    }
+  }
+
+  /// The current receiver's part of a terminal's way out: as much of what is left as of the demand that is to come, in
+  /// eighths.
+  [[nodiscard]] int64_t ration(int arc, int eighths) const {
     const int64_t wanted = m_wanted[m_arcs[arc].tail];
-    const int64_t toCome = m_toCome[m_arcs[arc].tail];
-    return wanted == 0 ? 0 : static_cast<int64_t>((Int128{m_left[arc]} * wanted + toCome - 1) / toCome);
+    const Int128 toCome = Int128{m_toCome[m_arcs[arc].tail]} * 8;
+    const Int128 part = wanted == 0 ? 0 : (Int128{m_left[arc]} * wanted * eighths + toCome - 1) / toCome;
+    return static_cast<int64_t>(std::min<Int128>(part, m_left[arc]));
   }
 
   /// Distances to the receiver over arcs with room, through switches; true when a terminal with trees to send is
@@ -147,7 +170,7 @@ private:
   int64_t blockingFlow(int receiver) {
     std::fill(m_next.begin(), m_next.end(), 0);
     int64_t total = 0;
-    for (const int terminal : m_network.gpus) {
+    for (const int terminal : m_senders) {
       while (m_toSend[terminal] > 0 && m_level[terminal] > 0) {
         const int64_t pushed = push(terminal, receiver);
         if (pushed == 0) {
@@ -302,7 +325,9 @@ private:
   const Network& m_network;
   const std::vector<TreeArc>& m_arcs;
   const PairDemand& m_demand;
+  bool m_isBalanced;
   LogicalTopology m_result;
+  std::vector<int> m_senders;    // in the order in which they choose
   std::vector<int64_t> m_left;   // by arc, for this and later receivers
   std::vector<int64_t> m_flow;   // by arc, to the current receiver
   std::vector<int64_t> m_quota;  // by arc, for the current receiver
@@ -324,7 +349,10 @@ private:
 
 std::optional<LogicalTopology> routeDemands(const Network& network, const std::vector<TreeArc>& capacities,
                                             const PairDemand& demand, const Progress& progress) {
-  return DemandRouting(network, capacities, demand).run(progress);
+  if (auto found = DemandRouting(network, capacities, demand, false).run(progress)) {
+    return found;
+  }
+  return DemandRouting(network, capacities, demand, true).run(progress);
 }
 
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
