@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
+#include "forestcoll/even_balance.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/guarded.hpp"
 #include "forestcoll/least_k.hpp"
@@ -169,6 +170,12 @@ std::string unbalancedText(const Fabric& fabric, const std::vector<int>& nodes) 
 /// An integer vector below the capacities that is balanced at the switches and still feasible, if one exists.
 lp::SubCapacity balanceCapacities(const Network& network, const std::vector<TreeArc>& capacities,
                                   const std::vector<int64_t>& supply, const Progress& progress) {
+  if (auto even = evenlyBalanced(network, capacities, supply, progress)) {
+    lp::SubCapacity found;
+    found.status = lp::BalanceStatus::found;
+    found.capacities = *std::move(even);
+    return found;
+  }
   lp::BalanceProblem problem;
   problem.nodeCount = network.nodeCount;
   problem.isGpu.assign(network.isGpu.begin(), network.isGpu.end());

@@ -15,7 +15,7 @@ constexpr int kNoRations = 0;
 
 class DemandRouting {
 public:
-  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes: slower,
+  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes: slower
   /// and finds routes where parallel networks have unequal links
   DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand,
                 bool isBalanced)
@@ -84,7 +84,8 @@ private:
     // Rations grow where the receiver's ways in are unlike the senders' ways out.
     for (const int eighths : {8, 9, 10, 12, 16, kNoRations}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        m_quota[i] = eighths != kNoRations && isTerminal(m_arcs[i].tail) ? ration(static_cast<int>(i), eighths) : m_left[i];
+        const bool isRationed = eighths != kNoRations && isTerminal(m_arcs[i].tail);
+        m_quota[i] = isRationed ? ration(static_cast<int>(i), eighths) : m_left[i];
       }
       while (wanted > 0 && growLevels(receiver)) {
         const int64_t pushed = blockingFlow(receiver);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "forestcoll/network.hpp"
+
+namespace coppice::forestcoll {
+
+/// Capacities below the given ones that are balanced at every switch and still feasible, by a guess that treats equal
+/// GPUs alike; nothing where the guess fails, which says nothing about others.
+///
+/// A linear program finds such capacities too, but takes all that is too much from a few GPUs, since a corner of its
+/// polyhedron is like that. Trees then have to go round these GPUs: they get higher, and boxes that are alike no longer
+/// look alike. Here, where more enters a switch than leaves it, all its arcs from GPUs are lowered in proportion; where
+/// more leaves it, its arcs to GPUs are, in proportion to what each GPU receives beyond its need. Arcs between switches
+/// keep their capacity. Balance holds by construction and one pass of max flows checks the cuts.
+/// Throws CancelledError, WorkLimitReached.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> evenlyBalanced(const Network& network,
+                                                                      const std::vector<TreeArc>& capacities,
+                                                                      const std::vector<std::int64_t>& supply,
+                                                                      const Progress& progress);
+
+}  // namespace coppice::forestcoll
