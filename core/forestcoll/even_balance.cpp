@@ -13,19 +13,48 @@ namespace {
 
 using std::int64_t;
 
-/// Parts of `amount` in proportion to the weights, whole and none above its weight. @pre amount <= sum of weights
-std::vector<int64_t> shares(const std::vector<int64_t>& weights, int64_t amount) {
-  const Int128 all = std::accumulate(weights.begin(), weights.end(), Int128{0});
-  std::vector<int64_t> parts;
-  Int128 seen = 0;
-  int64_t dealt = 0;
-  for (const int64_t weight : weights) {
-    seen += weight;
-    const auto until = static_cast<int64_t>(seen * amount / all);
-    parts.push_back(until - dealt);
-    dealt = until;
+/// What an arc can lose.
+struct Donor {
+  int arc = 0;
+  int64_t spare = 0;  ///< of its GPU
+  int64_t limit = 0;
+};
+
+/// Brings the largest spares down to a common level, so that they lose `amount` together. False where limits forbid it.
+bool levelDown(const std::vector<Donor>& donors, int64_t amount, std::vector<TreeArc>& arcs) {
+  Int128 all = 0;
+  int64_t low = 0;  // enough is above it
+  int64_t high = 0;
+  for (const Donor& donor : donors) {
+    all += donor.limit;
+    low = std::min(low, donor.spare - donor.limit);
+    high = std::max(high, donor.spare);
   }
-  return parts;
+  if (all < amount) {
+    return false;
+  }
+  const auto part = [](const Donor& donor, int64_t level) {
+    return std::clamp<int64_t>(donor.spare - level, 0, donor.limit);
+  };
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    Int128 above = 0;
+    for (const Donor& donor : donors) {
+      above += part(donor, middle);
+    }
+    (above >= amount ? low : high) = middle;
+  }
+  int64_t left = amount;
+  for (const Donor& donor : donors) {
+    arcs[donor.arc].capacity -= part(donor, high);
+    left -= part(donor, high);
+  }
+  for (const Donor& donor : donors) {
+    const int64_t more = std::min(left, part(donor, low) - part(donor, high));
+    arcs[donor.arc].capacity -= more;
+    left -= more;
+  }
+  return left == 0;
 }
 
 }  // namespace
@@ -34,19 +63,23 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
                                                    const std::vector<int64_t>& supply, const Progress& progress) {
   const auto nodes = static_cast<std::size_t>(network.nodeCount);
   const int64_t trees = std::accumulate(supply.begin(), supply.end(), int64_t{0});
-  std::vector<int64_t> excess(nodes, 0);  // what enters beyond what leaves
-  std::vector<int64_t> spare(nodes, 0);   // at GPUs: what enters beyond the trees of all others
+  const auto others = static_cast<int64_t>(network.gpus.size()) - 1;
+  std::vector<int64_t> excess(nodes, 0);    // what enters beyond what leaves
+  std::vector<int64_t> spareIn(nodes, 0);   // at GPUs: what enters beyond the trees of all others
+  std::vector<int64_t> spareOut(nodes, 0);  // what leaves beyond the own trees, straight to all others
   std::vector<std::vector<int>> fromGpus(nodes);
   std::vector<std::vector<int>> toGpus(nodes);
   for (const int gpu : network.gpus) {
-    spare[gpu] = supply[gpu] - trees;
+    spareIn[gpu] = supply[gpu] - trees;
+    spareOut[gpu] = checkedMul(-supply[gpu], others);
   }
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
     excess[arc.head] += arc.capacity;
     excess[arc.tail] -= arc.capacity;
+    spareIn[arc.head] += arc.capacity;
+    spareOut[arc.tail] += arc.capacity;
     if (network.isGpu[arc.head] != 0) {
-      spare[arc.head] += arc.capacity;
       toGpus[arc.tail].push_back(static_cast<int>(i));
     } else if (network.isGpu[arc.tail] != 0) {
       fromGpus[arc.head].push_back(static_cast<int>(i));
@@ -57,23 +90,19 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
     if (network.isGpu[node] != 0 || excess[node] == 0) {
       continue;
     }
-    const std::vector<int>& arcs = excess[node] > 0 ? fromGpus[node] : toGpus[node];
-    std::vector<int64_t> weights;
-    Int128 all = 0;
-    for (const int arc : arcs) {
-      const int64_t capacity = capacities[arc].capacity;
-      weights.push_back(excess[node] > 0 ? capacity
-                                         : std::clamp<int64_t>(spare[capacities[arc].head], 0, capacity));
-      all += weights.back();
+    const bool isIn = excess[node] > 0;
+    std::vector<Donor> donors;
+    for (const int arc : isIn ? fromGpus[node] : toGpus[node]) {
+      const TreeArc& ends = capacities[arc];
+      const int64_t spare = isIn ? spareOut[ends.tail] : spareIn[ends.head];
+      donors.push_back({arc, spare, isIn ? ends.capacity : std::clamp<int64_t>(spare, 0, ends.capacity)});
     }
-    const int64_t amount = std::max(excess[node], -excess[node]);
-    if (all < amount) {
+    if (!levelDown(donors, isIn ? excess[node] : -excess[node], lowered)) {
       return std::nullopt;
     }
-    const std::vector<int64_t> parts = shares(weights, amount);
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      lowered[arcs[i]].capacity -= parts[i];
-      spare[lowered[arcs[i]].head] -= parts[i];
+    for (const Donor& donor : donors) {
+      const TreeArc& ends = capacities[donor.arc];
+      (isIn ? spareOut[ends.tail] : spareIn[ends.head]) -= ends.capacity - lowered[donor.arc].capacity;
     }
   }
   flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, lowered, supply, network.gpus);

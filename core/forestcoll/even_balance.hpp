@@ -15,9 +15,10 @@ namespace coppice::forestcoll {
 ///
 /// A linear program finds such capacities too, but takes all that is too much from a few GPUs, since a corner of its
 /// polyhedron is like that. Trees then have to go round these GPUs: they get higher, and boxes that are alike no longer
-/// look alike. Here, where more enters a switch than leaves it, all its arcs from GPUs are lowered in proportion; where
-/// more leaves it, its arcs to GPUs are, in proportion to what each GPU receives beyond its need. Arcs between switches
-/// keep their capacity. Balance holds by construction and one pass of max flows checks the cuts.
+/// look alike. Here, where more enters a switch than leaves it, its arcs from the GPUs with the most capacity beyond a
+/// star of all their trees are lowered to a common level; where more leaves it, its arcs to the GPUs that receive the
+/// most beyond their need are. Arcs between switches keep their capacity. Balance holds by construction, and one pass
+/// of max flows checks the cuts.
 /// Throws CancelledError, WorkLimitReached.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> evenlyBalanced(const Network& network,
                                                                       const std::vector<TreeArc>& capacities,
