@@ -2,8 +2,10 @@
 #include "forestcoll/boxes/rotated_trees.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "forestcoll/boxes/two_level_routes.hpp"
 
 namespace coppice::forestcoll {
@@ -239,6 +241,55 @@ private:
            (from % m_groupSize + seen % m_groupSize) % m_groupSize;
   }
 
+  /// What each GPU can send to each of the planes, where these are the same at all; else nothing.
+  [[nodiscard]] std::vector<int64_t> planeCapacities() const {
+    const std::vector<int>& planes = m_shape.networksOf.front();
+    std::vector<std::vector<int64_t>> ofGpu(m_network.gpus.size(), std::vector<int64_t>(planes.size(), 0));
+    std::vector<int> rankOf(static_cast<std::size_t>(m_network.nodeCount), -1);
+    for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
+      rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
+    }
+    for (std::size_t i = 0; i < m_capacities.size(); ++i) {
+      const int rank = rankOf[m_capacities[i].tail];
+      if (rank >= 0 && m_shape.isInnerArc[i] == 0) {
+        const auto plane = std::lower_bound(planes.begin(), planes.end(), m_shape.networkOf[i]) - planes.begin();
+        if (static_cast<std::size_t>(plane) < planes.size()) {
+          ofGpu[rank][plane] += m_capacities[i].capacity;
+        }
+      }
+    }
+    return planes.size() > 1 && areEqual(m_shape.networksOf) && areEqual(ofGpu) ? ofGpu.front()
+                                                                               : std::vector<int64_t>();
+  }
+
+  /// The demand between boxes split among unequal planes, each with its share of every stretch of GPUs. Routes found
+  /// receiver by receiver would use one plane up too early. By plane; empty where there are none.
+  ///
+  /// Plane p takes, of what the planes before it left, the part c_p / (c_p + c_(p+1) + ...), rounded down over the sum
+  /// of all GPUs seen so far. A GPU sends each plane what its images hear from it, so that sums over all GPUs are all that
+  /// counts: floor(D c_p / C) is at most c_p where D <= C, and the rest is at most C - c_p.
+  [[nodiscard]] std::vector<std::vector<int64_t>> planeDemands(const std::vector<int64_t>& demand) const {
+    const std::vector<int64_t> capacities = planeCapacities();
+    int64_t left = std::accumulate(capacities.begin(), capacities.end(), int64_t{0});
+    std::vector<int64_t> rest = demand;
+    std::fill_n(rest.begin(), m_size, 0);  // the own box
+    std::vector<std::vector<int64_t>> planes;
+    for (const int64_t capacity : capacities) {
+      std::vector<int64_t>& plane = planes.emplace_back(rest.size(), 0);
+      Int128 seen = 0;
+      int64_t dealt = 0;
+      for (std::size_t i = 0; i < rest.size() && left > 0; ++i) {
+        seen += rest[i];
+        const auto until = static_cast<int64_t>(seen * capacity / left);
+        plane[i] = std::min(rest[i], until - dealt);
+        dealt += plane[i];
+        rest[i] -= plane[i];
+      }
+      left -= capacity;
+    }
+    return planes;
+  }
+
   std::optional<TwoLevelForest> build() {
     const auto gpuCount = static_cast<int>(m_network.gpus.size());
     // Trees between two GPUs, by where the second is seen from the first.
@@ -261,7 +312,20 @@ private:
     const PairDemand outer = [&](int from, int to) {
       return positionOf[from].box == positionOf[to].box ? 0 : inner(from, to);
     };
-    auto topology = routeTwoLevel(m_network, m_capacities, m_shape, inner, outer, m_progress);
+    auto topology = routeTwoLevel(m_network, m_capacities, m_shape, inner, {outer}, m_progress);
+    if (!topology) {
+      const auto planes = planeDemands(demand);
+      if (planes.empty()) {
+        return std::nullopt;
+      }
+      std::vector<PairDemand> outers;
+      for (const std::vector<int64_t>& ofPlane : planes) {
+        outers.push_back([&](int from, int to) {
+          return positionOf[from].box == positionOf[to].box ? 0 : ofPlane[place(positionOf[from], positionOf[to])];
+        });
+      }
+      topology = routeTwoLevel(m_network, m_capacities, m_shape, inner, outers, m_progress);
+    }
     if (!topology) {
       return std::nullopt;
     }

@@ -15,8 +15,8 @@ constexpr int kNoRations = 0;
 
 class DemandRouting {
 public:
-  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes: slower
-  /// and finds routes where parallel networks have unequal links
+  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes:
+  /// slower, and finds routes where parallel networks have unequal links
   DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand,
                 bool isBalanced)
       : m_network(network),

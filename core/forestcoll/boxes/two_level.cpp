@@ -593,7 +593,7 @@ std::optional<TwoLevelForest> growSlices(const Network& network, const std::vect
   }
   auto topology = routeTwoLevel(
       network, capacities, shape, [&](int from, int to) { return int64_t{inner[pairOf(from, to)]}; },
-      [&](int from, int to) { return int64_t{outer[pairOf(from, to)]}; }, progress);
+      {[&](int from, int to) { return int64_t{outer[pairOf(from, to)]}; }}, progress);
   if (!topology) {
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forestcoll/boxes/two_level_routes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace coppice::forestcoll {
@@ -12,9 +13,9 @@ struct RoutedPart {
   std::vector<int> ranks;
 };
 
-/// Boxes by number, then the network between them.
+/// Boxes by number, then the network between them, whole or plane by plane.
 std::vector<RoutedPart> partsOf(const Network& network, const std::vector<TreeArc>& capacities,
-                                const TwoLevelShape& shape) {
+                                const TwoLevelShape& shape, std::size_t planes) {
   std::vector<int> box(static_cast<std::size_t>(network.nodeCount), -1);
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     box[network.gpus[rank]] = shape.boxOf[rank];
@@ -34,17 +35,24 @@ std::vector<RoutedPart> partsOf(const Network& network, const std::vector<TreeAr
       }
     }
   }
-  std::vector<RoutedPart> parts(shape.boxes.size() + 1);
+  std::vector<RoutedPart> parts(shape.boxes.size() + planes);
   for (std::size_t b = 0; b < shape.boxes.size(); ++b) {
     parts[b].ranks = shape.boxes[b];
   }
-  for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
-    parts.back().ranks.push_back(static_cast<int>(rank));
+  for (std::size_t plane = 0; plane < planes; ++plane) {
+    for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
+      parts[shape.boxes.size() + plane].ranks.push_back(static_cast<int>(rank));
+    }
   }
+  const std::vector<int>& networks = shape.networksOf.front();
+  const auto planeOf = [&](std::size_t arc) {
+    const auto place = std::lower_bound(networks.begin(), networks.end(), shape.networkOf[arc]) - networks.begin();
+    return planes == 1 ? 0 : std::min(static_cast<std::size_t>(place), planes - 1);
+  };
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const int tail = box[capacities[i].tail];
     if (shape.isInnerArc[i] == 0) {
-      parts.back().arcs.push_back(static_cast<int>(i));
+      parts[shape.boxes.size() + planeOf(i)].arcs.push_back(static_cast<int>(i));
     } else if (tail >= 0) {
       parts[tail].arcs.push_back(static_cast<int>(i));
     }
@@ -102,16 +110,16 @@ bool addRoutes(const Network& network, const std::vector<TreeArc>& capacities, c
 
 std::optional<LogicalTopology> routeTwoLevel(const Network& network, const std::vector<TreeArc>& capacities,
                                              const TwoLevelShape& shape, const PairDemand& inner,
-                                             const PairDemand& outer, const Progress& progress) {
+                                             const std::vector<PairDemand>& outer, const Progress& progress) {
   LogicalTopology topology;
   for (const TreeArc& arc : capacities) {
     topology.atoms.push_back({arc.tail, arc.head, 0});
   }
-  const std::vector<RoutedPart> parts = partsOf(network, capacities, shape);
+  const std::vector<RoutedPart> parts = partsOf(network, capacities, shape, outer.size());
   std::vector<int> numberOf(static_cast<std::size_t>(network.nodeCount), -1);
-  for (const RoutedPart& part : parts) {
-    const PairDemand& demand = &part == &parts.back() ? outer : inner;
-    if (!addRoutes(network, capacities, part, demand, numberOf, topology, progress)) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PairDemand& demand = i < shape.boxes.size() ? inner : outer[i - shape.boxes.size()];
+    if (!addRoutes(network, capacities, parts[i], demand, numberOf, topology, progress)) {
       return std::nullopt;
     }
   }

@@ -13,12 +13,14 @@
 namespace coppice::forestcoll {
 
 /// routeDemands box by box and then between the boxes: `inner` through the switches of the box that both GPUs are in,
-/// `outer` through the network between boxes. A box sees nothing but its own links, so that the work grows with the
-/// boxes and not with their square. Atoms 0 .. arcs-1 stand for the capacities given.
+/// `outer` through the network between boxes: one demand for all of it or, where all GPUs are on the same networks
+/// (planes), one for each of them, in the order of TwoLevelShape::networksOf. A box sees nothing but its own links, so
+/// that the work grows with the boxes and not with their square. Atoms 0 .. arcs-1 stand for the capacities given.
 /// Nothing where the routes of one part are not found. Throws CancelledError.
 [[nodiscard]] std::optional<LogicalTopology> routeTwoLevel(const Network& network,
                                                            const std::vector<TreeArc>& capacities,
                                                            const TwoLevelShape& shape, const PairDemand& inner,
-                                                           const PairDemand& outer, const Progress& progress);
+                                                           const std::vector<PairDemand>& outer,
+                                                           const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -207,6 +207,7 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
     const int group = component < 0 ? -1 : groups.ofComponent[component];
     const bool isInner = group >= 0 && boxOfGroup[group] != kOuter;
     shape.isInnerArc.push_back(isInner ? 1 : 0);
+    shape.networkOf.push_back(component);
     if (arc.capacity == 0) {
       continue;
     }

@@ -19,6 +19,7 @@ struct TwoLevelShape {
   std::vector<std::int64_t> outerIn;
   std::vector<std::vector<int>> networksOf;  ///< parts of that network (planes, rails) that the GPU is attached to
   std::vector<char> isInnerArc;              ///< by arc: inside a box
+  std::vector<int> networkOf;                ///< by arc between boxes: the part of the network that it belongs to
   /// By box: equal for boxes whose GPUs hang on the same leaf switches. A GPU's leaf is the first switch
   /// on its way out, behind NICs and the like that only join two nodes.
   std::vector<int> leafOf;
