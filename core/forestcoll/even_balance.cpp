@@ -2,6 +2,7 @@
 #include "forestcoll/even_balance.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
+
+constexpr Int128 kMost = std::numeric_limits<int64_t>::max() / 4;
 
 /// What an arc can lose.
 struct Donor {
@@ -67,11 +70,10 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
   std::vector<int64_t> excess(nodes, 0);    // what enters beyond what leaves
   std::vector<int64_t> spareIn(nodes, 0);   // at GPUs: what enters beyond the trees of all others
   std::vector<int64_t> spareOut(nodes, 0);  // what leaves beyond the own trees, straight to all others
-  std::vector<std::vector<int>> fromGpus(nodes);
-  std::vector<std::vector<int>> toGpus(nodes);
+  std::vector<std::vector<int>> arcsAt(nodes);
   for (const int gpu : network.gpus) {
     spareIn[gpu] = supply[gpu] - trees;
-    spareOut[gpu] = checkedMul(-supply[gpu], others);
+    spareOut[gpu] = -static_cast<int64_t>(std::min(Int128{supply[gpu]} * others, kMost));
   }
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
@@ -79,30 +81,60 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
     excess[arc.tail] -= arc.capacity;
     spareIn[arc.head] += arc.capacity;
     spareOut[arc.tail] += arc.capacity;
-    if (network.isGpu[arc.head] != 0) {
-      toGpus[arc.tail].push_back(static_cast<int>(i));
-    } else if (network.isGpu[arc.tail] != 0) {
-      fromGpus[arc.head].push_back(static_cast<int>(i));
+    arcsAt[arc.tail].push_back(static_cast<int>(i));
+    arcsAt[arc.head].push_back(static_cast<int>(i));
+  }
+  // Switches by their distance from the GPUs. Far ones come first, and leave what they change to nearer ones.
+  std::vector<int> distance(nodes, -1);
+  std::vector<int> order = network.gpus;
+  for (const int gpu : network.gpus) {
+    distance[gpu] = 0;
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const int arc : arcsAt[order[i]]) {
+      const int other = capacities[arc].tail + capacities[arc].head - order[i];
+      if (distance[other] < 0) {
+        distance[other] = distance[order[i]] + 1;
+        order.push_back(other);
+      }
     }
   }
   std::vector<TreeArc> lowered = capacities;
-  for (int node = 0; node < network.nodeCount; ++node) {
-    if (network.isGpu[node] != 0 || excess[node] == 0) {
+  for (std::size_t i = order.size(); i-- > network.gpus.size();) {
+    const int node = order[i];
+    if (excess[node] == 0) {
       continue;
     }
     const bool isIn = excess[node] > 0;
     std::vector<Donor> donors;
-    for (const int arc : isIn ? fromGpus[node] : toGpus[node]) {
-      const TreeArc& ends = capacities[arc];
-      const int64_t spare = isIn ? spareOut[ends.tail] : spareIn[ends.head];
-      donors.push_back({arc, spare, isIn ? ends.capacity : std::clamp<int64_t>(spare, 0, ends.capacity)});
+    for (const int arc : arcsAt[node]) {
+      const TreeArc& ends = lowered[arc];
+      const int other = isIn ? ends.tail : ends.head;
+      if (other == node || distance[other] != distance[node] - 1) {
+        continue;
+      }
+      if (network.isGpu[other] == 0) {
+        donors.push_back({arc, ends.capacity, ends.capacity});
+      } else if (isIn) {
+        donors.push_back({arc, spareOut[other], ends.capacity});
+      } else {
+        donors.push_back({arc, spareIn[other], std::clamp<int64_t>(spareIn[other], 0, ends.capacity)});
+      }
+    }
+    std::vector<int64_t> before;
+    for (const Donor& donor : donors) {
+      before.push_back(lowered[donor.arc].capacity);
     }
     if (!levelDown(donors, isIn ? excess[node] : -excess[node], lowered)) {
       return std::nullopt;
     }
-    for (const Donor& donor : donors) {
-      const TreeArc& ends = capacities[donor.arc];
-      (isIn ? spareOut[ends.tail] : spareIn[ends.head]) -= ends.capacity - lowered[donor.arc].capacity;
+    for (std::size_t j = 0; j < donors.size(); ++j) {
+      const TreeArc& ends = lowered[donors[j].arc];
+      const int64_t lost = before[j] - ends.capacity;
+      excess[ends.head] -= lost;
+      excess[ends.tail] += lost;
+      spareIn[ends.head] -= lost;
+      spareOut[ends.tail] -= lost;
     }
   }
   flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, lowered, supply, network.gpus);

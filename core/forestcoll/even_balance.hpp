@@ -17,8 +17,8 @@ namespace coppice::forestcoll {
 /// polyhedron is like that. Trees then have to go round these GPUs: they get higher, and boxes that are alike no longer
 /// look alike. Here, where more enters a switch than leaves it, its arcs from the GPUs with the most capacity beyond a
 /// star of all their trees are lowered to a common level; where more leaves it, its arcs to the GPUs that receive the
-/// most beyond their need are. Arcs between switches keep their capacity. Balance holds by construction, and one pass
-/// of max flows checks the cuts.
+/// most beyond their need are. Switches without GPUs come before those, and lower their arcs to nearer switches alike.
+/// Balance holds by construction, and one pass of max flows checks the cuts.
 /// Throws CancelledError, WorkLimitReached.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> evenlyBalanced(const Network& network,
                                                                       const std::vector<TreeArc>& capacities,

@@ -249,9 +249,36 @@ void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress
   }
 }
 
+/// The optimum of the cuts by a guess: capacities that reach it show that nothing is lost, without any linear program.
+bool adoptEvenlyBalanced(Plan& plan, const Rational& ratio, const Progress& progress) {
+  Plan trial = plan;
+  try {
+    scaleToOptimum(trial, ratio);
+  } catch (const OverflowError&) {
+    return false;  // a lower rate may need fewer trees
+  }
+  const auto even = evenlyBalanced(trial.network, trial.capacities, supplies(trial.network, trial.k), progress);
+  if (!even) {
+    return false;
+  }
+  plan = std::move(trial);
+  for (std::size_t i = 0; i < plan.capacities.size(); ++i) {
+    plan.capacities[i].capacity = (*even)[i];
+  }
+  return true;
+}
+
 /// Bandwidths that relays can use without copying, where a switch is not balanced.
 void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, const Progress& progress) {
   const std::vector<int> culprits = unbalancedSwitches(plan.network, plan.network.arcs);
+  const std::string differ = "ingress and egress differ at " + unbalancedText(fabric, culprits) + "; ";
+  const char* const keepsBound = "leaving part of the links unused balances them and keeps the cut bound";
+  if (adoptEvenlyBalanced(plan, worst.value(), progress)) {
+    plan.usedSubCapacity = true;
+    plan.note = differ + keepsBound;
+    takeFewestTrees(plan, worst.value(), progress);
+    return;
+  }
   lp::RateProblem problem;
   problem.nodeCount = plan.network.nodeCount;
   problem.isGpu.assign(plan.network.isGpu.begin(), plan.network.isGpu.end());
@@ -276,9 +303,9 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
          balanceAdvice(fabric), nodeElement(fabric, culprits.front()));
   }
   plan.usedSubCapacity = true;
-  plan.note = "ingress and egress differ at " + unbalancedText(fabric, culprits) + "; ";
+  plan.note = differ;
   if (rate->keepsCutBound) {
-    plan.note += "leaving part of the links unused balances them and keeps the cut bound";
+    plan.note += keepsBound;
     const Rational ratio = worst.value();
     scaleToOptimum(plan, ratio);
     const lp::SubCapacity sub =

@@ -86,7 +86,7 @@ void TestTwoLevel::shapes_data() {
   QTest::newRow("rails alone") << "cluster boxes=4 gpus=6 network=rail-only" << 2 << 4;
   QTest::newRow("leaves and spines") << "cluster boxes=4 gpus=6 network=leaf-spine boxes_per_leaf=2" << 1 << 4;
   QTest::newRow("one box") << "cluster boxes=1 gpus=8" << 0 << 0;
-  QTest::newRow("GPUs joined directly") << "mi250 boxes=2" << 0 << 0;
+  QTest::newRow("GPUs joined directly") << "mi250 boxes=2" << 1 << 2;
   QTest::newRow("torus") << "torus dims=4x4" << 0 << 0;
 }
 
