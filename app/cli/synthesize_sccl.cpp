@@ -91,7 +91,7 @@ void Sccl::addOptions(CLI::App& sub) {
   add(sub.add_flag("--pareto", m_options.isPareto, "Find the lowest R/C for each number of steps"));
   add(sub.add_option("--max-steps", m_options.maxSteps,
                      "With --pareto: stop after this many steps; default: 4 more than "
-                     "the minimum"));
+                     "the minimum, or than the links within a box need"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
   add(addSeconds(sub, "--candidate-seconds", m_options.candidateSeconds,
                  "With --pareto: time limit for one size; default: a sixth of the time limit"));

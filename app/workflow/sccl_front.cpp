@@ -77,17 +77,23 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
       listener.onBound(steps, bound);
     }
   };
-  if (listener.onFound) {
-    events.onSchedule = [&](const synth::StatedSize& size, const Rational& unit, schedule::StepSchedule schedule) {
-      auto judgement = judged(std::move(schedule), unit);
-      if (judgement) {
-        const Rational ratio(size.rounds, size.chunks);
-        listener.onFound({size, ratio == bounds[size.steps], *std::move(judgement)});
-      } else if (!fault) {
-        fault = judgement.error();
-      }
-    };
-  }
+  // Judged as they are found, so that a cancel leaves little to do. Of each number of steps the last one is kept.
+  struct Known {
+    synth::StatedSize size;
+    JudgedSchedule judged;
+  };
+  std::map<std::int64_t, Known> known;
+  events.onSchedule = [&](const synth::StatedSize& size, const Rational& unit, schedule::StepSchedule schedule) {
+    auto judgement = judged(std::move(schedule), unit);
+    if (!judgement) {
+      fault = fault ? fault : judgement.error();
+      return;
+    }
+    if (listener.onFound) {
+      listener.onFound({size, Rational(size.rounds, size.chunks) == bounds[size.steps], *judgement});
+    }
+    known.insert_or_assign(size.steps, Known{size, *std::move(judgement)});
+  };
   auto found = synth::synthesizeFront(fabric, question.goal, limits, question.options, events, progress);
   if (!found) {
     return found.error();
@@ -103,7 +109,11 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
   front.isCutOff = found->isCutOff;
   front.unit = found->unit;
   for (synth::StatedPoint& point : found->points) {
-    auto judgement = judged(std::move(point.schedule), found->unit);
+    const auto last = known.find(point.size.steps);
+    const bool isKnown = last != known.end() && last->second.size.chunks == point.size.chunks &&
+                         last->second.size.rounds == point.size.rounds;
+    auto judgement = isKnown ? Result<JudgedSchedule>(std::move(last->second.judged))
+                             : judged(std::move(point.schedule), found->unit);
     if (!judgement) {
       return judgement.error();
     }

@@ -64,7 +64,7 @@ struct FrontListener {
   std::function<void(const synth::Candidate&)> onCandidate = {};
   /// The proved bound on R/C at this number of steps, before its first candidate; 0 = over all numbers of steps.
   std::function<void(std::int64_t steps, const Rational& bound)> onBound = {};
-  /// What a candidate was satisfied with, before onCandidate hears of it. Judged only where onCandidate is set.
+  /// What a candidate was satisfied with, before onCandidate hears of it.
   std::function<void(FoundSchedule found)> onFound = {};
 };
 

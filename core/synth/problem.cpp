@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace coppice::synth {
@@ -110,7 +111,7 @@ public:
 
 private:
   const Topology& m_topology;
-  std::map<std::vector<bool>, std::vector<int>> m_known;
+  std::unordered_map<std::vector<bool>, std::vector<int>> m_known;
 };
 
 }  // namespace

@@ -2,6 +2,10 @@
 #include "synth/sccl.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -32,6 +36,34 @@ double secondsAfter(Clock::time_point start) {
 Clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
+
+/// Ends work a little after its time limit, also where it only asks whether it is cancelled.
+class EndInTime {
+public:
+  EndInTime(const Progress& progress, double seconds)
+      : m_forward(progress.stop, [this] { m_stop.request_stop(); }), m_timer([this, seconds](std::stop_token ended) {
+          std::unique_lock lock(m_mutex);
+          m_wake.wait_for(lock, ended, std::chrono::duration<double>(seconds + kGrace), [] { return false; });
+          if (!ended.stop_requested()) {
+            m_stop.request_stop();
+          }
+        }) {
+    m_progress = progress;
+    m_progress.stop = m_stop.get_token();
+  }
+
+  [[nodiscard]] const Progress& progress() const { return m_progress; }
+
+private:
+  static constexpr double kGrace = 0.1;
+
+  std::stop_source m_stop;
+  std::stop_callback<std::function<void()>> m_forward;
+  std::mutex m_mutex;
+  std::condition_variable_any m_wake;
+  Progress m_progress;
+  std::jthread m_timer;
+};
 
 std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t most) {
   if (value >= 1 && value <= most) {
@@ -68,7 +100,7 @@ std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, s
   if (size.chunks <= most) {
     return std::nullopt;
   }
-  return Error{ErrorCode::limit,
+  return Error{ErrorCode::badUsage,
                std::to_string(size.chunks) + " chunks are too many to search on " + std::to_string(ranks) + " GPUs",
                most > 0 ? "give at most " + std::to_string(most) + " chunks" : "keep fewer GPUs, or choose forestcoll",
                {.element = {RefKind::option, "--chunks"}}};
@@ -84,7 +116,7 @@ Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& g
 }
 
 Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const StatedSize& size,
-                                      const SynthesisOptions& options, const Progress& progress) {
+                                      const SynthesisOptions& options, const Progress& progress, Rational& unit) {
   const auto start = Clock::now();
   const auto deadline = after(options.seconds);
   if (auto error = checkMemory(size, 1, 1, fabric.gpuCount())) {
@@ -94,23 +126,26 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
   if (!search) {
     return search.error();
   }
+  unit = search->unit();
   auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
-  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start),
-                   search->unit()};
+  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start), unit};
 }
 
 }  // namespace
 
 Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable& goal, const StatedSize& size,
-                             const SynthesisOptions& options, const Progress& progress) {
+                             const SynthesisOptions& options, const Progress& whole) {
   if (auto error = checkSize(goal, size)) {
     return *std::move(error);
   }
+  const EndInTime limited(whole, options.seconds);
+  const Progress& progress = limited.progress();
+  const auto start = Clock::now();
+  Rational unit;
   try {
     if (goal.collective() == Collective::allreduce) {
-      return synthesizeAllreduce(fabric, size, options, progress);
+      return synthesizeAllreduce(fabric, size, options, progress, unit);
     }
-    const auto start = Clock::now();
     const auto deadline = after(options.seconds);
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {
@@ -120,12 +155,13 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
                                  problem->topology.nodes)) {
       return *std::move(error);
     }
+    unit = problem->topology.unit;
     Search search(*std::move(problem), options.seed, progress);
     const std::int64_t n = size.chunks / search.problem().divisor;
     Decision decision = search.decide({static_cast<int>(size.steps), size.rounds, n}, deadline);
-    Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, search.problem().topology.unit};
+    Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, unit};
     if (decision.verdict == Verdict::sat) {
-      auto made = scheduleOf(fabric, goal, search.problem(), n, *decision.found, progress);
+      auto made = scheduleOf(fabric, goal, search.problem(), n, *decision.found, whole);
       if (!made) {
         return made.error();
       }
@@ -134,6 +170,9 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
     result.seconds = secondsAfter(start);
     return result;
   } catch (const CancelledError&) {
+    if (!whole.isCancelled()) {
+      return Synthesis{Verdict::unknown, "no answer within the time limit", {}, secondsAfter(start), unit};
+    }
     return Error{ErrorCode::cancelled, "interrupted"};
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what(), "use numbers with fewer digits, or a larger unit"};
@@ -142,7 +181,9 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
 
 Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                     const FrontLimits& limits, const SynthesisOptions& options,
-                                    const FrontEvents& given, const Progress& progress) {
+                                    const FrontEvents& given, const Progress& whole) {
+  const EndInTime limited(whole, options.seconds);
+  const Progress& progress = limited.progress();
   FrontEvents events = given;
   if (!events.onCandidate) {
     events.onCandidate = [](const Candidate&) {};
@@ -207,6 +248,9 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     }
     return front;
   } catch (const CancelledError&) {
+    if (!whole.isCancelled()) {
+      return Error{ErrorCode::limit, "the time limit ended before the search began", "raise --time-limit"};
+    }
     return Error{ErrorCode::cancelled, "interrupted"};
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what(), "use numbers with fewer digits, or a larger unit"};

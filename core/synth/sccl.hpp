@@ -42,8 +42,8 @@ struct Synthesis {
   Rational unit;  ///< GB/s, as used
 };
 
-/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide, a bad unit),
-/// limit naming --chunks (more than memory holds), those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
+/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide or are more
+/// than memory holds, a bad unit), those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
 Result<Synthesis> synthesize(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                              const StatedSize& size, const SynthesisOptions& options, const Progress& progress);
 

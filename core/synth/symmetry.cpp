@@ -261,6 +261,22 @@ std::vector<Ranks> rotations(const Problem& problem) {
   return found;
 }
 
+/// Images of the sources, -1, and images of the destinations: short where few ranks are either.
+Ranks endsOf(const ChunkClass& chunks, const Ranks& image) {
+  Ranks ends;
+  for (const auto* side : {&chunks.pre, &chunks.post}) {
+    const auto first = static_cast<std::ptrdiff_t>(ends.size());
+    for (std::size_t node = 0; node < image.size(); ++node) {
+      if ((*side)[node]) {
+        ends.push_back(image[node]);
+      }
+    }
+    std::sort(ends.begin() + first, ends.end());
+    ends.push_back(-1);
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int>& ranks) {
@@ -300,24 +316,22 @@ std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int
     }
     result.limit.push_back(*same);
   }
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::vector<int>> classesOf;
+  struct SameEnds {
+    std::vector<int> classes;
+    std::size_t taken = 0;
+  };
+  std::map<Ranks, SameEnds> classesOf;
+  Ranks identity(topology.nodes);
+  std::iota(identity.begin(), identity.end(), 0);
   for (int c = 0; c < static_cast<int>(problem.classes.size()); ++c) {
-    classesOf[{problem.classes[c].pre, problem.classes[c].post}].push_back(c);
+    classesOf[endsOf(problem.classes[c], identity)].classes.push_back(c);
   }
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::size_t> taken;
   for (std::size_t c = 0; c < problem.classes.size(); ++c) {
-    std::pair<std::vector<bool>, std::vector<bool>> image{std::vector<bool>(topology.nodes),
-                                                          std::vector<bool>(topology.nodes)};
-    for (int node = 0; node < topology.nodes; ++node) {
-      image.first[ranks[node]] = problem.classes[c].pre[node];
-      image.second[ranks[node]] = problem.classes[c].post[node];
-    }
-    const auto found = classesOf.find(image);
-    const std::size_t place = taken[image]++;
-    if (found == classesOf.end() || place >= found->second.size()) {
+    const auto found = classesOf.find(endsOf(problem.classes[c], ranks));
+    if (found == classesOf.end() || found->second.taken == found->second.classes.size()) {
       return std::nullopt;
     }
-    const int to = found->second[place];
+    const int to = found->second.classes[found->second.taken++];
     result.chunkClass.push_back(to);
     int& group = result.group[problem.groupOf[c]];
     if (group >= 0 && group != problem.groupOf[to]) {

@@ -175,6 +175,10 @@ void TestCliSynthesize::refuses_data() {
   QTest::newRow("root of a switch") << "preset:dgx-a100,boxes=1 -c reduce --root nope --chunks 1 --steps 3 --rounds 3";
   QTest::newRow("no multiple") << "preset:hypercube -c alltoall --chunks 9 --steps 3 --rounds 3";
   QTest::newRow("no chunk") << "preset:hypercube -c allgather --chunks 0 --steps 3 --rounds 3";
+  QTest::newRow("no chunks at most") << "preset:hypercube -c allgather --pareto --max-chunks 0";
+  QTest::newRow("no steps at most") << "preset:hypercube -c allgather --pareto --max-steps 0";
+  QTest::newRow("limit of a size") << "preset:hypercube -c allgather --chunks 1 --steps 3 --rounds 3 --max-steps 4";
+  QTest::newRow("beyond memory") << "preset:hypercube -c alltoall --chunks 800000 --steps 9 --rounds 1000000";
   QTest::newRow("unit") << "preset:hypercube -c allgather --unit 30 --chunks 1 --steps 3 --rounds 3";
   QTest::newRow("unit, no number") << "preset:hypercube -c allgather --unit fast --chunks 1 --steps 3 --rounds 3";
   QTest::newRow("method") << "preset:hypercube --method none -c allgather --pareto";

@@ -5,9 +5,13 @@
 
 #include "presets/presets.hpp"
 #include "support/preset_fabrics.hpp"
+#include "synth/encoding.hpp"
+#include "synth/pull.hpp"
 #include "synth/sat.hpp"
 #include "synth/sccl.hpp"
 #include "synth/search.hpp"
+#include "synth/single_flow.hpp"
+#include "synth/split.hpp"
 #include "verify/rounds_check.hpp"
 #include "verify/step_verifier.hpp"
 
@@ -105,6 +109,8 @@ private slots:
   void customTables();
   void limitsOfSwitches();
   void cancelledFrontsKeepWhatTheyHave();
+  void partsOfTheSearchStop();
+  void encodingsKeepWithinTheirLimit();
   void roundsCheckFindsOverfullLinks();
 };
 
@@ -386,6 +392,9 @@ void TestSynth::refusals_data() {
   QTest::newRow("scatter") << "hypercube"
                            << "scatter" << 1LL << 3LL << 8LL << ""
                            << "--chunks";
+  QTest::newRow("beyond memory") << "hypercube"
+                                 << "alltoall" << 700'000LL << 1'000LL << 1'000'000LL << ""
+                                 << "--chunks";
   QTest::newRow("unit above the links") << "hypercube"
                                         << "allgather" << 1LL << 3LL << 8LL << "26"
                                         << "--unit";
@@ -463,6 +472,49 @@ void TestSynth::cancelledFrontsKeepWhatTheyHave() {
   QVERIFY(front->isCutOff);
   QCOMPARE(front->points.size(), std::size_t{1});
   QVERIFY(!front->isComplete);
+}
+
+void TestSynth::partsOfTheSearchStop() {
+  const fabric::Fabric cube = made("hypercube");
+  auto topology = synth::topologyOf(cube, {});
+  QVERIFY(topology);
+  const auto allgather = *synth::problemOf(*topology, goalOf("allgather", cube));
+  const auto gather = *synth::problemOf(*topology, goalOf("gather", cube));
+  const std::vector<std::int64_t> rounds(3, 2'400);
+  const auto never = [] { return false; };
+  const auto always = [] { return true; };
+  // One step takes so long that it asks in the middle.
+  int questions = 0;
+  const auto later = [&questions] { return ++questions > 1; };
+  QVERIFY(synth::pull(allgather, 1'000, rounds, 1, never));
+  QVERIFY(!synth::pull(allgather, 1'000, rounds, 1, later));
+  QCOMPARE(questions, 2);
+  const auto whole = synth::singleFlow(gather, 100, rounds, never);
+  QVERIFY(whole);
+  QVERIFY(!synth::singleFlow(gather, 100, rounds, always));
+  QVERIFY(synth::split(gather, 100, *whole, 5, never));
+  QVERIFY(!synth::split(gather, 100, *whole, 5, always));
+}
+
+void TestSynth::encodingsKeepWithinTheirLimit() {
+  if (!synth::SatSolver::isAvailable()) {
+    QSKIP("this build has no CaDiCaL");
+  }
+  const fabric::Fabric cube = made("hypercube");
+  const auto problem = *synth::problemOf(*synth::topologyOf(cube, {}), goalOf("allgather", cube));
+  const synth::RoundBox box{{1, 1, 1}, {60, 60, 60}, 70};
+  const auto encoded = [&](const synth::EncodingGuard& guard) -> std::optional<bool> {
+    synth::SatSolver solver(1);
+    try {
+      synth::Encoding(problem, 30, box, {}, solver, guard);
+    } catch (const synth::EncodingStopped& stopped) {
+      return stopped.isTooLarge;
+    }
+    return std::nullopt;
+  };
+  QCOMPARE(encoded({}), std::nullopt);
+  QCOMPARE(encoded({.mostLiterals = 10'000}), std::optional(true));
+  QCOMPARE(encoded({.stop = [] { return true; }}), std::optional(false));
 }
 
 void TestSynth::roundsCheckFindsOverfullLinks() {
