@@ -289,8 +289,9 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
   report.json["cut_off"] = front->isCutOff;
   report.json["unit"] = front->unit.toString();
   report.json["candidates"] = std::move(candidates);
-  report.text += "  no schedule has fewer than " + counted(front->leastSteps, "step") + ", or R/C below " +
-                 front->leastRatio.toString() + "\n";
+  report.text += "  no schedule has fewer than " + counted(front->leastSteps, "step") +
+                 (front->leastRatio.isPositive() ? ", or R/C below " + front->leastRatio.toString() : std::string()) +
+                 "\n";
   if (front->isCutOff && !front->isComplete) {
     report.text += "  stopped early: a longer --time-limit may find more\n";
   }

@@ -787,8 +787,11 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
   if (verdict == Verdict::unsat) {
     return refuted(size, "the solver refutes the whole instance (SAT)");
   }
-  return {
-      Verdict::unknown, verdict ? "no answer within the time limit" : "the instance is too large for the solver", {}};
+  return {Verdict::unknown,
+          !verdict ? "the instance is too large for the solver"
+          : stop() ? "no answer within the time limit"
+                   : "no answer within the effort for one size",
+          {}};
 }
 
 std::optional<Decision> Search::fromFewerSteps(const Size& size, const Effort& effort) {

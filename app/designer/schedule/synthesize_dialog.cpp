@@ -12,9 +12,11 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <initializer_list>
 #include <limits>
+#include <map>
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
@@ -521,12 +523,18 @@ void SynthesizeDialog::updateButtons() {
 
 void SynthesizeDialog::say() {
   const auto& candidates = m_search.candidates();
-  const auto found = std::count_if(candidates.begin(), candidates.end(),
-                                   [](const FrontCandidate& each) { return each.verdict == synth::Verdict::sat; });
-  const auto open = std::count_if(candidates.begin(), candidates.end(),
-                                  [](const FrontCandidate& each) { return each.verdict == synth::Verdict::unknown; });
+  // A size without an answer may be tried again.
+  std::map<std::array<std::int64_t, 3>, synth::Verdict> sizes;
+  for (const FrontCandidate& each : candidates) {
+    sizes[{each.size.chunks, each.size.steps, each.size.rounds}] = each.verdict;
+  }
+  const auto of = [&](synth::Verdict verdict) {
+    return std::count_if(sizes.begin(), sizes.end(), [&](const auto& each) { return each.second == verdict; });
+  };
+  const auto found = of(synth::Verdict::sat);
+  const auto open = of(synth::Verdict::unknown);
   QString count =
-      tr("%1 of %2 found").arg(found).arg(counted(static_cast<qsizetype>(candidates.size()), tr("size"), tr("sizes")));
+      tr("%1 of %2 found").arg(found).arg(counted(static_cast<qsizetype>(sizes.size()), tr("size"), tr("sizes")));
   count += open > 0 ? u", "_s + tr("%1 undecided").arg(open) : QString();
   const QString time = duration(m_search.seconds());
   QStringList lines;
@@ -544,13 +552,14 @@ void SynthesizeDialog::say() {
               : end.isCutOff ? tr("The time limit ended the search, after %1. More time may find more.").arg(time)
                              : tr("Searched up to the maximum of steps, in %1.").arg(time))
           << count + u'.'
-          << tr("No schedule has fewer than %1, or R/C below %2.")
-                 .arg(counted(end.leastSteps, tr("step"), tr("steps")),
-                      QString::fromStdString(end.leastRatio.toString()));
+          << (end.leastRatio.isPositive() ? tr("No schedule has fewer than %1, or R/C below %2.")
+                                                .arg(counted(end.leastSteps, tr("step"), tr("steps")),
+                                                     QString::fromStdString(end.leastRatio.toString()))
+                                          : tr("No schedule has fewer than %1.")
+                                                .arg(counted(end.leastSteps, tr("step"), tr("steps"))));
     role = end.isComplete ? u"good"_s : u"muted"_s;
   } else {
-    lines << tr(
-        "Searches small fabrics for schedules with few steps, and proves how close each is to the best possible.");
+    lines << tr("Searches for schedules with few steps, and proves how close each is to the best possible.");
   }
   if (m_searchedFile && m_searchedFile != m_file) {
     lines << tr("This is the front of %1.").arg(m_searchedFile->displayName());

@@ -11,7 +11,7 @@ SynthesizeFeature::SynthesizeFeature(const FeatureHost& host, ScheduleActivity& 
     : Feature(host), m_schedules(schedules) {
   m_actions.add({u"schedule.synthesize"_s,
                  tr("S&ynthesize…"),
-                 tr("Search a small fabric for schedules with few steps, and prove how good they are"),
+                 tr("Search for schedules with few steps, and prove how good they are"),
                  {QKeySequence(u"Ctrl+Alt+Y"_s)},
                  u"synthesize"_s},
                 [this](bool) {
