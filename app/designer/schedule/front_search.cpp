@@ -145,9 +145,10 @@ void FrontSearch::cancel() {
   m_stop.request_stop();
   m_wasCancelled = true;
   collect();
+  const double passed = seconds();
   if (std::exchange(m_isRunning, false)) {
     // The thread ends soon; until then the timer takes over what it still puts down.
-    m_seconds = seconds();
+    m_seconds = passed;
     Q_EMIT runningChanged();
   }
 }

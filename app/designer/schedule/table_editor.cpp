@@ -139,15 +139,22 @@ workflow::TableText TableEditor::table() const {
 
 void TableEditor::judge() {
   const workflow::TableText text = table();
+  bool isEmpty = true;
+  for (int row = 0; row < m_rows->rowCount(); ++row) {
+    isEmpty = isEmpty && cell(row, kFrom).isEmpty() && cell(row, kTo).isEmpty();
+  }
   const auto read = io::readCollectiveTable(text.text, text.fileName, m_fabric);
   m_fault = read ? std::nullopt : std::optional(read.error());
-  if (read) {
+  if (isEmpty) {
+    // Nothing is wrong before anything is typed.
+    m_state->setText(tr("Name the GPUs that hold a chunk, and those that need it."));
+  } else if (read) {
     m_state->setText(tr("%1.").arg(counted(read->shardCount(), tr("chunk"), tr("chunks"))));
   } else {
     const int row = m_fault->where.line - 1;
     m_state->setText(row >= 1 ? tr("Row %1: %2").arg(row).arg(sentence(*m_fault)) : sentence(*m_fault));
   }
-  setRole(m_state, read ? u"muted"_s : u"error"_s);
+  setRole(m_state, read || isEmpty ? u"muted"_s : u"error"_s);
   m_accept->setEnabled(read.hasValue());
 }
 

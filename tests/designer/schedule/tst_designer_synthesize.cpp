@@ -164,9 +164,13 @@ void TestDesignerSynthesize::cancelKeepsWhatWasFound() {
   QVERIFY(QTest::qWaitFor([&] { return search.front().size() > 1; }, kLong));
   QVERIFY(search.isRunning());
   const std::size_t found = search.front().size();
+  QTest::qWait(20);
+  const double passed = search.seconds();
+  QVERIFY(passed > 0);
   fixture.click("synthesizeCancel");
   QVERIFY(!search.isRunning());
   QVERIFY(search.wasCancelled());
+  QVERIFY(search.seconds() >= passed);
   QVERIFY(search.front().size() >= found);
   QVERIFY(fixture.child<QPushButton>("synthesizeStart")->isEnabled());
   QVERIFY(fixture.isSettled());
