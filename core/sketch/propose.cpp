@@ -287,12 +287,17 @@ private:
     // All routes of a GPU through the same link to a switch: these GPUs share ports.
     std::map<int, std::map<int, std::set<NodeIndex>>> firstHops;  // by box, then GPU
     std::set<int> direct;                                         // boxes with a link that passes no switch
+    int boxes = 1;
+    for (const auto& [box, place] : places) {
+      boxes = std::max(boxes, box + 1);
+    }
     for (int from = 0; from < m_perNode; ++from) {
       const int box = places.empty() ? 0 : places[from].first;
       for (int to = 0; to < m_perNode; ++to) {
         const bool isBetween = !places.empty() && places[to].first != box;
-        // Between unequal boxes, a GPU has a link to its counterparts alone, which do not share its NIC with others.
-        if (from == to || (isBetween && places[from].second != places[to].second)) {
+        // Unequal boxes are a ring of counterparts, so that the links do not share NICs.
+        if (from == to ||
+            (isBetween && !(places[from].second == places[to].second && places[to].first == (box + 1) % boxes))) {
           continue;
         }
         const Route route = localRoute(from, to);
