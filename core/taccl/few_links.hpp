@@ -41,7 +41,7 @@ private:
   std::vector<Set> m_sets;
   std::size_t m_at = 0;
   bool m_isListed = false;
-  int m_tooMany = std::numeric_limits<int>::max();  ///< with so many connections
+  int m_tooMany = std::numeric_limits<int>::max();  ///< connections with which the sets are too many to list
 };
 
 }  // namespace coppice::taccl
