@@ -22,16 +22,21 @@ struct WholeBandwidths {
   Rational unit;  ///< GB/s
 };
 
+/// The largest unit: costs of a topology file make bandwidths with a large factor in common.
 WholeBandwidths wholeBandwidths(const fabric::Fabric& fabric) {
   int64_t denominator = 1;
+  int64_t common = 0;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
+    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+    denominator = leastCommonMultiple(denominator, rate.denominator());
+    common = std::gcd(common, rate.numerator());
   }
-  WholeBandwidths whole{{}, Rational(1, denominator)};
+  common = std::max<int64_t>(common, 1);
+  WholeBandwidths whole{{}, Rational(common, denominator)};
   whole.byArc.reserve(fabric.arcs().size());
   for (const fabric::Arc& arc : fabric.arcs()) {
     const Rational& rate = arc.bandwidth.gigabytesPerSecond();
-    whole.byArc.push_back(checkedMul(rate.numerator(), denominator / rate.denominator()));
+    whole.byArc.push_back(checkedMul(rate.numerator() / common, denominator / rate.denominator()));
   }
   return whole;
 }
