@@ -473,9 +473,11 @@ private:
       const Rational cost =
           cut(beta * (split != m_sketch.remote->betaSplit.end() ? split->second : share), m_options.truncates);
       const Rational routing = cut(alpha + cost, m_options.truncates);
-      if (!routing.isPositive()) {
-        refuse("remote_beta", "a link between nodes takes no time",
-               "scale all costs up, or keep fractions with --no-truncate");
+      // Without it, a link would have unlimited bandwidth.
+      if (!cost.isPositive()) {
+        refuse(
+            "remote_beta", "a chunk takes no time on a link between nodes, beside the latency",
+            m_options.truncates ? "scale all costs up, or keep fractions with --no-truncate" : "give a cost above 0");
       }
       for (int a = 0; a < m_model.nodes; ++a) {
         for (int b = 0; b < m_model.nodes; ++b) {

@@ -502,6 +502,8 @@ void TestTaccl::badFilesAreRefused_data() {
   topology("negative latency between nodes", "\"remote_alpha\": 3", "\"remote_alpha\": -3", "negative", "remote_alpha");
   topology("free link between nodes", "\"remote_alpha\": 3, \"remote_beta\": 40",
            "\"remote_alpha\": 0, \"remote_beta\": 0", "takes no time", "remote_beta");
+  topology("unlimited bandwidth between nodes", "\"remote_beta\": 40", "\"remote_beta\": 0.5", "takes no time",
+           "remote_beta");
   topology("not a number", "\"alpha\": 1", "\"alpha\": NaN", "", "");
   topology("beyond numbers", "\"alpha\": 1", "\"alpha\": 1e400", "1e400", "");
   topology("beyond numbers between nodes", "\"remote_beta\": 40", "\"remote_beta\": 1e400", "1e400", "");
