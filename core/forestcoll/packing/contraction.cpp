@@ -2,7 +2,7 @@
 #include "forestcoll/packing/contraction.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -217,8 +217,11 @@ private:
       return;
     }
     std::vector<int64_t>& ownLeft = m_stock[set].ownLeft;
-    const int choice = decide(ownLeft, "roots",
-                              [&] { return bestFit(std::views::iota(0, static_cast<int>(ownLeft.size())), ownLeft); });
+    const int choice = decide(ownLeft, "roots", [&] {
+      std::vector<int> candidates(ownLeft.size());
+      std::iota(candidates.begin(), candidates.end(), 0);
+      return bestFit(candidates, ownLeft);
+    });
     m_tree.root = m_parts.m_sets[set].nodes[choice];
     m_depth[m_tree.root] = 0;
     attachInnerTree(set, choice);
