@@ -7,9 +7,11 @@
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/boxes/two_level_shape.hpp"
 #include "forestcoll/boxes/two_level_slices.hpp"
+#include "forestcoll/even_balance.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
+#include "stress/medium_fabrics.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -65,6 +67,8 @@ private slots:
   void shapes();
   void forests_data();
   void forests();
+  void evenlyBalancedPairs();
+  void unequalPlanes();
   void damagedRacks_data();
   void damagedRacks();
   void anyRequest_data();
@@ -152,6 +156,52 @@ void TestTwoLevel::forests() {
 }
 
 /// Racks that lost GPUs at random, of one generation or two, on every network.
+/// Pairs joined directly, on switches that take in more than they give or less: capacities are lowered at those with the
+/// most to spare, so that pairs stay boxes and trees low.
+void TestTwoLevel::evenlyBalancedPairs() {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    const Posed posed = pose(built(test::unbalancedPairs(seed)));
+    const auto even = forestcoll::evenlyBalanced(posed.network, posed.capacities, posed.supply, {});
+    QVERIFY2(even, qPrintable(QString::number(seed)));
+    std::vector<forestcoll::TreeArc> lowered = posed.capacities;
+    for (std::size_t i = 0; i < lowered.size(); ++i) {
+      QVERIFY((*even)[i] >= 0 && (*even)[i] <= lowered[i].capacity);
+      lowered[i].capacity = (*even)[i];
+    }
+    QVERIFY(forestcoll::unbalancedSwitches(posed.network, lowered).empty());
+    const auto generated = forestcoll::generate(posed.fabric, {});
+    QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+    QCOMPARE(generated->schedule.algbw.toString(), generated->schedule.bound.toString());
+    QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= 3);
+  }
+  // A spine that gives more than it takes: what is too much goes there first.
+  fabric::Description spine = describedBy("cluster boxes=4 gpus=4 network=leaf-spine boxes_per_leaf=2 spines=1");
+  for (std::size_t i = 0, links = spine.links.size(); i < links; ++i) {
+    if (spine.links[i].src.find("spine") != std::string::npos || spine.links[i].dst.find("spine") != std::string::npos) {
+      spine.links.push_back(spine.links[i]);
+      std::swap(spine.links.back().src, spine.links.back().dst);
+      spine.links.back().duplex = spine.links[i].duplex = false;
+      spine.links.back().bandwidth = "1000";
+    }
+  }
+  const Posed posed = pose(built(spine));
+  QVERIFY(!forestcoll::unbalancedSwitches(posed.network, posed.capacities).empty());
+  QVERIFY(forestcoll::evenlyBalanced(posed.network, posed.capacities, posed.supply, {}));
+}
+
+void TestTwoLevel::unequalPlanes() {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    const fabric::Fabric fabric = built(test::unequalPlanes(seed));
+    const auto generated = forestcoll::generate(fabric, {});
+    QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+    QCOMPARE(generated->schedule.algbw.toString(), generated->schedule.bound.toString());
+    const int height = schedule::heights(*generated->schedule.broadcastForest).logicalMax;
+    QVERIFY2(height <= 3, qPrintable(QStringLiteral("seed %1: height %2").arg(seed).arg(height)));
+  }
+}
+
 void TestTwoLevel::damagedRacks_data() {
   QTest::addColumn<QString>("preset");
   const auto row = [](const char* preset) { QTest::newRow(preset) << QString(preset); };

@@ -11,7 +11,7 @@
 /// solve hundreds.
 namespace coppice::test {
 
-inline constexpr int kMediumKinds = 13;
+inline constexpr int kMediumKinds = 15;
 
 /// Boxes whose bottleneck is the single GPU, equal or of two generations, on any network; some have lost GPUs.
 inline fabric::Description damagedRacks(unsigned seed) {
@@ -40,6 +40,59 @@ inline fabric::Description damagedRacks(unsigned seed) {
   }
   auto rest = fabric::subset(whole, kept);
   return rest ? *std::move(rest) : whole;
+}
+
+/// Pairs of GPUs with a link of their own, each GPU on all of one to four switches, every direction with a bandwidth of
+/// its own: no switch is balanced, and single GPUs are the bottleneck.
+inline fabric::Description unbalancedPairs(unsigned seed) {
+  Dice dice(seed);
+  const int pairs = dice.index(20, 60);
+  const int switches = dice.index(1, 4);
+  Sketch sketch("unbalanced pairs");
+  for (int s = 0; s < switches; ++s) {
+    sketch.relay("s" + std::to_string(s));
+  }
+  const auto join = [&](const std::string& a, const std::string& b) {
+    sketch.link(a, b, dice.pick(10, 14), false);
+    sketch.link(b, a, dice.pick(10, 14), false);
+  };
+  for (int pair = 0; pair < pairs; ++pair) {
+    const std::string box = "p" + std::to_string(pair);
+    const std::string first = sketch.gpu(box + "a", box);
+    const std::string second = sketch.gpu(box + "b", box);
+    join(first, second);
+    for (int s = 0; s < switches; ++s) {
+      join(first, "s" + std::to_string(s));
+      join(second, "s" + std::to_string(s));
+    }
+  }
+  return sketch.take();
+}
+
+/// Equal boxes on two or three planes of unequal speed.
+inline fabric::Description unequalPlanes(unsigned seed) {
+  Dice dice(seed);
+  const int boxes = dice.index(4, 24);
+  const int size = dice.index(4, 8);
+  const std::int64_t speeds[] = {50, 25, 10};
+  const int planes = dice.index(2, 3);
+  const std::int64_t nvlink = dice.pick(100, 450);
+  Sketch sketch("unequal planes");
+  for (int plane = 0; plane < planes; ++plane) {
+    sketch.relay("p" + std::to_string(plane));
+  }
+  for (int b = 0; b < boxes; ++b) {
+    const std::string box = "b" + std::to_string(b);
+    sketch.relay(box + "nvs", box);
+    for (int i = 0; i < size; ++i) {
+      const std::string gpu = sketch.gpu(box + "g" + std::to_string(i), box);
+      sketch.link(gpu, box + "nvs", nvlink);
+      for (int plane = 0; plane < planes; ++plane) {
+        sketch.link(gpu, "p" + std::to_string(plane), speeds[plane]);
+      }
+    }
+  }
+  return sketch.take();
 }
 
 inline fabric::Description mediumFabric(int kind, unsigned seed) {
@@ -89,6 +142,10 @@ inline fabric::Description mediumFabric(int kind, unsigned seed) {
                                             {"nic", number(20, 60)}});
     case 12:
       return damagedRacks(seed);
+    case 13:
+      return unbalancedPairs(seed);
+    case 14:
+      return unequalPlanes(seed);
     default:
       throw std::invalid_argument("no such kind of fabric");
   }
