@@ -16,29 +16,28 @@ namespace {
 using fabric::NodeIndex;
 using std::int64_t;
 
-/// Bandwidths as whole numbers of one unit.
-struct WholeBandwidths {
-  std::vector<int64_t> byArc;
-  Rational unit;  ///< GB/s
-};
-
-/// The largest unit: costs of a topology file make bandwidths with a large factor in common.
-WholeBandwidths wholeBandwidths(const fabric::Fabric& fabric) {
-  int64_t denominator = 1;
-  int64_t common = 0;
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
-    denominator = leastCommonMultiple(denominator, rate.denominator());
-    common = std::gcd(common, rate.numerator());
+/// Bandwidths as whole numbers of the largest unit, which are quick to compare. Empty where there is no unit within 64
+/// bits: costs of a topology file are decimals, and bandwidths their inverses.
+std::vector<int64_t> wholeBandwidths(const fabric::Fabric& fabric) {
+  try {
+    int64_t denominator = 1;
+    int64_t common = 0;
+    for (const fabric::Arc& arc : fabric.arcs()) {
+      const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+      denominator = leastCommonMultiple(denominator, rate.denominator());
+      common = std::gcd(common, rate.numerator());
+    }
+    common = std::max<int64_t>(common, 1);
+    std::vector<int64_t> whole;
+    whole.reserve(fabric.arcs().size());
+    for (const fabric::Arc& arc : fabric.arcs()) {
+      const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+      whole.push_back(checkedMul(rate.numerator() / common, denominator / rate.denominator()));
+    }
+    return whole;
+  } catch (const OverflowError&) {
+    return {};
   }
-  common = std::max<int64_t>(common, 1);
-  WholeBandwidths whole{{}, Rational(common, denominator)};
-  whole.byArc.reserve(fabric.arcs().size());
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
-    whole.byArc.push_back(checkedMul(rate.numerator() / common, denominator / rate.denominator()));
-  }
-  return whole;
 }
 
 class Cost {
@@ -49,7 +48,7 @@ public:
         m_schedule(schedule),
         m_progress(progress),
         m_depth(depth),
-        m_bandwidths(wholeBandwidths(fabric)),
+        m_whole(wholeBandwidths(fabric)),
         m_stepLoad(fabric.arcs().size(), 0),
         m_total(fabric.arcs().size(), 0) {}
 
@@ -151,15 +150,14 @@ private:
   void closeStep(std::int32_t step) {
     std::int32_t busiest = kNoArc;
     for (const std::int32_t arc : m_touched) {
-      if (busiest == kNoArc || Int128{m_stepLoad[arc]} * m_bandwidths.byArc[busiest] >
-                                   Int128{m_stepLoad[busiest]} * m_bandwidths.byArc[arc]) {
+      if (busiest == kNoArc || isBusier(arc, busiest)) {
         busiest = arc;
       }
     }
     if (busiest != kNoArc) {
-      int64_t& sum = m_loadOnBandwidth[m_bandwidths.byArc[busiest]];
+      int64_t& sum = m_loadOnBandwidth[bandwidth(busiest)];
       sum = checkedAdd(sum, m_stepLoad[busiest]);
-      m_cost.stepLoads[step] = {busiest, perByte(m_stepLoad[busiest], m_bandwidths.byArc[busiest])};
+      m_cost.stepLoads[step] = {busiest, perByte(m_stepLoad[busiest], bandwidth(busiest))};
     }
     for (const std::int32_t arc : m_touched) {
       m_total[arc] = checkedAdd(m_total[arc], m_stepLoad[arc]);
@@ -168,8 +166,17 @@ private:
     m_touched.clear();
   }
 
-  [[nodiscard]] Rational perByte(int64_t load, int64_t bandwidth) const {
-    return Rational(load, bandwidth) / m_bandwidths.unit / Rational(m_schedule.denominator) / Rational(m_shareUnits);
+  [[nodiscard]] const Rational& bandwidth(std::int32_t arc) const {
+    return m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+  }
+
+  [[nodiscard]] bool isBusier(std::int32_t arc, std::int32_t other) const {
+    return m_whole.empty() ? Rational(m_stepLoad[arc]) / bandwidth(arc) > Rational(m_stepLoad[other]) / bandwidth(other)
+                           : Int128{m_stepLoad[arc]} * m_whole[other] > Int128{m_stepLoad[other]} * m_whole[arc];
+  }
+
+  [[nodiscard]] Rational perByte(int64_t load, const Rational& bandwidth) const {
+    return Rational(load) / bandwidth / Rational(m_schedule.denominator) / Rational(m_shareUnits);
   }
 
   Result<StepCost> finish() {
@@ -210,7 +217,7 @@ private:
   const StepSchedule& m_schedule;
   const Progress& m_progress;
   std::optional<std::int32_t> m_depth;
-  WholeBandwidths m_bandwidths;
+  std::vector<int64_t> m_whole;  ///< bandwidth by arc
   int64_t m_shareUnits = 1;
   std::vector<int64_t> m_weight;
   std::vector<std::int32_t> m_routeArcs;
@@ -218,7 +225,7 @@ private:
   std::vector<int64_t> m_stepLoad;  ///< by arc, in 1/(denominator * m_shareUnits) of M
   std::vector<int64_t> m_total;
   std::vector<std::int32_t> m_touched;
-  std::map<int64_t, int64_t> m_loadOnBandwidth;  ///< sum of the busiest loads of steps, by bandwidth
+  std::map<Rational, int64_t> m_loadOnBandwidth;  ///< sum of the busiest loads of steps, by bandwidth
   int m_maxStretch = 0;
   double m_hopSum = 0;
   double m_amountSum = 0;

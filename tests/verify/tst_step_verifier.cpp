@@ -136,6 +136,7 @@ class TestStepVerifier : public QObject {
 private slots:
   void tables();
   void soundOnes();
+  void bandwidthsWithoutAUnit();
   void plantedFaults_data();
   void plantedFaults();
   void forests_data();
@@ -180,6 +181,44 @@ void TestStepVerifier::soundOnes() {
   // Every link a -> b ... carries M; b -> a and c -> b go over the links of 10 GB/s in the other direction.
   QVERIFY(chainAllreduce(fabric).algbw == Rational(10));
   QCOMPARE(schedule::transferOrder(chainAllreduce(fabric))->depth, 4);
+}
+
+/// A ring whose bandwidths have no common unit within 64 bits: the slowest link still gives the exact time.
+void TestStepVerifier::bandwidthsWithoutAUnit() {
+  constexpr int kGpus = 12;
+  const char* const bandwidths[kGpus] = {"1000/101", "1000/103", "1000/107", "1000/109", "1000/113", "1000/127",
+                                         "1000/131", "1000/137", "1000/139", "1000/149", "1000/151", "1000/157"};
+  fabric::Description description;
+  for (int gpu = 0; gpu < kGpus; ++gpu) {
+    fabric::NodeDescription node;
+    node.id = "g" + std::to_string(gpu);
+    description.nodes.push_back(node);
+  }
+  for (int gpu = 0; gpu < kGpus; ++gpu) {
+    fabric::LinkDescription link;
+    link.src = "g" + std::to_string(gpu);
+    link.dst = "g" + std::to_string((gpu + 1) % kGpus);
+    link.bandwidth = bandwidths[gpu];
+    description.links.push_back(link);
+  }
+  const auto fabric = *fabric::Fabric::build(description);
+  StepSchedule schedule = empty(fabric, Collective::allgather);
+  schedule.stepCount = kGpus - 1;
+  for (int step = 0; step < kGpus - 1; ++step) {
+    for (int rank = 0; rank < kGpus; ++rank) {
+      schedule.transfers.add({.shard = (rank + kGpus - step) % kGpus,
+                              .begin = 0,
+                              .end = 1,
+                              .from = rank,
+                              .to = (rank + 1) % kGpus,
+                              .step = step});
+    }
+  }
+  complete(fabric, schedule);
+  QVERIFY(schedule.algbw == Rational(12'000, 11 * 157));
+  const auto verdict = verify::verifySteps(fabric, schedule);
+  QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
+  QVERIFY2(verdict->ok, verdict->findings.empty() ? "" : describe(verdict->findings.front()).c_str());
 }
 
 void TestStepVerifier::plantedFaults_data() {
