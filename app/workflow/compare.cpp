@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <iterator>
 #include <limits>
-#include <mutex>
 #include <numeric>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/time_limit.hpp"
 #include "program/rooted.hpp"
 #include "schedule/least_traffic.hpp"
 #include "simulate/program_job.hpp"
@@ -24,28 +21,6 @@
 
 namespace coppice::workflow {
 namespace {
-
-/// Stops work after a time, or when the caller stops.
-class TimeLimit {
-public:
-  TimeLimit(const Progress& progress, double seconds)
-      : m_forward(progress.stop, [this] { m_stop.request_stop(); }), m_timer([this, seconds](std::stop_token ended) {
-          std::unique_lock lock(m_mutex);
-          if (!m_wake.wait_for(lock, ended, std::chrono::duration<double>(seconds), [] { return false; }) &&
-              !ended.stop_requested()) {
-            m_stop.request_stop();
-          }
-        }) {}
-
-  [[nodiscard]] std::stop_token token() const { return m_stop.get_token(); }
-
-private:
-  std::stop_source m_stop;
-  std::stop_callback<std::function<void()>> m_forward;
-  std::mutex m_mutex;
-  std::condition_variable_any m_wake;
-  std::jthread m_timer;
-};
 
 void takeFigures(const schedule::StepCost& cost, Contender& contender) {
   contender.maxStretch = cost.maxStretch;

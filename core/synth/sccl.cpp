@@ -2,13 +2,10 @@
 #include "synth/sccl.hpp"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/time_limit.hpp"
 #include "synth/allreduce.hpp"
 #include "synth/allreduce_front.hpp"
 #include "synth/front.hpp"
@@ -37,33 +34,14 @@ Clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Ends work a little after its time limit, also where it only asks whether it is cancelled.
-class EndInTime {
-public:
-  EndInTime(const Progress& progress, double seconds)
-      : m_forward(progress.stop, [this] { m_stop.request_stop(); }), m_timer([this, seconds](std::stop_token ended) {
-          std::unique_lock lock(m_mutex);
-          m_wake.wait_for(lock, ended, std::chrono::duration<double>(seconds + kGrace), [] { return false; });
-          if (!ended.stop_requested()) {
-            m_stop.request_stop();
-          }
-        }) {
-    m_progress = progress;
-    m_progress.stop = m_stop.get_token();
-  }
+/// Searches end by the clock themselves; this ends what only polls for a cancel, a little later.
+constexpr double kGraceSeconds = 0.1;
 
-  [[nodiscard]] const Progress& progress() const { return m_progress; }
-
-private:
-  static constexpr double kGrace = 0.1;
-
-  std::stop_source m_stop;
-  std::stop_callback<std::function<void()>> m_forward;
-  std::mutex m_mutex;
-  std::condition_variable_any m_wake;
-  Progress m_progress;
-  std::jthread m_timer;
-};
+Progress limitedBy(const TimeLimit& limit, const Progress& progress) {
+  Progress limited = progress;
+  limited.stop = limit.token();
+  return limited;
+}
 
 std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t most) {
   if (value >= 1 && value <= most) {
@@ -94,7 +72,7 @@ std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& si
   return std::nullopt;
 }
 
-/// Before memory runs out. @param perUnit chunks of the whole collective per `divisor` of those that people count
+/// Refuses sizes beyond memory. @param perUnit chunks of the whole collective per `divisor` chunks as the user counts
 std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, std::int64_t divisor, int ranks) {
   const std::int64_t most = kMaxPlaces / (perUnit * ranks) * divisor;
   if (size.chunks <= most) {
@@ -138,8 +116,8 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
   if (auto error = checkSize(goal, size)) {
     return *std::move(error);
   }
-  const EndInTime limited(whole, options.seconds);
-  const Progress& progress = limited.progress();
+  const TimeLimit limit(whole, options.seconds + kGraceSeconds);
+  const Progress progress = limitedBy(limit, whole);
   const auto start = Clock::now();
   Rational unit;
   try {
@@ -182,8 +160,8 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
 Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                     const FrontLimits& limits, const SynthesisOptions& options,
                                     const FrontEvents& given, const Progress& whole) {
-  const EndInTime limited(whole, options.seconds);
-  const Progress& progress = limited.progress();
+  const TimeLimit limit(whole, options.seconds + kGraceSeconds);
+  const Progress progress = limitedBy(limit, whole);
   FrontEvents events = given;
   if (!events.onCandidate) {
     events.onCandidate = [](const Candidate&) {};
