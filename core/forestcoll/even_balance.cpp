@@ -14,7 +14,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr Int128 kMost = std::numeric_limits<int64_t>::max() / 4;
+constexpr Int128 kMaxTrees = std::numeric_limits<int64_t>::max() / 4;
 
 /// What an arc can lose.
 struct Donor {
@@ -60,6 +60,31 @@ bool levelDown(const std::vector<Donor>& donors, int64_t amount, std::vector<Tre
   return left == 0;
 }
 
+/// Nodes by their distance from the nearest GPU.
+struct Layers {
+  std::vector<int> distance;  ///< by node; -1 = not reached
+  std::vector<int> order;     ///< the GPUs, then the switches, near ones first
+};
+
+Layers layersOf(const Network& network, const std::vector<TreeArc>& capacities,
+                const std::vector<std::vector<int>>& arcsAt) {
+  Layers layers{std::vector<int>(arcsAt.size(), -1), network.gpus};
+  for (const int gpu : network.gpus) {
+    layers.distance[gpu] = 0;
+  }
+  for (std::size_t i = 0; i < layers.order.size(); ++i) {
+    const int node = layers.order[i];
+    for (const int arc : arcsAt[node]) {
+      const int other = capacities[arc].tail + capacities[arc].head - node;
+      if (layers.distance[other] < 0) {
+        layers.distance[other] = layers.distance[node] + 1;
+        layers.order.push_back(other);
+      }
+    }
+  }
+  return layers;
+}
+
 }  // namespace
 
 std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const std::vector<TreeArc>& capacities,
@@ -73,7 +98,7 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
   std::vector<std::vector<int>> arcsAt(nodes);
   for (const int gpu : network.gpus) {
     spareIn[gpu] = supply[gpu] - trees;
-    spareOut[gpu] = -static_cast<int64_t>(std::min(Int128{supply[gpu]} * others, kMost));
+    spareOut[gpu] = -static_cast<int64_t>(std::min(Int128{supply[gpu]} * others, kMaxTrees));
   }
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
@@ -84,24 +109,12 @@ std::optional<std::vector<int64_t>> evenlyBalanced(const Network& network, const
     arcsAt[arc.tail].push_back(static_cast<int>(i));
     arcsAt[arc.head].push_back(static_cast<int>(i));
   }
-  // Switches by their distance from the GPUs. Far ones come first, and leave what they change to nearer ones.
-  std::vector<int> distance(nodes, -1);
-  std::vector<int> order = network.gpus;
-  for (const int gpu : network.gpus) {
-    distance[gpu] = 0;
-  }
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    for (const int arc : arcsAt[order[i]]) {
-      const int other = capacities[arc].tail + capacities[arc].head - order[i];
-      if (distance[other] < 0) {
-        distance[other] = distance[order[i]] + 1;
-        order.push_back(other);
-      }
-    }
-  }
+  const Layers layers = layersOf(network, capacities, arcsAt);
+  const std::vector<int>& distance = layers.distance;
   std::vector<TreeArc> lowered = capacities;
-  for (std::size_t i = order.size(); i-- > network.gpus.size();) {
-    const int node = order[i];
+  // Far switches come first, and leave what they change to nearer ones.
+  for (std::size_t i = layers.order.size(); i-- > network.gpus.size();) {
+    const int node = layers.order[i];
     if (excess[node] == 0) {
       continue;
     }

@@ -167,15 +167,10 @@ std::string unbalancedText(const Fabric& fabric, const std::vector<int>& nodes) 
   return text;
 }
 
-/// An integer vector below the capacities that is balanced at the switches and still feasible, if one exists.
-lp::SubCapacity balanceCapacities(const Network& network, const std::vector<TreeArc>& capacities,
-                                  const std::vector<int64_t>& supply, const Progress& progress) {
-  if (auto even = evenlyBalanced(network, capacities, supply, progress)) {
-    lp::SubCapacity found;
-    found.status = lp::BalanceStatus::found;
-    found.capacities = *std::move(even);
-    return found;
-  }
+/// An integer vector below the capacities that is balanced at the switches and still feasible, if one exists; by an
+/// integer program alone.
+lp::SubCapacity balanceByProgram(const Network& network, const std::vector<TreeArc>& capacities,
+                                 const std::vector<int64_t>& supply, const Progress& progress) {
   lp::BalanceProblem problem;
   problem.nodeCount = network.nodeCount;
   problem.isGpu.assign(network.isGpu.begin(), network.isGpu.end());
@@ -188,6 +183,18 @@ lp::SubCapacity balanceCapacities(const Network& network, const std::vector<Tree
     throw Failure{found.error()};
   }
   return std::move(*found);
+}
+
+/// The same, by a guess that is quicker and gives lower trees where it succeeds, and else by the program.
+lp::SubCapacity balanceCapacities(const Network& network, const std::vector<TreeArc>& capacities,
+                                  const std::vector<int64_t>& supply, const Progress& progress) {
+  if (auto even = evenlyBalanced(network, capacities, supply, progress)) {
+    lp::SubCapacity found;
+    found.status = lp::BalanceStatus::found;
+    found.capacities = *std::move(even);
+    return found;
+  }
+  return balanceByProgram(network, capacities, supply, progress);
 }
 
 void adopt(std::vector<TreeArc>& capacities, const lp::SubCapacity& sub) {
@@ -308,8 +315,9 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
     plan.note += keepsBound;
     const Rational ratio = worst.value();
     scaleToOptimum(plan, ratio);
+    // The guess has failed for these capacities.
     const lp::SubCapacity sub =
-        balanceCapacities(plan.network, plan.capacities, supplies(plan.network, plan.k), progress);
+        balanceByProgram(plan.network, plan.capacities, supplies(plan.network, plan.k), progress);
     if (sub.status == lp::BalanceStatus::found) {
       adopt(plan.capacities, sub);
       takeFewestTrees(plan, ratio, progress);
