@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/processor_seconds.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
@@ -38,12 +38,6 @@ struct Case {
 };
 
 constexpr int kMaxChecked = 20000;  ///< nodes, for repeated comparisons
-
-double processorSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 class Random {
 public:
@@ -92,7 +86,7 @@ Rational fromNothing(const LiveBound& live, double& seconds) {
     network.arcs.push_back({link.a, link.b, (link.forward.gigabytesPerSecond() * Rational(denominator)).numerator()});
     network.arcs.push_back({link.b, link.a, (link.backward.gigabytesPerSecond() * Rational(denominator)).numerator()});
   }
-  const double start = processorSeconds();
+  const double start = coppice::bench::processorSeconds();
   Rational bound = 0;
   try {
     bound =
@@ -100,7 +94,7 @@ Rational fromNothing(const LiveBound& live, double& seconds) {
   } catch (const coppice::forestcoll::Failure&) {
     bound = 0;
   }
-  seconds = processorSeconds() - start;
+  seconds = coppice::bench::processorSeconds() - start;
   return bound;
 }
 
@@ -164,9 +158,9 @@ void runEdits(benchmark::State& state, const Case& which) {
     return;
   }
   for ([[maybe_unused]] const auto _ : state) {
-    double start = processorSeconds();
+    double start = coppice::bench::processorSeconds();
     auto live = LiveBound::create(*description, {});
-    const double creation = processorSeconds() - start;
+    const double creation = coppice::bench::processorSeconds() - start;
     if (!live) {
       state.SkipWithError(describe(live.error()).c_str());
       return;
@@ -178,9 +172,9 @@ void runEdits(benchmark::State& state, const Case& which) {
     std::int64_t solvedAgain = 0;
     for (int i = 0; seconds.size() < 100; ++i) {
       const std::vector<Edit> edits = randomEdit(*live, random, i);
-      start = processorSeconds();
+      start = coppice::bench::processorSeconds();
       const auto answer = live->apply(edits);
-      seconds.push_back(processorSeconds() - start);
+      seconds.push_back(coppice::bench::processorSeconds() - start);
       if (!answer) {
         state.SkipWithError(describe(answer.error()).c_str());
         return;
@@ -192,9 +186,9 @@ void runEdits(benchmark::State& state, const Case& which) {
         wrong += fromNothing(*live, ignored) == answer->algbw ? 0 : 1;
       }
       if (answer->finding || i % 2 == 1) {
-        start = processorSeconds();
+        start = coppice::bench::processorSeconds();
         const auto undone = live->undo();
-        seconds.push_back(processorSeconds() - start);
+        seconds.push_back(coppice::bench::processorSeconds() - start);
         solvedAgain += undone ? undone->solvedAgain : 0;
       }
     }

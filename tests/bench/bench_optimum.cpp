@@ -3,20 +3,20 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "bench/processor_seconds.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "presets/presets.hpp"
 
-/// Processor milliseconds of the optimum of allgather, least of several runs: the rate with its bottleneck cuts alone,
-/// and with the least k, which the command line and the window ask for. All presets as they come, then large fabrics of
-/// equal boxes. The last line is the peak memory of the process.
+/// Processor milliseconds of the optimum of allgather, minimum of several runs: the rate with its bottleneck cuts
+/// alone, and with the least k, which the command line and the window ask for. All presets as they come, then large
+/// fabrics of equal boxes. The last line is the peak memory of the process.
 ///
 ///   bench_optimum [large]     large: the largest fabric alone, for its memory
 namespace {
@@ -28,27 +28,21 @@ struct Case {
   std::map<std::string, std::string> arguments;
 };
 
-double processorSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-/// Least time of up to 50 runs, within a fifth of a second.
+/// Minimum of up to 50 runs, within a fifth of a second.
 template <typename Work>
-double leastSeconds(const Work& work) {
+double minSeconds(const Work& work) {
   constexpr int kRuns = 50;
   constexpr double kEnough = 0.2;
-  double least = 0;
+  double best = 0;
   double sum = 0;
   for (int run = 0; run < kRuns && sum < kEnough; ++run) {
-    const double start = processorSeconds();
+    const double start = bench::processorSeconds();
     work();
-    const double seconds = processorSeconds() - start;
-    least = run == 0 ? seconds : std::min(least, seconds);
+    const double seconds = bench::processorSeconds() - start;
+    best = run == 0 ? seconds : std::min(best, seconds);
     sum += seconds;
   }
-  return least;
+  return best;
 }
 
 void print(const Case& which) {
@@ -64,13 +58,13 @@ void print(const Case& which) {
     return;
   }
   const std::vector<std::int64_t> demand(static_cast<std::size_t>(fabric->gpuCount()), 1);
-  const double rate = leastSeconds([&] {
+  const double rate = minSeconds([&] {
     const forestcoll::Network network = forestcoll::makeNetwork(*fabric, demand);
     static_cast<void>(forestcoll::bottleneckCuts(network, forestcoll::worstCut(network, {}), {}));
   });
-  const double all = leastSeconds([&] { static_cast<void>(forestcoll::optimum(*fabric, {})); });
-  std::printf("| %s | %d | %.3f | %.3f | %.2f | %lld | %lld |\n", name.c_str(), fabric->gpuCount(), 1e3 * rate, 1e3 * all,
-              all / rate, static_cast<long long>(result->treesPerRoot),
+  const double all = minSeconds([&] { static_cast<void>(forestcoll::optimum(*fabric, {})); });
+  std::printf("| %s | %d | %.3f | %.3f | %.2f | %lld | %lld |\n", name.c_str(), fabric->gpuCount(), 1e3 * rate,
+              1e3 * all, all / rate, static_cast<long long>(result->treesPerRoot),
               static_cast<long long>(result->integralTreesPerRoot));
   std::fflush(stdout);
 }
@@ -85,9 +79,9 @@ int main(int argc, char** argv) {
     for (const presets::Preset& preset : presets::catalogue()) {
       print({preset.name, {}});
     }
-    for (const Case& which : {Case{"azure-ndv2", {{"boxes", "64"}}}, Case{"dgx2", {{"boxes", "8"}}},
-                              Case{"mi250", {{"boxes", "64"}}}, Case{"dgx-h100", {{"boxes", "2048"}}},
-                              Case{"dgx-h100", {{"boxes", "8192"}}}}) {
+    for (const Case& which :
+         {Case{"azure-ndv2", {{"boxes", "64"}}}, Case{"dgx2", {{"boxes", "8"}}}, Case{"mi250", {{"boxes", "64"}}},
+          Case{"dgx-h100", {{"boxes", "2048"}}}, Case{"dgx-h100", {{"boxes", "8192"}}}}) {
       print(which);
     }
   }
