@@ -193,8 +193,8 @@ std::optional<FittedSketch> originalSketch(const fabric::Description& facts) {
     return std::nullopt;
   }
   sketch::Sketch& sketch = read->value;
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  if (!sketch.inputSize && (*origin)->chunkBytes <= kMost && sketch.chunksPerGpu <= kMost) {
+  constexpr std::int64_t kMaxFactor = std::int64_t{1} << 30;
+  if (!sketch.inputSize && (*origin)->chunkBytes <= kMaxFactor && sketch.chunksPerGpu <= kMaxFactor) {
     // The costs of the file are those of such chunks.
     sketch.inputSize = std::to_string((*origin)->chunkBytes * sketch.chunksPerGpu);
   }

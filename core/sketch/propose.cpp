@@ -19,8 +19,8 @@ struct NoProposal {
   Error error;
 };
 
-/// Ways between GPUs with no GPU between: of those with the fewest links, the widest, and of these the one that fewest
-/// other ways share. (GPUs that a PCIe switch and an NVSwitch join take the NVSwitch.)
+/// Routes between GPUs that pass no other GPU: of those with the fewest links, the widest, and of these the one that
+/// the fewest other routes share. (Between GPUs that a PCIe switch and an NVSwitch join, it is that over the NVSwitch.)
 class WideRoutes {
 public:
   explicit WideRoutes(const fabric::Fabric& fabric)
@@ -46,9 +46,10 @@ public:
       int best = -1;
       for (const int id : m_in[node]) {
         const NodeIndex tail = m_fabric.arcs()[id].tail;
-        const bool isOnWay = relays(tail, from) && m_hops[tail] >= 0 && m_hops[tail] + 1 == m_hops[node] &&
-                             std::min(m_width[tail], m_rate[id]) >= m_width[to];
-        if (isOnWay && (best < 0 || Rational(m_use[id] + 1) * m_rate[best] < Rational(m_use[best] + 1) * m_rate[id])) {
+        const bool isOnRoute = relays(tail, from) && m_hops[tail] >= 0 && m_hops[tail] + 1 == m_hops[node] &&
+                               std::min(m_width[tail], m_rate[id]) >= m_width[to];
+        if (isOnRoute &&
+            (best < 0 || Rational(m_use[id] + 1) * m_rate[best] < Rational(m_use[best] + 1) * m_rate[id])) {
           best = id;
         }
       }
@@ -87,7 +88,7 @@ private:
         }
       }
     }
-    // Nothing is narrower than the first link of a way.
+    // No route is narrower at its start than its first link.
     m_width[from] = *std::max_element(m_rate.begin(), m_rate.end());
   }
 
@@ -95,7 +96,7 @@ private:
   std::vector<std::vector<int>> m_out;  ///< by node: arcs
   std::vector<std::vector<int>> m_in;   ///< by node: arcs
   std::vector<Rational> m_rate;         ///< by arc
-  std::vector<int> m_use;               ///< by arc: ways that pass it
+  std::vector<int> m_use;               ///< by arc: routes that pass it
   NodeIndex m_measured = -1;            ///< the node that the others are measured from
   std::vector<int> m_hops;              ///< by node; -1 = not reached
   std::vector<Rational> m_width;        ///< by node

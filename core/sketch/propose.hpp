@@ -28,12 +28,12 @@ struct Proposal {
 
 /// What a person would draw first. Nodes are the fabric's boxes where these are equal and follow each other by rank,
 /// otherwise all is one node. Links within a node are those between GPUs with no GPU between: direct ones where these
-/// join all, else ways through switches, of which each GPU's share is a port. Unequal boxes are joined in a ring, each
-/// GPU to its counterpart in the next. Of several shortest ways, the widest counts. Between nodes, GPUs that share a
-/// NIC have one sender and one receiver, two different ones if there are; a GPU with a NIC of its own sends to its
-/// counterparts. Symmetry offsets are those rotations, within nodes and of whole nodes, that keep everything. Costs:
-/// chunkBytes over the least bandwidth of the way, plus its latencies between nodes.
-/// Errors: infeasible (GPUs that no way joins), overflow, those of makeModel.
+/// join all, else routes through switches, of which each GPU's share is a port. Unequal boxes are joined in a ring,
+/// each GPU to its counterpart in the next. Of several shortest routes, the widest counts. Between nodes, GPUs that
+/// share a NIC have one sender and one receiver, two different ones if there are; a GPU with a NIC of its own sends to
+/// its counterparts. Symmetry offsets are those rotations, within nodes and of whole nodes, that keep everything.
+/// Costs: chunkBytes over the least bandwidth of the way, plus its latencies between nodes. Errors: infeasible (GPUs
+/// that no way joins), overflow, those of makeModel.
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options = {});
 
 /// The sketch of a person on a fabric: topology, model and routes as propose() makes them, with the links, relays,

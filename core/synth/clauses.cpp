@@ -9,7 +9,7 @@ namespace coppice::synth {
 void Clauses::pass() {
   constexpr std::size_t kClausesPerQuestion = 4096;
   m_solver.add(m_buffer);
-  if (m_solver.literals() > m_guard.mostLiterals) {
+  if (m_solver.literals() > m_guard.maxLiterals) {
     throw EncodingStopped{true};
   }
   if (m_solver.clauses() % kClausesPerQuestion == 0 && m_guard.stop && m_guard.stop()) {

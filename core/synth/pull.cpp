@@ -60,7 +60,7 @@ public:
   }
 
   [[nodiscard]] bool isDone() const { return m_open == 0; }
-  /// Asks after equal amounts of work.
+  /// Polls after equal amounts of work.
   bool isStopped(std::size_t work = 1) {
     constexpr std::size_t kPause = 4096;
     m_work += work;

@@ -52,12 +52,12 @@ inline constexpr int kFalse = -kTrue;
 /// What ends the writing of clauses before they are complete.
 struct EncodingGuard {
   std::function<bool()> stop = {};  ///< empty = never
-  std::int64_t mostLiterals = std::numeric_limits<std::int64_t>::max();
+  std::int64_t maxLiterals = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Thrown while clauses are written.
 struct EncodingStopped {
-  bool isTooLarge = false;  ///< more than mostLiterals; else stop() said so
+  bool isTooLarge = false;  ///< more than maxLiterals; else stop() said so
 };
 
 /// All members that add clauses throw EncodingStopped.

@@ -654,9 +654,9 @@ private:
     }
   }
 
-  /// All ways within a node together keep its links, or their ports, busy for no less than this.
+  /// All routes within a node together keep its links, or their ports, busy for no less than this.
   void boundTraffic() {
-    std::vector<Ticks> cheapest(static_cast<std::size_t>(m_model.gpus()), kNever);  // by GPU: to come into it
+    std::vector<Ticks> cheapest(static_cast<std::size_t>(m_model.gpus()), kNever);  // by GPU: the fastest link into it
     std::vector<std::set<int>> senders(static_cast<std::size_t>(m_model.nodes));
     std::vector<std::set<int>> receivers(senders.size());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
@@ -701,7 +701,7 @@ private:
       const auto busy = static_cast<Ticks>(std::min(senders[node].size(), receivers[node].size()));
       if (busy > 0) {
         offer((traffic[node] + busy - 1) / busy, "traffic",
-              "all ways within node " + std::to_string(node) + " over " + std::to_string(busy) + " links or ports");
+              "all routes within node " + std::to_string(node) + " over " + std::to_string(busy) + " links or ports");
       }
     }
   }

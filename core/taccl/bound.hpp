@@ -21,7 +21,7 @@ struct Bound {
 [[nodiscard]] Bound lowerBound(const Problem& problem, const Progress& progress = {});
 
 /// No schedule of the problem that uses only these orbits of links within nodes is shorter; the largest number where
-/// they do not join all. Quick: by ways, and by what goes between nodes.
+/// they do not join all. Quick: paths and links between nodes alone.
 [[nodiscard]] Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits);
 
 /// The least time in which batches of up to `most` jobs, each batch taking alpha + size * beta, can be done on one

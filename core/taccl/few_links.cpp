@@ -9,7 +9,7 @@
 namespace coppice::taccl {
 namespace {
 
-constexpr std::size_t kMostSets = 5'000;
+constexpr std::size_t kMaxSets = 5'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ FewLinks::FewLinks(const Problem& problem, std::vector<int> weights)
 
 /// Adds this set and all that have more orbits of those from `from` on; false where there are too many.
 bool FewLinks::extend(Set& set, std::size_t from, int connections) {
-  if (m_sets.size() == kMostSets) {
+  if (m_sets.size() == kMaxSets) {
     return false;
   }
   m_sets.push_back(set);
@@ -81,11 +81,11 @@ std::optional<std::vector<char>> FewLinks::next(Ticks makespan, int connections)
   m_at = m_at < m_sets.size() ? m_at : 0;
   Set& set = m_sets[m_at];
   std::vector<char> orbits = orbitsOf(set);
-  if (set.weight >= connections || (!set.isHopeful && lowerBoundWithin(m_problem, orbits) > makespan)) {
+  if (set.weight >= connections || (!set.isPossible && lowerBoundWithin(m_problem, orbits) > makespan)) {
     m_sets.erase(m_sets.begin() + static_cast<std::ptrdiff_t>(m_at));
     return std::nullopt;
   }
-  set.isHopeful = true;
+  set.isPossible = true;
   ++m_at;
   return orbits;
 }

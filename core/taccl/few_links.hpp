@@ -30,7 +30,7 @@ private:
   struct Set {
     int weight = 0;
     std::vector<int> orbits;
-    bool isHopeful = false;
+    bool isPossible = false;
   };
   bool extend(Set& set, std::size_t from, int connections);
   [[nodiscard]] std::vector<char> orbitsOf(const Set& set) const;

@@ -513,7 +513,7 @@ void TestSynth::encodingsKeepWithinTheirLimit() {
     return std::nullopt;
   };
   QCOMPARE(encoded({}), std::nullopt);
-  QCOMPARE(encoded({.mostLiterals = 10'000}), std::optional(true));
+  QCOMPARE(encoded({.maxLiterals = 10'000}), std::optional(true));
   QCOMPARE(encoded({.stop = [] { return true; }}), std::optional(false));
 }
 

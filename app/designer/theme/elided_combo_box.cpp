@@ -6,9 +6,9 @@
 
 namespace coppice::designer {
 
-ElidedComboBox::ElidedComboBox(int leastLetters, QWidget* parent) : QComboBox(parent) {
+ElidedComboBox::ElidedComboBox(int minLetters, QWidget* parent) : QComboBox(parent) {
   setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  setMinimumContentsLength(leastLetters);
+  setMinimumContentsLength(minLetters);
 }
 
 void ElidedComboBox::paintEvent(QPaintEvent* /*event*/) {
@@ -17,9 +17,9 @@ void ElidedComboBox::paintEvent(QPaintEvent* /*event*/) {
   QStyleOptionComboBox option;
   initStyleOption(&option);
   painter.drawComplexControl(QStyle::CC_ComboBox, option);
-  const QRect room = style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
+  const QRect field = style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
   // The style leaves a pixel on each side.
-  option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideRight, room.width() - 2);
+  option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideRight, field.width() - 2);
   painter.drawControl(QStyle::CE_ComboBoxLabel, option);
 }
 

@@ -5,10 +5,10 @@
 
 namespace coppice::designer {
 
-/// Its text ends in dots where there is too little room; it may get as narrow as a few letters.
+/// A combo box that may get as narrow as `minLetters` letters; its text then ends in dots.
 class ElidedComboBox : public QComboBox {
 public:
-  ElidedComboBox(int leastLetters, QWidget* parent);
+  ElidedComboBox(int minLetters, QWidget* parent);
 
 protected:
   void paintEvent(QPaintEvent* event) override;

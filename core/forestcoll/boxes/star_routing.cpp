@@ -15,8 +15,8 @@ constexpr int kNoRations = 0;
 
 class DemandRouting {
 public:
-  /// @param isBalanced every sender prefers the ways out with the most left, and the first one to choose changes:
-  /// slower, and finds routes where parallel networks have unequal links
+  /// @param isBalanced every sender prefers the outgoing arcs with the most left, and another sender chooses first each
+  /// time: slower, and finds routes where parallel networks have unequal links
   DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand,
                 bool isBalanced)
       : m_network(network),
@@ -80,8 +80,8 @@ private:
       m_toSend[m_network.gpus[rank]] = m_wanted[m_network.gpus[rank]] = amount;
       wanted += amount;
     }
-    orderWays(receiverRank);
-    // Rations grow where the receiver's ways in are unlike the senders' ways out.
+    orderArcs(receiverRank);
+    // Rations grow where the receiver's incoming arcs differ from the senders' outgoing arcs.
     for (const int eighths : {8, 9, 10, 12, 16, kNoRations}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
         const bool isRationed = eighths != kNoRations && isTerminal(m_arcs[i].tail);
@@ -98,7 +98,7 @@ private:
     return false;
   }
 
-  void orderWays(int receiverRank) {
+  void orderArcs(int receiverRank) {
     if (!m_isBalanced) {
       return;
     }
@@ -110,8 +110,8 @@ private:
     }
   }
 
-  /// The current receiver's part of a terminal's way out: as much of what is left as of the demand that is to come, in
-  /// eighths.
+  /// The current receiver's part of an outgoing arc of a terminal: the same share of what is left of it as of the
+  /// demand of this receiver and all later ones, in eighths.
   [[nodiscard]] int64_t ration(int arc, int eighths) const {
     const int64_t wanted = m_wanted[m_arcs[arc].tail];
     const Int128 toCome = Int128{m_toCome[m_arcs[arc].tail]} * 8;

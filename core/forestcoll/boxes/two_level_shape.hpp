@@ -25,8 +25,8 @@ struct TwoLevelShape {
   std::vector<int> leafOf;
 };
 
-/// All ways to see the network so. On a grid of boxes and rails either family can
-/// play the boxes, which gives two ways, the one with more capacity inside its boxes first.
+/// All two-level shapes of the network. On a grid of boxes and rails either family can be the boxes, which gives two
+/// shapes, the one with more capacity inside its boxes first.
 [[nodiscard]] std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vector<TreeArc>& capacities);
 
 }  // namespace coppice::forestcoll
