@@ -83,7 +83,7 @@ struct ScclFront {
   std::int64_t leastSteps = 0;
   Rational leastRatio;             ///< bound on R/C over all numbers of steps
   bool isLeastRatioExact = false;  ///< the relaxation reaches it
-  bool isComplete = false;         ///< no point is missing
+  bool isComplete = false;         ///< the last point has the least ratio
   bool isCutOff = false;           ///< time limit or cancel; what was found is kept
   Rational unit;                   ///< GB/s, as used
 };

@@ -33,7 +33,7 @@ struct Front {
   std::vector<FrontPoint> points;
   int leastSteps = 0;
   RatioBound leastRatio;    ///< over all numbers of steps, in R/n
-  bool isComplete = false;  ///< no point is missing: the last one has the least ratio of all
+  bool isComplete = false;  ///< the last point has the least ratio of all
   bool isCutOff = false;    ///< the time limit or a cancel ended it; what was found is kept
 };
 

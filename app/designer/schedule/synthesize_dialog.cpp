@@ -151,7 +151,7 @@ QWidget* SynthesizeDialog::makeForm() {
   constexpr int kMaxSeconds = 86400;
   number(m_maxSteps, u"synthesizeMaxSteps"_s, tr("Maximum steps"), 0, kMaxSteps);
   m_maxSteps->setSpecialValueText(tr("4 above minimum"));
-  m_maxSteps->setToolTip(tr("The search ends sooner where the front is complete"));
+  m_maxSteps->setToolTip(tr("The search ends sooner where it reaches the minimum R/C"));
   number(m_maxChunks, u"synthesizeMaxChunks"_s, tr("Maximum chunks"), 0, kMaxChunks);
   m_maxChunks->setSpecialValueText(tr("32 (default)"));
   m_maxChunks->setToolTip(tr("Chunks per GPU, or of the root; more chunks allow finer R/C and take longer"));
@@ -548,15 +548,15 @@ void SynthesizeDialog::say() {
     lines << tr("Cancelled after %1.").arg(time) << tr("%1; what was found is kept.").arg(count);
   } else if (m_search.end()) {
     const FrontEnd& end = *m_search.end();
-    lines << (end.isComplete ? tr("The front is complete, after %1.").arg(time)
+    lines << (end.isComplete ? tr("Reached the minimum R/C, after %1.").arg(time)
               : end.isCutOff ? tr("The time limit ended the search, after %1. More time may find more.").arg(time)
                              : tr("Searched up to the maximum of steps, in %1.").arg(time))
           << count + u'.'
-          << (end.leastRatio.isPositive() ? tr("No schedule has fewer than %1, or R/C below %2.")
-                                                .arg(counted(end.leastSteps, tr("step"), tr("steps")),
-                                                     QString::fromStdString(end.leastRatio.toString()))
-                                          : tr("No schedule has fewer than %1.")
-                                                .arg(counted(end.leastSteps, tr("step"), tr("steps"))));
+          << (end.leastRatio.isPositive()
+                  ? tr("No schedule has fewer than %1, or R/C below %2.")
+                        .arg(counted(end.leastSteps, tr("step"), tr("steps")),
+                             QString::fromStdString(end.leastRatio.toString()))
+                  : tr("No schedule has fewer than %1.").arg(counted(end.leastSteps, tr("step"), tr("steps"))));
     role = end.isComplete ? u"good"_s : u"muted"_s;
   } else {
     lines << tr("Searches for schedules with few steps, and proves how close each is to the best possible.");
