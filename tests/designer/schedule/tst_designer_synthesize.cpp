@@ -124,7 +124,7 @@ void TestDesignerSynthesize::findsTheFront() {
   QCOMPARE(corners.size(), 5);
   QCOMPARE(corners[1], QPointF(2, 1.5));
   QCOMPARE(corners[2], QPointF(3, 1.5));
-  QVERIFY(fixture.state().contains(u"complete"_s));
+  QVERIFY(fixture.state().contains(u"Reached the minimum R/C"_s));
   // The best is chosen; a click on a point chooses another.
   QCOMPARE(fixture.dialog.current(), std::optional(front[1]));
   QTest::mouseClick(const_cast<FrontChart*>(chart)->viewport(), Qt::LeftButton, {}, chart->placeOf(front[0]));
