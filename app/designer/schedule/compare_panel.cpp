@@ -34,8 +34,6 @@ namespace {
 
 using What = SpeedChart::What;
 
-constexpr int kMargin = 8;
-
 QString stepsOf(const ScheduleResult& result) {
   if (result.program) {
     return QString::number(result.cost->steps);
@@ -96,7 +94,7 @@ ComparePanel::ComparePanel(QWidget* parent)
     if (m_isFilling || rows.size() != 1) {
       return;
     }
-    if (const ComparedSchedule& only = m_schedules[static_cast<std::size_t>(*rows.begin())]; only.isOfBook()) {
+    if (const ComparedSchedule& only = m_schedules[*rows.begin()]; only.isOfBook()) {
       Q_EMIT chosen(only.id);
     }
   });
@@ -150,18 +148,7 @@ QWidget* ComparePanel::makeBody() {
                   [this] { QGuiApplication::clipboard()->setText(m_chart->ncclTestsText()); });
   m_more->setMenu(menu);
   m_chart->setObjectName(u"compareChart"_s);
-  auto* body = new QWidget(m_pages);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(kMargin);
-  line->addWidget(m_what);
-  line->addWidget(m_size);
-  line->addWidget(m_copy);
-  line->addWidget(m_sides);
-  line->addWidget(m_plan);
-  line->addWidget(m_more);
-  line->addWidget(m_values, 1);
-  auto* parts = new QSplitter(Qt::Horizontal, body);
+  auto* parts = new QSplitter(Qt::Horizontal, m_pages);
   parts->addWidget(m_table);
   parts->addWidget(m_chart);
   parts->setChildrenCollapsible(false);
@@ -172,12 +159,7 @@ QWidget* ComparePanel::makeBody() {
   parts->setSizes({kTableWidth, kChartWidth});
   parts->setStretchFactor(0, 3);
   parts->setStretchFactor(1, 2);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(parts, 1);
-  return body;
+  return panelPage(controlRow({m_what, m_size, m_copy, m_sides, m_plan, m_more}, m_values), parts, m_pages);
 }
 
 void ComparePanel::setUpTable() {
@@ -221,7 +203,7 @@ PredictionPtr ComparePanel::knownOf(const ComparedSchedule& schedule) const {
 }
 
 const Prediction* ComparePanel::predictionOf(int row) const {
-  return knownOf(m_schedules[static_cast<std::size_t>(row)]).get();
+  return knownOf(m_schedules[row]).get();
 }
 
 bool ComparePanel::isSettled() const {
@@ -273,21 +255,20 @@ std::optional<std::pair<int, int>> ComparePanel::pair() const {
   if (rows.size() == 1) {
     int best = -1;
     for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {
-      const auto limitOf = [this](int of) { return m_schedules[static_cast<std::size_t>(of)].result->algbw; };
+      const auto limitOf = [this](int of) { return m_schedules[of].result->algbw; };
       if (!rows.contains(row) && (best < 0 || limitOf(row) > limitOf(best))) {
         best = row;
       }
     }
     rows.insert(best);
   }
-  return std::pair(m_schedules[static_cast<std::size_t>(*rows.begin())].id,
-                   m_schedules[static_cast<std::size_t>(*rows.rbegin())].id);
+  return std::pair(m_schedules[*rows.begin()].id, m_schedules[*rows.rbegin()].id);
 }
 
 QString ComparePanel::fastestSizes(int row) const {
   const std::vector<std::int64_t>& sizes = comparedSizes();
   const auto timeOf = [this, &sizes](int of, std::size_t at) {
-    const Prediction* prediction = m_schedules[static_cast<std::size_t>(of)].isRun() ? nullptr : predictionOf(of);
+    const Prediction* prediction = m_schedules[of].isRun() ? nullptr : predictionOf(of);
     const simulate::Row* known = prediction != nullptr ? prediction->at(sizes[at]) : nullptr;
     return known != nullptr ? std::optional(known->time) : std::nullopt;
   };
@@ -357,7 +338,7 @@ void ComparePanel::fill() {
 }
 
 void ComparePanel::fillRow(int row) {
-  const ComparedSchedule& schedule = m_schedules[static_cast<std::size_t>(row)];
+  const ComparedSchedule& schedule = m_schedules[row];
   const ScheduleResult& result = *schedule.result;
   const Prediction* prediction = predictionOf(row);
   QString value = tr("simulating…");

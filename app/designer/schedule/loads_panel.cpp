@@ -99,15 +99,14 @@ void LoadModel::setStepLoads(std::optional<std::vector<ArcLoad>> loads) {
 }
 
 std::pair<QString, QString> LoadModel::endsAt(int row) const {
-  const ArcLoad& load = loads()[static_cast<std::size_t>(row)];
+  const ArcLoad& load = loads()[row];
   const auto nodes = m_result->fabric->nodes();
-  return {QString::fromStdString(nodes[static_cast<std::size_t>(load.tail)].id),
-          QString::fromStdString(nodes[static_cast<std::size_t>(load.head)].id)};
+  return {QString::fromStdString(nodes[load.tail].id), QString::fromStdString(nodes[load.head].id)};
 }
 
 bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
-  const ArcLoad& left = loads()[static_cast<std::size_t>(a.row())];
-  const ArcLoad& right = loads()[static_cast<std::size_t>(b.row())];
+  const ArcLoad& left = loads()[a.row()];
+  const ArcLoad& right = loads()[b.row()];
   switch (a.column()) {
     case kBandwidth:
       return left.bandwidth < right.bandwidth;
@@ -138,7 +137,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !m_result) {
     return {};
   }
-  const ArcLoad& load = loads()[static_cast<std::size_t>(index.row())];
+  const ArcLoad& load = loads()[index.row()];
   switch (role) {
     case Qt::DisplayRole:
       switch (index.column()) {
@@ -224,12 +223,8 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
   m_filter->setSourceModel(&m_model);
-  m_search->setObjectName(u"loadsSearch"_s);
-  m_search->setPlaceholderText(tr("Find a link"));
-  m_search->setAccessibleName(tr("Find a link"));
-  m_search->setClearButtonEnabled(true);
   constexpr int kSearchWidth = 200;
-  m_search->setMaximumWidth(kSearchWidth);
+  setUpSearch(*m_search, u"loadsSearch"_s, tr("Find a link"), kSearchWidth);
   m_fullest->setObjectName(u"loadsFullest"_s);
   m_heat->setObjectName(u"loadsHeat"_s);
   m_heat->setChecked(true);
@@ -249,20 +244,8 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   for (const int column : {LoadModel::kBandwidth, LoadModel::kLoad, LoadModel::kTrees}) {
     m_table->horizontalHeader()->resizeSection(column, kFigureWidth);
   }
-  auto* body = new QWidget(m_pages);
-  constexpr int kMargin = 8;
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(2 * kMargin);
-  line->addWidget(m_search);
-  line->addWidget(m_fullest);
-  line->addWidget(m_heat);
-  line->addWidget(m_state, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(m_table, 1);
+  constexpr int kSpacing = 16;
+  auto* body = panelPage(controlRow({m_search, m_fullest, m_heat}, m_state, kSpacing), m_table, m_pages);
   auto* empty = new EmptyPage(tr("The load of each link while the schedule runs, and which links limit its speed."),
                               tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &LoadsPanel::generateWanted);

@@ -31,7 +31,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kPanelMargin = 8;
 constexpr double kPanelNanoseconds = 1000;  // in a microsecond
 
 QString signedTime(double microseconds) {
@@ -80,9 +79,7 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
   connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(csv()); });
   connect(m_which, &QComboBox::activated, this, [this](int index) {
     const int firstRun = m_given ? 2 : 1;
-    m_chosen = index == 0              ? std::nullopt
-               : m_given && index == 1 ? m_given
-                                       : std::optional(m_runs[static_cast<std::size_t>(index - firstRun)]);
+    m_chosen = index == 0 ? std::nullopt : m_given && index == 1 ? m_given : std::optional(m_runs[index - firstRun]);
     compare(std::nullopt);
   });
   connect(m_traces, &QComboBox::activated, this, [this](int index) { compare(static_cast<std::size_t>(index)); });
@@ -136,17 +133,7 @@ QLayout* MeasuredPanel::makeHead() {
   m_text->setObjectName(u"measuredText"_s);
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kPanelMargin, kPanelMargin / 2, kPanelMargin, kPanelMargin / 2);
-  line->setSpacing(kPanelMargin);
-  for (QWidget* widget :
-       {static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_paste),
-        static_cast<QWidget*>(m_what), static_cast<QWidget*>(m_traces), static_cast<QWidget*>(m_parts),
-        static_cast<QWidget*>(m_profile), static_cast<QWidget*>(m_copy)}) {
-    line->addWidget(widget);
-  }
-  line->addWidget(m_text, 1);
-  return line;
+  return controlRow({m_which, m_open, m_paste, m_what, m_traces, m_parts, m_profile, m_copy}, m_text);
 }
 
 QWidget* MeasuredPanel::makeBody() {
@@ -286,9 +273,7 @@ const std::vector<simulate::ComparedPart>* MeasuredPanel::parts() const {
 
 QString MeasuredPanel::nameOf(const simulate::ComparedPart& part) const {
   const fabric::Fabric& fabric = *m_result->fabric;
-  const auto node = [&](fabric::NodeIndex index) {
-    return QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(index)].id);
-  };
+  const auto node = [&](fabric::NodeIndex index) { return QString::fromStdString(fabric.nodes()[index].id); };
   const auto index = static_cast<std::size_t>(part.index);
   return showsLinks() ? node(fabric.arcs()[index].tail) + u" → "_s + node(fabric.arcs()[index].head)
                       : tr("rank %1, %2").arg(part.index).arg(node(fabric.gpus()[index]));
@@ -304,7 +289,7 @@ void MeasuredPanel::fillTable() {
         {showsLinks() ? tr("Link") : tr("Sender"), tr("Planned"), tr("Measured"), tr("Ratio"), tr("Time lost")});
     m_table->setRowCount(listed != nullptr ? static_cast<int>(listed->size()) : 0);
     for (int row = 0; row < m_table->rowCount(); ++row) {
-      const simulate::ComparedPart& part = (*listed)[static_cast<std::size_t>(row)];
+      const simulate::ComparedPart& part = (*listed)[row];
       const QStringList texts{nameOf(part), timeText(part.planned * kPanelNanoseconds),
                               timeText(part.measured * kPanelNanoseconds), ratioText(part.ratio()),
                               signedTime(part.lost())};
@@ -339,7 +324,7 @@ std::optional<simulate::ComparedPart> MeasuredPanel::chosen() const {
   if (listed == nullptr || row < 0 || row >= static_cast<int>(listed->size()) || m_table->selectedItems().isEmpty()) {
     return std::nullopt;
   }
-  return (*listed)[static_cast<std::size_t>(row)];
+  return (*listed)[row];
 }
 
 void MeasuredPanel::tell() {

@@ -25,11 +25,7 @@ namespace coppice::designer {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-constexpr int kTimelineMargin = 8;
-
-}  // namespace
+namespace {}  // namespace
 
 TimelinePanel::TimelinePanel(QWidget* parent)
     : QWidget(parent),
@@ -128,22 +124,7 @@ QWidget* TimelinePanel::makeBody() {
   m_text->setToolTip(
       tr("W S zoom, A D move, F all, Shift+drag measures. The red line is the critical path, with what each "
          "message waited for."));
-  auto* body = new QWidget(m_pages);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kTimelineMargin, kTimelineMargin / 2, kTimelineMargin, kTimelineMargin / 2);
-  line->setSpacing(kTimelineMargin);
-  for (QWidget* widget :
-       {static_cast<QWidget*>(m_controls), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
-        static_cast<QWidget*>(m_color), static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
-    line->addWidget(widget);
-  }
-  line->addWidget(m_text, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(m_view, 1);
-  return body;
+  return panelPage(controlRow({m_controls, m_size, m_lanes, m_color, m_which, m_save}, m_text), m_view, m_pages);
 }
 
 void TimelinePanel::setBytes(std::int64_t bytes) {

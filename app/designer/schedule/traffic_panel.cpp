@@ -29,7 +29,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kTrafficMargin = 8;
 /// More GPUs than this begin with their boxes.
 constexpr int kManyGpus = 64;
 
@@ -43,7 +42,7 @@ Boxes boxesOf(const fabric::Fabric& fabric) {
   Boxes boxes;
   std::map<std::string, int> known;
   for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(gpu)];
+    const fabric::Node& node = fabric.nodes()[gpu];
     const bool isAlone = node.box.empty();
     const auto place = isAlone ? known.end() : known.find(node.box);
     if (place != known.end()) {
@@ -121,9 +120,9 @@ TrafficPanel::TrafficPanel(QWidget* parent)
   connect(m_save, &QToolButton::clicked, this, &TrafficPanel::pictureWanted);
   connect(m_view, &MatrixView::pointed, this, &TrafficPanel::tell);
   connect(m_view, &MatrixView::chosen, this, [this](int from, int to) {
-    QStringList names = m_table->gpus[static_cast<std::size_t>(from)];
+    QStringList names = m_table->gpus[from];
     if (from != to) {
-      names += m_table->gpus[static_cast<std::size_t>(to)];
+      names += m_table->gpus[to];
     }
     Q_EMIT gpusChosen(names);
   });
@@ -145,21 +144,7 @@ QWidget* TrafficPanel::makeBody() {
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_view->setObjectName(u"trafficMatrix"_s);
-  auto* body = new QWidget(m_pages);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kTrafficMargin, kTrafficMargin / 2, kTrafficMargin, kTrafficMargin / 2);
-  line->setSpacing(kTrafficMargin);
-  for (QWidget* widget : {static_cast<QWidget*>(m_between), static_cast<QWidget*>(m_size),
-                          static_cast<QWidget*>(m_copy), static_cast<QWidget*>(m_save)}) {
-    line->addWidget(widget);
-  }
-  line->addWidget(m_text, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(m_view, 1);
-  return body;
+  return panelPage(controlRow({m_between, m_size, m_copy, m_save}, m_text), m_view, m_pages);
 }
 
 TrafficPanel::Between TrafficPanel::between() const {
@@ -226,21 +211,21 @@ Result<TrafficTablePtr> TrafficPanel::tableOf(const ScheduleResult& result, Betw
       }
     }
     const auto nameOf = [&](int rank) {
-      const auto gpu = static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(rank)]);
+      const auto gpu = static_cast<std::size_t>(fabric.gpus()[rank]);
       return QString::fromStdString(fabric.nodes()[gpu].id);
     };
-    std::vector<int> order(static_cast<std::size_t>(fabric.gpuCount()));
+    std::vector<int> order(fabric.gpuCount());
     std::iota(order.begin(), order.end(), 0);
-    const auto boxOf = [&](int rank) { return boxes.boxOf[static_cast<std::size_t>(rank)]; };
+    const auto boxOf = [&](int rank) { return boxes.boxOf[rank]; };
     if (between != Between::gpus) {
       std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return boxOf(a) < boxOf(b); });
     }
     if (table->isByBoxes) {
       table->traffic = std::move(byBox);
       table->names = boxes.names;
-      table->gpus.resize(static_cast<std::size_t>(boxes.names.size()));
+      table->gpus.resize(boxes.names.size());
       for (const int rank : order) {
-        table->gpus[static_cast<std::size_t>(boxOf(rank))] << nameOf(rank);
+        table->gpus[boxOf(rank)] << nameOf(rank);
       }
     } else {
       table->traffic = between == Between::gpus ? *std::move(traffic) : reordered(*traffic, order);

@@ -23,7 +23,6 @@ namespace {
 
 enum Page { kEmpty, kForest, kTransfers };
 
-constexpr int kTransferMargin = 8;
 /// A menu of more is useless; the search finds a GPU.
 constexpr std::int64_t kMaxListedShards = 4096;
 
@@ -102,32 +101,13 @@ QWidget* TransferPanel::makeBody() {
   m_shard->setObjectName(u"transferShard"_s);
   m_shard->setAccessibleName(tr("Data"));
   m_shard->setToolTip(tr("Follow the data of one GPU"));
-  m_search->setObjectName(u"transferSearch"_s);
-  m_search->setPlaceholderText(tr("Find a GPU"));
-  m_search->setAccessibleName(tr("Find a GPU"));
-  m_search->setClearButtonEnabled(true);
   constexpr int kSearchWidth = 160;
-  m_search->setMaximumWidth(kSearchWidth);
+  setUpSearch(*m_search, u"transferSearch"_s, tr("Find a GPU"), kSearchWidth);
   m_state->setObjectName(u"transferState"_s);
   m_state->setProperty("role", u"muted"_s);
   setUpTable(*m_table, m_model);
-  auto* body = new QWidget(m_pages);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kTransferMargin, kTransferMargin / 2, kTransferMargin, kTransferMargin / 2);
-  line->setSpacing(kTransferMargin);
-  for (QWidget* widget :
-       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
-        static_cast<QWidget*>(m_slider), static_cast<QWidget*>(m_stepText), static_cast<QWidget*>(m_shard),
-        static_cast<QWidget*>(m_search)}) {
-    line->addWidget(widget);
-  }
-  line->addWidget(m_state, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(m_table, 1);
-  return body;
+  return panelPage(controlRow({m_previous, m_play, m_next, m_slider, m_stepText, m_shard, m_search}, m_state), m_table,
+                   m_pages);
 }
 
 void TransferPanel::setResult(ScheduleResultPtr result) {
@@ -177,7 +157,7 @@ std::vector<std::size_t> TransferPanel::chosenTransfers() const {
   }
   std::sort(chosen.begin(), chosen.end());
   if (chosen.size() > static_cast<std::size_t>(maxTransfers())) {
-    chosen.resize(static_cast<std::size_t>(maxTransfers()));
+    chosen.resize(maxTransfers());
   }
   return chosen;
 }
@@ -238,7 +218,7 @@ void TransferPanel::refresh() {
   }
   const schedule::StepCost& cost = *m_model.result()->cost;
   if (const auto at = step()) {
-    const Rational& time = cost.stepLoads[static_cast<std::size_t>(*at)].time;
+    const Rational& time = cost.stepLoads[*at].time;
     m_stepText->setText(tr("%1 of %2 · %3 of the time")
                             .arg(stepTitle(*schedule, *at))
                             .arg(schedule->stepCount)

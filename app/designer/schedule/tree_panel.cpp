@@ -9,6 +9,7 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/schedule/empty_page.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -42,12 +43,8 @@ TreePanel::TreePanel(QWidget* parent)
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
   m_filter->setSourceModel(&m_model);
-  m_search->setObjectName(u"treeSearch"_s);
-  m_search->setPlaceholderText(tr("Find a root"));
-  m_search->setAccessibleName(tr("Find a root"));
-  m_search->setClearButtonEnabled(true);
   constexpr int kSearchWidth = 200;
-  m_search->setMaximumWidth(kSearchWidth);
+  setUpSearch(*m_search, u"treeSearch"_s, tr("Find a root"), kSearchWidth);
   m_state->setObjectName(u"treeState"_s);
   m_state->setProperty("role", u"muted"_s);
   m_view->setObjectName(u"treeView"_s);
@@ -67,18 +64,8 @@ TreePanel::TreePanel(QWidget* parent)
   for (const int column : {TreeModel::kCopies, TreeModel::kHeight, TreeModel::kRate}) {
     m_view->header()->resizeSection(column, kFigureWidth);
   }
-  auto* body = new QWidget(m_pages);
-  constexpr int kMargin = 8;
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  line->setSpacing(2 * kMargin);
-  line->addWidget(m_search);
-  line->addWidget(m_state, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(m_view, 1);
+  constexpr int kSpacing = 16;
+  auto* body = panelPage(controlRow({m_search}, m_state, kSpacing), m_view, m_pages);
   auto* empty =
       new EmptyPage(tr("The trees along which the data of each GPU travels. Select trees to see them on the drawing."),
                     tr("Generate"), m_pages);
@@ -142,7 +129,7 @@ std::vector<TreeRef> TreePanel::chosenTrees() const {
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   if (result.size() > static_cast<std::size_t>(maxTrees())) {
-    result.resize(static_cast<std::size_t>(maxTrees()));
+    result.resize(maxTrees());
   }
   return result;
 }

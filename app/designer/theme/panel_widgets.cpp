@@ -2,6 +2,7 @@
 #include "designer/theme/panel_widgets.hpp"
 
 #include <QHeaderView>
+#include <QVBoxLayout>
 
 #include "designer/theme/icons.hpp"
 
@@ -32,6 +33,36 @@ void setUpRowTable(QTableView& table, const QString& name, const QString& title,
   table.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
   table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   table.horizontalHeader()->setHighlightSections(false);
+}
+
+void setUpSearch(QLineEdit& search, const QString& name, const QString& prompt, int maxWidth) {
+  search.setObjectName(name);
+  search.setPlaceholderText(prompt);
+  search.setAccessibleName(prompt);
+  search.setClearButtonEnabled(true);
+  search.setMaximumWidth(maxWidth);
+}
+
+QHBoxLayout* controlRow(std::initializer_list<QWidget*> controls, QWidget* last, int spacing) {
+  constexpr QMargins kMargins(8, 4, 8, 4);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(kMargins);
+  row->setSpacing(spacing);
+  for (QWidget* control : controls) {
+    row->addWidget(control);
+  }
+  row->addWidget(last, 1);
+  return row;
+}
+
+QWidget* panelPage(QLayout* controls, QWidget* content, QWidget* parent) {
+  auto* page = new QWidget(parent);
+  auto* layout = new QVBoxLayout(page);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addLayout(controls);
+  layout->addWidget(content, 1);
+  return page;
 }
 
 }  // namespace coppice::designer

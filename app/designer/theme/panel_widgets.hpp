@@ -2,9 +2,12 @@
 #pragma once
 
 #include <QAbstractItemView>
+#include <QHBoxLayout>
+#include <QLineEdit>
 #include <QString>
 #include <QTableView>
 #include <QToolButton>
+#include <initializer_list>
 
 namespace coppice::designer {
 
@@ -18,5 +21,16 @@ namespace coppice::designer {
 /// @param title for screen readers
 void setUpRowTable(QTableView& table, const QString& name, const QString& title,
                    QAbstractItemView::SelectionMode mode = QAbstractItemView::SingleSelection);
+
+/// A search box of a panel.
+/// @param prompt shown while it is empty, and its name for screen readers
+void setUpSearch(QLineEdit& search, const QString& name, const QString& prompt, int maxWidth);
+
+/// The row of controls above the content of a panel.
+/// @param last takes the rest of the row
+[[nodiscard]] QHBoxLayout* controlRow(std::initializer_list<QWidget*> controls, QWidget* last, int spacing = 8);
+
+/// A row of controls over what it controls.
+[[nodiscard]] QWidget* panelPage(QLayout* controls, QWidget* content, QWidget* parent);
 
 }  // namespace coppice::designer
