@@ -9,12 +9,11 @@
 #include <cstdio>
 #include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
+
+#include "probe/gpu_json.hpp"
 
 namespace coppice::probe {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What we use of NVML's interface (NVIDIA's NVML API reference): the toolkit often comes without its header.
 using Device = struct OpaqueDevice*;
@@ -183,29 +182,6 @@ Error startError(const Library& library, int answer) {
   return error;
 }
 
-std::string_view word(RemoteKind kind) {
-  switch (kind) {
-    case RemoteKind::gpu:
-      return "gpu";
-    case RemoteKind::nvSwitch:
-      return "switch";
-    case RemoteKind::cpu:
-      return "cpu";
-    case RemoteKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-RemoteKind remoteKind(const std::string& text) {
-  for (const RemoteKind kind : {RemoteKind::gpu, RemoteKind::nvSwitch, RemoteKind::cpu}) {
-    if (text == word(kind)) {
-      return kind;
-    }
-  }
-  return RemoteKind::unknown;
-}
-
 }  // namespace
 
 std::string normalAddress(std::string_view text) {
@@ -261,26 +237,7 @@ Result<GpuAnswer> NvmlLibrary::read() {
 std::string recordGpus(const GpuAnswer& answer) {
   Json gpus = Json::array();
   for (const Gpu& gpu : answer.gpus) {
-    Json links = Json::array();
-    for (const NvLink& link : gpu.links) {
-      links.push_back({{"link", link.index},
-                       {"up", link.isUp},
-                       {"version", link.version},
-                       {"remote", word(link.remote)},
-                       {"remote_address", link.remoteAddress}});
-    }
-    gpus.push_back({{"index", gpu.index},
-                    {"name", gpu.name},
-                    {"uuid", gpu.uuid},
-                    {"address", gpu.address},
-                    {"compute", {gpu.computeMajor, gpu.computeMinor}},
-                    {"memory", gpu.memoryBytes},
-                    {"free", gpu.freeBytes},
-                    {"mig", gpu.isPartitioned},
-                    {"processes", gpu.processes},
-                    {"pcie_generation", gpu.pcieGeneration},
-                    {"pcie_width", gpu.pcieWidth},
-                    {"nvlinks", links}});
+    gpus.push_back(toJson(gpu));
   }
   const Json all = {
       {"driver", answer.driver}, {"cuda_driver", answer.cudaDriver}, {"nvml", answer.nvml}, {"gpus", gpus}};
@@ -302,31 +259,12 @@ Result<GpuAnswer> RecordedGpus::read() {
       return Error{ErrorCode::limit, "the recording lists more than 1024 GPUs", "record one machine"};
     }
     for (const Json& entry : all.at("gpus")) {
-      Gpu gpu;
-      gpu.index = entry.value("index", static_cast<int>(answer.gpus.size()));
-      gpu.name = entry.value("name", "");
-      gpu.uuid = entry.value("uuid", "");
-      gpu.address = normalAddress(entry.value("address", ""));
-      gpu.computeMajor = entry.at("compute").at(0).get<int>();
-      gpu.computeMinor = entry.at("compute").at(1).get<int>();
-      gpu.memoryBytes = entry.value("memory", std::int64_t{0});
-      gpu.freeBytes = entry.value("free", std::int64_t{0});
-      gpu.isPartitioned = entry.value("mig", false);
-      gpu.processes = entry.value("processes", 0);
-      gpu.pcieGeneration = entry.value("pcie_generation", 0);
-      gpu.pcieWidth = entry.value("pcie_width", 0);
-      const Json links = entry.value("nvlinks", Json::array());
-      if (links.size() > kMaxLinks) {
+      if (entry.value("nvlinks", Json::array()).size() > kMaxLinks) {
         return Error{ErrorCode::limit, "the recording lists more than 36 NVLinks of one GPU", "record one machine"};
       }
-      for (const Json& line : links) {
-        NvLink link;
-        link.index = line.at("link").get<int>();
-        link.isUp = line.at("up").get<bool>();
-        link.version = line.value("version", 0);
-        link.remote = remoteKind(line.value("remote", ""));
-        link.remoteAddress = normalAddress(line.value("remote_address", ""));
-        gpu.links.push_back(std::move(link));
+      Gpu gpu = readGpu(entry);
+      if (!entry.contains("index")) {
+        gpu.index = static_cast<int>(answer.gpus.size());
       }
       answer.gpus.push_back(std::move(gpu));
     }

@@ -2,17 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "coppice/version.hpp"
 #include "io/fabric_json.hpp"
+#include "probe/gpu_json.hpp"
 #include "probe/probe.hpp"
 
 namespace coppice::probe {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string bytesText(std::int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -58,20 +56,6 @@ std::string plain(std::string text) {
   return text;
 }
 
-std::string_view word(RemoteKind kind) {
-  switch (kind) {
-    case RemoteKind::gpu:
-      return "gpu";
-    case RemoteKind::nvSwitch:
-      return "nvswitch";
-    case RemoteKind::cpu:
-      return "cpu";
-    case RemoteKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 std::string_view word(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
@@ -106,26 +90,7 @@ Json machineObject(const Machine& machine) {
   }
   Json gpus = Json::array();
   for (const Gpu& gpu : machine.gpus) {
-    Json links = Json::array();
-    for (const NvLink& link : gpu.links) {
-      links.push_back({{"link", link.index},
-                       {"up", link.isUp},
-                       {"version", link.version},
-                       {"remote", word(link.remote)},
-                       {"remote_address", link.remoteAddress}});
-    }
-    gpus.push_back({{"index", gpu.index},
-                    {"name", gpu.name},
-                    {"uuid", gpu.uuid},
-                    {"address", gpu.address},
-                    {"compute", std::to_string(gpu.computeMajor) + "." + std::to_string(gpu.computeMinor)},
-                    {"memory", gpu.memoryBytes},
-                    {"free", gpu.freeBytes},
-                    {"mig", gpu.isPartitioned},
-                    {"processes", gpu.processes},
-                    {"pcie_generation", gpu.pcieGeneration},
-                    {"pcie_width", gpu.pcieWidth},
-                    {"nvlinks", links}});
+    gpus.push_back(toJson(gpu));
   }
   Json nics = Json::array();
   for (const Nic& nic : machine.nics) {
