@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/prices.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -41,94 +42,113 @@ std::string place(const std::optional<Rational>& bandwidth, const std::optional<
   return bandwidth ? gigabytes(*bandwidth + *change) : (change->isPositive() ? "+" : "") + gigabytes(*change);
 }
 
-Result<Report> run(const PricesOptions& options, const Progress& progress) {
-  if (options.by != "link" && options.by != "class") {
-    return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
-  }
-  auto input = loadLive(options.fabric, options.demand, progress);
-  if (!input) {
-    return input.error();
-  }
-  const auto started = std::chrono::steady_clock::now();
+/// What is ranked: single links, or classes of equal ones.
+struct PricedGroups {
   std::vector<live::LinkGroup> groups;
-  std::vector<std::optional<Rational>> bandwidths;  // by group
-  if (options.by == "class") {
-    groups = live::linkClasses(input->live);
-    for (const live::LinkGroup& group : groups) {
-      bandwidths.push_back(commonBandwidth(input->live, group));
-    }
-  } else {
-    auto links = live::groupsOf(input->live, input->loaded.description);
-    if (!links) {
-      return links.error();
-    }
-    groups = *std::move(links);
-    // Each entry its own, also where others run beside it.
-    for (const fabric::LinkDescription& link : input->loaded.description.links) {
-      const auto bandwidth = Bandwidth::parse(link.bandwidth);
-      bandwidths.push_back(bandwidth ? std::optional(bandwidth->gigabytesPerSecond()) : std::nullopt);
-    }
-  }
-  const auto ranking = live::rankPrices(input->live, groups, progress);
-  if (!ranking) {
-    return ranking.error();
-  }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+  std::vector<std::optional<Rational>> bandwidths;  ///< of each group
+};
 
-  Report report;
-  report.json = headJson(*input);
-  report.json["by"] = options.by;
-  report.json["prices"] = Json::array();
-  std::size_t worthwhile = 0;
-  for (const live::RankedPrice& entry : *ranking) {
-    worthwhile += entry.price.raise.isPositive() ? 1 : 0;
+Result<PricedGroups> pricedGroups(const LoadedLive& input, bool isByClass) {
+  PricedGroups priced;
+  if (isByClass) {
+    priced.groups = live::linkClasses(input.live);
+    for (const live::LinkGroup& group : priced.groups) {
+      priced.bandwidths.push_back(commonBandwidth(input.live, group));
+    }
+    return priced;
   }
-  const std::string noun = options.by == "class" ? "class" : "link";
-  const auto several = [&](std::size_t n) {
-    return std::to_string(n) + " " + (n == 1 ? noun : (options.by == "class" ? "classes" : "links"));
-  };
-  report.json["groups"] = groups.size();
-  report.json["worth_raising"] = worthwhile;
-  report.text = "prices of " + std::string(toString(input->request.collective)) + ", " +
-                gigabytes(input->answer.algbw) + "\n" + headText(*input);
-  report.text += "  raising     ";
-  if (worthwhile > 0) {
-    report.text += several(worthwhile) + " of " + std::to_string(groups.size()) + " would raise the bound\n";
-  } else {
-    report.text += "no " + noun + " alone raises the bound: several cuts are equally tight" +
-                   (options.by == "class" ? "\n" : "; see --by class\n");
+  auto links = live::groupsOf(input.live, input.loaded.description);
+  if (!links) {
+    return links.error();
   }
-  const auto [jsonRows, textRows] = rowsShown(options.top, ranking->size());
+  priced.groups = *std::move(links);
+  // Each entry its own, also where others run beside it.
+  for (const fabric::LinkDescription& link : input.loaded.description.links) {
+    const auto bandwidth = Bandwidth::parse(link.bandwidth);
+    priced.bandwidths.push_back(bandwidth ? std::optional(bandwidth->gigabytesPerSecond()) : std::nullopt);
+  }
+  return priced;
+}
+
+Json priceJson(const live::LinkGroup& group, const live::Price& price, const std::optional<Rational>& bandwidth) {
+  Json row = {{"name", group.name}, {"arcs", group.arcs.size()}};
+  if (bandwidth) {
+    row["bandwidth"] = bandwidth->toString();
+  }
+  row["gain"] = price.raise.toString();
+  row["gain_per_GBps"] = price.raise.toDouble();
+  row["loss"] = price.lower.toString();
+  row["loss_per_GBps"] = price.lower.toDouble();
+  row["change_above"] = price.nextAbove ? Json(price.nextAbove->toString()) : Json(nullptr);
+  row["change_below"] = price.nextBelow ? Json(price.nextBelow->toString()) : Json(nullptr);
+  return row;
+}
+
+void addRanking(const std::vector<live::RankedPrice>& ranking, const PricedGroups& priced, const PricesOptions& options,
+                const std::string& noun, Report& report) {
+  const auto [jsonRows, textRows] = rowsShown(options.top, ranking.size());
   std::vector<std::vector<std::string>> rows{
       {"gain per GB/s", "until", "loss per GB/s", "changes below", "bandwidth", noun}};
-  for (std::size_t i = 0; i < ranking->size(); ++i) {
-    const live::Price& price = (*ranking)[i].price;
-    const live::LinkGroup& group = groups[(*ranking)[i].group];
-    const std::optional<Rational>& bandwidth = bandwidths[(*ranking)[i].group];
+  report.json["prices"] = Json::array();
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const live::Price& price = ranking[i].price;
+    const live::LinkGroup& group = priced.groups[ranking[i].group];
+    const std::optional<Rational>& bandwidth = priced.bandwidths[ranking[i].group];
     if (i < jsonRows) {
-      Json row = {{"name", group.name}, {"arcs", group.arcs.size()}};
-      if (bandwidth) {
-        row["bandwidth"] = bandwidth->toString();
-      }
-      row["gain"] = price.raise.toString();
-      row["gain_per_GBps"] = price.raise.toDouble();
-      row["loss"] = price.lower.toString();
-      row["loss_per_GBps"] = price.lower.toDouble();
-      row["change_above"] = price.nextAbove ? Json(price.nextAbove->toString()) : Json(nullptr);
-      row["change_below"] = price.nextBelow ? Json(price.nextBelow->toString()) : Json(nullptr);
-      report.json["prices"].push_back(std::move(row));
+      report.json["prices"].push_back(priceJson(group, price, bandwidth));
     }
     if (i < textRows) {
       rows.push_back({exactAndDecimal(price.raise), place(bandwidth, price.nextAbove), exactAndDecimal(price.lower),
                       place(bandwidth, price.nextBelow), bandwidth ? gigabytes(*bandwidth) : "", oneLine(group.name)});
     }
   }
-  if (!ranking->empty()) {
+  if (!ranking.empty()) {
     report.text += table(rows);
   }
-  if (textRows < ranking->size()) {
-    report.text += "  and " + std::to_string(ranking->size() - textRows) + " more\n";
+  if (textRows < ranking.size()) {
+    report.text += "  and " + std::to_string(ranking.size() - textRows) + " more\n";
   }
+}
+
+Result<Report> run(const PricesOptions& options, const Progress& progress) {
+  if (options.by != "link" && options.by != "class") {
+    return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
+  }
+  const bool isByClass = options.by == "class";
+  auto input = loadLive(options.fabric, options.demand, progress);
+  if (!input) {
+    return input.error();
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const auto priced = pricedGroups(*input, isByClass);
+  if (!priced) {
+    return priced.error();
+  }
+  const auto ranking = live::rankPrices(input->live, priced->groups, progress);
+  if (!ranking) {
+    return ranking.error();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+
+  const auto worthwhile = static_cast<std::size_t>(
+      std::ranges::count_if(*ranking, [](const live::RankedPrice& entry) { return entry.price.raise.isPositive(); }));
+  const std::string noun = isByClass ? "class" : "link";
+  Report report;
+  report.json = headJson(*input);
+  report.json["by"] = options.by;
+  report.json["groups"] = priced->groups.size();
+  report.json["worth_raising"] = worthwhile;
+  report.text = "prices of " + std::string(toString(input->request.collective)) + ", " +
+                gigabytes(input->answer.algbw) + "\n" + headText(*input) + "  raising     ";
+  if (worthwhile > 0) {
+    const std::string nouns = worthwhile == 1 ? noun : (isByClass ? "classes" : "links");
+    report.text += std::to_string(worthwhile) + " " + nouns + " of " + std::to_string(priced->groups.size()) +
+                   " would raise the bound\n";
+  } else {
+    report.text += "no " + noun + " alone raises the bound: several cuts are equally tight" +
+                   (isByClass ? "\n" : "; see --by class\n");
+  }
+  addRanking(*ranking, *priced, options, noun, report);
   closeReport(report, *input, seconds.count());
   return report;
 }

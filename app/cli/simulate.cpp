@@ -171,6 +171,106 @@ Error causeOf(const workflow::Playable& playable, const Error& error) {
   return {note.code, note.text, note.fix, note.where};
 }
 
+/// Every size simulated, and the details of the last one.
+struct Simulated {
+  std::vector<simulate::Row> rows;
+  simulate::Details details;
+  double seconds = 0;
+};
+
+Result<Simulated> simulateAll(const SimulateOptions& options, const std::vector<std::int64_t>& sizes,
+                              const workflow::Playable& loaded, const Progress& progress) {
+  const auto started = std::chrono::steady_clock::now();
+  Simulated all;
+  for (const std::int64_t size : sizes) {
+    simulate::SizeOptions one{.pieces = options.pieces};
+    if (options.exact) {
+      one.resolution = 0;
+    }
+    if (options.bestPieces) {
+      const auto best = simulate::bestPieces(*loaded.subject, size, simulate::kMaxDefaultPieces, progress);
+      if (!best) {
+        return best.error();
+      }
+      one.pieces = best->pieces;
+    }
+    one.record = size == sizes.back() && (options.criticalPath || !options.trace.empty());
+    auto simulated = loaded.subject->simulate(size, one, progress);
+    if (!simulated) {
+      return causeOf(loaded, simulated.error());
+    }
+    all.rows.push_back(simulated->row);
+    all.details = *std::move(simulated);
+  }
+  all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return all;
+}
+
+Report headOf(const SimulateOptions& options, const workflow::Playable& loaded) {
+  const fabric::Fabric& fabric = loaded.fabric();
+  const std::string collective = loaded.subject->collectiveName();
+  Report report;
+  report.json["ok"] = true;
+  report.json["kind"] = toString(loaded.kind);
+  report.json["collective"] = collective;
+  report.json["ranks"] = fabric.gpuCount();
+  report.json["fabric"] = fabric.name();
+  report.text = oneLine(inputName(options.file)) + ": " + collective + " on " + named(fabric.name()) + ", " +
+                counted(fabric.gpuCount(), "GPU") + ", simulated\n";
+  if (loaded.schedule) {
+    const Rational& algbw = algbwOf(*loaded.schedule);
+    report.json["schedule_algbw"] = algbw.toString();
+    report.json["schedule_algbw_GBps"] = algbw.toDouble();
+    report.text += "  schedule    " + gigabytes(algbw) + " where only bandwidth counts\n";
+  }
+  return report;
+}
+
+void addRows(const std::vector<simulate::Row>& rows, bool hasPieces, Report& report) {
+  Json list = Json::array();
+  for (const simulate::Row& row : rows) {
+    list.push_back({{"size", row.size},
+                    {"time_us", row.time},
+                    {"algbw", row.algbw},
+                    {"busbw", row.busbw},
+                    {hasPieces ? "pieces" : "turns", row.pieces},
+                    {"resolution_us", row.resolution}});
+  }
+  report.json["rows"] = std::move(list);
+  report.text += "\n" + simulate::tableOf(rows, hasPieces);
+  if (std::ranges::any_of(rows, [](const simulate::Row& row) { return row.resolution > 0; })) {
+    report.text +=
+        "  Large runs: rates are computed at intervals, so times may be a little too long. --exact computes "
+        "them at every change.\n";
+  }
+}
+
+Outcome writeOutputs(const SimulateOptions& options, const Simulated& all, const workflow::Playable& loaded, bool json,
+                     Report& report) {
+  const int root = loaded.schedule ? rootOf(*loaded.schedule).value_or(-1) : -1;
+  const auto printed = [](std::string content) {
+    return [content = std::move(content)](std::ostream& out) -> Outcome {
+      out << content;
+      return Done{};
+    };
+  };
+  const auto trace = [&](std::ostream& out) -> Outcome {
+    simulate::writeTrace(out, all.details);
+    return Done{};
+  };
+  if (Outcome written = writeOutput(options.trace, "trace", "  trace       ", trace, json, options, report); !written) {
+    return written;
+  }
+  if (Outcome written =
+          writeOutput(options.csv, "csv", "  CSV         ", printed(simulate::csvOf(all.rows)), json, options, report);
+      !written) {
+    return written;
+  }
+  return writeOutput(options.ncclTests, "nccl_tests", "  nccl-tests  ",
+                     printed(simulate::ncclTestsTextOf(all.rows, loaded.subject->collectiveName(), root)), json,
+                     options, report);
+}
+
 Result<Report> run(const SimulateOptions& options, bool json, const Progress& progress) {
   auto sizes = sizesOf(options.sizes);
   if (!sizes) {
@@ -187,8 +287,6 @@ Result<Report> run(const SimulateOptions& options, bool json, const Progress& pr
   if (!loaded) {
     return loaded.error();
   }
-  simulate::Subject& subject = *loaded->subject;
-  const fabric::Fabric& fabric = loaded->fabric();
   std::optional<workflow::MeasuredRun> measured;
   if (!options.measured.empty()) {
     auto read = loadMeasured(options.measured, *loaded);
@@ -200,108 +298,37 @@ Result<Report> run(const SimulateOptions& options, bool json, const Progress& pr
       sizes = sizesOf(*measured);
     }
   }
+  const auto all = simulateAll(options, *sizes, *loaded, progress);
+  if (!all) {
+    return all.error();
+  }
 
-  const auto started = std::chrono::steady_clock::now();
-  std::vector<simulate::Row> rows;
-  simulate::Details details;  // of the last size
-  for (const std::int64_t size : *sizes) {
-    simulate::SizeOptions one{.pieces = options.pieces};
-    if (options.exact) {
-      one.resolution = 0;
-    }
-    if (options.bestPieces) {
-      const auto best = simulate::bestPieces(subject, size, simulate::kMaxDefaultPieces, progress);
-      if (!best) {
-        return best.error();
-      }
-      one.pieces = best->pieces;
-    }
-    one.record = size == sizes->back() && (options.criticalPath || !options.trace.empty());
-    auto simulated = subject.simulate(size, one, progress);
-    if (!simulated) {
-      return causeOf(*loaded, simulated.error());
-    }
-    rows.push_back(simulated->row);
-    details = *std::move(simulated);
-  }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-
-  Report report;
-  report.json["ok"] = true;
-  report.json["kind"] = toString(loaded->kind);
-  report.json["collective"] = subject.collectiveName();
-  report.json["ranks"] = fabric.gpuCount();
-  report.json["fabric"] = fabric.name();
-  report.text = oneLine(inputName(options.file)) + ": " + subject.collectiveName() + " on " + named(fabric.name()) +
-                ", " + counted(fabric.gpuCount(), "GPU") + ", simulated\n";
-  if (loaded->schedule) {
-    const Rational& algbw = algbwOf(*loaded->schedule);
-    report.json["schedule_algbw"] = algbw.toString();
-    report.json["schedule_algbw_GBps"] = algbw.toDouble();
-    report.text += "  schedule    " + gigabytes(algbw) + " where only bandwidth counts\n";
-  }
-  Json list = Json::array();
-  for (const simulate::Row& row : rows) {
-    list.push_back({{"size", row.size},
-                    {"time_us", row.time},
-                    {"algbw", row.algbw},
-                    {"busbw", row.busbw},
-                    {subject.hasPieces() ? "pieces" : "turns", row.pieces},
-                    {"resolution_us", row.resolution}});
-  }
-  report.json["rows"] = std::move(list);
-  report.text += "\n" + simulate::tableOf(rows, subject.hasPieces());
-  if (std::any_of(rows.begin(), rows.end(), [](const simulate::Row& row) { return row.resolution > 0; })) {
-    report.text +=
-        "  Large runs: rates are computed at intervals, so times may be a little too long. --exact computes "
-        "them at every change.\n";
-  }
+  Report report = headOf(options, *loaded);
+  addRows(all->rows, loaded->subject->hasPieces(), report);
   if (options.links > 0) {
-    report.json["links"] = linksJson(details, fabric, options.links);
-    report.text += linksText(details, fabric, options.links);
+    report.json["links"] = linksJson(all->details, loaded->fabric(), options.links);
+    report.text += linksText(all->details, loaded->fabric(), options.links);
   }
   if (options.criticalPath) {
-    addPath(details, report);
+    addPath(all->details, report);
   }
   if (measured) {
     constexpr int kUsualParts = 10;
     const int parts = options.links > 0 ? options.links : kUsualParts;
-    if (Outcome told =
-            describeMeasured(*measured, *loaded, details.phases.front().job->model(), rows, parts, progress, report);
+    if (Outcome told = describeMeasured(*measured, *loaded, all->details.phases.front().job->model(), all->rows, parts,
+                                        progress, report);
         !told) {
       return told.error();
     }
   }
   std::vector<Finding> notes = loaded->notes;
-  const std::vector<Finding> more = subject.notes();
+  const std::vector<Finding> more = loaded->subject->notes();
   notes.insert(notes.end(), more.begin(), more.end());
   report.json["findings"] = toJson(notes);
   report.text += lines(notes);
-  report.json["seconds"] = seconds.count();
-
-  const int root = loaded->schedule ? rootOf(*loaded->schedule).value_or(-1) : -1;
-  const auto printed = [](std::string content) {
-    return [content = std::move(content)](std::ostream& out) -> Outcome {
-      out << content;
-      return Done{};
-    };
-  };
-  const std::pair<const std::string&, std::function<Outcome(std::ostream&)>> outputs[] = {
-      {options.trace,
-       [&](std::ostream& out) -> Outcome {
-         simulate::writeTrace(out, details);
-         return Done{};
-       }},
-      {options.csv, printed(simulate::csvOf(rows))},
-      {options.ncclTests, printed(simulate::ncclTestsTextOf(rows, subject.collectiveName(), root))}};
-  const char* const keys[] = {"trace", "csv", "nccl_tests"};
-  const char* const labels[] = {"  trace       ", "  CSV         ", "  nccl-tests  "};
-  for (std::size_t i = 0; i < std::size(outputs); ++i) {
-    if (const Outcome written =
-            writeOutput(outputs[i].first, keys[i], labels[i], outputs[i].second, json, options, report);
-        !written) {
-      return written.error();
-    }
+  report.json["seconds"] = all->seconds;
+  if (const Outcome written = writeOutputs(options, *all, *loaded, json, report); !written) {
+    return written.error();
   }
   return report;
 }

@@ -255,6 +255,45 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+Result<fabric::LinkDescription> linkOf(const Row& row, const std::array<int, kColumns>& places,
+                                       const std::string& fileName) {
+  const auto at = [&](Column column) -> std::string {
+    const int place = places[column];
+    return place >= 0 && static_cast<std::size_t>(place) < row.fields.size() ? row.fields[place] : std::string();
+  };
+  fabric::LinkDescription link;
+  link.src = at(kTail);
+  link.dst = at(kHead);
+  if (link.src.empty() || link.dst.empty()) {
+    return fault(fileName, row.line, "a link needs a name at each end", "write tail,head,bandwidth");
+  }
+  link.bandwidth = at(kBandwidth);
+  if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
+    Error error = bandwidth.error();
+    error.where = {.file = fileName, .line = row.line, .element = {RefKind::field, "bandwidth"}};
+    return error;
+  }
+  if (const std::string count = at(kCount); !count.empty()) {
+    const auto parsed = std::from_chars(count.data(), count.data() + count.size(), link.count);
+    if (parsed.ec != std::errc() || parsed.ptr != count.data() + count.size() || link.count < 1) {
+      return fault(fileName, row.line, inQuotes(count) + " is not a number of parallel links",
+                   "write a whole number from 1");
+    }
+  }
+  const auto direction = parseDirection(at(kDirection));
+  if (!direction) {
+    return fault(fileName, row.line, inQuotes(at(kDirection)) + " is not a direction", "write both or one");
+  }
+  link.duplex = *direction;
+  if (std::string latency = at(kLatency); !latency.empty()) {
+    if (!Rational::parse(latency)) {
+      return fault(fileName, row.line, inQuotes(latency) + " is not a latency", "write microseconds");
+    }
+    link.latency = std::move(latency);
+  }
+  return link;
+}
+
 Result<ImportResult> read(std::string_view text, const std::string& fileName) {
   if (text.size() > kMaxJsonBytes) {
     return Error{ErrorCode::limit, "the text is too long", "check that it is the right file", {.file = fileName}};
@@ -291,46 +330,16 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
   fabric::Description& description = result.description;
   std::unordered_map<std::string, int> known;
   while (row) {
-    const auto at = [&](Column column) -> std::string {
-      const int place = places[column];
-      return place >= 0 && static_cast<std::size_t>(place) < row->fields.size() ? row->fields[place] : std::string();
-    };
-    fabric::LinkDescription link;
-    link.src = at(kTail);
-    link.dst = at(kHead);
-    if (link.src.empty() || link.dst.empty()) {
-      return fault(fileName, row->line, "a link needs a name at each end", "write tail,head,bandwidth");
+    auto link = linkOf(*row, places, fileName);
+    if (!link) {
+      return link.error();
     }
-    link.bandwidth = at(kBandwidth);
-    if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
-      Error error = bandwidth.error();
-      error.where = {.file = fileName, .line = row->line, .element = {RefKind::field, "bandwidth"}};
-      return error;
-    }
-    if (const std::string count = at(kCount); !count.empty()) {
-      const auto parsed = std::from_chars(count.data(), count.data() + count.size(), link.count);
-      if (parsed.ec != std::errc() || parsed.ptr != count.data() + count.size() || link.count < 1) {
-        return fault(fileName, row->line, inQuotes(count) + " is not a number of parallel links",
-                     "write a whole number from 1");
-      }
-    }
-    const auto direction = parseDirection(at(kDirection));
-    if (!direction) {
-      return fault(fileName, row->line, inQuotes(at(kDirection)) + " is not a direction", "write both or one");
-    }
-    link.duplex = *direction;
-    if (std::string latency = at(kLatency); !latency.empty()) {
-      if (!Rational::parse(latency)) {
-        return fault(fileName, row->line, inQuotes(latency) + " is not a latency", "write microseconds");
-      }
-      link.latency = std::move(latency);
-    }
-    for (const std::string& name : {link.src, link.dst}) {
+    for (const std::string& name : {link->src, link->dst}) {
       if (known.try_emplace(name, 0).second) {
         description.nodes.push_back({.id = name, .kind = guessedKind(name)});
       }
     }
-    description.links.push_back(std::move(link));
+    description.links.push_back(*std::move(link));
     if (description.links.size() > kMaxFabricLinks || description.nodes.size() > kMaxFabricNodes) {
       return Error{ErrorCode::limit, "too many links", "split the table", {.file = fileName, .line = row->line}};
     }

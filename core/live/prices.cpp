@@ -94,29 +94,7 @@ public:
     if (!flat) {
       flat = flattestLine();
     }
-    std::vector<CutLine> outer{*flat};
-    while (!outer.empty()) {
-      if (outer.back().slope() >= inner.slope()) {
-        outer.pop_back();
-        continue;
-      }
-      const Rational t = meeting(inner, outer.back());
-      if (t.isZero()) {
-        inner = outer.back();
-        outer.pop_back();
-        continue;
-      }
-      const CutLine found = lineAt(t);
-      if (found.at(t) == inner.at(t)) {
-        return {inner.slope(), t};
-      }
-      if (found.at(0) == m_now.at(0)) {
-        inner = found;
-      } else {
-        outer.push_back(found);
-      }
-    }
-    return {inner.slope(), std::nullopt};
+    return nearestChange(inner, *flat, std::nullopt);
   }
 
   /// Slope just below 0, down to `end` < 0; the mirror image of above().
@@ -132,19 +110,19 @@ public:
         }
       }
     }
-    std::vector<CutLine> outer{lineAt(end)};
+    return nearestChange(inner, lineAt(end), end);
+  }
+
+  /// The search of above() and, down to `end`, of below(), from a line that is lower there.
+  [[nodiscard]] Side nearestChange(CutLine inner, const CutLine& start, const std::optional<Rational>& end) {
+    std::vector<CutLine> outer{start};
     while (!outer.empty()) {
-      if (outer.back().slope() <= inner.slope()) {
-        outer.pop_back();
-        continue;
-      }
-      const Rational t = meeting(inner, outer.back());
-      if (t.isZero()) {
+      const bool isLower = end ? outer.back().slope() > inner.slope() : outer.back().slope() < inner.slope();
+      const Rational t = isLower ? meeting(inner, outer.back()) : Rational(0);
+      if (isLower && t.isZero()) {
         inner = outer.back();
-        outer.pop_back();
-        continue;
       }
-      if (t <= end) {
+      if (!isLower || t.isZero() || (end && t <= *end)) {
         outer.pop_back();
         continue;
       }

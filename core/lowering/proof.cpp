@@ -45,7 +45,7 @@ Error broken(const std::string& what) {
 /// Kahn's algorithm. Nodes without edges do no harm.
 bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
   std::vector<int> start(static_cast<std::size_t>(nodes) + 1, 0);
-  std::vector<int> missing(static_cast<std::size_t>(nodes), 0);
+  std::vector<int> missing(nodes, 0);
   for (const auto& [earlier, later] : edges) {
     ++start[static_cast<std::size_t>(earlier) + 1];
     ++missing[later];
@@ -57,7 +57,7 @@ bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
     after[next[earlier]++] = later;
   }
   std::vector<int> done;
-  done.reserve(static_cast<std::size_t>(nodes));
+  done.reserve(nodes);
   for (int n = 0; n < nodes; ++n) {
     if (missing[n] == 0) {
       done.push_back(n);
@@ -76,45 +76,48 @@ bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
 /// Chunks moved by all steps of a program that are looked at one by one.
 constexpr std::int64_t kMaxChunks = 4'000'000;
 
-}  // namespace
+using Endpoints = std::tuple<int, int, int>;  // sender, receiver, channel
 
-Outcome proveProgress(const program::Program& program) {
-  std::vector<std::vector<int>> first(program.ranks.size());
-  int steps = 0;
-  std::vector<int> counts;
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    for (const program::ThreadBlock& block : program.ranks[rank].threadBlocks) {
-      first[rank].push_back(steps);
-      steps += static_cast<int>(block.steps.size());
-      for (const program::Step& step : block.steps) {
-        counts.push_back(std::max(1, step.count));  // a nop has its place in the order too
-      }
-    }
-  }
-  std::map<std::tuple<int, int, int>, Traffic> connections;
-  std::map<std::tuple<int, int, int>, std::pair<int, int>> owners;  // threadblocks at the two ends, how many
-  std::vector<std::pair<int, int>> before;                          // edges: step, later step
+/// What the steps of a program wait for, by the number of the step over all ranks.
+struct WaitGraph {
+  std::vector<int> counts;  ///< chunks of each step; a nop has its place in the order too
+  std::map<Endpoints, Traffic> connections;
+  std::vector<std::pair<int, int>> before;  ///< edges: step, later step
+
+  [[nodiscard]] int steps() const { return static_cast<int>(counts.size()); }
+};
+
+Result<WaitGraph> waitsOf(const program::Program& program) {
+  WaitGraph waits;
+  std::map<Endpoints, std::pair<int, int>> owners;  // threadblocks at the two ends, how many
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const program::RankProgram& mine = program.ranks[rank];
     const auto self = static_cast<int>(rank);
+    std::vector<int> first;  // by threadblock
+    for (const program::ThreadBlock& block : mine.threadBlocks) {
+      first.push_back(waits.steps());
+      for (const program::Step& step : block.steps) {
+        waits.counts.push_back(std::max(1, step.count));
+      }
+    }
     for (std::size_t id = 0; id < mine.threadBlocks.size(); ++id) {
       const program::ThreadBlock& block = mine.threadBlocks[id];
-      const std::tuple out{self, block.sendPeer, block.channel};
-      const std::tuple in{block.recvPeer, self, block.channel};
+      const Endpoints out{self, block.sendPeer, block.channel};
+      const Endpoints in{block.recvPeer, self, block.channel};
       if ((block.sendPeer >= 0 && ++owners[out].first > 1) || (block.recvPeer >= 0 && ++owners[in].second > 1)) {
         return broken("two threadblocks of rank " + std::to_string(rank) + " own one end of a connection");
       }
       for (std::size_t s = 0; s < block.steps.size(); ++s) {
         const program::Step& step = block.steps[s];
-        const int event = first[rank][id] + static_cast<int>(s);
+        const int event = first[id] + static_cast<int>(s);
         if (program::sends(step.type)) {
-          connections[out].sends.emplace_back(event, step.count);
+          waits.connections[out].sends.emplace_back(event, step.count);
         }
         if (program::receives(step.type)) {
-          connections[in].receives.emplace_back(event, step.count);
+          waits.connections[in].receives.emplace_back(event, step.count);
         }
         if (s > 0) {
-          before.emplace_back(event - 1, event);
+          waits.before.emplace_back(event - 1, event);
         }
         if (step.dependsOnTb >= 0) {
           const program::Step& target = mine.threadBlocks[step.dependsOnTb].steps[step.dependsOnStep];
@@ -122,15 +125,19 @@ Outcome proveProgress(const program::Program& program) {
             return broken("rank " + std::to_string(rank) + " threadblock " + std::to_string(id) + " step " +
                           std::to_string(s) + " waits for a step that does not publish its end");
           }
-          before.emplace_back(first[rank][step.dependsOnTb] + step.dependsOnStep, event);
+          waits.before.emplace_back(first[step.dependsOnTb] + step.dependsOnStep, event);
         }
       }
     }
   }
-  Events events(steps);
-  for (const auto& [key, ends] : connections) {
-    const std::string name = "connection " + std::to_string(std::get<0>(key)) + " -> " +
-                             std::to_string(std::get<1>(key)) + " channel " + std::to_string(std::get<2>(key));
+  return waits;
+}
+
+Outcome checkPairs(const WaitGraph& waits) {
+  for (const auto& [key, ends] : waits.connections) {
+    const auto& [sender, receiver, channel] = key;
+    const std::string name = "connection " + std::to_string(sender) + " -> " + std::to_string(receiver) + " channel " +
+                             std::to_string(channel);
     if (ends.sends.size() != ends.receives.size()) {
       return broken(name + " has unequal numbers of sends and receives");
     }
@@ -138,41 +145,50 @@ Outcome proveProgress(const program::Program& program) {
       if (ends.sends[i].second != ends.receives[i].second) {
         return broken(name + " pairs steps of unequal counts");
       }
+    }
+  }
+  return Done{};
+}
+
+/// A send and its receive as one event.
+bool isAcyclicByStep(const WaitGraph& waits) {
+  Events events(waits.steps());
+  for (const auto& [key, ends] : waits.connections) {
+    for (std::size_t i = 0; i < ends.sends.size(); ++i) {
       events.join(ends.sends[i].first, ends.receives[i].first);
     }
   }
   std::vector<std::pair<int, int>> contracted;
-  contracted.reserve(before.size());
-  for (const auto& [earlier, later] : before) {
+  contracted.reserve(waits.before.size());
+  for (const auto& [earlier, later] : waits.before) {
     contracted.emplace_back(events.find(earlier), events.find(later));
   }
-  if (isAcyclic(steps, contracted)) {
-    return Done{};
-  }
+  return isAcyclic(waits.steps(), contracted);
+}
 
-  // By chunk. A chunk's node stands for both halves of a fused step.
-  std::vector<int> node(static_cast<std::size_t>(steps) + 1, 0);
+/// A chunk's node stands for both halves of a fused step.
+Outcome checkByChunk(const WaitGraph& waits, std::size_t depth) {
+  std::vector<int> node{0};  // the first of each step, and their number
   std::int64_t chunks = 0;
-  for (int step = 0; step < steps; ++step) {
-    chunks += counts[step];
+  for (const int count : waits.counts) {
+    chunks += count;
     if (chunks > kMaxChunks) {
       return broken("it is too large to be proven free of deadlock");
     }
-    node[static_cast<std::size_t>(step) + 1] = static_cast<int>(chunks);
+    node.push_back(static_cast<int>(chunks));
   }
-  std::vector<std::pair<int, int>> fine;
-  for (int step = 0; step < steps; ++step) {
-    for (int c = node[step] + 1; c < node[static_cast<std::size_t>(step) + 1]; ++c) {
-      fine.emplace_back(c - 1, c);
+  std::vector<std::pair<int, int>> edges;
+  for (int step = 0; step < waits.steps(); ++step) {
+    for (int c = node[step] + 1; c < node[step + 1]; ++c) {
+      edges.emplace_back(c - 1, c);
     }
   }
-  for (const auto& [earlier, later] : before) {
-    fine.emplace_back(node[static_cast<std::size_t>(earlier) + 1] - 1, node[later]);
+  for (const auto& [earlier, later] : waits.before) {
+    edges.emplace_back(node[earlier + 1] - 1, node[later]);
   }
-  const auto depth = static_cast<std::size_t>(program::connectionDepth(program.protocol));
   std::vector<int> sent;
   std::vector<int> received;
-  for (const auto& [key, traffic] : connections) {
+  for (const auto& [key, traffic] : waits.connections) {
     sent.clear();
     received.clear();
     for (std::size_t i = 0; i < traffic.sends.size(); ++i) {
@@ -182,16 +198,32 @@ Outcome proveProgress(const program::Program& program) {
       }
     }
     for (std::size_t k = 0; k < sent.size(); ++k) {
-      fine.emplace_back(sent[k], received[k]);
+      edges.emplace_back(sent[k], received[k]);
       if (k + depth < sent.size()) {
-        fine.emplace_back(received[k], sent[k + depth]);
+        edges.emplace_back(received[k], sent[k + depth]);
       }
     }
   }
-  if (!isAcyclic(static_cast<int>(chunks), fine)) {
+  if (!isAcyclic(static_cast<int>(chunks), edges)) {
     return broken("steps wait for each other");
   }
   return Done{};
+}
+
+}  // namespace
+
+Outcome proveProgress(const program::Program& program) {
+  const Result<WaitGraph> waits = waitsOf(program);
+  if (!waits) {
+    return waits.error();
+  }
+  if (Outcome paired = checkPairs(*waits); !paired) {
+    return paired;
+  }
+  if (isAcyclicByStep(*waits)) {
+    return Done{};
+  }
+  return checkByChunk(*waits, static_cast<std::size_t>(program::connectionDepth(program.protocol)));
 }
 
 }  // namespace coppice::lowering

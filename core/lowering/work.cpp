@@ -23,8 +23,8 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
   const int n = forest.gpuCount;
   TreeShape shape;
   shape.root = tree.root;
-  shape.parent.assign(static_cast<std::size_t>(n), -1);
-  shape.parityOf.assign(static_cast<std::size_t>(n), Parity::any);
+  shape.parent.assign(n, -1);
+  shape.parityOf.assign(n, Parity::any);
   shape.childStart.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
     if (edge.parent < 0 || edge.parent >= n || edge.child < 0 || edge.child >= n || edge.parent == edge.child ||
@@ -55,9 +55,9 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
   for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
     shape.child[next[edge.parent]++] = edge.child;
   }
-  shape.depth.assign(static_cast<std::size_t>(n), 0);
-  shape.height.assign(static_cast<std::size_t>(n), 0);
-  shape.breadthFirst.reserve(static_cast<std::size_t>(n));
+  shape.depth.assign(n, 0);
+  shape.height.assign(n, 0);
+  shape.breadthFirst.reserve(n);
   shape.breadthFirst.push_back(tree.root);
   for (std::size_t i = 0; i < shape.breadthFirst.size(); ++i) {
     const int v = shape.breadthFirst[i];
@@ -87,20 +87,20 @@ struct TreeGroup {
   std::int64_t sum = 0;
 };
 
-Result<TreeGroup> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& forest, const Planes* planes,
-                            const Progress& progress) {
+Result<TreeGroup> makeTreeGroup(const fabric::Fabric& fabric, const schedule::Forest& forest, const Planes* planes,
+                                const Progress& progress) {
   const int n = fabric.gpuCount();
   const char* const kind = forest.direction == schedule::Direction::out ? "out-tree " : "in-tree ";
   if (forest.gpuCount != n || forest.treesOfRoot.size() != static_cast<std::size_t>(n)) {
     return badSchedule("the schedule is for " + std::to_string(forest.gpuCount) + " GPUs, the fabric has " +
                        std::to_string(n));
   }
-  TreeGroup grove;
-  grove.ofRoot.resize(static_cast<std::size_t>(n));
-  grove.sumOfRoot.assign(static_cast<std::size_t>(n), 0);
+  TreeGroup group;
+  group.ofRoot.resize(n);
+  group.sumOfRoot.assign(n, 0);
   for (const schedule::Tree& tree : forest.trees) {
     throwIfCancelled(progress);
-    const std::string name = kind + std::to_string(grove.shapes.size());
+    const std::string name = kind + std::to_string(group.shapes.size());
     if (tree.root < 0 || tree.root >= n || tree.multiplicity < 1) {
       return badSchedule(name + " has root " + std::to_string(tree.root) + " and multiplicity " +
                          std::to_string(tree.multiplicity));
@@ -112,59 +112,59 @@ Result<TreeGroup> makeGrove(const fabric::Fabric& fabric, const schedule::Forest
     if (!shape) {
       return shape.error();
     }
-    grove.ofRoot[tree.root].push_back(static_cast<int>(grove.shapes.size()));
-    grove.shapes.push_back(std::move(*shape));
-    grove.multiplicity.push_back(tree.multiplicity);
-    grove.sumOfRoot[tree.root] = checkedAdd(grove.sumOfRoot[tree.root], tree.multiplicity);
-    grove.sum = checkedAdd(grove.sum, tree.multiplicity);
+    group.ofRoot[tree.root].push_back(static_cast<int>(group.shapes.size()));
+    group.shapes.push_back(std::move(*shape));
+    group.multiplicity.push_back(tree.multiplicity);
+    group.sumOfRoot[tree.root] = checkedAdd(group.sumOfRoot[tree.root], tree.multiplicity);
+    group.sum = checkedAdd(group.sum, tree.multiplicity);
   }
   for (int r = 0; r < n; ++r) {
-    if (grove.sumOfRoot[r] != forest.treesOfRoot[r]) {
-      return badSchedule("root " + std::to_string(r) + " has " + std::to_string(grove.sumOfRoot[r]) +
+    if (group.sumOfRoot[r] != forest.treesOfRoot[r]) {
+      return badSchedule("root " + std::to_string(r) + " has " + std::to_string(group.sumOfRoot[r]) +
                          " trees instead of " + std::to_string(forest.treesOfRoot[r]));
     }
-    std::stable_sort(grove.ofRoot[r].begin(), grove.ofRoot[r].end(),
-                     [&](int a, int b) { return grove.multiplicity[a] > grove.multiplicity[b]; });
+    std::stable_sort(group.ofRoot[r].begin(), group.ofRoot[r].end(),
+                     [&](int a, int b) { return group.multiplicity[a] > group.multiplicity[b]; });
   }
-  if (grove.sum == 0) {
+  if (group.sum == 0) {
     return badSchedule("the schedule has no trees");
   }
-  return grove;
+  return group;
 }
 
 /// Runs of chunks along one tree: pairs of (tree, chunks).
 using Runs = std::vector<std::pair<int, std::int64_t>>;
 
-Runs runsOf(const TreeGroup& grove, int root) {
+Runs runsOf(const TreeGroup& group, int root) {
   Runs runs;
-  for (const int t : grove.ofRoot[root]) {
-    runs.emplace_back(t, grove.multiplicity[t]);
+  for (const int t : group.ofRoot[root]) {
+    runs.emplace_back(t, group.multiplicity[t]);
   }
   return runs;
 }
 
-void scale(TreeGroup& grove, std::int64_t factor) {
-  for (std::int64_t& m : grove.multiplicity) {
+void scale(TreeGroup& group, std::int64_t factor) {
+  for (std::int64_t& m : group.multiplicity) {
     m = checkedMul(m, factor);
   }
-  for (std::int64_t& s : grove.sumOfRoot) {
+  for (std::int64_t& s : group.sumOfRoot) {
     s = checkedMul(s, factor);
   }
-  grove.sum = checkedMul(grove.sum, factor);
+  group.sum = checkedMul(group.sum, factor);
 }
 
 /// A divisor below 2 changes nothing.
-void divide(TreeGroup& grove, std::int64_t divisor) {
+void divide(TreeGroup& group, std::int64_t divisor) {
   if (divisor < 2) {
     return;
   }
-  for (std::int64_t& m : grove.multiplicity) {
+  for (std::int64_t& m : group.multiplicity) {
     m /= divisor;
   }
-  for (std::int64_t& s : grove.sumOfRoot) {
+  for (std::int64_t& s : group.sumOfRoot) {
     s /= divisor;
   }
-  grove.sum /= divisor;
+  group.sum /= divisor;
 }
 
 /// Cuts a run of chunks into parts as equal as can be.
@@ -175,6 +175,146 @@ void addParts(std::vector<Part>& parts, const Part& run, int most) {
     const int end = static_cast<int>(std::int64_t{run.count} * (piece + 1) / pieces);
     parts.push_back({run.root, run.start + begin, end - begin, run.reduceTree, run.broadcastTree});
   }
+}
+
+/// The trees of both halves of the data; one of them where the collective has one phase.
+struct Halves {
+  std::optional<TreeGroup> in;   ///< of Phase::reduce
+  std::optional<TreeGroup> out;  ///< of Phase::broadcast
+
+  [[nodiscard]] const TreeGroup& leading() const { return in ? *in : *out; }
+};
+
+/// Errors: badInput for forests that do not fit the collective or each other.
+Result<Halves> readHalves(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                          const std::vector<Phase>& phases, const Planes* planes, const Progress& progress) {
+  Halves halves;
+  for (const Phase phase : phases) {
+    const std::optional<schedule::Forest>& forest =
+        phase == Phase::reduce ? schedule.reduceForest : schedule.broadcastForest;
+    const schedule::Direction direction = phase == Phase::reduce ? schedule::Direction::in : schedule::Direction::out;
+    if (!forest || forest->direction != direction) {
+      return badSchedule("a schedule of " + std::string(toString(schedule.collective)) + " needs a forest of " +
+                         (phase == Phase::reduce ? "in-trees" : "out-trees"));
+    }
+    Result<TreeGroup> group = makeTreeGroup(fabric, *forest, planes, progress);
+    if (!group) {
+      return group.error();
+    }
+    (phase == Phase::reduce ? halves.in : halves.out) = std::move(*group);
+  }
+  if (halves.in && halves.out) {
+    const std::int64_t common = leastCommonMultiple(halves.in->sum, halves.out->sum);
+    scale(*halves.in, common / halves.in->sum);
+    scale(*halves.out, common / halves.out->sum);
+    if (halves.in->sumOfRoot != halves.out->sumOfRoot) {
+      return badSchedule("the two halves of the allreduce give the roots different shares of the data");
+    }
+  }
+  return halves;
+}
+
+/// Both halves by one divisor, so that their chunks stay equal.
+void divideByCommonDivisor(Halves& halves) {
+  std::int64_t divisor = 0;
+  for (const std::optional<TreeGroup>* group : {&halves.in, &halves.out}) {
+    if (*group) {
+      for (const std::int64_t m : (*group)->multiplicity) {
+        divisor = std::gcd(divisor, m);
+      }
+    }
+  }
+  for (std::optional<TreeGroup>* group : {&halves.in, &halves.out}) {
+    if (*group) {
+      divide(**group, divisor);
+    }
+  }
+}
+
+/// Root, equal slices and the number of chunks, as the collective and the runtime require them.
+Outcome checkShares(const schedule::Schedule& schedule, const TreeGroup& leading, bool isSliced,
+                    const Options& options) {
+  const auto n = static_cast<int>(leading.sumOfRoot.size());
+  if (isRooted(schedule.collective) && (!schedule.root || *schedule.root < 0 || *schedule.root >= n ||
+                                        leading.sumOfRoot[*schedule.root] != leading.sum)) {
+    return badSchedule("the trees of a " + std::string(toString(schedule.collective)) +
+                       " must all have the schedule's root");
+  }
+  for (int r = 1; isSliced && r < n; ++r) {
+    if (leading.sumOfRoot[r] != leading.sumOfRoot[0]) {
+      return Error{ErrorCode::limit,
+                   "MSCCL programs give every rank of " + std::string(toString(schedule.collective)) +
+                       " an equal slice; here rank 0 has " + std::to_string(leading.sumOfRoot[0]) + " and rank " +
+                       std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[r]) + " shares",
+                   "lower a schedule with equal amounts; trees and .forest.json hold any amounts",
+                   {}};
+    }
+  }
+  const std::int64_t addressable = program::limits(options.runtime).offset + std::int64_t{1};
+  if (leading.sum > addressable / options.instances) {
+    const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
+    return Error{ErrorCode::limit,
+                 "the program needs " + std::to_string(leading.sum) + " chunks" + each + ", but " +
+                     std::string(program::toString(options.runtime)) + " addresses at most " +
+                     std::to_string(addressable) + " in a buffer",
+                 options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
+                 {}};
+  }
+  return Done{};
+}
+
+/// Where the two halves cut a slice differently, the parts are the common refinement.
+std::vector<Part> partsOf(const Halves& halves, int maxCount) {
+  std::vector<Part> parts;
+  int start = 0;
+  const auto roots = static_cast<int>(halves.leading().ofRoot.size());
+  for (int root = 0; root < roots; ++root) {
+    Runs up = halves.in ? runsOf(*halves.in, root) : Runs{};
+    Runs down = halves.out ? runsOf(*halves.out, root) : Runs{};
+    std::size_t u = 0;
+    std::size_t d = 0;
+    while (u < up.size() || d < down.size()) {
+      std::int64_t run = up.empty() ? down[d].second : up[u].second;
+      if (halves.in && halves.out) {
+        run = std::min(run, down[d].second);
+      }
+      addParts(parts,
+               {root, start, static_cast<int>(run), up.empty() ? -1 : up[u].first, down.empty() ? -1 : down[d].first},
+               maxCount);
+      start += static_cast<int>(run);
+      if (!up.empty() && (up[u].second -= run) == 0) {
+        ++u;
+      }
+      if (!down.empty() && (down[d].second -= run) == 0) {
+        ++d;
+      }
+    }
+  }
+  return parts;
+}
+
+/// Every rank that is not a part's root has at least one step of its own for each phase of the part.
+Outcome checkElements(const Work& work, const Options& options) {
+  const program::RuntimeLimits& limit = program::limits(options.runtime);
+  std::vector<int> rooting(work.gpuCount, 0);
+  for (const Part& part : work.parts) {
+    ++rooting[part.root];
+  }
+  const int busiest = static_cast<int>(std::min_element(rooting.begin(), rooting.end()) - rooting.begin());
+  const std::int64_t minElements = (static_cast<std::int64_t>(work.parts.size()) - rooting[busiest]) *
+                                       static_cast<std::int64_t>(work.phases.size()) * options.instances +
+                                   2 + work.gpuCount;
+  if (minElements > limit.xmlNodes) {
+    return Error{ErrorCode::limit,
+                 "rank " + std::to_string(busiest) + " needs at least " + std::to_string(minElements) +
+                     " XML elements (its steps, its threadblocks and one per gpu); " +
+                     std::string(program::toString(options.runtime)) + " reads at most " +
+                     std::to_string(limit.xmlNodes) + " (" + std::to_string(minElements - limit.xmlNodes) +
+                     " too many)",
+                 suggestedFix(work, options),
+                 {}};
+  }
+  return Done{};
 }
 
 }  // namespace
@@ -195,152 +335,51 @@ std::string suggestedFix(const Work& work, const Options& options) {
 
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                       const Progress& progress) {
-  const int n = fabric.gpuCount();
-  const program::RuntimeLimits& limit = program::limits(options.runtime);
   if (!schedule.fabricDigest.empty() && schedule.fabricDigest != fabric.digest()) {
     return badSchedule("the schedule was made for another fabric (digest " + schedule.fabricDigest + ", this one has " +
                        fabric.digest() + ")");
   }
   Work work;
   work.collective = schedule.collective;
-  work.gpuCount = n;
+  work.gpuCount = fabric.gpuCount();
   work.algbw = schedule.algbw;
-  const bool gathers = schedule.collective == Collective::allgather || schedule.collective == Collective::broadcast;
-  const bool both = schedule.collective == Collective::allreduce;
-  const bool rooted = schedule.collective == Collective::broadcast || schedule.collective == Collective::reduce;
-  const bool sliced = schedule.collective == Collective::allgather || schedule.collective == Collective::reduceScatter;
-  if (!gathers) {
+  const bool isGather = schedule.collective == Collective::allgather || schedule.collective == Collective::broadcast;
+  const bool isSliced =
+      schedule.collective == Collective::allgather || schedule.collective == Collective::reduceScatter;
+  if (!isGather) {
     work.phases.push_back(Phase::reduce);
   }
-  if (gathers || both) {
+  if (isGather || schedule.collective == Collective::allreduce) {
     work.phases.push_back(Phase::broadcast);
   }
-
   std::optional<Planes> planes;
   if (options.channels == ChannelPolicy::nicPlanes) {
     planes.emplace(fabric);
   }
-  std::optional<TreeGroup> in;
-  std::optional<TreeGroup> out;
-  for (const Phase phase : work.phases) {
-    const std::optional<schedule::Forest>& forest =
-        phase == Phase::reduce ? schedule.reduceForest : schedule.broadcastForest;
-    const schedule::Direction direction = phase == Phase::reduce ? schedule::Direction::in : schedule::Direction::out;
-    if (!forest || forest->direction != direction) {
-      return badSchedule("a schedule of " + std::string(toString(schedule.collective)) + " needs a forest of " +
-                         (phase == Phase::reduce ? "in-trees" : "out-trees"));
-    }
-    Result<TreeGroup> grove = makeGrove(fabric, *forest, planes ? &*planes : nullptr, progress);
-    if (!grove) {
-      return grove.error();
-    }
-    (phase == Phase::reduce ? in : out) = std::move(*grove);
+  Result<Halves> halves = readHalves(fabric, schedule, work.phases, planes ? &*planes : nullptr, progress);
+  if (!halves) {
+    return halves.error();
   }
-  if (both) {
-    const std::int64_t common = leastCommonMultiple(in->sum, out->sum);
-    scale(*in, common / in->sum);
-    scale(*out, common / out->sum);
-    if (in->sumOfRoot != out->sumOfRoot) {
-      return badSchedule("the two halves of the allreduce give the roots different shares of the data");
-    }
+  divideByCommonDivisor(*halves);
+  const TreeGroup& leading = halves->leading();
+  if (Outcome fits = checkShares(schedule, leading, isSliced, options); !fits) {
+    return fits.error();
   }
-
-  std::int64_t divisor = 0;
-  for (const std::optional<TreeGroup>* grove : {&in, &out}) {
-    if (*grove) {
-      for (const std::int64_t m : (*grove)->multiplicity) {
-        divisor = std::gcd(divisor, m);
-      }
-    }
-  }
-  for (std::optional<TreeGroup>* grove : {&in, &out}) {
-    if (*grove) {
-      divide(**grove, divisor);
-    }
-  }
-  const TreeGroup& leading = in ? *in : *out;
-  if (rooted) {
-    if (!schedule.root || *schedule.root < 0 || *schedule.root >= n ||
-        leading.sumOfRoot[*schedule.root] != leading.sum) {
-      return badSchedule("the trees of a " + std::string(toString(schedule.collective)) +
-                         " must all have the schedule's root");
-    }
+  if (isRooted(schedule.collective)) {
     work.root = *schedule.root;
-  }
-  if (sliced) {
-    for (int r = 1; r < n; ++r) {
-      if (leading.sumOfRoot[r] != leading.sumOfRoot[0]) {
-        return Error{ErrorCode::limit,
-                     "MSCCL programs give every rank of " + std::string(toString(schedule.collective)) +
-                         " an equal slice; here rank 0 has " + std::to_string(leading.sumOfRoot[0]) + " and rank " +
-                         std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[r]) + " shares",
-                     "lower a schedule with equal amounts; trees and .forest.json hold any amounts",
-                     {}};
-      }
-    }
-  }
-  const std::int64_t addressable = limit.offset + std::int64_t{1};
-  if (leading.sum > addressable / options.instances) {
-    const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
-    return Error{ErrorCode::limit,
-                 "the program needs " + std::to_string(leading.sum) + " chunks" + each + ", but " +
-                     std::string(program::toString(options.runtime)) + " addresses at most " +
-                     std::to_string(addressable) + " in a buffer",
-                 options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
-                 {}};
   }
   work.chunks = static_cast<int>(leading.sum);
   work.rootChunks = static_cast<int>(*std::max_element(leading.sumOfRoot.begin(), leading.sumOfRoot.end()));
-  work.sliceChunks = sliced ? static_cast<int>(leading.sumOfRoot[0]) : 0;
-
-  int start = 0;
-  for (int root = 0; root < n; ++root) {
-    Runs up = in ? runsOf(*in, root) : Runs{};
-    Runs down = out ? runsOf(*out, root) : Runs{};
-    // Where the two halves cut the slice differently, the parts are the common refinement.
-    std::size_t u = 0;
-    std::size_t d = 0;
-    while (u < up.size() || d < down.size()) {
-      std::int64_t run = up.empty() ? down[d].second : up[u].second;
-      if (both) {
-        run = std::min(run, down[d].second);
-      }
-      addParts(work.parts,
-               {root, start, static_cast<int>(run), up.empty() ? -1 : up[u].first, down.empty() ? -1 : down[d].first},
-               limit.count);
-      start += static_cast<int>(run);
-      if (!up.empty() && (up[u].second -= run) == 0) {
-        ++u;
-      }
-      if (!down.empty() && (down[d].second -= run) == 0) {
-        ++d;
-      }
-    }
+  work.sliceChunks = isSliced ? static_cast<int>(leading.sumOfRoot[0]) : 0;
+  work.parts = partsOf(*halves, program::limits(options.runtime).count);
+  if (Outcome fits = checkElements(work, options); !fits) {
+    return fits.error();
   }
-
-  // Every rank that is not a part's root has at least one step of its own for each phase of the part.
-  std::vector<int> rooting(static_cast<std::size_t>(n), 0);
-  for (const Part& part : work.parts) {
-    ++rooting[part.root];
+  if (halves->in) {
+    work.reduceTrees = std::move(halves->in->shapes);
   }
-  const int busiest = static_cast<int>(std::min_element(rooting.begin(), rooting.end()) - rooting.begin());
-  const std::int64_t least = (static_cast<std::int64_t>(work.parts.size()) - rooting[busiest]) *
-                                 static_cast<std::int64_t>(work.phases.size()) * options.instances +
-                             2 + n;
-  if (least > limit.xmlNodes) {
-    return Error{ErrorCode::limit,
-                 "rank " + std::to_string(busiest) + " needs at least " + std::to_string(least) +
-                     " XML elements (its steps, its threadblocks and one per gpu); " +
-                     std::string(program::toString(options.runtime)) + " reads at most " +
-                     std::to_string(limit.xmlNodes) + " (" + std::to_string(least - limit.xmlNodes) + " too many)",
-                 suggestedFix(work, options),
-                 {}};
-  }
-  if (in) {
-    work.reduceTrees = std::move(in->shapes);
-  }
-  if (out) {
-    work.broadcastTrees = std::move(out->shapes);
+  if (halves->out) {
+    work.broadcastTrees = std::move(halves->out->shapes);
   }
   return work;
 }

@@ -55,7 +55,7 @@ bool Transport::solve() {
   const int items = itemCount();
   const int bins = static_cast<int>(m_room.size());
   // Items with little choice first, large before small; those that are split rather than others come last.
-  m_order.resize(static_cast<std::size_t>(items));
+  m_order.resize(items);
   std::iota(m_order.begin(), m_order.end(), 0);
   const auto choices = [&](int item) {
     return m_allowedStart[static_cast<std::size_t>(item) + 1] - m_allowedStart[item];
@@ -113,7 +113,7 @@ void Transport::fillBinLists() {
   };
   forEach([&](int, int bin) { ++m_listStart[static_cast<std::size_t>(bin) + 1]; });
   std::partial_sum(m_listStart.begin(), m_listStart.end(), m_listStart.begin());
-  m_list.resize(static_cast<std::size_t>(m_listStart.back()));
+  m_list.resize(m_listStart.back());
   std::vector<int> fill(m_listStart.begin(), m_listStart.end() - 1);
   forEach([&](int item, int bin) { m_list[fill[bin]++] = item; });
   m_work += itemCount();
@@ -299,7 +299,83 @@ void Transport::placeParts(int item) {
   settle(item);
 }
 
-/// Split items and bins as a graph: a cycle lets amounts be shifted round until a piece vanishes, so a forest remains.
+/// Depth-first search over the graph of split items and bins, from bin to bin through items.
+struct Transport::SplitTree {
+  std::vector<int> fromBin;   ///< kUnvisited, or kStart where a tree begins
+  std::vector<int> fromItem;  ///< -1 where a tree begins
+  std::vector<int> depth;
+};
+
+/// The first cycle found, empty where the graph is a forest.
+std::vector<Transport::CycleStep> Transport::findCycle(const std::vector<int>& items) {
+  const int bins = static_cast<int>(m_room.size());
+  std::vector<std::vector<int>> itemsOf(bins);
+  for (const int item : items) {
+    if (m_bin[item] < 0) {
+      for (const Piece& piece : m_split[m_parts[item]]) {
+        itemsOf[piece.bin].push_back(item);
+      }
+    }
+  }
+  SplitTree tree{std::vector<int>(bins, kUnvisited), std::vector<int>(bins, -1), std::vector<int>(bins, 0)};
+  for (int first = 0; first < bins; ++first) {
+    if (tree.fromBin[first] != kUnvisited || itemsOf[first].empty()) {
+      continue;
+    }
+    tree.fromBin[first] = kStart;
+    m_queue.assign(1, first);
+    for (std::size_t i = 0; i < m_queue.size(); ++i) {
+      const int bin = m_queue[i];
+      for (const int item : itemsOf[bin]) {
+        if (item == tree.fromItem[bin]) {
+          continue;
+        }
+        for (const Piece& piece : m_split[m_parts[item]]) {
+          ++m_work;
+          if (piece.bin == bin) {
+            continue;
+          }
+          if (tree.fromBin[piece.bin] == kUnvisited) {
+            tree.fromBin[piece.bin] = bin;
+            tree.fromItem[piece.bin] = item;
+            tree.depth[piece.bin] = tree.depth[bin] + 1;
+            m_queue.push_back(piece.bin);
+          } else if (tree.fromItem[piece.bin] != item) {
+            return cycleOf(tree, {item, bin, piece.bin});
+          }
+        }
+      }
+    }
+  }
+  return {};
+}
+
+/// The step that closes the cycle, then back along the tree.
+std::vector<Transport::CycleStep> Transport::cycleOf(const SplitTree& tree, const CycleStep& closing) {
+  std::vector<CycleStep> cycle{closing};
+  std::vector<CycleStep> tail;
+  int a = closing.from;
+  int b = closing.to;
+  while (a != b) {
+    if (tree.depth[b] >= tree.depth[a]) {
+      cycle.push_back({tree.fromItem[b], b, tree.fromBin[b]});
+      b = tree.fromBin[b];
+    } else {
+      tail.push_back({tree.fromItem[a], tree.fromBin[a], a});
+      a = tree.fromBin[a];
+    }
+  }
+  for (std::size_t i = tail.size(); i-- > 0;) {
+    if (cycle.back().item == tail[i].item) {
+      cycle.back().to = tail[i].to;  // one item with pieces in three bins of the cycle
+    } else {
+      cycle.push_back(tail[i]);
+    }
+  }
+  return cycle;
+}
+
+/// A cycle of split items and bins lets amounts be shifted round until a piece vanishes, so a forest remains.
 void Transport::removeCycles() {
   std::vector<int> items;
   for (int item = 0; item < itemCount(); ++item) {
@@ -307,97 +383,17 @@ void Transport::removeCycles() {
       items.push_back(item);
     }
   }
-  while (true) {
-    // Depth-first search from bin to bin through split items.
-    const int bins = static_cast<int>(m_room.size());
-    std::vector<std::vector<int>> itemsOf(static_cast<std::size_t>(bins));
-    for (const int item : items) {
-      if (m_bin[item] < 0) {
-        for (const Piece& piece : m_split[m_parts[item]]) {
-          itemsOf[piece.bin].push_back(item);
-        }
-      }
-    }
-    std::vector<int> fromBin(static_cast<std::size_t>(bins), kUnvisited);  // the tree of the search
-    std::vector<int> fromItem(static_cast<std::size_t>(bins), -1);
-    std::vector<int> depth(static_cast<std::size_t>(bins), 0);
-    int meetA = -1;
-    int meetB = -1;
-    int meetItem = -1;
-    for (int first = 0; first < bins && meetItem < 0; ++first) {
-      if (fromBin[first] != kUnvisited || itemsOf[first].empty()) {
-        continue;
-      }
-      fromBin[first] = kStart;
-      m_queue.assign(1, first);
-      for (std::size_t i = 0; i < m_queue.size() && meetItem < 0; ++i) {
-        const int bin = m_queue[i];
-        for (const int item : itemsOf[bin]) {
-          if (item == fromItem[bin]) {
-            continue;
-          }
-          for (const Piece& piece : m_split[m_parts[item]]) {
-            ++m_work;
-            if (piece.bin == bin) {
-              continue;
-            }
-            if (fromBin[piece.bin] == kUnvisited) {
-              fromBin[piece.bin] = bin;
-              fromItem[piece.bin] = item;
-              depth[piece.bin] = depth[bin] + 1;
-              m_queue.push_back(piece.bin);
-            } else if (fromItem[piece.bin] != item) {
-              meetA = bin;
-              meetB = piece.bin;
-              meetItem = item;
-              break;
-            }
-          }
-          if (meetItem >= 0) {
-            break;
-          }
-        }
-      }
-    }
-    if (meetItem < 0) {
-      return;
-    }
-    // The cycle as steps "item moves from one bin to the next": meetA -> meetB by meetItem, then back along the tree.
-    struct Step {
-      int item;
-      int from;
-      int to;
-    };
-    std::vector<Step> cycle{{meetItem, meetA, meetB}};
-    std::vector<Step> tail;
-    int a = meetA;
-    int b = meetB;
-    while (a != b) {
-      if (depth[b] >= depth[a]) {
-        cycle.push_back({fromItem[b], b, fromBin[b]});
-        b = fromBin[b];
-      } else {
-        tail.push_back({fromItem[a], fromBin[a], a});
-        a = fromBin[a];
-      }
-    }
-    for (std::size_t i = tail.size(); i-- > 0;) {
-      if (cycle.back().item == tail[i].item) {
-        cycle.back().to = tail[i].to;  // one item with pieces in three bins of the cycle
-      } else {
-        cycle.push_back(tail[i]);
-      }
-    }
+  for (std::vector<CycleStep> cycle = findCycle(items); !cycle.empty(); cycle = findCycle(items)) {
     int64_t amount = 0;
-    for (const Step& step : cycle) {
+    for (const CycleStep& step : cycle) {
       const int64_t present = amountIn(step.item, step.from);
       amount = amount == 0 ? present : std::min(amount, present);
     }
-    for (const Step& step : cycle) {
+    for (const CycleStep& step : cycle) {
       shift(step.item, step.from, -amount);
       shift(step.item, step.to, amount);
     }
-    for (const Step& step : cycle) {
+    for (const CycleStep& step : cycle) {
       settle(step.item);
     }
   }

@@ -50,6 +50,15 @@ private:
   [[nodiscard]] std::int64_t amountIn(int item, int bin) const;
   void shift(int item, int bin, std::int64_t delta);
   void settle(int item);
+  struct SplitTree;
+  /// An item moves from one bin to the next.
+  struct CycleStep {
+    int item;
+    int from;
+    int to;
+  };
+  [[nodiscard]] std::vector<CycleStep> findCycle(const std::vector<int>& items);
+  [[nodiscard]] static std::vector<CycleStep> cycleOf(const SplitTree& tree, const CycleStep& closing);
   void removeCycles();
   void concentrateSplits();
   bool passOnSplit(int item, int other);
