@@ -13,6 +13,9 @@
 namespace coppice::designer {
 namespace {
 
+constexpr double kCurveTick = 5;
+constexpr double kCurveDot = 4;
+
 QString decimal(const Rational& value) {
   return QString::fromStdString(toDecimal(value));
 }
@@ -67,95 +70,114 @@ void BandwidthCurve::mouseMoveEvent(QMouseEvent* event) {
   drag(event);
 }
 
+/// From changes and bounds to pixels.
+struct BandwidthCurve::Scale {
+  QRectF area;
+  double begin = 0;
+  double width = 1;
+  double top = 1;
+
+  [[nodiscard]] qreal x(const Rational& change) const {
+    return area.left() + (change.toDouble() - begin) / width * area.width();
+  }
+  [[nodiscard]] qreal y(const Rational& algbw) const { return area.bottom() - algbw.toDouble() / top * area.height(); }
+  /// Left end of a text of this width that is centred at x and stays inside.
+  [[nodiscard]] qreal leftOf(qreal at, qreal textWidth) const {
+    return std::clamp(at - textWidth / 2, area.left(), std::max(area.left(), area.right() - textWidth));
+  }
+};
+
 void BandwidthCurve::paintEvent(QPaintEvent*) {
   const auto& points = m_whatIf.curve.points;
   const QRectF area = plot();
   if (points.size() < 2 || area.width() <= 0 || area.height() <= 0) {
     return;
   }
-  const Colors& colors = Theme::instance().colors();
+  Scale scale{.area = area,
+              .begin = points.front().change.toDouble(),
+              .width = points.back().change.toDouble() - points.front().change.toDouble()};
+  const auto highest = std::ranges::max_element(points, {}, &live::CurvePoint::algbw);
+  scale.top = highest->algbw.isPositive() ? highest->algbw.toDouble() : 1;
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  const double begin = points.front().change.toDouble();
-  const double width = points.back().change.toDouble() - begin;
-  double top = 0;
-  for (const live::CurvePoint& point : points) {
-    top = std::max(top, point.algbw.toDouble());
-  }
-  top = top > 0 ? top : 1;
-  const auto xOf = [&](const Rational& change) {
-    return area.left() + (change.toDouble() - begin) / width * area.width();
-  };
-  const auto yOf = [&](const Rational& algbw) { return area.bottom() - algbw.toDouble() / top * area.height(); };
+  paintCurve(painter, scale);
+  paintTexts(painter, scale);
+  paintChange(painter, scale);
+}
 
+void BandwidthCurve::paintCurve(QPainter& painter, const Scale& scale) const {
+  const auto& points = m_whatIf.curve.points;
+  const Colors& colors = Theme::instance().colors();
   painter.setPen(QPen(colors[Token::line], 1));
-  painter.drawLine(area.bottomLeft(), area.bottomRight());
+  painter.drawLine(scale.area.bottomLeft(), scale.area.bottomRight());
   painter.setPen(QPen(colors[Token::muted], 1, Qt::DashLine));
-  painter.drawLine(QPointF(xOf(Rational(0)), area.top()), QPointF(xOf(Rational(0)), area.bottom()));
+  const qreal zero = scale.x(Rational(0));
+  painter.drawLine(QPointF(zero, scale.area.top()), QPointF(zero, scale.area.bottom()));
 
   QPainterPath path;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const QPointF at(xOf(points[i].change), yOf(points[i].algbw));
+    const QPointF at(scale.x(points[i].change), scale.y(points[i].algbw));
     i == 0 ? path.moveTo(at) : path.lineTo(at);
   }
   constexpr double kLineWidth = 2;
   painter.setPen(QPen(colors[Token::accent], kLineWidth, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
   painter.drawPath(path);
   // Where another cut takes over: a tick on the axis, which the slider under it runs along.
-  constexpr double kTick = 5;
   painter.setPen(QPen(colors[Token::muted], 1));
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
-    const qreal tick = xOf(points[i].change);
-    painter.drawLine(QPointF(tick, area.bottom() - kTick), QPointF(tick, area.bottom() + kTick));
+    const qreal tick = scale.x(points[i].change);
+    painter.drawLine(QPointF(tick, scale.area.bottom() - kCurveTick), QPointF(tick, scale.area.bottom() + kCurveTick));
   }
   painter.setPen(QPen(colors[Token::accent], kLineWidth));
-  constexpr double kDot = 4;
   painter.setBrush(colors[Token::panel]);
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
-    painter.drawEllipse(QPointF(xOf(points[i].change), yOf(points[i].algbw)), kDot, kDot);
+    painter.drawEllipse(QPointF(scale.x(points[i].change), scale.y(points[i].algbw)), kCurveDot, kCurveDot);
   }
+}
 
-  // Words: each break point's bandwidth below its dot, where there is room.
+/// Each break point's bandwidth below its dot, where there is room, and what the axes are.
+void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
+  const Colors& colors = Theme::instance().colors();
   const QFontMetricsF metrics(font());
   painter.setPen(colors[Token::muted]);
   qreal used = -1;
-  const auto label = [&](const Rational& change, const QString& text) {
-    const qreal wide = metrics.horizontalAdvance(text);
-    const qreal left = std::clamp(xOf(change) - wide / 2, area.left(), std::max(area.left(), area.right() - wide));
-    if (left > used) {
-      painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + kTick + 1), text);
-      used = left + wide + metrics.averageCharWidth();
-    }
-  };
   // Links of one bandwidth: what they have there; else by how much each changes.
-  const double least = m_whatIf.least == m_whatIf.most ? m_whatIf.least.toDouble() : 0;
-  for (const live::CurvePoint& point : points) {
+  const bool isOneBandwidth = m_whatIf.least == m_whatIf.most;
+  const double least = isOneBandwidth ? m_whatIf.least.toDouble() : 0;
+  for (const live::CurvePoint& point : m_whatIf.curve.points) {
     constexpr int kDigits = 6;
     const double value = least + point.change.toDouble();
-    label(point.change,
-          (least > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits));
+    const QString text =
+        (least > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits);
+    const qreal wide = metrics.horizontalAdvance(text);
+    const qreal left = scale.leftOf(scale.x(point.change), wide);
+    if (left > used) {
+      painter.drawText(QPointF(left, scale.area.bottom() + metrics.ascent() + kCurveTick + 1), text);
+      used = left + wide + metrics.averageCharWidth();
+    }
   }
-
-  // What the axes are, where the curve leaves room: it rises from the left.
-  const QString across = m_whatIf.least == m_whatIf.most ? tr("GB/s of each link, per direction")
-                                                         : tr("change of each link, GB/s per direction");
+  // The curve leaves room there: it rises from the left.
+  const QString across =
+      isOneBandwidth ? tr("GB/s of each link, per direction") : tr("change of each link, GB/s per direction");
   painter.setPen(colors[Token::faint]);
-  painter.drawText(area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
-  painter.drawText(area.adjusted(2, 0, 0, 0), Qt::AlignLeft | Qt::AlignTop, tr("bound, GB/s"));
+  painter.drawText(scale.area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
+  painter.drawText(scale.area.adjusted(2, 0, 0, 0), Qt::AlignLeft | Qt::AlignTop, tr("bound, GB/s"));
+}
 
+void BandwidthCurve::paintChange(QPainter& painter, const Scale& scale) const {
+  const Colors& colors = Theme::instance().colors();
   const CurveValue now = valueAt(m_whatIf.curve, m_change);
-  const qreal x = xOf(m_change);
+  const qreal x = scale.x(m_change);
   painter.setPen(QPen(colors[Token::text], 1));
-  painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+  painter.drawLine(QPointF(x, scale.area.top()), QPointF(x, scale.area.bottom()));
   painter.setBrush(colors[Token::accent]);
   painter.setPen(Qt::NoPen);
-  painter.drawEllipse(QPointF(x, yOf(now.algbw)), kDot + 1, kDot + 1);
+  painter.drawEllipse(QPointF(x, scale.y(now.algbw)), kCurveDot + 1, kCurveDot + 1);
   painter.setPen(colors[Token::text]);
+  const QFontMetricsF metrics(font());
   const QString text = decimal(now.algbw) + QStringLiteral(" GB/s");
-  const qreal wide = metrics.horizontalAdvance(text);
-  painter.drawText(QPointF(std::clamp(x - wide / 2, area.left(), std::max(area.left(), area.right() - wide)),
-                           area.top() - metrics.descent() - 2),
-                   text);
+  const qreal left = scale.leftOf(x, metrics.horizontalAdvance(text));
+  painter.drawText(QPointF(left, scale.area.top() - metrics.descent() - 2), text);
 }
 
 }  // namespace coppice::designer

@@ -34,6 +34,10 @@ protected:
 private:
   [[nodiscard]] QRectF plot() const;
   void drag(const QMouseEvent* event);
+  struct Scale;
+  void paintCurve(QPainter& painter, const Scale& scale) const;
+  void paintTexts(QPainter& painter, const Scale& scale) const;
+  void paintChange(QPainter& painter, const Scale& scale) const;
 
   WhatIf m_whatIf;
   Rational m_change;

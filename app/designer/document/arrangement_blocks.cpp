@@ -204,7 +204,7 @@ Block Tiers::inside(BoxId box) {
   }
   if (const auto direct = m_inBox.find(box); direct != m_inBox.end()) {
     for (const int vertex : direct->second) {
-      if (m_graph.vertices[static_cast<std::size_t>(vertex)].kind == Kind::gpu) {
+      if (m_graph.vertices[vertex].kind == Kind::gpu) {
         group.units.push_back(blockOf(m_graph, vertex));
       } else {
         group.relays.push_back(vertex);
@@ -237,7 +237,7 @@ Block Tiers::all() {
       if (taken.contains(vertex)) {
         continue;
       }
-      if (m_graph.vertices[static_cast<std::size_t>(vertex)].kind == Kind::gpu) {
+      if (m_graph.vertices[vertex].kind == Kind::gpu) {
         group.units.push_back(blockOf(m_graph, vertex));
       } else {
         group.relays.push_back(vertex);
@@ -247,25 +247,33 @@ Block Tiers::all() {
   return joined(std::move(group));
 }
 
-std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
-  // Sets of GPUs that share a switch or are joined directly, the strongest first; those that do not cut across each
-  // other are taken.
-  struct Candidate {
-    double bandwidth = 0;
-    std::vector<int> gpus;
-  };
-  std::vector<Candidate> candidates;
+struct Tiers::Candidate {
+  double bandwidth = 0;
   std::vector<int> gpus;
+};
+
+bool Tiers::isLooseGpu(int i) const {
+  return vertex(i).kind == Kind::gpu && !vertex(i).box.isValid();
+}
+
+/// Sets of GPUs that share a switch or are joined directly, the strongest first.
+std::vector<Tiers::Candidate> Tiers::candidatesAmong(const std::vector<int>& loose) const {
+  std::vector<Candidate> candidates;
+  DisjointSets direct(m_graph.vertices.size());
   for (const int i : loose) {
     if (vertex(i).kind == Kind::gpu) {
-      gpus.push_back(i);
+      for (const Graph::Edge& edge : vertex(i).edges) {
+        if (isLooseGpu(edge.to)) {
+          direct.join(i, edge.to);
+        }
+      }
     }
     if (vertex(i).kind != Kind::bar) {
       continue;
     }
     Candidate candidate;
     for (const Graph::Edge& edge : vertex(i).edges) {
-      if (vertex(edge.to).kind == Kind::gpu && !vertex(edge.to).box.isValid()) {
+      if (isLooseGpu(edge.to)) {
         candidate.gpus.push_back(edge.to);
         candidate.bandwidth += edge.bandwidth;
       }
@@ -276,16 +284,11 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
       candidates.push_back(std::move(candidate));
     }
   }
-  DisjointSets direct(m_graph.vertices.size());
   std::map<int, Candidate> meshes;
-  for (const int i : gpus) {
-    for (const Graph::Edge& edge : vertex(i).edges) {
-      if (vertex(edge.to).kind == Kind::gpu && !vertex(edge.to).box.isValid()) {
-        direct.join(i, edge.to);
-      }
+  for (const int i : loose) {
+    if (vertex(i).kind != Kind::gpu) {
+      continue;
     }
-  }
-  for (const int i : gpus) {
     Candidate& mesh = meshes[direct.find(i)];
     mesh.gpus.push_back(i);
     for (const Graph::Edge& edge : vertex(i).edges) {
@@ -299,12 +302,17 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.bandwidth > b.bandwidth; });
+  return candidates;
+}
+
+/// The first candidates that do not cut across each other.
+std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
+  const auto gpus = std::ranges::count_if(loose, [&](int i) { return vertex(i).kind == Kind::gpu; });
   std::map<int, std::size_t> clusterOf;
   std::size_t count = 0;
-  for (const Candidate& candidate : candidates) {
-    const bool isFree =
-        std::none_of(candidate.gpus.begin(), candidate.gpus.end(), [&](int gpu) { return clusterOf.contains(gpu); });
-    if (isFree && candidate.gpus.size() < gpus.size()) {
+  for (const Candidate& candidate : candidatesAmong(loose)) {
+    const bool isFree = std::ranges::none_of(candidate.gpus, [&](int gpu) { return clusterOf.contains(gpu); });
+    if (isFree && std::ssize(candidate.gpus) < gpus) {
       for (const int gpu : candidate.gpus) {
         clusterOf[gpu] = count;
       }
@@ -315,13 +323,18 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
     return {};
   }
   std::vector<Group> groups(count);
-  for (const int gpu : gpus) {
-    if (const auto found = clusterOf.find(gpu); found != clusterOf.end()) {
-      groups[found->second].units.push_back(blockOf(m_graph, gpu));
+  for (const int i : loose) {
+    if (const auto found = clusterOf.find(i); found != clusterOf.end()) {
+      groups[found->second].units.push_back(blockOf(m_graph, i));
     }
   }
-  // What serves the GPUs of one cluster alone comes along, NICs and switches behind them too.
-  std::map<int, std::set<std::size_t>> serves;
+  addRelaysOf(loose, clusterOf, groups);
+  return groups;
+}
+
+/// What serves the GPUs of one cluster alone comes along, NICs and switches behind them too.
+void Tiers::addRelaysOf(const std::vector<int>& loose, std::map<int, std::size_t>& clusterOf,
+                        std::vector<Group>& groups) const {
   for (int round = 0; round < 3; ++round) {
     std::map<int, std::size_t> found;
     for (const int i : loose) {
@@ -349,7 +362,6 @@ std::vector<Tiers::Group> Tiers::clusters(const std::vector<int>& loose) const {
       groups[cluster].relays.push_back(relay);
     }
   }
-  return groups;
 }
 
 void Tiers::mark(const Group& group) {
@@ -783,14 +795,14 @@ double Tiers::addRelays(Block& block, const std::vector<int>& relays, double top
   for (const int relay : relays) {
     double sum = 0;
     double weight = 0;
-    for (const Graph::Edge& edge : m_graph.vertices[static_cast<std::size_t>(relay)].edges) {
+    for (const Graph::Edge& edge : m_graph.vertices[relay].edges) {
       if (const auto found = placed.find(edge.to); found != placed.end()) {
         sum += found->second.x();
         weight += 1;
       }
     }
     wanted.push_back({relay, weight > 0 ? sum / weight : (left + right) / 2});
-    const bool isNic = m_graph.vertices[static_cast<std::size_t>(relay)].kind == Kind::nic;
+    const bool isNic = m_graph.vertices[relay].kind == Kind::nic;
     total += barWidth(relay) + (isNic ? kNicGap : kBarGap);
   }
   // Those that are led to from nearly the same place keep their natural order.
@@ -818,7 +830,7 @@ double Tiers::addRelays(Block& block, const std::vector<int>& relays, double top
     const double room = (right - left) - kBarGap * static_cast<double>(widths.size() - 1);
     if (sum > room && room > 0) {
       for (std::size_t i = 0; i < widths.size(); ++i) {
-        if (m_graph.vertices[static_cast<std::size_t>(wanted[start + i].relay)].box.isValid() && widths[i] > 72) {
+        if (m_graph.vertices[wanted[start + i].relay].box.isValid() && widths[i] > 72) {
           widths[i] = std::max(72.0, widths[i] * room / sum);
         }
       }

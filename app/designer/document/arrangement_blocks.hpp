@@ -46,8 +46,13 @@ private:
   /// Turns what the lowest tier joins into units, unless it joins everything. @return whether that may be repeated
   bool joinPods(Group& group, std::vector<std::vector<int>>& tiers);
   [[nodiscard]] Block boxed(BoxId box);
+  struct Candidate;
+  [[nodiscard]] bool isLooseGpu(int i) const;
+  [[nodiscard]] std::vector<Candidate> candidatesAmong(const std::vector<int>& loose) const;
   /// GPUs in no box that share their strongest switch, with all that serves no others.
   [[nodiscard]] std::vector<Group> clusters(const std::vector<int>& loose) const;
+  void addRelaysOf(const std::vector<int>& loose, std::map<int, std::size_t>& clusterOf,
+                   std::vector<Group>& groups) const;
   /// What a group is part of.
   enum class Place {
     top,    ///< of nothing: it may be on both sides of its network
@@ -76,9 +81,9 @@ private:
   double addRelays(Block& block, const std::vector<int>& relays, double top, double gap, bool isAbove, double left,
                    double right);
   [[nodiscard]] double barWidth(int relay) const;
-  [[nodiscard]] const Graph::Vertex& vertex(int i) const { return m_graph.vertices[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] int& unitOf(int i) { return m_unitOf[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] int unitOf(int i) const { return m_unitOf[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Graph::Vertex& vertex(int i) const { return m_graph.vertices[i]; }
+  [[nodiscard]] int& unitOf(int i) { return m_unitOf[i]; }
+  [[nodiscard]] int unitOf(int i) const { return m_unitOf[i]; }
 
   const Model& m_model;
   const Graph& m_graph;

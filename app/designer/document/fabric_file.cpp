@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/document/fabric_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -166,18 +167,16 @@ private:
   std::unordered_map<std::string, BoxId> m_known;
 };
 
-/// A list of objects; an item that cannot be used is left in `kept`.
+/// Reads a list of objects; returns how many items `use` refused.
 template <typename Use>
-std::vector<JsonValue> readItems(Members& drawing, std::string_view key, const Use& use) {
-  std::vector<JsonValue> kept;
+std::size_t unusedItems(Members& drawing, std::string_view key, const Use& use) {
+  std::size_t unused = 0;
   if (auto items = drawing.array(key)) {
     for (JsonValue& item : *items) {
-      if (item.kind != JsonValue::Kind::object || !use(Members(item.members))) {
-        kept.push_back(std::move(item));
-      }
+      unused += item.kind != JsonValue::Kind::object || !use(Members(std::move(item.members))) ? 1 : 0;
     }
   }
-  return kept;
+  return unused;
 }
 
 std::string rectText(const Rect& rect) {
@@ -234,149 +233,181 @@ std::string list(std::string_view key, const std::vector<std::string>& lines) {
   return text + "\n    ]";
 }
 
-}  // namespace
+/// Reads the drawing section of a fabric file and the elements, in the order in which they refer to each other.
+class ModelReader {
+public:
+  explicit ModelReader(const fabric::Description& description)
+      : m_description(description), m_edit(m_empty), m_boxes(m_edit) {}
 
-ReadModel readModel(const fabric::Description& description) {
-  ReadModel result;
-  const Model empty;
-  Edit edit(empty);
-  Header header;
-  header.name = description.name;
-
-  std::optional<Members> drawing;
-  auto foreignKeys = membersOf(description.extra);
-  for (auto member = foreignKeys.begin(); member != foreignKeys.end(); ++member) {
-    if (member->first == kDrawingKey && member->second.kind == JsonValue::Kind::object) {
-      drawing.emplace(std::move(member->second.members));
-      foreignKeys.erase(member);
-      header.extra = extraText(foreignKeys);
-      break;
+  ReadModel read() {
+    m_header.name = m_description.name;
+    Members drawing = drawingSection();
+    readBoxes(drawing);
+    readNotes(drawing);
+    readNodeDrawings(drawing);
+    if (m_unused > 0) {
+      warn(std::to_string(m_unused) + " entries of the drawing section match no element and were left out",
+           "save the file to remove them");
     }
-    if (member->first == kDrawingKey) {
-      result.findings.push_back({Severity::warning,
+    m_header.drawingExtra = drawing.rest();
+    m_edit.setHeader(std::move(m_header));
+    addNodes();
+    addLinks();
+    m_result.model.applyTrusted(m_edit.patch());
+    placeTheRest();
+    return std::move(m_result);
+  }
+
+private:
+  void warn(std::string text, std::string fix) {
+    m_result.findings.push_back({Severity::warning,
                                  ErrorCode::badInput,
-                                 "the drawing section is not an object",
-                                 "remove it, and arrange the fabric again",
+                                 std::move(text),
+                                 std::move(fix),
                                  {.element = {RefKind::field, "drawing"}}});
-    }
-  }
-  if (!drawing) {
-    header.extra = description.extra;
-    drawing.emplace(std::vector<std::pair<std::string, JsonValue>>());
   }
 
-  BoxPaths boxes(edit);
-  std::map<std::string, NodeDrawing> drawnNodes;
-  std::vector<std::pair<std::string, std::vector<JsonValue>>> leftovers;
-  leftovers.emplace_back("boxes", readItems(*drawing, "boxes", [&](Members item) {
-                           const auto path = item.string("path");
-                           if (!path || path->empty()) {
-                             return false;
-                           }
-                           const auto type = item.string("type");
-                           const bool isFolded = item.flag("folded");
-                           const auto frame = item.rect("frame");
-                           edit.change(boxes.at(*path), [&](Box& box) {
-                             box.type = type.value_or("");
-                             box.isFolded = isFolded;
-                             box.frame = frame;
-                             box.extra = item.rest();
-                           });
-                           return true;
-                         }));
-  leftovers.emplace_back("notes", readItems(*drawing, "notes", [&](Members item) {
-                           Note note;
-                           const auto text = item.string("text");
-                           const auto x = item.number("x");
-                           const auto y = item.number("y");
-                           if (!text || !x || !y) {
-                             return false;
-                           }
-                           note.text = *text;
-                           note.position = {*x, *y};
-                           const auto width = item.number("width");
-                           note.width = width && *width > 0 ? *width : 0;
-                           note.extra = item.rest();
-                           edit.add(std::move(note));
-                           return true;
-                         }));
-  std::unordered_map<std::string, int> countOf;
-  for (const fabric::NodeDescription& node : description.nodes) {
-    ++countOf[node.id];
-  }
-  leftovers.emplace_back("nodes", readItems(*drawing, "nodes", [&](Members item) {
-                           const auto id = item.string("id");
-                           // Of two nodes with one name neither is meant; they carry their drawing themselves.
-                           if (!id || countOf[*id] != 1 || drawnNodes.contains(*id)) {
-                             return false;
-                           }
-                           NodeDrawing& node = drawnNodes[*id];
-                           const auto width = item.number("width");
-                           node.width = width && *width > 0 ? *width : 0;
-                           const auto x = item.number("x");
-                           const auto y = item.number("y");
-                           node.isPlaced = x && y;
-                           node.position = node.isPlaced ? Point{*x, *y} : Point{};
-                           node.isPinned = item.flag("pinned");
-                           node.role = item.string("role").value_or("");
-                           node.extra = item.rest();
-                           return true;
-                         }));
-  std::size_t unused = 0;
-  for (const auto& [key, items] : leftovers) {
-    unused += items.size();
-  }
-  if (unused > 0) {
-    result.findings.push_back(
-        {Severity::warning,
-         ErrorCode::badInput,
-         std::to_string(unused) + " entries of the drawing section match no element and were left out",
-         "save the file to remove them",
-         {.element = {RefKind::field, "drawing"}}});
-  }
-  header.drawingExtra = drawing->rest();
-  edit.setHeader(std::move(header));
-
-  std::vector<NodeId> unplaced;
-  std::unordered_map<std::string, NodeId> byName;
-  for (const fabric::NodeDescription& in : description.nodes) {
-    Node node;
-    node.facts = {in.id, in.kind, boxes.at(in.box), in.rank, in.multicast, in.aggregation, in.extra};
-    if (const auto drawn = drawnNodes.find(in.id); drawn != drawnNodes.end()) {
-      node.drawing = drawn->second;
+  /// All other foreign keys become the header's extra text.
+  Members drawingSection() {
+    auto foreignKeys = membersOf(m_description.extra);
+    const auto member = std::ranges::find(foreignKeys, kDrawingKey, &std::pair<std::string, JsonValue>::first);
+    if (member != foreignKeys.end() && member->second.kind == JsonValue::Kind::object) {
+      Members drawing(std::move(member->second.members));
+      foreignKeys.erase(member);
+      m_header.extra = extraText(foreignKeys);
+      return drawing;
     }
-    if (in.position && !node.drawing.isPlaced && std::isfinite(in.position->x) && std::isfinite(in.position->y)) {
-      node.drawing.position = {in.position->x, in.position->y};
-      node.drawing.isPlaced = true;
-      if (node.drawing.extra.empty()) {
-        node.drawing.extra = in.position->extra;
+    if (member != foreignKeys.end()) {
+      warn("the drawing section is not an object", "remove it, and arrange the fabric again");
+    }
+    m_header.extra = m_description.extra;
+    return Members({});
+  }
+
+  void readBoxes(Members& drawing) {
+    m_unused += unusedItems(drawing, "boxes", [&](Members item) {
+      const auto path = item.string("path");
+      if (!path || path->empty()) {
+        return false;
+      }
+      const auto type = item.string("type");
+      const bool isFolded = item.flag("folded");
+      const auto frame = item.rect("frame");
+      m_edit.change(m_boxes.at(*path), [&](Box& box) {
+        box.type = type.value_or("");
+        box.isFolded = isFolded;
+        box.frame = frame;
+        box.extra = item.rest();
+      });
+      return true;
+    });
+  }
+
+  void readNotes(Members& drawing) {
+    m_unused += unusedItems(drawing, "notes", [&](Members item) {
+      Note note;
+      const auto text = item.string("text");
+      const auto x = item.number("x");
+      const auto y = item.number("y");
+      if (!text || !x || !y) {
+        return false;
+      }
+      note.text = *text;
+      note.position = {*x, *y};
+      const auto width = item.number("width");
+      note.width = width && *width > 0 ? *width : 0;
+      note.extra = item.rest();
+      m_edit.add(std::move(note));
+      return true;
+    });
+  }
+
+  void readNodeDrawings(Members& drawing) {
+    std::unordered_map<std::string, int> countOf;
+    for (const fabric::NodeDescription& node : m_description.nodes) {
+      ++countOf[node.id];
+    }
+    m_unused += unusedItems(drawing, "nodes", [&](Members item) {
+      const auto id = item.string("id");
+      // Of two nodes with one name neither is meant; they carry their drawing themselves.
+      if (!id || countOf[*id] != 1 || m_drawnNodes.contains(*id)) {
+        return false;
+      }
+      NodeDrawing& node = m_drawnNodes[*id];
+      const auto width = item.number("width");
+      node.width = width && *width > 0 ? *width : 0;
+      const auto x = item.number("x");
+      const auto y = item.number("y");
+      node.isPlaced = x && y;
+      node.position = node.isPlaced ? Point{*x, *y} : Point{};
+      node.isPinned = item.flag("pinned");
+      node.role = item.string("role").value_or("");
+      node.extra = item.rest();
+      return true;
+    });
+  }
+
+  void addNodes() {
+    for (const fabric::NodeDescription& in : m_description.nodes) {
+      Node node;
+      node.facts = {in.id, in.kind, m_boxes.at(in.box), in.rank, in.multicast, in.aggregation, in.extra};
+      if (const auto drawn = m_drawnNodes.find(in.id); drawn != m_drawnNodes.end()) {
+        node.drawing = drawn->second;
+      }
+      if (in.position && !node.drawing.isPlaced && std::isfinite(in.position->x) && std::isfinite(in.position->y)) {
+        node.drawing.position = {in.position->x, in.position->y};
+        node.drawing.isPlaced = true;
+        if (node.drawing.extra.empty()) {
+          node.drawing.extra = in.position->extra;
+        }
+      }
+      const bool isPlaced = node.drawing.isPlaced;
+      const NodeId id = m_edit.add(std::move(node));
+      m_byName.try_emplace(in.id, id);
+      if (!isPlaced) {
+        m_unplaced.push_back(id);
       }
     }
-    const bool isPlaced = node.drawing.isPlaced;
-    const NodeId id = edit.add(std::move(node));
-    byName.try_emplace(in.id, id);
-    if (!isPlaced) {
-      unplaced.push_back(id);
+  }
+
+  void addLinks() {
+    const auto end = [&](const std::string& name) {
+      const auto found = m_byName.find(name);
+      return found != m_byName.end() ? LinkEnd{found->second, {}} : LinkEnd{{}, name};
+    };
+    for (const fabric::LinkDescription& in : m_description.links) {
+      m_edit.add(Link{end(in.src), end(in.dst), in.bandwidth, in.duplex, in.count, in.latency, in.extra});
     }
   }
-  const auto end = [&](const std::string& name) {
-    const auto found = byName.find(name);
-    return found != byName.end() ? LinkEnd{found->second, {}} : LinkEnd{{}, name};
-  };
-  for (const fabric::LinkDescription& in : description.links) {
-    edit.add(Link{end(in.src), end(in.dst), in.bandwidth, in.duplex, in.count, in.latency, in.extra});
-  }
-  result.model.applyTrusted(edit.patch());
 
-  if (!unplaced.empty()) {
-    Edit placing(result.model);
-    for (const auto& [id, place] : quickArrangement(result.model, unplaced)) {
+  void placeTheRest() {
+    if (m_unplaced.empty()) {
+      return;
+    }
+    Edit placing(m_result.model);
+    for (const auto& [id, place] : quickArrangement(m_result.model, m_unplaced)) {
       placing.change(id, [&place = place](Node& node) { node.drawing.position = place; });
     }
     const Patch patch = placing.patch();
-    result.model.applyTrusted(patch);
+    m_result.model.applyTrusted(patch);
   }
-  return result;
+
+  const fabric::Description& m_description;
+  const Model m_empty;
+  Edit m_edit;
+  BoxPaths m_boxes;
+  Header m_header;
+  std::map<std::string, NodeDrawing> m_drawnNodes;
+  std::unordered_map<std::string, NodeId> m_byName;
+  std::vector<NodeId> m_unplaced;
+  std::size_t m_unused = 0;  ///< entries of the drawing section
+  ReadModel m_result;
+};
+
+}  // namespace
+
+ReadModel readModel(const fabric::Description& description) {
+  return ModelReader(description).read();
 }
 
 ReadModel readArranged(const fabric::Description& description) {

@@ -178,97 +178,139 @@ QString rateText(const Bundle& bundle) {
   return bundle.isReadable ? QString::fromStdString(toDecimal(bundle.rate)) + u" GB/s"_s : Texts::tr("not readable");
 }
 
+QString nameIn(const Model& model, NodeId id) {
+  return QString::fromStdString(model.find(id)->facts.name);
+}
+
+/// The nodes and links of a drawing against those of a machine.
+class FabricComparison {
+public:
+  FabricComparison(const Model& drawing, BoxId box, const Model& machine)
+      : m_drawing(drawing), m_machine(machine), m_drawn(nodesOf(drawing, box)), m_found(nodesOf(machine, {})) {
+    m_pairs = matched(drawing, m_drawn, machine, m_found);
+    for (const auto& [a, b] : m_pairs) {
+      m_back[b] = a;
+    }
+  }
+
+  std::vector<FabricDifference> run() {
+    compareNodes();
+    try {
+      m_left = bundlesOf(m_drawing, m_drawn);
+      m_right = bundlesOf(m_machine, m_found);
+      for (const auto& [pair, bundle] : m_left) {
+        compareDrawn(pair, bundle);
+      }
+      for (const auto& [pair, bundle] : m_right) {
+        compareFound(pair, bundle);
+      }
+    } catch (const OverflowError& error) {
+      m_differences.push_back({Severity::error, {}, {}, {}, QString::fromUtf8(error.what()), {}});
+    }
+    std::stable_sort(m_differences.begin(), m_differences.end(),
+                     [](const auto& a, const auto& b) { return a.severity > b.severity; });
+    return std::move(m_differences);
+  }
+
+private:
+  void compareNodes() {
+    for (const NodeId id : m_drawn) {
+      if (const QString name = nameIn(m_drawing, id); !m_pairs.contains(id)) {
+        m_differences.push_back({Severity::error, name, Texts::tr("drawn"), Texts::tr("missing"),
+                                 Texts::tr("%1 is drawn, but the machine does not have it").arg(name), id});
+      }
+    }
+    for (const NodeId id : m_found) {
+      if (const QString name = nameIn(m_machine, id); !m_back.contains(id)) {
+        m_differences.push_back({Severity::warning,
+                                 name,
+                                 Texts::tr("not drawn"),
+                                 Texts::tr("there"),
+                                 Texts::tr("The machine has %1, which is not drawn").arg(name),
+                                 {}});
+      }
+    }
+  }
+
+  [[nodiscard]] const Bundle* foundBetween(NodeId a, NodeId b) const {
+    const auto found = m_right.find({a, b});
+    return found != m_right.end() ? &found->second : nullptr;
+  }
+
+  /// Both directions differ alike, so that they are one line.
+  [[nodiscard]] bool isAlikeReversed(const Pair& pair, const Bundle& bundle, const Bundle* other,
+                                     const Bundle* otherReversed) const {
+    const auto reversed = m_left.find({pair.second, pair.first});
+    return reversed != m_left.end() && reversed->second.rate == bundle.rate &&
+           (other == nullptr) == (otherReversed == nullptr) && (other == nullptr || other->rate == otherReversed->rate);
+  }
+
+  void compareDrawn(const Pair& pair, const Bundle& bundle) {
+    const auto a = m_pairs.find(pair.first);
+    const auto b = m_pairs.find(pair.second);
+    if (a == m_pairs.end() || b == m_pairs.end()) {
+      return;
+    }
+    const Bundle* other = foundBetween(a->second, b->second);
+    const bool isAlike = isAlikeReversed(pair, bundle, other, foundBetween(b->second, a->second));
+    if (isAlike && m_told.contains({pair.second, pair.first})) {
+      return;
+    }
+    m_told.insert(pair);
+    const QString place =
+        nameIn(m_drawing, pair.first) + (isAlike ? u" – "_s : u" → "_s) + nameIn(m_drawing, pair.second);
+    FabricDifference difference{Severity::warning, place, rateText(bundle), {}, {}, bundle.link};
+    if (other == nullptr) {
+      difference.severity = Severity::error;
+      difference.found = Texts::tr("no link");
+      difference.text = Texts::tr("%1 is drawn, but the machine has no link there").arg(rateText(bundle));
+      m_differences.push_back(std::move(difference));
+      return;
+    }
+    difference.found = rateText(*other);
+    if (!bundle.isReadable || !other->isReadable || bundle.rate == other->rate) {
+      return;
+    }
+    const bool isLess = other->rate < bundle.rate;
+    difference.severity = isLess ? Severity::error : Severity::note;
+    const double share = other->rate.toDouble() / bundle.rate.toDouble();
+    difference.text = isLess ? Texts::tr("the machine has %1 % of what is drawn").arg(100 * share, 0, 'f', 0)
+                             : Texts::tr("the machine has more than is drawn");
+    if (isLess && other->cables < bundle.cables) {
+      difference.text += Texts::tr(": %1 of %2 links").arg(other->cables).arg(bundle.cables);
+    }
+    m_differences.push_back(std::move(difference));
+  }
+
+  void compareFound(const Pair& pair, const Bundle& bundle) {
+    const auto a = m_back.find(pair.first);
+    const auto b = m_back.find(pair.second);
+    if (a == m_back.end() || b == m_back.end() || m_left.contains({a->second, b->second}) ||
+        m_told.contains({b->second, a->second})) {
+      return;
+    }
+    m_told.insert({a->second, b->second});
+    m_differences.push_back({Severity::note, nameIn(m_drawing, a->second) + u" – "_s + nameIn(m_drawing, b->second),
+                             Texts::tr("no link"), rateText(bundle),
+                             Texts::tr("a link of the machine that is not drawn"), a->second});
+  }
+
+  const Model& m_drawing;
+  const Model& m_machine;
+  std::set<NodeId> m_drawn;
+  std::set<NodeId> m_found;
+  std::map<NodeId, NodeId> m_pairs;  ///< of the drawing, to the machine
+  std::map<NodeId, NodeId> m_back;
+  std::map<Pair, Bundle> m_left;
+  std::map<Pair, Bundle> m_right;
+  std::set<Pair> m_told;  ///< by nodes of the drawing
+  std::vector<FabricDifference> m_differences;
+};
+
 }  // namespace
 
 std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, const Model& machine) {
-  std::vector<FabricDifference> differences;
-  const std::set<NodeId> drawn = nodesOf(drawing, box);
-  const std::set<NodeId> found = nodesOf(machine, {});
-  const std::map<NodeId, NodeId> pairs = matched(drawing, drawn, machine, found);
-  std::map<NodeId, NodeId> back;
-  for (const auto& [a, b] : pairs) {
-    back[b] = a;
-  }
-  const auto name = [](const Model& model, NodeId id) { return QString::fromStdString(model.find(id)->facts.name); };
-  for (const NodeId id : drawn) {
-    if (!pairs.contains(id)) {
-      differences.push_back({Severity::error, name(drawing, id), Texts::tr("drawn"), Texts::tr("missing"),
-                             Texts::tr("%1 is drawn, but the machine does not have it").arg(name(drawing, id)), id});
-    }
-  }
-  for (const NodeId id : found) {
-    if (!back.contains(id)) {
-      differences.push_back({Severity::warning,
-                             name(machine, id),
-                             Texts::tr("not drawn"),
-                             Texts::tr("there"),
-                             Texts::tr("The machine has %1, which is not drawn").arg(name(machine, id)),
-                             {}});
-    }
-  }
-  try {
-    std::map<Pair, Bundle> left = bundlesOf(drawing, drawn);
-    const std::map<Pair, Bundle> right = bundlesOf(machine, found);
-    std::set<Pair> told;
-    for (const auto& [pair, bundle] : left) {
-      const auto a = pairs.find(pair.first);
-      const auto b = pairs.find(pair.second);
-      if (a == pairs.end() || b == pairs.end()) {
-        continue;
-      }
-      const auto other = right.find({a->second, b->second});
-      const Pair reversed{pair.second, pair.first};
-      // Both directions that differ alike are one line.
-      const auto mirror = left.find(reversed);
-      const auto otherMirror = right.find({b->second, a->second});
-      const bool isAlike = mirror != left.end() && mirror->second.rate == bundle.rate &&
-                           (other == right.end()) == (otherMirror == right.end()) &&
-                           (other == right.end() || other->second.rate == otherMirror->second.rate);
-      if (isAlike && told.contains(reversed)) {
-        continue;
-      }
-      told.insert(pair);
-      const QString place = name(drawing, pair.first) + (isAlike ? u" – "_s : u" → "_s) + name(drawing, pair.second);
-      FabricDifference difference{Severity::warning, place, rateText(bundle), {}, {}, bundle.link};
-      if (other == right.end()) {
-        difference.severity = Severity::error;
-        difference.found = Texts::tr("no link");
-        difference.text = Texts::tr("%1 is drawn, but the machine has no link there").arg(rateText(bundle));
-        differences.push_back(std::move(difference));
-        continue;
-      }
-      difference.found = rateText(other->second);
-      if (!bundle.isReadable || !other->second.isReadable || bundle.rate == other->second.rate) {
-        continue;
-      }
-      const bool isLess = other->second.rate < bundle.rate;
-      difference.severity = isLess ? Severity::error : Severity::note;
-      const double share = other->second.rate.toDouble() / bundle.rate.toDouble();
-      difference.text = isLess ? Texts::tr("the machine has %1 % of what is drawn").arg(100 * share, 0, 'f', 0)
-                               : Texts::tr("the machine has more than is drawn");
-      if (isLess && bundle.cables != other->second.cables && other->second.cables < bundle.cables) {
-        difference.text += Texts::tr(": %1 of %2 links").arg(other->second.cables).arg(bundle.cables);
-      }
-      differences.push_back(std::move(difference));
-    }
-    for (const auto& [pair, bundle] : right) {
-      const auto a = back.find(pair.first);
-      const auto b = back.find(pair.second);
-      if (a == back.end() || b == back.end() || left.contains({a->second, b->second}) ||
-          told.contains({b->second, a->second})) {
-        continue;
-      }
-      told.insert({a->second, b->second});
-      differences.push_back({Severity::note, name(drawing, a->second) + u" – "_s + name(drawing, b->second),
-                             Texts::tr("no link"), rateText(bundle),
-                             Texts::tr("a link of the machine that is not drawn"), a->second});
-    }
-  } catch (const OverflowError& error) {
-    differences.push_back({Severity::error, {}, {}, {}, QString::fromUtf8(error.what()), {}});
-  }
-  std::stable_sort(differences.begin(), differences.end(),
-                   [](const auto& a, const auto& b) { return a.severity > b.severity; });
-  return differences;
+  return FabricComparison(drawing, box, machine).run();
 }
 
 }  // namespace coppice::designer

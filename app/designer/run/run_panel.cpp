@@ -521,83 +521,112 @@ void RunPanel::checkSeveral(const Note& add) const {
   }
 }
 
+void RunPanel::checkMachine(const Note& add) const {
+  const Connection* connection = m_book.connection(m_machines.front());
+  const bool isConnected = connection != nullptr && connection->state() == Connection::State::ready;
+  // A machine is connected on the way, unless that failed before.
+  const bool willConnect = connection != nullptr && connection->state() != Connection::State::failed &&
+                           connection->state() != Connection::State::needsConsent;
+  if (isConnected || willConnect) {
+    const QString title = connection->machine().title();
+    add(true,
+        connection->machine().isLocal()
+            ? tr("This computer")
+            : (isConnected ? tr("%1 is connected") : tr("Will connect to %1 first")).arg(title),
+        true);
+    return;
+  }
+  QString why = connection != nullptr ? connection->message() : QString();
+  // It may be a sentence.
+  while (why.endsWith(u'.')) {
+    why.chop(1);
+  }
+  add(false,
+      why.isEmpty() ? tr("The machine is not connected: press Connect") : tr("%1; press Connect to try again").arg(why),
+      true);
+}
+
+void RunPanel::checkSchedule(const Note& add) const {
+  const RunnableSchedule* chosen = schedule();
+  if (chosen == nullptr) {
+    add(false, tr("There is no schedule: generate one with F5, or choose a file"), true);
+    return;
+  }
+  add(true, tr("Schedule “%1”").arg(chosen->name), true);
+  if (chosen->root >= 0 && chosen->suffix == u"xml") {
+    // The executor reads the root from the data; runtimes do not.
+    add(false,
+        tr("The root is rank %1; %2").arg(chosen->root).arg(QString::fromStdString(program::rootText(chosen->root))),
+        false);
+  }
+}
+
+void RunPanel::checkEnvironment(const program::RunRequest& wanted, const Note& add) const {
+  const Connection* connection = m_book.connection(m_machines.front());
+  if (m_machines.size() != 1 || connection == nullptr || connection->state() != Connection::State::ready ||
+      !connection->facts().environment) {
+    return;
+  }
+  const program::EnvRecord& environment = *connection->facts().environment;
+  const bool hasBackend = std::ranges::any_of(environment.backends, &program::BackendNote::available);
+  add(hasBackend || environment.backends.empty(),
+      hasBackend ? tr("Backend available") : tr("No backend is available on this machine"), true);
+  if (wanted.launch == program::Launch::srun && connection->facts().partitions.empty()) {
+    add(false, tr("Slurm is not available on this machine"), true);
+  }
+  const RunnableSchedule* chosen = schedule();
+  if (chosen != nullptr && chosen->ranks > 0 && environment.cores > 0 && chosen->ranks > environment.cores &&
+      wanted.hosts.empty() && wanted.launch != program::Launch::srun) {
+    add(false, tr("%1 ranks share %2 cores: checks the data, but slowly").arg(chosen->ranks).arg(environment.cores),
+        false);
+  }
+}
+
+void RunPanel::suggestShares() {
+  const RunnableSchedule* chosen = schedule();
+  if (m_machines.size() == 1 || chosen == nullptr || chosen->ranks <= 0) {
+    return;
+  }
+  QStringList even;
+  const int count = static_cast<int>(m_machines.size());
+  for (int i = 0; i < count; ++i) {
+    even << QString::number(chosen->ranks / count + (i < chosen->ranks % count ? 1 : 0));
+  }
+  m_shares->setPlaceholderText(even.join(u", "_s));
+}
+
 void RunPanel::check() {
   m_preflight->clear();
   m_obstacle.clear();
   const Theme& theme = Theme::instance();
-  const auto add = [&](bool isGood, const QString& text, bool isBlocking = true) {
+  const auto add = [&](bool isGood, const QString& text, bool isBlocking) {
     auto* item = new QListWidgetItem((isGood ? u"✓ "_s : (isBlocking ? u"✗ "_s : u"! "_s)) + text, m_preflight);
     item->setForeground(theme.color(isGood ? Token::muted : (isBlocking ? Token::error : Token::warning)));
     if (!isGood && isBlocking && m_obstacle.isEmpty()) {
       m_obstacle = text;
     }
   };
-  const bool isSingle = m_machines.size() == 1;
-  const Connection* connection = m_book.connection(m_machines.front());
-  const bool isConnected = connection != nullptr && connection->state() == Connection::State::ready;
-  const bool isLocal = connection != nullptr && connection->machine().isLocal();
-  // A machine is connected on the way, unless that failed before.
-  const bool willConnect = connection != nullptr && connection->state() != Connection::State::failed &&
-                           connection->state() != Connection::State::needsConsent;
-  if (!isSingle) {
+  if (m_machines.size() == 1) {
+    checkMachine(add);
+  } else {
     checkSeveral(add);
-  } else if (isConnected || willConnect) {
-    const QString title = connection->machine().title();
-    add(true, isLocal ? tr("This computer")
-                      : (isConnected ? tr("%1 is connected") : tr("Will connect to %1 first")).arg(title));
-  } else {
-    QString why = connection != nullptr ? connection->message() : QString();
-    // It may be a sentence.
-    while (why.endsWith(u'.')) {
-      why.chop(1);
-    }
-    add(false, why.isEmpty() ? tr("The machine is not connected: press Connect")
-                             : tr("%1; press Connect to try again").arg(why));
   }
-  const RunnableSchedule* chosen = schedule();
-  if (!isSingle && chosen != nullptr && chosen->ranks > 0) {
-    QStringList even;
-    for (int i = 0; i < static_cast<int>(m_machines.size()); ++i) {
-      const int count = static_cast<int>(m_machines.size());
-      even << QString::number(chosen->ranks / count + (i < chosen->ranks % count ? 1 : 0));
-    }
-    m_shares->setPlaceholderText(even.join(u", "_s));
-  }
-  if (chosen == nullptr) {
-    add(false, tr("There is no schedule: generate one with F5, or choose a file"));
-  } else {
-    add(true, tr("Schedule “%1”").arg(chosen->name));
-    if (chosen->root >= 0 && chosen->suffix == u"xml") {
-      // The executor reads the root from the data; runtimes do not.
-      add(false,
-          tr("The root is rank %1; %2").arg(chosen->root).arg(QString::fromStdString(program::rootText(chosen->root))),
-          false);
-    }
-  }
+  suggestShares();
+  checkSchedule(add);
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {
     if (fault.where.element != ElementRef(RefKind::field, "schedule")) {
-      add(false, sentence({fault.code, fault.text, fault.fix}));
+      add(false, sentence({fault.code, fault.text, fault.fix}), true);
     }
   }
-  if (isSingle && isConnected && connection->facts().environment) {
-    const program::EnvRecord& environment = *connection->facts().environment;
-    const bool hasBackend = std::any_of(environment.backends.begin(), environment.backends.end(),
-                                        [](const program::BackendNote& note) { return note.available; });
-    add(hasBackend || environment.backends.empty(),
-        hasBackend ? tr("Backend available") : tr("No backend is available on this machine"));
-    if (wanted.launch == program::Launch::srun && connection->facts().partitions.empty()) {
-      add(false, tr("Slurm is not available on this machine"));
-    }
-    if (chosen != nullptr && chosen->ranks > 0 && environment.cores > 0 && chosen->ranks > environment.cores &&
-        wanted.hosts.empty() && wanted.launch != program::Launch::srun) {
-      add(false, tr("%1 ranks share %2 cores: checks the data, but slowly").arg(chosen->ranks).arg(environment.cores),
-          false);
-    }
-  }
+  checkEnvironment(wanted, add);
   if (wanted.launch == program::Launch::srun && m_keeps->currentIndex() == 0) {
-    add(true, tr("The job is cancelled when the window closes"));
+    add(true, tr("The job is cancelled when the window closes"), true);
   }
+  showPreflight();
+}
+
+void RunPanel::showPreflight() {
   const bool wasReady = m_isReady;
   m_isReady = m_obstacle.isEmpty();
   m_run->setEnabled(m_isReady && !m_isRunning);

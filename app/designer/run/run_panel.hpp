@@ -75,7 +75,12 @@ private:
   void fillSchedules();
   void check();
   using Note = std::function<void(bool isGood, const QString& text, bool isBlocking)>;
+  void checkMachine(const Note& add) const;
   void checkSeveral(const Note& add) const;
+  void checkSchedule(const Note& add) const;
+  void checkEnvironment(const program::RunRequest& wanted, const Note& add) const;
+  void suggestShares();
+  void showPreflight();
 
   MachineBook& m_book;
   QStringList m_machines{QStringLiteral("local")};

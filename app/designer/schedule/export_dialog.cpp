@@ -33,6 +33,7 @@ namespace {
 
 constexpr int kThousand = 1000;
 constexpr int kMaxInstances = 32;
+constexpr int kExportGap = 8;
 
 /// No runtime compares roots, so the name of the file says which one it is for.
 QString programSuffix(const ScheduleResult& result) {
@@ -72,15 +73,22 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   setObjectName(u"exportDialog"_s);
   constexpr QSize kSize(900, 680);
   resize(kSize);
+  setUpSettings();
+  setUpSizes();
+  setUpResult();
+  setUpGuide();
+  nameSchedule();
+  layOut();
+  connectAll();
+  judge();
+}
+
+void ExportDialog::setUpSettings() {
   m_runtime->setObjectName(u"exportRuntime"_s);
   m_protocol->setObjectName(u"exportProtocol"_s);
   m_place->setObjectName(u"exportPlace"_s);
   m_channels->setObjectName(u"exportChannels"_s);
   m_instances->setObjectName(u"exportInstances"_s);
-  m_minBytes->setObjectName(u"exportMinBytes"_s);
-  m_maxBytes->setObjectName(u"exportMaxBytes"_s);
-  m_summary->setObjectName(u"exportSummary"_s);
-  m_save->setObjectName(u"exportSave"_s);
   for (const auto runtime : program::kRuntimes) {
     m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
   }
@@ -104,15 +112,25 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_channels->addItem(tr("By NIC planes, odd and even"), static_cast<int>(lowering::ChannelPolicy::nicPlanes));
   m_instances->setRange(1, kMaxInstances);
   m_instances->setToolTip(tr("Independent copies, each moving its share of every chunk"));
+  for (QComboBox* box : {m_runtime, m_protocol, m_place, m_channels}) {
+    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  }
+}
+
+void ExportDialog::setUpSizes() {
+  m_minBytes->setObjectName(u"exportMinBytes"_s);
+  m_maxBytes->setObjectName(u"exportMaxBytes"_s);
   m_minBytes->setPlaceholderText(tr("0"));
   m_maxBytes->setPlaceholderText(tr("any size"));
   m_minBytes->setToolTip(tr("Smallest size of the whole collective, for example 64 KiB"));
   m_maxBytes->setToolTip(tr("Largest size of the whole collective, for example 1 GiB"));
-  for (QComboBox* box : {m_runtime, m_protocol, m_place, m_channels}) {
-    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  }
   m_sizeFault->setProperty("role", u"error"_s);
   m_sizeFault->setWordWrap(true);
+}
+
+void ExportDialog::setUpResult() {
+  m_title->setProperty("role", u"muted"_s);
+  m_summary->setObjectName(u"exportSummary"_s);
   m_summary->setWordWrap(true);
   m_summary->setFont(uiFont(13, QFont::DemiBold));
   m_progress->setRange(0, kThousand);
@@ -121,34 +139,15 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   QSizePolicy keep = m_progress->sizePolicy();
   keep.setRetainSizeWhenHidden(true);
   m_progress->setSizePolicy(keep);
-  m_save->setDefault(true);
-
-  constexpr int kGap = 8;
-  auto* left = new QFormLayout;
-  left->addRow(tr("Target"), m_runtime);
-  left->addRow(tr("Protocol"), m_protocol);
-  left->addRow(tr("Buffers"), m_place);
-  left->addRow(tr("Channels"), m_channels);
-  auto* right = new QFormLayout;
-  right->addRow(tr("Instances"), m_instances);
-  right->addRow(tr("Smallest size"), m_minBytes);
-  right->addRow(tr("Largest size"), m_maxBytes);
-  right->addRow(m_sizeFault);
-  for (QFormLayout* form : {left, right}) {
-    form->setHorizontalSpacing(2 * kGap);
-    form->setVerticalSpacing(kGap);
-    form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
-  }
-  auto* forms = new QHBoxLayout;
-  forms->setSpacing(4 * kGap);
-  forms->addLayout(left, 1);
-  forms->addLayout(right, 1);
-  m_title->setProperty("role", u"muted"_s);
-  nameSchedule();
   m_saved->setObjectName(u"exportSaved"_s);
   m_saved->setWordWrap(true);
   m_saved->setTextFormat(Qt::PlainText);
   m_saved->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_save->setObjectName(u"exportSave"_s);
+  m_save->setDefault(true);
+}
+
+void ExportDialog::setUpGuide() {
   m_guide->setObjectName(u"exportGuide"_s);
   m_guide->setAccessibleName(tr("How to run the program"));
   m_guide->setReadOnly(true);
@@ -163,18 +162,50 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_showGuide->setAutoDefault(false);
   m_showGuide->setCheckable(true);
   m_showGuide->setToolTip(tr("Library, environment and nccl-tests call for this program"));
-  const auto button = [this](const QString& id, const QString& label) {
+}
+
+QLayout* ExportDialog::makeForms() {
+  auto* left = new QFormLayout;
+  left->addRow(tr("Target"), m_runtime);
+  left->addRow(tr("Protocol"), m_protocol);
+  left->addRow(tr("Buffers"), m_place);
+  left->addRow(tr("Channels"), m_channels);
+  auto* right = new QFormLayout;
+  right->addRow(tr("Instances"), m_instances);
+  right->addRow(tr("Smallest size"), m_minBytes);
+  right->addRow(tr("Largest size"), m_maxBytes);
+  right->addRow(m_sizeFault);
+  for (QFormLayout* form : {left, right}) {
+    form->setHorizontalSpacing(2 * kExportGap);
+    form->setVerticalSpacing(kExportGap);
+    form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
+  }
+  auto* forms = new QHBoxLayout;
+  forms->setSpacing(4 * kExportGap);
+  forms->addLayout(left, 1);
+  forms->addLayout(right, 1);
+  return forms;
+}
+
+QLayout* ExportDialog::makeButtons() {
+  const auto button = [this](const QString& id, const QString& label, auto onClick) {
     auto* made = new QPushButton(label, this);
     made->setObjectName(id);
     made->setAutoDefault(false);
+    connect(made, &QPushButton::clicked, this, onClick);
     return made;
   };
-  QPushButton* copy = button(u"exportCopy"_s, tr("Copy as Command Line"));
-  QPushButton* schedule = button(u"exportSchedule"_s, tr("Save Schedule…"));
-  QPushButton* trees = button(u"exportTrees"_s, tr("Save Trees…"));
-  QPushButton* close = button(u"exportClose"_s, tr("Close"));
+  QPushButton* copy =
+      button(u"exportCopy"_s, tr("Copy as Command Line"), [this] { QGuiApplication::clipboard()->setText(command()); });
+  QPushButton* schedule = button(u"exportSchedule"_s, tr("Save Schedule…"), [this] {
+    saveAs(fileSuffix(*m_result), tr("Schedule (*%1)").arg(fileSuffix(*m_result)), false,
+           [this](const QString& path) { return saveSchedule(path, *m_result); });
+  });
   schedule->setToolTip(m_result->forests() != nullptr ? tr("The .forest.json file: trees, bound and fabric")
                                                       : tr("The .schedule.json file: transfers and fabric"));
+  QPushButton* trees = button(u"exportTrees"_s, tr("Save Trees…"), [this] {
+    saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), false, [this](const QString& path) { return saveTrees(path); });
+  });
   trees->setVisible(m_result->forests() != nullptr);
   trees->setToolTip(tr("ForestColl's tree XML"));
   auto* buttons = new QHBoxLayout;
@@ -183,15 +214,19 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   buttons->addWidget(schedule);
   buttons->addWidget(trees);
   buttons->addStretch(1);
-  buttons->addWidget(close);
+  buttons->addWidget(button(u"exportClose"_s, tr("Close"), [this] { reject(); }));
   buttons->addWidget(m_save);
+  return buttons;
+}
+
+void ExportDialog::layOut() {
   auto* layout = new QVBoxLayout(this);
   constexpr int kMargin = 16;
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-  layout->setSpacing(kGap);
+  layout->setSpacing(kExportGap);
   layout->addWidget(m_title);
-  layout->addLayout(forms);
-  layout->addSpacing(kGap);
+  layout->addLayout(makeForms());
+  layout->addSpacing(kExportGap);
   layout->addWidget(m_summary);
   layout->addWidget(m_progress);
   layout->addWidget(m_list, 1);
@@ -200,8 +235,10 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   saved->addWidget(m_copyGuide, 0, Qt::AlignTop);
   layout->addLayout(saved);
   layout->addWidget(m_guide);
-  layout->addLayout(buttons);
+  layout->addLayout(makeButtons());
+}
 
+void ExportDialog::connectAll() {
   const auto changed = [this] {
     if (!m_isFilling) {
       judge();
@@ -215,24 +252,14 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
     connect(edit, &QLineEdit::textChanged, this, changed);
   }
   connect(m_list, &CheckList::fixWanted, this, &ExportDialog::apply, Qt::QueuedConnection);
-  connect(close, &QPushButton::clicked, this, &QDialog::reject);
-  connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command()); });
   connect(m_save, &QPushButton::clicked, this, [this] {
     saveAs(programSuffix(*m_result), tr("MSCCL program (*.xml)"), true,
            [this](const QString& path) { return saveProgram(path); });
-  });
-  connect(trees, &QPushButton::clicked, this, [this] {
-    saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), false, [this](const QString& path) { return saveTrees(path); });
-  });
-  connect(schedule, &QPushButton::clicked, this, [this] {
-    saveAs(fileSuffix(*m_result), tr("Schedule (*%1)").arg(fileSuffix(*m_result)), false,
-           [this](const QString& path) { return saveSchedule(path, *m_result); });
   });
   connect(m_showGuide, &QPushButton::toggled, this, &ExportDialog::updateGuide);
   connect(m_copyGuide, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(guide()); });
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, &ExportDialog::refresh);
-  judge();
 }
 
 ExportDialog::~ExportDialog() = default;

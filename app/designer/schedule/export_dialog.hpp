@@ -61,6 +61,14 @@ Q_SIGNALS:
   void failed(const QString& why);
 
 private:
+  void setUpSettings();
+  void setUpSizes();
+  void setUpResult();
+  void setUpGuide();
+  [[nodiscard]] QLayout* makeForms();
+  [[nodiscard]] QLayout* makeButtons();
+  void layOut();
+  void connectAll();
   void judge();
   void receive(std::shared_ptr<const ExportCheck> check);
   void regenerate(const CheckFix& fix);

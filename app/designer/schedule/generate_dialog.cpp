@@ -31,11 +31,22 @@ namespace {
 
 enum Part { kAll, kSelected, kBefore };
 
+constexpr int kGenerateGap = 8;
+
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text.toUpper(), parent);
   label->setFont(sectionFont());
   label->setProperty("role", u"section"_s);
   return label;
+}
+
+bool hasCapableSwitch(const Model& model) {
+  for (const auto& [id, node] : model.nodes()) {
+    if (node.facts.multicast || node.facts.aggregation) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -77,6 +88,18 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   setObjectName(u"generateDialog"_s);
   setWindowTitle(tr("Generate a Schedule"));
   setModal(false);
+  m_generate->setObjectName(u"generateButton"_s);
+  m_generate->setDefault(true);
+  setUpSubject();
+  setUpTreeCounts();
+  setUpTable();
+  setUpLimits();
+  layOut();
+  connectAll();
+  fill();
+}
+
+void GenerateDialog::setUpSubject() {
   m_collective->setObjectName(u"generateCollective"_s);
   m_method->setObjectName(u"generateMethod"_s);
   m_method->setAccessibleName(tr("Method"));
@@ -96,6 +119,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);
   m_gpus->setAccessibleName(tr("GPUs that take part"));
+  for (QComboBox* box : {m_method, m_root, m_gpus}) {
+    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  }
   m_amounts->setObjectName(u"generateAmounts"_s);
   m_amounts->setAccessibleName(tr("Relative data of each GPU"));
   m_amounts->setPlaceholderText(tr("equal, or 1,1,2,0, or b0g3=2, b1*=0"));
@@ -105,6 +131,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_amountsFault->setObjectName(u"generateAmountsFault"_s);
   m_amountsFault->setProperty("role", u"error"_s);
   m_amountsFault->setWordWrap(true);
+}
+
+void GenerateDialog::setUpTreeCounts() {
   m_exact->setObjectName(u"generateExact"_s);
   m_fixed->setObjectName(u"generateFixed"_s);
   m_scan->setObjectName(u"generateScan"_s);
@@ -128,34 +157,17 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_countFault->setWordWrap(true);
   m_k->setObjectName(u"generateK"_s);
   m_k->setAccessibleName(tr("Trees per root"));
+  m_k->setRange(1, static_cast<int>(kMaxFixedK));
   m_maxK->setObjectName(u"generateMostK"_s);
   m_maxK->setAccessibleName(tr("Maximum trees per root"));
-  m_table->setObjectName(u"generateTable"_s);
-  m_scanState->setObjectName(u"generateScanState"_s);
-  m_capsHeight->setObjectName(u"generateCapsHeight"_s);
-  m_height->setObjectName(u"generateHeight"_s);
-  m_height->setAccessibleName(tr("Maximum height"));
-  m_effort->setObjectName(u"generateEffort"_s);
-  m_limitsPeers->setObjectName(u"generateLimitsPeers"_s);
-  m_peers->setObjectName(u"generatePeers"_s);
-  m_peers->setAccessibleName(tr("Maximum peers of a GPU"));
-  m_multicast->setObjectName(u"generateMulticast"_s);
-  m_k->setRange(1, static_cast<int>(kMaxFixedK));
   m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
-  constexpr int kMaxHeight = 100000;
-  constexpr int kUsualHeight = 8;
-  m_height->setRange(1, kMaxHeight);
-  m_height->setValue(kUsualHeight);
-  m_height->setSuffix(tr(" hops between GPUs"));
-  constexpr int kUsualPeers = 32;
-  m_peers->setRange(1, kMaxPeerLimit);
-  m_peers->setValue(kUsualPeers);
-  m_peers->setSuffix(tr(" other GPUs"));
-  m_limitsPeers->setToolTip(
-      tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
-         "other. The cost is exact and often zero"));
-  m_effort->setRange(0, kMaxHeightEffort);
-  m_effort->setToolTip(tr("0 = off, 1 = default (cheap); each step roughly doubles the work"));
+}
+
+void GenerateDialog::setUpTable() {
+  m_scanState->setObjectName(u"generateScanState"_s);
+  m_scanState->setProperty("role", u"muted"_s);
+  m_scanState->setWordWrap(true);
+  m_table->setObjectName(u"generateTable"_s);
   m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loss")});
   m_table->setAccessibleName(tr("Loss for each number of trees"));
   m_table->verticalHeader()->hide();
@@ -170,21 +182,38 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_table->verticalHeader()->setMinimumSectionSize(kRowHeight);
   m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_table->setFixedHeight(kTableHeight);
-  m_scanState->setProperty("role", u"muted"_s);
-  m_scanState->setWordWrap(true);
-  m_multicast->setToolTip(
-      tr("Reduces the load of links at switches that are marked as capable. MSCCL programs cannot express it."));
-  m_generate->setObjectName(u"generateButton"_s);
-  m_generate->setDefault(true);
-  for (QComboBox* box : {m_method, m_root, m_gpus}) {
-    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  }
+}
 
+void GenerateDialog::setUpLimits() {
+  m_capsHeight->setObjectName(u"generateCapsHeight"_s);
+  m_height->setObjectName(u"generateHeight"_s);
+  m_height->setAccessibleName(tr("Maximum height"));
+  constexpr int kMaxHeight = 100000;
+  constexpr int kUsualHeight = 8;
+  m_height->setRange(1, kMaxHeight);
+  m_height->setValue(kUsualHeight);
+  m_height->setSuffix(tr(" hops between GPUs"));
+  m_effort->setObjectName(u"generateEffort"_s);
+  m_effort->setRange(0, kMaxHeightEffort);
+  m_effort->setToolTip(tr("0 = off, 1 = default (cheap); each step roughly doubles the work"));
+  m_limitsPeers->setObjectName(u"generateLimitsPeers"_s);
+  m_limitsPeers->setToolTip(
+      tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
+         "other. The cost is exact and often zero"));
+  m_peers->setObjectName(u"generatePeers"_s);
+  m_peers->setAccessibleName(tr("Maximum peers of a GPU"));
+  constexpr int kUsualPeers = 32;
+  m_peers->setRange(1, kMaxPeerLimit);
+  m_peers->setValue(kUsualPeers);
+  m_peers->setSuffix(tr(" other GPUs"));
+  m_multicast->setObjectName(u"generateMulticast"_s);
+}
+
+QLayout* GenerateDialog::makeForm() {
   auto* form = new QFormLayout;
   form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
-  constexpr int kGap = 8;
-  form->setHorizontalSpacing(2 * kGap);
-  form->setVerticalSpacing(kGap);
+  form->setHorizontalSpacing(2 * kGenerateGap);
+  form->setVerticalSpacing(kGenerateGap);
   form->addRow(tr("Collective"), m_collective);
   form->addRow(m_methodLabel, m_method);
   form->addRow(QString(), m_methodText);
@@ -192,39 +221,22 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   form->addRow(tr("GPUs"), m_gpus);
   form->addRow(m_amountsLabel, m_amounts);
   form->addRow(QString(), m_amountsFault);
+  return form;
+}
+
+void GenerateDialog::layOutForestColl() {
   const auto beside = [](QWidget* left, QWidget* right) {
     auto* line = new QHBoxLayout;
     line->addWidget(left);
     line->addWidget(right, 1);
     return line;
   };
-  auto* heights = new QFormLayout;
-  heights->setHorizontalSpacing(2 * kGap);
-  heights->addRow(tr("Effort to keep trees shallow"), m_effort);
-  auto* copy = new QPushButton(tr("Copy as Command Line"), this);
-  copy->setObjectName(u"generateCopy"_s);
-  copy->setAutoDefault(false);
-  auto* close = new QPushButton(tr("Close"), this);
-  close->setAutoDefault(false);
-  auto* buttons = new QHBoxLayout;
-  buttons->addWidget(copy);
-  buttons->addStretch(1);
-  buttons->addWidget(close);
-  buttons->addWidget(m_generate);
-  auto* layout = new QVBoxLayout(this);
-  constexpr int kMargin = 16;
-  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-  layout->setSpacing(kGap);
-  layout->addLayout(form);
-  layout->addSpacing(kGap);
-  layout->addWidget(m_forestColl);
-  layout->addLayout(m_pages);
-  layout->addSpacing(kGap);
-  layout->addLayout(buttons);
-  layout->setSizeConstraint(QLayout::SetFixedSize);
-  layout = new QVBoxLayout(m_forestColl);
+  auto* effort = new QFormLayout;
+  effort->setHorizontalSpacing(2 * kGenerateGap);
+  effort->addRow(tr("Effort to keep trees shallow"), m_effort);
+  auto* layout = new QVBoxLayout(m_forestColl);
   layout->setContentsMargins({});
-  layout->setSpacing(kGap);
+  layout->setSpacing(kGenerateGap);
   layout->addWidget(heading(tr("Trees per root"), this));
   layout->addWidget(m_exact);
   layout->addLayout(beside(m_fixed, m_k));
@@ -234,28 +246,55 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->addWidget(m_countFault);
   layout->addWidget(m_scanState);
   layout->addWidget(m_table);
-  layout->addSpacing(kGap);
+  layout->addSpacing(kGenerateGap);
   layout->addWidget(heading(tr("Height"), this));
   layout->addLayout(beside(m_capsHeight, m_height));
-  layout->addLayout(heights);
-  layout->addSpacing(kGap);
+  layout->addLayout(effort);
+  layout->addSpacing(kGenerateGap);
   layout->addWidget(heading(tr("Peers"), this));
   layout->addLayout(beside(m_limitsPeers, m_peers));
-  layout->addSpacing(kGap);
+  layout->addSpacing(kGenerateGap);
   layout->addWidget(m_multicast);
+}
 
+void GenerateDialog::layOut() {
+  auto* copy = new QPushButton(tr("Copy as Command Line"), this);
+  copy->setObjectName(u"generateCopy"_s);
+  copy->setAutoDefault(false);
+  connect(copy, &QPushButton::clicked, this, [this] {
+    if (m_file) {
+      QGuiApplication::clipboard()->setText(
+          generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
+    }
+  });
+  auto* close = new QPushButton(tr("Close"), this);
+  close->setAutoDefault(false);
+  connect(close, &QPushButton::clicked, this, &QDialog::reject);
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(copy);
+  buttons->addStretch(1);
+  buttons->addWidget(close);
+  buttons->addWidget(m_generate);
+  auto* layout = new QVBoxLayout(this);
+  constexpr int kMargin = 16;
+  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  layout->setSpacing(kGenerateGap);
+  layout->addLayout(makeForm());
+  layout->addSpacing(kGenerateGap);
+  layout->addWidget(m_forestColl);
+  layout->addLayout(m_pages);
+  layout->addSpacing(kGenerateGap);
+  layout->addLayout(buttons);
+  layout->setSizeConstraint(QLayout::SetFixedSize);
+  layOutForestColl();
+}
+
+void GenerateDialog::connectAll() {
   connect(m_generate, &QPushButton::clicked, this, [this] {
     if (m_book) {
       remember();
       m_book->generate();
       Q_EMIT started();
-    }
-  });
-  connect(close, &QPushButton::clicked, this, &QDialog::reject);
-  connect(copy, &QPushButton::clicked, this, [this] {
-    if (m_file) {
-      QGuiApplication::clipboard()->setText(
-          generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
     }
   });
   const auto changed = [this] {
@@ -269,8 +308,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   for (QComboBox* box : {m_method, m_root, m_gpus}) {
     connect(box, &QComboBox::currentIndexChanged, this, changed);
   }
-  connect(m_amounts, &QLineEdit::textChanged, this, changed);
-  for (QLineEdit* line : {m_loss, m_sizes->lineEdit()}) {
+  for (QLineEdit* line : {m_amounts, m_loss, m_sizes->lineEdit()}) {
     connect(line, &QLineEdit::textChanged, this, changed);
   }
   for (QRadioButton* button : {m_exact, m_fixed, m_scan, m_bySizes, m_byLoss}) {
@@ -290,7 +328,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_bound->setQuestion(question);
     }
   });
-  fill();
 }
 
 GenerateDialog::~GenerateDialog() = default;
@@ -350,36 +387,7 @@ void GenerateDialog::fill() {
   ScheduleOptions options = hasBook ? m_book->options() : ScheduleOptions{};
   options.collective = hasBook ? m_book->collective() : Collective::allgather;
   m_collective->setText(collectiveName(options.collective));
-  m_root->clear();
-  m_gpus->clear();
-  int gpus = 0;
-  bool isCapable = false;
-  if (hasBook) {
-    const Model& model = m_file->document().model();
-    for (const auto& [id, node] : model.nodes()) {
-      if (node.kind() == fabric::NodeKind::gpu) {
-        ++gpus;
-        m_root->addItem(QString::fromStdString(node.facts.name));
-      }
-      isCapable = isCapable || node.facts.multicast || node.facts.aggregation;
-    }
-    const NodeId asked = m_bound ? m_bound->question().root : NodeId{};
-    const Node* root = model.find(asked);
-    const int at = m_root->findText(QString::fromStdString(root != nullptr ? root->facts.name : options.root));
-    m_root->setCurrentIndex(std::max(at, 0));
-  }
-  m_gpus->addItem(tr("All %1").arg(gpus), kAll);
-  const std::vector<std::string> selected = selectedGpus();
-  constexpr std::size_t kLeast = 2;
-  if (selected.size() >= kLeast && static_cast<int>(selected.size()) < gpus) {
-    m_gpus->addItem(tr("The %1 selected").arg(selected.size()), kSelected);
-  }
-  m_chosenBefore = options.gpus;
-  if (!options.gpus.empty() && options.gpus != selected) {
-    m_gpus->addItem(tr("%1 chosen earlier").arg(options.gpus.size()), kBefore);
-  }
-  const int part = options.gpus.empty() ? kAll : (options.gpus == selected ? kSelected : kBefore);
-  m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
+  fillGpus(options);
   if (m_amounts->text().toStdString() != options.amounts) {
     m_amounts->setText(QString::fromStdString(options.amounts));
   }
@@ -388,6 +396,44 @@ void GenerateDialog::fill() {
   if (m_options != nullptr) {
     m_options->setValues(options.methodOptions);
   }
+  fillForestColl(options);
+  m_isFilling = false;
+  updateWidgets();
+  restartScan();
+}
+
+void GenerateDialog::fillGpus(const ScheduleOptions& options) {
+  m_root->clear();
+  m_gpus->clear();
+  int gpus = 0;
+  if (m_book && m_file) {
+    const Model& model = m_file->document().model();
+    for (const auto& [id, node] : model.nodes()) {
+      if (node.kind() == fabric::NodeKind::gpu) {
+        ++gpus;
+        m_root->addItem(QString::fromStdString(node.facts.name));
+      }
+    }
+    const NodeId asked = m_bound ? m_bound->question().root : NodeId{};
+    const Node* root = model.find(asked);
+    const int at = m_root->findText(QString::fromStdString(root != nullptr ? root->facts.name : options.root));
+    m_root->setCurrentIndex(std::max(at, 0));
+  }
+  m_gpus->addItem(tr("All %1").arg(gpus), kAll);
+  const std::vector<std::string> selected = selectedGpus();
+  constexpr std::size_t kMinGpus = 2;
+  if (selected.size() >= kMinGpus && static_cast<int>(selected.size()) < gpus) {
+    m_gpus->addItem(tr("The %1 selected").arg(selected.size()), kSelected);
+  }
+  m_chosenBefore = options.gpus;
+  if (!options.gpus.empty() && options.gpus != selected) {
+    m_gpus->addItem(tr("%1 chosen earlier").arg(options.gpus.size()), kBefore);
+  }
+  const int part = options.gpus.empty() ? kAll : (options.gpus == selected ? kSelected : kBefore);
+  m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
+}
+
+void GenerateDialog::fillForestColl(const ScheduleOptions& options) {
   m_exact->setChecked(options.treeCount == TreeCount::exact);
   m_fixed->setChecked(options.treeCount == TreeCount::fixed);
   m_scan->setChecked(options.treeCount == TreeCount::scan);
@@ -410,14 +456,13 @@ void GenerateDialog::fill() {
     m_peers->setValue(*options.maxPeers);
   }
   m_effort->setValue(options.heightEffort);
+  const bool isCapable = m_book && m_file && hasCapableSwitch(m_file->document().model());
   m_multicast->setEnabled(isCapable);
   m_multicast->setChecked(options.usesMulticast && isCapable);
-  if (!isCapable) {
-    m_multicast->setToolTip(tr("No switch of this fabric is marked as capable (see its properties)"));
-  }
-  m_isFilling = false;
-  updateWidgets();
-  restartScan();
+  m_multicast->setToolTip(
+      isCapable
+          ? tr("Reduces the load of links at switches that are marked as capable. MSCCL programs cannot express it.")
+          : tr("No switch of this fabric is marked as capable (see its properties)"));
 }
 
 ScheduleOptions GenerateDialog::options() const {

@@ -48,7 +48,17 @@ private:
     std::optional<KValue> value;
     QString why;
   };
+  void setUpSubject();
+  void setUpTreeCounts();
+  void setUpTable();
+  void setUpLimits();
+  [[nodiscard]] QLayout* makeForm();
+  void layOutForestColl();
+  void layOut();
+  void connectAll();
   void fill();
+  void fillGpus(const ScheduleOptions& options);
+  void fillForestColl(const ScheduleOptions& options);
   void refill();
   void remember();
   void follow();

@@ -80,67 +80,9 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
       m_file(file),
       m_bound(bound),
       m_job([this](const Generated& generated) { receive(generated.answer, generated.factRevision); }, 0ms),
-      m_reader(
-          [this](const std::shared_ptr<const Read>& read) {
-            m_reading = 0;
-            if (ScheduleEntry* found = entry(read->id)) {
-              if (read->result) {
-                found->result = *read->result;
-                found->problem.clear();
-              } else {
-                found->problem = errorText(read->result.error());
-              }
-              if (current() == nullptr && found->result) {
-                m_current = found->id;
-                Q_EMIT currentChanged();
-              }
-              refreshDigests();
-              Q_EMIT changed();
-            }
-            readNext();
-          },
-          0ms),
-      m_writer(
-          [this](const std::shared_ptr<const Written>& written) {
-            m_writing = 0;
-            if (ScheduleEntry* found = entry(written->id)) {
-              if (written->outcome) {
-                found->path = written->path;
-              } else {
-                found->problem = tr("Not saved: %1").arg(errorText(written->outcome.error()));
-              }
-              Q_EMIT changed();
-            } else if (written->outcome) {
-              QFile::remove(written->path);
-            }
-            if (std::exchange(m_isSaveWanted, false)) {
-              saveAll();
-            }
-            writeNext();
-          },
-          0ms),
-      m_saver(
-          [this](const std::shared_ptr<const AllWritten>& all) {
-            m_isSaving = false;
-            for (const Written& written : *all) {
-              ScheduleEntry* found = entry(written.id);
-              if (found != nullptr && written.outcome) {
-                found->path = written.path;
-              } else if (found != nullptr) {
-                found->problem = tr("Not saved: %1").arg(errorText(written.outcome.error()));
-              } else if (written.outcome) {
-                QFile::remove(written.path);
-              }
-            }
-            followUnsaved();
-            Q_EMIT changed();
-            if (std::exchange(m_isSaveWanted, false)) {
-              saveAll();
-            }
-            readNext();
-            writeNext();
-          },
-          0ms),
+      m_reader([this](const std::shared_ptr<const Read>& read) { receiveRead(*read); }, 0ms),
+      m_writer([this](const std::shared_ptr<const Written>& written) { receiveWritten(*written); }, 0ms),
+      m_saver([this](const std::shared_ptr<const AllWritten>& all) { receiveSaved(*all); }, 0ms),
       m_digester(
           [this](const FoundDigests& found) {
             m_digests = found.digests;
@@ -165,6 +107,60 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
     saveAll();
   });
   readFolder();
+}
+
+void ScheduleBook::receiveRead(const Read& read) {
+  m_reading = 0;
+  if (ScheduleEntry* found = entry(read.id)) {
+    if (read.result) {
+      found->result = *read.result;
+      found->problem.clear();
+    } else {
+      found->problem = errorText(read.result.error());
+    }
+    if (current() == nullptr && found->result) {
+      m_current = found->id;
+      Q_EMIT currentChanged();
+    }
+    refreshDigests();
+    Q_EMIT changed();
+  }
+  readNext();
+}
+
+void ScheduleBook::noteWritten(const Written& written) {
+  ScheduleEntry* found = entry(written.id);
+  if (found != nullptr && written.outcome) {
+    found->path = written.path;
+  } else if (found != nullptr) {
+    found->problem = tr("Not saved: %1").arg(errorText(written.outcome.error()));
+  } else if (written.outcome) {
+    QFile::remove(written.path);  // deleted in the meantime
+  }
+}
+
+void ScheduleBook::receiveWritten(const Written& written) {
+  m_writing = 0;
+  noteWritten(written);
+  Q_EMIT changed();
+  if (std::exchange(m_isSaveWanted, false)) {
+    saveAll();
+  }
+  writeNext();
+}
+
+void ScheduleBook::receiveSaved(const AllWritten& all) {
+  m_isSaving = false;
+  for (const Written& written : all) {
+    noteWritten(written);
+  }
+  followUnsaved();
+  Q_EMIT changed();
+  if (std::exchange(m_isSaveWanted, false)) {
+    saveAll();
+  }
+  readNext();
+  writeNext();
 }
 
 ScheduleBook::~ScheduleBook() = default;

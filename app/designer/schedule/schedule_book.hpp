@@ -30,8 +30,9 @@ struct ScheduleEntry {
 };
 
 /// All schedules of one document: made in the background, saved with it into a folder beside the fabric file
-/// ("cluster.schedules/NAME.forest.json", or .schedule.json for steps, for cluster.fabric.json), and read again with it. What is read is verified
-/// before it is shown. Until the document is saved they are kept in its work folder, and count as unsaved changes.
+/// ("cluster.schedules/NAME.forest.json", or .schedule.json for steps, for cluster.fabric.json), and read again with
+/// it. What is read is verified before it is shown. Until the document is saved they are kept in its work folder, and
+/// count as unsaved changes.
 class ScheduleBook : public QObject {
   Q_OBJECT
 
@@ -93,7 +94,21 @@ Q_SIGNALS:
 
 private:
   using Answer = std::shared_ptr<const Result<ScheduleResultPtr>>;
+  struct Written {
+    int id = 0;
+    QString path;
+    Outcome outcome = Done{};
+  };
+  using AllWritten = std::vector<Written>;
+  struct Read {
+    int id = 0;
+    Result<ScheduleResultPtr> result;
+  };
   void receive(const Answer& answer, std::uint64_t factRevision);
+  void receiveRead(const Read& read);
+  void noteWritten(const Written& written);
+  void receiveWritten(const Written& written);
+  void receiveSaved(const AllWritten& all);
   void readFolder();
   void readFiles(const QString& folder);
   void readNext();
@@ -130,16 +145,6 @@ private:
   std::uint64_t m_digestRevision = 0;
   QTimer m_digestTimer;
 
-  struct Written {
-    int id = 0;
-    QString path;
-    Outcome outcome = Done{};
-  };
-  using AllWritten = std::vector<Written>;
-  struct Read {
-    int id = 0;
-    Result<ScheduleResultPtr> result;
-  };
   struct Generated {
     Answer answer;
     std::uint64_t factRevision = 0;

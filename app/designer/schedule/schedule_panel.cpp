@@ -212,6 +212,20 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
 
+  m_pages->addWidget(makeEmptyPage());
+  m_pages->addWidget(makeCard());
+  setUpRunning();
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(m_running);
+  layout->addWidget(m_failure);
+  layout->addWidget(m_pages, 1);
+  connectAll();
+  refresh();
+}
+
+QWidget* SchedulePanel::makeEmptyPage() {
   auto* empty = new QWidget(m_pages);
   m_emptyText->setObjectName(u"scheduleEmpty"_s);
   m_emptyText->setWordWrap(true);
@@ -219,15 +233,17 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   m_emptyText->setProperty("role", u"muted"_s);
   m_emptyButton->setObjectName(u"scheduleEmptyButton"_s);
   m_emptyButton->setProperty("role", u"primary"_s);
-  auto* emptyLayout = new QVBoxLayout(empty);
-  emptyLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin, kSchedulePanelMargin,
-                                  kSchedulePanelMargin);
-  emptyLayout->addStretch(1);
-  emptyLayout->addWidget(m_emptyText);
-  emptyLayout->addSpacing(kSchedulePanelMargin);
-  emptyLayout->addWidget(m_emptyButton, 0, Qt::AlignHCenter);
-  emptyLayout->addStretch(2);
+  auto* layout = new QVBoxLayout(empty);
+  layout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin, kSchedulePanelMargin, kSchedulePanelMargin);
+  layout->addStretch(1);
+  layout->addWidget(m_emptyText);
+  layout->addSpacing(kSchedulePanelMargin);
+  layout->addWidget(m_emptyButton, 0, Qt::AlignHCenter);
+  layout->addStretch(2);
+  return empty;
+}
 
+QWidget* SchedulePanel::makeCard() {
   auto* card = new QWidget(m_pages);
   constexpr double kNumberPixels = 34;
   constexpr double kFigurePixels = 13;
@@ -246,6 +262,41 @@ SchedulePanel::SchedulePanel(QWidget* parent)
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
+  m_export->setObjectName(u"scheduleExportButton"_s);
+  auto* layout = new QVBoxLayout(card);
+  layout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
+                             kSchedulePanelMargin);
+  constexpr int kLineGap = 4;
+  layout->setSpacing(kLineGap);
+  layout->addWidget(m_verdict);
+  layout->addWidget(m_number);
+  layout->addWidget(m_exact);
+  layout->addSpacing(kLineGap);
+  layout->addWidget(m_details);
+  layout->addSpacing(kLineGap);
+  layout->addWidget(m_facts);
+  layout->addSpacing(2 * kLineGap);
+  layout->addLayout(makeListHead(card));
+  setUpList();
+  layout->addWidget(m_list, 1);
+  layout->addWidget(m_export);
+  return card;
+}
+
+QLayout* SchedulePanel::makeListHead(QWidget* card) {
+  auto* head = new QLabel(tr("SCHEDULES"), card);
+  head->setFont(sectionFont());
+  head->setProperty("role", u"section"_s);
+  auto* line = new QHBoxLayout;
+  line->addWidget(head, 1);
+  line->addWidget(m_rerun);
+  line->addWidget(m_rename);
+  line->addWidget(m_remove);
+  line->setSpacing(0);
+  return line;
+}
+
+void SchedulePanel::setUpList() {
   m_list->setObjectName(u"scheduleList"_s);
   m_list->setAccessibleName(tr("Schedules"));
   m_list->setModel(&m_model);
@@ -256,63 +307,32 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
   constexpr int kListHeight = 100;
   m_list->setMinimumHeight(kListHeight);
-  m_export->setObjectName(u"scheduleExportButton"_s);
-  auto* head = new QLabel(tr("SCHEDULES"), card);
-  head->setFont(sectionFont());
-  head->setProperty("role", u"section"_s);
-  auto* cardLayout = new QVBoxLayout(card);
-  cardLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
-                                 kSchedulePanelMargin);
-  constexpr int kGap = 4;
-  cardLayout->setSpacing(kGap);
-  cardLayout->addWidget(m_verdict);
-  cardLayout->addWidget(m_number);
-  cardLayout->addWidget(m_exact);
-  cardLayout->addSpacing(kGap);
-  cardLayout->addWidget(m_details);
-  cardLayout->addSpacing(kGap);
-  cardLayout->addWidget(m_facts);
-  cardLayout->addSpacing(2 * kGap);
-  auto* headLine = new QHBoxLayout;
-  headLine->addWidget(head, 1);
-  headLine->addWidget(m_rerun);
-  headLine->addWidget(m_rename);
-  headLine->addWidget(m_remove);
-  headLine->setSpacing(0);
-  cardLayout->addLayout(headLine);
-  cardLayout->addWidget(m_list, 1);
-  cardLayout->addWidget(m_export);
-  m_pages->addWidget(empty);
-  m_pages->addWidget(card);
+}
 
+void SchedulePanel::setUpRunning() {
   m_running->setObjectName(u"scheduleRunning"_s);
   m_phase->setObjectName(u"schedulePhase"_s);
   m_progress->setRange(0, kTreeThousand);
   m_progress->setTextVisible(false);
   m_progress->setAccessibleName(tr("Progress"));
   m_cancel->setObjectName(u"scheduleCancel"_s);
-  auto* runningLayout = new QVBoxLayout(m_running);
-  runningLayout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
-                                    kSchedulePanelMargin / 2);
-  auto* phaseLine = new QHBoxLayout;
-  phaseLine->addWidget(m_phase, 1);
-  phaseLine->addWidget(m_cancel);
-  runningLayout->addLayout(phaseLine);
-  runningLayout->addWidget(m_progress);
+  auto* layout = new QVBoxLayout(m_running);
+  layout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
+                             kSchedulePanelMargin / 2);
+  auto* line = new QHBoxLayout;
+  line->addWidget(m_phase, 1);
+  line->addWidget(m_cancel);
+  layout->addLayout(line);
+  layout->addWidget(m_progress);
   m_failure->setObjectName(u"scheduleFailure"_s);
   m_failure->setProperty("role", u"error"_s);
   m_failure->setWordWrap(true);
   m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
   m_failure->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
                                 kSchedulePanelMargin / 2);
+}
 
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addWidget(m_running);
-  layout->addWidget(m_failure);
-  layout->addWidget(m_pages, 1);
-
+void SchedulePanel::connectAll() {
   connect(m_emptyButton, &QPushButton::clicked, this, &SchedulePanel::generateWanted);
   connect(m_export, &QPushButton::clicked, this, &SchedulePanel::exportWanted);
   connect(m_cancel, &QPushButton::clicked, this, [this] {
@@ -332,7 +352,6 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   connect(&Theme::instance(), &Theme::changed, this, &SchedulePanel::refresh);
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, &SchedulePanel::updateRunning);
-  refresh();
 }
 
 void SchedulePanel::setBook(ScheduleBook* book) {

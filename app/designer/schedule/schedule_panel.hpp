@@ -36,6 +36,12 @@ Q_SIGNALS:
   void rerunWanted(int id);
 
 private:
+  [[nodiscard]] QWidget* makeEmptyPage();
+  [[nodiscard]] QWidget* makeCard();
+  [[nodiscard]] QLayout* makeListHead(QWidget* card);
+  void setUpList();
+  void setUpRunning();
+  void connectAll();
   void refresh();
   void updateCard();
   void updateRunning();
