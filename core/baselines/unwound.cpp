@@ -19,7 +19,7 @@ namespace {
 using fabric::NodeIndex;
 
 /// A way between two nodes through relays that are unwound already.
-struct Way {
+struct Route {
   Rational rate;                 ///< GB/s
   std::vector<NodeIndex> nodes;  ///< both ends included
 };
@@ -51,7 +51,7 @@ public:
       copy.rank = node.rank;
       description.nodes.push_back(copy);
     }
-    for (const auto& [ends, way] : m_ways) {
+    for (const auto& [ends, way] : m_routes) {
       fabric::LinkDescription link;
       link.src = m_fabric.nodes()[ends.first].id;
       link.dst = m_fabric.nodes()[ends.second].id;
@@ -63,12 +63,12 @@ public:
   }
 
   [[nodiscard]] const std::vector<NodeIndex>& nodes(NodeIndex from, NodeIndex to) const {
-    return m_ways.at({from, to}).nodes;
+    return m_routes.at({from, to}).nodes;
   }
 
 private:
-  void keepWidest(Way way) {
-    const auto [found, isNew] = m_ways.try_emplace({way.nodes.front(), way.nodes.back()}, way);
+  void keepWidest(Route way) {
+    const auto [found, isNew] = m_routes.try_emplace({way.nodes.front(), way.nodes.back()}, way);
     if (!isNew && found->second.rate < way.rate) {
       found->second = std::move(way);
     }
@@ -76,30 +76,30 @@ private:
 
   void unwind(NodeIndex relay) {
     std::set<NodeIndex> neighbors;
-    for (const auto& [ends, way] : m_ways) {
+    for (const auto& [ends, way] : m_routes) {
       if (ends.first == relay || ends.second == relay) {
         neighbors.insert(ends.first == relay ? ends.second : ends.first);
       }
     }
     const std::vector<NodeIndex> ring(neighbors.begin(), neighbors.end());
-    std::vector<Way> hops;
+    std::vector<Route> hops;
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      const auto in = m_ways.find({ring[i], relay});
-      const auto out = m_ways.find({relay, ring[(i + 1) % ring.size()]});
-      if (ring.size() > 1 && in != m_ways.end() && out != m_ways.end()) {
-        Way hop{std::min(in->second.rate, out->second.rate), in->second.nodes};
+      const auto in = m_routes.find({ring[i], relay});
+      const auto out = m_routes.find({relay, ring[(i + 1) % ring.size()]});
+      if (ring.size() > 1 && in != m_routes.end() && out != m_routes.end()) {
+        Route hop{std::min(in->second.rate, out->second.rate), in->second.nodes};
         hop.nodes.insert(hop.nodes.end(), out->second.nodes.begin() + 1, out->second.nodes.end());
         hops.push_back(std::move(hop));
       }
     }
-    std::erase_if(m_ways, [&](const auto& entry) { return entry.first.first == relay || entry.first.second == relay; });
-    for (Way& hop : hops) {
+    std::erase_if(m_routes, [&](const auto& entry) { return entry.first.first == relay || entry.first.second == relay; });
+    for (Route& hop : hops) {
       keepWidest(std::move(hop));
     }
   }
 
   const fabric::Fabric& m_fabric;
-  std::map<std::pair<NodeIndex, NodeIndex>, Way> m_ways;
+  std::map<std::pair<NodeIndex, NodeIndex>, Route> m_routes;
 };
 
 }  // namespace

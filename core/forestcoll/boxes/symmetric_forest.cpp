@@ -85,10 +85,10 @@ struct Graph {
   std::vector<std::vector<int>> in;
 };
 
-/// Shortest ways from one GPU to others over switches, inside its box or outside of all boxes.
-class Ways {
+/// Shortest routes from one GPU to others over switches, inside its box or outside of all boxes.
+class ShortestRoutes {
 public:
-  Ways(const Graph& graph, int source, bool isInner, int mostHops = std::numeric_limits<int>::max())
+  ShortestRoutes(const Graph& graph, int source, bool isInner, int mostHops = std::numeric_limits<int>::max())
       : m_graph(graph), m_source(source), m_isInner(isInner ? 1 : 0) {
     m_hops.emplace(source, 0);
     std::vector<int> queue{source};
@@ -108,13 +108,13 @@ public:
     }
   }
 
-  /// Links to the node, or a number above all others where there is no way.
+  /// Links to the node, or a number above all others where there is no route.
   [[nodiscard]] int hops(int node) const {
     const auto found = m_hops.find(node);
     return found == m_hops.end() ? std::numeric_limits<int>::max() : found->second;
   }
 
-  /// The switches on the way to a GPU, the way's arcs taken off the room. False where there is no way with room.
+  /// The switches on a route to a GPU, whose arcs are taken off the room. False where no route has room.
   bool take(int target, OrbitRoom& room, std::vector<int>& switches) {
     switches.clear();
     for (int node = target; node != m_source;) {
@@ -138,7 +138,7 @@ public:
   }
 
 private:
-  /// Arcs into the node on shortest ways.
+  /// Arcs into the node on shortest routes.
   const std::vector<int>& before(int node) {
     const auto [found, isNew] = m_before.try_emplace(node);
     if (isNew && hops(node) < std::numeric_limits<int>::max()) {
@@ -173,7 +173,7 @@ public:
         m_own(shape.boxOf.front()),
         m_outer(graph, graph.network.gpus.front(), false),
         m_viaNumber{{{}, 0}} {
-    m_top.childShape.assign(static_cast<std::size_t>(m_gpuCount), FactoredForest::kGpu);
+    m_top.childShape.assign(m_gpuCount, FactoredForest::kGpu);
     m_top.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
   }
 
@@ -222,8 +222,8 @@ private:
 
   /// For each GPU elsewhere who serves it as an entry, and how far off that one is.
   void findSenders() {
-    m_senderOf.assign(static_cast<std::size_t>(m_gpuCount), 0);
-    m_hopsTo.resize(static_cast<std::size_t>(m_gpuCount));
+    m_senderOf.assign(m_gpuCount, 0);
+    m_hopsTo.resize(m_gpuCount);
     int farthest = 0;
     bool isUneven = false;
     for (int rank = 0; rank < m_gpuCount; ++rank) {
@@ -242,10 +242,10 @@ private:
         continue;
       }
       throwIfCancelled(m_progress);
-      const Ways ways(m_graph, node(sender), false, m_mostHops);
+      const ShortestRoutes routes(m_graph, node(sender), false, m_mostHops);
       for (int rank = 0; rank < m_gpuCount; ++rank) {
-        if (m_shape.boxOf[rank] != m_own && ways.hops(node(rank)) < m_hopsTo[rank]) {
-          m_hopsTo[rank] = ways.hops(node(rank));
+        if (m_shape.boxOf[rank] != m_own && routes.hops(node(rank)) < m_hopsTo[rank]) {
+          m_hopsTo[rank] = routes.hops(node(rank));
           m_senderOf[rank] = sender;
         }
       }
@@ -256,9 +256,9 @@ private:
     if (box(m_own).size() == 1) {
       return true;
     }
-    Ways& ways = innerWays(0);
+    ShortestRoutes& routes = innerRoutes(0);
     return std::all_of(box(m_own).begin(), box(m_own).end(),
-                       [&](int rank) { return rank == 0 || addEdge(ways, 0, rank); });
+                       [&](int rank) { return rank == 0 || addEdge(routes, 0, rank); });
   }
 
   bool growInto(int target, int64_t count) {
@@ -269,15 +269,15 @@ private:
     });
     for (int64_t i = 0; i < count; ++i) {
       const int sender = m_senderOf[order[i]];
-      if (!addEdge(outerWays(sender), sender, order[i])) {
+      if (!addEdge(outerRoutes(sender), sender, order[i])) {
         return false;
       }
     }
     const auto behind = static_cast<int64_t>(order.size()) - count;
     for (int64_t i = 0; i < count && behind > 0; ++i) {
-      Ways& ways = innerWays(order[i]);
+      ShortestRoutes& routes = innerRoutes(order[i]);
       for (int64_t child = behind * i / count; child < behind * (i + 1) / count; ++child) {
-        if (!addEdge(ways, order[i], order[count + child])) {
+        if (!addEdge(routes, order[i], order[count + child])) {
           return false;
         }
       }
@@ -285,16 +285,16 @@ private:
     return true;
   }
 
-  /// Ways inside its box, of any GPU.
-  Ways& innerWays(int rank) { return m_innerWays.try_emplace(rank, m_graph, node(rank), true).first->second; }
+  /// ShortestRoutes inside its box, of any GPU.
+  ShortestRoutes& innerRoutes(int rank) { return m_innerRoutes.try_emplace(rank, m_graph, node(rank), true).first->second; }
 
-  /// Ways to other boxes, of a GPU of the root's box.
-  Ways& outerWays(int rank) {
-    return rank == 0 ? m_outer : m_outerWays.try_emplace(rank, m_graph, node(rank), false, m_mostHops).first->second;
+  /// ShortestRoutes to other boxes, of a GPU of the root's box.
+  ShortestRoutes& outerRoutes(int rank) {
+    return rank == 0 ? m_outer : m_outerRoutes.try_emplace(rank, m_graph, node(rank), false, m_mostHops).first->second;
   }
 
-  bool addEdge(Ways& ways, int parent, int child) {
-    if (!ways.take(node(child), m_room, m_switches)) {
+  bool addEdge(ShortestRoutes& routes, int parent, int child) {
+    if (!routes.take(node(child), m_room, m_switches)) {
       return false;
     }
     const auto [entry, isNew] = m_viaNumber.try_emplace(m_switches, static_cast<int>(m_viaNumber.size()));
@@ -331,7 +331,7 @@ private:
   FactoredForest finish() {
     FactoredForest forest;
     FactoredForest::Instance whole;
-    whole.children.resize(static_cast<std::size_t>(m_gpuCount));
+    whole.children.resize(m_gpuCount);
     std::iota(whole.children.begin(), whole.children.end(), 0);
     m_top.switchCount = static_cast<int>(m_switchNumber.size());
     whole.switches.resize(m_switchNumber.size());
@@ -350,12 +350,12 @@ private:
   int64_t m_treeCount;
   int m_gpuCount;
   int m_own;  ///< the box of rank 0
-  Ways m_outer;
+  ShortestRoutes m_outer;
   std::vector<int> m_senderOf;                       ///< by rank
   std::vector<int> m_hopsTo;                         ///< by rank: from its sender
-  int m_mostHops = std::numeric_limits<int>::max();  ///< of ways from other GPUs than the root
-  std::unordered_map<int, Ways> m_outerWays;
-  std::unordered_map<int, Ways> m_innerWays;
+  int m_mostHops = std::numeric_limits<int>::max();  ///< of routes from other GPUs than the root
+  std::unordered_map<int, ShortestRoutes> m_outerRoutes;
+  std::unordered_map<int, ShortestRoutes> m_innerRoutes;
   FactoredForest::Shape m_top;
   std::map<std::vector<int>, int> m_viaNumber;
   std::unordered_map<int, int> m_switchNumber;  ///< by node
