@@ -89,7 +89,7 @@ std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb:
       const auto nodes = made.schedule.paths[route];
       claim.arcs.push_back(fabric.findArc(nodes.front(), nodes.back()).value_or(-1));
     }
-    claim.time = made.costs.exactLoads[static_cast<std::size_t>(witness.step)] / made.costs.unit;
+    claim.time = made.costs.exactLoads[witness.step] / made.costs.unit;
     claims.push_back(std::move(claim));
   }
   return claims;

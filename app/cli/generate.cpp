@@ -106,7 +106,7 @@ Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& f
   answer.json = {
       {"ok", true}, {"fabric", fabric.name()}, {"digest", fabric.digest()}, {"collective", toString(collective)}};
   if (const auto root = schedule::rootOf(schedule)) {
-    answer.json["root"] = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(*root)])].id;
+    answer.json["root"] = fabric.nodes()[fabric.gpus()[*root]].id;
   }
   answer.json["gpus"] = fabric.gpuCount();
   answer.json["algbw"] = algbw.toString();

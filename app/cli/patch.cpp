@@ -115,7 +115,7 @@ void addPlan(const patch::Plan& plan, Report& report) {
   Json roles = Json::object();
   for (std::size_t v = 0; v < plan.roles.size(); ++v) {
     if (plan.roles[v] != static_cast<int>(v)) {
-      roles[plan.after.ids[v]] = plan.after.ids[static_cast<std::size_t>(plan.roles[v])];
+      roles[plan.after.ids[v]] = plan.after.ids[plan.roles[v]];
     }
   }
   if (!roles.empty()) {

@@ -124,7 +124,7 @@ Rational busbw(Collective collective, const Rational& algbw, int ranks) {
 }
 
 std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
-  std::vector<bool> isIn(static_cast<std::size_t>(fabric.nodeCount()));
+  std::vector<bool> isIn(fabric.nodeCount());
   for (const fabric::NodeIndex node : nodes) {
     isIn[node] = true;
   }
@@ -156,7 +156,7 @@ bool countsLeaving(const fabric::Fabric& fabric, Collective collective, const sc
     return collective == Collective::allgather || collective == Collective::broadcast ||
            collective == Collective::gather;
   }
-  std::vector<char> inside(static_cast<std::size_t>(fabric.nodeCount()), 0);
+  std::vector<char> inside(fabric.nodeCount(), 0);
   for (const fabric::NodeIndex node : cut.nodes) {
     inside[node] = 1;
   }

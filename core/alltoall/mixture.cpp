@@ -70,7 +70,7 @@ private:
     Int128 capacity = 0;
     std::vector<char> isSeen(m_trees.group.sources.size(), 0);
     for (std::size_t i = 0; i < m_trees.rows.size(); ++i) {
-      if (std::exchange(isSeen[static_cast<std::size_t>(m_trees.rows[i].source)], 1) != 0) {
+      if (std::exchange(isSeen[m_trees.rows[i].source], 1) != 0) {
         continue;
       }
       for (std::size_t k = 0; k < m_orbits; ++k) {
@@ -113,7 +113,7 @@ private:
     const auto nodes = static_cast<std::size_t>(m_trees.network.nodeCount());
     m_distance.assign(nodes, -1);
     m_behind.assign(nodes, 0);
-    m_distance[m_trees.group.sources[static_cast<std::size_t>(tree.source)]] = 0;
+    m_distance[m_trees.group.sources[tree.source]] = 0;
     for (NodeIndex node = 0; node < m_trees.network.nodeCount(); ++node) {
       measure(tree, node);
       if (m_trees.network.fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
@@ -150,8 +150,7 @@ private:
     if (arc == tree.arcInto[node] || m_distance[tail] < 0 || m_distance[tail] + lengthOf(arc) != m_distance[node]) {
       return;
     }
-    const int64_t amount =
-        checkedMul(m_behind[node], m_trees.group.sourceWeight[static_cast<std::size_t>(tree.source)]);
+    const int64_t amount = checkedMul(m_behind[node], m_trees.group.sourceWeight[tree.source]);
     std::vector<int64_t> change(m_orbits, 0);
     change[orbitOf(arc)] += amount;
     for (NodeIndex at = tail; tree.arcInto[at] >= 0; at = tailOf(tree.arcInto[at])) {
@@ -201,13 +200,13 @@ private:
       for (std::size_t k = 0; k < m_orbits; ++k) {
         length += static_cast<double>(tree.uses[k]) * other[k];
       }
-      double& shortest = least[static_cast<std::size_t>(tree.source)];
+      double& shortest = least[tree.source];
       shortest = shortest < 0 ? length : std::min(shortest, length);
       lengths.push_back(length);
     }
     std::vector<TreeRow> kept;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      if (lengths[i] <= least[static_cast<std::size_t>(m_trees.rows[i].source)] * (1 + kClose)) {
+      if (lengths[i] <= least[m_trees.rows[i].source] * (1 + kClose)) {
         kept.push_back(std::move(m_trees.rows[i]));
       }
     }
@@ -302,7 +301,7 @@ private:
 
   [[nodiscard]] TreeRow variantOf(const Move& move) const {
     TreeRow tree = m_trees.rows[move.row];
-    const int64_t weight = m_trees.group.sourceWeight[static_cast<std::size_t>(tree.source)];
+    const int64_t weight = m_trees.group.sourceWeight[tree.source];
     tree.arcInto[move.node] = move.arc;
     for (std::size_t k = 0; k < m_orbits; ++k) {
       tree.uses[k] += move.change[k] / weight;
@@ -437,7 +436,7 @@ lp::Simplex mixtureProgram(const TreeSet& trees, const MixtureOptions& options) 
   for (std::size_t k = 0; k < orbits; ++k) {
     std::vector<int64_t> largest(sources, 0);
     for (std::size_t i = 0; i < trees.rows.size(); ++i) {
-      int64_t& most = largest[static_cast<std::size_t>(trees.rows[i].source)];
+      int64_t& most = largest[trees.rows[i].source];
       most = std::max(most, trees.load(i, k));
     }
     mostTheta =

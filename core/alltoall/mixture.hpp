@@ -28,7 +28,7 @@ struct TreeSet {
 
   /// What a tree puts on the links of an orbit when all of its source's orbit use it. Throws OverflowError.
   [[nodiscard]] std::int64_t load(std::size_t row, std::size_t orbit) const {
-    return checkedMul(rows[row].uses[orbit], group.sourceWeight[static_cast<std::size_t>(rows[row].source)]);
+    return checkedMul(rows[row].uses[orbit], group.sourceWeight[rows[row].source]);
   }
 };
 

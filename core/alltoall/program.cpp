@@ -302,8 +302,7 @@ private:
     for (std::size_t i = first; i < m_program.m_rows.size(); ++i) {
       const TreeRow& tree = m_program.m_rows[i];
       for (int k = 0; k < m_orbits; ++k) {
-        found +=
-            Int128{tree.uses[k]} * exact[static_cast<std::size_t>(k)] * m_program.m_group.sourceWeight[tree.source];
+        found += Int128{tree.uses[k]} * exact[k] * m_program.m_group.sourceWeight[tree.source];
       }
     }
     if (found != claimed) {

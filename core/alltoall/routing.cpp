@@ -40,7 +40,7 @@ int64_t commonCopies(const ExchangeRouting& routing) {
 
 /// A tree's nodes behind their parents, nearest first.
 std::vector<NodeIndex> topDown(const fabric::Fabric& fabric, const ExchangeTree& tree) {
-  std::vector<std::vector<NodeIndex>> children(static_cast<std::size_t>(fabric.nodeCount()));
+  std::vector<std::vector<NodeIndex>> children(fabric.nodeCount());
   for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
     if (tree.arcInto[node] >= 0) {
       children[fabric.arcs()[tree.arcInto[node]].tail].push_back(node);
@@ -61,7 +61,7 @@ std::vector<Int128> loadsOf(const fabric::Fabric& fabric, const ExchangeRouting&
   std::vector<Int128> once(fabric.arcs().size(), 0);
   for (const ExchangeTree& tree : routing.trees) {
     const std::vector<NodeIndex> order = topDown(fabric, tree);
-    std::vector<int64_t> behind(static_cast<std::size_t>(fabric.nodeCount()), 0);
+    std::vector<int64_t> behind(fabric.nodeCount(), 0);
     const int64_t share = checkedMul(tree.weight, copies / copiesOf(routing, tree.source));
     for (std::size_t i = order.size(); i-- > 1;) {
       const NodeIndex node = order[i];
@@ -170,7 +170,7 @@ private:
     const Rank source = m_fabric.nodes()[path.front()].rank;
     const Rank destination = m_fabric.nodes()[path.back()].rank;
     const int64_t shard = int64_t{source} * m_fabric.gpuCount() + destination;
-    int64_t& begin = m_filled[static_cast<std::size_t>(shard)];
+    int64_t& begin = m_filled[shard];
     const int64_t end = begin + weight;
     for (std::size_t from = 0, at = 1; at < path.size(); ++at) {
       if (m_fabric.nodes()[path[at]].kind == fabric::NodeKind::gpu) {
@@ -236,7 +236,7 @@ ExchangeRouting inParts(const ExchangeRouting& routing, int64_t parts) {
     }
     std::sort(remainders.begin(), remainders.end());
     for (int64_t i = 0; i < left; ++i) {
-      ++weights[remainders[static_cast<std::size_t>(i)].second];
+      ++weights[remainders[i].second];
     }
     for (std::size_t i = first; i < last; ++i) {
       if (weights[i - first] > 0) {

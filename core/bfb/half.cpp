@@ -30,9 +30,9 @@ std::optional<std::vector<Rational>> wholeLoads(const Survey& found, int64_t chu
         entry->second =
             solveWhole(block.problems.problem(step.problem), block.problems.value(step.problem).ratio, chunks);
       }
-      Rational& load = loads[static_cast<std::size_t>(step.step - 1)];
+      Rational& load = loads[step.step - 1];
       load = std::max(load, entry->second);
-      if (!mayLose && load > found.stepLoads[static_cast<std::size_t>(step.step - 1)] * Rational(chunks)) {
+      if (!mayLose && load > found.stepLoads[step.step - 1] * Rational(chunks)) {
         return std::nullopt;
       }
     }
@@ -85,8 +85,7 @@ private:
     for (int64_t begin = 0; begin < m_chunks;) {
       const Share& share = m_assignment.shares[m_next[at]];
       const int64_t end = std::min(m_chunks, begin + share.amount - m_used[at]);
-      m_sends.push_back({owner, m_links[static_cast<std::size_t>(share.link)], static_cast<std::int32_t>(begin),
-                         static_cast<std::int32_t>(end)});
+      m_sends.push_back({owner, m_links[share.link], static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
       m_used[at] += end - begin;
       if (m_used[at] == share.amount) {
         m_used[at] = 0;
@@ -113,14 +112,14 @@ void sendBlock(const Half& half, const Deliveries& deliveries, const SurveyBlock
   for (int target = block.first; target < block.last; ++target) {
     throwIfCancelled(progress);
     (void)reader.find(target);
-    const std::size_t first = block.start[static_cast<std::size_t>(target - block.first)];
+    const std::size_t first = block.start[target - block.first];
     for (int i = 0; i < reader.count(); ++i) {
       const Arrivals& arrivals = reader.at(i, true);
       const std::uint32_t problem = block.steps[first + static_cast<std::size_t>(i)].problem;
       const auto [entry, isNew] = known.try_emplace((int64_t{arrivals.step} << 32) + problem);
       if (isNew) {
         ClassFlow flow(arrivals.problem);
-        const Rational& load = half.wholeLoads[static_cast<std::size_t>(arrivals.step - 1)];
+        const Rational& load = half.wholeLoads[arrivals.step - 1];
         if (!flow.fill(half.chunks, wholeCapacities(arrivals.problem, load, half.chunks))) {
           throw Failure{{ErrorCode::internal, "the links of a step do not hold the load that was proven for it"}};
         }

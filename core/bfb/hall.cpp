@@ -27,7 +27,7 @@ void forEachLink(std::span<const Word> mask, Visit&& visit) {
 
 int64_t widthOf(const HallProblem& problem, std::span<const Word> mask) {
   int64_t width = 0;
-  forEachLink(mask, [&](int link) { width = checkedAdd(width, problem.widths[static_cast<std::size_t>(link)]); });
+  forEachLink(mask, [&](int link) { width = checkedAdd(width, problem.widths[link]); });
   return width;
 }
 
@@ -56,12 +56,12 @@ Rational leastTime(const HallProblem& problem, std::span<const Word> set, int64_
   }
   std::vector<int> links;
   forEachLink(set, [&](int link) { links.push_back(link); });
-  const auto latency = [&](int link) { return problem.latencies[static_cast<std::size_t>(link)]; };
+  const auto latency = [&](int link) { return problem.latencies[link]; };
   std::sort(links.begin(), links.end(), [&](int a, int b) { return latency(a) < latency(b); });
   Rational started = jobs;
   int64_t open = 0;
   for (std::size_t i = 0; i < links.size(); ++i) {
-    const int64_t more = problem.widths[static_cast<std::size_t>(links[i])];
+    const int64_t more = problem.widths[links[i]];
     started += latency(links[i]) * Rational(more);
     open = checkedAdd(open, more);
     const Rational time = started / Rational(open);
@@ -196,7 +196,7 @@ ClassFlow::ClassFlow(const HallProblem& problem)
   m_entry.resize(m_link.size());
   std::vector<std::size_t> next(m_firstOf.begin(), m_firstOf.end() - 1);
   for (std::size_t e = 0; e < m_link.size(); ++e) {
-    m_entry[next[static_cast<std::size_t>(m_link[e])]++] = e;
+    m_entry[next[m_link[e]]++] = e;
   }
   m_order.resize(problem.classCount());
   std::iota(m_order.begin(), m_order.end(), std::size_t{0});
@@ -221,7 +221,7 @@ bool ClassFlow::fill(int64_t perJob, std::span<const int64_t> capacities) {
 void ClassFlow::sendGreedily() {
   for (const std::size_t c : m_order) {
     for (std::size_t e = m_first[c]; e < m_first[c + 1] && m_rest[c] > 0; ++e) {
-      int64_t& room = m_room[static_cast<std::size_t>(m_link[e])];
+      int64_t& room = m_room[m_link[e]];
       const int64_t amount = std::min(room, m_rest[c]);
       m_flow[e] += amount;
       room -= amount;

@@ -24,12 +24,12 @@ InLinks::InLinks(const Digraph& digraph)
   }
   std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
   const auto offset = [&](int link) {
-    const Link& at = digraph.links[static_cast<std::size_t>(link)];
+    const Link& at = digraph.links[link];
     return at.head > at.tail ? at.head - at.tail : at.head - at.tail + digraph.nodeCount;
   };
   std::sort(order.begin(), order.end(), [&](int a, int b) {
-    const Link& left = digraph.links[static_cast<std::size_t>(a)];
-    const Link& right = digraph.links[static_cast<std::size_t>(b)];
+    const Link& left = digraph.links[a];
+    const Link& right = digraph.links[b];
     if (left.head != right.head) {
       return left.head < right.head;
     }
@@ -40,10 +40,10 @@ InLinks::InLinks(const Digraph& digraph)
   m_links = std::move(order);
   std::size_t most = 1;
   for (const int link : m_links) {
-    m_tails.push_back(digraph.links[static_cast<std::size_t>(link)].tail);
-    m_widths.push_back(digraph.links[static_cast<std::size_t>(link)].width);
+    m_tails.push_back(digraph.links[link].tail);
+    m_widths.push_back(digraph.links[link].width);
     if (!digraph.latencies.empty()) {
-      m_latencies.push_back(digraph.latencies[static_cast<std::size_t>(link)]);
+      m_latencies.push_back(digraph.latencies[link]);
     }
   }
   for (int node = 0; node < digraph.nodeCount; ++node) {
@@ -61,7 +61,7 @@ Levels::Levels(const InLinks& in)
       m_words(in.words()),
       m_distance(static_cast<std::size_t>(in.nodeCount())),
       m_masks(static_cast<std::size_t>(in.nodeCount()) * in.words()) {
-  m_queue.reserve(static_cast<std::size_t>(in.nodeCount()));
+  m_queue.reserve(in.nodeCount());
 }
 
 bool Levels::find(int target) {

@@ -37,8 +37,8 @@ std::optional<Error> faultOf(const Digraph& digraph, const LoadOptions& options)
 }  // namespace
 
 int64_t Digraph::degree() const {
-  std::vector<int64_t> in(static_cast<std::size_t>(nodeCount), 0);
-  std::vector<int64_t> out(static_cast<std::size_t>(nodeCount), 0);
+  std::vector<int64_t> in(nodeCount, 0);
+  std::vector<int64_t> out(nodeCount, 0);
   for (const Link& link : links) {
     in[link.head] = checkedAdd(in[link.head], link.width);
     out[link.tail] = checkedAdd(out[link.tail], link.width);

@@ -44,7 +44,7 @@ Logical direct(const fabric::Fabric& fabric) {
 }
 
 Result<Logical> withoutSwitches(const fabric::Fabric& fabric, const Progress& progress) {
-  const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
+  const std::vector<int64_t> demand(fabric.gpuCount(), 1);
   const forestcoll::Network network = forestcoll::makeNetwork(fabric, demand);
   if (const auto culprits = forestcoll::unbalancedSwitches(network, network.arcs); !culprits.empty()) {
     const std::string name = inQuotes(fabric.nodes()[culprits.front()].id);

@@ -48,7 +48,7 @@ public:
     schedule::Forest forest;
     forest.direction = m_half.isTurned ? schedule::Direction::in : schedule::Direction::out;
     forest.gpuCount = m_gpuCount;
-    forest.treesOfRoot.assign(static_cast<std::size_t>(m_gpuCount), chunks);
+    forest.treesOfRoot.assign(m_gpuCount, chunks);
     forest.scale = busiest() * Rational(scale);
     forest.factored = std::make_shared<const FactoredForest>(assemble(scale));
     return forest;
@@ -84,8 +84,7 @@ private:
     }
     for (const Send& send : sends()) {
       const Rank child = opposite(send.owner, m_rotations);
-      const Rank parent =
-          m_powers.imageOfRank(m_half.logical.graph.links[static_cast<std::size_t>(send.link)].tail, child);
+      const Rank parent = m_powers.imageOfRank(m_half.logical.graph.links[send.link].tail, child);
       const auto first = std::lower_bound(m_points.begin(), m_points.end(), send.begin) - m_points.begin();
       for (auto at = first; m_points[at] < send.end; ++at) {
         m_trees[at].push_back({parent, child});
@@ -111,7 +110,7 @@ private:
   /// Equal trees once; every edge is a link, without switches.
   FactoredForest assemble(int64_t scale) {
     FactoredForest::Shape shape;
-    shape.childShape.assign(static_cast<std::size_t>(m_gpuCount), FactoredForest::kGpu);
+    shape.childShape.assign(m_gpuCount, FactoredForest::kGpu);
     shape.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
     shape.choices.push_back({m_gpuCount, 0, 0, 0, 0});
     shape.patterns.push_back({0, 1});
@@ -121,7 +120,7 @@ private:
       const auto known =
           std::find_if(kept.begin(), kept.end(), [&](std::size_t k) { return m_trees[k] == m_trees[i]; });
       if (known != kept.end()) {
-        shape.trees[static_cast<std::size_t>(known - kept.begin())].multiplicity += multiplicity;
+        shape.trees[known - kept.begin()].multiplicity += multiplicity;
         continue;
       }
       kept.push_back(i);
@@ -131,7 +130,7 @@ private:
     }
     FactoredForest forest;
     FactoredForest::Instance whole;
-    whole.children.resize(static_cast<std::size_t>(m_gpuCount));
+    whole.children.resize(m_gpuCount);
     std::iota(whole.children.begin(), whole.children.end(), 0);
     forest.shapes.push_back(std::move(shape));
     forest.instances.push_back(std::move(whole));
@@ -229,7 +228,7 @@ std::vector<Rational> loadsAtRankZero(const Half& half) {
     }
     Rational most;
     for (const auto& [link, chunks] : chunksOver) {
-      const int64_t width = half.logical.graph.links[static_cast<std::size_t>(link)].width;
+      const int64_t width = half.logical.graph.links[link].width;
       most = std::max(most, Rational(chunks, checkedMul(width, half.chunks)));
     }
     loads.push_back(most);

@@ -67,7 +67,7 @@ private:
       throwIfCancelled(progress);
       const int t = half.isTurned ? steps - i : i + 1;
       at = static_cast<std::size_t>(m_first[static_cast<std::size_t>(t) - 1]);
-      for (; at < static_cast<std::size_t>(m_first[static_cast<std::size_t>(t)]); ++at) {
+      for (; at < static_cast<std::size_t>(m_first[t]); ++at) {
         addBatch(half, batches[at], firstRoute, m_schedule.stepCount + i);
       }
     }
@@ -84,11 +84,11 @@ private:
     m_first.assign(static_cast<std::size_t>(steps) + 1, 0);
     for (const SurveyBlock& block : half.found.blocks) {
       for (const SurveyBlock::Step& step : block.steps) {
-        ++m_first[static_cast<std::size_t>(step.step)];
+        ++m_first[step.step];
       }
     }
     std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    std::vector<Batch> batches(static_cast<std::size_t>(m_first.back()));
+    std::vector<Batch> batches(m_first.back());
     std::vector<int64_t> next(m_first.begin(), m_first.end());
     for (std::uint32_t b = 0; b < half.found.blocks.size(); ++b) {
       const auto& list = half.found.blocks[b].steps;
@@ -104,7 +104,7 @@ private:
     const int64_t scale = m_chunks / half.chunks;
     for (std::size_t i = block.start[batch.step]; i < block.start[batch.step + 1]; ++i) {
       const Send& send = block.sends[i];
-      const Link& link = half.logical.graph.links[static_cast<std::size_t>(send.link)];
+      const Link& link = half.logical.graph.links[send.link];
       const int64_t base = m_isOneShard ? send.owner * m_chunks : 0;
       m_schedule.transfers.add({shardOf(send.owner), base + send.begin * scale, base + send.end * scale,
                                 half.isTurned ? link.head : link.tail, half.isTurned ? link.tail : link.head,

@@ -73,7 +73,7 @@ void judge(const InLinks& in, Survey& found) {
       const auto at = static_cast<std::size_t>(target - block.first);
       for (std::size_t i = block.start[at]; i < block.start[at + 1]; ++i) {
         const HallValue& value = block.problems.value(block.steps[i].problem);
-        Hardest& step = hardest[static_cast<std::size_t>(block.steps[i].step - 1)];
+        Hardest& step = hardest[block.steps[i].step - 1];
         if (step.value == nullptr || value.ratio > step.value->ratio) {
           step = {&value, target};
         }
@@ -155,7 +155,7 @@ Result<Survey> survey(const Deliveries& deliveries, int firstTarget, int lastTar
   const int64_t targets = lastTarget - firstTarget;
   const int64_t blocks = std::min<int64_t>(targets, kMaxBlocks);
   Survey found;
-  found.blocks.resize(static_cast<std::size_t>(blocks));
+  found.blocks.resize(blocks);
   std::vector<std::vector<int64_t>> pairs(found.blocks.size());
   std::vector<BlockFault> faults(found.blocks.size());
   std::atomic<int64_t> done = 0;

@@ -67,16 +67,16 @@ std::map<int, std::vector<KautzValue>> readKautz() {
 const std::vector<std::uint32_t>* cataloguedDraws(int nodes, int degree, bool isDuplex) {
   static const std::map<std::pair<int, bool>, DrawLists> kLists = readDraws();
   const auto it = kLists.find({degree, isDuplex});
-  return it == kLists.end() || nodes > data::kLastNodes ? nullptr : &it->second[static_cast<std::size_t>(nodes)];
+  return it == kLists.end() || nodes > data::kLastNodes ? nullptr : &it->second[nodes];
 }
 
 std::optional<KautzValue> cataloguedKautz(int degree, int nodes) {
   static const std::map<int, std::vector<KautzValue>> kValues = readKautz();
   const auto it = kValues.find(degree);
-  if (it == kValues.end() || nodes > data::kLastNodes || it->second[static_cast<std::size_t>(nodes)].steps == 0) {
+  if (it == kValues.end() || nodes > data::kLastNodes || it->second[nodes].steps == 0) {
     return std::nullopt;
   }
-  return it->second[static_cast<std::size_t>(nodes)];
+  return it->second[nodes];
 }
 
 }  // namespace coppice::finder

@@ -30,9 +30,9 @@ public:
   /// Makes room for the nodes below count.
   void reserveNodes(int count) {
     if (m_stamp.size() < static_cast<std::size_t>(count)) {
-      m_stamp.resize(static_cast<std::size_t>(count), 0);
-      m_level.resize(static_cast<std::size_t>(count));
-      m_next.resize(static_cast<std::size_t>(count));
+      m_stamp.resize(count, 0);
+      m_level.resize(count);
+      m_next.resize(count);
     }
   }
 

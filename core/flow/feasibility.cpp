@@ -107,11 +107,11 @@ void FeasibilityOracle<Cap>::indexPairs(const std::vector<std::pair<int, int>>& 
 
 template <typename Cap>
 void FeasibilityOracle<Cap>::orderSinks() {
-  std::vector<char> isSink(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<char> isSink(m_nodeCount, 0);
   for (const int sink : m_sinks) {
     isSink[sink] = 1;
   }
-  std::vector<char> seen(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<char> seen(m_nodeCount, 0);
   std::vector<int> order;
   order.reserve(m_sinks.size());
   std::vector<int> queue;

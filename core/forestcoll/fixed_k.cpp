@@ -70,7 +70,7 @@ std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale) {
 }
 
 std::vector<int64_t> supplies(const Network& network, int64_t k) {
-  std::vector<int64_t> supply(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> supply(network.nodeCount, 0);
   for (const int gpu : network.gpus) {
     supply[gpu] = checkedMul(k, network.demand[gpu]);
   }
@@ -83,7 +83,7 @@ Rational minScale(const Network& network, int64_t k, const Rational& start, cons
   requireFits(first, network, k);
   flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, first, supplies(network, k), network.gpus);
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
-  std::vector<char> inSet(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<char> inSet(network.nodeCount, 0);
   for (const int sink : order) {
     throwIfCancelled(progress);
     while (oracle.flowInto(sink, oracle.target()) < oracle.target()) {

@@ -81,7 +81,7 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
     if (!request.amounts.empty()) {
       fail(ErrorCode::badUsage, "amounts do not apply to a collective with a single root", "leave them out");
     }
-    std::vector<int64_t> demand(static_cast<std::size_t>(count), 0);
+    std::vector<int64_t> demand(count, 0);
     demand[*request.root] = 1;
     return demand;
   }

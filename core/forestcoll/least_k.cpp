@@ -32,7 +32,7 @@ std::vector<int> oneOfEachClass(const Network& network, std::span<const int> gpu
   if (network.symmetryClass.empty()) {
     return {gpus.begin(), gpus.end()};
   }
-  std::vector<char> isSeen(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<char> isSeen(network.nodeCount, 0);
   std::vector<int> chosen;
   for (const int gpu : gpus) {
     if (std::exchange(isSeen[network.symmetryClass[gpu]], char{1}) == 0) {
@@ -46,7 +46,7 @@ std::vector<int> oneOfEachClass(const Network& network, std::span<const int> gpu
 
 LeastK::LeastK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, int64_t enough)
     : m_network(network), m_time(time), m_enough(enough) {
-  std::vector<char> inSet(static_cast<std::size_t>(network.nodeCount));
+  std::vector<char> inSet(network.nodeCount);
   for (const schedule::Cut& cut : tight) {
     std::fill(inSet.begin(), inSet.end(), char{0});
     KnownCut known;
@@ -113,7 +113,7 @@ bool LeastK::isFeasible(int64_t k, const Progress& progress) {
   flow::FeasibilityOracle<int64_t> oracle(m_network.nodeCount, capacities, supplies(m_network, k), m_network.gpus);
   const auto violations = oracle.violationsAt(oneOfEachClass(m_network, oracle.sinkOrder()), kCutsPerPass, progress);
   for (const auto& violation : violations) {
-    std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 1);
+    std::vector<char> inSet(m_network.nodeCount, 1);
     KnownCut cut;
     cut.demand = m_network.totalDemand;
     for (const int node : violation.nodes) {

@@ -24,7 +24,7 @@ int64_t demandOf(const Network& network, std::span<const int> nodes) {
 }
 
 std::vector<char> flags(int nodeCount, std::span<const int> nodes) {
-  std::vector<char> in(static_cast<std::size_t>(nodeCount), 0);
+  std::vector<char> in(nodeCount, 0);
   for (const int node : nodes) {
     in[node] = 1;
   }
@@ -66,7 +66,7 @@ int64_t totalBandwidth(const Network& network) {
 }
 
 CutRatio startRatio(const Network& network) {
-  std::vector<int64_t> ingress(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> ingress(network.nodeCount, 0);
   for (const TreeArc& arc : network.arcs) {
     ingress[arc.head] = checkedAdd(ingress[arc.head], arc.capacity);
   }
@@ -122,7 +122,7 @@ CutRatio newton(const Network& network, const Progress& progress) {
   auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
   const ClassMembers members(network);
-  std::vector<char> isDone(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<char> isDone(network.nodeCount, 0);
   std::size_t done = 0;
   for (const int sink : order) {
     if (isDone[sink] != 0) {
@@ -224,8 +224,8 @@ Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std:
                     std::span<const int64_t> demandByRank) {
   Network network;
   network.nodeCount = nodeCount;
-  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
+  network.isGpu.assign(network.nodeCount, 0);
+  network.demand.assign(network.nodeCount, 0);
   network.gpus.assign(gpus.begin(), gpus.end());
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     network.isGpu[network.gpus[rank]] = 1;
@@ -264,7 +264,7 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
 }
 
 std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs) {
-  std::vector<Int128> surplus(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<Int128> surplus(network.nodeCount, 0);
   for (const TreeArc& arc : arcs) {
     surplus[arc.head] += arc.capacity;
     surplus[arc.tail] -= arc.capacity;
@@ -279,12 +279,12 @@ std::vector<int> unbalancedSwitches(const Network& network, std::span<const Tree
 }
 
 std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs) {
-  std::vector<std::vector<int>> near(static_cast<std::size_t>(network.nodeCount));
+  std::vector<std::vector<int>> near(network.nodeCount);
   for (const TreeArc& arc : arcs) {
     near[arc.tail].push_back(arc.head);
     near[arc.head].push_back(arc.tail);
   }
-  std::vector<int> hops(static_cast<std::size_t>(network.nodeCount), -1);
+  std::vector<int> hops(network.nodeCount, -1);
   std::vector<int> queue = network.gpus;
   for (const int gpu : queue) {
     hops[gpu] = 0;

@@ -46,7 +46,7 @@ schedule::Forest growWithin(const Fabric& fabric, const std::vector<int64_t>& ro
   }
   Network network = makeNetwork(fabric, demand);
   network.unit = rate.perGigabyte.inverse();
-  std::vector<int64_t> supply(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> supply(network.nodeCount, 0);
   for (std::size_t rank = 0; rank < roots.size(); ++rank) {
     supply[network.gpus[rank]] = roots[rank] / rate.divisor;
   }
@@ -64,7 +64,7 @@ schedule::Forest growWithin(const Fabric& fabric, const std::vector<int64_t>& ro
 std::vector<int64_t> turned(const Fabric& fabric, const Fabric& transpose, const std::vector<int64_t>& shareOfArc) {
   std::vector<int64_t> result;
   for (const fabric::Arc& arc : transpose.arcs()) {
-    result.push_back(shareOfArc[static_cast<std::size_t>(*fabric.findArc(arc.head, arc.tail))]);
+    result.push_back(shareOfArc[*fabric.findArc(arc.head, arc.tail)]);
   }
   return result;
 }

@@ -16,7 +16,7 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
                               const std::vector<int64_t>& supply) {
   LogicalProblem logical;
   PackingProblem& problem = logical.packing;
-  std::vector<int> rankOf(static_cast<std::size_t>(network.nodeCount), -1);
+  std::vector<int> rankOf(network.nodeCount, -1);
   problem.nodeCount = static_cast<int>(network.gpus.size());
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     rankOf[network.gpus[rank]] = static_cast<int>(rank);

@@ -13,7 +13,7 @@ void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
   };
   // A switch counts as served once a kept hop of this tree passes it. Going breadth first from the root, what serves it
   // never depends on the current edge, so pruning cannot become circular.
-  std::vector<int> servedIn(static_cast<std::size_t>(fabric.nodeCount()), -1);
+  std::vector<int> servedIn(fabric.nodeCount(), -1);
   for (std::size_t t = 0; t < forest.trees.size(); ++t) {
     for (int e = 0; e < forest.gpuCount - 1; ++e) {
       schedule::TreeEdge& edge = forest.edges[forest.trees[t].firstEdge + e];

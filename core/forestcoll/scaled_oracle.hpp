@@ -25,7 +25,7 @@ template <typename Cap>
   for (const TreeArc& arc : network.arcs) {
     arcs.push_back({arc.tail, arc.head, Cap{arc.capacity} * demand});
   }
-  std::vector<Cap> supply(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<Cap> supply(network.nodeCount, 0);
   for (const int gpu : network.gpus) {
     const auto at = static_cast<std::size_t>(gpu);
     supply[at] = Cap{network.demand[at]} * exit;

@@ -69,7 +69,7 @@ public:
     for (int v = 0; v < network.nodeCount; ++v) {
       m_remaining += network.isGpu[v] == 0 ? 1 : 0;
     }
-    m_isGone.assign(static_cast<std::size_t>(network.nodeCount), 0);
+    m_isGone.assign(network.nodeCount, 0);
     for (const int gpu : network.gpus) {
       m_grain = std::gcd(m_grain, options.roundToTreesPerRoot ? supply[gpu] : 1);
     }
@@ -92,8 +92,8 @@ public:
 
 private:
   void indexAtoms() {
-    m_inAtoms.assign(static_cast<std::size_t>(m_network.nodeCount), {});
-    m_outAtoms.assign(static_cast<std::size_t>(m_network.nodeCount), {});
+    m_inAtoms.assign(m_network.nodeCount, {});
+    m_outAtoms.assign(m_network.nodeCount, {});
     for (std::size_t i = 0; i < m_atoms.size(); ++i) {
       const Atom& atom = m_atoms[i];
       if (atom.capacity > 0) {
@@ -236,7 +236,7 @@ private:
   }
 
   void remember(const std::vector<int>& nodes) {
-    std::vector<char> in(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> in(m_network.nodeCount, 0);
     for (const int node : nodes) {
       in[node] = 1;
     }
@@ -248,12 +248,12 @@ private:
     m_sets.clear();
     Oracle oracle = makeOracle(liveArcs());
     const std::vector<TreeArc> arcs = liveArcs();
-    std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
+    std::vector<std::vector<int>> near(m_network.nodeCount);
     for (const TreeArc& arc : arcs) {
       near[arc.tail].push_back(arc.head);
       near[arc.head].push_back(arc.tail);
     }
-    std::vector<int> stamp(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int> stamp(m_network.nodeCount, -1);
     for (const int sink : oracle.sinkOrder()) {
       throwIfCancelled(m_progress);
       const int64_t flow = oracle.flowInto(sink, oracle.target());
@@ -342,7 +342,7 @@ private:
         ++groups;
       }
     }
-    std::vector<std::vector<int>> classes(static_cast<std::size_t>(groups));
+    std::vector<std::vector<int>> classes(groups);
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (group[i] >= 0) {
         classes[group[i]].push_back(static_cast<int>(i));
@@ -359,8 +359,8 @@ private:
                                            bool groupFar, int64_t grain) const {
     const std::vector<std::vector<int>> classes = classesOf(node, ports, distance, groupFar);
     const int count = static_cast<int>(classes.size());
-    std::vector<int64_t> rows(static_cast<std::size_t>(count), 0);
-    std::vector<int64_t> columns(static_cast<std::size_t>(count), 0);
+    std::vector<int64_t> rows(count, 0);
+    std::vector<int64_t> columns(count, 0);
     for (int c = 0; c < count; ++c) {
       for (const int port : classes[c]) {
         rows[c] += ports[port].in;
@@ -371,10 +371,10 @@ private:
 
     // outShare[j](port of class j, class i): what the port gets from class i.
     std::vector<Matrix> outShare;
-    outShare.reserve(static_cast<std::size_t>(count));
+    outShare.reserve(count);
     for (int j = 0; j < count; ++j) {
       std::vector<int64_t> capacities;
-      std::vector<int64_t> blocks(static_cast<std::size_t>(count));
+      std::vector<int64_t> blocks(count);
       for (const int port : classes[j]) {
         capacities.push_back(ports[port].out);
       }
@@ -386,7 +386,7 @@ private:
     std::vector<Pairing> pairings;
     for (int i = 0; i < count; ++i) {
       std::vector<int64_t> capacities;
-      std::vector<int64_t> blocks(static_cast<std::size_t>(count));
+      std::vector<int64_t> blocks(count);
       for (const int port : classes[i]) {
         capacities.push_back(ports[port].in);
       }
@@ -422,7 +422,7 @@ private:
   /// Capacities after the given complete splittings.
   [[nodiscard]] std::vector<TreeArc> arcsAfter(const std::vector<int>& nodes,
                                                const std::vector<std::vector<Pairing>>& pairings) const {
-    std::vector<char> removed(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> removed(m_network.nodeCount, 0);
     for (const int node : nodes) {
       removed[node] = 1;
     }
@@ -445,7 +445,7 @@ private:
   void removeRound() {
     const std::vector<int> distance = hopsFromGpus(m_network, liveArcs());
     std::vector<int> order;
-    std::vector<std::size_t> degree(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<std::size_t> degree(m_network.nodeCount, 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
       if (isSwitch(node)) {
         order.push_back(node);
@@ -455,7 +455,7 @@ private:
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       return std::pair(distance[a], degree[a]) < std::pair(distance[b], degree[b]);
     });
-    std::vector<char> isBlocked(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> isBlocked(m_network.nodeCount, 0);
     std::vector<int> chosen;
     for (const int node : order) {
       if (isBlocked[node] != 0) {
@@ -609,7 +609,7 @@ private:
         return true;
       }
       for (const auto& violation : violated) {
-        std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 0);
+        std::vector<char> inSet(m_network.nodeCount, 0);
         for (const int node : violation.nodes) {
           inSet[node] = 1;
         }

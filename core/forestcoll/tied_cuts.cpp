@@ -217,8 +217,8 @@ private:
     std::fill(m_component.begin(), m_component.end(), -1);
     m_componentCount = 0;
     m_neighbours.clear();
-    std::vector<int> index(static_cast<std::size_t>(m_network.nodeCount), -1);
-    std::vector<int> low(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<int> index(m_network.nodeCount, -1);
+    std::vector<int> low(m_network.nodeCount, 0);
     std::vector<int> stack;
     std::vector<Frame> frames;
     int visited = 0;
@@ -271,7 +271,7 @@ private:
 
   /// Components that hold GPUs are the classes that a Q takes as a whole; each with the classes that it draws in.
   void closeClasses() {
-    m_classOf.assign(static_cast<std::size_t>(m_componentCount), -1);
+    m_classOf.assign(m_componentCount, -1);
     m_members.clear();
     for (const int gpu : m_network.gpus) {
       if (const int component = m_component[gpu]; component >= 0) {
@@ -284,13 +284,13 @@ private:
       }
     }
     const std::size_t classes = m_members.size();
-    std::vector<std::vector<int>> nodes(static_cast<std::size_t>(m_componentCount));
+    std::vector<std::vector<int>> nodes(m_componentCount);
     for (int v = 0; v < m_network.nodeCount; ++v) {
       if (m_component[v] >= 0) {
         nodes[m_component[v]].push_back(v);
       }
     }
-    std::vector<Bits> drawn(static_cast<std::size_t>(m_componentCount), Bits(classes));
+    std::vector<Bits> drawn(m_componentCount, Bits(classes));
     m_draws.assign(classes, Bits(classes));
     m_drawnBy.assign(classes, Bits(classes));
     for (int c = 0; c < m_componentCount; ++c) {
@@ -432,7 +432,7 @@ private:
       takeBoxes<true>(State::barred, State::needed);
     }
     CutRatio cut;
-    std::vector<char> isInside(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> isInside(m_network.nodeCount, 0);
     for (int v = 0; v < m_network.nodeCount; ++v) {
       if (place.isSinkSide ? m_state[v] != State::needed : m_state[v] == State::barred) {
         isInside[v] = 1;
@@ -535,7 +535,7 @@ Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const
                           const Progress& progress, const TiedCutsLimits& limits) {
   try {
     Network network = makeNetwork(fabric.boxes.nodeCount(), fabric.gpus, fabric.arcs, demandOf(fabric, request));
-    std::vector<char> isInside(static_cast<std::size_t>(network.nodeCount), 0);
+    std::vector<char> isInside(network.nodeCount, 0);
     CutRatio ratio;
     for (const int node : cut.nodes) {
       if (node < 0 || node >= network.nodeCount) {

@@ -24,7 +24,7 @@ using Oracle = flow::FeasibilityOracle<int64_t>;
 using Trees = std::vector<PackedTree>;
 
 std::vector<int> allNodes(int count) {
-  std::vector<int> nodes(static_cast<std::size_t>(count));
+  std::vector<int> nodes(count);
   std::iota(nodes.begin(), nodes.end(), 0);
   return nodes;
 }
@@ -100,8 +100,8 @@ private:
   /// Breadth-first tree over arcs with at least `multiplicity` left; the widest arc into each new node.
   bool growGreedy(int root, int64_t multiplicity, std::vector<int>& arcs) {
     arcs.clear();
-    std::vector<char> reached(static_cast<std::size_t>(nodeCount()), 0);
-    std::vector<int> best(static_cast<std::size_t>(nodeCount()), -1);
+    std::vector<char> reached(nodeCount(), 0);
+    std::vector<int> best(nodeCount(), -1);
     reached[root] = 1;
     std::vector<int> frontier{root};
     while (!frontier.empty() && arcs.size() + 1 < static_cast<std::size_t>(nodeCount())) {
@@ -172,7 +172,7 @@ private:
     constexpr std::size_t kMaxSets = 512;
     for (const auto& violation : violated) {
       PoolSet set;
-      set.contains.assign(static_cast<std::size_t>(nodeCount()), 0);
+      set.contains.assign(nodeCount(), 0);
       int64_t inside = 0;
       for (const int node : violation.nodes) {
         set.contains[node] = 1;
@@ -188,7 +188,7 @@ private:
   }
 
   void indexPool() {
-    m_setsOf.assign(static_cast<std::size_t>(nodeCount()), {});
+    m_setsOf.assign(nodeCount(), {});
     for (std::size_t i = 0; i < m_pool.size(); ++i) {
       for (int node = 0; node < nodeCount(); ++node) {
         if (m_pool[i].contains[node] != 0) {
@@ -558,9 +558,9 @@ private:
   std::vector<std::vector<int>> tightFamily(const PackingProblem& problem) {
     const int n = problem.nodeCount;
     Oracle oracle(n, problem.arcs, problem.supply, allNodes(n));
-    std::vector<char> used(static_cast<std::size_t>(n), 0);
+    std::vector<char> used(n, 0);
     std::vector<std::vector<int>> family;
-    std::vector<std::vector<int>> near(static_cast<std::size_t>(n));
+    std::vector<std::vector<int>> near(n);
     for (const TreeArc& arc : problem.arcs) {
       near[arc.head].push_back(arc.tail);
     }

@@ -291,7 +291,7 @@ private:
   void raiseBetweenShortSets(const std::vector<DuplexLink>& links) {
     constexpr std::size_t kMaxSets = 1024;
     const auto violated = m_oracle.violations(kMaxSets, m_progress);
-    std::vector<int> setOf(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int> setOf(m_network.nodeCount, -1);
     std::vector<int64_t> missing;
     for (const auto& violation : violated) {
       for (const int node : violation.nodes) {
@@ -350,7 +350,7 @@ private:
   /// second is the one that counts where single GPUs are tight already.
   std::vector<std::vector<char>> tightSets(const std::vector<DuplexLink>& links) {
     const std::vector<char> isNearEnd = nearEnds(links);
-    std::vector<std::vector<int>> next(static_cast<std::size_t>(m_network.nodeCount));
+    std::vector<std::vector<int>> next(m_network.nodeCount);
     for (const TreeArc& arc : m_capacities) {
       if (m_network.isGpu[arc.head] == 0) {
         next[arc.tail].push_back(arc.head);
@@ -387,7 +387,7 @@ private:
   /// By node: whether it is an end of one of the links that is no farther from the GPUs than the other.
   [[nodiscard]] std::vector<char> nearEnds(const std::vector<DuplexLink>& links) const {
     const std::vector<int> hops = hopsFromGpus(m_network, m_network.arcs);
-    std::vector<char> isNearEnd(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> isNearEnd(m_network.nodeCount, 0);
     for (const DuplexLink& link : links) {
       const TreeArc& arc = m_capacities[link.there.front()];
       for (const int end : {arc.tail, arc.head}) {
@@ -502,7 +502,7 @@ private:
 
   /// The components that hold GPUs when the home links are taken away, by GPU and in the order of ranks.
   [[nodiscard]] std::map<int, int> boxes(const std::vector<DuplexLink>& links) const {
-    std::vector<int> parent(static_cast<std::size_t>(m_network.nodeCount));
+    std::vector<int> parent(m_network.nodeCount);
     std::iota(parent.begin(), parent.end(), 0);
     const auto find = [&](int node) {
       while (parent[node] != node) {

@@ -66,7 +66,7 @@ protected:
   }
 
   [[nodiscard]] std::vector<Rank> allRanks() const {
-    std::vector<Rank> ranks(static_cast<std::size_t>(m_rankCount));
+    std::vector<Rank> ranks(m_rankCount);
     std::iota(ranks.begin(), ranks.end(), 0);
     return ranks;
   }

@@ -188,7 +188,7 @@ Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxB
       if (std::cmp_greater(status.st_size, maxBytes)) {
         return tooLong();
       }
-      text.reserve(static_cast<std::size_t>(status.st_size));
+      text.reserve(status.st_size);
     }
     std::array<char, 65536> block;
     for (;;) {

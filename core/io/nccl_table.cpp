@@ -66,7 +66,7 @@ std::optional<Columns> columnsNamed(std::vector<std::string_view> words) {
   }
   Columns columns{.count = static_cast<int>(words.size()), .halves = {}};
   for (int at = 0; at < columns.count; ++at) {
-    const std::string_view word = words[static_cast<std::size_t>(at)];
+    const std::string_view word = words[at];
     if (word == "time") {
       columns.halves.push_back({.time = at});
     } else if (columns.halves.empty()) {
@@ -91,7 +91,7 @@ Columns columnsGuessed(const std::vector<std::string_view>& words) {
   Columns columns{.count = static_cast<int>(words.size()), .halves = {}};
   // A time has a point, or stands two columns before another number with one.
   int first = 2;
-  while (first < columns.count && words[static_cast<std::size_t>(first)].find('.') == std::string_view::npos) {
+  while (first < columns.count && words[first].find('.') == std::string_view::npos) {
     ++first;
   }
   // Times from 10,000 us on are printed without a point; the algbw behind them has one.
@@ -205,7 +205,7 @@ private:
 
   /// nullopt: it was not run.
   Result<std::optional<NcclTime>> halfOf(const Half& half, const std::vector<std::string_view>& words, int line) const {
-    const auto word = [&](int column) { return words[static_cast<std::size_t>(column)]; };
+    const auto word = [&](int column) { return words[column]; };
     if (isAbsent(word(half.time))) {
       return std::optional<NcclTime>();
     }

@@ -295,7 +295,7 @@ private:
     for (int device = 0; device < m_matrix.size(); ++device) {
       (m_matrix.isGpu(device) ? m_gpus : m_nics).push_back(device);
     }
-    m_nodeOf.resize(static_cast<std::size_t>(m_matrix.size()));
+    m_nodeOf.resize(m_matrix.size());
     for (const int device : m_gpus) {
       m_nodeOf[device] = static_cast<int>(m_box.nodes.size());
       m_box.nodes.push_back({BoxRole::gpu, "gpu" + m_matrix.name(device).substr(3), {}, -1, 0, 0});
@@ -416,7 +416,7 @@ private:
   /// Every GPU reaches every other over NVLink.
   [[nodiscard]] bool areGpusJoined() const {
     std::vector<int> reached{m_gpus.front()};
-    std::vector<bool> isReached(static_cast<std::size_t>(m_matrix.size()), false);
+    std::vector<bool> isReached(m_matrix.size(), false);
     isReached[m_gpus.front()] = true;
     for (std::size_t i = 0; i < reached.size(); ++i) {
       for (const int other : m_gpus) {
@@ -450,8 +450,8 @@ private:
       }
     }
     const int devices = m_matrix.size();
-    std::vector<int> cluster(static_cast<std::size_t>(devices));  // smallest device of each device's cluster so far
-    std::vector<int> top(static_cast<std::size_t>(devices));  // root box node of the cluster, by its smallest device
+    std::vector<int> cluster(devices);  // smallest device of each device's cluster so far
+    std::vector<int> top(devices);      // root box node of the cluster, by its smallest device
     for (int device = 0; device < devices; ++device) {
       cluster[device] = device;
       top[device] = m_nodeOf[device];

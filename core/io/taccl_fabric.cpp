@@ -83,7 +83,7 @@ private:
   [[nodiscard]] Rational betaOf(const sketch::Link& link) const {
     Rational beta = 0;
     if (m_topology.isCustom()) {
-      beta = m_topology.linkBetas[static_cast<std::size_t>(link.to)][static_cast<std::size_t>(link.from)];
+      beta = m_topology.linkBetas[link.to][link.from];
     } else {
       const auto kind = std::find(m_topology.costs.begin(), m_topology.costs.end(), link.beta);
       const auto at = static_cast<std::size_t>(kind - m_topology.costs.begin());

@@ -239,8 +239,8 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
   const auto gpu = [&](fabric::Rank rank) -> const std::string& { return labels[fabric.gpus()[rank]]; };
   std::string text = "<Algo nchunkspernode=\"" + std::to_string(chunksPerNode) + "\" coll=\"" +
                      std::string(toString(collective)) + "\">\n";
-  std::vector<int> depth(static_cast<std::size_t>(forest.gpuCount));
-  std::vector<std::int64_t> nextIndex(static_cast<std::size_t>(forest.gpuCount), 0);
+  std::vector<int> depth(forest.gpuCount);
+  std::vector<std::int64_t> nextIndex(forest.gpuCount, 0);
   schedule::TreeReader reader(forest, fabric.gpus());
   for (std::int64_t number = 0; number < reader.size(); ++number) {
     throwIfCancelled(progress);
@@ -534,7 +534,7 @@ public:
     Forest forest;
     forest.direction = m_direction;
     forest.gpuCount = m_fabric.gpuCount();
-    forest.treesOfRoot.assign(static_cast<std::size_t>(forest.gpuCount), 0);
+    forest.treesOfRoot.assign(forest.gpuCount, 0);
     std::vector<std::size_t> order(m_xml.trees.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -668,7 +668,7 @@ private:
     ofRoot = checkedAdd(ofRoot, tree.chunks);
 
     // Breadth-first from the root; sends that hang on nothing follow, for the verifier to name.
-    std::vector<std::vector<int>> sendsOf(static_cast<std::size_t>(forest.gpuCount));
+    std::vector<std::vector<int>> sendsOf(forest.gpuCount);
     for (std::size_t i = 0; i < sends.size(); ++i) {
       sendsOf[rankOf(sends[i].parent)].push_back(static_cast<int>(i));
     }

@@ -23,7 +23,7 @@ public:
   /// Of the last answer; absent after an error.
   [[nodiscard]] const std::optional<LiveBound>& bound() const { return m_bound; }
   /// @pre node is part of the last answer
-  [[nodiscard]] fabric::Key keyOf(NodeId node) const { return m_keys[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] fabric::Key keyOf(NodeId node) const { return m_keys[node]; }
   /// The GPUs in an order in which every tightest cut of the answer has a first GPU that can be its first. Empty where
   /// that is not known: for an allreduce whose halves differ.
   struct OrderedGpu {

@@ -42,7 +42,7 @@ CutEngine::CutEngine(std::span<const NodeInit> nodes, std::span<const ArcInit> a
     m_totalCapacity += arc.capacity - m_graph.capacity(id);
     m_graph.set(id, arc.capacity, false);
   }
-  m_usesOf.resize(static_cast<std::size_t>(m_graph.arcCount()));
+  m_usesOf.resize(m_graph.arcCount());
   Int128 total = 0;
   for (const NodeInit& node : nodes) {
     total += node.demand;
@@ -83,7 +83,7 @@ void CutEngine::orderSinks(std::span<const NodeInit> nodes) {
 void CutEngine::setEqualBoxes(EqualBoxes boxes) {
   m_boxes = std::move(boxes);
   const int count = m_boxes.boxOf.empty() ? 0 : 1 + *std::max_element(m_boxes.boxOf.begin(), m_boxes.boxOf.end());
-  m_isTouched.assign(static_cast<std::size_t>(count), 0);
+  m_isTouched.assign(count, 0);
   m_touchedCount = 0;
   m_seenIn.assign(m_boxes.classOf.size(), 0);
 }
@@ -222,7 +222,7 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
       return;
     }
     arc = m_graph.findOrAdd(tail, head);
-    m_usesOf.resize(static_cast<std::size_t>(m_graph.arcCount()));
+    m_usesOf.resize(m_graph.arcCount());
   }
   const int64_t old = m_graph.capacity(arc);
   const bool wasFine = m_graph.isFine(arc);

@@ -114,7 +114,7 @@ PlainFabric plainOf(const fabric::Description& description) {
     }
     plain.nodes.push_back({node.id, *kind, node.box, node.rank.value_or(-1)});
   }
-  std::vector<char> taken(static_cast<std::size_t>(gpus), 0);
+  std::vector<char> taken(gpus, 0);
   int next = 0;
   for (PlainNode& node : plain.nodes) {
     if (node.kind != fabric::NodeKind::gpu) {

@@ -34,10 +34,10 @@ Cap LocalFlow<Cap>::into(const CutGraph& graph, const Sources& sources, int sink
   m_scale = scale;
   m_fineScale = fineScale;
   m_supplyScale = supplyScale;
-  m_pairStamp.resize(static_cast<std::size_t>(graph.arcCount() / 2), 0);
-  m_residual.resize(static_cast<std::size_t>(graph.arcCount()));
-  m_nodeStamp.resize(static_cast<std::size_t>(graph.nodeCount()), 0);
-  m_left.resize(static_cast<std::size_t>(graph.nodeCount()));
+  m_pairStamp.resize(graph.arcCount() / 2, 0);
+  m_residual.resize(graph.arcCount());
+  m_nodeStamp.resize(graph.nodeCount(), 0);
+  m_left.resize(graph.nodeCount());
   m_blocking.reserveNodes(graph.nodeCount());
   m_touched.clear();
   if (++m_flowNow == std::numeric_limits<std::uint32_t>::max()) {

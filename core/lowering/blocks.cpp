@@ -22,9 +22,7 @@ void Planner::packRest(const std::vector<bool>& outTaken, const IsScarce& isScar
   }
   std::stable_sort(byTime.begin(), byTime.end(), [&](int a, int b) { return meanTime[a] < meanTime[b]; });
   std::unordered_map<std::int64_t, std::vector<int>> freeOut;
-  const auto place = [&](int rank, int channel) {
-    return static_cast<std::int64_t>(rank) * m_channelsEach + channel;
-  };
+  const auto place = [&](int rank, int channel) { return static_cast<std::int64_t>(rank) * m_channelsEach + channel; };
   for (const int c : byTime) {
     if (!outTaken[c]) {
       freeOut[place(m_plan.connections[c].from, m_plan.connections[c].channel)].push_back(c);
@@ -79,10 +77,10 @@ std::vector<Planner::Pair> Planner::forwardingPairs() const {
 /// Decides which threadblocks own both a receiving and a sending end.
 void Planner::pairConnections(const Tactics& tactics) {
   const std::vector<Pair> pairs = forwardingPairs();
-  m_plan.blocks.assign(static_cast<std::size_t>(m_moves.gpuCount), {});
+  m_plan.blocks.assign(m_moves.gpuCount, {});
   m_mateOfIn.assign(m_plan.connections.size(), -1);
   std::vector<bool> outTaken(m_plan.connections.size(), false);
-  std::vector<int> blocks(static_cast<std::size_t>(m_moves.gpuCount), 0);
+  std::vector<int> blocks(m_moves.gpuCount, 0);
   for (int rank = 0; rank < m_moves.gpuCount; ++rank) {
     blocks[rank] = m_copies[rank].blocks;
   }
@@ -166,7 +164,7 @@ void Planner::fuse() {
 /// chain would wait for itself.
 void Planner::cutChains() {
   m_plan.heads.clear();
-  std::vector<int> seen(static_cast<std::size_t>(m_plan.firstBlock.back()), -1);
+  std::vector<int> seen(m_plan.firstBlock.back(), -1);
   std::vector<int> waiting;
   for (const int m : m_moves.order) {
     if (m_plan.previous[m] < 0) {

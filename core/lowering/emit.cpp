@@ -281,19 +281,19 @@ private:
 
 Copies planCopies(const Work& work, const Options& options) {
   Copies copies;
-  copies.runsOf.resize(static_cast<std::size_t>(work.gpuCount));
-  copies.need.resize(static_cast<std::size_t>(work.gpuCount));
+  copies.runsOf.resize(work.gpuCount);
+  copies.need.resize(work.gpuCount);
   if (options.inPlace || work.hasPhase(Phase::reduce)) {
     return copies;
   }
   const program::RuntimeLimits& limit = program::limits(options.runtime);
-  std::vector<std::int64_t> own(static_cast<std::size_t>(work.gpuCount), 0);
+  std::vector<std::int64_t> own(work.gpuCount, 0);
   for (const Part& part : work.parts) {
     own[part.root] += part.count;
   }
   // Enough threadblocks that the copies keep up with the collective.
   constexpr int kMaxBlocks = 8;
-  std::vector<int> longest(static_cast<std::size_t>(work.gpuCount), limit.count);
+  std::vector<int> longest(work.gpuCount, limit.count);
   for (int rank = 0; rank < work.gpuCount; ++rank) {
     const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[rank];
     const Int128 unit = static_cast<Int128>(work.algbw.denominator()) *

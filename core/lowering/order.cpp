@@ -48,7 +48,7 @@ public:
         m_queue.push(candidate(head));
       }
     }
-    m_order.reserve(static_cast<std::size_t>(m_plan.events));
+    m_order.reserve(m_plan.events);
     while (!m_queue.empty()) {
       throwIfCancelled(progress);
       const Candidate top = m_queue.top();
@@ -231,8 +231,7 @@ private:
 
   void push(int event) {
     const int m = event / 2;
-    const int hops =
-        m_style.backwards ? m_waits.passed[m] + event % 2 : m_waits.remaining[m] + 1 - event % 2;
+    const int hops = m_style.backwards ? m_waits.passed[m] + event % 2 : m_waits.remaining[m] + 1 - event % 2;
     m_queue.push({timeOf(event), hops, event});
   }
   void release(int event, std::int64_t time) {

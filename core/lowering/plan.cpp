@@ -101,11 +101,11 @@ std::optional<Error> Planner::checkPeers() const {
     out.emplace_back(group.from, group.to);
     in.emplace_back(group.to, group.from);
   }
-  std::vector<int> need(static_cast<std::size_t>(m_moves.gpuCount), 0);
+  std::vector<int> need(m_moves.gpuCount, 0);
   for (std::vector<std::pair<int, int>>* const pairs : {&out, &in}) {
     std::sort(pairs->begin(), pairs->end());
     pairs->erase(std::unique(pairs->begin(), pairs->end()), pairs->end());
-    std::vector<int> peers(static_cast<std::size_t>(m_moves.gpuCount), 0);
+    std::vector<int> peers(m_moves.gpuCount, 0);
     for (const auto& [rank, peer] : *pairs) {
       need[rank] = std::max(need[rank], ++peers[rank]);
     }
@@ -141,7 +141,7 @@ std::optional<Error> Planner::attempt(const Tactics& tactics) {
 
 void Planner::countSteps() {
   m_plan.events = 0;
-  m_steps.assign(static_cast<std::size_t>(m_moves.gpuCount), 0);
+  m_steps.assign(m_moves.gpuCount, 0);
   for (int rank = 0; rank < m_moves.gpuCount; ++rank) {
     m_steps[rank] = m_copies[rank].steps;
   }

@@ -385,14 +385,14 @@ std::unordered_set<std::int64_t> cellsOfArrivals(const StepWork& work) {
 
 StepCopies planCopies(const StepWork& work, const Options& options) {
   StepCopies copies;
-  copies.runsOf.resize(static_cast<std::size_t>(work.gpuCount));
-  copies.need.resize(static_cast<std::size_t>(work.gpuCount));
+  copies.runsOf.resize(work.gpuCount);
+  copies.need.resize(work.gpuCount);
   if (options.inPlace) {
     return copies;
   }
   const program::RuntimeLimits& limit = program::limits(options.runtime);
   const Placement& placement = work.placement;
-  std::vector<std::int64_t> own(static_cast<std::size_t>(work.gpuCount), 0);
+  std::vector<std::int64_t> own(work.gpuCount, 0);
   const std::unordered_set<std::int64_t> arrived = cellsOfArrivals(work);
   for (int i = 0; i < static_cast<int>(work.items.size()); ++i) {
     const Item& item = work.items[i];

@@ -67,9 +67,7 @@ public:
   }
 
 private:
-  [[nodiscard]] int hop(const Atom& atom) const {
-    return (atom.to - atom.from + m_work.gpuCount) % m_work.gpuCount;
-  }
+  [[nodiscard]] int hop(const Atom& atom) const { return (atom.to - atom.from + m_work.gpuCount) % m_work.gpuCount; }
 
   /// @param exchanged by item of the reading before
   void readAtoms(const std::vector<int>& levels, const std::vector<bool>& exchanged) {
@@ -82,9 +80,9 @@ private:
       throwIfCancelled(m_progress);
       const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, byShard.of(shard));
       for (std::size_t i = 0; i + 1 < grid.points.size(); ++i) {
-        const std::span<const std::uint32_t> transfers(grid.transfers.data() + grid.firstTransfer[i],
-                                                       static_cast<std::size_t>(grid.firstTransfer[i + 1] -
-                                                                                grid.firstTransfer[i]));
+        const std::span<const std::uint32_t> transfers(
+            grid.transfers.data() + grid.firstTransfer[i],
+            static_cast<std::size_t>(grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
         const int start = chunkAt(shard, grid.points[i]);
         const int count = chunkAt(shard, grid.points[i + 1]) - start;
         for (const auto& [from, length] : cut(count, m_most)) {
@@ -129,7 +127,7 @@ private:
       return std::tuple(a.item, a.level, hop(a), a.from, a.transfer) <
              std::tuple(b.item, b.level, hop(b), b.from, b.transfer);
     });
-    std::vector<int> heldSince(static_cast<std::size_t>(m_work.gpuCount), -1);  // item
+    std::vector<int> heldSince(m_work.gpuCount, -1);  // item
     int item = -1;
     std::erase_if(m_atoms, [&](const Atom& atom) {
       const std::int64_t shard = m_work.items[atom.item].shard;
@@ -148,7 +146,7 @@ private:
   /// Marks them. By item; empty = there are none. @pre atoms by item, then by level
   std::vector<bool> findExchanges() {
     std::vector<bool> exchanged;
-    std::vector<std::int64_t> sentAt(static_cast<std::size_t>(m_work.gpuCount), -1);
+    std::vector<std::int64_t> sentAt(m_work.gpuCount, -1);
     std::int64_t mark = 0;
     for (std::size_t first = 0; first < m_atoms.size();) {
       std::size_t last = first;
@@ -157,10 +155,9 @@ private:
            ++last) {
         sentAt[m_atoms[last].from] = mark;
       }
-      const bool isExchange =
-          std::any_of(m_atoms.begin() + static_cast<std::ptrdiff_t>(first),
-                      m_atoms.begin() + static_cast<std::ptrdiff_t>(last),
-                      [&](const Atom& atom) { return sentAt[atom.to] == mark; });
+      const bool isExchange = std::any_of(m_atoms.begin() + static_cast<std::ptrdiff_t>(first),
+                                          m_atoms.begin() + static_cast<std::ptrdiff_t>(last),
+                                          [&](const Atom& atom) { return sentAt[atom.to] == mark; });
       if (isExchange) {
         exchanged.resize(m_work.items.size(), false);
         exchanged[m_atoms[first].item] = true;

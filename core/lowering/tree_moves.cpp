@@ -44,7 +44,7 @@ private:
 };
 
 void addMessages(const Work& work, Moves& made) {
-  made.moves.resize(static_cast<std::size_t>(work.messageCount()));
+  made.moves.resize(work.messageCount());
   for (int part = 0; part < static_cast<int>(work.parts.size()); ++part) {
     for (const Phase phase : work.phases) {
       const TreeShape& tree = work.tree(part, phase);
@@ -101,7 +101,7 @@ void countArrivalSteps(const Work& work, const Arrivals& arrivals, Moves& made) 
 }
 
 void estimateTimes(const Work& work, const Arrivals& arrivals, Moves& made) {
-  std::vector<std::int64_t> done(static_cast<std::size_t>(work.gpuCount), 0);
+  std::vector<std::int64_t> done(work.gpuCount, 0);
   std::vector<int> children;
   for (int part = 0; part < static_cast<int>(work.parts.size()); ++part) {
     const std::int64_t count = work.parts[part].count;

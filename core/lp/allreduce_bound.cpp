@@ -113,13 +113,13 @@ AllreduceSearch::AllreduceSearch(const fabric::Fabric& fabric, const AllreduceOp
 }
 
 Simplex AllreduceSearch::buildProgram() const {
-  std::vector<std::int64_t> ingress(static_cast<std::size_t>(m_nodeCount), 0);
-  std::vector<std::int64_t> egress(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<std::int64_t> ingress(m_nodeCount, 0);
+  std::vector<std::int64_t> egress(m_nodeCount, 0);
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     egress[m_arcs[i].tail] = checkedAdd(egress[m_arcs[i].tail], m_capacities[i]);
     ingress[m_arcs[i].head] = checkedAdd(ingress[m_arcs[i].head], m_capacities[i]);
   }
-  std::vector<Column> columns(static_cast<std::size_t>(m_gpuCount));
+  std::vector<Column> columns(m_gpuCount);
   for (int node = 0; node < m_nodeCount; ++node) {
     if (const int gpu = m_gpuOf[node]; gpu >= 0) {
       // Everything rooted at v leaves v in the broadcast and enters v in the reduction.
@@ -194,7 +194,7 @@ bool AllreduceSearch::separate(Simplex& simplex) {
   for (int gpu = 0; gpu < m_gpuCount; ++gpu) {
     largest = std::max(largest, simplex.value(gpu));
   }
-  std::vector<std::int64_t> supplies(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<std::int64_t> supplies(m_nodeCount, 0);
   for (int node = 0; node < m_nodeCount; ++node) {
     if (const int gpu = m_gpuOf[node]; gpu >= 0) {
       supplies[node] = toCutUnits(simplex.value(gpu), largest);
@@ -206,7 +206,7 @@ bool AllreduceSearch::separate(Simplex& simplex) {
       break;
     }
     const bool forward = direction == Direction::broadcast;
-    std::vector<std::int64_t> units(static_cast<std::size_t>(m_arcCount));
+    std::vector<std::int64_t> units(m_arcCount);
     for (int i = 0; i < m_arcCount; ++i) {
       units[i] = toCutUnits(simplex.value(forward ? broadcastColumn(i) : reduceColumn(i)), largest);
     }
@@ -217,7 +217,7 @@ bool AllreduceSearch::separate(Simplex& simplex) {
 }
 
 bool AllreduceSearch::separateExactly(Simplex& simplex, const ExactPoint& point) {
-  std::vector<std::int64_t> supplies(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<std::int64_t> supplies(m_nodeCount, 0);
   for (int node = 0; node < m_nodeCount; ++node) {
     if (const int gpu = m_gpuOf[node]; gpu >= 0) {
       supplies[node] = point.numerators[gpu];

@@ -10,7 +10,7 @@ namespace coppice::lp {
 
 std::vector<std::int64_t> surpluses(int nodeCount, const std::vector<ArcEnds>& arcs,
                                     std::span<const std::int64_t> capacities) {
-  std::vector<std::int64_t> surplus(static_cast<std::size_t>(nodeCount), 0);
+  std::vector<std::int64_t> surplus(nodeCount, 0);
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     surplus[arcs[i].head] = checkedAdd(surplus[arcs[i].head], capacities[i]);
     surplus[arcs[i].tail] = checkedSub(surplus[arcs[i].tail], capacities[i]);

@@ -35,7 +35,7 @@ void writeMps(const MixedProgram& program, std::ostream& out) {
     const bool isEqual = row.lower == row.upper;
     out << (isEqual ? " E  R" : row.upper < kInfinite ? " L  R" : " G  R") << i << '\n';
     for (const MixedTerm& term : row.terms) {
-      byColumn[static_cast<std::size_t>(term.column)].emplace_back(i, term.coefficient);
+      byColumn[term.column].emplace_back(i, term.coefficient);
     }
   }
   out << "COLUMNS\n";
@@ -148,7 +148,7 @@ bool isSatisfied(const MixedProgram& program, const std::vector<double>& values)
     double sum = 0;
     double size = 1;
     for (const MixedTerm& term : row.terms) {
-      sum += term.coefficient * values[static_cast<std::size_t>(term.column)];
+      sum += term.coefficient * values[term.column];
       size = std::max(size, std::abs(term.coefficient));
     }
     if (sum < row.lower - kTolerance * size || sum > row.upper + kTolerance * size) {

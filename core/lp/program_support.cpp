@@ -58,7 +58,7 @@ double spread(int index) {
 }
 
 std::vector<std::vector<Term>> balanceTerms(int nodeCount, const std::vector<ArcEnds>& arcs, int firstColumn) {
-  std::vector<std::vector<Term>> terms(static_cast<std::size_t>(nodeCount));
+  std::vector<std::vector<Term>> terms(nodeCount);
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     const int column = firstColumn + static_cast<int>(i);
     terms[arcs[i].head].push_back({column, 1});

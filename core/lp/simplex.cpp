@@ -517,7 +517,7 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
     }
   }
   SparseMatrix matrix(static_cast<std::size_t>(equations));
-  std::vector<Int128> rhs(static_cast<std::size_t>(equations));
+  std::vector<Int128> rhs(equations);
   for (int i = 0; i < static_cast<int>(m_rows.size()); ++i) {
     if (m_where[columnCount() + i] < 0) {
       continue;

@@ -14,7 +14,7 @@ namespace {
 std::optional<fabric::Arc> arcWithoutEqual(const fabric::Fabric& fabric) {
   for (const fabric::Arc& arc : fabric.arcs()) {
     const auto back = fabric.findArc(arc.head, arc.tail);
-    if (!back || fabric.arcs()[static_cast<std::size_t>(*back)].bandwidth != arc.bandwidth) {
+    if (!back || fabric.arcs()[*back].bandwidth != arc.bandwidth) {
       return arc;
     }
   }
@@ -40,7 +40,7 @@ bool isDuplex(const fabric::Fabric& fabric) {
 }
 
 Result<Links> readLinks(const fabric::Fabric& fabric, CableKind kind) {
-  const auto idOf = [&](fabric::NodeIndex node) { return fabric.nodes()[static_cast<std::size_t>(node)].id; };
+  const auto idOf = [&](fabric::NodeIndex node) { return fabric.nodes()[node].id; };
   for (const fabric::Node& node : fabric.nodes()) {
     if (node.kind != fabric::NodeKind::gpu) {
       return Error{ErrorCode::badUsage, inQuotes(node.id) + " is not a GPU; patch panels join GPUs directly",
@@ -62,8 +62,8 @@ Result<Links> readLinks(const fabric::Fabric& fabric, CableKind kind) {
   links.perCable = Bandwidth(unit);
   std::int64_t cables = 0;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const int from = fabric.nodes()[static_cast<std::size_t>(arc.tail)].rank;
-    const int to = fabric.nodes()[static_cast<std::size_t>(arc.head)].rank;
+    const int from = fabric.nodes()[arc.tail].rank;
+    const int to = fabric.nodes()[arc.head].rank;
     if (kind == CableKind::duplex && from > to) {
       continue;
     }

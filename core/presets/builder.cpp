@@ -24,8 +24,8 @@ void Builder::expect(std::int64_t nodes, std::int64_t links) {
   if (links > kMaxLinks) {
     refuseSize(m_description.name + " would have " + std::to_string(links) + " links");
   }
-  m_description.nodes.reserve(static_cast<std::size_t>(nodes));
-  m_description.links.reserve(static_cast<std::size_t>(links));
+  m_description.nodes.reserve(nodes);
+  m_description.links.reserve(links);
 }
 
 fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std::string_view box) {

@@ -241,7 +241,7 @@ fabric::Description directBoxes(const Arguments& arguments, const std::string& w
   builder.expect(gpuCount + scaleOutNodes(gpuCount, network), gpuCount + scaleOutLinks(gpuCount, network));
 
   std::vector<Port> ports;
-  ports.reserve(static_cast<std::size_t>(gpuCount));
+  ports.reserve(gpuCount);
   for (int box = 0; box < boxes; ++box) {
     const std::string prefix = "b" + std::to_string(box);
     const std::vector<int>& set = inUse[box];

@@ -22,7 +22,7 @@ fabric::Description switchedBoxes(const SwitchedBoxes& boxes, const Arguments& a
                  gpuCount + scaleOutLinks(gpuCount, boxes.network));
 
   std::vector<Port> ports;
-  ports.reserve(static_cast<std::size_t>(gpuCount));
+  ports.reserve(gpuCount);
   for (int box = 0; box < count; ++box) {
     const auto entry = static_cast<std::size_t>(box);
     const std::string prefix = "b" + std::to_string(box);

@@ -831,7 +831,7 @@ void Reader::finishGpu(const OpenElement& element) {
 
 void Reader::finishFile() {
   if (m_gpusStated) {
-    m_seen.resize(static_cast<std::size_t>(m_gpus), 0);
+    m_seen.resize(m_gpus, 0);
     m_program.ranks.resize(m_seen.size());
     m_elements.resize(m_seen.size());
   }

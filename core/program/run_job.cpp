@@ -51,7 +51,7 @@ std::optional<double> numberOf(const std::string& text) {
 std::string shortNumber(double value) {
   std::string text(32, '\0');
   const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), value);
-  text.resize(static_cast<std::size_t>(end - text.data()));
+  text.resize(end - text.data());
   return text;
 }
 

@@ -30,8 +30,8 @@ Forest expand(const Forest& forest, std::span<const NodeIndex> gpus, const Progr
   result.treesOfRoot = forest.treesOfRoot;
   result.scale = forest.scale;
   WrittenTrees trees(forest, gpus);
-  result.trees.reserve(static_cast<std::size_t>(trees.size()));
-  result.edges.reserve(static_cast<std::size_t>(sizeOf(forest).edges));
+  result.trees.reserve(trees.size());
+  result.edges.reserve(sizeOf(forest).edges);
   for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
     throwIfCancelled(progress);
     if ((tree & 0xff) == 0) {

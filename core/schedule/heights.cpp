@@ -318,7 +318,7 @@ Heights measure(const Forest& forest, const fabric::Fabric* fabric, const Progre
     }
   }
   Summary summary;
-  std::vector<Distance> distanceOf(static_cast<std::size_t>(forest.gpuCount));
+  std::vector<Distance> distanceOf(forest.gpuCount);
   // Images are as high as the trees of rank 0.
   for (std::int64_t tree = 0; tree < (rotated > 0 ? rotated : reader.size()); ++tree) {
     throwIfCancelled(progress);

@@ -155,7 +155,7 @@ void addParts(const FactoredForest& forest, const Progress& progress, PeerLists&
 /// that takes a to rank 0 leads from there to the difference of the two, place by place; and likewise back.
 std::optional<int> rotatedPeers(const Schedule& schedule, const fabric::Fabric& fabric) {
   const FactoredForest* first = nullptr;
-  std::vector<char> isPeer(static_cast<std::size_t>(fabric.gpuCount()), 0);
+  std::vector<char> isPeer(fabric.gpuCount(), 0);
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (!*forest) {
       continue;

@@ -167,7 +167,7 @@ private:
             shapeElement());
       return;
     }
-    std::vector<std::int64_t> reached(static_cast<std::size_t>(nodeCount), -1);
+    std::vector<std::int64_t> reached(nodeCount, -1);
     for (std::int64_t i = 0; i < sizeOf(shape.skeletons); ++i) {
       if ((i & 0xff) == 0) {
         throwIfCancelled(m_progress);
@@ -431,8 +431,8 @@ private:
       fault("rotations come after all other instances, each with a step and a count", {RefKind::field, "rotations"});
       return;
     }
-    std::vector<bool> isPlaced(static_cast<std::size_t>(instanceCount), false);
-    std::vector<bool> isTaken(static_cast<std::size_t>(m_gpuCount), false);
+    std::vector<bool> isPlaced(instanceCount, false);
+    std::vector<bool> isTaken(m_gpuCount, false);
     std::int64_t taken = 0;
     std::int64_t vias = 0;
     std::int64_t relays = 0;

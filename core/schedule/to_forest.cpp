@@ -36,9 +36,9 @@ public:
       : m_fabric(fabric), m_paths(paths), m_maxEdges(maxEdges) {
     m_forest.direction = direction;
     m_forest.gpuCount = fabric.gpuCount();
-    m_forest.treesOfRoot.assign(static_cast<std::size_t>(fabric.gpuCount()), 0);
-    m_useOfRoute.assign(static_cast<std::size_t>(paths.size()), 0);
-    m_newRoute.assign(static_cast<std::size_t>(paths.size()), kNoRoute);
+    m_forest.treesOfRoot.assign(fabric.gpuCount(), 0);
+    m_useOfRoute.assign(paths.size(), 0);
+    m_newRoute.assign(paths.size(), kNoRoute);
   }
 
   /// `hops` by rank; the root has no parent. False where some rank is not joined to the root.
@@ -211,7 +211,7 @@ private:
   }
   [[nodiscard]] int64_t amountOf(int64_t shard) const {
     const auto amounts = m_schedule.goal.amounts();
-    return amounts.empty() ? 1 : amounts[static_cast<std::size_t>(shard)];
+    return amounts.empty() ? 1 : amounts[shard];
   }
   [[nodiscard]] std::string nameOf(Rank rank) const { return inQuotes(m_fabric.nodes()[m_fabric.gpus()[rank]].id); }
 
@@ -304,7 +304,7 @@ private:
     for (Rank rank = 0; rank < forest.gpuCount; ++rank) {
       const int64_t amount = schedule.root              ? (rank == *schedule.root ? 1 : 0)
                              : schedule.amounts.empty() ? 1
-                                                        : schedule.amounts[static_cast<std::size_t>(rank)];
+                                                        : schedule.amounts[rank];
       const int64_t trees = forest.treesOfRoot[rank];
       if (amount == 0 && trees == 0) {
         continue;

@@ -49,7 +49,7 @@ void addTransfers(const StepSchedule& schedule, Traffic& traffic, const Progress
   const auto size = static_cast<std::size_t>(traffic.size);
   for (std::int64_t i = 0; i < all; ++i) {
     tell(progress, i, all);
-    const Transfer transfer = schedule.transfers[static_cast<std::size_t>(i)];
+    const Transfer transfer = schedule.transfers[i];
     traffic.shares[static_cast<std::size_t>(transfer.from) * size + static_cast<std::size_t>(transfer.to)] +=
         schedule.goal.share(transfer.shard) * Rational(transfer.end - transfer.begin, schedule.denominator);
   }
@@ -82,11 +82,10 @@ Result<Traffic> trafficOf(const fabric::Fabric& fabric, const AnySchedule& sched
 Traffic groupedTraffic(const Traffic& traffic, std::span<const int> groupOf, int groups) {
   Traffic sums{groups, std::vector<Rational>(static_cast<std::size_t>(groups) * static_cast<std::size_t>(groups))};
   for (int from = 0; from < traffic.size; ++from) {
-    const auto row = static_cast<std::size_t>(groupOf[static_cast<std::size_t>(from)]);
+    const auto row = static_cast<std::size_t>(groupOf[from]);
     for (int to = 0; to < traffic.size; ++to) {
       if (const Rational& share = traffic.share(from, to); share.isPositive()) {
-        sums.shares[row * static_cast<std::size_t>(groups) +
-                    static_cast<std::size_t>(groupOf[static_cast<std::size_t>(to)])] += share;
+        sums.shares[row * static_cast<std::size_t>(groups) + static_cast<std::size_t>(groupOf[to])] += share;
       }
     }
   }

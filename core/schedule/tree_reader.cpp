@@ -43,7 +43,7 @@ TreeReader::TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> 
     if (isRotated(*forest.factored)) {
       m_size *= forest.gpuCount;
     }
-    m_edges.resize(static_cast<std::size_t>(m_layout->part(m_layout->topShapeIndex()).leafCount - 1));
+    m_edges.resize(m_layout->part(m_layout->topShapeIndex()).leafCount - 1);
   } else {
     m_size = static_cast<std::int64_t>(forest.trees.size());
   }

@@ -497,7 +497,7 @@ private:
     if (remote.relayedBy.empty() && !remote.chunkToRelay) {
       return;
     }
-    m_model.relays.resize(static_cast<std::size_t>(perNode()));
+    m_model.relays.resize(perNode());
     for (const auto& [sender, gpus] : remote.relayedBy) {
       checkGpu(sender, "gpus_to_sender_rev_map");
       if (!m_connections.contains(sender)) {

@@ -140,7 +140,7 @@ Permutation rotation(int gpus, int offset, int size) {
 }
 
 std::vector<std::vector<int>> orbitsOf(int gpus, const std::vector<std::pair<int, int>>& offsets) {
-  std::vector<int> first(static_cast<std::size_t>(gpus));
+  std::vector<int> first(gpus);
   std::iota(first.begin(), first.end(), 0);
   const auto find = [&](int gpu) {
     while (first[gpu] != gpu) {

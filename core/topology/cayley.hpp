@@ -39,7 +39,7 @@ public:
   [[nodiscard]] Element product(Element x, Element y) const;
   [[nodiscard]] Element inverse(Element x) const;
   /// r^b mod m
-  [[nodiscard]] int power(int b) const { return m_powers[static_cast<std::size_t>(b)]; }
+  [[nodiscard]] int power(int b) const { return m_powers[b]; }
 
 private:
   Metacyclic m_group;

@@ -42,7 +42,7 @@ double extentOf(const std::vector<Spot>& spots) {
 double clearanceOf(const Drawing& drawing, double share, double enough) {
   double least = std::numeric_limits<double>::infinity();
   const int count = static_cast<int>(drawing.spots.size());
-  const auto spot = [&](int node) { return drawing.spots[static_cast<std::size_t>(node)]; };
+  const auto spot = [&](int node) { return drawing.spots[node]; };
   for (int a = 0; a < count && least >= enough; ++a) {
     for (int b = 0; b < a; ++b) {
       least = std::min(least, distance(spot(a), spot(b)) * share);
@@ -78,7 +78,7 @@ Drawing copied(const Drawing& inner, const std::vector<Spot>& corners) {
   const int each = static_cast<int>(inner.spots.size());
   const int count = static_cast<int>(corners.size());
   for (int corner = 0; corner < count; ++corner) {
-    const Spot& at = corners[static_cast<std::size_t>(corner)];
+    const Spot& at = corners[corner];
     for (const Spot& spot : inner.spots) {
       result.spots.push_back({at.x + spot.x, at.y + spot.y});
     }
@@ -185,14 +185,14 @@ void turnBy(std::vector<Spot>& spots, double angle) {
 }
 
 bool hasArc(const Rows& rows, int from, int to) {
-  const std::vector<int>& row = rows[static_cast<std::size_t>(from)];
+  const std::vector<int>& row = rows[from];
   return std::binary_search(row.begin(), row.end(), to);
 }
 
 bool isRotation(const Rows& rows, int block, int shift) {
   const auto moved = [&](int node) { return node / block * block + (node % block + shift) % block; };
   for (int node = 0; node < static_cast<int>(rows.size()); ++node) {
-    for (const int head : rows[static_cast<std::size_t>(node)]) {
+    for (const int head : rows[node]) {
       if (!hasArc(rows, moved(node), moved(head))) {
         return false;
       }
@@ -217,7 +217,7 @@ void place(std::vector<Spot>& spots, const std::vector<int>& ring, double radius
   const auto count = static_cast<double>(ring.size());
   for (std::size_t i = 0; i < ring.size(); ++i) {
     const double angle = 2 * kPi * (static_cast<double>(i) + turn) / count;
-    spots[static_cast<std::size_t>(ring[i])] = {radius * std::sin(angle), -radius * std::cos(angle)};
+    spots[ring[i]] = {radius * std::sin(angle), -radius * std::cos(angle)};
   }
 }
 
@@ -262,7 +262,7 @@ std::optional<std::vector<Spot>> nestedPolygons(std::span<const int> sides, cons
   }
   std::vector<Spot> spots;
   for (const int number : levels.numbers) {
-    const Spot& spot = drawing.spots[static_cast<std::size_t>(number)];
+    const Spot& spot = drawing.spots[number];
     spots.push_back({spot.x * scale, spot.y * scale});
   }
   return spots;
@@ -271,7 +271,7 @@ std::optional<std::vector<Spot>> nestedPolygons(std::span<const int> sides, cons
 Rows rowsOf(int nodes, std::span<const std::pair<int, int>> arcs) {
   Rows rows(static_cast<std::size_t>(nodes));
   for (const auto& [from, to] : arcs) {
-    rows[static_cast<std::size_t>(from)].push_back(to);
+    rows[from].push_back(to);
   }
   for (std::vector<int>& row : rows) {
     std::sort(row.begin(), row.end());

@@ -30,7 +30,7 @@ std::int64_t scaled(const Rational& value, std::int64_t scale) {
 }  // namespace
 
 Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeIndex> nodes, Direction direction) {
-  std::vector<bool> inside(static_cast<std::size_t>(fabric.nodeCount()), false);
+  std::vector<bool> inside(fabric.nodeCount(), false);
   for (const NodeIndex node : nodes) {
     inside[node] = true;
   }
@@ -151,7 +151,7 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
 RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const Rational& rate) {
   const bool isGather = goal.collective() == Collective::gather;
   const Rank root = goal.root().value_or(0);
-  std::vector<Rational> needs(static_cast<std::size_t>(fabric.gpuCount()));  // GB/s by rank
+  std::vector<Rational> needs(fabric.gpuCount());  // GB/s by rank
   std::int64_t scale = 1;
   for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
     needs[rank] = rank == root ? Rational(0) : goal.share(rank) * rate;

@@ -167,7 +167,7 @@ private:
         const int distance = around.distance[v];
         if (distance >= 0) {
           around.atDistance.resize(std::max(around.atDistance.size(), static_cast<std::size_t>(distance) + 1));
-          around.atDistance[static_cast<std::size_t>(distance)].push_back(v);
+          around.atDistance[distance].push_back(v);
         }
       }
       for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {

@@ -52,7 +52,7 @@ Rational reducedRatio(Int128 numerator, Int128 denominator) {
 /// Sum over the GPUs of their distances from `source`.
 Int128 distancesFrom(const fabric::Fabric& fabric, NodeIndex source, const schedule::ExchangeLengths& lengths) {
   constexpr Int128 kFar = Int128{1} << 100;
-  std::vector<Int128> distance(static_cast<std::size_t>(fabric.nodeCount()), kFar);
+  std::vector<Int128> distance(fabric.nodeCount(), kFar);
   distance[source] = 0;
   for (bool isChanged = true; isChanged;) {
     isChanged = false;
@@ -125,7 +125,7 @@ private:
 
   /// Every GPU sends by the trees of one source, all of whose images count alike.
   void checkSources() {
-    m_times.assign(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
+    m_times.assign(m_fabric.nodeCount(), 0);
     std::vector<int64_t> weight(m_times.size(), 0);
     for (std::size_t i = 0; i < m_routing.trees.size(); ++i) {
       const ExchangeTree& tree = m_routing.trees[i];

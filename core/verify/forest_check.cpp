@@ -192,7 +192,7 @@ private:
     }
     const auto nodes = m_fabric.nodes();
     const auto nodeCount = static_cast<unsigned>(m_fabric.nodeCount());
-    m_routes.resize(static_cast<std::size_t>(m_forest.paths.size()));
+    m_routes.resize(m_forest.paths.size());
     for (PathId id = 0; id < m_forest.paths.size(); ++id) {
       if ((id & 0xfff) == 0) {
         throwIfCancelled(m_progress);
@@ -214,7 +214,7 @@ private:
         }
       }
       if (!good || path.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-        m_arcOfHop.resize(static_cast<std::size_t>(route.firstArc));
+        m_arcOfHop.resize(route.firstArc);
         continue;
       }
       route.hops = static_cast<std::int32_t>(path.size() - 1);
@@ -319,7 +319,7 @@ private:
   void checkTrees() {
     const int gpuCount = m_fabric.gpuCount();
     const std::size_t edgesPerTree = static_cast<std::size_t>(gpuCount - 1);
-    m_visits.assign(static_cast<std::size_t>(gpuCount), Visit{});
+    m_visits.assign(gpuCount, Visit{});
     RootCount roots(gpuCount);
     Int128 total = 0;
     for (const Tree& tree : m_forest.trees) {
@@ -504,7 +504,7 @@ private:
     const std::int64_t before = m_log.faultCount();
     const auto edges = m_forest.edgesOf(tree);
     const int gpuCount = m_fabric.gpuCount();
-    std::vector<Rank> parentOf(static_cast<std::size_t>(gpuCount), -1);
+    std::vector<Rank> parentOf(gpuCount, -1);
     bool routesFit = true;
     for (const TreeEdge& edge : edges) {
       if (edge.parent < 0 || edge.parent >= gpuCount || edge.child < 0 || edge.child >= gpuCount) {
@@ -630,7 +630,7 @@ private:
 
   /// @pre the tree is spanning, whatever its order.
   bool isBreadthFirst(const Tree& tree) {
-    std::vector<std::int32_t> depthOf(static_cast<std::size_t>(m_fabric.gpuCount()), -1);
+    std::vector<std::int32_t> depthOf(m_fabric.gpuCount(), -1);
     depthOf[tree.root] = 0;
     std::int32_t depth = 0;
     for (const TreeEdge& edge : m_forest.edgesOf(tree)) {

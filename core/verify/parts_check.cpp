@@ -34,7 +34,7 @@ struct Pieces {
 
   Pieces(const fabric::Fabric& fabric, const TreeReader& reader, const ArcFinder& arcs, const Progress& progress) {
     const auto nodes = fabric.nodes();
-    all.resize(static_cast<std::size_t>(reader.pieceCount()));
+    all.resize(reader.pieceCount());
     firstArc.reserve(all.size() + 1);
     for (PathId id = 0; id < reader.pieceCount(); ++id) {
       if ((id & 0xfff) == 0) {
@@ -56,7 +56,7 @@ struct Pieces {
         piece.last = relays.back();
       }
       if (!piece.isSound) {
-        arcOfHop.resize(static_cast<std::size_t>(firstArc.back()));
+        arcOfHop.resize(firstArc.back());
       }
       firstArc.push_back(static_cast<std::int64_t>(arcOfHop.size()));
     }
@@ -218,11 +218,11 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
   const auto counters = static_cast<std::int64_t>(pieces.all.size() + fabric.arcs().size());
   const int threads = threadCount(trees * (fabric.gpuCount() - 1), counters);
   std::vector<Worker> workers;
-  workers.reserve(static_cast<std::size_t>(threads));
+  workers.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back(fabric, forest, arcs, pieces, reader);
   }
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
+  std::vector<std::exception_ptr> failures(threads);
   const auto work = [&](int number, const Progress& report) {
     try {
       workers[number].run(trees * number / threads, trees * (number + 1) / threads, report);
@@ -233,7 +233,7 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
   {
     const Progress silent{.onReport = {}, .stop = progress.stop};
     std::vector<std::jthread> others;
-    others.reserve(static_cast<std::size_t>(threads - 1));
+    others.reserve(threads - 1);
     for (int i = 1; i < threads; ++i) {
       try {
         others.emplace_back(work, i, silent);

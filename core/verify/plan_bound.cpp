@@ -264,7 +264,7 @@ private:
 
   [[nodiscard]] const std::vector<int>& linksFrom(int gpu) const {
     if (m_from.empty()) {
-      m_from.resize(static_cast<std::size_t>(m_model.gpus()));
+      m_from.resize(m_model.gpus());
       for (std::size_t i = 0; i < m_model.links.size(); ++i) {
         m_from[m_model.links[i].from].push_back(static_cast<int>(i));
       }
@@ -320,7 +320,7 @@ private:
     }
     for (auto limit = sums.lower_bound(bound); limit != sums.end(); ++limit) {
       m_steps = 0;
-      std::vector<Time> free(static_cast<std::size_t>(m_model.gpusPerNode), kNever);
+      std::vector<Time> free(m_model.gpusPerNode, kNever);
       free[from % m_model.gpusPerNode] = 0;
       if (canSpread(node, targets, free, 0, *limit)) {
         return *limit;
@@ -672,7 +672,7 @@ private:
 
   /// Within each node: the time for which its links are busy, over how many can be busy at once.
   Time traffic() {
-    std::vector<Time> busy(static_cast<std::size_t>(m_model.nodes));
+    std::vector<Time> busy(m_model.nodes);
     std::vector<std::set<int>> out(busy.size());
     std::vector<std::set<int>> in(busy.size());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {

@@ -245,7 +245,7 @@ private:
 
   /// Hops from one GPU to all, over all links or, for an owner, over those that may carry its chunks.
   [[nodiscard]] std::vector<int> hopsOf(int start, bool isBackwards, int owner) const {
-    std::vector<std::vector<int>> next(static_cast<std::size_t>(m_model.gpus()));
+    std::vector<std::vector<int>> next(m_model.gpus());
     for (const Link& link : m_model.links) {
       const int near = isBackwards ? link.to : link.from;
       const bool isAllowed = owner < 0 || !link.isRemote ||
@@ -366,7 +366,7 @@ private:
 
   void checkClaims() {
     Rational end = 0;
-    std::vector<std::set<int>> used(static_cast<std::size_t>(m_model.nodes));
+    std::vector<std::set<int>> used(m_model.nodes);
     for (const Message& message : m_plan.messages) {
       end = std::max(end, message.end);
       if (!linkOf(message).isRemote) {

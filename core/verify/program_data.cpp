@@ -70,7 +70,7 @@ DataRun::DataRun(const FlatProgram& flat, const Layout& layout, Values& values, 
       memory[layout.location(rank, Buffer::input, chunk)] =
           makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(rank));
     }
-    m_sentIn[rank].assign(static_cast<std::size_t>(chunks), 0);
+    m_sentIn[rank].assign(chunks, 0);
   }
 }
 
@@ -197,7 +197,7 @@ Value DataRun::expected(Collective goal, int root, int rank, int chunk) const {
 }
 
 std::vector<Value> DataRun::wanted(Collective goal, int root, int rank) const {
-  std::vector<Value> values(static_cast<std::size_t>(m_layout.caller().output), kUnwritten);
+  std::vector<Value> values(m_layout.caller().output, kUnwritten);
   const bool isAtRoot = goal == Collective::reduce || goal == Collective::gather;
   if (goal != Collective::custom && (!isAtRoot || rank == root)) {
     for (std::size_t chunk = 0; chunk < values.size(); ++chunk) {
@@ -220,7 +220,7 @@ int DataRun::rootOf(Collective goal, int chunk, int rank) const {
 }
 
 int DataRun::inferRoot(Collective goal) {
-  std::vector<std::size_t> votes(static_cast<std::size_t>(m_ranks));
+  std::vector<std::size_t> votes(m_ranks);
   for (int rank = 0; rank < m_ranks; ++rank) {
     for (int chunk = 0; chunk < m_layout.caller().output; ++chunk) {
       if (const int root = rootOf(goal, chunk, rank); root >= 0) {

@@ -371,7 +371,7 @@ void ProgramReplay::State::play(const Program& program, const ProgramCheckOption
       memory.push_back(data.at(rank, location));
     }
   }
-  writes.resize(static_cast<std::size_t>(ranks()));
+  writes.resize(ranks());
   doneAfter.assign(flat.steps.size(), 0);
   onWire.resize(flat.connections.size());
   taken.resize(flat.connections.size());

@@ -69,7 +69,7 @@ public:
 
 private:
   std::optional<Error> addTree(const schedule::TreeReader::View& tree) {
-    m_depth.assign(static_cast<std::size_t>(m_fabric.gpuCount()), -1);
+    m_depth.assign(m_fabric.gpuCount(), -1);
     m_depth[tree.root] = 0;
     for (const auto& edge : tree.edges) {
       const int depth = m_depth[edge.parent] + 1;

@@ -76,9 +76,7 @@ private:
     return (~PieceMask{0} >> (kMaxPieces - (end - begin))) << begin;
   }
 
-  PieceMask& held(Rank rank, int64_t shard) {
-    return m_held[static_cast<std::size_t>(int64_t{rank} * m_shards + shard)];
-  }
+  PieceMask& held(Rank rank, int64_t shard) { return m_held[int64_t{rank} * m_shards + shard]; }
 
   bool play() {
     const auto steps = m_schedule.transfers.steps();

@@ -102,7 +102,7 @@ void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word is
     m_written.push_back(transfer.to);
   }
   if (transfer.reduces) {
-    if (other >= 0 && !m_schedule.transfers[static_cast<std::size_t>(other)].reduces) {
+    if (other >= 0 && !m_schedule.transfers[other].reduces) {
       fault(gpuName(m_fabric, transfer.to) + " is to add to and to store " + pieceText() +
                 " in the same step (transfer " + std::to_string(other) + ")",
             transferElement(index));
@@ -122,7 +122,7 @@ void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word is
     return;
   }
   const bool isSame = std::equal(set.begin(), set.end(), sent.begin());
-  if (other >= 0 && (!isSame || m_schedule.transfers[static_cast<std::size_t>(other)].reduces)) {
+  if (other >= 0 && (!isSame || m_schedule.transfers[other].reduces)) {
     fault(gpuName(m_fabric, transfer.to) + " is written twice in the same step at " + pieceText() + " (transfer " +
               std::to_string(other) + ")",
           transferElement(index));

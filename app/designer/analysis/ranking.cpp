@@ -264,7 +264,7 @@ const RankedCell* RankingModel::cellAt(const QModelIndex& index) const {
   if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) {
     return nullptr;
   }
-  return &m_rows[static_cast<std::size_t>(index.row())].cells[static_cast<std::size_t>(index.column())];
+  return &m_rows[index.row()].cells[index.column()];
 }
 
 int RankingModel::rowCount(const QModelIndex& parent) const {
@@ -281,8 +281,7 @@ QVariant RankingModel::headerData(int section, Qt::Orientation orientation, int 
   }
   if (role == Qt::TextAlignmentRole) {
     // As what is below.
-    const bool isNumber =
-        section > 0 && (m_rows.empty() || m_rows.front().cells[static_cast<std::size_t>(section)].isNumber);
+    const bool isNumber = section > 0 && (m_rows.empty() || m_rows.front().cells[section].isNumber);
     return QVariant((isNumber ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
   return role == Qt::DisplayRole ? QVariant(m_headers[section]) : QVariant();
@@ -301,7 +300,7 @@ QVariant RankingModel::data(const QModelIndex& index, int role) const {
     case Qt::TextAlignmentRole:
       return QVariant(cell->isNumber ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case kElementRole: {
-      const std::set<ElementId>& elements = m_rows[static_cast<std::size_t>(index.row())].elements;
+      const std::set<ElementId>& elements = m_rows[index.row()].elements;
       return elements.empty() ? QVariant() : QVariant::fromValue(*elements.begin());
     }
     default:

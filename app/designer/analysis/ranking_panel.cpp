@@ -104,7 +104,7 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
   const auto choose = [this](const QModelIndex& index) {
     const QModelIndex source = static_cast<const QSortFilterProxyModel*>(m_table->model())->mapToSource(index);
     if (source.isValid() && isCurrent()) {
-      const RankedRow& row = m_model.rows()[static_cast<std::size_t>(source.row())];
+      const RankedRow& row = m_model.rows()[source.row()];
       Q_EMIT elementsChosen(row.elements, row.cells.front().text);
     }
   };

@@ -203,10 +203,10 @@ bool CanvasScene::placeTitles() {
   std::vector<int> above(m_boxes.size(), 0);
   const auto count = [&](const NodeItem& inside, const NodeItem& other) {
     std::vector<std::int32_t> around;
-    for (std::int32_t box = other.box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
+    for (std::int32_t box = other.box; box >= 0; box = m_boxes[box].parent) {
       around.push_back(box);
     }
-    for (std::int32_t box = inside.box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
+    for (std::int32_t box = inside.box; box >= 0; box = m_boxes[box].parent) {
       const auto at = static_cast<std::size_t>(box);
       if (std::find(around.begin(), around.end(), box) == around.end()) {
         above[at] += other.rect.center().y() < m_boxes[at].rect.center().y() ? 1 : -1;

@@ -47,7 +47,7 @@ ElementId elementInOrder(const CanvasScene& scene, const ElementId& current, int
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   const std::ptrdiff_t next =
       found == all.end() ? (by > 0 ? 0 : count - 1) : ((found - all.begin()) + by + count) % count;
-  return all[static_cast<std::size_t>(next)];
+  return all[next];
 }
 
 }  // namespace coppice::designer

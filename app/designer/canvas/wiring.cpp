@@ -40,8 +40,7 @@ public:
   void obstaclesOf(const Wiring::Wire& wire, const QRectF& area, std::vector<QRectF>& result) {
     m_around.assign(1, -1);
     for (const std::uint32_t end : {wire.a, wire.b}) {
-      for (std::int32_t box = m_wiring.shapes[end].box; box >= 0;
-           box = m_wiring.rooms[static_cast<std::size_t>(box)].parent) {
+      for (std::int32_t box = m_wiring.shapes[end].box; box >= 0; box = m_wiring.rooms[box].parent) {
         if (std::find(m_around.begin(), m_around.end(), box) == m_around.end()) {
           m_around.push_back(box);
         }
@@ -87,7 +86,7 @@ private:
     std::vector<Thing> things;
     std::optional<GridIndex> index;  // where there are many
   };
-  Level& level(std::int32_t box) { return m_levels[static_cast<std::size_t>(box + 1)]; }
+  Level& level(std::int32_t box) { return m_levels[box + 1]; }
 
   const Wiring& m_wiring;
   std::vector<Level> m_levels;  // of no box, then of each box

@@ -64,12 +64,12 @@ bool comesBefore(const std::string& a, const std::string& b) {
 }  // namespace
 
 double Graph::width(int vertex) const {
-  const Vertex& v = vertices[static_cast<std::size_t>(vertex)];
+  const Vertex& v = vertices[vertex];
   return v.kind == Kind::gpu ? kGpu : v.kind == Kind::nic ? kNic : v.barWidth;
 }
 
 double Graph::height(int vertex) const {
-  const Vertex& v = vertices[static_cast<std::size_t>(vertex)];
+  const Vertex& v = vertices[vertex];
   return v.kind == Kind::gpu ? kGpu : v.kind == Kind::nic ? kNic : kBarHeight;
 }
 
@@ -210,8 +210,7 @@ std::map<NodeId, Point> toPlaces(const Graph& graph, const Block& block) {
   std::map<NodeId, Point> result;
   for (const auto& [vertex, place] : block.places) {
     // Whole units keep files short; halves stay, as columns are that far apart.
-    result[graph.vertices[static_cast<std::size_t>(vertex)].id] = {std::round(place.x() * 2) / 2,
-                                                                   std::round(place.y() * 2) / 2};
+    result[graph.vertices[vertex].id] = {std::round(place.x() * 2) / 2, std::round(place.y() * 2) / 2};
   }
   return result;
 }
@@ -262,8 +261,7 @@ Block onGrid(const Graph& graph, const std::vector<Block>& blocks) {
   std::vector<Block> relays;
   std::vector<Block> rest;
   for (const Block& block : blocks) {
-    const bool isRelay = block.places.size() == 1 &&
-                         graph.vertices[static_cast<std::size_t>(block.places.front().first)].kind != Kind::gpu;
+    const bool isRelay = block.places.size() == 1 && graph.vertices[block.places.front().first].kind != Kind::gpu;
     (isRelay ? relays : rest).push_back(block);
   }
   Block result;
@@ -298,8 +296,7 @@ Block onRails(const Model& model, const Graph& graph, const Progress& progress) 
   std::vector<int> relays;
   for (Block& block : outermost(model, graph, progress)) {
     const int first = block.places.front().first;
-    if (block.places.size() == 1 && !graph.vertices[static_cast<std::size_t>(first)].box.isValid() &&
-        graph.vertices[static_cast<std::size_t>(first)].kind != Kind::gpu) {
+    if (block.places.size() == 1 && !graph.vertices[first].box.isValid() && graph.vertices[first].kind != Kind::gpu) {
       relays.push_back(first);
     } else {
       boxes.push_back(std::move(block));
@@ -317,7 +314,7 @@ Block onRails(const Model& model, const Graph& graph, const Progress& progress) 
   for (const int relay : relays) {
     double sum = 0;
     double count = 0;
-    for (const Graph::Edge& edge : graph.vertices[static_cast<std::size_t>(relay)].edges) {
+    for (const Graph::Edge& edge : graph.vertices[relay].edges) {
       if (const auto found = placed.find(edge.to); found != placed.end()) {
         sum += found->second.x();
         ++count;

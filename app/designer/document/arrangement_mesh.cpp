@@ -82,25 +82,25 @@ std::vector<QPointF> onTrack(int count, double pitch) {
 
 /// Degree at most two and in one piece: the order along it; closed or open. Empty if it is neither.
 std::vector<int> ringOrder(int count, const Links& links, bool* isClosed) {
-  std::vector<std::vector<int>> next(static_cast<std::size_t>(count));
+  std::vector<std::vector<int>> next(count);
   for (const auto& [a, b] : links) {
-    next[static_cast<std::size_t>(a)].push_back(b);
-    next[static_cast<std::size_t>(b)].push_back(a);
+    next[a].push_back(b);
+    next[b].push_back(a);
   }
   int start = 0;
   for (int i = 0; i < count; ++i) {
-    const std::size_t degree = next[static_cast<std::size_t>(i)].size();
+    const std::size_t degree = next[i].size();
     if (degree > 2 || degree == 0) {
       return {};
     }
-    start = degree == 1 && next[static_cast<std::size_t>(start)].size() != 1 ? i : start;
+    start = degree == 1 && next[start].size() != 1 ? i : start;
   }
-  *isClosed = next[static_cast<std::size_t>(start)].size() == 2;
+  *isClosed = next[start].size() == 2;
   std::vector<int> order{start};
   int last = -1;
   for (int at = start;;) {
     int go = -1;
-    for (const int other : next[static_cast<std::size_t>(at)]) {
+    for (const int other : next[at]) {
       if (other != last && (go < 0 || (last < 0 && other < go))) {
         go = other;
       }
@@ -168,7 +168,7 @@ bool findSides(int count, const std::set<std::pair<int, int>>& links, int rest, 
 }
 
 std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
-  std::vector<QPointF> places(static_cast<std::size_t>(count));
+  std::vector<QPointF> places(count);
   const std::size_t k = sides.size();
   std::vector<int> stride(k, 1);
   for (std::size_t d = k - 1; d-- > 0;) {
@@ -187,8 +187,8 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
     const double aside = kShape + 24;
     const double step = aside * sides[deep] + (sides[deep] == 2 ? 40 : 0);
     for (int i = 0; i < count; ++i) {
-      places[static_cast<std::size_t>(i)] = {step * coordinate(i, across) + aside * coordinate(i, deep),
-                                             step * coordinate(i, down) + aside * coordinate(i, deep)};
+      places[i] = {step * coordinate(i, across) + aside * coordinate(i, deep),
+                   step * coordinate(i, down) + aside * coordinate(i, deep)};
     }
     return places;
   }
@@ -219,7 +219,7 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
     const bool isX = level % 2 == 0;
     const double step = isX ? stepX : stepY;
     for (int i = 0; i < count; ++i) {
-      QPointF& place = places[static_cast<std::size_t>(i)];
+      QPointF& place = places[i];
       (isX ? place.rx() : place.ry()) += step * coordinate(i, d);
     }
     (isX ? stepX : stepY) = step * sides[d] + kPitch * 0.4;
@@ -278,21 +278,21 @@ std::vector<QPointF> rotated(int count, const Links& links) {
 
 /// Two halves with every link between them, and nearly all of those: a row each. Empty if it is not so.
 std::vector<QPointF> inTwoRows(int count, const Links& links) {
-  std::vector<int> side(static_cast<std::size_t>(count), -1);
-  std::vector<std::vector<int>> next(static_cast<std::size_t>(count));
+  std::vector<int> side(count, -1);
+  std::vector<std::vector<int>> next(count);
   for (const auto& [a, b] : links) {
-    next[static_cast<std::size_t>(a)].push_back(b);
-    next[static_cast<std::size_t>(b)].push_back(a);
+    next[a].push_back(b);
+    next[b].push_back(a);
   }
   std::vector<int> open{0};
   side[0] = 0;
   for (std::size_t i = 0; i < open.size(); ++i) {
-    for (const int other : next[static_cast<std::size_t>(open[i])]) {
-      int& s = side[static_cast<std::size_t>(other)];
+    for (const int other : next[open[i]]) {
+      int& s = side[other];
       if (s < 0) {
-        s = 1 - side[static_cast<std::size_t>(open[i])];
+        s = 1 - side[open[i]];
         open.push_back(other);
-      } else if (s == side[static_cast<std::size_t>(open[i])]) {
+      } else if (s == side[open[i]]) {
         return {};
       }
     }
@@ -303,13 +303,13 @@ std::vector<QPointF> inTwoRows(int count, const Links& links) {
       static_cast<double>(links.size()) < 0.8 * static_cast<double>(first * second)) {
     return {};
   }
-  std::vector<QPointF> places(static_cast<std::size_t>(count));
+  std::vector<QPointF> places(count);
   const double width = kPitch * static_cast<double>(std::max(first, second));
   double at[2] = {0, 0};
   for (int i = 0; i < count; ++i) {
-    const auto s = static_cast<std::size_t>(side[static_cast<std::size_t>(i)]);
+    const auto s = static_cast<std::size_t>(side[i]);
     const double step = width / static_cast<double>(s == 0 ? first : second);
-    places[static_cast<std::size_t>(i)] = {std::round(step * (at[s]++ + 0.5)), s == 0 ? 0 : 120 + 0.15 * width};
+    places[i] = {std::round(step * (at[s]++ + 0.5)), s == 0 ? 0 : 120 + 0.15 * width};
   }
   return places;
 }
@@ -319,20 +319,20 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
   const int columns = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(count))));
   const int rows = (count + columns - 1) / columns;
   const int cells = columns * rows;
-  std::vector<int> cellOf(static_cast<std::size_t>(count));
-  std::vector<int> nodeAt(static_cast<std::size_t>(cells), -1);
+  std::vector<int> cellOf(count);
+  std::vector<int> nodeAt(cells, -1);
   for (int i = 0; i < count; ++i) {
-    cellOf[static_cast<std::size_t>(i)] = i;
-    nodeAt[static_cast<std::size_t>(i)] = i;
+    cellOf[i] = i;
+    nodeAt[i] = i;
   }
-  std::vector<std::vector<int>> next(static_cast<std::size_t>(count));
+  std::vector<std::vector<int>> next(count);
   for (const auto& [a, b] : links) {
-    next[static_cast<std::size_t>(a)].push_back(b);
-    next[static_cast<std::size_t>(b)].push_back(a);
+    next[a].push_back(b);
+    next[b].push_back(a);
   }
   const auto cost = [&](int a, int b) {
-    const int ca = cellOf[static_cast<std::size_t>(a)];
-    const int cb = cellOf[static_cast<std::size_t>(b)];
+    const int ca = cellOf[a];
+    const int cb = cellOf[b];
     const int dx = cb % columns - ca % columns;
     const int dy = cb / columns - ca / columns;
     double sum = dx * dx + dy * dy;
@@ -340,7 +340,7 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
     for (int i = 1; i < parts; ++i) {
       const int x = ca % columns + dx / parts * i;
       const int y = ca / columns + dy / parts * i;
-      if (nodeAt[static_cast<std::size_t>(y * columns + x)] >= 0) {
+      if (nodeAt[y * columns + x] >= 0) {
         // Over the rim a bow finds its way; inside it does not.
         const bool isRim = (dy == 0 && (y == 0 || y == rows - 1)) || (dx == 0 && (x == 0 || x == columns - 1));
         sum += isRim ? 3 : 14;
@@ -350,7 +350,7 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
   };
   const auto around = [&](int node) {
     double sum = 0;
-    for (const int other : next[static_cast<std::size_t>(node)]) {
+    for (const int other : next[node]) {
       sum += cost(node, other);
     }
     return sum;
@@ -375,15 +375,15 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
     }
     const int ca = draw(cells);
     const int cb = draw(cells);
-    const int a = nodeAt[static_cast<std::size_t>(ca)];
-    const int b = nodeAt[static_cast<std::size_t>(cb)];
+    const int a = nodeAt[ca];
+    const int b = nodeAt[cb];
     if (ca == cb || (a < 0 && b < 0)) {
       continue;
     }
     const auto put = [&](int node, int cell) {
-      nodeAt[static_cast<std::size_t>(cell)] = node;
+      nodeAt[cell] = node;
       if (node >= 0) {
-        cellOf[static_cast<std::size_t>(node)] = cell;
+        cellOf[node] = cell;
       }
     };
     const double before = (a >= 0 ? around(a) : 0) + (b >= 0 ? around(b) : 0);
@@ -453,9 +453,9 @@ std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>
     } else {
       along = onTrack(count, isOpen ? pitch : kPitch);
     }
-    std::vector<QPointF> places(static_cast<std::size_t>(count));
+    std::vector<QPointF> places(count);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      places[static_cast<std::size_t>(order[i])] = along[i];
+      places[order[i]] = along[i];
     }
     return places;
   }

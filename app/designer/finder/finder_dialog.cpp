@@ -268,8 +268,7 @@ void FinderDialog::connectAll() {
   connect(m_rows->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     if (!m_isFilling) {
       const int row = chosen();
-      m_wanted = row < 0 ? std::string()
-                         : finder::nameOf(*m_table->rows()[static_cast<std::size_t>(row)].topology.entry.construction);
+      m_wanted = row < 0 ? std::string() : finder::nameOf(*m_table->rows()[row].topology.entry.construction);
       showChosen();
     }
   });
@@ -445,7 +444,7 @@ void FinderDialog::showChosen() {
     m_drawn = nullptr;
     return;
   }
-  const finder::Entry& entry = m_table->rows()[static_cast<std::size_t>(row)].topology.entry;
+  const finder::Entry& entry = m_table->rows()[row].topology.entry;
   m_breaks->setText(m_table->breakPointsText(entry.nodes));
   const Bandwidth bandwidth = m_table->times().bandwidth;
   if (m_drawn == entry.construction && m_drawnBandwidth == bandwidth.toString()) {
@@ -491,7 +490,7 @@ void FinderDialog::open() {
   if (!model) {
     return;
   }
-  const finder::Entry& entry = m_table->rows()[static_cast<std::size_t>(row)].topology.entry;
+  const finder::Entry& entry = m_table->rows()[row].topology.entry;
   const QString name = tr("Topology of %1 GPUs").arg(entry.nodes);
   done(QDialog::Accepted);
   Q_EMIT openWanted(*model, name, collective(), m_withSchedule->isChecked());

@@ -238,7 +238,7 @@ QVariant FrontTable::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) {
     return {};
   }
-  const FrontRow& row = m_rows[static_cast<std::size_t>(index.row())];
+  const FrontRow& row = m_rows[index.row()];
   const int column = index.column();
   switch (role) {
     case Qt::DisplayRole:

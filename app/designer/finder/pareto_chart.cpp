@@ -115,7 +115,7 @@ void ParetoChart::draw() {
     return;
   }
   const int shown = m_chosen >= 0 && m_chosen < static_cast<int>(rows.size()) ? m_chosen : 0;
-  const int nodes = rows[static_cast<std::size_t>(shown)].topology.entry.nodes;
+  const int nodes = rows[shown].topology.entry.nodes;
   const Rational minTime(nodes - 1, nodes);
   const int minSteps = finder::mooreSteps(nodes, m_degree);
   Series series{.lowX = static_cast<double>(minSteps),
@@ -260,7 +260,7 @@ void ParetoChart::listenTo(QScatterSeries* series) {
       QToolTip::hideText();
       return;
     }
-    const FrontRow& hovered = m_table.rows()[static_cast<std::size_t>(row)];
+    const FrontRow& hovered = m_table.rows()[row];
     const finder::Entry& entry = hovered.topology.entry;
     QToolTip::showText(QCursor::pos(),
                        tr("%1\n%2 GPUs, %3 steps, T_B %4")

@@ -66,7 +66,7 @@ LinkStep step(const Model& model, const char* from, const char* to) {
 Overlay cutOf(const Model& model, int box, const QString& label) {
   Overlay overlay;
   Hull hull;
-  const std::vector<NodeId> inside = model.allNodesIn(model.boxesIn({})[static_cast<std::size_t>(box)]);
+  const std::vector<NodeId> inside = model.allNodesIn(model.boxesIn({})[box]);
   hull.nodes.insert(inside.begin(), inside.end());
   hull.label = label;
   for (const auto& [id, link] : model.links()) {

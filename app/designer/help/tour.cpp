@@ -101,7 +101,7 @@ void Tour::goTo(int step) {
     return;
   }
   m_step = step;
-  const TourStep& now = m_steps[static_cast<std::size_t>(step)];
+  const TourStep& now = m_steps[step];
   if (now.enter) {
     now.enter();
   }
@@ -126,7 +126,7 @@ void Tour::place() {
   }
   setGeometry(parentWidget()->rect());
   raise();
-  const TourStep& now = m_steps[static_cast<std::size_t>(m_step)];
+  const TourStep& now = m_steps[m_step];
   const QWidget* target = now.target ? now.target() : nullptr;
   m_hole = {};
   if (target != nullptr && target->isVisible() && target->window() == window()) {
@@ -246,7 +246,7 @@ bool Tour::focusNextPrevChild(bool isNext) {
   const auto found = std::find(buttons.begin(), buttons.end(), focusWidget());
   const std::ptrdiff_t at = found == buttons.end() ? 0 : found - buttons.begin();
   const auto count = static_cast<std::ptrdiff_t>(buttons.size());
-  buttons[static_cast<std::size_t>((at + (isNext ? 1 : count - 1)) % count)]->setFocus(Qt::TabFocusReason);
+  buttons[(at + (isNext ? 1 : count - 1)) % count]->setFocus(Qt::TabFocusReason);
   return true;
 }
 

@@ -168,11 +168,10 @@ void BoundSolver::inspect(Bound& bound) const {
   const std::vector<fabric::Key> links = m_fabric.linkKeys();
   const auto culpritOf = [&](const ElementRef& element) {
     if (const ElementPart* const node = element.as(RefKind::node)) {
-      return ElementId(nodes[static_cast<std::size_t>(node->index)]);
+      return ElementId(nodes[node->index]);
     }
     const ElementPart* const link = element.as(RefKind::link);
-    return link != nullptr && link->index >= 0 ? ElementId(LinkId{links[static_cast<std::size_t>(link->index)]})
-                                               : ElementId();
+    return link != nullptr && link->index >= 0 ? ElementId(LinkId{links[link->index]}) : ElementId();
   };
   for (Finding& finding : fabric::validate(m_fabric.description())) {
     bound.culprits.push_back(culpritOf(finding.where.element));
@@ -202,7 +201,7 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     const std::vector<fabric::Key>& gpus = m_fabric.gpus();
     const auto chosen = std::find(gpus.begin(), gpus.end(), question.root.value);
     request.root = chosen == gpus.end() ? 0 : static_cast<int>(chosen - gpus.begin());
-    root = gpus[static_cast<std::size_t>(*request.root)];
+    root = gpus[*request.root];
   }
   Progress progress;
   progress.stop = std::move(stop);

@@ -62,7 +62,7 @@ std::map<NodeId, Point> layersByDistance(const Model& model, const std::vector<N
   std::vector<std::vector<NodeId>> rows(static_cast<std::size_t>(last) + 2);
   for (const NodeId id : ids) {
     const int distance = distances.at(id);
-    rows[static_cast<std::size_t>(distance < 0 ? last + 1 : distance)].push_back(id);
+    rows[distance < 0 ? last + 1 : distance].push_back(id);
   }
   std::map<NodeId, Point> places;
   double y = 0;

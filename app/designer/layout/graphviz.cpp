@@ -129,7 +129,7 @@ Result<std::map<NodeId, Point>> laidOut(const Model& model, const std::vector<No
     }
   }
   const auto level = [&](int i) {
-    const auto kind = model.find(nodes[static_cast<std::size_t>(i)])->kind();
+    const auto kind = model.find(nodes[i])->kind();
     return kind == fabric::NodeKind::switchNode ? 0 : kind == fabric::NodeKind::nic ? 1 : 2;
   };
   std::set<std::pair<int, int>> edges;

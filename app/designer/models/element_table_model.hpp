@@ -28,7 +28,7 @@ public:
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override {
     return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
   }
-  [[nodiscard]] Id<Element> idAt(int row) const { return m_rows[static_cast<std::size_t>(row)]; }
+  [[nodiscard]] Id<Element> idAt(int row) const { return m_rows[row]; }
   /// -1 if it has no row.
   [[nodiscard]] int rowOf(Id<Element> id) const {
     const auto at = std::lower_bound(m_rows.begin(), m_rows.end(), id);

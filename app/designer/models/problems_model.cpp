@@ -87,7 +87,7 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) {
     return {};
   }
-  const Problem& problem = m_problems[static_cast<std::size_t>(index.row())];
+  const Problem& problem = m_problems[index.row()];
   if (role == kElementRole) {
     return QVariant::fromValue(problem.element);
   }

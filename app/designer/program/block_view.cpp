@@ -95,7 +95,7 @@ void BlockView::arrange() {
   m_arrows.clear();
   m_columnCount = 0;
   if (m_reading && m_rank < static_cast<int>(m_reading->program().ranks.size())) {
-    const auto& blocks = m_reading->program().ranks[static_cast<std::size_t>(m_rank)].threadBlocks;
+    const auto& blocks = m_reading->program().ranks[m_rank].threadBlocks;
     const auto& study = m_reading->study();
     const auto& replay = study.inPlace ? study.inPlace : study.outOfPlace;
     // Where a step never happens, or nothing is known, it follows the one before.
@@ -153,10 +153,10 @@ void BlockView::resizeEvent(QResizeEvent* event) {
 
 QRect BlockView::boxOf(const StepPlace& place) const {
   if (place.rank != m_rank || static_cast<std::size_t>(place.threadBlock) >= m_columns.size() ||
-      static_cast<std::size_t>(place.step) >= m_columns[static_cast<std::size_t>(place.threadBlock)].size()) {
+      static_cast<std::size_t>(place.step) >= m_columns[place.threadBlock].size()) {
     return {};
   }
-  const int column = m_columns[static_cast<std::size_t>(place.threadBlock)][static_cast<std::size_t>(place.step)];
+  const int column = m_columns[place.threadBlock][place.step];
   return {QPoint(kName + column * kColumn - horizontalScrollBar()->value(),
                  kTop + place.threadBlock * kLane + (kLane - kBox.height()) / 2 - verticalScrollBar()->value()),
           kBox};
@@ -168,7 +168,7 @@ std::optional<StepPlace> BlockView::stepAt(const QPoint& position) const {
       block >= static_cast<int>(m_columns.size())) {
     return std::nullopt;
   }
-  const auto& columns = m_columns[static_cast<std::size_t>(block)];
+  const auto& columns = m_columns[block];
   const int column = (position.x() - kName + horizontalScrollBar()->value()) / kColumn;
   const auto found = std::lower_bound(columns.begin(), columns.end(), column);
   const StepPlace place{m_rank, block, static_cast<int>(found - columns.begin())};
@@ -177,10 +177,8 @@ std::optional<StepPlace> BlockView::stepAt(const QPoint& position) const {
 
 void BlockView::paintStep(QPainter& painter, const StepPlace& place) const {
   const Theme& theme = Theme::instance();
-  const program::ThreadBlock& block = m_reading->program()
-                                          .ranks[static_cast<std::size_t>(place.rank)]
-                                          .threadBlocks[static_cast<std::size_t>(place.threadBlock)];
-  const program::StepType type = block.steps[static_cast<std::size_t>(place.step)].type;
+  const program::ThreadBlock& block = m_reading->program().ranks[place.rank].threadBlocks[place.threadBlock];
+  const program::StepType type = block.steps[place.step].type;
   const QRect box = boxOf(place);
   const bool isCurrent = m_current == place;
   const bool isFaulty = m_faulty.count(place) != 0;
@@ -242,13 +240,13 @@ void BlockView::paintEvent(QPaintEvent* /*event*/) {
     painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("This rank has no threadblocks"));
     return;
   }
-  const auto& blocks = m_reading->program().ranks[static_cast<std::size_t>(m_rank)].threadBlocks;
+  const auto& blocks = m_reading->program().ranks[m_rank].threadBlocks;
   const int scroll = verticalScrollBar()->value();
   const int first = std::max(0, (scroll - kTop) / kLane);
   const int last = std::min(static_cast<int>(blocks.size()) - 1, (scroll + viewport()->height()) / kLane);
   painter.setClipRect(QRect(kName - 4, 0, viewport()->width(), viewport()->height()));
   for (int block = first; block <= last; ++block) {
-    const auto& columns = m_columns[static_cast<std::size_t>(block)];
+    const auto& columns = m_columns[block];
     const int y = kTop + block * kLane + kLane / 2 - scroll;
     painter.setPen(theme.color(Token::grid));
     painter.drawLine(kName, y, viewport()->width(), y);
@@ -261,7 +259,7 @@ void BlockView::paintEvent(QPaintEvent* /*event*/) {
   paintArrows(painter);
   painter.setClipping(false);
   for (int block = first; block <= last; ++block) {
-    const program::ThreadBlock& one = blocks[static_cast<std::size_t>(block)];
+    const program::ThreadBlock& one = blocks[block];
     const QRect name(8, kTop + block * kLane - scroll, kName - 16, kLane);
     painter.setPen(theme.color(Token::text));
     painter.drawText(name.adjusted(0, 4, 0, -kLane / 2), Qt::AlignVCenter | Qt::AlignLeft, tr("tb %1").arg(block));
@@ -292,7 +290,7 @@ void BlockView::keyPressEvent(QKeyEvent* event) {
   StepPlace place = m_current && m_current->rank == m_rank ? *m_current : StepPlace{m_rank, 0, 0};
   if (m_current == place) {
     place.threadBlock = std::clamp(place.threadBlock + across, 0, static_cast<int>(m_columns.size()) - 1);
-    const int steps = static_cast<int>(m_columns[static_cast<std::size_t>(place.threadBlock)].size());
+    const int steps = static_cast<int>(m_columns[place.threadBlock].size());
     place.step = std::clamp(place.step + along, 0, std::max(0, steps - 1));
   }
   if (program::exists(m_reading->program(), place)) {

@@ -139,7 +139,7 @@ int BufferView::slotAt(const QPoint& position) const {
 }
 
 QString BufferView::nameOf(int slot) const {
-  const Slot& one = m_slots[static_cast<std::size_t>(slot)];
+  const Slot& one = m_slots[slot];
   return QString::fromStdString(program::slotText({one.buffer, one.offset}, 1));
 }
 

@@ -27,9 +27,7 @@ public:
   [[nodiscard]] QString chosenText() const;
   /// "o[3]" of the i-th square.
   [[nodiscard]] QString nameOf(int slot) const;
-  [[nodiscard]] const verify::SlotContent& contentOf(int slot) const {
-    return m_slots[static_cast<std::size_t>(slot)].content;
-  }
+  [[nodiscard]] const verify::SlotContent& contentOf(int slot) const { return m_slots[slot].content; }
   void choose(int slot);
 
 Q_SIGNALS:

@@ -6,10 +6,8 @@
 namespace coppice::designer {
 
 const lowering::StepOrigin* ProgramReading::originOf(const program::StepPlace& place) const {
-  return origins.empty() || !program::exists(program(), place)
-             ? nullptr
-             : &origins[static_cast<std::size_t>(place.rank)][static_cast<std::size_t>(place.threadBlock)]
-                       [static_cast<std::size_t>(place.step)];
+  return origins.empty() || !program::exists(program(), place) ? nullptr
+                                                               : &origins[place.rank][place.threadBlock][place.step];
 }
 
 std::vector<TreeRef> ProgramReading::treesOf(const program::StepPlace& place) const {
@@ -37,9 +35,9 @@ std::vector<program::StepPlace> ProgramReading::stepsOf(const std::set<TreeRef>&
   }
   const auto& ranks = program().ranks;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
-    const auto& blocks = ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    const auto& blocks = ranks[rank].threadBlocks;
     for (int block = 0; block < static_cast<int>(blocks.size()); ++block) {
-      const int count = static_cast<int>(blocks[static_cast<std::size_t>(block)].steps.size());
+      const int count = static_cast<int>(blocks[block].steps.size());
       for (int step = 0; step < count; ++step) {
         if (const program::StepPlace place{rank, block, step}; serves(place, trees)) {
           steps.push_back(place);

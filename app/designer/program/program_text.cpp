@@ -101,10 +101,7 @@ QString waitTitle(program::WaitReason reason) {
 
 QString stepSentence(const ProgramReading& reading, const program::StepPlace& place,
                      const verify::ProgramReplay* replay, const TreeName& treeName) {
-  const program::Step& step = reading.program()
-                                  .ranks[static_cast<std::size_t>(place.rank)]
-                                  .threadBlocks[static_cast<std::size_t>(place.threadBlock)]
-                                  .steps[static_cast<std::size_t>(place.step)];
+  const program::Step& step = reading.program().ranks[place.rank].threadBlocks[place.threadBlock].steps[place.step];
   QString text = QString::fromStdString(placeText(place) + ": " + program::operationText(reading.program(), place)) +
                  u", "_s + stepMeaning(step.type);
   if (program::usesSource(step.type)) {

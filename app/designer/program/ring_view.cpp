@@ -124,7 +124,7 @@ void RingView::paintEvent(QPaintEvent* /*event*/) {
     const QPointF out = bend - middle;
     const double length = std::hypot(out.x(), out.y());
     bend += count == 2 ? QPointF(0, at == 0 ? -46 : 46) : length > 1 ? out / length * 18 : QPointF(0, -40);
-    const int index = all[static_cast<std::size_t>(at)];
+    const int index = all[at];
     painter.setPen(QPen(theme.color(Token::error), 1.6, index < 0 ? Qt::DashLine : Qt::SolidLine));
     if (count == 1) {
       painter.drawArc(QRectF(from.center() + QPointF(-24, -44), QSizeF(48, 44)), 0, 180 * 16);
@@ -132,7 +132,7 @@ void RingView::paintEvent(QPaintEvent* /*event*/) {
       drawArrow(painter, edgeOf(from, bend), edgeOf(to, bend), bend);
     }
     if (index >= 0) {
-      const QString word = waitTitle((*ring())[static_cast<std::size_t>(index)].reason);
+      const QString word = waitTitle((*ring())[index].reason);
       const QPointF tip = (from.center() + to.center()) / 4.0 + bend / 2.0;
       QRectF label(QPointF(), QSizeF(painter.fontMetrics().horizontalAdvance(word) + 8.0, 16));
       label.moveCenter(tip);
@@ -143,14 +143,14 @@ void RingView::paintEvent(QPaintEvent* /*event*/) {
   }
   for (int at = 0; at < count; ++at) {
     const QRectF box = boxOf(at, count);
-    const int index = all[static_cast<std::size_t>(at)];
+    const int index = all[at];
     if (index < 0) {
       painter.setPen(theme.color(Token::muted));
       painter.fillRect(box, theme.color(Token::canvas));
       painter.drawText(box, Qt::AlignCenter, tr("%1 more").arg(ring()->size() - kMostDrawn + 1));
       continue;
     }
-    const verify::RingStep& step = (*ring())[static_cast<std::size_t>(index)];
+    const verify::RingStep& step = (*ring())[index];
     const bool isCurrent = m_current == step.place;
     painter.setBrush(isCurrent ? theme.color(Token::accentSoft) : theme.color(Token::field));
     painter.setPen(QPen(isCurrent ? theme.color(Token::accent) : theme.color(Token::line), isCurrent ? 2 : 1));
@@ -177,7 +177,7 @@ void RingView::mousePressEvent(QMouseEvent* event) {
   const std::vector<int> all = shown();
   for (std::size_t at = 0; at < all.size(); ++at) {
     if (all[at] >= 0 && boxOf(static_cast<int>(at), static_cast<int>(all.size())).contains(event->position())) {
-      Q_EMIT chosen((*ring())[static_cast<std::size_t>(all[at])].place);
+      Q_EMIT chosen((*ring())[all[at]].place);
       return;
     }
   }
@@ -188,8 +188,7 @@ void RingView::mouseMoveEvent(QMouseEvent* event) {
   QString tip;
   for (std::size_t at = 0; at < all.size(); ++at) {
     if (all[at] >= 0 && boxOf(static_cast<int>(at), static_cast<int>(all.size())).contains(event->position())) {
-      tip =
-          QString::fromStdString(verify::describe(m_reading->program(), (*ring())[static_cast<std::size_t>(all[at])]));
+      tip = QString::fromStdString(verify::describe(m_reading->program(), (*ring())[all[at]]));
     }
   }
   setToolTip(tip);
@@ -207,7 +206,7 @@ void RingView::keyPressEvent(QKeyEvent* event) {
                                  [this](const verify::RingStep& step) { return m_current == step.place; });
   const auto count = static_cast<std::ptrdiff_t>(ring()->size());
   const std::ptrdiff_t at = here == ring()->end() ? (isNext ? -1 : 0) : here - ring()->begin();
-  Q_EMIT chosen((*ring())[static_cast<std::size_t>((at + (isNext ? 1 : count - 1)) % count)].place);
+  Q_EMIT chosen((*ring())[(at + (isNext ? 1 : count - 1)) % count].place);
 }
 
 }  // namespace coppice::designer

@@ -83,15 +83,14 @@ std::optional<StepPlace> StepModel::placeAt(const QModelIndex& index) const {
   }
   const std::size_t block = id - 1 - all;
   const int rank = m_rankOfBlock[block];
-  return StepPlace{rank, static_cast<int>(block - m_firstBlock[static_cast<std::size_t>(rank)]), index.row()};
+  return StepPlace{rank, static_cast<int>(block - m_firstBlock[rank]), index.row()};
 }
 
 QModelIndex StepModel::indexOf(const StepPlace& place) const {
   if (!m_reading || !program::exists(m_reading->program(), place) || (m_rank && *m_rank != place.rank)) {
     return {};
   }
-  const std::size_t block =
-      m_firstBlock[static_cast<std::size_t>(place.rank)] + static_cast<std::size_t>(place.threadBlock);
+  const std::size_t block = m_firstBlock[place.rank] + static_cast<std::size_t>(place.threadBlock);
   return createIndex(place.step, 0, static_cast<quintptr>(1 + static_cast<std::size_t>(ranks()) + block));
 }
 
@@ -106,7 +105,7 @@ QModelIndex StepModel::index(int row, int column, const QModelIndex& parent) con
   if (parent.internalId() == 0) {
     return createIndex(row, column, static_cast<quintptr>(1 + rank));
   }
-  const std::size_t block = m_firstBlock[static_cast<std::size_t>(rank)] + static_cast<std::size_t>(parent.row());
+  const std::size_t block = m_firstBlock[rank] + static_cast<std::size_t>(parent.row());
   return createIndex(row, column, static_cast<quintptr>(1 + static_cast<std::size_t>(ranks()) + block));
 }
 
@@ -121,8 +120,7 @@ QModelIndex StepModel::parent(const QModelIndex& index) const {
     return createIndex(m_rank ? 0 : rank, 0, quintptr{0});
   }
   const std::size_t block = id - 1 - all;
-  return createIndex(static_cast<int>(block - m_firstBlock[static_cast<std::size_t>(rank)]), 0,
-                     static_cast<quintptr>(1 + rank));
+  return createIndex(static_cast<int>(block - m_firstBlock[rank]), 0, static_cast<quintptr>(1 + rank));
 }
 
 int StepModel::rowCount(const QModelIndex& parent) const {
@@ -135,9 +133,8 @@ int StepModel::rowCount(const QModelIndex& parent) const {
   if (placeAt(parent)) {
     return 0;
   }
-  const auto& blocks = m_reading->program().ranks[static_cast<std::size_t>(rankOf(parent))].threadBlocks;
-  return static_cast<int>(parent.internalId() == 0 ? blocks.size()
-                                                   : blocks[static_cast<std::size_t>(parent.row())].steps.size());
+  const auto& blocks = m_reading->program().ranks[rankOf(parent)].threadBlocks;
+  return static_cast<int>(parent.internalId() == 0 ? blocks.size() : blocks[parent.row()].steps.size());
 }
 
 int StepModel::columnCount(const QModelIndex& /*parent*/) const {
@@ -145,7 +142,7 @@ int StepModel::columnCount(const QModelIndex& /*parent*/) const {
 }
 
 QString StepModel::textOfRank(int rank, int column) const {
-  const program::RankProgram& all = m_reading->program().ranks[static_cast<std::size_t>(rank)];
+  const program::RankProgram& all = m_reading->program().ranks[rank];
   switch (column) {
     case kName:
       return tr("Rank %1").arg(rank);
@@ -159,8 +156,7 @@ QString StepModel::textOfRank(int rank, int column) const {
 }
 
 QString StepModel::textOfBlock(int rank, int block, int column) const {
-  const program::ThreadBlock& one =
-      m_reading->program().ranks[static_cast<std::size_t>(rank)].threadBlocks[static_cast<std::size_t>(block)];
+  const program::ThreadBlock& one = m_reading->program().ranks[rank].threadBlocks[block];
   switch (column) {
     case kName:
       return tr("Threadblock %1").arg(block);
@@ -178,10 +174,8 @@ QString StepModel::textOfBlock(int rank, int block, int column) const {
 }
 
 QString StepModel::textOfStep(const StepPlace& place, int column) const {
-  const program::ThreadBlock& block = m_reading->program()
-                                          .ranks[static_cast<std::size_t>(place.rank)]
-                                          .threadBlocks[static_cast<std::size_t>(place.threadBlock)];
-  const program::Step& step = block.steps[static_cast<std::size_t>(place.step)];
+  const program::ThreadBlock& block = m_reading->program().ranks[place.rank].threadBlocks[place.threadBlock];
+  const program::Step& step = block.steps[place.step];
   switch (column) {
     case kName:
       return tr("Step %1").arg(place.step);
@@ -238,11 +232,8 @@ QVariant StepModel::data(const QModelIndex& index, int role) const {
     return uiFont(13, QFont::DemiBold);
   }
   if (role == Qt::ToolTipRole && index.column() == kType) {
-    const auto& steps = m_reading->program()
-                            .ranks[static_cast<std::size_t>(place->rank)]
-                            .threadBlocks[static_cast<std::size_t>(place->threadBlock)]
-                            .steps;
-    return stepMeaning(steps[static_cast<std::size_t>(place->step)].type);
+    const auto& steps = m_reading->program().ranks[place->rank].threadBlocks[place->threadBlock].steps;
+    return stepMeaning(steps[place->step].type);
   }
   return {};
 }
@@ -263,7 +254,7 @@ QVariant StepModel::headerData(int section, Qt::Orientation orientation, int rol
       {QT_TR_NOOP("Depends on"), QT_TR_NOOP("The step of the same rank whose flag it waits for")},
       {QT_TR_NOOP("Trees"), QT_TR_NOOP("Trees of the schedule that the step serves")},
   }};
-  const auto& [title, tip] = kTexts[static_cast<std::size_t>(section)];
+  const auto& [title, tip] = kTexts[section];
   return tr(role == Qt::DisplayRole ? title : tip);
 }
 

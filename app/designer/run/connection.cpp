@@ -78,7 +78,7 @@ void Connection::open() {
                            tr("Copy executor"), tr("Self-test"), tr("Slurm partitions")};
   m_steps.assign(remote::kSteps, {});
   for (qsizetype i = 0; i < titles.size(); ++i) {
-    m_steps[static_cast<std::size_t>(i)].title = titles[i];
+    m_steps[i].title = titles[i];
   }
   remote::SessionOptions options;
   if (!m_machine.isLocal()) {

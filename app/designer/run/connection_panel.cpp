@@ -132,7 +132,7 @@ void ConnectionPanel::refresh() {
   }
   int newest = 0;
   for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
-    const ConnectStep& step = steps[static_cast<std::size_t>(i)];
+    const ConnectStep& step = steps[i];
     QTreeWidgetItem* item = m_steps->topLevelItem(i);
     item->setText(kStep, step.title);
     item->setText(kState, word(step.state));
@@ -155,7 +155,7 @@ void ConnectionPanel::refresh() {
     }
   }
   for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
-    if (steps[static_cast<std::size_t>(i)].state == ConnectStep::State::failed) {
+    if (steps[i].state == ConnectStep::State::failed) {
       newest = i;
     }
   }
@@ -174,7 +174,7 @@ void ConnectionPanel::showStep() {
     m_raw->clear();
     return;
   }
-  const ConnectStep& step = m_connection->steps()[static_cast<std::size_t>(row)];
+  const ConnectStep& step = m_connection->steps()[row];
   QString text;
   if (!step.command.isEmpty()) {
     text += u"$ "_s + step.command + u"\n\n"_s;

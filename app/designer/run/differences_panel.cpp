@@ -49,8 +49,8 @@ DifferencesPanel::DifferencesPanel(QWidget* parent)
   layout->addWidget(m_pages);
   const auto go = [this](QTreeWidgetItem* item) {
     const int row = m_list->indexOfTopLevelItem(item);
-    if (row >= 0 && m_differences[static_cast<std::size_t>(row)].element.isValid()) {
-      Q_EMIT elementChosen(m_differences[static_cast<std::size_t>(row)].element);
+    if (row >= 0 && m_differences[row].element.isValid()) {
+      Q_EMIT elementChosen(m_differences[row].element);
     }
   };
   connect(m_list, &QTreeWidget::itemClicked, this, go);

@@ -118,7 +118,7 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
       new QTreeWidgetItem(m_list);
     }
     for (int i = 0; i < static_cast<int>(runs.size()); ++i) {
-      const RunInfo& info = runs[static_cast<std::size_t>(i)];
+      const RunInfo& info = runs[i];
       QTreeWidgetItem* item = m_list->topLevelItem(i);
       item->setData(0, kIdRole, info.id);
       const QDateTime started = info.started.toLocalTime();

@@ -133,7 +133,7 @@ void LogPanel::follow() {
   QScrollBar* bar = m_text->verticalScrollBar();
   const int at = bar->value();
   for (qint64 i = qMax(first, m_next); i < past; ++i) {
-    append(m_data->log()[static_cast<std::size_t>(i - first)]);
+    append(m_data->log()[i - first]);
   }
   m_next = past;
   bar->setValue(m_follows->isChecked() ? bar->maximum() : at);

@@ -82,7 +82,7 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !m_data || index.row() >= static_cast<int>(m_data->rows().size())) {
     return {};
   }
-  const ResultRow& row = m_data->rows()[static_cast<std::size_t>(index.row())];
+  const ResultRow& row = m_data->rows()[index.row()];
   const bool isIn = index.column() >= kHalf;
   const int column = isIn ? index.column() - kHalfColumns : index.column();
   const std::optional<program::ResultRecord>& half = isIn ? row.inPlace : row.outOfPlace;
@@ -205,7 +205,7 @@ QVariant ResultsModel::headerData(int section, Qt::Orientation orientation, int 
   if (role == Qt::DisplayRole) {
     const std::array<QString, kHalf> names{tr("Size"), tr("Count"), tr("Type"),  tr("Op"),    tr("Root"),
                                            tr("Time"), tr("algbw"), tr("busbw"), tr("wrong"), tr("bound")};
-    const QString name = names[static_cast<std::size_t>(column)];
+    const QString name = names[column];
     return section == kTime ? tr("µs") : (section == kHalf ? tr("in place: µs") : name);
   }
   if (role == Qt::ToolTipRole) {
@@ -219,7 +219,7 @@ QVariant ResultsModel::headerData(int section, Qt::Orientation orientation, int 
                                            formula(m_data.get()),
                                            tr("Elements with a wrong value; N/A = not checked"),
                                            tr("algbw as a share of the maximum that the fabric allows")};
-    return texts[static_cast<std::size_t>(column)];
+    return texts[column];
   }
   if (role == Qt::TextAlignmentRole) {
     return static_cast<int>((section == kType || section == kRedop ? Qt::AlignLeft : Qt::AlignRight) |

@@ -139,11 +139,11 @@ std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric, const schedule
                                     const schedule::StepCost& cost, std::int32_t step) {
   std::vector<ArcLoad> loads = unloaded(fabric);
   const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
-  const Rational& time = cost.stepLoads[static_cast<std::size_t>(step)].time;
+  const Rational& time = cost.stepLoads[step].time;
   const auto steps = schedule.transfers.steps();
   const auto [first, last] = std::equal_range(steps.begin(), steps.end(), step);
   for (auto at = first; at != last && time.isPositive(); ++at) {
-    const schedule::Transfer transfer = schedule.transfers[static_cast<std::size_t>(at - steps.begin())];
+    const schedule::Transfer transfer = schedule.transfers[at - steps.begin()];
     const Rational bytes =
         schedule.goal.share(transfer.shard) * Rational(transfer.end - transfer.begin) / Rational(schedule.denominator);
     forEachArc(schedule, arcs, transfer, [&](std::size_t arc) {

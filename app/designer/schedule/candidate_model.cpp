@@ -178,7 +178,7 @@ QVariant CandidateModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || static_cast<std::size_t>(index.row()) >= m_search.candidates().size()) {
     return {};
   }
-  const FrontCandidate& candidate = m_search.candidates()[static_cast<std::size_t>(index.row())];
+  const FrontCandidate& candidate = m_search.candidates()[index.row()];
   const int column = index.column();
   switch (role) {
     case Qt::DisplayRole:
@@ -206,7 +206,7 @@ QVariant CandidateModel::headerData(int section, Qt::Orientation orientation, in
   if (role == Qt::DisplayRole) {
     const std::array<QString, kColumns> names{tr("Steps"), tr("Rounds"), tr("Chunks"), tr("R/C"),   tr("Result"),
                                               tr("Proof"), tr("GB/s"),   tr("Time"),   tr("Reason")};
-    return names[static_cast<std::size_t>(section)];
+    return names[section];
   }
   if (role == Qt::ToolTipRole) {
     const std::array<QString, kColumns> texts{
@@ -219,7 +219,7 @@ QVariant CandidateModel::headerData(int section, Qt::Orientation orientation, in
         tr("Exact algbw, which large sizes approach"),
         tr("Time that the search for this size took"),
         tr("How it was found or proved")};
-    return texts[static_cast<std::size_t>(section)];
+    return texts[section];
   }
   if (role == Qt::TextAlignmentRole) {
     return QVariant(section <= kRatio || section == kSpeed || section == kSeconds ? Qt::AlignRight | Qt::AlignVCenter

@@ -398,7 +398,7 @@ std::vector<int> ChartPanel::histogram() const {
   if (m_result) {
     for (const ArcLoad& load : m_result->loads) {
       const double share = load.rate.toDouble() / load.bandwidth.toDouble();
-      ++bins[static_cast<std::size_t>(std::clamp(static_cast<int>(share * kBins), 0, kBins - 1))];
+      ++bins[std::clamp(static_cast<int>(share * kBins), 0, kBins - 1)];
     }
   }
   return bins;
@@ -415,7 +415,7 @@ void ChartPanel::drawHistogram() {
   auto* set = new QBarSet(tr("link directions"));
   QStringList names;
   for (int bin = 0; bin < kBins; ++bin) {
-    *set << bins[static_cast<std::size_t>(bin)];
+    *set << bins[bin];
     names << QString::number((bin + 1) * 100 / kBins);
   }
   set->setColor(theme.color(Token::switchLine));
@@ -454,7 +454,7 @@ void ChartPanel::drawHistogram() {
     if (isOn && bin >= 0 && bin < kBins) {
       QToolTip::showText(QCursor::pos(),
                          tr("%1 of %2 are loaded %3 to %4 %")
-                             .arg(bins[static_cast<std::size_t>(bin)])
+                             .arg(bins[bin])
                              .arg(m_result->loads.size())
                              .arg(bin * 100 / kBins)
                              .arg((bin + 1) * 100 / kBins),
@@ -487,8 +487,7 @@ QString ChartPanel::csv(Which which) const {
   text = u"load_from_percent,load_to_percent,links\n"_s;
   const std::vector<int> bins = histogram();
   for (int bin = 0; bin < kBins; ++bin) {
-    text +=
-        u"%1,%2,%3\n"_s.arg(bin * 100 / kBins).arg((bin + 1) * 100 / kBins).arg(bins[static_cast<std::size_t>(bin)]);
+    text += u"%1,%2,%3\n"_s.arg(bin * 100 / kBins).arg((bin + 1) * 100 / kBins).arg(bins[bin]);
   }
   return text;
 }

@@ -130,7 +130,7 @@ QString DifferenceModel::csv() const {
     const auto quoted = [](QString name) { return u"\"%1\""_s.arg(name.replace(u'"', u"\"\""_s)); };
     QStringList cells{quoted(tail)};
     if (m_kind == Kind::links) {
-      cells << quoted(head) << QString::number(m_links[static_cast<std::size_t>(row)].bandwidth, 'g', kDigits);
+      cells << quoted(head) << QString::number(m_links[row].bandwidth, 'g', kDigits);
     }
     for (int column = kBytesA; column < kColumns; ++column) {
       cells << QString::number(valueAt(row, column), 'g', kDigits);

@@ -33,26 +33,24 @@ FabricMap::FabricMap(const ScheduleResult& result, const Model& model)
       continue;
     }
     if (const std::int32_t arc = m_arcs.find(tail->second, head->second); arc != schedule::kNoArc) {
-      m_steps[static_cast<std::size_t>(arc)].push_back({id, true});
+      m_steps[arc].push_back({id, true});
     }
     if (const std::int32_t arc = m_arcs.find(head->second, tail->second); link.duplex && arc != schedule::kNoArc) {
-      m_steps[static_cast<std::size_t>(arc)].push_back({id, false});
+      m_steps[arc].push_back({id, false});
     }
   }
 }
 
 LinkStep FabricMap::stepOf(fabric::NodeIndex tail, fabric::NodeIndex head) const {
   const std::int32_t arc = m_arcs.find(tail, head);
-  return arc == schedule::kNoArc || m_steps[static_cast<std::size_t>(arc)].empty()
-             ? LinkStep{}
-             : m_steps[static_cast<std::size_t>(arc)].front();
+  return arc == schedule::kNoArc || m_steps[arc].empty() ? LinkStep{} : m_steps[arc].front();
 }
 
 TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, const TreeRef& ref, const FabricMap& map) {
   TreeMark mark;
   const bool isIn = ref.half == 0;
   const schedule::TreeReader::View view = reader.read(ref.tree);
-  mark.roots.insert(map.nodeOf(result.fabric->gpus()[static_cast<std::size_t>(view.root)]));
+  mark.roots.insert(map.nodeOf(result.fabric->gpus()[view.root]));
   mark.paths.reserve(view.edges.size());
   for (const schedule::TreeReader::Edge& edge : view.edges) {
     const std::span<const fabric::NodeIndex> path = reader.path(edge);
@@ -86,7 +84,7 @@ TreeMark markOf(const ScheduleResult& result, const TransferGroup& group, const 
   TreeMark mark;
   mark.label = std::move(label);
   for (const fabric::Rank rank : group.senders) {
-    mark.roots.insert(map.nodeOf(result.fabric->gpus()[static_cast<std::size_t>(rank)]));
+    mark.roots.insert(map.nodeOf(result.fabric->gpus()[rank]));
   }
   for (const schedule::PathId route : group.routes) {
     const std::span<const fabric::NodeIndex> path = result.stepSchedule()->paths[route];

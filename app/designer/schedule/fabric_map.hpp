@@ -24,7 +24,7 @@ public:
   [[nodiscard]] LinkStep stepOf(fabric::NodeIndex tail, fabric::NodeIndex head) const;
   /// All of them, of the arc with that index.
   [[nodiscard]] const std::vector<LinkStep>& stepsOf(std::size_t arc) const { return m_steps[arc]; }
-  [[nodiscard]] NodeId nodeOf(fabric::NodeIndex node) const { return m_nodes[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] NodeId nodeOf(fabric::NodeIndex node) const { return m_nodes[node]; }
 
 private:
   schedule::ArcFinder m_arcs;

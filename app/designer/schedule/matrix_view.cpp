@@ -174,7 +174,7 @@ QImage MatrixView::pooled(const Layout& layout) const {
     shades.push_back(colorOf(static_cast<float>(shade) / kShades).rgb());
   }
   QImage image(width, height, QImage::Format_RGB32);
-  std::vector<float> line(static_cast<std::size_t>(width));
+  std::vector<float> line(width);
   for (int y = 0; y < height; ++y) {
     std::fill(line.begin(), line.end(), 0.0F);
     const int firstRow = place(y, layout.rows, height);
@@ -185,14 +185,14 @@ QImage MatrixView::pooled(const Layout& layout) const {
         const int first = place(x, layout.columns, width);
         const int last = std::max(first, place(x + 1 - 1e-6, layout.columns, width));
         for (int column = first; column <= last; ++column) {
-          line[static_cast<std::size_t>(x)] = std::max(line[static_cast<std::size_t>(x)], values[column]);
+          line[x] = std::max(line[x], values[column]);
         }
       }
     }
     auto* pixels = reinterpret_cast<QRgb*>(image.scanLine(y));
     for (int x = 0; x < width; ++x) {
       // What is not nothing is not drawn as nothing.
-      const float share = line[static_cast<std::size_t>(x)];
+      const float share = line[x];
       pixels[x] = shades[static_cast<std::size_t>(share > 0 ? std::max(1.0F, std::ceil(share * kShades)) : 0)];
     }
   }

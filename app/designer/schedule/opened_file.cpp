@@ -31,8 +31,7 @@ Result<ScheduleResultPtr> examineTrees(const io::TreeXml& trees, fabric::Descrip
   options.treeCount = TreeCount::fixed;
   options.k = schedule->fixedK.value_or(1);
   if (schedule->root) {
-    options.root =
-        fabric->nodes()[static_cast<std::size_t>(fabric->gpus()[static_cast<std::size_t>(*schedule->root)])].id;
+    options.root = fabric->nodes()[fabric->gpus()[*schedule->root]].id;
   }
   return examineSchedule(std::move(description), *std::move(fabric), *std::move(schedule), options, progress);
 }

@@ -252,7 +252,7 @@ void PlanDialog::receive(const Answer& answer) {
   m_timer.stop();
   m_table->setRowCount(static_cast<int>(answer.rows.size()));
   for (int row = 0; row < m_table->rowCount(); ++row) {
-    const Row& each = answer.rows[static_cast<std::size_t>(row)];
+    const Row& each = answer.rows[row];
     const QStringList texts{each.sizes, each.schedule, each.file};
     for (int column = 0; column < kColumns; ++column) {
       auto* item = new QTableWidgetItem(texts[column]);

@@ -191,7 +191,7 @@ void Playback::addUpArrivals() {
   m_received.resize(m_result->fabric->gpus().size());
   for (const std::uint32_t at : byArrival) {
     const Message& message = m_messages[at];
-    Received& received = m_received[static_cast<std::size_t>(messageOf(message).to)];
+    Received& received = m_received[messageOf(message).to];
     received.times.push_back(message.arrived);
     received.bytes.push_back((received.bytes.empty() ? 0 : received.bytes.back()) + bytesOf(message));
     if (messageOf(message).reduces) {
@@ -229,7 +229,7 @@ std::vector<Motion::Arrival> Playback::arrivalsAt(double time, const FabricMap& 
 
 std::span<const std::int32_t> Playback::arcsOf(const Message& message) const {
   const simulate::Job& job = jobOf(message);
-  return job.arcsOf(job.routes()[static_cast<std::size_t>(messageOf(message).route)]);
+  return job.arcsOf(job.routes()[messageOf(message).route]);
 }
 
 double Playback::bytesOf(const Message& message) const {
@@ -248,15 +248,12 @@ int Playback::categoryOf(const Message& message, ColorBy color) const {
 
 QString Playback::gpuName(fabric::Rank rank) const {
   const fabric::Fabric& fabric = *m_result->fabric;
-  return QString::fromStdString(
-      fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(rank)])].id);
+  return QString::fromStdString(fabric.nodes()[fabric.gpus()[rank]].id);
 }
 
 QString Playback::arcName(std::size_t arc) const {
   const fabric::Fabric& fabric = *m_result->fabric;
-  const auto name = [&](fabric::NodeIndex node) {
-    return QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
-  };
+  const auto name = [&](fabric::NodeIndex node) { return QString::fromStdString(fabric.nodes()[node].id); };
   return name(fabric.arcs()[arc].tail) + u" → "_s + name(fabric.arcs()[arc].head);
 }
 
@@ -280,7 +277,7 @@ std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind, ColorBy 
       continue;
     }
     for (const std::int32_t arc : arcsOf(message)) {
-      lanes[static_cast<std::size_t>(arc)].bars.push_back(bar);
+      lanes[arc].bars.push_back(bar);
     }
   }
   return lanes;
@@ -469,7 +466,7 @@ std::vector<std::pair<std::size_t, double>> Playback::ratesAt(double time) const
     const Message& message = m_messages[at];
     if (time <= message.end && message.end > message.begin) {
       for (const std::int32_t arc : arcsOf(message)) {
-        byArc[static_cast<std::size_t>(arc)] += bytesOf(message) / (message.end - message.begin);
+        byArc[arc] += bytesOf(message) / (message.end - message.begin);
       }
     }
   }
@@ -543,7 +540,7 @@ QString Playback::describeRange(double begin, double end) const {
     ++count;
     total += bytes;
     for (const std::int32_t arc : arcsOf(*message)) {
-      carried[static_cast<std::size_t>(arc)] += bytes;
+      carried[arc] += bytes;
     }
   }
   QString text = PlaybackTexts::tr("%1 to %2 (%3): %4, %5 sent")

@@ -84,7 +84,7 @@ Result<ScheduleResultPtr> examine(const fabric::Description& description,
   result->options.collective = collective;
   result->options.method = goal.method;
   if (root >= 0) {
-    result->options.root = fabric->nodes()[static_cast<std::size_t>(fabric->gpus()[static_cast<std::size_t>(root)])].id;
+    result->options.root = fabric->nodes()[fabric->gpus()[root]].id;
   }
   result->algbw = goal.algbw;
   result->bound = contender->bound;

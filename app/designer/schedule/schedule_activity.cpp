@@ -456,8 +456,8 @@ void ScheduleActivity::showRootOfSelection() {
   }
   for (const NodeId id : m_selection->nodes()) {
     const auto node = result->fabric->find(m_file->document().model().find(id)->facts.name);
-    if (node && result->fabric->nodes()[static_cast<std::size_t>(*node)].rank >= 0) {
-      m_trees->showRoot(result->fabric->nodes()[static_cast<std::size_t>(*node)].rank);
+    if (node && result->fabric->nodes()[*node].rank >= 0) {
+      m_trees->showRoot(result->fabric->nodes()[*node].rank);
       return;
     }
   }

@@ -62,8 +62,8 @@ std::string tableText(const fabric::Fabric& fabric, const schedule::CollectiveTa
   const auto names = [&](std::span<const fabric::Rank> ranks) {
     QJsonArray list;
     for (const fabric::Rank rank : ranks) {
-      const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(rank)];
-      list << QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
+      const fabric::NodeIndex node = fabric.gpus()[rank];
+      list << QString::fromStdString(fabric.nodes()[node].id);
     }
     return list;
   };
@@ -81,7 +81,7 @@ std::string tableText(const fabric::Fabric& fabric, const schedule::CollectiveTa
 Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
   workflow::DemandText text{std::string(toString(options.collective)), {}, {}};
   if (isRooted(options.collective)) {
-    const std::string& first = fabric.nodes()[static_cast<std::size_t>(fabric.gpus().front())].id;
+    const std::string& first = fabric.nodes()[fabric.gpus().front()].id;
     text.root = options.root.empty() ? first : options.root;
   }
   if (workflow::hasAmounts(options.collective)) {
@@ -220,8 +220,8 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   options.collective = schedule::collectiveOf(schedule);
   const auto root = schedule::rootOf(schedule);
   if (root && *root >= 0 && *root < fabric.gpuCount()) {
-    const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(*root)];
-    options.root = fabric.nodes()[static_cast<std::size_t>(node)].id;
+    const fabric::NodeIndex node = fabric.gpus()[*root];
+    options.root = fabric.nodes()[node].id;
   }
   const auto* forests = std::get_if<schedule::Schedule>(&schedule);
   if (forests != nullptr && forests->fixedK) {
@@ -277,7 +277,7 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   }
   if (object.value("subset"_L1).toBool()) {
     for (const fabric::NodeIndex gpu : fabric.gpus()) {
-      options.gpus.push_back(fabric.nodes()[static_cast<std::size_t>(gpu)].id);
+      options.gpus.push_back(fabric.nodes()[gpu].id);
     }
   }
   return options;

@@ -97,9 +97,9 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
   outer->addWidget(m_pages);
 
   for (int side = 0; side < kSides; ++side) {
-    connect(m_lists[static_cast<std::size_t>(side)], &QComboBox::currentIndexChanged, this, [this, side] {
+    connect(m_lists[side], &QComboBox::currentIndexChanged, this, [this, side] {
       if (!m_isFilling) {
-        m_chosen[static_cast<std::size_t>(side)] = m_lists[static_cast<std::size_t>(side)]->currentData().toInt();
+        m_chosen[side] = m_lists[side]->currentData().toInt();
         order();
       }
     });
@@ -133,7 +133,7 @@ QWidget* SideBySidePanel::makeBody() {
   line->setContentsMargins(kSideMargin, kSideMargin / 2, kSideMargin, 0);
   line->setSpacing(kSideMargin);
   for (int side = 0; side < kSides; ++side) {
-    QComboBox* list = m_lists[static_cast<std::size_t>(side)];
+    QComboBox* list = m_lists[side];
     list->setObjectName(u"side"_s + sideLetter(side));
     list->setAccessibleName(tr("Schedule %1").arg(sideLetter(side)));
     line->addWidget(list);
@@ -192,7 +192,7 @@ void SideBySidePanel::setUpTable() {
 }
 
 const ComparedSchedule* SideBySidePanel::schedule(int side) const {
-  const int id = m_chosen[static_cast<std::size_t>(side)];
+  const int id = m_chosen[side];
   const auto found = std::find_if(m_schedules.begin(), m_schedules.end(),
                                   [id](const ComparedSchedule& each) { return each.id == id; });
   return found != m_schedules.end() && m_schedules.size() >= kSides ? &*found : nullptr;
@@ -242,13 +242,13 @@ void SideBySidePanel::swap() {
 void SideBySidePanel::fillLists() {
   m_isFilling = true;
   for (int side = 0; side < kSides; ++side) {
-    QComboBox& list = *m_lists[static_cast<std::size_t>(side)];
+    QComboBox& list = *m_lists[side];
     list.clear();
     for (const ComparedSchedule& each : m_schedules) {
       list.addItem(sideLetter(side) + u": "_s + each.name, each.id);
       list.setItemData(list.count() - 1, each.name, Qt::ToolTipRole);
     }
-    list.setCurrentIndex(list.findData(m_chosen[static_cast<std::size_t>(side)]));
+    list.setCurrentIndex(list.findData(m_chosen[side]));
   }
   m_isFilling = false;
   m_pages->setCurrentIndex(m_schedules.size() >= kSides ? 1 : 0);

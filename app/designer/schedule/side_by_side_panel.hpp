@@ -42,7 +42,7 @@ public:
   /// nullptr: there are not two schedules.
   [[nodiscard]] const ComparedSchedule* schedule(int side) const;
   /// nullptr while it is not known.
-  [[nodiscard]] const PlaybackPtr& playback(int side) const { return m_shown.runs[static_cast<std::size_t>(side)]; }
+  [[nodiscard]] const PlaybackPtr& playback(int side) const { return m_shown.runs[side]; }
   [[nodiscard]] PlayClock& clock() { return m_clock; }
   [[nodiscard]] ClockStrip& strip() { return *m_strip; }
   [[nodiscard]] DifferenceModel& differences() { return m_model; }

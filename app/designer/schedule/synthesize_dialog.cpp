@@ -49,8 +49,7 @@ public:
 
 protected:
   [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex&) const override {
-    return !m_foundOnly.isChecked() ||
-           m_search.candidates()[static_cast<std::size_t>(row)].verdict == synth::Verdict::sat;
+    return !m_foundOnly.isChecked() || m_search.candidates()[row].verdict == synth::Verdict::sat;
   }
 
 private:

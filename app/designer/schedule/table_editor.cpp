@@ -23,8 +23,8 @@ constexpr int kFirstRows = 4;
 QString namesOf(const fabric::Fabric& fabric, std::span<const fabric::Rank> ranks) {
   QStringList names;
   for (const fabric::Rank rank : ranks) {
-    const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(rank)];
-    names << QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
+    const fabric::NodeIndex node = fabric.gpus()[rank];
+    names << QString::fromStdString(fabric.nodes()[node].id);
   }
   return names.join(u' ');
 }

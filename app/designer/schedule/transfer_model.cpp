@@ -39,15 +39,14 @@ void TransferModel::collect() {
     return;
   }
   const schedule::TransferList& transfers = steps->transfers;
-  std::vector<bool> isNamed(static_cast<std::size_t>(m_result->fabric->gpuCount()), true);
+  std::vector<bool> isNamed(m_result->fabric->gpuCount(), true);
   for (std::size_t rank = 0; rank < isNamed.size() && !m_filter.gpu.isEmpty(); ++rank) {
     isNamed[rank] = gpuName(static_cast<fabric::Rank>(rank)).contains(m_filter.gpu, Qt::CaseInsensitive);
   }
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const bool isMeant = (!m_filter.step || transfers.steps()[i] == *m_filter.step) &&
                          (!m_filter.shard || transfers.shards()[i] == *m_filter.shard) &&
-                         (isNamed[static_cast<std::size_t>(transfers.senders()[i])] ||
-                          isNamed[static_cast<std::size_t>(transfers.receivers()[i])]);
+                         (isNamed[transfers.senders()[i]] || isNamed[transfers.receivers()[i]]);
     if (isMeant) {
       m_rows.push_back(i);
     }
@@ -55,8 +54,8 @@ void TransferModel::collect() {
 }
 
 QString TransferModel::gpuName(fabric::Rank rank) const {
-  const fabric::NodeIndex node = m_result->fabric->gpus()[static_cast<std::size_t>(rank)];
-  return QString::fromStdString(m_result->fabric->nodes()[static_cast<std::size_t>(node)].id);
+  const fabric::NodeIndex node = m_result->fabric->gpus()[rank];
+  return QString::fromStdString(m_result->fabric->nodes()[node].id);
 }
 
 QString TransferModel::nameOfShard(std::int64_t shard) const {
@@ -112,7 +111,7 @@ QString TransferModel::textOf(const schedule::Transfer& transfer, int column) co
       const std::span<const fabric::NodeIndex> path = steps.paths[transfer.route];
       QStringList names;
       for (std::size_t i = 1; i + 1 < path.size(); ++i) {
-        names << QString::fromStdString(m_result->fabric->nodes()[static_cast<std::size_t>(path[i])].id);
+        names << QString::fromStdString(m_result->fabric->nodes()[path[i]].id);
       }
       return names.isEmpty() ? tr("direct link") : names.join(u" → "_s);
     }
@@ -131,9 +130,8 @@ QVariant TransferModel::data(const QModelIndex& index, int role) const {
     case Qt::AccessibleTextRole:
       return textOf(transfer, index.column());
     case Qt::ToolTipRole:
-      return transfer.reduces
-                 ? tr("%1 adds this piece to what it has").arg(gpuName(transfer.to))
-                 : tr("%1 stores this piece").arg(gpuName(transfer.to));
+      return transfer.reduces ? tr("%1 adds this piece to what it has").arg(gpuName(transfer.to))
+                              : tr("%1 stores this piece").arg(gpuName(transfer.to));
     case Qt::TextAlignmentRole:
       return index.column() == kStep ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                                      : QVariant(Qt::AlignLeft | Qt::AlignVCenter);

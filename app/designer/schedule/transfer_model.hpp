@@ -36,11 +36,9 @@ public:
   void setFilter(const TransferFilter& filter);
   [[nodiscard]] const TransferFilter& filter() const { return m_filter; }
   /// nullptr without a result.
-  [[nodiscard]] const schedule::StepSchedule* schedule() const {
-    return m_result ? m_result->stepSchedule() : nullptr;
-  }
+  [[nodiscard]] const schedule::StepSchedule* schedule() const { return m_result ? m_result->stepSchedule() : nullptr; }
   /// Into the transfers of the schedule.
-  [[nodiscard]] std::size_t transferAt(int row) const { return m_rows[static_cast<std::size_t>(row)]; }
+  [[nodiscard]] std::size_t transferAt(int row) const { return m_rows[row]; }
   /// Names of sender and receiver.
   [[nodiscard]] std::pair<QString, QString> endsAt(int row) const;
   /// "b0g0", "b0g0 to b0g1", "all data"

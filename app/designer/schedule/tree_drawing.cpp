@@ -82,7 +82,7 @@ protected:
     painter.setBrush(Qt::NoBrush);
     for (const LoneTree::Node& node : m_tree->nodes) {
       if (node.parent >= 0) {
-        drawEdge(painter, m_tree->nodes[static_cast<std::size_t>(node.parent)], node, hair);
+        drawEdge(painter, m_tree->nodes[node.parent], node, hair);
       }
     }
     constexpr double kReadable = 0.45;
@@ -247,27 +247,25 @@ namespace {
 
 LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
   LoneTree tree;
-  schedule::TreeReader reader = *result.readers[static_cast<std::size_t>(ref.half)];
+  schedule::TreeReader reader = *result.readers[ref.half];
   const schedule::TreeReader::View view = reader.read(ref.tree);
   const std::span<const fabric::Node> nodes = result.fabric->nodes();
-  const auto nameOf = [&](fabric::NodeIndex node) {
-    return QString::fromStdString(nodes[static_cast<std::size_t>(node)].id);
-  };
-  const auto gpuOf = [&](fabric::Rank rank) { return result.fabric->gpus()[static_cast<std::size_t>(rank)]; };
+  const auto nameOf = [&](fabric::NodeIndex node) { return QString::fromStdString(nodes[node].id); };
+  const auto gpuOf = [&](fabric::Rank rank) { return result.fabric->gpus()[rank]; };
   tree.isIn = ref.half == 0;
-  std::vector<int> indexOf(static_cast<std::size_t>(result.fabric->gpuCount()), -1);
-  indexOf[static_cast<std::size_t>(view.root)] = 0;
+  std::vector<int> indexOf(result.fabric->gpuCount(), -1);
+  indexOf[view.root] = 0;
   tree.nodes.push_back({nameOf(gpuOf(view.root)), -1, 0, {}, {}, {}});
   int height = 0;
   for (const schedule::TreeReader::Edge& edge : view.edges) {
-    const int parent = indexOf[static_cast<std::size_t>(edge.parent)];
-    indexOf[static_cast<std::size_t>(edge.child)] = static_cast<int>(tree.nodes.size());
+    const int parent = indexOf[edge.parent];
+    indexOf[edge.child] = static_cast<int>(tree.nodes.size());
     const std::span<const fabric::NodeIndex> path = reader.path(edge);
     QString route;
     for (std::size_t i = 1; i + 1 < path.size(); ++i) {
       route += (route.isEmpty() ? QString() : u", "_s) + nameOf(path[i]);
     }
-    const int depth = tree.nodes[static_cast<std::size_t>(parent)].depth + 1;
+    const int depth = tree.nodes[parent].depth + 1;
     height = std::max(height, depth);
     tree.nodes.push_back({nameOf(gpuOf(edge.child)),
                           parent,
@@ -287,17 +285,17 @@ LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
 QString textOf(const LoneTree& tree) {
   std::vector<std::vector<int>> children(tree.nodes.size());
   for (std::size_t i = 1; i < tree.nodes.size(); ++i) {
-    children[static_cast<std::size_t>(tree.nodes[i].parent)].push_back(static_cast<int>(i));
+    children[tree.nodes[i].parent].push_back(static_cast<int>(i));
   }
   QString text;
   std::vector<int> open{0};
   while (!open.empty()) {
     const int at = open.back();
     open.pop_back();
-    const LoneTree::Node& node = tree.nodes[static_cast<std::size_t>(at)];
+    const LoneTree::Node& node = tree.nodes[at];
     text += QString(2 * node.depth, u' ') + node.name +
             (node.route.isEmpty() ? QString() : u"  ("_s + node.route + u')') + u'\n';
-    const std::vector<int>& below = children[static_cast<std::size_t>(at)];
+    const std::vector<int>& below = children[at];
     open.insert(open.end(), below.rbegin(), below.rend());
   }
   return text;

@@ -85,7 +85,7 @@ int TreeModel::addItem(Level level, int parentItem, int half, std::int64_t value
 }
 
 const TreeModel::Item& TreeModel::at(const QModelIndex& index) const {
-  return m_items[static_cast<std::size_t>(index.internalId())];
+  return m_items[index.internalId()];
 }
 
 const schedule::Forest& TreeModel::forestOf(int half) const {

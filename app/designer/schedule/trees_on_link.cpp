@@ -13,7 +13,7 @@ TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabri
     if (forest == nullptr) {
       continue;
     }
-    schedule::TreeReader reader = *result.readers[static_cast<std::size_t>(half)];
+    schedule::TreeReader reader = *result.readers[half];
     for (std::int64_t tree = 0; tree < reader.size() && !stop.stop_requested(); ++tree) {
       const schedule::TreeReader::View view = reader.read(tree);
       // A step that multicast shares is one crossing, as on the drawing.

@@ -33,7 +33,7 @@ int categoryCount() {
 
 Qt::PenStyle categoryDash(int index) {
   constexpr std::array<Qt::PenStyle, 4> kDashes{Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DotLine};
-  return kDashes[static_cast<std::size_t>(((index % 4) + 4) % 4)];
+  return kDashes[((index % 4) + 4) % 4];
 }
 
 QColor heat(double value, Scheme scheme) {

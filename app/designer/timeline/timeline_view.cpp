@@ -201,7 +201,7 @@ void TimelineView::paintHead(QPainter& painter) const {
 
 void TimelineView::paintLane(QPainter& painter, int at, double y) const {
   const Theme& theme = Theme::instance();
-  const TimelineLane& lane = m_shown.lanes[static_cast<std::size_t>(at)];
+  const TimelineLane& lane = m_shown.lanes[at];
   const double width = viewport()->width();
   painter.setPen(lane.beginsGroup ? theme.color(Token::line) : theme.color(Token::grid));
   painter.drawLine(QPointF(0, y), QPointF(width, y));
@@ -211,7 +211,7 @@ void TimelineView::paintLane(QPainter& painter, int at, double y) const {
                    painter.fontMetrics().elidedText(lane.name, Qt::ElideMiddle, static_cast<int>(name.width())));
   painter.save();
   painter.setClipRect(QRectF(kNameWidth, y, width - kNameWidth, kLaneHeight), Qt::IntersectClip);
-  paintBars(painter, lane, m_shown.longest[static_cast<std::size_t>(at)], y);
+  paintBars(painter, lane, m_shown.longest[at], y);
   painter.restore();
 }
 
@@ -436,10 +436,9 @@ std::pair<const TimelineLane*, const TimelineBar*> TimelineView::barAt(const QPo
   }
   const double time = timeAt(position.x());
   const double near = (m_to - m_from) / std::max(1, viewport()->width() - kNameWidth);
-  const TimelineLane& lane = m_shown.lanes[static_cast<std::size_t>(at)];
-  const auto first =
-      std::lower_bound(lane.bars.begin(), lane.bars.end(), time - m_shown.longest[static_cast<std::size_t>(at)] - near,
-                       [](const TimelineBar& bar, double begin) { return bar.begin < begin; });
+  const TimelineLane& lane = m_shown.lanes[at];
+  const auto first = std::lower_bound(lane.bars.begin(), lane.bars.end(), time - m_shown.longest[at] - near,
+                                      [](const TimelineBar& bar, double begin) { return bar.begin < begin; });
   for (auto bar = first; bar != lane.bars.end() && bar->begin - near <= time; ++bar) {
     if (bar->end + near >= time) {
       return {&lane, &*bar};

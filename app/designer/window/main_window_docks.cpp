@@ -100,7 +100,7 @@ void MainWindow::cyclePanes(int by) {
   const auto count = static_cast<int>(panes.size());
   const int start = here != panes.end() ? static_cast<int>(here - panes.begin()) : (by > 0 ? -1 : 0);
   for (int step = 1; step <= count; ++step) {
-    QWidget* pane = panes[static_cast<std::size_t>((start + by * step + 2 * count * step) % count)];
+    QWidget* pane = panes[(start + by * step + 2 * count * step) % count];
     if (QWidget* first = firstFocusable(pane)) {
       first->setFocus(Qt::ShortcutFocusReason);
       m_paneFrame->showAround(pane);

@@ -204,7 +204,7 @@ void RecoveryDialog::showPictures() {
 void RecoveryDialog::take(RecoveryChoice choice) {
   for (int i = 0; i < m_list->count(); ++i) {
     if (m_list->item(i)->checkState() == Qt::Checked) {
-      m_choices[static_cast<std::size_t>(i)] = choice;
+      m_choices[i] = choice;
     }
   }
   accept();

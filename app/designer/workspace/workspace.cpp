@@ -89,7 +89,7 @@ void Workspace::activate(EditorContext* context) {
 }
 
 void Workspace::move(int from, int to) {
-  EditorContext* context = m_contexts[static_cast<std::size_t>(from)];
+  EditorContext* context = m_contexts[from];
   m_contexts.erase(m_contexts.begin() + from);
   m_contexts.insert(m_contexts.begin() + to, context);
 }

@@ -248,7 +248,7 @@ void Reference::nameSums() {
     return;
   }
   std::map<std::vector<int>, std::size_t> known;
-  m_shardOf.assign(static_cast<std::size_t>(m_plan.chunksPerPart), 0);
+  m_shardOf.assign(m_plan.chunksPerPart, 0);
   for (std::size_t shard = 0; shard < m_plan.custom.size(); ++shard) {
     const verify::CustomShard& row = m_plan.custom[shard];
     std::fill_n(m_shardOf.begin() + row.first, row.count, shard);
@@ -270,7 +270,7 @@ void Reference::makeTables(std::uint64_t seed) {
   m_tables.resize(ranks);
   parallelFor(ranks, [&](std::size_t rank) {
     std::vector<std::byte>& table = m_tables[rank];
-    table.resize(static_cast<std::size_t>(m_period * width));
+    table.resize(m_period * width);
     for (std::int64_t index = 0; index < m_period; ++index) {
       const std::uint64_t shared = mix(seed ^ mix(static_cast<std::uint64_t>(index)));
       const std::uint64_t own = mix(shared ^ mix(rank + 1));
@@ -354,7 +354,7 @@ Reference::Source Reference::inputOf(int rank, std::int64_t element) const {
 
 /// All sources of a shard that does not combine have the data of the first one; who is not a source has its own.
 Reference::Source Reference::customSource(int rank, std::int64_t element, bool ofOutput) const {
-  const std::size_t shard = m_shardOf[static_cast<std::size_t>(element / m_geometry.chunkElements)];
+  const std::size_t shard = m_shardOf[element / m_geometry.chunkElements];
   const verify::CustomShard& row = m_plan.custom[shard];
   const auto holds = [&](const std::vector<int>& ranks) {
     return std::binary_search(ranks.begin(), ranks.end(), rank);
@@ -409,7 +409,7 @@ Outcome Reference::fill(Backend& backend) const {
       });
       continue;
     }
-    std::vector<std::byte> staging(static_cast<std::size_t>(kPieceBytes));
+    std::vector<std::byte> staging(kPieceBytes);
     for (const Piece& piece : pieces) {
       write(piece, staging.data());
       const auto bytes = static_cast<std::size_t>((piece.end - piece.begin) * width);
@@ -444,7 +444,7 @@ Result<CheckReport> Reference::check(Backend& backend) const {
               piece.kind, piece.begin, piece.end, reports[index]);
     });
   } else {
-    std::vector<std::byte> staging(static_cast<std::size_t>(kPieceBytes));
+    std::vector<std::byte> staging(kPieceBytes);
     for (std::size_t index = 0; index < pieces.size(); ++index) {
       const Piece& piece = pieces[index];
       const auto bytes = static_cast<std::size_t>((piece.end - piece.begin) * width);
@@ -458,7 +458,7 @@ Result<CheckReport> Reference::check(Backend& backend) const {
   }
   CheckReport all;
   all.damagedGuards = backend.damagedGuards();
-  std::vector<std::int64_t> examples(static_cast<std::size_t>(m_plan.rankCount()));
+  std::vector<std::int64_t> examples(m_plan.rankCount());
   for (CheckReport& report : reports) {
     all.wrong += report.wrong;
     for (program::WrongRecord& example : report.examples) {

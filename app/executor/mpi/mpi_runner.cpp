@@ -316,7 +316,7 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   m_isAborted = false;
   m_finished = 0;
   m_seconds.clear();
-  m_seconds.reserve(static_cast<std::size_t>(std::clamp(request.iterations, 0, kMaxReserved)));
+  m_seconds.reserve(std::clamp(request.iterations, 0, kMaxReserved));
   m_phasesPerRun = request.op == ReduceOp::avg && reduces(m_setup.plan->operation) ? 2 : 1;
   for (Trace& trace : m_traces) {
     trace.events.clear();

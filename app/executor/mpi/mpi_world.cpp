@@ -97,7 +97,7 @@ Outcome MpiWorld::open() {
   int size = 1;
   MPI_Comm_size(m_hostComm, &size);
   MPI_Comm_rank(m_hostComm, &m_seat);
-  m_neighbours.assign(static_cast<std::size_t>(size), 0);
+  m_neighbours.assign(size, 0);
   MPI_Allgather(&m_process, 1, MPI_INT, m_neighbours.data(), 1, MPI_INT, m_hostComm);
   const int isFirst = m_seat == 0 ? 1 : 0;
   MPI_Allreduce(&isFirst, &m_hosts, 1, MPI_INT, MPI_SUM, m_comm);

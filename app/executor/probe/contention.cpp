@@ -171,7 +171,7 @@ private:
         }
       }
     }
-    std::vector<bool> isTaken(static_cast<std::size_t>(m_gpus));
+    std::vector<bool> isTaken(m_gpus);
     for (int gpu = 0; gpu < m_gpus; ++gpu) {
       if (isTaken[gpu]) {
         continue;
@@ -247,7 +247,7 @@ private:
       return;
     }
     std::vector<int> chosen;
-    std::vector<bool> isUsed(static_cast<std::size_t>(m_gpus));
+    std::vector<bool> isUsed(m_gpus);
     std::int64_t steps = 0;
     const std::function<void()> extend = [&] {
       if (m_result.orders.size() >= kMostOrders || ++steps > 1'000'000) {

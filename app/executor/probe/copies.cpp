@@ -194,7 +194,7 @@ Result<ContentionRecord> measureContention(CopySource& source, int repeats, cons
     }
     return Done{};
   };
-  record.alone.resize(static_cast<std::size_t>(source.gpus()));
+  record.alone.resize(source.gpus());
   for (int gpu = 0; gpu < source.gpus(); ++gpu) {
     if (Outcome done = measure({gpu}, {&record.alone[gpu]}); !done) {
       return done.error();

@@ -156,7 +156,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
     }
   }
   m_seconds.clear();
-  m_seconds.reserve(static_cast<std::size_t>(std::max(0, request.iterations)));
+  m_seconds.reserve(std::max(0, request.iterations));
   m_stuck.reset();
   m_queued = 0;
   m_hungry = 0;
@@ -165,7 +165,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   m_origin = Clock::now();
   m_iterationStart = m_origin;
   if (request.iterations <= 0 || m_blocks.empty()) {
-    m_seconds.assign(static_cast<std::size_t>(std::max(0, request.iterations)), 0);
+    m_seconds.assign(std::max(0, request.iterations), 0);
     m_isOver = true;
     return;
   }

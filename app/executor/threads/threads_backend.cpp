@@ -200,7 +200,7 @@ double ThreadsBackend::measureMemory(std::stop_token stop) {
   const std::int64_t workers = m_pool.size();
   const std::int64_t spare = std::min(kMaxCopyBytes, availableMemory().value_or(kMaxCopyBytes) / 4);
   const std::int64_t length = std::min(kCopyBytes, spare / 2 / workers) / kStreamBytes * kStreamBytes;
-  std::vector<Mapping> memory(static_cast<std::size_t>(workers));
+  std::vector<Mapping> memory(workers);
   for (Mapping& mapping : memory) {
     if (length == 0 || !mapping.reserve(2 * length)) {
       return 0;

@@ -49,7 +49,7 @@ private:
 
   /// Fills m_room; below 0 where a terminal is short. False where no terminal is, or some cannot receive all trees.
   bool measure() {
-    std::vector<int64_t> out(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<int64_t> out(m_network.nodeCount, 0);
     std::vector<int64_t> in(out.size(), 0);
     for (const TreeArc& arc : m_capacities) {
       out[arc.tail] = checkedAdd(out[arc.tail], arc.capacity);

@@ -144,7 +144,7 @@ private:
 
   /// Places, seen from the root's, that the root may serve in other boxes itself, wherever it is.
   void findDirectPlaces(bool isDirect) {
-    m_isDirect.assign(static_cast<std::size_t>(m_size), 1);
+    m_isDirect.assign(m_size, 1);
     const std::vector<int>& box = m_shape.boxes.front();
     for (int offset = 1; offset < m_size; ++offset) {
       bool mayServe = isDirect;
@@ -195,7 +195,7 @@ private:
 
   /// Entries that came by way of another box stay leaves, so that the tree is no higher than 3.
   void addChildren(int box, const std::vector<int>& entries, std::vector<Edge>& edges) const {
-    std::vector<char> isEntry(static_cast<std::size_t>(m_size), 0);
+    std::vector<char> isEntry(m_size, 0);
     for (const int place : entries) {
       isEntry[place] = 1;
     }
@@ -245,7 +245,7 @@ private:
   [[nodiscard]] std::vector<int64_t> planeCapacities() const {
     const std::vector<int>& planes = m_shape.networksOf.front();
     std::vector<std::vector<int64_t>> ofGpu(m_network.gpus.size(), std::vector<int64_t>(planes.size(), 0));
-    std::vector<int> rankOf(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int> rankOf(m_network.nodeCount, -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
     }
@@ -259,15 +259,15 @@ private:
       }
     }
     return planes.size() > 1 && areEqual(m_shape.networksOf) && areEqual(ofGpu) ? ofGpu.front()
-                                                                               : std::vector<int64_t>();
+                                                                                : std::vector<int64_t>();
   }
 
   /// The demand between boxes split among unequal planes, each with its share of every stretch of GPUs. Routes found
   /// receiver by receiver would use one plane up too early. By plane; empty where there are none.
   ///
   /// Plane p takes, of what the planes before it left, the part c_p / (c_p + c_(p+1) + ...), rounded down over the sum
-  /// of all GPUs seen so far. A GPU sends each plane what its images hear from it, so that sums over all GPUs are all that
-  /// counts: floor(D c_p / C) is at most c_p where D <= C, and the rest is at most C - c_p.
+  /// of all GPUs seen so far. A GPU sends each plane what its images hear from it, so that sums over all GPUs are all
+  /// that counts: floor(D c_p / C) is at most c_p where D <= C, and the rest is at most C - c_p.
   [[nodiscard]] std::vector<std::vector<int64_t>> planeDemands(const std::vector<int64_t>& demand) const {
     const std::vector<int64_t> capacities = planeCapacities();
     int64_t left = std::accumulate(capacities.begin(), capacities.end(), int64_t{0});

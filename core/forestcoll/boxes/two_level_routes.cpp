@@ -16,7 +16,7 @@ struct RoutedPart {
 /// Boxes by number, then the network between them, whole or plane by plane.
 std::vector<RoutedPart> partsOf(const Network& network, const std::vector<TreeArc>& capacities,
                                 const TwoLevelShape& shape, std::size_t planes) {
-  std::vector<int> box(static_cast<std::size_t>(network.nodeCount), -1);
+  std::vector<int> box(network.nodeCount, -1);
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     box[network.gpus[rank]] = shape.boxOf[rank];
   }
@@ -116,7 +116,7 @@ std::optional<LogicalTopology> routeTwoLevel(const Network& network, const std::
     topology.atoms.push_back({arc.tail, arc.head, 0});
   }
   const std::vector<RoutedPart> parts = partsOf(network, capacities, shape, outer.size());
-  std::vector<int> numberOf(static_cast<std::size_t>(network.nodeCount), -1);
+  std::vector<int> numberOf(network.nodeCount, -1);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PairDemand& demand = i < shape.boxes.size() ? inner : outer[i - shape.boxes.size()];
     if (!addRoutes(network, capacities, parts[i], demand, numberOf, topology, progress)) {

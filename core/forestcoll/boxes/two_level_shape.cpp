@@ -25,7 +25,7 @@ struct Components {
 };
 
 std::vector<int> ranksOf(const Network& network) {
-  std::vector<int> rank(static_cast<std::size_t>(network.nodeCount), -1);
+  std::vector<int> rank(network.nodeCount, -1);
   for (std::size_t i = 0; i < network.gpus.size(); ++i) {
     rank[network.gpus[i]] = static_cast<int>(i);
   }
@@ -33,7 +33,7 @@ std::vector<int> ranksOf(const Network& network) {
 }
 
 Components componentsOf(const Network& network, const std::vector<TreeArc>& capacities) {
-  std::vector<int> parent(static_cast<std::size_t>(network.nodeCount));
+  std::vector<int> parent(network.nodeCount);
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&](int node) {
     while (parent[node] != node) {
@@ -52,7 +52,7 @@ Components componentsOf(const Network& network, const std::vector<TreeArc>& capa
     }
   }
   Components found;
-  found.ofNode.assign(static_cast<std::size_t>(network.nodeCount), -1);
+  found.ofNode.assign(network.nodeCount, -1);
   std::map<int, int> number;
   for (int node = 0; node < network.nodeCount; ++node) {
     if (isMember[node] != 0) {
@@ -88,7 +88,7 @@ struct Groups {
 
 Groups groupsOf(const Components& components, int gpuCount) {
   Groups groups;
-  groups.ofRank.resize(static_cast<std::size_t>(gpuCount));
+  groups.ofRank.resize(gpuCount);
   std::map<std::vector<int>, int> number;
   for (const std::vector<int>& gpus : components.gpus) {
     if (gpus.size() == static_cast<std::size_t>(gpuCount) || gpus.empty()) {
@@ -134,7 +134,7 @@ std::vector<int> twoFamilies(const Groups& groups) {
 }
 
 std::vector<int> leavesOf(const Network& network, const std::vector<TreeArc>& capacities, const TwoLevelShape& shape) {
-  std::vector<std::vector<int>> out(static_cast<std::size_t>(network.nodeCount));
+  std::vector<std::vector<int>> out(network.nodeCount);
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     if (shape.isInnerArc[i] == 0 && capacities[i].capacity > 0) {
       out[capacities[i].tail].push_back(capacities[i].head);
@@ -166,7 +166,7 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
   TwoLevelShape shape;
   const std::size_t gpuCount = network.gpus.size();
   shape.boxOf.assign(gpuCount, -1);
-  shape.boxes.resize(static_cast<std::size_t>(1 + *std::max_element(boxOfGroup.begin(), boxOfGroup.end())));
+  shape.boxes.resize(1 + *std::max_element(boxOfGroup.begin(), boxOfGroup.end()));
   for (std::size_t group = 0; group < boxOfGroup.size(); ++group) {
     if (boxOfGroup[group] != kOuter) {
       shape.boxes[boxOfGroup[group]] = groups.gpus[group];
@@ -186,8 +186,8 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
   }
   shape.networksOf.resize(gpuCount);
   const std::vector<int> rank = ranksOf(network);
-  std::vector<int64_t> totalOut(static_cast<std::size_t>(network.nodeCount), 0);
-  std::vector<int64_t> totalIn(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> totalOut(network.nodeCount, 0);
+  std::vector<int64_t> totalIn(network.nodeCount, 0);
   std::map<std::pair<int, int>, int64_t> between;
   for (const TreeArc& arc : capacities) {
     totalOut[arc.tail] += arc.capacity;

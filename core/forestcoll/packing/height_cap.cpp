@@ -25,7 +25,7 @@ constexpr int kMedium = 256;  // GPUs: larger fabrics are grown by parts; as a w
 /// Hops from GPU to GPU, with any number of switches between, are the least that a tree can do with.
 void requireReachable(const Fabric& fabric, const Network& network, const std::vector<int64_t>& supply, int maxHeight,
                       const Progress& progress) {
-  std::vector<std::vector<int>> next(static_cast<std::size_t>(network.nodeCount));
+  std::vector<std::vector<int>> next(network.nodeCount);
   for (const TreeArc& arc : network.arcs) {
     next[arc.tail].push_back(arc.head);
   }
@@ -39,7 +39,7 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
       continue;
     }
     throwIfCancelled(progress);
-    hops.assign(static_cast<std::size_t>(network.nodeCount), -1);
+    hops.assign(network.nodeCount, -1);
     hops[root] = 0;
     queue.assign(1, root);
     while (!queue.empty()) {

@@ -257,7 +257,7 @@ private:
     std::vector<PackedTree> trees;
     std::vector<int> order;
     std::vector<int> byLevel;
-    std::vector<int> parent(static_cast<std::size_t>(m_problem.nodeCount));
+    std::vector<int> parent(m_problem.nodeCount);
     std::vector<int64_t> ends;
     for (int root = 0; root < rootCount(); ++root) {
       throwIfCancelled(m_progress);
@@ -311,7 +311,7 @@ private:
       ++byLevel[std::size_t{level(node, root)} + 1];
     }
     std::partial_sum(byLevel.begin(), byLevel.end(), byLevel.begin());
-    order.resize(static_cast<std::size_t>(m_problem.nodeCount));
+    order.resize(m_problem.nodeCount);
     for (int node = 0; node < m_problem.nodeCount; ++node) {
       order[byLevel[level(node, root)]++] = node;
     }

@@ -42,7 +42,7 @@ public:
 
   /// Each tree for itself: nothing else becomes higher than it is.
   void lowerEach() {
-    m_limits.resize(static_cast<std::size_t>(m_table.treeCount()));
+    m_limits.resize(m_table.treeCount());
     for (int tree = 0; tree < m_table.treeCount(); ++tree) {
       m_limits[tree] = static_cast<TreeTable::Small>(m_table.height(tree));
     }
@@ -63,7 +63,7 @@ private:
   [[nodiscard]] bool isSpent() const { return work() > m_end; }
 
   [[nodiscard]] std::vector<int> byHeight() const {
-    std::vector<int> trees(static_cast<std::size_t>(m_table.treeCount()));
+    std::vector<int> trees(m_table.treeCount());
     std::iota(trees.begin(), trees.end(), 0);
     std::stable_sort(trees.begin(), trees.end(), [&](int a, int b) { return m_table.height(a) > m_table.height(b); });
     return trees;
@@ -86,7 +86,7 @@ private:
         if (isSpent()) {
           return false;
         }
-        m_limits.resize(static_cast<std::size_t>(m_table.treeCount()), static_cast<TreeTable::Small>(height - 1));
+        m_limits.resize(m_table.treeCount(), static_cast<TreeTable::Small>(height - 1));
         m_exchange.open(top, m_limits);
         if (m_exchange.place({.tree = tree, .maxHeight = height - 1, .mayCut = m_table.treeCount() < maxTrees})) {
           break;
@@ -111,11 +111,11 @@ private:
 
 /// Distance of the farthest node.
 int farthest(const PackingProblem& problem, int root) {
-  std::vector<std::vector<int>> next(static_cast<std::size_t>(problem.nodeCount));
+  std::vector<std::vector<int>> next(problem.nodeCount);
   for (const TreeArc& arc : problem.arcs) {
     next[arc.tail].push_back(arc.head);
   }
-  std::vector<int> distance(static_cast<std::size_t>(problem.nodeCount), -1);
+  std::vector<int> distance(problem.nodeCount, -1);
   distance[root] = 0;
   std::vector<int> queue{root};
   for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -131,7 +131,7 @@ int farthest(const PackingProblem& problem, int root) {
 
 /// Of a tree's arcs, parents first.
 int heightOf(const PackingProblem& problem, const PackedTree& tree, std::vector<int>& depth) {
-  depth.resize(static_cast<std::size_t>(problem.nodeCount));
+  depth.resize(problem.nodeCount);
   depth[tree.root] = 0;
   int height = 0;
   for (const int arc : tree.arcs) {
@@ -180,7 +180,7 @@ void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, c
   if (table.changes() == 0) {
     return;
   }
-  trees.resize(static_cast<std::size_t>(table.treeCount()));
+  trees.resize(table.treeCount());
   for (int tree = 0; tree < table.treeCount(); ++tree) {
     trees[tree] = table.tree(tree);
   }

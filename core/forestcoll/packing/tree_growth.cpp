@@ -20,7 +20,7 @@ void listWaiting(const TreeTable& table, const ParentExchange& exchange, int nod
   }
   const int hopeless = byChoices[1];
   std::partial_sum(byChoices.begin(), byChoices.end(), byChoices.begin());
-  waiting.resize(static_cast<std::size_t>(byChoices.back()));
+  waiting.resize(byChoices.back());
   for (int tree = 0; tree < table.treeCount(); ++tree) {
     if (table.isMissing(node, tree)) {
       waiting[byChoices[exchange.choices(tree)]++] = tree;
@@ -47,7 +47,7 @@ bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& pro
       if (table.missing(node) == 0) {
         continue;
       }
-      heights.assign(static_cast<std::size_t>(table.treeCount()), static_cast<TreeTable::Small>(height));
+      heights.assign(table.treeCount(), static_cast<TreeTable::Small>(height));
       exchange.open(node, heights);
       listWaiting(table, exchange, node, waiting);
       for (std::size_t i = 0; i < waiting.size(); ++i) {

@@ -47,7 +47,7 @@ TreeTable::TreeTable(const PackingProblem& problem, int maxTrees)
   m_level.assign(cells, kUnplaced);
   m_below.assign(cells, 0);
   m_parent.assign(cells, kNoParent);
-  m_missing.assign(static_cast<std::size_t>(problem.nodeCount), 0);
+  m_missing.assign(problem.nodeCount, 0);
 }
 
 int TreeTable::addTree(int root, int64_t copies) {

@@ -88,7 +88,7 @@ std::vector<int64_t> BorderMigration::entries() const {
 
 /// Hops from the nearest GPU of the same part, over arcs inside the part.
 void BorderMigration::measureDistances(const std::vector<std::vector<int>>& family) {
-  std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
+  std::vector<std::vector<int>> near(m_network.nodeCount);
   for (const BorderArc& arc : m_arcs) {
     if (m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head]) {
       near[arc.tail].push_back(arc.head);
@@ -119,8 +119,8 @@ void BorderMigration::index() {
   if (m_indexed == m_arcs.size()) {
     return;
   }
-  m_atTail.resize(static_cast<std::size_t>(m_network.nodeCount));
-  m_atHead.resize(static_cast<std::size_t>(m_network.nodeCount));
+  m_atTail.resize(m_network.nodeCount);
+  m_atHead.resize(m_network.nodeCount);
   for (; m_indexed < m_arcs.size(); ++m_indexed) {
     const BorderArc& arc = m_arcs[m_indexed];
     m_atTail[arc.tail].push_back(static_cast<int>(m_indexed));

@@ -110,11 +110,11 @@ private:
   void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& migration) {
     m_partOf = migration.partOf();
     const std::vector<int64_t> entries = migration.entries();
-    m_rankOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
+    m_rankOf.assign(m_network.nodeCount, -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       m_rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
     }
-    m_localOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
+    m_localOf.assign(m_network.nodeCount, -1);
     m_parts.resize(family.size());
     for (std::size_t f = 0; f < family.size(); ++f) {
       Part& part = m_parts[f];
@@ -179,7 +179,7 @@ private:
   void collectTerminals() {
     // GPUs and parts in the order of their lowest ranks, then switches.
     m_outer = {};
-    m_outerOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
+    m_outerOf.assign(m_network.nodeCount, -1);
     m_outer.unit = Rational(1);
     m_outerPart.clear();
     m_outerRank.clear();
@@ -206,7 +206,7 @@ private:
   }
 
   void collectSwitches(const std::vector<BorderArc>& arcs) {
-    std::vector<char> isOuter(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> isOuter(m_network.nodeCount, 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
       isOuter[node] = m_network.isGpu[node] == 0 && m_partOf[node] < 0 ? 1 : 0;
     }
@@ -386,7 +386,7 @@ private:
     for (std::size_t i = 0; i < part.switches.size(); ++i) {
       switchOf[m_localOf[part.switches[i]]] = static_cast<int>(i);
     }
-    std::vector<int> viaOfPath(static_cast<std::size_t>(forest.paths.size()));
+    std::vector<int> viaOfPath(forest.paths.size());
     std::vector<int> switches;
     for (schedule::PathId path = 0; path < forest.paths.size(); ++path) {
       const auto nodes = forest.paths[path];

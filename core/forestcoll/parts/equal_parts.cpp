@@ -25,7 +25,7 @@ public:
         m_class(static_cast<std::size_t>(fabric.nodeCount())),
         m_place(static_cast<std::size_t>(fabric.nodeCount())) {
     std::iota(m_class.begin(), m_class.end(), 0);
-    m_arcsOf.resize(static_cast<std::size_t>(fabric.nodeCount()));
+    m_arcsOf.resize(fabric.nodeCount());
     for (std::size_t i = 0; i < fabric.arcs().size(); ++i) {
       m_arcsOf[fabric.arcs()[i].tail].push_back(static_cast<int>(i));
       m_arcsOf[fabric.arcs()[i].head].push_back(static_cast<int>(i));
@@ -130,7 +130,7 @@ private:
   [[nodiscard]] std::vector<int> hubs() const {
     constexpr int kNone = -1;
     constexpr int kSeveral = -2;
-    std::vector<int> hubOf(static_cast<std::size_t>(m_unitCount), kNone);
+    std::vector<int> hubOf(m_unitCount, kNone);
     const auto note = [&](int node, int other) {
       if (m_unitOf[node] >= 0 && m_unitOf[node] != m_unitOf[other]) {
         int& hub = hubOf[m_unitOf[node]];

@@ -122,7 +122,7 @@ private:
 
   /// Takes in switches and nics through which nothing more enters than the set gets from them.
   void widen(std::vector<int>& set) {
-    std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> inSet(m_network.nodeCount, 0);
     for (const int node : set) {
       inSet[node] = 1;
     }

@@ -52,7 +52,7 @@ void requireUsable(const Fabric& fabric, int maxPeers) {
                      {{}, 0, 0, {RefKind::node, fabric.nodes()[arc.tail].id, arc.tail}}}};
     }
   }
-  std::vector<int> linked(static_cast<std::size_t>(fabric.nodeCount()), 0);
+  std::vector<int> linked(fabric.nodeCount(), 0);
   for (const fabric::Arc& arc : fabric.arcs()) {
     const bool joinsGpus = fabric.nodes()[arc.tail].kind == fabric::NodeKind::gpu &&
                            fabric.nodes()[arc.head].kind == fabric::NodeKind::gpu;

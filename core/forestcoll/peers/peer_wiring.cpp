@@ -119,7 +119,7 @@ public:
   PeerWirer(const Network& network, const std::vector<TreeArc>& capacities, int maxPeers, WiringStyle style,
             const Progress& progress)
       : m_network(network), m_progress(progress), m_maxPeers(maxPeers), m_style(style), m_clusters(network.nodeCount) {
-    m_near.resize(static_cast<std::size_t>(network.nodeCount));
+    m_near.resize(network.nodeCount);
     for (const TreeArc& arc : capacities) {
       if (arc.tail < arc.head && arc.capacity > 0) {
         const int edge = static_cast<int>(m_edges.size());
@@ -128,9 +128,9 @@ public:
         m_near[arc.head].push_back({arc.tail, edge});
       }
     }
-    m_budget.assign(static_cast<std::size_t>(network.nodeCount), maxPeers);
-    m_networksLeft.assign(static_cast<std::size_t>(network.nodeCount), 0);
-    m_isDirect.resize(static_cast<std::size_t>(network.nodeCount));
+    m_budget.assign(network.nodeCount, maxPeers);
+    m_networksLeft.assign(network.nodeCount, 0);
+    m_isDirect.resize(network.nodeCount);
     for (const int gpu : network.gpus) {
       for (const Neighbour& next : m_near[gpu]) {
         if (isGpu(next.node)) {
@@ -140,8 +140,8 @@ public:
         }
       }
     }
-    m_wiring.isReplaced.assign(static_cast<std::size_t>(network.nodeCount), 0);
-    m_hops.assign(static_cast<std::size_t>(network.nodeCount), -1);
+    m_wiring.isReplaced.assign(network.nodeCount, 0);
+    m_hops.assign(network.nodeCount, -1);
   }
 
   std::optional<PeerWiring> run() {
@@ -196,8 +196,8 @@ private:
   /// Those of few GPUs first, and of those the fast ones: boxes before what joins them.
   std::vector<SwitchNetwork> findNetworks() {
     std::vector<SwitchNetwork> networks;
-    std::vector<char> isSeen(static_cast<std::size_t>(m_network.nodeCount), 0);
-    std::vector<int> rank(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<char> isSeen(m_network.nodeCount, 0);
+    std::vector<int> rank(m_network.nodeCount, 0);
     for (std::size_t i = 0; i < m_network.gpus.size(); ++i) {
       rank[m_network.gpus[i]] = static_cast<int>(i);
     }
@@ -320,7 +320,7 @@ private:
   /// boxes has joined them (planes, rails): the clusters are then those from before that. Without any, each GPU is its
   /// own.
   std::vector<std::vector<int>> clustersOf(const SwitchNetwork& part) {
-    m_isInPart.assign(static_cast<std::size_t>(m_network.nodeCount), 0);
+    m_isInPart.assign(m_network.nodeCount, 0);
     for (const int node : part.switches) {
       m_isInPart[node] = 1;
     }

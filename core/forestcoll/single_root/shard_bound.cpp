@@ -59,7 +59,7 @@ int64_t divideByCommonDivisor(std::vector<int64_t>& values) {
 
 /// What S holds and what leaves it.
 CutRatio ratioOf(const Network& network, std::vector<int> nodes) {
-  std::vector<char> isIn(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<char> isIn(network.nodeCount, 0);
   CutRatio cut;
   for (const int node : nodes) {
     isIn[node] = 1;
@@ -77,7 +77,7 @@ CutRatio ratioOf(const Network& network, std::vector<int> nodes) {
 /// The worse of: one GPU alone, and all nodes but the root.
 CutRatio firstCut(const ShardProblem& problem) {
   const Network& network = problem.network;
-  std::vector<int64_t> egress(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> egress(network.nodeCount, 0);
   for (const TreeArc& arc : network.arcs) {
     egress[arc.tail] = checkedAdd(egress[arc.tail], arc.capacity);
   }

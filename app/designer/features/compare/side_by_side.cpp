@@ -87,7 +87,7 @@ void SideBySide::show() {
 }
 
 const FabricMap& SideBySide::mapOf(int side) {
-  Map& known = m_maps[static_cast<std::size_t>(side)];
+  Map& known = m_maps[side];
   const ScheduleResultPtr& result = m_panel->schedule(side)->result;
   const std::uint64_t revision = m_context->document().factRevision();
   if (!known.map || known.result != result || known.revision != revision) {

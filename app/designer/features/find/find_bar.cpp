@@ -179,7 +179,7 @@ void FindBar::goNext(int by) {
   }
   const auto count = static_cast<qsizetype>(m_hits.size());
   m_at = m_at < 0 ? (by > 0 ? 0 : count - 1) : (m_at + by + count) % count;
-  m_editor->goTo(m_hits[static_cast<std::size_t>(m_at)]);
+  m_editor->goTo(m_hits[m_at]);
   refresh();
 }
 

@@ -214,7 +214,7 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
   overlay.heat.high = timeText(most * kNanoseconds);
   overlay.heat.bottleneck = tr("chosen");
   if (!m_panel->showsLinks() && chosen) {
-    const NodeId node = map.nodeOf(m_result->fabric->gpus()[static_cast<std::size_t>(chosen->index)]);
+    const NodeId node = map.nodeOf(m_result->fabric->gpus()[chosen->index]);
     if (node.isValid()) {
       Hull hull;
       hull.nodes = {node};
