@@ -21,6 +21,9 @@ using synth::StatedSize;
 
 constexpr const char* kTitle = "Options of sccl";
 
+constexpr std::int64_t kMostOfSteps = 1'000;
+constexpr std::int64_t kMostOfLimits = 1'000'000;
+
 struct ScclOptions {
   std::optional<std::int64_t> chunks;
   std::optional<std::int64_t> steps;
@@ -28,6 +31,7 @@ struct ScclOptions {
   bool isPareto = false;
   std::optional<std::int64_t> maxSteps;
   std::optional<std::int64_t> maxChunks;
+  std::optional<std::int64_t> extraRounds;
   double candidateSeconds = 0;
   std::string unit;
   bool isOneBandwidth = false;
@@ -75,8 +79,8 @@ private:
                                       const Progress& progress) const;
   [[nodiscard]] Result<Report> pareto(const Task& task, const SynthesisQuestion& question, bool json,
                                       const Progress& progress) const;
-  [[nodiscard]] static Outcome addPoint(const Task& task, const SynthesisQuestion& question,
-                                        const workflow::FrontPoint& point, bool json, Report& report);
+  [[nodiscard]] Outcome addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
+                                 bool json, Report& report) const;
 
   ScclOptions m_options;
 };
@@ -93,6 +97,8 @@ void Sccl::addOptions(CLI::App& sub) {
                      "With --pareto: stop after this many steps; default: 4 more than "
                      "the minimum, or than the links within a box need"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
+  add(sub.add_option("--k", m_options.extraRounds,
+                     "With --pareto: only k-synchronous schedules, R <= S + K; default: any number of rounds"));
   add(addSeconds(sub, "--candidate-seconds", m_options.candidateSeconds,
                  "With --pareto: time limit for one size; default: a sixth of the time limit"));
   add(sub.add_option("--unit", m_options.unit,
@@ -119,12 +125,19 @@ std::optional<Error> Sccl::checkOptions() const {
     return Error{ErrorCode::badUsage, "No size is given: " + missing + " missing",
                  "add --chunks C --steps S --rounds R, or --pareto"};
   }
-  for (const auto& [name, value] :
-       {std::pair("--max-steps", m_options.maxSteps), std::pair("--max-chunks", m_options.maxChunks)}) {
-    if (value && *value < 1) {
+  struct Limit {
+    const char* name;
+    const std::optional<std::int64_t>& value;
+    std::int64_t least;
+    std::int64_t most;
+  };
+  for (const auto& [name, value, least, most] : {Limit{"--max-steps", m_options.maxSteps, 1, kMostOfSteps},
+                                                 Limit{"--max-chunks", m_options.maxChunks, 1, kMostOfLimits},
+                                                 Limit{"--k", m_options.extraRounds, 0, kMostOfLimits}}) {
+    if (value && (*value < least || *value > most)) {
       return Error{ErrorCode::badUsage,
                    std::to_string(*value) + " is out of range",
-                   "give a whole number of at least 1",
+                   "give a whole number from " + std::to_string(least) + " to " + std::to_string(most),
                    {.element = {RefKind::option, name}}};
     }
     if (value && !m_options.isPareto) {
@@ -220,7 +233,7 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
 }
 
 Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
-                       bool json, Report& report) {
+                       bool json, Report& report) const {
   const Rational ratio(point.size.rounds, point.size.chunks);
   Json entry = {{"chunks", point.size.chunks},
                 {"steps", point.size.steps},
@@ -234,9 +247,11 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
                 {"algbw", point.judged.algbw.toString()}};
   report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
                  ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +
-                 (point.isOptimal ? "optimal, proved for all chunk counts"
-                                  : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
-                                        " better sizes refuted, " + std::to_string(point.open) + " open") +
+                 (point.isOptimal         ? "optimal, proved for all chunk counts"
+                  : point.isOptimalWithin ? "optimal among R <= S + " + std::to_string(*m_options.extraRounds) +
+                                                ", bound of all " + point.bound.toString()
+                                          : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
+                                                " better sizes refuted, " + std::to_string(point.open) + " open") +
                  "\n    " + point.how + "\n";
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
@@ -245,6 +260,9 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
       return written.error();
     }
     entry["file"] = file;
+  }
+  if (m_options.extraRounds) {
+    entry["optimal_within_k"] = point.isOptimalWithin;
   }
   report.json["front"].push_back(std::move(entry));
   return Done{};
@@ -268,10 +286,12 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
                           {"reason", each.reason},
                           {"seconds", each.seconds}});
   };
-  const auto front =
-      workflow::findFront(task.loaded.fabric, task.search,
-                          {m_options.maxSteps.value_or(0), m_options.maxChunks.value_or(0), m_options.candidateSeconds},
-                          listener, progress);
+  const auto front = workflow::findFront(task.loaded.fabric, task.search,
+                                         {.maxSteps = m_options.maxSteps.value_or(0),
+                                          .maxChunks = m_options.maxChunks.value_or(0),
+                                          .candidateSeconds = m_options.candidateSeconds,
+                                          .extraRounds = m_options.extraRounds},
+                                         listener, progress);
   if (!front) {
     return front.error();
   }
@@ -281,6 +301,9 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
     if (const Outcome added = addPoint(task, question, point, json, report); !added) {
       return added.error();
     }
+  }
+  if (m_options.extraRounds) {
+    report.json["k"] = *m_options.extraRounds;
   }
   report.json["least_steps"] = front->leastSteps;
   report.json["least_ratio"] = front->leastRatio.toString();

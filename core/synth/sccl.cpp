@@ -176,6 +176,7 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     FrontOptions inner;
     inner.deadline = after(options.seconds);
     inner.candidateSeconds = limits.candidateSeconds > 0 ? limits.candidateSeconds : options.seconds / kShareOfStep;
+    inner.extraRounds = limits.extraRounds;
     inner.maxSteps = static_cast<int>(std::min(limits.maxSteps, kMaxSteps));
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {
@@ -220,8 +221,9 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
       if (!made) {
         return made.error();
       }
-      front.points.push_back({stated(point.size), point.isOptimal, point.bound / Rational(divisor),
-                              std::move(point.how), static_cast<std::int64_t>(point.refuted.size()),
+      front.points.push_back({stated(point.size), point.isOptimal, point.isOptimalWithin,
+                              point.bound / Rational(divisor), std::move(point.how),
+                              static_cast<std::int64_t>(point.refuted.size()),
                               static_cast<std::int64_t>(point.open.size()), *std::move(made)});
     }
     return front;

@@ -25,6 +25,7 @@ private slots:
   void decides_data();
   void decides();
   void front();
+  void frontWithinExtraRounds();
   void writesWhatVerifies();
   void customTable();
   void refusesTables_data();
@@ -71,6 +72,27 @@ void TestCliSynthesize::front() {
   QCOMPARE(points[1].toObject()["optimal"].toBool(), true);
   QCOMPARE(outcome.json()["least_steps"].toInt(), 2);
   QCOMPARE(outcome.json()["least_ratio"].toString(), QString("7/6"));
+}
+
+void TestCliSynthesize::frontWithinExtraRounds() {
+  const Outcome outcome = run(asked("preset:dgx1-v100 -c allgather --pareto --k 2 --max-steps 5 --json"));
+  QVERIFY2(outcome.code == 0, outcome.err);
+  QStringList points;
+  for (const QJsonValue& each : outcome.json()["front"].toArray()) {
+    const QJsonObject point = each.toObject();
+    QVERIFY(point["optimal_within_k"].toBool());
+    points << QStringLiteral("%1,%2,%3 %4")
+                  .arg(point["chunks"].toInt())
+                  .arg(point["steps"].toInt())
+                  .arg(point["rounds"].toInt())
+                  .arg(point["optimal"].toBool());
+  }
+  QCOMPARE(points.join("; "), QString("2,2,3 1; 4,3,5 0; 5,4,6 0; 6,5,7 1"));
+  QCOMPARE(outcome.json()["k"].toInt(), 2);
+  QCOMPARE(outcome.json()["least_ratio"].toString(), QString("7/6"));
+  const Outcome none = run(asked("preset:dgx1-v100 -c alltoall --pareto --k 0 --max-steps 2 --json"));
+  QCOMPARE(none.code, 1);
+  QVERIFY(none.json()["front"].toArray().isEmpty());
 }
 
 void TestCliSynthesize::writesWhatVerifies() {
@@ -177,6 +199,9 @@ void TestCliSynthesize::refuses_data() {
   QTest::newRow("no chunk") << "preset:hypercube -c allgather --chunks 0 --steps 3 --rounds 3";
   QTest::newRow("no chunks at most") << "preset:hypercube -c allgather --pareto --max-chunks 0";
   QTest::newRow("no steps at most") << "preset:hypercube -c allgather --pareto --max-steps 0";
+  QTest::newRow("more steps than any search") << "preset:hypercube -c allgather --pareto --max-steps 1001";
+  QTest::newRow("fewer rounds than steps") << "preset:hypercube -c allgather --pareto --k -1";
+  QTest::newRow("extra rounds of a size") << "preset:hypercube -c allgather --chunks 1 --steps 3 --rounds 3 --k 1";
   QTest::newRow("limit of a size") << "preset:hypercube -c allgather --chunks 1 --steps 3 --rounds 3 --max-steps 4";
   QTest::newRow("beyond memory") << "preset:hypercube -c alltoall --chunks 800000 --steps 9 --rounds 1000000";
   QTest::newRow("unit") << "preset:hypercube -c allgather --unit 30 --chunks 1 --steps 3 --rounds 3";
