@@ -201,7 +201,7 @@ void TestCollectiveFile::faults_data() {
   json("chunk missing in a row", "[\n{\"from\": [0], \"to\": [1]}]", 4, 2, "\"chunk\"");
   json("chunk as a word", "[\n{\"chunk\": \"x\", \"from\": [0], \"to\": [1]}]", 4, 14, "\"x\" is not the number");
   json("chunk twice in json",
-       "[\n{\"chunk\": 0, \"from\": [0], \"to\": [1]}, {\"chunk\": 0, \"from\": [0], \"to\": [1]}]", 4, 48,
+       "[\n{\"chunk\": 0, \"from\": [0], \"to\": [1]}, {\"chunk\": 0, \"from\": [0], \"to\": [1]}]", 4, 51,
        "appears twice");
   json("cut off", "[\n{\"share\": ", 4, 0, "");
 }
