@@ -5,8 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
+#include "io/files.hpp"
 #include "judged_text.hpp"
+#include "synth/refutation.hpp"
 #include "synth/sccl.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
@@ -37,6 +40,7 @@ struct ScclOptions {
   bool isOneBandwidth = false;
   bool isDirect = false;
   std::string table;
+  std::string proof;
 };
 
 std::string word(synth::Verdict verdict) {
@@ -60,6 +64,12 @@ std::string fileOfPoint(const std::string& output, const StatedSize& size) {
   return output + part + ".schedule.json";
 }
 
+/// NAME.drat becomes NAME.cnf.
+std::string clausesBeside(const std::string& proof) {
+  constexpr std::string_view kSuffix = ".drat";
+  return (proof.ends_with(kSuffix) ? proof.substr(0, proof.size() - kSuffix.size()) : proof) + ".cnf";
+}
+
 class Sccl : public SynthesisMethod {
 public:
   [[nodiscard]] std::string name() const override { return "sccl"; }
@@ -79,6 +89,9 @@ private:
                                       const Progress& progress) const;
   [[nodiscard]] Result<Report> pareto(const Task& task, const SynthesisQuestion& question, bool json,
                                       const Progress& progress) const;
+  /// Writes it, or says why there is none.
+  [[nodiscard]] Outcome addProof(const Task& task, const StatedSize& size, const synth::Synthesis& answer,
+                                 const Progress& progress, Report& report) const;
   [[nodiscard]] Outcome addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
                                  bool json, Report& report) const;
 
@@ -107,6 +120,9 @@ void Sccl::addOptions(CLI::App& sub) {
   add(sub.add_flag("--one-bandwidth", m_options.isOneBandwidth, "Count every link as one unit"));
   add(sub.add_flag("--direct", m_options.isDirect,
                    "allreduce: only direct schedules, not reduce_scatter followed by allgather"));
+  add(sub.add_option("--proof", m_options.proof,
+                     "Where a SAT solver answers unsat: write its proof (DRAT) to this file, and the clauses (DIMACS) "
+                     "to the same name with .cnf"));
   add(sub.add_option("--table", m_options.table, "A custom collective: CSV or JSON table of shards, all of one share"));
 }
 
@@ -146,6 +162,18 @@ std::optional<Error> Sccl::checkOptions() const {
                    "leave " + std::string(name) + " out, or give --pareto",
                    {.element = {RefKind::option, name}}};
     }
+  }
+  if (m_options.isPareto && !m_options.proof.empty()) {
+    return Error{ErrorCode::badUsage,
+                 "a front has many answers, a proof is of one",
+                 "give --chunks, --steps and --rounds in place of --pareto",
+                 {.element = {RefKind::option, "--proof"}}};
+  }
+  if (m_options.proof == "-") {
+    return Error{ErrorCode::badUsage,
+                 "a proof is two files, which cannot both go to standard output",
+                 "give the name of a file, such as proof.drat",
+                 {.element = {RefKind::option, "--proof"}}};
   }
   if (m_options.isOneBandwidth && !m_options.unit.empty()) {
     return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",
@@ -189,6 +217,13 @@ Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Pro
                  "name a fabric file or a preset",
                  {.element = {RefKind::field, "fabric"}}};
   }
+  if (!m_options.proof.empty()) {
+    for (const std::string& file : {m_options.proof, clausesBeside(m_options.proof)}) {
+      if (const Outcome kept = keepInput(question.fabric.source, file); !kept) {
+        return kept.error();
+      }
+    }
+  }
   const auto task = readTask(question, progress);
   if (!task) {
     return task.error();
@@ -215,6 +250,13 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
     report.json["steps"] = size.steps;
     report.json["rounds"] = size.rounds;
     report.failure = word(answer->verdict) + ": " + answer->reason;
+  }
+  if (!m_options.proof.empty()) {
+    if (const Outcome proved = addProof(task, size, *answer, progress, report); !proved) {
+      return proved.error();
+    }
+  }
+  if (!answer->schedule) {
     return report;
   }
   const auto judged = workflow::judgeSynthesized(task.loaded.fabric, *std::move(answer->schedule), answer->unit,
@@ -230,6 +272,40 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
     }
   }
   return report;
+}
+
+Outcome Sccl::addProof(const Task& task, const StatedSize& size, const synth::Synthesis& answer,
+                       const Progress& progress, Report& report) const {
+  if (answer.verdict != synth::Verdict::unsat || !answer.isBySolver) {
+    const std::string why =
+        answer.verdict == synth::Verdict::unsat ? "a bound or a flow proves the answer, not the solver"
+        : answer.verdict == synth::Verdict::sat ? "the size has a schedule, which the verifier checks"
+                                                : "there is no answer";
+    report.json["no_proof"] = why;
+    report.text += "  no proof is written: " + why + "\n";
+    return Done{};
+  }
+  const auto refutation =
+      synth::Refutation::make(task.loaded.fabric, task.search.goal, size, task.search.options, progress);
+  if (!refutation) {
+    return refutation.error();
+  }
+  const std::string clauses = clausesBeside(m_options.proof);
+  const auto write = [&](const std::string& file, Outcome (synth::Refutation::*part)(std::ostream&) const) {
+    return io::saveFile(file, [&](std::ostream& out) { return ((*refutation).*part)(out); });
+  };
+  if (Outcome written = write(clauses, &synth::Refutation::writeClauses); !written) {
+    return written;
+  }
+  if (Outcome written = write(m_options.proof, &synth::Refutation::writeProof); !written) {
+    return written;
+  }
+  report.json["proof"] = m_options.proof;
+  report.json["clauses"] = clauses;
+  report.text += "  written: " + oneLine(m_options.proof) + " (DRAT) for " + oneLine(clauses) + ", " +
+                 counted(refutation->variables(), "variable") + " and " +
+                 counted(static_cast<std::int64_t>(refutation->clauses()), "clause") + "\n";
+  return Done{};
 }
 
 Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,

@@ -451,7 +451,8 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
       if (verdict == Verdict::unsat && groups[i].empty()) {
         return {Verdict::unsat,
                 "the solver refutes it for schedules with one accumulator per chunk and rank, halves among them (SAT)",
-                {}};
+                {},
+                true};
       }
       isOut[i] = verdict == Verdict::unsat;
       if (isOut[i]) {

@@ -31,6 +31,7 @@ public:
     Verdict verdict = Verdict::unknown;
     std::string reason;
     std::optional<schedule::StepSchedule> schedule;
+    bool isBySolver = false;  ///< as in Decision
   };
 
   /// C slots in S steps and R rounds. Unsat in one piece holds within the class of DirectEncoding, which the reason

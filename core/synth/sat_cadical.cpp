@@ -6,13 +6,35 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <limits>
+#include <ostream>
 
 namespace coppice::synth {
+
+void SatSolver::add(std::span<const int> clause) {
+  pass(clause);
+  ++m_clauses;
+  m_literals += static_cast<std::int64_t>(clause.size());
+  if (m_isTraced) {
+    m_added.insert(m_added.end(), clause.begin(), clause.end());
+    m_added.push_back(0);
+  }
+}
+
+Outcome SatSolver::writeClauses(std::ostream& out) const {
+  out << "p cnf " << m_variables << ' ' << m_clauses << '\n';
+  for (const int literal : m_added) {
+    out << literal << (literal == 0 ? '\n' : ' ');
+  }
+  return out ? Outcome(Done{}) : Error{ErrorCode::io, "the clauses cannot be written"};
+}
 
 #if COPPICE_HAS_CADICAL
 
 struct SatSolver::State : public CaDiCaL::Terminator {
+  std::FILE* proof = nullptr;  ///< temporary; outlives the solver, which writes to it
   CaDiCaL::Solver solver;
   const std::function<bool()>* stop = nullptr;
 
@@ -23,8 +45,16 @@ bool SatSolver::isAvailable() {
   return true;
 }
 
-SatSolver::SatSolver(std::uint64_t seed) : m_state(std::make_unique<State>()) {
+SatSolver::SatSolver(std::uint64_t seed, Trace trace)
+    : m_state(std::make_unique<State>()), m_isTraced(trace == Trace::proof) {
   m_state->solver.set("quiet", 1);
+  if (m_isTraced) {
+    m_state->proof = std::tmpfile();
+    m_state->solver.set("binary", 0);
+    if (m_state->proof != nullptr) {
+      m_state->solver.trace_proof(m_state->proof, "proof");
+    }
+  }
   constexpr std::uint64_t kLargestSeed = 2'000'000'000;
   m_state->solver.set("seed", static_cast<int>(seed % kLargestSeed));
   m_state->solver.connect_terminator(m_state.get());
@@ -32,15 +62,17 @@ SatSolver::SatSolver(std::uint64_t seed) : m_state(std::make_unique<State>()) {
 
 SatSolver::~SatSolver() {
   m_state->solver.disconnect_terminator();
+  if (m_state->proof != nullptr) {
+    m_state->solver.close_proof_trace();
+    std::fclose(m_state->proof);
+  }
 }
 
-void SatSolver::add(std::span<const int> clause) {
+void SatSolver::pass(std::span<const int> clause) {
   for (const int literal : clause) {
     m_state->solver.add(literal);
   }
   m_state->solver.add(0);
-  ++m_clauses;
-  m_literals += static_cast<std::int64_t>(clause.size());
 }
 
 Verdict SatSolver::solve(std::int64_t conflicts, const std::function<bool()>& stop) {
@@ -60,6 +92,26 @@ bool SatSolver::value(int variable) const {
   return m_state->solver.val(variable) > 0;
 }
 
+Outcome SatSolver::writeProof(std::ostream& out) const {
+  std::FILE* proof = m_state->proof;
+  if (proof != nullptr) {
+    m_state->solver.flush_proof_trace();
+    std::fflush(proof);
+    std::rewind(proof);
+    constexpr std::size_t kPart = 1 << 16;
+    std::array<char, kPart> part{};
+    for (std::size_t count = std::fread(part.data(), 1, part.size(), proof); count > 0;
+         count = std::fread(part.data(), 1, part.size(), proof)) {
+      out.write(part.data(), static_cast<std::streamsize>(count));
+    }
+    std::fseek(proof, 0, SEEK_END);
+  }
+  if (proof == nullptr || std::ferror(proof) != 0 || !out) {
+    return Error{ErrorCode::io, "the proof cannot be written", "make space on the disk, and in the temporary folder"};
+  }
+  return Done{};
+}
+
 #else
 
 struct SatSolver::State {};
@@ -68,13 +120,14 @@ bool SatSolver::isAvailable() {
   return false;
 }
 
-SatSolver::SatSolver(std::uint64_t) {}
+SatSolver::SatSolver(std::uint64_t, Trace trace) : m_isTraced(trace == Trace::proof) {}
 
 SatSolver::~SatSolver() = default;
 
-void SatSolver::add(std::span<const int> clause) {
-  ++m_clauses;
-  m_literals += static_cast<std::int64_t>(clause.size());
+void SatSolver::pass(std::span<const int>) {}
+
+Outcome SatSolver::writeProof(std::ostream&) const {
+  return Error{ErrorCode::unavailable, "this build has no CaDiCaL, which writes proofs"};
 }
 
 Verdict SatSolver::solve(std::int64_t, const std::function<bool()>&) {

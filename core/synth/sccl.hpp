@@ -39,8 +39,12 @@ struct Synthesis {
   std::string reason;
   std::optional<schedule::StepSchedule> schedule;  ///< where sat; unverified
   double seconds = 0;
-  Rational unit;  ///< GB/s, as used
+  Rational unit;            ///< GB/s, as used
+  bool isBySolver = false;  ///< unsat: the solver says so, and Refutation can show it; else a bound does
 };
+
+/// Refuses numbers out of range and chunks that do not divide. Errors: badUsage naming the option.
+[[nodiscard]] std::optional<Error> checkSize(const schedule::CollectiveTable& goal, const StatedSize& size);
 
 /// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide or are more
 /// than memory holds, a bad unit), those of topologyOf, problemOf and scheduleOf; cancelled; overflow.

@@ -280,10 +280,13 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
                         text(m_leastSteps) + " steps cannot reach it",
                     {}};
   }
-  for (const auto& [known, reason] : m_refuted) {
+  for (const auto& [known, refuted] : m_refuted) {
     // What does not fit does not fit into fewer rounds, nor with more chunks.
     if (known.steps == size.steps && known.rounds >= size.rounds && known.n <= size.n) {
-      return Decision{Verdict::unsat, known == size ? reason : counted(known) + " is impossible: " + reason, {}};
+      return Decision{Verdict::unsat,
+                      known == size ? refuted.reason : counted(known) + " is impossible: " + refuted.reason,
+                      {},
+                      refuted.isBySolver};
     }
   }
   if (const Rational simple = simpleRatio(); Rational(size.rounds) < simple * Rational(size.n)) {
@@ -296,12 +299,12 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
 }
 
 /// What is refuted on some of the routes alone is open.
-Decision Search::refuted(const Size& size, const std::string& reason) {
+Decision Search::refuted(const Size& size, const std::string& reason, bool isBySolver) {
   if (m_problem.topology.isPartial) {
     return {Verdict::unknown, "impossible on the shortest routes alone: " + reason, {}};
   }
-  m_refuted[size] = reason;
-  return {Verdict::unsat, reason, {}};
+  m_refuted[size] = {reason, isBySolver};
+  return {Verdict::unsat, reason, {}, isBySolver};
 }
 
 std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_point deadline) {
@@ -787,7 +790,7 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
                       : "found by SAT");
   }
   if (verdict == Verdict::unsat) {
-    return refuted(size, "the solver refutes the whole instance (SAT)");
+    return refuted(size, "the solver refutes the whole instance (SAT)", true);
   }
   return {Verdict::unknown,
           !verdict ? "the instance is too large for the solver"

@@ -35,6 +35,7 @@ struct Decision {
   Verdict verdict = Verdict::unknown;
   std::string reason;          ///< what proves it, in one sentence
   std::optional<Steps> found;  ///< where sat; pruned and played
+  bool isBySolver = false;     ///< unsat: the solver says so, else a bound or a flow
 };
 
 /// What proves a bound: counting what ranks send and receive, a cut of the fabric, or the linear program over time.
@@ -108,7 +109,7 @@ private:
   Decision decide(const Size& size, const Effort& effort);
   [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
   std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
-  Decision refuted(const Size& size, const std::string& reason);
+  Decision refuted(const Size& size, const std::string& reason, bool isBySolver = false);
   RatioBound coarseBound(int steps, RatioBound known, Clock::time_point deadline);
   std::optional<Decision> fromKnown(const Size& size, const std::function<bool()>& stop);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
@@ -156,7 +157,11 @@ private:
   mutable std::optional<Rational> m_simpleRatio;
   std::map<int, RatioBound> m_bounds;
   std::map<Size, Steps> m_found;
-  std::map<Size, std::string> m_refuted;
+  struct Refuted {
+    std::string reason;
+    bool isBySolver = false;
+  };
+  std::map<Size, Refuted> m_refuted;
 };
 
 }  // namespace coppice::synth
