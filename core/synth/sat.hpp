@@ -38,7 +38,8 @@ public:
   [[nodiscard]] std::int64_t literals() const { return m_literals; }
   void add(std::span<const int> clause);
   void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
-  /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to continue.
+  /// unknown after `conflicts` (0 = no limit) or when `stop` says so: calls after that may answer unknown at once. May
+  /// be called again to continue. `stop` is called on this thread, while another one solves.
   Verdict solve(std::int64_t conflicts, const std::function<bool()>& stop);
   /// After sat. @pre variable > 0
   [[nodiscard]] bool value(int variable) const;
@@ -53,7 +54,7 @@ private:
   /// To the solver itself.
   void pass(std::span<const int> clause);
 
-  std::unique_ptr<State> m_state;
+  std::shared_ptr<State> m_state;  ///< null after a solver was left to itself
   int m_variables = 0;
   std::size_t m_clauses = 0;
   std::int64_t m_literals = 0;

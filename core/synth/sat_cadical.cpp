@@ -7,9 +7,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <ostream>
+#include <thread>
 
 namespace coppice::synth {
 
@@ -33,12 +40,40 @@ Outcome SatSolver::writeClauses(std::ostream& out) const {
 
 #if COPPICE_HAS_CADICAL
 
+/// Shared with the thread that solves, or that only frees the memory: a solver that collects its garbage, or is
+/// deleted, can take a second, during which nobody waits for it.
 struct SatSolver::State : public CaDiCaL::Terminator {
   std::FILE* proof = nullptr;  ///< temporary; outlives the solver, which writes to it
   CaDiCaL::Solver solver;
-  const std::function<bool()>* stop = nullptr;
+  std::atomic<bool> isStopped = false;
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<int> result;
+  std::exception_ptr error;
 
-  bool terminate() override { return stop != nullptr && (*stop)(); }
+  ~State() override {
+    solver.disconnect_terminator();
+    if (proof != nullptr) {
+      solver.close_proof_trace();
+      std::fclose(proof);
+    }
+  }
+
+  bool terminate() override { return isStopped; }
+
+  void run() {
+    int verdict = 0;
+    std::exception_ptr thrown;
+    try {
+      verdict = solver.solve();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::scoped_lock lock(mutex);
+    result = verdict;
+    error = thrown;
+    ended.notify_one();
+  }
 };
 
 bool SatSolver::isAvailable() {
@@ -46,7 +81,7 @@ bool SatSolver::isAvailable() {
 }
 
 SatSolver::SatSolver(std::uint64_t seed, Trace trace)
-    : m_state(std::make_unique<State>()), m_isTraced(trace == Trace::proof) {
+    : m_state(std::make_shared<State>()), m_isTraced(trace == Trace::proof) {
   m_state->solver.set("quiet", 1);
   if (m_isTraced) {
     m_state->proof = std::tmpfile();
@@ -61,10 +96,9 @@ SatSolver::SatSolver(std::uint64_t seed, Trace trace)
 }
 
 SatSolver::~SatSolver() {
-  m_state->solver.disconnect_terminator();
-  if (m_state->proof != nullptr) {
-    m_state->solver.close_proof_trace();
-    std::fclose(m_state->proof);
+  constexpr std::int64_t kLarge = 200'000;
+  if (m_literals > kLarge) {
+    std::thread([state = std::move(m_state)] {}).detach();
   }
 }
 
@@ -76,16 +110,43 @@ void SatSolver::pass(std::span<const int> clause) {
 }
 
 Verdict SatSolver::solve(std::int64_t conflicts, const std::function<bool()>& stop) {
-  m_state->stop = &stop;
-  if (conflicts > 0) {
-    m_state->solver.limit("conflicts",
-                          static_cast<int>(std::min<std::int64_t>(conflicts, std::numeric_limits<int>::max())));
+  using std::chrono::milliseconds;
+  constexpr milliseconds kBetweenLooks{5};
+  /// For a solver that was told to stop; after that it ends alone.
+  constexpr milliseconds kPatience{50};
+  if (!m_state) {
+    return Verdict::unknown;  // it was left to itself
   }
-  const int result = m_state->solver.solve();
-  m_state->stop = nullptr;
+  State& state = *m_state;
+  state.isStopped = false;
+  state.result.reset();
+  if (conflicts > 0) {
+    state.solver.limit("conflicts",
+                       static_cast<int>(std::min<std::int64_t>(conflicts, std::numeric_limits<int>::max())));
+  }
+  std::thread worker([shared = m_state] { shared->run(); });
+  {
+    std::unique_lock lock(state.mutex);
+    const auto hasEnded = [&] { return state.result.has_value(); };
+    while (!state.ended.wait_for(lock, state.isStopped ? kPatience : kBetweenLooks, hasEnded)) {
+      if (state.isStopped) {
+        lock.unlock();
+        worker.detach();
+        m_state.reset();
+        return Verdict::unknown;
+      }
+      state.isStopped = stop();
+    }
+  }
+  worker.join();
+  if (state.error) {
+    std::rethrow_exception(std::exchange(state.error, nullptr));
+  }
   constexpr int kSatisfiable = 10;
   constexpr int kUnsatisfiable = 20;
-  return result == kSatisfiable ? Verdict::sat : result == kUnsatisfiable ? Verdict::unsat : Verdict::unknown;
+  return state.result == kSatisfiable     ? Verdict::sat
+         : state.result == kUnsatisfiable ? Verdict::unsat
+                                          : Verdict::unknown;
 }
 
 bool SatSolver::value(int variable) const {
