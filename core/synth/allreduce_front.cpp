@@ -49,7 +49,7 @@ public:
     const std::int64_t last = m_limits.maxSteps > 0 ? m_limits.maxSteps : m_search.leastStepsOfHalves() + kMoreSteps;
     for (std::int64_t steps = m_front.leastSteps; steps <= last && !m_front.isComplete && Clock::now() < m_deadline;
          ++steps) {
-      m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / static_cast<int>(last - steps + 1);
+      m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       level(static_cast<int>(steps));
     }
   }

@@ -299,7 +299,7 @@ Front paretoFront(Search& search, const FrontOptions& options, const FrontHandle
           continue;
         }
       }
-      const auto share = Clock::now() + (options.deadline - Clock::now()) / (last - steps + 1);
+      const auto share = Clock::now() + (options.deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       if (auto point = Level(search, steps, below, options, share, handlers).best()) {
         front.isComplete = ratioOf(point->size) == front.leastRatio.ratio;
         front.points.push_back(*std::move(point));

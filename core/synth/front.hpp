@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -32,6 +33,13 @@ inline constexpr std::int64_t kAnyRounds = std::numeric_limits<std::int64_t>::ma
 /// fits.
 [[nodiscard]] std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps,
                                                        std::int64_t mostRounds);
+
+/// Into how many parts the time left is split where this many numbers of steps are still to be searched: with a
+/// thousand of them, the first ones get more than a thousandth.
+[[nodiscard]] constexpr int sharesOfTime(std::int64_t stepsLeft) {
+  constexpr std::int64_t kMaxShares = 10;
+  return static_cast<int>(std::min(stepsLeft, kMaxShares));
+}
 
 /// One step count at which R/C falls.
 struct FrontPoint {
