@@ -5,8 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
+#include "io/files.hpp"
 #include "judged_text.hpp"
+#include "synth/refutation.hpp"
 #include "synth/sccl.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
@@ -21,6 +24,9 @@ using synth::StatedSize;
 
 constexpr const char* kTitle = "Options of sccl";
 
+constexpr std::int64_t kMostOfSteps = 1'000;
+constexpr std::int64_t kMostOfLimits = 1'000'000;
+
 struct ScclOptions {
   std::optional<std::int64_t> chunks;
   std::optional<std::int64_t> steps;
@@ -28,11 +34,13 @@ struct ScclOptions {
   bool isPareto = false;
   std::optional<std::int64_t> maxSteps;
   std::optional<std::int64_t> maxChunks;
+  std::optional<std::int64_t> extraRounds;
   double candidateSeconds = 0;
   std::string unit;
   bool isOneBandwidth = false;
   bool isDirect = false;
   std::string table;
+  std::string proof;
 };
 
 std::string word(synth::Verdict verdict) {
@@ -56,6 +64,12 @@ std::string fileOfPoint(const std::string& output, const StatedSize& size) {
   return output + part + ".schedule.json";
 }
 
+/// NAME.drat becomes NAME.cnf.
+std::string clausesBeside(const std::string& proof) {
+  constexpr std::string_view kSuffix = ".drat";
+  return (proof.ends_with(kSuffix) ? proof.substr(0, proof.size() - kSuffix.size()) : proof) + ".cnf";
+}
+
 class Sccl : public SynthesisMethod {
 public:
   [[nodiscard]] std::string name() const override { return "sccl"; }
@@ -75,8 +89,11 @@ private:
                                       const Progress& progress) const;
   [[nodiscard]] Result<Report> pareto(const Task& task, const SynthesisQuestion& question, bool json,
                                       const Progress& progress) const;
-  [[nodiscard]] static Outcome addPoint(const Task& task, const SynthesisQuestion& question,
-                                        const workflow::FrontPoint& point, bool json, Report& report);
+  /// Writes it, or says why there is none.
+  [[nodiscard]] Outcome addProof(const Task& task, const StatedSize& size, const synth::Synthesis& answer,
+                                 const Progress& progress, Report& report) const;
+  [[nodiscard]] Outcome addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
+                                 bool json, Report& report) const;
 
   ScclOptions m_options;
 };
@@ -93,6 +110,8 @@ void Sccl::addOptions(CLI::App& sub) {
                      "With --pareto: stop after this many steps; default: 4 more than "
                      "the minimum, or than the links within a box need"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
+  add(sub.add_option("--k", m_options.extraRounds,
+                     "With --pareto: only k-synchronous schedules, R <= S + K; default: any number of rounds"));
   add(addSeconds(sub, "--candidate-seconds", m_options.candidateSeconds,
                  "With --pareto: time limit for one size; default: a sixth of the time limit"));
   add(sub.add_option("--unit", m_options.unit,
@@ -101,6 +120,9 @@ void Sccl::addOptions(CLI::App& sub) {
   add(sub.add_flag("--one-bandwidth", m_options.isOneBandwidth, "Count every link as one unit"));
   add(sub.add_flag("--direct", m_options.isDirect,
                    "allreduce: only direct schedules, not reduce_scatter followed by allgather"));
+  add(sub.add_option("--proof", m_options.proof,
+                     "Where a SAT solver answers unsat: write its proof (DRAT) to this file, and the clauses (DIMACS) "
+                     "to the same name with .cnf"));
   add(sub.add_option("--table", m_options.table, "A custom collective: CSV or JSON table of shards, all of one share"));
 }
 
@@ -119,12 +141,19 @@ std::optional<Error> Sccl::checkOptions() const {
     return Error{ErrorCode::badUsage, "No size is given: " + missing + " missing",
                  "add --chunks C --steps S --rounds R, or --pareto"};
   }
-  for (const auto& [name, value] :
-       {std::pair("--max-steps", m_options.maxSteps), std::pair("--max-chunks", m_options.maxChunks)}) {
-    if (value && *value < 1) {
+  struct Limit {
+    const char* name;
+    const std::optional<std::int64_t>& value;
+    std::int64_t least;
+    std::int64_t most;
+  };
+  for (const auto& [name, value, least, most] : {Limit{"--max-steps", m_options.maxSteps, 1, kMostOfSteps},
+                                                 Limit{"--max-chunks", m_options.maxChunks, 1, kMostOfLimits},
+                                                 Limit{"--k", m_options.extraRounds, 0, kMostOfLimits}}) {
+    if (value && (*value < least || *value > most)) {
       return Error{ErrorCode::badUsage,
                    std::to_string(*value) + " is out of range",
-                   "give a whole number of at least 1",
+                   "give a whole number from " + std::to_string(least) + " to " + std::to_string(most),
                    {.element = {RefKind::option, name}}};
     }
     if (value && !m_options.isPareto) {
@@ -133,6 +162,18 @@ std::optional<Error> Sccl::checkOptions() const {
                    "leave " + std::string(name) + " out, or give --pareto",
                    {.element = {RefKind::option, name}}};
     }
+  }
+  if (m_options.isPareto && !m_options.proof.empty()) {
+    return Error{ErrorCode::badUsage,
+                 "a front has many answers, a proof is of one",
+                 "give --chunks, --steps and --rounds in place of --pareto",
+                 {.element = {RefKind::option, "--proof"}}};
+  }
+  if (m_options.proof == "-") {
+    return Error{ErrorCode::badUsage,
+                 "a proof is two files, which cannot both go to standard output",
+                 "give the name of a file, such as proof.drat",
+                 {.element = {RefKind::option, "--proof"}}};
   }
   if (m_options.isOneBandwidth && !m_options.unit.empty()) {
     return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",
@@ -176,6 +217,13 @@ Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Pro
                  "name a fabric file or a preset",
                  {.element = {RefKind::field, "fabric"}}};
   }
+  if (!m_options.proof.empty()) {
+    for (const std::string& file : {m_options.proof, clausesBeside(m_options.proof)}) {
+      if (const Outcome kept = keepInput(question.fabric.source, file); !kept) {
+        return kept.error();
+      }
+    }
+  }
   const auto task = readTask(question, progress);
   if (!task) {
     return task.error();
@@ -202,6 +250,13 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
     report.json["steps"] = size.steps;
     report.json["rounds"] = size.rounds;
     report.failure = word(answer->verdict) + ": " + answer->reason;
+  }
+  if (!m_options.proof.empty()) {
+    if (const Outcome proved = addProof(task, size, *answer, progress, report); !proved) {
+      return proved.error();
+    }
+  }
+  if (!answer->schedule) {
     return report;
   }
   const auto judged = workflow::judgeSynthesized(task.loaded.fabric, *std::move(answer->schedule), answer->unit,
@@ -219,8 +274,42 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   return report;
 }
 
+Outcome Sccl::addProof(const Task& task, const StatedSize& size, const synth::Synthesis& answer,
+                       const Progress& progress, Report& report) const {
+  if (answer.verdict != synth::Verdict::unsat || !answer.isBySolver) {
+    const std::string why =
+        answer.verdict == synth::Verdict::unsat ? "a bound or a flow proves the answer, not the solver"
+        : answer.verdict == synth::Verdict::sat ? "the size has a schedule, which the verifier checks"
+                                                : "there is no answer";
+    report.json["no_proof"] = why;
+    report.text += "  no proof is written: " + why + "\n";
+    return Done{};
+  }
+  const auto refutation =
+      synth::Refutation::make(task.loaded.fabric, task.search.goal, size, task.search.options, progress);
+  if (!refutation) {
+    return refutation.error();
+  }
+  const std::string clauses = clausesBeside(m_options.proof);
+  const auto write = [&](const std::string& file, Outcome (synth::Refutation::*part)(std::ostream&) const) {
+    return io::saveFile(file, [&](std::ostream& out) { return ((*refutation).*part)(out); });
+  };
+  if (Outcome written = write(clauses, &synth::Refutation::writeClauses); !written) {
+    return written;
+  }
+  if (Outcome written = write(m_options.proof, &synth::Refutation::writeProof); !written) {
+    return written;
+  }
+  report.json["proof"] = m_options.proof;
+  report.json["clauses"] = clauses;
+  report.text += "  written: " + oneLine(m_options.proof) + " (DRAT) for " + oneLine(clauses) + ", " +
+                 counted(refutation->variables(), "variable") + " and " +
+                 counted(static_cast<std::int64_t>(refutation->clauses()), "clause") + "\n";
+  return Done{};
+}
+
 Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
-                       bool json, Report& report) {
+                       bool json, Report& report) const {
   const Rational ratio(point.size.rounds, point.size.chunks);
   Json entry = {{"chunks", point.size.chunks},
                 {"steps", point.size.steps},
@@ -234,9 +323,11 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
                 {"algbw", point.judged.algbw.toString()}};
   report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
                  ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +
-                 (point.isOptimal ? "optimal, proved for all chunk counts"
-                                  : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
-                                        " better sizes refuted, " + std::to_string(point.open) + " open") +
+                 (point.isOptimal         ? "optimal, proved for all chunk counts"
+                  : point.isOptimalWithin ? "optimal among R <= S + " + std::to_string(*m_options.extraRounds) +
+                                                ", bound of all " + point.bound.toString()
+                                          : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
+                                                " better sizes refuted, " + std::to_string(point.open) + " open") +
                  "\n    " + point.how + "\n";
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
@@ -245,6 +336,9 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
       return written.error();
     }
     entry["file"] = file;
+  }
+  if (m_options.extraRounds) {
+    entry["optimal_within_k"] = point.isOptimalWithin;
   }
   report.json["front"].push_back(std::move(entry));
   return Done{};
@@ -268,10 +362,12 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
                           {"reason", each.reason},
                           {"seconds", each.seconds}});
   };
-  const auto front =
-      workflow::findFront(task.loaded.fabric, task.search,
-                          {m_options.maxSteps.value_or(0), m_options.maxChunks.value_or(0), m_options.candidateSeconds},
-                          listener, progress);
+  const auto front = workflow::findFront(task.loaded.fabric, task.search,
+                                         {.maxSteps = m_options.maxSteps.value_or(0),
+                                          .maxChunks = m_options.maxChunks.value_or(0),
+                                          .candidateSeconds = m_options.candidateSeconds,
+                                          .extraRounds = m_options.extraRounds},
+                                         listener, progress);
   if (!front) {
     return front.error();
   }
@@ -281,6 +377,9 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
     if (const Outcome added = addPoint(task, question, point, json, report); !added) {
       return added.error();
     }
+  }
+  if (m_options.extraRounds) {
+    report.json["k"] = *m_options.extraRounds;
   }
   report.json["least_steps"] = front->leastSteps;
   report.json["least_ratio"] = front->leastRatio.toString();

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <thread>
 #include <utility>
 
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "base/time_limit.hpp"
 #include "program/rooted.hpp"
@@ -336,7 +339,10 @@ Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const 
   return Done{};
 }
 
-Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options,
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+/// @param limit us: a time above it may come out infinite
+Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options, double limit,
                               const Progress& progress) {
   simulate::Subject& subject = *contender.playable.subject;
   const auto named = [&](Error error) {
@@ -347,8 +353,26 @@ Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, co
     auto row = simulate::bestPieces(subject, bytes, simulate::kMaxDefaultPieces, progress);
     return row ? std::move(row) : named(row.error());
   }
-  const auto details = subject.simulate(bytes, {}, progress);
+  const auto details = subject.simulate(bytes, {.limit = limit}, progress);
   return details ? Result<simulate::Row>(details->row) : named(details.error());
+}
+
+/// Calls work(i, progress) for each i, on all cores; only the calling thread reports. Returns the error that is first
+/// in number.
+Outcome onAllCores(std::size_t count, const Progress& progress,
+                   const std::function<Outcome(std::size_t, const Progress&)>& work) {
+  std::vector<std::optional<Error>> errors(count);
+  Progress silent = progress;
+  silent.onReport = {};
+  const auto caller = std::this_thread::get_id();
+  parallelFor(count, [&](std::size_t i) {
+    const bool isCaller = std::this_thread::get_id() == caller;
+    if (const Outcome done = work(i, isCaller ? progress : silent); !done) {
+      errors[i] = done.error();
+    }
+  });
+  const auto first = std::find_if(errors.begin(), errors.end(), [](const auto& each) { return each.has_value(); });
+  return first == errors.end() ? Outcome(Done{}) : Outcome(*std::move(*first));
 }
 
 /// Finds where the fastest changes.
@@ -392,7 +416,7 @@ private:
       return Done{};
     }
     const std::int64_t middle = low + (high - low) / 2;
-    const auto best = fastestAt(middle);
+    const auto best = fastestAt(middle, atLow, atHigh);
     if (!best) {
       return best.error();
     }
@@ -404,20 +428,32 @@ private:
     return *best != atHigh ? halve(middle, *best, high, atHigh) : Outcome(Done{});
   }
 
-  Result<std::size_t> fastestAt(std::int64_t bytes) {
-    std::size_t best = m_near.front();
-    double time = std::numeric_limits<double>::infinity();
-    for (const std::size_t c : m_near) {
-      auto row = playRow(m_contenders[c], bytes, m_options, m_progress);
-      if (!row) {
-        return row.error();
+  /// Of equally fast ones the first. The two fastest nearby come first: the others need not be played longer than
+  /// these.
+  Result<std::size_t> fastestAt(std::int64_t bytes, std::size_t atLow, std::size_t atHigh) {
+    std::vector<std::size_t> order = m_near;
+    const auto rest =
+        std::stable_partition(order.begin(), order.end(), [&](std::size_t c) { return c == atLow || c == atHigh; });
+    const auto likely = static_cast<std::size_t>(rest - order.begin());
+    std::map<std::size_t, double> times;
+    double limit = kNoLimit;
+    for (const auto part : {std::span(order).first(likely), std::span(order).subspan(likely)}) {
+      std::vector<double> played(part.size());
+      const Outcome done = onAllCores(part.size(), m_progress, [&](std::size_t i, const Progress& progress) -> Outcome {
+        const auto row = playRow(m_contenders[part[i]], bytes, m_options, limit, progress);
+        played[i] = row ? row->time : 0;
+        return row ? Outcome(Done{}) : row.error();
+      });
+      if (!done) {
+        return done.error();
       }
-      if (row->time < time) {
-        time = row->time;
-        best = c;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        times[part[i]] = played[i];
+        limit = std::min(limit, played[i]);
       }
     }
-    return best;
+    return *std::min_element(m_near.begin(), m_near.end(),
+                             [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
   }
 
   std::span<const Contender> m_contenders;
@@ -512,18 +548,21 @@ Outcome requireComparable(std::span<const Contender> contenders) {
 
 Result<Comparison> compare(std::span<const Contender> contenders, const SweepOptions& options,
                            const Progress& progress) {
-  std::vector<std::vector<simulate::Row>> all;
-  std::vector<std::size_t> among;
-  for (const Contender& contender : contenders) {
-    among.push_back(all.size());
-    std::vector<simulate::Row>& rows = all.emplace_back();
+  std::vector<std::vector<simulate::Row>> all(contenders.size());
+  std::vector<std::size_t> among(contenders.size());
+  std::iota(among.begin(), among.end(), std::size_t{0});
+  const Outcome played = onAllCores(contenders.size(), progress, [&](std::size_t i, const Progress& own) -> Outcome {
     for (const std::int64_t size : options.sizes) {
-      auto row = playRow(contender, size, options, progress);
+      auto row = playRow(contenders[i], size, options, kNoLimit, own);
       if (!row) {
         return row.error();
       }
-      rows.push_back(*row);
+      all[i].push_back(*row);
     }
+    return Done{};
+  });
+  if (!played) {
+    return played.error();
   }
   return comparedAmong(contenders, among, std::move(all), options, progress);
 }

@@ -117,8 +117,8 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
     if (!judgement) {
       return judgement.error();
     }
-    front.points.push_back({point.size, point.isOptimal, point.bound, std::move(point.how), point.refuted, point.open,
-                            *std::move(judgement)});
+    front.points.push_back({point.size, point.isOptimal, point.isOptimalWithin, point.bound, std::move(point.how),
+                            point.refuted, point.open, *std::move(judgement)});
   }
   return front;
 }

@@ -70,8 +70,9 @@ struct FrontListener {
 
 struct FrontPoint {
   synth::StatedSize size;
-  bool isOptimal = false;  ///< no schedule of this many steps has a lower R/C, whatever its chunks
-  Rational bound;          ///< proved bound on R/C for this number of steps
+  bool isOptimal = false;        ///< no schedule of this many steps has a lower R/C, whatever its chunks
+  bool isOptimalWithin = false;  ///< the same of schedules within FrontLimits::extraRounds; true where isOptimal is
+  Rational bound;                ///< proved bound on R/C for this number of steps, with any number of rounds
   std::string how;
   std::int64_t refuted = 0;  ///< sizes of better ratios that were proved impossible
   std::int64_t open = 0;     ///< sizes of better ratios without an answer

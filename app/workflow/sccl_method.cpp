@@ -46,8 +46,11 @@ Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::
     return options.error();
   }
   auto front = synth::synthesizeFront(
-      fabric, goal, {values.integer("max-steps").value_or(0), values.integer("max-chunks").value_or(0)}, *options,
-      [](const synth::Candidate&) {}, progress);
+      fabric, goal,
+      {.maxSteps = values.integer("max-steps").value_or(0),
+       .maxChunks = values.integer("max-chunks").value_or(0),
+       .extraRounds = values.integer("k")},
+      *options, [](const synth::Candidate&) {}, progress);
   if (!front) {
     return front.error();
   }
@@ -118,6 +121,13 @@ std::vector<Option> scclOptions() {
            .min = 1,
            .max = 1'000'000,
            .placeholder = "CHUNKS"},
+          {.name = "k",
+           .title = "Maximum extra rounds",
+           .help = "At most K more rounds than steps (k-synchronous); default: any number",
+           .kind = OptionKind::integer,
+           .min = 0,
+           .max = 1'000'000,
+           .placeholder = "K"},
           {.name = "unit",
            .title = "Unit",
            .help = "GB/s that move one chunk per round; default: chosen by the search",

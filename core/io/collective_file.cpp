@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <ostream>
@@ -24,6 +25,26 @@ using schedule::CollectiveTable;
 using schedule::CustomShard;
 
 constexpr std::string_view kBlanks = " \t";
+
+/// The two kinds of rows: shards of any share, or numbered chunks, all of one share.
+enum Column { kSources, kDestinations, kCombines, kShare, kChunk, kColumns };
+struct RowNames {
+  std::array<std::string_view, kColumns> names;  ///< empty = has no such column
+  std::string_view all;
+};
+constexpr RowNames kShardNames{{"sources", "destinations", "combines", "share", ""},
+                               "share, sources, destinations and combines"};
+constexpr RowNames kChunkNames{{"from", "to", "reduce", "", "chunk"}, "chunk, from, to and reduce"};
+
+/// Null: neither kind of row has it.
+const RowNames* rowsWith(std::string_view name) {
+  for (const RowNames* rows : {&kShardNames, &kChunkNames}) {
+    if (!name.empty() && std::find(rows->names.begin(), rows->names.end(), name) != rows->names.end()) {
+      return rows;
+    }
+  }
+  return nullptr;
+}
 
 /// Unwinds the reader.
 struct CollectiveRefusal {
@@ -100,7 +121,36 @@ protected:
   /// No share in any shard: all are equal.
   void addShareless() { ++m_shareless; }
 
+  void addChunk(std::string_view text, std::size_t offset) {
+    const auto chunk = wholeNumber(text);
+    if (!chunk || *chunk < 0) {
+      refuse(offset, inQuotes(text) + " is not the number of a chunk", "number the chunks from 0");
+    }
+    const auto [first, isNew] = m_chunkRows.try_emplace(*chunk, ChunkRow{m_chunkRows.size(), offset});
+    if (!isNew) {
+      refuse(offset, "chunk " + std::to_string(*chunk) + " appears twice", "give each chunk one row");
+    }
+  }
+
+  /// Puts the shards into the order of their numbers, which must be 0, 1, 2 and so on.
+  void sortByChunk() {
+    std::vector<CustomShard> sorted;
+    for (const auto& [chunk, row] : m_chunkRows) {
+      if (chunk != static_cast<Rank>(sorted.size())) {
+        m_element = {RefKind::shard, row.row};
+        refuse(row.offset,
+               "chunk " + std::to_string(sorted.size()) + " is missing before chunk " + std::to_string(chunk),
+               "number the chunks 0, 1, 2 and so on, in any order");
+      }
+      sorted.push_back(std::move(m_shards[row.row]));
+    }
+    m_shards = std::move(sorted);
+  }
+
   [[nodiscard]] Result<CollectiveTable> finish() {
+    if (!m_chunkRows.empty()) {
+      sortByChunk();
+    }
     if (m_shareless != 0 && m_shareless != m_shards.size()) {
       return Error{ErrorCode::badInput,
                    countOf(m_shareless, "shard") + " of " + std::to_string(m_shards.size()) + " state no share",
@@ -129,6 +179,11 @@ protected:
            (m_fabric != nullptr ? ", ids of GPUs, or all" : ", or all; ids of GPUs are not known without a fabric");
   }
 
+  struct ChunkRow {
+    std::size_t row = 0;
+    std::size_t offset = 0;
+  };
+
   std::string_view m_text;
   const std::string& m_fileName;
   int m_rankCount;
@@ -136,6 +191,7 @@ protected:
   ElementRef m_element;
   std::vector<CustomShard> m_shards;
   std::size_t m_shareless = 0;
+  std::map<Rank, ChunkRow> m_chunkRows;  ///< by the number of the chunk
 };
 
 class JsonTable : TableReader {
@@ -146,6 +202,10 @@ public:
     const auto parsed = parseExactJson(m_text, m_fileName);
     if (!parsed) {
       return parsed.error();
+    }
+    if (parsed->kind == JsonValue::Kind::array) {
+      readRows(*parsed);
+      return finish();
     }
     const JsonValue& format = need(*parsed, "format");
     if (format.text != "coppice-collective") {
@@ -159,26 +219,49 @@ public:
     if (rows.kind != JsonValue::Kind::array) {
       refuse(rows.offset, "shards is not an array", "list the shards in brackets");
     }
-    for (const JsonValue& row : rows.items) {
-      beginShard();
-      read(row);
-    }
+    readRows(rows);
     return finish();
   }
 
 private:
-  void read(const JsonValue& row) {
-    if (row.kind != JsonValue::Kind::object) {
-      refuse(row.offset, "the shard is not an object", "give share, sources, destinations and combines");
+  void readRows(const JsonValue& rows) {
+    for (const JsonValue& row : rows.items) {
+      beginShard();
+      read(row);
     }
+  }
+
+  /// Null where the kind of row has no such key, or this one lacks it.
+  [[nodiscard]] const JsonValue* find(const JsonValue& row, Column column) const {
+    const std::string_view name = m_rows->names[column];
+    return name.empty() ? nullptr : row.find(name);
+  }
+
+  /// All rows are of the kind of the first one.
+  void checkKeys(const JsonValue& row) {
     for (const auto& [key, value] : row.members) {
-      if (key != "share" && key != "sources" && key != "destinations" && key != "combines") {
-        refuse(value.offset, "the key " + inQuotes(key) + " is not known",
-               "use share, sources, destinations and combines");
+      const RowNames* rows = rowsWith(key);
+      m_rows = m_rows != nullptr ? m_rows : rows;
+      if (rows == nullptr || rows != m_rows) {
+        refuse(value.offset,
+               "the key " + inQuotes(key) + (rows == nullptr ? " is not known" : " is of another kind of row"),
+               "use " + std::string((m_rows != nullptr ? m_rows : &kShardNames)->all));
       }
     }
+    m_rows = m_rows != nullptr ? m_rows : &kShardNames;
+  }
+
+  void read(const JsonValue& row) {
+    if (row.kind != JsonValue::Kind::object) {
+      refuse(row.offset, "the shard is not an object", "give " + std::string(kShardNames.all));
+    }
+    checkKeys(row);
+    if (m_rows == &kChunkNames) {
+      const JsonValue& chunk = need(row, m_rows->names[kChunk].data());
+      addChunk(chunk.text, chunk.offset);
+    }
     CustomShard shard;
-    if (const JsonValue* part = row.find("share")) {
+    if (const JsonValue* part = find(row, kShare)) {
       if (part->kind != JsonValue::Kind::string && part->kind != JsonValue::Kind::number) {
         refuse(part->offset, "the share is neither a number nor a string", "write it like \"1/4\"");
       }
@@ -186,11 +269,11 @@ private:
     } else {
       addShareless();
     }
-    shard.sources = ranks(need(row, "sources"));
-    shard.destinations = ranks(need(row, "destinations"));
-    if (const JsonValue* combines = row.find("combines")) {
+    shard.sources = ranks(need(row, m_rows->names[kSources].data()));
+    shard.destinations = ranks(need(row, m_rows->names[kDestinations].data()));
+    if (const JsonValue* combines = find(row, kCombines)) {
       if (combines->kind != JsonValue::Kind::boolean) {
-        refuse(combines->offset, "combines is neither true nor false");
+        refuse(combines->offset, std::string(m_rows->names[kCombines]) + " is neither true nor false");
       }
       shard.combines = combines->text == "true";
     }
@@ -224,6 +307,8 @@ private:
     }
     return *value;
   }
+
+  const RowNames* m_rows = nullptr;  ///< null until the first row
 };
 
 /// A field of a row and where it begins.
@@ -249,15 +334,13 @@ public:
       begin = end + 1;
     }
     if (!m_hasHeader) {
-      refuse(m_text.size(), "there is no header row", "begin with share,sources,destinations,combines");
+      refuse(m_text.size(), "there is no header row",
+             "begin with share,sources,destinations,combines or with chunk,from,to,reduce");
     }
     return finish();
   }
 
 private:
-  enum Column { kShare, kSources, kDestinations, kCombines, kColumns };
-  static constexpr std::array<std::string_view, kColumns> kNames{"share", "sources", "destinations", "combines"};
-
   void readLine(std::string_view line, std::size_t offset) {
     if (m_hasHeader) {
       beginShard();
@@ -290,19 +373,23 @@ private:
 
   void readHeader(const std::vector<LineField>& fields, std::size_t offset) {
     for (const LineField& field : fields) {
-      const auto name = std::find(kNames.begin(), kNames.end(), field.text);
-      if (name == kNames.end()) {
-        refuse(field.offset, inQuotes(field.text) + " is not a column", "name share, sources, destinations, combines");
+      const RowNames* rows = rowsWith(field.text);
+      m_rows = m_rows != nullptr ? m_rows : rows;
+      if (rows == nullptr || rows != m_rows) {
+        refuse(field.offset,
+               inQuotes(field.text) + " is not a column" + (rows == nullptr ? "" : " of this kind of row"),
+               "name " + std::string((m_rows != nullptr ? m_rows : &kShardNames)->all));
       }
-      const auto column = static_cast<std::size_t>(name - kNames.begin());
+      const auto name = std::find(rows->names.begin(), rows->names.end(), field.text);
+      const auto column = static_cast<std::size_t>(name - rows->names.begin());
       if (m_place[column] >= 0) {
         refuse(field.offset, "the column " + inQuotes(field.text) + " appears twice", "remove one");
       }
       m_place[column] = static_cast<int>(&field - fields.data());
     }
-    for (const Column column : {kSources, kDestinations}) {
-      if (m_place[column] < 0) {
-        refuse(offset, "the column " + inQuotes(kNames[column]) + " is missing", "add it to the header row");
+    for (const Column column : {kChunk, kSources, kDestinations}) {
+      if (m_place[column] < 0 && !m_rows->names[column].empty()) {
+        refuse(offset, "the column " + inQuotes(m_rows->names[column]) + " is missing", "add it to the header row");
       }
     }
     m_fieldCount = fields.size();
@@ -314,6 +401,9 @@ private:
              "separate ranks by spaces");
     }
     const auto field = [&](Column column) { return fields[m_place[column]]; };
+    if (m_place[kChunk] >= 0) {
+      addChunk(field(kChunk).text, field(kChunk).offset);
+    }
     CustomShard shard;
     if (m_place[kShare] >= 0) {
       shard.share = share(field(kShare).text, field(kShare).offset);
@@ -372,7 +462,8 @@ private:
 
   bool m_hasHeader = false;
   char m_separator = ',';
-  std::array<int, kColumns> m_place{-1, -1, -1, -1};  ///< of each column among the fields
+  const RowNames* m_rows = nullptr;                       ///< null until the header is read
+  std::array<int, kColumns> m_place{-1, -1, -1, -1, -1};  ///< of each column among the fields
   std::size_t m_fieldCount = 0;
 };
 
@@ -390,8 +481,9 @@ Result<CollectiveTable> readTable(std::string_view text, const std::string& file
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   try {
-    return first != std::string_view::npos && text[first] == '{' ? JsonTable(text, fileName, rankCount, fabric).run()
-                                                                 : CsvTable(text, fileName, rankCount, fabric).run();
+    return first != std::string_view::npos && (text[first] == '{' || text[first] == '[')
+               ? JsonTable(text, fileName, rankCount, fabric).run()
+               : CsvTable(text, fileName, rankCount, fabric).run();
   } catch (const CollectiveRefusal& refusal) {
     return refusal.error;
   }

@@ -13,7 +13,7 @@
 /// Tables of shards, for collectives that have no name: what schedule::CollectiveTable::custom holds, as a person
 /// writes it.
 ///
-/// JSON (the first character is a brace):
+/// JSON (the first character is a brace or bracket):
 ///
 ///     {"format": "coppice-collective", "version": 1,
 ///      "shards": [{"share": "1/4", "sources": [0], "destinations": ["b0g1", 2], "combines": false},
@@ -26,9 +26,18 @@
 ///     1/4,0,b0g1 2,no
 ///     3/4,all,3,yes
 ///
-/// A rank is a whole number, the id of a GPU, or in CSV a range such as 0-3; `all` is every rank. combines is true or
-/// false, also yes, no, 1 or 0 in CSV; where it is left out it is false. share is a fraction of the M bytes of the
-/// collective; where no shard states one, all are equal.
+/// Chunks, all of one share, may be numbered instead, in JSON also without the object around the rows; a chunk that is
+/// not reduced and has several ranks in `from` is the same bytes at each of them:
+///
+///     chunk,from,to,reduce
+///     0,0 1,2 3,no
+///     1,all,0,yes
+///
+///     [{"chunk": 0, "from": [0, 1], "to": [2, 3]}, {"chunk": 1, "from": "all", "to": [0], "reduce": true}]
+///
+/// A rank is a whole number, the id of a GPU, or in CSV a range such as 0-3; `all` is every rank. combines (reduce) is
+/// true or false, also yes, no, 1 or 0 in CSV; where it is left out it is false. share is a fraction of the M bytes of
+/// the collective; where no shard states one, all are equal.
 namespace coppice::io {
 
 inline constexpr std::size_t kMaxCollectiveShards = 1'000'000;

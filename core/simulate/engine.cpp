@@ -59,6 +59,12 @@ public:
         throwIfCancelled(m_progress);
         m_progress.report("simulating", static_cast<double>(m_arrived) / total);
       }
+      constexpr std::int64_t kTurnsPerBound = 4096;
+      if (turn % kTurnsPerBound == 0 && m_options.limit < kNever && leastTime(now) > m_options.limit) {
+        Run endless;
+        endless.time = kNever;
+        return endless;
+      }
       const double first = std::min(m_sharing.nextTime(), m_timers.empty() ? kNever : m_timers.front().time);
       if (first == kNever) {
         break;
@@ -121,6 +127,25 @@ private:
     m_sharing.moveOn(time, busy);
     m_steady.restart();
     return time;
+  }
+
+  /// What has not started yet must still cross its links. Below the truth by more than all rounding.
+  [[nodiscard]] double leastTime(double now) const {
+    constexpr double kMargin = 1 - 1e-9;
+    std::vector<double> bytes(m_job.linkRates().size());
+    for (MessageId id = 0; id < m_states.size(); ++id) {
+      const Message& message = m_job.messages()[id];
+      if (message.route != kNoRoute) {
+        for (const std::int32_t arc : m_job.arcsOf(m_job.routes()[message.route])) {
+          bytes[arc] += bytesOf(message) * (m_options.repeats - m_states[id].started);
+        }
+      }
+    }
+    double longest = 0;
+    for (std::size_t arc = 0; arc < bytes.size(); ++arc) {
+      longest = std::max(longest, bytes[arc] > 0 ? bytes[arc] / m_job.linkRates()[arc] : 0);
+    }
+    return (now + longest) * kMargin;
   }
 
   struct Follower {

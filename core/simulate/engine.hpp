@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct RunOptions {
   /// than its bandwidth either way; in coarse runs messages start and end later by up to the resolution.
   std::optional<double> resolution = {};
   bool record = false;  ///< keeps the times of all messages: critical path and intervals
+  /// us: a run that certainly takes longer may end with an infinite time and nothing else.
+  double limit = std::numeric_limits<double>::infinity();
 };
 
 /// Routes whose rates are computed, each time counted, before a run becomes coarse: about a second.

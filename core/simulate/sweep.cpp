@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -82,7 +83,8 @@ private:
                         {.bytes = static_cast<double>(bytes),
                          .repeats = pieces,
                          .resolution = options.resolution,
-                         .record = options.record},
+                         .record = options.record,
+                         .limit = options.limit - time},
                         progress);
       if (!played) {
         return played.error();
@@ -101,6 +103,7 @@ private:
                                        const Progress& progress) const {
     SizeOptions quick = options;
     quick.record = false;
+    quick.limit = std::numeric_limits<double>::infinity();
     auto best = play(bytes, first, quick, progress);
     for (const bool doubles : {true, false}) {
       for (std::uint32_t pieces = first; best;) {
@@ -108,6 +111,7 @@ private:
         if (pieces == 0 || pieces > kMaxDefaultPieces || m_messages * pieces > 2 * kMaxSearchedMessages) {
           break;
         }
+        quick.limit = best->row.time;
         auto other = play(bytes, pieces, quick, progress);
         if (!other) {
           return other.error();
@@ -144,9 +148,12 @@ public:
 
   [[nodiscard]] Result<Details> simulate(std::int64_t bytes, const SizeOptions& options,
                                          const Progress& progress) override {
-    auto played =
-        run(*m_job, {.bytes = static_cast<double>(bytes), .resolution = options.resolution, .record = options.record},
-            progress);
+    auto played = run(*m_job,
+                      {.bytes = static_cast<double>(bytes),
+                       .resolution = options.resolution,
+                       .record = options.record,
+                       .limit = options.limit},
+                      progress);
     if (!played) {
       return played.error();
     }
@@ -188,7 +195,8 @@ public:
                       {.bytes = static_cast<double>(bytes),
                        .repeats = turns,
                        .resolution = options.resolution,
-                       .record = options.record},
+                       .record = options.record,
+                       .limit = options.limit},
                       progress);
     if (!played) {
       return played.error();

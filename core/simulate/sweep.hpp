@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,8 @@ struct SizeOptions {
   std::optional<std::uint32_t> pieces = {};
   bool record = false;                    ///< critical path and intervals
   std::optional<double> resolution = {};  ///< as RunOptions
+  /// us: what certainly takes longer may be given up, with an infinite time.
+  double limit = std::numeric_limits<double>::infinity();
 };
 
 /// What is simulated: a schedule or a program on a fabric, at any size.

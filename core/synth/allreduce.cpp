@@ -323,7 +323,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
     Search& search = isGather ? *m_gather : *m_scatter;
     const int steps = isGather ? second : first;
     auto& found = best[isGather ? 1 : 0];
-    found = search.fewestByTwoLevels(steps, n, n, deadline);
+    found = search.fewestByTwoLevels(steps, n, n, kAnyRounds, deadline);
     const auto end = Clock::now() + (deadline - Clock::now()) / (isGather ? 1 : 2);
     const Rational bound = search.ratioBound(steps, deadline).ratio * Rational(n);
     if (!found || Rational(found->size.rounds) * Rational(kNearBound) > bound * Rational(kNearBound + 1)) {
@@ -344,6 +344,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
 }
 
 std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t mostN,
+                                                                       std::int64_t mostRounds,
                                                                        Clock::time_point deadline) {
   constexpr std::int64_t kMostOfPull = 8;
   std::optional<Fewest> best;
@@ -359,7 +360,8 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
       continue;
     }
     std::vector<std::int64_t> counts;
-    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, deadline)) {
+    const std::int64_t mostOfHalf = mostRounds == kAnyRounds ? kAnyRounds : mostRounds - first;
+    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, mostOfHalf, deadline)) {
       counts.push_back(levels->size.n);
     }
     if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMostOfPull) {
@@ -373,7 +375,8 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
       }
       const auto end = Clock::now() + (deadline - Clock::now()) / 2;
       auto found = fewestOf(first, second, counts[i], end);
-      if (found && (!best || Rational(found->rounds, found->chunks) < Rational(best->rounds, best->chunks))) {
+      if (found && found->rounds <= mostRounds &&
+          (!best || Rational(found->rounds, found->chunks) < Rational(best->rounds, best->chunks))) {
         best = std::move(found);
       }
     }
@@ -448,7 +451,8 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
       if (verdict == Verdict::unsat && groups[i].empty()) {
         return {Verdict::unsat,
                 "the solver refutes it for schedules with one accumulator per chunk and rank, halves among them (SAT)",
-                {}};
+                {},
+                true};
       }
       isOut[i] = verdict == Verdict::unsat;
       if (isOut[i]) {

@@ -31,6 +31,7 @@ public:
     Verdict verdict = Verdict::unknown;
     std::string reason;
     std::optional<schedule::StepSchedule> schedule;
+    bool isBySolver = false;  ///< as in Decision
   };
 
   /// C slots in S steps and R rounds. Unsat in one piece holds within the class of DirectEncoding, which the reason
@@ -56,9 +57,10 @@ public:
   std::optional<Fewest> bestHalves(int steps, std::int64_t mostN, Clock::time_point deadline);
   /// Whether there are too many ranks for the solver.
   [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
-  /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half. Throws
-  /// CancelledError.
-  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, Clock::time_point deadline);
+  /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half and up to
+  /// mostRounds rounds. Throws CancelledError.
+  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, std::int64_t mostRounds,
+                                       Clock::time_point deadline);
 
   [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }
   [[nodiscard]] int leastSteps() const { return m_gather->leastSteps(); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "synth/allreduce.hpp"
+#include "synth/front.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -48,7 +49,7 @@ public:
     const std::int64_t last = m_limits.maxSteps > 0 ? m_limits.maxSteps : m_search.leastStepsOfHalves() + kMoreSteps;
     for (std::int64_t steps = m_front.leastSteps; steps <= last && !m_front.isComplete && Clock::now() < m_deadline;
          ++steps) {
-      m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / static_cast<int>(last - steps + 1);
+      m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       level(static_cast<int>(steps));
     }
   }
@@ -60,16 +61,22 @@ private:
     m_verdicts.clear();
     m_bound = m_search.stepsRatio(steps, m_levelEnd);
     m_events.onBound(steps, m_bound);
+    m_mostRounds = roundsWithin(steps, m_limits.extraRounds);
+    m_least = leastRatioWithin(m_bound, steps, m_mostRounds);
     m_below.reset();
     if (!m_front.points.empty()) {
       m_below = ratioOf(m_front.points.back().size);
-      if (m_bound >= *m_below) {
-        return;
-      }
+    }
+    if (!m_least || (m_below && *m_least >= *m_below)) {
+      return;
     }
     try {
       if (!m_options.isDirect && steps >= m_search.leastStepsOfHalves()) {
-        halves();
+        if (m_limits.extraRounds && !m_search.isWide()) {
+          halvesWithin();
+        } else {
+          halves();
+        }
       }
       if (!m_search.isWide() && (m_options.isDirect || steps < m_search.leastStepsOfHalves())) {
         inOnePiece();
@@ -93,6 +100,7 @@ private:
     }
     m_point->bound = m_bound;
     m_point->isOptimal = ratioOf(m_point->size) == m_bound;
+    m_point->isOptimalWithin = ratioOf(m_point->size) == *m_least;
     m_front.isComplete = ratioOf(m_point->size) == m_front.leastRatio;
     m_front.points.push_back(*std::move(m_point));
   }
@@ -119,7 +127,7 @@ private:
     const auto start = Clock::now();
     std::optional<AllreduceSearch::Fewest> found;
     if (m_search.isWide()) {
-      found = m_search.fewestInHalves(m_steps, mostN(kMostOfWideHalves), m_levelEnd);
+      found = m_search.fewestInHalves(m_steps, mostN(kMostOfWideHalves), m_mostRounds, m_levelEnd);
     } else {
       // Their fronts serve all further numbers of steps.
       found = m_search.bestHalves(m_steps, mostN(kMostOfHalves), m_deadline);
@@ -127,6 +135,20 @@ private:
     if (found) {
       hear({found->chunks, m_steps, found->rounds}, std::move(found->answer), secondsSince(start));
     }
+  }
+
+  /// By ascending ratio, so that the first size that is found is the best.
+  void halvesWithin() {
+    const Rational bound = m_search.halvesRatio(m_steps, m_levelEnd);
+    std::vector<StatedSize> sizes;
+    for (std::int64_t n = 1; n <= mostN(kMostOfHalves); ++n) {
+      const std::int64_t chunks = n * m_search.ranks();
+      const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(bound * Rational(chunks))).floor());
+      for (std::int64_t rounds = first; rounds <= m_mostRounds; ++rounds) {
+        sizes.push_back({chunks, m_steps, rounds});
+      }
+    }
+    attemptByRatio(sizes);
   }
 
   [[nodiscard]] std::int64_t mostN(std::int64_t usual) const {
@@ -151,8 +173,20 @@ private:
     if (m_front.points.empty()) {
       findAny();
     }
+    const std::vector<StatedSize> open = attemptByRatio(sizes());
+    for (std::size_t i = 0; i < std::min(open.size(), kSizesInEarnest) && m_limits.candidateSeconds <= 0; ++i) {
+      if (!isOver() && (!limit() || ratioOf(open[i]) < *limit())) {
+        attempt(open[i], kDirectConflicts);
+      }
+    }
+  }
+
+  /// Up to the first that is found. Returns those without an answer.
+  std::vector<StatedSize> attemptByRatio(std::vector<StatedSize> sizes) {
+    std::stable_sort(sizes.begin(), sizes.end(),
+                     [](const StatedSize& a, const StatedSize& b) { return ratioOf(a) < ratioOf(b); });
     std::vector<StatedSize> open;
-    for (const StatedSize& size : sizes()) {
+    for (const StatedSize& size : sizes) {
       if (isOver() || (limit() && ratioOf(size) >= *limit())) {
         break;
       }
@@ -161,21 +195,17 @@ private:
         open.push_back(size);
       }
     }
-    for (std::size_t i = 0; i < std::min(open.size(), kSizesInEarnest) && m_limits.candidateSeconds <= 0; ++i) {
-      if (!isOver() && (!limit() || ratioOf(open[i]) < *limit())) {
-        attempt(open[i], kDirectConflicts);
-      }
-    }
+    return open;
   }
 
   [[nodiscard]] bool isOver() const {
-    return Clock::now() >= m_levelEnd || (m_point && ratioOf(m_point->size) == m_bound);
+    return Clock::now() >= m_levelEnd || (m_point && ratioOf(m_point->size) == *m_least);
   }
 
   /// One chunk, with as many rounds as it takes: something to improve on.
   void findAny() {
     const std::int64_t first = std::max<std::int64_t>(m_steps, -(-m_bound).floor());
-    for (std::int64_t rounds = first; rounds < 2 * first && !m_point && !isOver(); ++rounds) {
+    for (std::int64_t rounds = first; rounds < 2 * first && rounds <= m_mostRounds && !m_point && !isOver(); ++rounds) {
       attempt({1, m_steps, rounds}, kQuickConflicts);
     }
   }
@@ -186,16 +216,14 @@ private:
     const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMostDirect) : kMostDirect;
     for (std::int64_t chunks = 1; chunks <= most; ++chunks) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(m_bound * Rational(chunks))).floor());
-      for (std::int64_t rounds = first; rounds <= std::max(first, 2 * chunks) && rounds <= first + kMoreRounds;
-           ++rounds) {
+      const std::int64_t last = std::min({std::max(first, 2 * chunks), first + kMoreRounds, m_mostRounds});
+      for (std::int64_t rounds = first; rounds <= last; ++rounds) {
         const bool isKnown = m_verdicts.contains({chunks, rounds});
         if (!isKnown && (!limit() || Rational(rounds, chunks) < *limit())) {
           all.push_back({chunks, m_steps, rounds});
         }
       }
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const StatedSize& a, const StatedSize& b) { return ratioOf(a) < ratioOf(b); });
     return all;
   }
 
@@ -208,6 +236,8 @@ private:
   int m_steps = 0;
   Clock::time_point m_levelEnd;
   Rational m_bound;
+  std::int64_t m_mostRounds = 0;
+  std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
   std::optional<Rational> m_below;
   std::optional<StatedPoint> m_point;
   std::map<std::pair<std::int64_t, std::int64_t>, Verdict> m_verdicts;  ///< by chunks and rounds

@@ -28,10 +28,15 @@ public:
         m_options(options),
         m_deadline(deadline),
         m_handlers(handlers),
-        m_bound(search.ratioBound(steps, deadline).ratio) {}
+        m_bound(search.ratioBound(steps, deadline).ratio),
+        m_mostRounds(roundsWithin(steps, options.extraRounds)),
+        m_least(leastRatioWithin(m_bound, steps, m_mostRounds)) {}
 
   std::optional<FrontPoint> best() {
     m_handlers.onBound(m_steps, m_bound);
+    if (!m_least || (m_below && *m_least >= *m_below)) {
+      return std::nullopt;
+    }
     try {
       search();
     } catch (const CancelledError&) {
@@ -47,6 +52,7 @@ public:
     }
     m_best->bound = m_bound;
     m_best->isOptimal = ratioOf(m_best->size) == m_bound;
+    m_best->isOptimalWithin = isBestWithin(ratioOf(m_best->size));
     return std::move(m_best);
   }
 
@@ -84,11 +90,37 @@ private:
   }
 
   [[nodiscard]] bool isDone() const {
-    return (m_best && ratioOf(m_best->size) == m_bound) || Clock::now() >= m_deadline;
+    return (m_best && ratioOf(m_best->size) == *m_least) || Clock::now() >= m_deadline;
   }
+
+  /// For each number of rounds, the smallest n that would be better is refuted, and with it all larger ones.
+  [[nodiscard]] bool isBestWithin(const Rational& ratio) const {
+    if (ratio == *m_least) {
+      return true;
+    }
+    if (!m_options.extraRounds) {
+      return false;
+    }
+    for (std::int64_t rounds = m_steps; rounds <= m_mostRounds; ++rounds) {
+      const std::int64_t n = (Rational(rounds) / ratio).floor() + 1;
+      const auto refutes = [&](const auto& each) {
+        return each.second == Verdict::unsat && each.first.rounds >= rounds && each.first.n <= n;
+      };
+      if (Rational(rounds) >= m_bound * Rational(n) && std::none_of(m_verdicts.begin(), m_verdicts.end(), refutes)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /// A size is of use only below this.
   [[nodiscard]] std::optional<Rational> limit() const {
     return m_best ? std::optional(ratioOf(m_best->size)) : m_below;
+  }
+
+  /// Within extraRounds any size may be the first; else findAny() found one.
+  [[nodiscard]] bool isBetter(const Size& size) const {
+    return limit() ? ratioOf(size) < *limit() : m_options.extraRounds.has_value();
   }
 
   void attempt(const Size& size, bool isQuick) {
@@ -100,7 +132,7 @@ private:
     m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
     if (decision.verdict == Verdict::sat) {
-      m_best = FrontPoint{size, *std::move(decision.found), std::move(decision.reason), false, {}, {}, {}};
+      m_best = FrontPoint{size, *std::move(decision.found), std::move(decision.reason)};
     }
   }
 
@@ -110,21 +142,21 @@ private:
         found ? found->decision : Decision{Verdict::unknown, "not found by pull, which proves nothing", {}};
     m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
-    if (decision.verdict == Verdict::sat && (!limit() || ratioOf(size) < *limit())) {
-      m_best = FrontPoint{size, *decision.found, decision.reason, false, {}, {}, {}};
+    if (decision.verdict == Verdict::sat && size.rounds <= m_mostRounds && (!limit() || ratioOf(size) < *limit())) {
+      m_best = FrontPoint{size, *decision.found, decision.reason};
     }
   }
 
   void tryTwoLevels() {
     const auto start = Clock::now();
-    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_deadline)) {
+    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_mostRounds, m_deadline)) {
       hear(found, found->size, start);
     }
   }
 
   /// Few chunks: those of the bound first.
   void tryPull() {
-    if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= m_bound * Rational(kNearBound + 1)) {
+    if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= *m_least * Rational(kNearBound + 1)) {
       return;
     }
     std::vector<std::int64_t> counts{1, 2, 4, 8};
@@ -146,6 +178,9 @@ private:
       std::optional<std::int64_t> below;
       if (limit()) {
         below = roundedUp(*limit() * Rational(n));
+      }
+      if (m_options.extraRounds) {
+        below = std::min(below.value_or(m_mostRounds + 1), m_mostRounds + 1);
       }
       if (n > m_options.maxN || (i > 0 && n == counts.front()) || (below && least >= *below)) {
         continue;
@@ -169,7 +204,7 @@ private:
     for (std::int64_t n = m_bound.denominator(); n <= m_options.maxN && tried < kMultiplesOfBound && !isDone();
          n += m_bound.denominator()) {
       const std::int64_t rounds = (m_bound * Rational(n)).numerator();
-      if (rounds >= m_steps) {
+      if (rounds >= m_steps && rounds <= m_mostRounds) {
         ++tried;
         attempt({m_steps, rounds, n}, true);
       }
@@ -178,7 +213,8 @@ private:
 
   /// Something to improve on: one chunk, with as many rounds as it takes.
   void findAny() {
-    for (std::int64_t rounds = std::max<std::int64_t>(m_steps, roundedUp(m_bound)); !m_best && !isDone(); ++rounds) {
+    for (std::int64_t rounds = std::max<std::int64_t>(m_steps, roundedUp(m_bound));
+         rounds <= m_mostRounds && !m_best && !isDone(); ++rounds) {
       const Size size{m_steps, rounds, 1};
       if (m_below && ratioOf(size) >= *m_below) {
         break;
@@ -195,7 +231,7 @@ private:
     std::vector<Size> sizes;
     for (std::int64_t n = 1; n <= most; ++n) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
-      for (std::int64_t rounds = first; limit() && Rational(rounds, n) < *limit(); ++rounds) {
+      for (std::int64_t rounds = first; rounds <= m_mostRounds && isBetter({m_steps, rounds, n}); ++rounds) {
         const auto known = m_verdicts.find({m_steps, rounds, n});
         if (known == m_verdicts.end() || (!isQuick && known->second == Verdict::unknown)) {
           sizes.push_back({m_steps, rounds, n});
@@ -208,7 +244,7 @@ private:
       if (isDone()) {
         return;
       }
-      if (ratioOf(size) < *limit()) {
+      if (isBetter(size)) {
         attempt(size, isQuick);
       }
     }
@@ -221,11 +257,27 @@ private:
   Clock::time_point m_deadline;
   const FrontHandlers& m_handlers;
   Rational m_bound;
+  std::int64_t m_mostRounds;
+  std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
   std::map<Size, Verdict> m_verdicts;
   std::optional<FrontPoint> m_best;
 };
 
 }  // namespace
+
+std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t mostRounds) {
+  if (mostRounds == kAnyRounds || !bound.isPositive()) {
+    return bound;
+  }
+  std::optional<Rational> least;
+  for (std::int64_t rounds = steps; rounds <= mostRounds && least != bound; ++rounds) {
+    const std::int64_t n = (Rational(rounds) / bound).floor();
+    if (n > 0 && (!least || Rational(rounds, n) < *least)) {
+      least = Rational(rounds, n);
+    }
+  }
+  return least;
+}
 
 Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers) {
   Front front;
@@ -247,7 +299,7 @@ Front paretoFront(Search& search, const FrontOptions& options, const FrontHandle
           continue;
         }
       }
-      const auto share = Clock::now() + (options.deadline - Clock::now()) / (last - steps + 1);
+      const auto share = Clock::now() + (options.deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       if (auto point = Level(search, steps, below, options, share, handlers).best()) {
         front.isComplete = ratioOf(point->size) == front.leastRatio.ratio;
         front.points.push_back(*std::move(point));

@@ -262,4 +262,13 @@ void prune(const Problem& problem, std::int64_t n, Steps& steps) {
   steps.sends.assign(kept.rbegin(), kept.rend());
 }
 
+Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& goal, const UnitChoice& unit) {
+  const bool isDual = dualOf(goal.collective()) != goal.collective();
+  auto topology = topologyOf(isDual ? fabric.transposed() : fabric, unit);
+  if (!topology) {
+    return topology.error();
+  }
+  return problemOf(*std::move(topology), goal);
+}
+
 }  // namespace coppice::synth

@@ -99,7 +99,7 @@ void Relaxation::chooseRequirements(const Progress& progress) {
 
 int Relaxation::columnOf(int group, int arc, int step) const {
   const int orbit = m_orbitOf[group * m_problem.topology.arcs.size() + arc];
-  return m_columns[static_cast<std::size_t>(orbit) * layers() + step];
+  return m_firstColumn[orbit] < 0 ? -1 : m_columns[static_cast<std::size_t>(m_firstColumn[orbit]) + step];
 }
 
 void Relaxation::makeColumns(const Progress& progress) {
@@ -114,7 +114,7 @@ void Relaxation::makeColumns(const Progress& progress) {
   for (int step = 0; step < layers(); ++step) {
     m_data.push_back({.lower = 0, .upper = m_rounds, .scale = static_cast<double>(m_rounds)});
   }
-  m_columns.assign(m_orbitOf.size() * layers(), -1);
+  m_firstColumn.assign(m_orbitOf.size(), -1);
   std::vector<std::vector<bool>> sourcesOf(m_problem.groups, std::vector<bool>(topology.nodes, false));
   std::vector<std::vector<bool>> sinksOf = sourcesOf;
   for (const Requirement& requirement : m_problem.requirements) {
@@ -138,12 +138,18 @@ void Relaxation::makeColumns(const Progress& progress) {
       if (arc % kArcsPerQuestion == 0) {
         throwIfCancelled(progress);
       }
+      if (m_data.size() > kMaxColumns) {
+        return;
+      }
       for (int step = 0; from >= 0 && to >= 0 && step < layers(); ++step) {
-        int& column = m_columns[static_cast<std::size_t>(orbit) * layers() + step];
-        if (column >= 0 || (m_steps > 0 && (from > step || step + 1 + to > m_steps))) {
+        if (columnOf(group, arc, step) >= 0 || (m_steps > 0 && (from > step || step + 1 + to > m_steps))) {
           continue;
         }
-        column = static_cast<int>(m_data.size());
+        if (m_firstColumn[orbit] < 0) {
+          m_firstColumn[orbit] = static_cast<int>(m_columns.size());
+          m_columns.resize(m_columns.size() + layers(), -1);
+        }
+        m_columns[static_cast<std::size_t>(m_firstColumn[orbit]) + step] = static_cast<int>(m_data.size());
         Rational most = m_largest;
         for (const int limit : topology.limitsOf[arc]) {
           most = std::min(most, topology.limits[limit].perRound);

@@ -81,7 +81,8 @@ private:
   bool m_isUsable = true;
   Rational m_largest;                 ///< bound on chunks per class before any cut
   const std::vector<int>& m_orbitOf;  ///< by group and arc
-  std::vector<int> m_columns;         ///< by orbit and step; -1 = useless
+  std::vector<int> m_firstColumn;     ///< by orbit: where its steps begin in m_columns; -1 = all are useless
+  std::vector<int> m_columns;         ///< by step; -1 = useless
   int m_columnCount = 0;
   std::vector<int> m_requirements;  ///< one of each orbit
   std::vector<lp::Column> m_data;

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <limits>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace coppice::synth {
 
@@ -20,7 +23,10 @@ public:
   /// False in a build without CaDiCaL; solve() then always answers unknown.
   [[nodiscard]] static bool isAvailable();
 
-  explicit SatSolver(std::uint64_t seed);
+  /// What is kept for checkers.
+  enum class Trace { nothing, proof };
+
+  explicit SatSolver(std::uint64_t seed, Trace trace = Trace::nothing);
   ~SatSolver();
   SatSolver(const SatSolver&) = delete;
   SatSolver& operator=(const SatSolver&) = delete;
@@ -32,17 +38,28 @@ public:
   [[nodiscard]] std::int64_t literals() const { return m_literals; }
   void add(std::span<const int> clause);
   void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
-  /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to continue.
+  /// unknown after `conflicts` (0 = no limit) or when `stop` says so: calls after that may answer unknown at once. May
+  /// be called again to continue. `stop` is called on this thread, while another one solves.
   Verdict solve(std::int64_t conflicts, const std::function<bool()>& stop);
   /// After sat. @pre variable > 0
   [[nodiscard]] bool value(int variable) const;
 
+  /// All that was added, in DIMACS. @pre made with Trace::proof  Errors: io
+  [[nodiscard]] Outcome writeClauses(std::ostream& out) const;
+  /// After unsat: the DRAT proof, as text. @pre made with Trace::proof  Errors: io, with a full disk for example
+  [[nodiscard]] Outcome writeProof(std::ostream& out) const;
+
 private:
   struct State;
-  std::unique_ptr<State> m_state;
+  /// To the solver itself.
+  void pass(std::span<const int> clause);
+
+  std::shared_ptr<State> m_state;  ///< null after a solver was left to itself
   int m_variables = 0;
   std::size_t m_clauses = 0;
   std::int64_t m_literals = 0;
+  bool m_isTraced;
+  std::vector<int> m_added;  ///< where it is traced: clauses, each with 0 at its end
 };
 
 /// What an encoding writes: clauses with constants folded. kTrue and kFalse are not solver literals.

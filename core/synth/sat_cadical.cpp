@@ -6,58 +6,171 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
 #include <limits>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <thread>
 
 namespace coppice::synth {
 
+void SatSolver::add(std::span<const int> clause) {
+  pass(clause);
+  ++m_clauses;
+  m_literals += static_cast<std::int64_t>(clause.size());
+  if (m_isTraced) {
+    m_added.insert(m_added.end(), clause.begin(), clause.end());
+    m_added.push_back(0);
+  }
+}
+
+Outcome SatSolver::writeClauses(std::ostream& out) const {
+  out << "p cnf " << m_variables << ' ' << m_clauses << '\n';
+  for (const int literal : m_added) {
+    out << literal << (literal == 0 ? '\n' : ' ');
+  }
+  return out ? Outcome(Done{}) : Error{ErrorCode::io, "the clauses cannot be written"};
+}
+
 #if COPPICE_HAS_CADICAL
 
+/// Shared with the thread that solves, or that only frees the memory: a solver that collects its garbage, or is
+/// deleted, can take a second, during which nobody waits for it.
 struct SatSolver::State : public CaDiCaL::Terminator {
+  std::FILE* proof = nullptr;  ///< temporary; outlives the solver, which writes to it
   CaDiCaL::Solver solver;
-  const std::function<bool()>* stop = nullptr;
+  std::atomic<bool> isStopped = false;
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<int> result;
+  std::exception_ptr error;
 
-  bool terminate() override { return stop != nullptr && (*stop)(); }
+  ~State() override {
+    solver.disconnect_terminator();
+    if (proof != nullptr) {
+      solver.close_proof_trace();
+      std::fclose(proof);
+    }
+  }
+
+  bool terminate() override { return isStopped; }
+
+  void run() {
+    int verdict = 0;
+    std::exception_ptr thrown;
+    try {
+      verdict = solver.solve();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::scoped_lock lock(mutex);
+    result = verdict;
+    error = thrown;
+    ended.notify_one();
+  }
 };
 
 bool SatSolver::isAvailable() {
   return true;
 }
 
-SatSolver::SatSolver(std::uint64_t seed) : m_state(std::make_unique<State>()) {
+SatSolver::SatSolver(std::uint64_t seed, Trace trace)
+    : m_state(std::make_shared<State>()), m_isTraced(trace == Trace::proof) {
   m_state->solver.set("quiet", 1);
+  if (m_isTraced) {
+    m_state->proof = std::tmpfile();
+    m_state->solver.set("binary", 0);
+    if (m_state->proof != nullptr) {
+      m_state->solver.trace_proof(m_state->proof, "proof");
+    }
+  }
   constexpr std::uint64_t kLargestSeed = 2'000'000'000;
   m_state->solver.set("seed", static_cast<int>(seed % kLargestSeed));
   m_state->solver.connect_terminator(m_state.get());
 }
 
 SatSolver::~SatSolver() {
-  m_state->solver.disconnect_terminator();
+  constexpr std::int64_t kLarge = 200'000;
+  if (m_literals > kLarge) {
+    std::thread([state = std::move(m_state)] {}).detach();
+  }
 }
 
-void SatSolver::add(std::span<const int> clause) {
+void SatSolver::pass(std::span<const int> clause) {
   for (const int literal : clause) {
     m_state->solver.add(literal);
   }
   m_state->solver.add(0);
-  ++m_clauses;
-  m_literals += static_cast<std::int64_t>(clause.size());
 }
 
 Verdict SatSolver::solve(std::int64_t conflicts, const std::function<bool()>& stop) {
-  m_state->stop = &stop;
-  if (conflicts > 0) {
-    m_state->solver.limit("conflicts",
-                          static_cast<int>(std::min<std::int64_t>(conflicts, std::numeric_limits<int>::max())));
+  using std::chrono::milliseconds;
+  constexpr milliseconds kBetweenLooks{5};
+  /// For a solver that was told to stop; after that it ends alone.
+  constexpr milliseconds kPatience{50};
+  if (!m_state) {
+    return Verdict::unknown;  // it was left to itself
   }
-  const int result = m_state->solver.solve();
-  m_state->stop = nullptr;
+  State& state = *m_state;
+  state.isStopped = false;
+  state.result.reset();
+  if (conflicts > 0) {
+    state.solver.limit("conflicts",
+                       static_cast<int>(std::min<std::int64_t>(conflicts, std::numeric_limits<int>::max())));
+  }
+  std::thread worker([shared = m_state] { shared->run(); });
+  {
+    std::unique_lock lock(state.mutex);
+    const auto hasEnded = [&] { return state.result.has_value(); };
+    while (!state.ended.wait_for(lock, state.isStopped ? kPatience : kBetweenLooks, hasEnded)) {
+      if (state.isStopped) {
+        lock.unlock();
+        worker.detach();
+        m_state.reset();
+        return Verdict::unknown;
+      }
+      state.isStopped = stop();
+    }
+  }
+  worker.join();
+  if (state.error) {
+    std::rethrow_exception(std::exchange(state.error, nullptr));
+  }
   constexpr int kSatisfiable = 10;
   constexpr int kUnsatisfiable = 20;
-  return result == kSatisfiable ? Verdict::sat : result == kUnsatisfiable ? Verdict::unsat : Verdict::unknown;
+  return state.result == kSatisfiable     ? Verdict::sat
+         : state.result == kUnsatisfiable ? Verdict::unsat
+                                          : Verdict::unknown;
 }
 
 bool SatSolver::value(int variable) const {
   return m_state->solver.val(variable) > 0;
+}
+
+Outcome SatSolver::writeProof(std::ostream& out) const {
+  std::FILE* proof = m_state->proof;
+  if (proof != nullptr) {
+    m_state->solver.flush_proof_trace();
+    std::fflush(proof);
+    std::rewind(proof);
+    constexpr std::size_t kPart = 1 << 16;
+    std::array<char, kPart> part{};
+    for (std::size_t count = std::fread(part.data(), 1, part.size(), proof); count > 0;
+         count = std::fread(part.data(), 1, part.size(), proof)) {
+      out.write(part.data(), static_cast<std::streamsize>(count));
+    }
+    std::fseek(proof, 0, SEEK_END);
+  }
+  if (proof == nullptr || std::ferror(proof) != 0 || !out) {
+    return Error{ErrorCode::io, "the proof cannot be written", "make space on the disk, and in the temporary folder"};
+  }
+  return Done{};
 }
 
 #else
@@ -68,13 +181,14 @@ bool SatSolver::isAvailable() {
   return false;
 }
 
-SatSolver::SatSolver(std::uint64_t) {}
+SatSolver::SatSolver(std::uint64_t, Trace trace) : m_isTraced(trace == Trace::proof) {}
 
 SatSolver::~SatSolver() = default;
 
-void SatSolver::add(std::span<const int> clause) {
-  ++m_clauses;
-  m_literals += static_cast<std::int64_t>(clause.size());
+void SatSolver::pass(std::span<const int>) {}
+
+Outcome SatSolver::writeProof(std::ostream&) const {
+  return Error{ErrorCode::unavailable, "this build has no CaDiCaL, which writes proofs"};
 }
 
 Verdict SatSolver::solve(std::int64_t, const std::function<bool()>&) {

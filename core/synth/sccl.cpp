@@ -53,6 +53,8 @@ std::optional<Error> checkRange(const char* option, std::int64_t value, std::int
                {.element = {RefKind::option, option}}};
 }
 
+}  // namespace
+
 std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& size) {
   for (const auto& error :
        {checkRange("--chunks", size.chunks, kMaxChunks), checkRange("--steps", size.steps, kMaxSteps),
@@ -72,6 +74,8 @@ std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& si
   return std::nullopt;
 }
 
+namespace {
+
 /// Refuses sizes beyond memory. @param perUnit chunks of the whole collective per `divisor` chunks as the user counts
 std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, std::int64_t divisor, int ranks) {
   const std::int64_t most = kMaxPlaces / (perUnit * ranks) * divisor;
@@ -82,15 +86,6 @@ std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, s
                std::to_string(size.chunks) + " chunks are too many to search on " + std::to_string(ranks) + " GPUs",
                most > 0 ? "give at most " + std::to_string(most) + " chunks" : "keep fewer GPUs, or choose forestcoll",
                {.element = {RefKind::option, "--chunks"}}};
-}
-
-Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& goal, const UnitChoice& unit) {
-  const bool isDual = dualOf(goal.collective()) != goal.collective();
-  auto topology = topologyOf(isDual ? fabric.transposed() : fabric, unit);
-  if (!topology) {
-    return topology.error();
-  }
-  return problemOf(*std::move(topology), goal);
 }
 
 Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const StatedSize& size,
@@ -106,7 +101,8 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
   }
   unit = search->unit();
   auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
-  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start), unit};
+  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start),
+                   unit,           answer.isBySolver};
 }
 
 }  // namespace
@@ -137,7 +133,7 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
     Search search(*std::move(problem), options.seed, progress);
     const std::int64_t n = size.chunks / search.problem().divisor;
     Decision decision = search.decide({static_cast<int>(size.steps), size.rounds, n}, deadline);
-    Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, unit};
+    Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, unit, decision.isBySolver};
     if (decision.verdict == Verdict::sat) {
       auto made = scheduleOf(fabric, goal, search.problem(), n, *decision.found, whole);
       if (!made) {
@@ -176,6 +172,7 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     FrontOptions inner;
     inner.deadline = after(options.seconds);
     inner.candidateSeconds = limits.candidateSeconds > 0 ? limits.candidateSeconds : options.seconds / kShareOfStep;
+    inner.extraRounds = limits.extraRounds;
     inner.maxSteps = static_cast<int>(std::min(limits.maxSteps, kMaxSteps));
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {
@@ -220,8 +217,9 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
       if (!made) {
         return made.error();
       }
-      front.points.push_back({stated(point.size), point.isOptimal, point.bound / Rational(divisor),
-                              std::move(point.how), static_cast<std::int64_t>(point.refuted.size()),
+      front.points.push_back({stated(point.size), point.isOptimal, point.isOptimalWithin,
+                              point.bound / Rational(divisor), std::move(point.how),
+                              static_cast<std::int64_t>(point.refuted.size()),
                               static_cast<std::int64_t>(point.open.size()), *std::move(made)});
     }
     return front;

@@ -39,8 +39,12 @@ struct Synthesis {
   std::string reason;
   std::optional<schedule::StepSchedule> schedule;  ///< where sat; unverified
   double seconds = 0;
-  Rational unit;  ///< GB/s, as used
+  Rational unit;            ///< GB/s, as used
+  bool isBySolver = false;  ///< unsat: the solver says so, and Refutation can show it; else a bound does
 };
+
+/// Refuses numbers out of range and chunks that do not divide. Errors: badUsage naming the option.
+[[nodiscard]] std::optional<Error> checkSize(const schedule::CollectiveTable& goal, const StatedSize& size);
 
 /// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide or are more
 /// than memory holds, a bad unit), those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
@@ -49,8 +53,9 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const schedule::Colle
 
 struct StatedPoint {
   StatedSize size;
-  bool isOptimal = false;  ///< no schedule of this many steps has a lower R/C, whatever its chunks
-  Rational bound;          ///< proved bound on R/C for this number of steps
+  bool isOptimal = false;        ///< no schedule of this many steps has a lower R/C, whatever its chunks
+  bool isOptimalWithin = false;  ///< the same of schedules within FrontLimits::extraRounds; true where isOptimal is
+  Rational bound;                ///< proved bound on R/C for this number of steps, with any number of rounds
   std::string how;
   std::int64_t refuted = 0;  ///< sizes of better ratios that were proved impossible
   std::int64_t open = 0;     ///< sizes of better ratios without an answer
@@ -78,6 +83,8 @@ struct FrontLimits {
   std::int64_t maxSteps = 0;    ///< 0 = four more than the least
   std::int64_t maxChunks = 0;   ///< 0 = 32 in each class
   double candidateSeconds = 0;  ///< one candidate may take this long; 0 = a sixth of the time
+  /// Only k-synchronous schedules: R <= S + k; nullopt = any number of rounds.
+  std::optional<std::int64_t> extraRounds = {};
 };
 
 /// What is heard while a front is searched, on the thread of the search. Each may be empty.

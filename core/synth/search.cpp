@@ -280,10 +280,13 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
                         text(m_leastSteps) + " steps cannot reach it",
                     {}};
   }
-  for (const auto& [known, reason] : m_refuted) {
+  for (const auto& [known, refuted] : m_refuted) {
     // What does not fit does not fit into fewer rounds, nor with more chunks.
     if (known.steps == size.steps && known.rounds >= size.rounds && known.n <= size.n) {
-      return Decision{Verdict::unsat, known == size ? reason : counted(known) + " is impossible: " + reason, {}};
+      return Decision{Verdict::unsat,
+                      known == size ? refuted.reason : counted(known) + " is impossible: " + refuted.reason,
+                      {},
+                      refuted.isBySolver};
     }
   }
   if (const Rational simple = simpleRatio(); Rational(size.rounds) < simple * Rational(size.n)) {
@@ -296,12 +299,12 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
 }
 
 /// What is refuted on some of the routes alone is open.
-Decision Search::refuted(const Size& size, const std::string& reason) {
+Decision Search::refuted(const Size& size, const std::string& reason, bool isBySolver) {
   if (m_problem.topology.isPartial) {
     return {Verdict::unknown, "impossible on the shortest routes alone: " + reason, {}};
   }
-  m_refuted[size] = reason;
-  return {Verdict::unsat, reason, {}};
+  m_refuted[size] = {reason, isBySolver};
+  return {Verdict::unsat, reason, {}, isBySolver};
 }
 
 std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_point deadline) {
@@ -522,23 +525,23 @@ std::optional<Decision> Search::byNarrow(const Size& size, const Effort& effort)
 }
 
 std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
-                                                        Clock::time_point deadline) {
+                                                        std::int64_t mostRounds, Clock::time_point deadline) {
   if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
   const auto sends = static_cast<std::int64_t>(m_problem.classes.size()) * m_problem.topology.nodes;
   if (m_problem.classes.size() == 1) {
-    return fewestByScatterGather(steps, mostN, seconds);
+    return fewestByScatterGather(steps, mostN, mostRounds, seconds);
   }
   const Rational bound = ratioBound(steps, deadline).ratio;
   std::optional<Size> best;
   for (std::int64_t n = leastN; n <= mostN && n * sends <= kMaxWideSends; ++n) {
     const auto rounds = m_wide.roundsOfTwoLevels(steps, n, seconds);
-    if (rounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
+    if (rounds && *rounds <= mostRounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, n};
     }
-    if (!rounds || Rational(best->rounds, best->n) <= bound || Clock::now() >= deadline) {
+    if (!rounds || !best || Rational(best->rounds, best->n) <= bound || Clock::now() >= deadline) {
       break;
     }
   }
@@ -549,12 +552,14 @@ std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t 
   return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
 }
 
-std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, double seconds) {
+std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t mostRounds,
+                                                            double seconds) {
   const std::int64_t part = m_wide.chunksOfPart(seconds);
   std::optional<Size> best;
   for (std::int64_t parts = 1; part > 0 && parts <= kMostParts && parts * part <= mostN; ++parts) {
     const auto rounds = m_wide.roundsOfScatterGather(steps, parts);
-    if (rounds && (!best || Rational(*rounds, parts * part) < Rational(best->rounds, best->n))) {
+    if (rounds && *rounds <= mostRounds &&
+        (!best || Rational(*rounds, parts * part) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, parts * part};
     }
   }
@@ -785,7 +790,7 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
                       : "found by SAT");
   }
   if (verdict == Verdict::unsat) {
-    return refuted(size, "the solver refutes the whole instance (SAT)");
+    return refuted(size, "the solver refutes the whole instance (SAT)", true);
   }
   return {Verdict::unknown,
           !verdict ? "the instance is too large for the solver"

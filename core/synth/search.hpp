@@ -35,6 +35,7 @@ struct Decision {
   Verdict verdict = Verdict::unknown;
   std::string reason;          ///< what proves it, in one sentence
   std::optional<Steps> found;  ///< where sat; pruned and played
+  bool isBySolver = false;     ///< unsat: the solver says so, else a bound or a flow
 };
 
 /// What proves a bound: counting what ranks send and receive, a cut of the fabric, or the linear program over time.
@@ -78,9 +79,9 @@ public:
     Size size;
     Decision decision;
   };
-  /// On fabrics of equal boxes: the fewest rounds that two levels find for leastN to mostN chunks of each class, by
-  /// R / n; nullopt where that does not apply. Throws CancelledError.
-  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
+  /// On fabrics of equal boxes: the fewest rounds, mostRounds at most, that two levels find for leastN to mostN chunks
+  /// of each class, by R / n; nullopt where that does not apply. Throws CancelledError.
+  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN, std::int64_t mostRounds,
                                           Clock::time_point deadline);
   /// Those that local search over trees, or else pull with a beam, finds for n chunks, if fewer than `below`. Throws
   /// CancelledError.
@@ -108,13 +109,13 @@ private:
   Decision decide(const Size& size, const Effort& effort);
   [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
   std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
-  Decision refuted(const Size& size, const std::string& reason);
+  Decision refuted(const Size& size, const std::string& reason, bool isBySolver = false);
   RatioBound coarseBound(int steps, RatioBound known, Clock::time_point deadline);
   std::optional<Decision> fromKnown(const Size& size, const std::function<bool()>& stop);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
-  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, double seconds);
+  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t mostRounds, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
   std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
   [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);
@@ -156,7 +157,11 @@ private:
   mutable std::optional<Rational> m_simpleRatio;
   std::map<int, RatioBound> m_bounds;
   std::map<Size, Steps> m_found;
-  std::map<Size, std::string> m_refuted;
+  struct Refuted {
+    std::string reason;
+    bool isBySolver = false;
+  };
+  std::map<Size, Refuted> m_refuted;
 };
 
 }  // namespace coppice::synth

@@ -341,15 +341,22 @@ private:
   [[nodiscard]] bool mayTake(int step) const { return !isLate(step) || step >= m_pattern.steps; }
 
   Cost improve(const Progress& progress) {
+    /// Loads that are looked at: some tenths of a second. Hundreds of steps need no fine choice.
+    constexpr std::int64_t kMaxWork = 30'000'000;
+    std::int64_t work = 0;
     Cost now = cost();
     for (std::int64_t size = std::max<std::int64_t>(1, static_cast<std::int64_t>(m_foreign.box.size()) / 2);;) {
-      throwIfCancelled(progress);
       bool isBetter = false;
       for (int from = 0; from < m_steps; ++from) {
         for (int to = 0; to < m_steps; ++to) {
           const std::int64_t moved = std::min(size, m_parts[from]);
           if (from == to || moved == 0 || !mayTake(to)) {
             continue;
+          }
+          throwIfCancelled(progress);
+          work += static_cast<std::int64_t>(m_steps * m_owner.m_least.size());
+          if (work > kMaxWork) {
+            return now;
           }
           m_parts[from] -= moved;
           m_parts[to] += moved;

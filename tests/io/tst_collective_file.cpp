@@ -47,6 +47,8 @@ private slots:
   void tables();
   void equalShares_data();
   void equalShares();
+  void chunks_data();
+  void chunks();
   void faults_data();
   void faults();
   void differences();
@@ -103,6 +105,28 @@ void TestCollectiveFile::equalShares() {
   QVERIFY(shardsOf(*table) == expected);
 }
 
+void TestCollectiveFile::chunks_data() {
+  QTest::addColumn<QByteArray>("text");
+  QTest::newRow("csv") << QByteArray("chunk,from,to,reduce\n0,0 2,1,no\n1,all,3,yes\n");
+  QTest::newRow("csv in any order") << QByteArray("to;chunk;from;reduce\n3;1;0-3;1\n1;0;2 0;\n");
+  QTest::newRow("json") << QByteArray(
+      "{\"format\": \"coppice-collective\", \"version\": 1, \"shards\": ["
+      "{\"chunk\": 1, \"from\": \"all\", \"to\": [3], \"reduce\": true}, "
+      "{\"chunk\": 0, \"from\": [0, 2], \"to\": [1]}]}");
+  QTest::newRow("json rows alone") << QByteArray(
+      "[{\"chunk\": 0, \"from\": [0, 2], \"to\": [1], \"reduce\": false},\n"
+      " {\"chunk\": 1, \"from\": [0, 1, 2, 3], \"to\": [3], \"reduce\": true}]");
+}
+
+void TestCollectiveFile::chunks() {
+  QFETCH(QByteArray, text);
+  const auto table = io::readCollectiveTable(text.toStdString(), "t", ring());
+  QVERIFY2(table.hasValue(), table ? "" : describe(table.error()).c_str());
+  const std::vector<CustomShard> expected{{Rational(1, 2), {0, 2}, {1}, false},
+                                          {Rational(1, 2), {0, 1, 2, 3}, {3}, true}};
+  QVERIFY(shardsOf(*table) == expected);
+}
+
 void TestCollectiveFile::faults_data() {
   QTest::addColumn<QByteArray>("text");
   QTest::addColumn<int>("line");
@@ -136,6 +160,19 @@ void TestCollectiveFile::faults_data() {
   csv("unknown GPU", "1,0, x9\n", 2, 6, "\"x9\"");
   csv("rank twice", "1,0,2 1-3\n", 2, 1, "twice");
   QTest::newRow("flag") << QByteArray("share,sources,destinations,combines\n1,0,1,maybe\n") << 2 << 7 << "\"maybe\"";
+  const auto chunks = [&](const char* name, const QByteArray& rows, int line, int column, const char* says) {
+    QTest::newRow(name) << "chunk,from,to,reduce\n" + rows << line << column << says;
+  };
+  chunks("chunk twice", "0,0,1,\n0,1,2,\n", 3, 1, "chunk 0 appears twice");
+  chunks("chunk missing", "0,0,1,\n2,1,2,\n", 3, 1, "chunk 1 is missing before chunk 2");
+  chunks("chunk by name", "a,0,1,\n", 2, 1, "\"a\" is not the number");
+  chunks("negative chunk", "-1,0,1,\n", 2, 1, "\"-1\" is not the number");
+  chunks("chunk from nowhere", "0,,1,\n", 2, 1, "no source");
+  chunks("chunk to nowhere", "0,1,,\n", 2, 1, "no destination");
+  chunks("chunk from an unknown rank", "0,9,1,\n", 2, 3, "\"9\" is not within");
+  chunks("chunk that may be reduced", "0,1,2,maybe\n", 2, 7, "\"maybe\"");
+  QTest::newRow("columns of both kinds") << QByteArray("chunk,sources,to\n") << 1 << 7 << "of this kind of row";
+  QTest::newRow("chunk column missing") << QByteArray("from,to\n0,1\n") << 1 << 1 << "\"chunk\" is missing";
   QTest::newRow("not UTF-8") << QByteArray("share,\xff") << 1 << 7 << "UTF-8";
   const auto json = [&](const char* name, const QByteArray& rows, int line, int column, const char* says) {
     QTest::newRow(name) << "{\"format\": \"coppice-collective\",\n\"version\": 1,\n\"shards\": " + rows + "}" << line
@@ -158,6 +195,14 @@ void TestCollectiveFile::faults_data() {
   json("some word", "[\n{\"share\": 1, \"sources\": \"none\", \"destinations\": [1]}]", 4, 31, "not ranks");
   json("rank outside", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1, 9]}]", 4, 2, "Rank 9");
   json("flag", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1], \"combines\": 1}]", 4, 65, "combines");
+  json("keys of both kinds", "[\n{\"chunk\": 0, \"sources\": [0]}]", 4, 26, "another kind of row");
+  json("rows of both kinds", "[{\"sources\": [0], \"destinations\": [1]},\n{\"chunk\": 1}]", 4, 13,
+       "another kind of row");
+  json("chunk missing in a row", "[\n{\"from\": [0], \"to\": [1]}]", 4, 2, "\"chunk\"");
+  json("chunk as a word", "[\n{\"chunk\": \"x\", \"from\": [0], \"to\": [1]}]", 4, 14, "\"x\" is not the number");
+  json("chunk twice in json",
+       "[\n{\"chunk\": 0, \"from\": [0], \"to\": [1]}, {\"chunk\": 0, \"from\": [0], \"to\": [1]}]", 4, 51,
+       "appears twice");
   json("cut off", "[\n{\"share\": ", 4, 0, "");
 }
 

@@ -134,6 +134,7 @@ private slots:
   void pathAddsUp();
   void waits();
   void coarse();
+  void limits();
   void sameTwice();
   void differences();
   void errors();
@@ -460,6 +461,18 @@ void TestSimulate::coarse() {
     QVERIFY(coarse.time >= least);
     QVERIFY2(coarse.time <= exact.time * (1 + 40 * share), qPrintable(QString::number(coarse.time / exact.time)));
   }
+}
+
+/// A limit changes no time up to it.
+void TestSimulate::limits() {
+  constexpr int kRanks = 4;
+  const fabric::Fabric fabric = mesh(kRanks);
+  const Job job = ringSteps(fabric, {.linkLatency = 1}, kRanks, 2 * (kRanks - 1));
+  const double time = must(simulate::run(job, {.bytes = kBytes, .repeats = 10})).time;
+  for (const double share : {1.0, 1.5}) {
+    QCOMPARE(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = share * time})).time, time);
+  }
+  QVERIFY(std::isinf(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = 0.5 * time})).time));
 }
 
 void TestSimulate::sameTwice() {

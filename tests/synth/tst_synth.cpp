@@ -102,6 +102,8 @@ private slots:
   void bounds();
   void fronts_data();
   void fronts();
+  void frontsWithinExtraRounds_data();
+  void frontsWithinExtraRounds();
   void quotientProvesNothingByNo();
   void seedsDecide();
   void refusals_data();
@@ -329,6 +331,58 @@ void TestSynth::fronts() {
   QCOMPARE(int(found->leastSteps), leastSteps);
   QCOMPARE(QString::fromStdString(found->leastRatio.toString()), leastRatio);
   QCOMPARE(found->isComplete, isComplete);
+}
+
+void TestSynth::frontsWithinExtraRounds_data() {
+  QTest::addColumn<QString>("fabric");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<int>("extra");
+  QTest::addColumn<int>("maxSteps");
+  QTest::addColumn<QString>("front");  // "C,S,R"; with + where no R/C is lower with more rounds either
+  for (const auto& [fabric, better, other] : kDgx1) {
+    const auto add = [name = fabric](const QByteArray& collective, int extra, int maxSteps, const char* front) {
+      QTest::addRow("%s %s %d", name, collective.constData(), extra)
+          << QString(name) << QString(collective) << extra << maxSteps << QString(front);
+    };
+    add("allgather", 0, 7, "1,2,2 2,3,3 3,4,4 4,5,5 5,6,6 6,7,7+");
+    add("allgather", 4, 3, "2,2,3+ 6,3,7+");
+    add("broadcast " + QByteArray::number(better), 0, 3, "2,2,2+ 7,3,3");
+    add("broadcast " + QByteArray::number(better), 2, 3, "2,2,2+ 12,3,5");
+    add("gather " + QByteArray::number(better), 1, 3, "2,2,3 3,3,4");
+    add("alltoall", 1, 2, "8,2,3");
+    add("reduce_scatter", 0, 3, "8,2,2 16,3,3");
+  }
+  QTest::newRow("no schedule within") << "dgx-a100 boxes=1"
+                                      << "allgather" << 5 << 1 << "";
+  QTest::newRow("the least number of rounds") << "dgx-a100 boxes=1"
+                                              << "allgather" << 6 << 1 << "1,1,7+";
+}
+
+void TestSynth::frontsWithinExtraRounds() {
+  QFETCH(QString, fabric);
+  QFETCH(QString, collective);
+  QFETCH(int, extra);
+  QFETCH(int, maxSteps);
+  QFETCH(QString, front);
+  if (!synth::SatSolver::isAvailable()) {
+    QSKIP("this build has no CaDiCaL");
+  }
+  const fabric::Fabric made = ::made(fabric);
+  const auto found =
+      synth::synthesizeFront(made, goalOf(collective, made), {.maxSteps = maxSteps, .extraRounds = extra},
+                             optionsFor(fabric), [](const auto&) {}, {});
+  QVERIFY2(found, found ? "" : describe(found.error()).c_str());
+  QStringList points;
+  for (const auto& point : found->points) {
+    QVERIFY(point.isOptimalWithin);
+    points << QStringLiteral("%1,%2,%3%4")
+                  .arg(point.size.chunks)
+                  .arg(point.size.steps)
+                  .arg(point.size.rounds)
+                  .arg(point.isOptimal ? "+" : "");
+    QCOMPARE(faultOf(made, point.schedule, found->unit, false), QString());
+  }
+  QCOMPARE(points.join(' '), front);
 }
 
 /// Recursive doubling on the 3-cube: satisfiable, whatever group the search tries first.

@@ -89,6 +89,9 @@ QString synthesizeCommand(const QString& fabricPath, const FrontRequest& request
   if (request.limits.maxChunks > 0) {
     add(u"--max-chunks"_s, QString::number(request.limits.maxChunks));
   }
+  if (request.limits.extraRounds) {
+    add(u"--k"_s, QString::number(*request.limits.extraRounds));
+  }
   if (!search.unit.empty()) {
     add(u"--unit"_s, QString::fromStdString(search.unit));
   }

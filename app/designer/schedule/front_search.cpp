@@ -35,6 +35,9 @@ ScheduleOptions optionsOf(const FrontRequest& request, const synth::StatedSize& 
   if (request.limits.maxChunks > 0) {
     values["max-chunks"] = std::to_string(request.limits.maxChunks);
   }
+  if (request.limits.extraRounds) {
+    values["k"] = std::to_string(*request.limits.extraRounds);
+  }
   if (!request.search.unit.empty()) {
     values["unit"] = request.search.unit;
   }

@@ -69,6 +69,7 @@ SynthesizeDialog::SynthesizeDialog(AskTable askTable, QWidget* parent)
       m_tableName(new QLabel(m_tableLine)),
       m_maxSteps(new QSpinBox(this)),
       m_maxChunks(new QSpinBox(this)),
+      m_extraRounds(new QSpinBox(this)),
       m_perCandidate(new QDoubleSpinBox(this)),
       m_seconds(new QSpinBox(this)),
       m_seed(new QSpinBox(this)),
@@ -154,6 +155,11 @@ QWidget* SynthesizeDialog::makeForm() {
   number(m_maxChunks, u"synthesizeMaxChunks"_s, tr("Maximum chunks"), 0, kMaxChunks);
   m_maxChunks->setSpecialValueText(tr("32 (default)"));
   m_maxChunks->setToolTip(tr("Chunks per GPU, or of the root; more chunks allow finer R/C and take longer"));
+  constexpr int kAnyNumber = -1;
+  number(m_extraRounds, u"synthesizeExtraRounds"_s, tr("Maximum extra rounds"), kAnyNumber, kMaxChunks);
+  m_extraRounds->setValue(kAnyNumber);
+  m_extraRounds->setSpecialValueText(tr("any number"));
+  m_extraRounds->setToolTip(tr("Only schedules with at most this many more rounds than steps (k-synchronous)"));
   m_perCandidate->setObjectName(u"synthesizePerCandidate"_s);
   m_perCandidate->setAccessibleName(tr("Time limit per size"));
   m_perCandidate->setRange(0, kMaxSeconds);
@@ -184,7 +190,7 @@ QWidget* SynthesizeDialog::makeForm() {
   m_start->setDefault(true);
   m_cancel->setObjectName(u"synthesizeCancel"_s);
   m_cancel->setAutoDefault(false);
-  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks,
+  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks, m_extraRounds,
                                                m_seconds,    m_perCandidate, m_seed,     m_unit};
   for (QWidget* field : fields) {
     field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -201,6 +207,7 @@ QWidget* SynthesizeDialog::makeForm() {
   m_form->addRow(tr("Table"), m_tableLine);
   m_form->addRow(tr("Max. steps"), m_maxSteps);
   m_form->addRow(tr("Max. chunks"), m_maxChunks);
+  m_form->addRow(tr("Extra rounds"), m_extraRounds);
   m_form->addRow(tr("Time limit"), m_seconds);
   m_form->addRow(tr("Per size"), m_perCandidate);
   m_form->addRow(tr("Seed"), m_seed);
@@ -414,6 +421,9 @@ FrontRequest SynthesizeDialog::request() const {
   request.search.seed = static_cast<std::uint64_t>(m_seed->value());
   request.limits.maxSteps = m_maxSteps->value();
   request.limits.maxChunks = m_maxChunks->value();
+  if (m_extraRounds->value() >= 0) {
+    request.limits.extraRounds = m_extraRounds->value();
+  }
   request.limits.candidateSeconds = m_perCandidate->value();
   return request;
 }

@@ -110,6 +110,7 @@ private:
   QLabel* m_tableName;
   QSpinBox* m_maxSteps;
   QSpinBox* m_maxChunks;
+  QSpinBox* m_extraRounds;
   QDoubleSpinBox* m_perCandidate;
   QSpinBox* m_seconds;
   QSpinBox* m_seed;

@@ -148,7 +148,11 @@ void TestDesignerSynthesize::formFollowsTheCollective() {
   QCOMPARE(fixture.dialog.request().search.demand.root, std::string());
   fixture.child<QSpinBox>("synthesizeMaxSteps")->setValue(5);
   fixture.child<QSpinBox>("synthesizeSeed")->setValue(7);
+  QVERIFY(!fixture.dialog.request().limits.extraRounds);
+  fixture.child<QSpinBox>("synthesizeExtraRounds")->setValue(0);
   request = fixture.dialog.request();
+  QCOMPARE(request.limits.extraRounds, std::optional<std::int64_t>(0));
+  QVERIFY(synthesizeCommand({}, request).contains(u" --k 0 "_s));
   QCOMPARE(request.limits.maxSteps, 5);
   QCOMPARE(request.search.seed, std::uint64_t{7});
 }
