@@ -280,19 +280,23 @@ private:
   /// By port, or by link below 0: when it can begin, and how long it takes for a chunk.
   using TimedServers = std::map<int, std::pair<Ticks, Ticks>>;
 
-  /// When the n-th chunk of several has been taken by servers, or is begun to be taken.
-  static Ticks nthTime(const TimedServers& servers, int n, bool isBegin) {
+  void join(TimedServers& servers, int link, const std::vector<std::vector<int>>& ports, Ticks begin) const {
+    const int key = ports[link].empty() ? -1 - link : ports[link].front();
+    const auto [at, isFirst] = servers.emplace(key, std::pair(begin, m_problem.cost(link)));
+    at->second = {std::min(at->second.first, begin), std::min(at->second.second, m_problem.cost(link))};
+  }
+
+  /// When servers have taken each of n chunks, or begin to, in order of time.
+  static std::vector<Ticks> timesOf(const TimedServers& servers, int n, bool isBegin) {
     std::vector<Ticks> times;
     for (const auto& [key, server] : servers) {
       for (int i = 1; i <= n; ++i) {
         times.push_back(server.first + server.second * (isBegin ? i - 1 : i));
       }
     }
-    if (times.empty()) {
-      return kNever;
-    }
-    std::nth_element(times.begin(), times.begin() + (n - 1), times.end());
-    return times[n - 1];
+    std::sort(times.begin(), times.end());
+    times.resize(static_cast<std::size_t>(n), kNever);
+    return times;
   }
 
   /// The least time in which n chunks that are at one GPU get to all others of its node, by its links and by those of
@@ -302,11 +306,6 @@ private:
     if (!isNew) {
       return known->second;
     }
-    const auto join = [&](TimedServers& servers, int link, const auto& ports, Ticks begin) {
-      const int key = ports[link].empty() ? -1 - link : ports[link].front();
-      const auto [at, isFirst] = servers.emplace(key, std::pair(begin, m_problem.cost(link)));
-      at->second = {std::min(at->second.first, begin), std::min(at->second.second, m_problem.cost(link))};
-    };
     const int first = from - from % m_model.gpusPerNode;
     TimedServers out;
     Ticks farthest = 0;
@@ -324,13 +323,49 @@ private:
       }
       if (gpu != from) {
         farthest = std::max(farthest, distance(from, gpu));
-        best = std::max(best, nthTime(in, n, false));
+        best = std::max(best, timesOf(in, n, false).back());
       }
     }
     // The chunk that leaves last has the whole way before it then.
-    best = std::max(best, out.empty() ? 0 : nthTime(out, n, true) + farthest);
+    best = std::max(best, out.empty() ? 0 : timesOf(out, n, true).back() + farthest);
     known->second = best;
     return best;
+  }
+
+  /// Where all crossings leave from one GPU, the k-th cannot before the chunks of k crossings have come in there.
+  /// `ready` ascends.
+  void waitForInput(const std::vector<const Crossing*>& crossings, std::vector<Ticks>& ready) const {
+    const int sender = m_model.links[crossings.front()->links.front()].from;
+    std::map<int, std::size_t> uses;  // by chunk of another GPU
+    std::size_t own = 0;
+    std::size_t most = 1;
+    for (const Crossing* crossing : crossings) {
+      for (const int link : crossing->links) {
+        if (m_model.links[link].from != sender) {
+          return;
+        }
+      }
+      if (m_problem.allChunks[crossing->chunk].origin == sender) {
+        ++own;
+      } else {
+        most = std::max(most, ++uses[crossing->chunk]);
+      }
+    }
+    TimedServers in;
+    for (const int link : m_in[sender]) {
+      if (m_model.links[link].isRemote) {
+        continue;
+      }
+      Ticks begin = kNever;
+      for (const auto& [chunk, count] : uses) {
+        begin = std::min(begin, distance(m_problem.allChunks[chunk].origin, m_model.links[link].from));
+      }
+      join(in, link, m_inPorts, begin);
+    }
+    const std::vector<Ticks> arrivals = timesOf(in, static_cast<int>(uses.size()), false);
+    for (std::size_t k = own; k < ready.size(); ++k) {
+      ready[k] = std::max(ready[k], arrivals[(k - own) / most]);
+    }
   }
 
   /// By size of a message, the time after its arrival until its chunks are in all of the node; empty where some chunk
@@ -380,12 +415,17 @@ private:
     const int most = m_model.maxTogether;
     for (const Ticks tail : tails) {
       std::vector<Ticks> ready;
+      std::vector<const Crossing*> late;
       for (const Crossing* crossing : crossings) {
         if (crossing->tail >= tail) {
           ready.push_back(crossing->head);
+          late.push_back(crossing);
         }
       }
       std::sort(ready.begin(), ready.end());
+      if (machines == 1 && m_allowed == nullptr) {
+        waitForInput(late, ready);
+      }
       const std::string text = std::to_string(ready.size()) + " chunks " + members;
       if (machines == 1) {
         offer(batchTime(ready, alpha, beta, most) + tail, name, text);

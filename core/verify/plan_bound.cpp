@@ -116,6 +116,12 @@ public:
       sum = checkedAdd(sum, checkedAdd(m_alpha.back(), m_beta.back()));
     }
     static_cast<void>(checkedMul<Time>(checkedMul<Time>(sum, static_cast<Time>(chunks.size()) + 1), 64));
+    m_from.resize(static_cast<std::size_t>(model.gpus()));
+    m_to.resize(m_from.size());
+    for (std::size_t i = 0; i < model.links.size(); ++i) {
+      m_from[model.links[i].from].push_back(static_cast<int>(i));
+      m_to[model.links[i].to].push_back(static_cast<int>(i));
+    }
     measure();
     findPassages();
   }
@@ -221,12 +227,8 @@ private:
 
   [[nodiscard]] std::vector<int> linksOf(int gpu, bool isIn, bool withRemote) const {
     std::vector<int> links;
-    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      const Link& each = m_model.links[i];
-      if ((isIn ? each.to : each.from) == gpu && (withRemote || !each.isRemote)) {
-        links.push_back(static_cast<int>(i));
-      }
-    }
+    std::copy_if((isIn ? m_to : m_from)[gpu].begin(), (isIn ? m_to : m_from)[gpu].end(), std::back_inserter(links),
+                 [&](int index) { return withRemote || !link(index).isRemote; });
     return links;
   }
 
@@ -273,15 +275,7 @@ private:
     return !std::all_of(chunk.targets.begin(), chunk.targets.end(), [&](int target) { return seen[target] != 0; });
   }
 
-  [[nodiscard]] const std::vector<int>& linksFrom(int gpu) const {
-    if (m_from.empty()) {
-      m_from.resize(static_cast<std::size_t>(m_model.gpus()));
-      for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-        m_from[m_model.links[i].from].push_back(static_cast<int>(i));
-      }
-    }
-    return m_from[gpu];
-  }
+  [[nodiscard]] const std::vector<int>& linksFrom(int gpu) const { return m_from[gpu]; }
 
   /// From one GPU to all of the targets, which are in its node. Reductions take in one sum at a time, so that played
   /// backwards a GPU sends one at a time.
@@ -479,11 +473,76 @@ private:
       }
       best = std::max(best, known(evenly(heads, server, ways) + tail));
       if (ways == 1) {
+        holdBack(passages, tail, heads);
         best =
             std::max({best, known(batched(heads, server) + tail), known(spreadingTime(heads, server, tail, passages))});
       }
     }
     return best;
+  }
+
+  /// From one sender, passages can only begin as chunks come in there; heads later than those that are given.
+  void holdBack(const std::vector<const Passage*>& passages, Time tail, std::vector<Time>& heads) const {
+    std::set<int> senders;
+    std::set<int> origins;
+    std::map<int, int> passagesOf;  // by chunk of other GPUs
+    int own = 0;
+    for (const Passage* passage : passages) {
+      for (const int index : passage->links) {
+        senders.insert(link(index).from);
+      }
+    }
+    if (senders.size() != 1) {
+      return;
+    }
+    const int sender = *senders.begin();
+    for (const Passage* passage : passages) {
+      if (const int origin = m_chunks[passage->chunk].origin; passage->tail >= tail && origin == sender) {
+        ++own;
+      } else if (passage->tail >= tail) {
+        ++passagesOf[passage->chunk];
+        origins.insert(origin);
+      }
+    }
+    int copies = 1;
+    for (const auto& [chunk, count] : passagesOf) {
+      copies = std::max(copies, count);
+    }
+    std::map<int, Way> in;
+    for (const int index : linksOf(sender, true, false)) {
+      Time begin = kNever;
+      for (const int origin : origins) {
+        begin = std::min(begin, m_time[origin][link(index).from]);
+      }
+      widen(in[portOf(index, true)], begin, cost(index));
+    }
+    std::sort(heads.begin(), heads.end());
+    const std::vector<Time> times = firstTimes(in, passagesOf.size(), false);
+    for (int k = own; k < static_cast<int>(heads.size()); ++k) {
+      heads[k] = std::max(heads[k], times[(k - own) / copies]);
+    }
+  }
+
+  /// Takes chunks one after the other from some time on.
+  struct Way {
+    Time begin = kNever;
+    Time each = kNever;
+  };
+  static void widen(Way& way, Time begin, Time each) {
+    way.begin = std::min(way.begin, begin);
+    way.each = std::min(way.each, each);
+  }
+  /// When the ways begin to take chunks, or have taken them: the first n times.
+  static std::vector<Time> firstTimes(const std::map<int, Way>& ways, std::size_t n, bool isBegun) {
+    std::vector<Time> times;
+    for (const auto& [port, way] : ways) {
+      for (std::size_t i = 0; i < n; ++i) {
+        times.push_back(way.begin + way.each * static_cast<Time>(isBegun ? i : i + 1));
+      }
+    }
+    std::sort(times.begin(), times.end());
+    times.resize(n, kNever);
+    return times;
   }
 
   /// One way, after which the chunks of a message have to get from where it ends to all of the node together: the least
@@ -539,29 +598,10 @@ private:
 
   /// n chunks that are at one GPU, to all others of its node: what each takes in, and the last one to leave.
   [[nodiscard]] Time spreadTogether(int from, std::size_t n) const {
-    struct Way {
-      Time begin = kNever;
-      Time each = kNever;
-    };
-    const auto join = [&](std::map<int, Way>& ways, int index, bool isIn, Time begin) {
-      Way& way = ways[portOf(index, isIn)];
-      way.begin = std::min(way.begin, begin);
-      way.each = std::min(way.each, cost(index));
-    };
-    // The least time by which the ways have taken n, or begun to.
-    const auto until = [&](const std::map<int, Way>& ways, bool isBegun) {
-      std::multiset<Time> times;
-      for (const auto& [port, way] : ways) {
-        for (std::size_t i = 0; i < n; ++i) {
-          times.insert(way.begin + way.each * static_cast<Time>(isBegun ? i : i + 1));
-        }
-      }
-      return times.size() < n ? kNever : *std::next(times.begin(), static_cast<std::ptrdiff_t>(n) - 1);
-    };
     Time best = 0;
     std::map<int, Way> out;
     for (const int index : linksOf(from, false, false)) {
-      join(out, index, false, 0);
+      widen(out[portOf(index, false)], 0, cost(index));
     }
     for (int gpu = from - from % m_model.gpusPerNode; gpu < from - from % m_model.gpusPerNode + m_model.gpusPerNode;
          ++gpu) {
@@ -570,9 +610,9 @@ private:
       }
       std::map<int, Way> in;
       for (const int index : linksOf(gpu, true, false)) {
-        join(in, index, true, m_time[from][link(index).from]);
+        widen(in[portOf(index, true)], m_time[from][link(index).from], cost(index));
       }
-      best = std::max({best, until(in, false), until(out, true) + m_time[from][gpu]});
+      best = std::max({best, firstTimes(in, n, false).back(), firstTimes(out, n, true).back() + m_time[from][gpu]});
     }
     return best;
   }
@@ -1018,7 +1058,8 @@ private:
   std::vector<Time> m_beta;   ///< by link
   std::vector<std::vector<Time>> m_time;
   std::vector<std::vector<int>> m_hops;
-  mutable std::vector<std::vector<int>> m_from;
+  std::vector<std::vector<int>> m_from;  ///< by GPU: links, ascending
+  std::vector<std::vector<int>> m_to;
   std::map<std::pair<int, int>, std::vector<int>> m_between;  ///< by nodes: links between them, ascending
   std::vector<Passage> m_passages;
   std::map<std::pair<int, std::vector<int>>, Time> m_spread;
