@@ -14,7 +14,6 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 using sketch::Connections;
-using sketch::RemoteSketch;
 using sketch::Sketch;
 
 namespace {
@@ -45,7 +44,6 @@ RelayPage::RelayPage(QWidget* parent)
       m_rule(new ElidedComboBox(kLetters, this)),
       m_blocks(new QLineEdit(this)),
       m_ownFirst(new QCheckBox(tr("Own first"), this)),
-      m_wholeNics(new QCheckBox(tr("Whole NICs"), this)),
       m_point(new QToolButton(this)),
       m_senders(new QToolButton(this)),
       m_receivers(new QToolButton(this)),
@@ -79,10 +77,6 @@ RelayPage::RelayPage(QWidget* parent)
          "its box, which relays its data"));
   m_ownFirst->setObjectName(u"sketchOwnFirst"_s);
   m_ownFirst->setToolTip(tr("enforce_ordering: a sender's own data leaves before the data that it relays"));
-  m_wholeNics->setObjectName(u"sketchWholeNics"_s);
-  m_wholeNics->setToolTip(
-      tr("coppice_share: links between boxes wait for whole NICs, instead of having a fixed part of their bandwidth. "
-         "Not the paper's model"));
   m_senders->setObjectName(u"sketchMakeSenders"_s);
   m_senders->setIcon(icon(u"arrow-up"_s));
   m_senders->setAccessibleName(tr("Make Senders"));
@@ -135,7 +129,6 @@ void RelayPage::layOut() {
   first->addWidget(m_rule, 1);
   first->addWidget(m_blocks);
   first->addWidget(m_ownFirst);
-  first->addWidget(m_wholeNics);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, kGap, 0, 0);
   layout->setSpacing(kGap);
@@ -165,16 +158,11 @@ void RelayPage::connectFields() {
     }
   });
   connect(m_blocks, &QLineEdit::editingFinished, this, &RelayPage::takeBlocks);
-  connectChoice(m_ownFirst, &RemoteSketch::enforceOrdering);
-  connectChoice(m_wholeNics, &RemoteSketch::sharesNics);
-}
-
-void RelayPage::connectChoice(QCheckBox* box, bool RemoteSketch::*choice) {
-  connect(box, &QCheckBox::clicked, this, [this, choice](bool isOn) {
+  connect(m_ownFirst, &QCheckBox::clicked, this, [this](bool isOn) {
     if (m_desk != nullptr) {
       m_desk->edit([&](Sketch& sketch) {
         if (sketch.remote) {
-          (*sketch.remote).*choice = isOn;
+          sketch.remote->enforceOrdering = isOn;
         }
       });
     }
@@ -190,8 +178,8 @@ void RelayPage::fill() {
   const Sketch* sketch = m_desk != nullptr ? m_desk->current() : nullptr;
   const bool hasRelays = sketch != nullptr && sketch->remote.has_value();
   setEnabled(sketch != nullptr);
-  for (QWidget* widget : std::initializer_list<QWidget*>{m_connections, m_rule, m_blocks, m_ownFirst, m_wholeNics,
-                                                         m_senders, m_receivers, m_point}) {
+  for (QWidget* widget :
+       std::initializer_list<QWidget*>{m_connections, m_rule, m_blocks, m_ownFirst, m_senders, m_receivers, m_point}) {
     widget->setEnabled(hasRelays);
   }
   m_isFilling = true;
@@ -211,7 +199,6 @@ void RelayPage::fill() {
       m_blocks->setText(u"%1, %2"_s.arg(blocks->first).arg(blocks->second));
     }
     m_ownFirst->setChecked(sketch->remote->enforceOrdering);
-    m_wholeNics->setChecked(sketch->remote->sharesNics);
     for (int gpu = 0; gpu < gpus; ++gpu) {
       fillRow(gpu, m_desk->nameOf(gpu), receivers, owners, receiving);
     }

@@ -45,7 +45,6 @@ private:
                const std::map<int, std::vector<int>>& owners, const std::set<int>& receiving);
   void layOut();
   void connectFields();
-  void connectChoice(QCheckBox* box, bool sketch::RemoteSketch::*choice);
   void takeText(int gpu, int column, const QString& text);
   void takeBlocks();
   void take(const QTableWidgetItem* item);
@@ -56,7 +55,6 @@ private:
   QComboBox* m_rule;
   QLineEdit* m_blocks;
   QCheckBox* m_ownFirst;
-  QCheckBox* m_wholeNics;
   QToolButton* m_point;
   QToolButton* m_senders;
   QToolButton* m_receivers;
