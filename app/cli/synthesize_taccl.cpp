@@ -29,6 +29,7 @@ struct SynthesizeTacclOptions {
   int maxTogether = 6;
   bool keepsFractions = false;
   bool isAsymmetric = false;
+  std::string share = "link";
   std::string plan;
 };
 
@@ -51,6 +52,7 @@ Result<sketch::ModelOptions> modelOptions(const SynthesizeTacclOptions& options,
   model.truncates = !options.keepsFractions;
   model.maxTogether = options.maxTogether;
   model.type = stated.type;
+  model.sharesNics = options.share == "nic";
   if (!options.nodes.empty()) {
     const auto nodes = workflow::parseInteger(options.nodes);
     if (!nodes || *nodes < 1 || *nodes > 4096) {
@@ -67,6 +69,7 @@ Result<std::optional<std::int64_t>> chunkBytesBy(const SynthesizeTacclOptions& o
     return std::optional<std::int64_t>();
   }
   sketch.inputSize = options.size;
+  sketch.chunksPerGpu = std::max(1, sketch.chunksPerGpu);
   const auto bytes = workflow::chunkBytesOf(sketch);
   if (!bytes) {
     Error error = bytes.error();
@@ -122,6 +125,7 @@ Result<Subject> subjectOfFabric(const SynthesizeTacclOptions& options, const Syn
     return loaded.error();
   }
   sketch::Sketch sketch;
+  sketch.chunksPerGpu = 0;  // proposed too
   if (!options.files.sketch.empty()) {
     auto read = workflow::loadSketchFile(options.files.sketch);
     if (!read) {
@@ -135,6 +139,13 @@ Result<Subject> subjectOfFabric(const SynthesizeTacclOptions& options, const Syn
       return bytes.error();
     }
     sketch.inputSize = options.size;
+  }
+  if (options.share == "nic") {
+    if (!sketch.remote) {
+      return usage("--share", "in a proposed sketch each NIC has one sender, and one box has no links to others",
+                   "leave the option out, or give a sketch with --sketch FILE");
+    }
+    sketch.remote->sharesNics = true;
   }
   auto fitted = options.files.sketch.empty() ? workflow::proposeSketch(loaded->description, sketch)
                                              : workflow::fitSketch(loaded->description, sketch);
@@ -185,6 +196,17 @@ Rational algbwOf(const Subject& subject, const sketch::Plan& plan) {
   const Rational bytes = Rational(subject.scale.chunkBytes) * Rational(subject.model.chunksPerGpu) *
                          Rational(isOfOne ? 1 : subject.model.gpus());
   return bytes / (plan.makespan * subject.scale.unitMicroseconds) / Rational(1000);
+}
+
+/// Of a bound "flow": the machines that it weighs.
+Json weightsByName(const sketch::Model& model, const std::vector<std::int64_t>& weights) {
+  Json list = Json::object();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] != 0) {
+      list[model.machines[i].name] = weights[i];
+    }
+  }
+  return list;
 }
 
 Json stageList(const std::vector<taccl::StageReport>& stages) {
@@ -245,9 +267,13 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
                  {"type", subject.type},
                  {"time_unit_us", subject.scale.unitMicroseconds.toString()},
                  {"chunk_bytes", subject.scale.chunkBytes},
+                 {"share", model.nics.empty() ? "link" : "nic"},
                  {"symmetries", plan.symmetries.size()}};
   if (isRooted(plan.collective)) {
     report.json["root"] = plan.root;
+  }
+  for (const std::vector<std::int64_t>& part : plan.boundWeights) {
+    report.json["bound_weights"].push_back(weightsByName(model, part));
   }
   if (!judged.synthesis.stages.empty()) {
     report.json["stages"] = stageList(judged.synthesis.stages);
@@ -257,7 +283,9 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
                 "\n  bound       " + (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) +
                 " (" + plan.boundName + ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") +
                 ", " + counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
-                counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, routes, " +
+                counted(plan.connections, "connection") + " within a node" +
+                (model.nics.empty() ? "" : ", whole NICs (not the paper's model)") +
+                "\n  verified    machines, lengths, routes, " +
                 "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
                 ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n" +
                 stageLines(judged.synthesis.stages);
@@ -271,6 +299,10 @@ Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestio
   }
   if (isStaged && options.effort) {
     return usage("--effort", "counts schedules of the engine search", "limit the engine milp with --time");
+  }
+  if (options.share != "link" && options.share != "nic") {
+    return usage("--share", inQuotes(options.share) + " is not a way to share NICs",
+                 "use link, the paper's model, or nic");
   }
   if (isStaged) {
     if (const auto solver = lp::findMixedSolver(); !solver) {
@@ -371,6 +403,11 @@ void Taccl::addOptions(CLI::App& sub) {
       ->check(CLI::Range(1, 1000))
       ->group(group);
   sub.add_flag("--no-truncate", m_options.keepsFractions, "Keep fractions of costs that the official program truncates")
+      ->group(group);
+  sub.add_option("--share", m_options.share,
+                 "link: each link between nodes has a fixed part of the NICs, as in the paper; nic: links wait for "
+                 "whole NICs (not the paper's model)")
+      ->capture_default_str()
       ->group(group);
   sub.add_flag("--no-symmetry", m_options.isAsymmetric, "Search without the sketch's symmetry offsets")->group(group);
   sub.add_option("--plan", m_options.plan, "File for all messages with their planned times")->group(group);

@@ -208,19 +208,26 @@ Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketc
   if (auto original = originalSketch(facts)) {
     return *std::move(original);
   }
-  const auto chunkBytes = chunkBytesOf(sizes);
-  if (!chunkBytes) {
-    return chunkBytes.error();
+  // Without a number of chunks, the bytes are those of all.
+  sketch::Sketch whole = sizes;
+  whole.chunksPerGpu = std::max(1, sizes.chunksPerGpu);
+  const auto bytes = chunkBytesOf(whole);
+  if (!bytes) {
+    return bytes.error();
   }
   auto fabric = built(facts);
   if (!fabric) {
     return fabric.error();
   }
-  auto proposed = sketch::propose(fabric->fabric, {*chunkBytes, sizes.chunksPerGpu});
+  auto proposed = sketch::propose(fabric->fabric, {*bytes, sizes.chunksPerGpu});
   if (!proposed) {
     return proposed.error();
   }
   proposed->sketch.inputSize = sizes.inputSize;
+  const auto chunkBytes = chunkBytesOf(proposed->sketch);
+  if (!chunkBytes) {
+    return chunkBytes.error();
+  }
   return joined(*std::move(fabric), *std::move(proposed), *chunkBytes);
 }
 

@@ -74,7 +74,7 @@ inline constexpr std::int64_t kSketchBytes = 1 << 20;
 [[nodiscard]] Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch);
 
 /// The sketch that the fabric was made of (io::TacclOrigin) where it fits; else one that the program proposes, with
-/// this number of chunks. Errors: those of Fabric::build and sketch::propose.
+/// this number of chunks (0 = as many as suit the links). Errors: those of Fabric::build and sketch::propose.
 [[nodiscard]] Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketch::Sketch& sizes);
 /// A given one. Errors: those of Fabric::build, chunkBytesOf and sketch::fit.
 [[nodiscard]] Result<FittedSketch> fitSketch(const fabric::Description& facts, const sketch::Sketch& sketch);

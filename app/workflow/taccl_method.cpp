@@ -57,9 +57,8 @@ std::vector<Option> tacclOptions() {
   Option chunks;
   chunks.name = "chunks-per-gpu";
   chunks.title = "Chunks per GPU";
-  chunks.help = "Pieces into which each GPU's data is cut; each takes its own route.";
+  chunks.help = "Pieces into which each GPU's data is cut; each takes its own route. Default: by the links.";
   chunks.kind = OptionKind::integer;
-  chunks.defaultText = "1";
   chunks.min = 1;
   chunks.max = 64;
   chunks.placeholder = "N";
@@ -79,7 +78,7 @@ Result<sketch::Proposal> sketchFor(const fabric::Fabric& fabric, const OptionVal
   const std::string given = values.text("sketch");
   if (given.empty()) {
     sketch::ProposalOptions proposal;
-    proposal.chunksPerGpu = static_cast<int>(values.integer("chunks-per-gpu").value_or(1));
+    proposal.chunksPerGpu = static_cast<int>(values.integer("chunks-per-gpu").value_or(0));
     return sketch::propose(fabric, proposal);
   }
   const bool isText = given.find_first_not_of(" \t\r\n") == given.find('{');

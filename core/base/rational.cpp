@@ -227,4 +227,32 @@ std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b) {
   return checkedMul(a / std::gcd(a, b), b);
 }
 
+bool sumsToZero(std::span<const Rational> terms) {
+  // Digits of base 2^32, each term rounded down. A sum other than 0 is at least the inverse of the product of all
+  // denominators, thus more than all roundings together.
+  const std::size_t count = terms.size();
+  std::vector<std::int64_t> digits(2 * count + 3);
+  Int128 whole = 0;
+  for (const Rational& term : terms) {
+    whole += term.floor();
+    Int128 rest = term.numerator() - Int128{term.floor()} * term.denominator();
+    for (std::int64_t& digit : digits) {
+      rest <<= 32;
+      digit += static_cast<std::int64_t>(rest / term.denominator());
+      rest %= term.denominator();
+    }
+  }
+  // Of a sum of 0, fewer than `count` units of the last digit are missing.
+  const auto slack = static_cast<std::int64_t>(count == 0 ? 0 : count - 1);
+  digits.back() += slack;
+  std::int64_t carry = 0;
+  for (std::size_t i = digits.size(); i-- > 0;) {
+    digits[i] += carry;
+    carry = digits[i] >> 32;
+    digits[i] &= 0xffffffff;
+  }
+  return whole + carry == 0 && digits.back() <= slack &&
+         std::all_of(digits.begin(), digits.end() - 1, [](std::int64_t digit) { return digit == 0; });
+}
+
 }  // namespace coppice

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,5 +59,8 @@ private:
 
 /// Least common multiple; throws OverflowError, also where a or b is below 1.
 [[nodiscard]] std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b);
+
+/// Exactly, however large the common denominator is.
+[[nodiscard]] bool sumsToZero(std::span<const Rational> terms);
 
 }  // namespace coppice

@@ -81,6 +81,14 @@ std::string computeDigest(std::span<const Node> nodes, std::span<const Arc> arcs
   return hash.hex();
 }
 
+void addTo(std::optional<Bandwidth>& sum, const Bandwidth& bandwidth) {
+  try {
+    sum = sum ? std::optional(*sum + bandwidth) : std::nullopt;
+  } catch (const OverflowError&) {
+    sum.reset();
+  }
+}
+
 bool byEnds(const Arc& a, const Arc& b) {
   return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
 }
@@ -118,10 +126,12 @@ void Fabric::index() {
   m_ingress.assign(m_nodes.size(), Bandwidth());
   m_egress.assign(m_nodes.size(), Bandwidth());
   for (const Arc& arc : m_arcs) {
-    Bandwidth& egress = m_egress[arc.tail];
-    Bandwidth& ingress = m_ingress[arc.head];
-    egress = egress + arc.bandwidth;
-    ingress = ingress + arc.bandwidth;
+    addTo(m_egress[arc.tail], arc.bandwidth);
+    addTo(m_ingress[arc.head], arc.bandwidth);
+  }
+  m_isBalanced = true;
+  for (NodeIndex node = 0; node < nodeCount() && m_isBalanced; ++node) {
+    m_isBalanced = m_ingress[node] && m_egress[node] ? m_ingress[node] == m_egress[node] : isBalancedAt(node);
   }
   m_digest = computeDigest(m_nodes, m_arcs);
 }
@@ -142,8 +152,24 @@ std::optional<int> Fabric::findArc(NodeIndex tail, NodeIndex head) const {
   return static_cast<int>(at - m_arcs.begin());
 }
 
-bool Fabric::isBalanced() const {
-  return m_ingress == m_egress;
+Bandwidth Fabric::known(const std::optional<Bandwidth>& sum) {
+  if (!sum) {
+    throw OverflowError("the sum of the bandwidths at a node leaves the exact 64-bit range");
+  }
+  return *sum;
+}
+
+bool Fabric::isBalancedAt(NodeIndex node) const {
+  std::vector<Rational> terms;
+  for (const Arc& arc : m_arcs) {
+    if (arc.head == node) {
+      terms.push_back(arc.bandwidth.gigabytesPerSecond());
+    }
+    if (arc.tail == node) {
+      terms.push_back(-arc.bandwidth.gigabytesPerSecond());
+    }
+  }
+  return sumsToZero(terms);
 }
 
 Fabric Fabric::transposed() const {

@@ -57,10 +57,11 @@ public:
   /// Index into arcs(), or nullopt.
   [[nodiscard]] std::optional<int> findArc(NodeIndex tail, NodeIndex head) const;
 
-  [[nodiscard]] Bandwidth ingress(NodeIndex node) const { return m_ingress[node]; }
-  [[nodiscard]] Bandwidth egress(NodeIndex node) const { return m_egress[node]; }
-  /// Ingress equals egress at every node (Eulerian).
-  [[nodiscard]] bool isBalanced() const;
+  /// Throw OverflowError where the sum leaves 64 bits.
+  [[nodiscard]] Bandwidth ingress(NodeIndex node) const { return known(m_ingress[node]); }
+  [[nodiscard]] Bandwidth egress(NodeIndex node) const { return known(m_egress[node]); }
+  /// Ingress equals egress at every node (Eulerian), whatever the sums are.
+  [[nodiscard]] bool isBalanced() const { return m_isBalanced; }
 
   /// 32 hex digits over the facts that schedules depend on: ids, kinds, ranks, capabilities, merged bandwidths.
   /// Positions, boxes, names, latencies and the order of links do not count.
@@ -73,13 +74,16 @@ public:
 private:
   Fabric() = default;
   void index();
+  [[nodiscard]] static Bandwidth known(const std::optional<Bandwidth>& sum);
+  [[nodiscard]] bool isBalancedAt(NodeIndex node) const;
 
   std::string m_name;
   std::vector<Node> m_nodes;
   std::vector<Arc> m_arcs;
   std::vector<NodeIndex> m_gpus;
-  std::vector<Bandwidth> m_ingress;
-  std::vector<Bandwidth> m_egress;
+  std::vector<std::optional<Bandwidth>> m_ingress;  ///< nullopt where the sum leaves 64 bits
+  std::vector<std::optional<Bandwidth>> m_egress;
+  bool m_isBalanced = true;
   std::unordered_map<std::string, NodeIndex> m_byId;
   std::string m_digest;
 };

@@ -514,40 +514,38 @@ private:
     }
   }
 
+  /// Sums that leave 64 bits do not matter to methods that do without them.
+  void warnOfSum(const std::string& which, ElementRef element) {
+    add(Severity::warning, ErrorCode::overflow,
+        "the sum of the " + which + " bandwidths leaves the exact 64-bit range, so its balance is not stated",
+        "use smaller numbers, or bandwidths with fewer digits and smaller denominators, if a method refuses the fabric",
+        std::move(element));
+  }
+
   void checkBalance() {
+    if (!m_withAdvice) {
+      return;
+    }
     const std::size_t count = m_result.nodes.size();
     std::vector<Bandwidth> ingress(count);
     std::vector<Bandwidth> egress(count);
     std::vector<Rational> excess(count);
     bool isExact = true;
-    for (std::size_t v = 0; v < count; ++v) {
-      try {
-        for (std::size_t a = m_firstOut[v]; a < m_firstOut[v + 1]; ++a) {
-          egress[v] = egress[v] + m_result.arcs[a].bandwidth;
+    for (const bool isIn : {false, true}) {
+      std::vector<char> reported(count, 0);
+      for (const Arc& arc : m_result.arcs) {
+        const auto v = static_cast<std::size_t>(isIn ? arc.head : arc.tail);
+        Bandwidth& sum = (isIn ? ingress : egress)[v];
+        try {
+          sum = reported[v] != 0 ? sum : sum + arc.bandwidth;
+        } catch (const OverflowError&) {
+          isExact = false;
+          reported[v] = 1;
+          warnOfSum(isIn ? "incoming" : "outgoing", elementOf(static_cast<NodeIndex>(v)));
         }
-      } catch (const OverflowError&) {
-        isExact = false;
-        addOverflow("the sum of the outgoing bandwidths", elementOf(static_cast<NodeIndex>(v)));
       }
     }
-    std::vector<char> reported(count, 0);
-    for (const Arc& arc : m_result.arcs) {
-      const auto v = static_cast<std::size_t>(arc.head);
-      if (reported[v] != 0) {
-        continue;
-      }
-      try {
-        ingress[v] = ingress[v] + arc.bandwidth;
-      } catch (const OverflowError&) {
-        isExact = false;
-        reported[v] = 1;
-        addOverflow("the sum of the incoming bandwidths", elementOf(arc.head));
-      }
-    }
-    if (!m_withAdvice || !isExact) {
-      return;
-    }
-    if (ingress == egress) {
+    if (!isExact || ingress == egress) {
       return;
     }
     std::vector<std::vector<std::string>> changes(count);

@@ -223,7 +223,7 @@ private:
   void readRemote(const JsonValue& value, RemoteSketch& remote) {
     require(value, JsonValue::Kind::object, "internode_sketch", "an object");
     remote.unknown = unknownOf(value, {"strategy", "internode_conn", "gpus_to_sender_rev_map", "chunk_to_relay_map",
-                                       "beta_split", "enforce_ordering"});
+                                       "beta_split", "enforce_ordering", "coppice_share"});
     const JsonValue& strategy = member(value, "strategy");
     if (strategy.kind != JsonValue::Kind::string || strategy.text != "relay") {
       refuse(strategy, "strategy", "this is not a strategy between nodes", "use relay");
@@ -252,6 +252,12 @@ private:
     if (const JsonValue* ordering = value.find("enforce_ordering")) {
       require(*ordering, JsonValue::Kind::boolean, "enforce_ordering", "true or false");
       remote.enforceOrdering = ordering->text == "true";
+    }
+    if (const JsonValue* share = value.find("coppice_share")) {
+      if (share->kind != JsonValue::Kind::string || (share->text != "nic" && share->text != "link")) {
+        refuse(*share, "coppice_share", "this is not a way to share NICs", "use nic, or link for the paper's model");
+      }
+      remote.sharesNics = share->text == "nic";
     }
   }
 
@@ -470,6 +476,9 @@ std::string remoteText(const RemoteSketch& remote) {
   }
   if (remote.enforceOrdering) {
     members.emplace_back("enforce_ordering", "true");
+  }
+  if (remote.sharesNics) {
+    members.emplace_back("coppice_share", "\"nic\"");
   }
   append(members, remote.unknown);
   return objectText(members, "  ");

@@ -46,7 +46,7 @@ private:
       NodeDescription description;
       description.id = id;
       description.kind = kind;
-      description.box = "node" + std::to_string(node);
+      description.box = node < 0 ? "" : "node" + std::to_string(node);
       m_made.description.nodes.push_back(std::move(description));
     }
   }
@@ -101,6 +101,10 @@ private:
 
   void addRemote(const Link& link) {
     const Rational latency = link.alpha * m_scale.unitMicroseconds;
+    if (!m_model.nics.empty()) {
+      addOverNics(link, latency);
+      return;
+    }
     if (m_model.nodes < 3) {
       join(gpuId(link.from), gpuId(link.to), rateOf(link), latency, true);
       m_made.routes.push_back({gpuId(link.from), gpuId(link.to)});
@@ -114,6 +118,26 @@ private:
     join(out, in, rateOf(link), 0, true);
     join(in, gpuId(link.to), rateOf(link), 0, false);
     m_made.routes.push_back({gpuId(link.from), out, in, gpuId(link.to)});
+  }
+
+  /// NICs that several GPUs share, joined by one switch.
+  void addOverNics(const Link& link, const Rational& latency) {
+    const auto nicOf = [this](int gpu, const char* end) {
+      const int node = m_model.nodeOf(gpu);
+      std::string id =
+          "nic" + std::to_string(node) + "." + std::to_string(m_model.nics[gpu % m_model.gpusPerNode]) + end;
+      addNode(id, "nic", node);
+      return id;
+    };
+    const std::string out = nicOf(link.from, ".out");
+    const std::string in = nicOf(link.to, ".in");
+    const std::string network = "network";
+    addNode(network, "switch", -1);
+    join(gpuId(link.from), out, rateOf(link), latency, false);
+    join(out, network, rateOf(link), 0, false);
+    join(network, in, rateOf(link), 0, false);
+    join(in, gpuId(link.to), rateOf(link), 0, false);
+    m_made.routes.push_back({gpuId(link.from), out, network, in, gpuId(link.to)});
   }
 
   const Model& m_model;

@@ -457,6 +457,10 @@ private:
     const Rational& alpha = remoteCost(m_topology.remoteAlpha, "remote_alpha");
     const Rational& beta = remoteCost(m_topology.remoteBeta, "remote_beta");
     m_connections = connections();
+    const bool sharesNics = m_sketch.remote->sharesNics || m_options.sharesNics;
+    if (sharesNics) {
+      assignNics();
+    }
     const Rational share(checkedMul<std::int64_t>(static_cast<std::int64_t>(m_connections.size()),
                                                   static_cast<std::int64_t>(m_connections.begin()->second.size())),
                          nics());
@@ -470,8 +474,8 @@ private:
     }
     for (const auto& [sender, gpus] : m_connections) {
       const auto split = m_sketch.remote->betaSplit.find(sender);
-      const Rational cost =
-          cut(beta * (split != m_sketch.remote->betaSplit.end() ? split->second : share), m_options.truncates);
+      const Rational part = split != m_sketch.remote->betaSplit.end() ? split->second : share;
+      const Rational cost = cut(sharesNics ? beta : beta * part, m_options.truncates);
       const Rational routing = cut(alpha + cost, m_options.truncates);
       // Without it, a link would have unlimited bandwidth.
       if (!cost.isPositive()) {
@@ -489,6 +493,21 @@ private:
         }
       }
     }
+  }
+
+  /// GPUs next to each other have the same one.
+  void assignNics() {
+    if (nics() > perNode()) {
+      refuse(
+          "nics_per_node",
+          counted(nics(), "NIC", "NICs") + " for " + counted(perNode(), "GPU", "GPUs") + " of a node cannot be shared",
+          "use the paper's model, where each link has a part of their bandwidth");
+    }
+    for (int gpu = 0; gpu < perNode(); ++gpu) {
+      m_model.nics.push_back(gpu * nics() / perNode());
+    }
+    note(Severity::note, "links between nodes share whole NICs, which is not the paper's model",
+         "leave coppice_share and --share out for the paper's", "coppice_share");
   }
 
   void readRelays() {
@@ -557,7 +576,10 @@ private:
         machine.links.push_back(static_cast<int>(i));
       }
     }
-    if (machine.links.size() > 1) {
+    // Between two nodes, what one NIC sends may be all that another one receives.
+    const bool isKnown = std::any_of(m_model.machines.begin(), m_model.machines.end(),
+                                     [&](const Machine& other) { return other.links == machine.links; });
+    if (machine.links.size() > 1 && !isKnown) {
       m_model.machines.push_back(std::move(machine));
     }
   }
@@ -570,7 +592,15 @@ private:
         addSwitchPorts(i);
       }
     }
-    for (int gpu = 0; m_model.nodes > 2 && gpu < m_model.gpus(); ++gpu) {
+    for (int node = 0; !m_model.nics.empty() && node < m_model.nodes; ++node) {
+      for (int nic = 0; nic <= m_model.nics.back(); ++nic) {
+        const std::string name = "NIC " + std::to_string(nic) + " of node " + std::to_string(node);
+        const auto has = [&](int gpu) { return m_model.nodeOf(gpu) == node && m_model.nics[gpu % perNode()] == nic; };
+        addMachine(name + " out", [&](const Link& link) { return link.isRemote && has(link.from); });
+        addMachine(name + " in", [&](const Link& link) { return link.isRemote && has(link.to); });
+      }
+    }
+    for (int gpu = 0; m_model.nics.empty() && m_model.nodes > 2 && gpu < m_model.gpus(); ++gpu) {
       addMachine("GPU " + std::to_string(gpu) + " to other nodes",
                  [&](const Link& link) { return link.isRemote && link.from == gpu; });
       addMachine("GPU " + std::to_string(gpu) + " from other nodes",

@@ -18,6 +18,7 @@ namespace coppice::sketch {
 struct ModelOptions {
   std::optional<MachineType> type;  ///< absent: guessed from the file, with a note
   std::optional<int> nodes;         ///< instead of the sketch's
+  bool sharesNics = false;          ///< as RemoteSketch::sharesNics, also where the sketch does not say so
   bool truncates = true;            ///< costs are cut to whole units where the official program cuts them
   int maxTogether = 6;              ///< chunks of one message between nodes
 };
@@ -52,6 +53,9 @@ struct Model {
   /// By GPU of a node: the senders that its data may leave by, ascending; empty = any.
   std::vector<std::vector<int>> relays;
   bool ownFirst = false;  ///< a relay's own chunks leave first
+  /// By GPU of a node: the NIC that it sends and receives with, which takes one message out and one in at a time, at
+  /// its full bandwidth. Empty in the paper's model, where each link has its part of the bandwidth at all times.
+  std::vector<int> nics;
   LocalStrategy local = LocalStrategy::none;
   std::string policy;                        ///< of the first switch; empty = free
   std::vector<std::vector<int>> switches;    ///< as listed, within a node

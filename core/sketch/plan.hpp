@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Plan {
   Rational bound;  ///< nothing on these links is shorter; of allreduce: no reduction followed by a copy
   std::string boundName;
   std::string boundMembers;
+  /// Of a bound "flow": weights by machine of the model, which prove it; of an allreduce, first the reduction's.
+  std::vector<std::vector<std::int64_t>> boundWeights;
   int connections = 0;                  ///< links in use within a node: the most of any node
   std::vector<Permutation> symmetries;  ///< that map the plan to itself: generators
 };

@@ -2,7 +2,9 @@
 #include "sketch/propose.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <set>
 #include <string>
 
@@ -451,11 +453,69 @@ private:
   Proposal m_proposal;
 };
 
+/// When n chunks can have come into the GPU, each link or port taking one after the other.
+Rational timeInto(const Model& model, int gpu, int n) {
+  std::vector<Rational> costs;
+  std::set<int> shared;
+  for (auto machine = model.machines.rbegin(); machine != model.machines.rend(); ++machine) {
+    const bool isInto = std::all_of(machine->links.begin(), machine->links.end(),
+                                    [&](int link) { return model.links[link].to == gpu; });
+    if (!isInto || (machine->links.size() == 1 && shared.contains(machine->links.front()))) {
+      continue;
+    }
+    // Ports are listed after links.
+    shared.insert(machine->links.begin(), machine->links.end());
+    costs.push_back(model.links[machine->links.front()].beta);
+  }
+  using Event = std::pair<Rational, std::size_t>;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> next;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    next.emplace(costs[i], i);
+  }
+  Rational time = 0;
+  for (; n > 0 && !next.empty(); --n) {
+    time = next.top().first;
+    const std::size_t at = next.top().second;
+    next.pop();
+    next.emplace(time + costs[at], at);
+  }
+  return time;
+}
+
+/// @param model with one chunk for each GPU
+int fewestChunks(const Model& model) {
+  constexpr int kMostChunks = 8;
+  constexpr int kMostInAll = 256;  // more make the search slow
+  std::vector<int> counts;
+  for (int count = 1; count <= kMostChunks && (count == 1 || count * model.gpus() <= kMostInAll); count *= 2) {
+    counts.push_back(count);
+  }
+  const auto timeOf = [&](int count) {
+    Rational longest = 0;
+    for (int gpu = 0; gpu < model.gpusPerNode; ++gpu) {
+      longest = std::max(longest, timeInto(model, gpu, (model.gpus() - 1) * count));
+    }
+    return longest / Rational(count);
+  };
+  const Rational most = timeOf(counts.back()) * Rational(21, 20);
+  return *std::find_if(counts.begin(), counts.end(), [&](int count) { return timeOf(count) <= most; });
+}
+
 }  // namespace
 
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options) {
   try {
-    return Proposer(fabric, options).make();
+    if (options.chunksPerGpu > 0) {
+      return Proposer(fabric, options).make();
+    }
+    ProposalOptions chosen{options.chunkBytes, 1};
+    Proposal single = Proposer(fabric, chosen).make();
+    chosen.chunksPerGpu = static_cast<int>(std::min<std::int64_t>(fewestChunks(single.model), options.chunkBytes));
+    if (chosen.chunksPerGpu == 1) {
+      return single;
+    }
+    chosen.chunkBytes = (options.chunkBytes + chosen.chunksPerGpu - 1) / chosen.chunksPerGpu;
+    return Proposer(fabric, chosen).make();
   } catch (NoProposal& no) {
     return std::move(no.error);
   } catch (const OverflowError& error) {

@@ -14,7 +14,9 @@
 namespace coppice::sketch {
 
 struct ProposalOptions {
-  std::int64_t chunkBytes = 1 << 20;
+  std::int64_t chunkBytes = 1 << 20;  ///< of all chunks of a GPU together where their number is left open
+  /// 0 = the fewest of 1, 2, 4 and 8 with which links into a GPU that each take whole chunks are not much slower than
+  /// with the most of these.
   int chunksPerGpu = 1;
 };
 

@@ -41,6 +41,7 @@ struct RemoteSketch {
   std::optional<std::pair<int, int>> chunkToRelay;  ///< (r1, r2): GPU p sends through p / r1 * r1 + r2
   std::map<int, Rational> betaSplit;                ///< by sender: its links have 1/n of the bandwidth
   bool enforceOrdering = false;                     ///< a relay's own chunks leave first on its links
+  bool sharesNics = false;                          ///< "coppice_share": "nic"; links share whole NICs
   UnknownMembers unknown;
 
   friend bool operator==(const RemoteSketch&, const RemoteSketch&) = default;

@@ -8,6 +8,9 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "taccl/flow_bound.hpp"
 
 namespace coppice::taccl {
 namespace {
@@ -106,7 +109,7 @@ public:
     if (!m_progress.isCancelled()) {
       boundSubsets();
       boundForwarding();
-      boundTraffic();
+      boundFlow();
     }
     return m_best;
   }
@@ -114,7 +117,7 @@ public:
 private:
   void offer(Ticks time, const char* name, std::string members) {
     if (time > m_best.time && time < kNever) {
-      m_best = {time, name, std::move(members)};
+      m_best = {time, name, std::move(members), {}};
     }
   }
 
@@ -274,6 +277,123 @@ private:
     }
   }
 
+  /// By port, or by link below 0: when it can begin, and how long it takes for a chunk.
+  using TimedServers = std::map<int, std::pair<Ticks, Ticks>>;
+
+  void join(TimedServers& servers, int link, const std::vector<std::vector<int>>& ports, Ticks begin) const {
+    const int key = ports[link].empty() ? -1 - link : ports[link].front();
+    const auto [at, isFirst] = servers.emplace(key, std::pair(begin, m_problem.cost(link)));
+    at->second = {std::min(at->second.first, begin), std::min(at->second.second, m_problem.cost(link))};
+  }
+
+  /// When servers have taken each of n chunks, or begin to, in order of time.
+  static std::vector<Ticks> timesOf(const TimedServers& servers, int n, bool isBegin) {
+    std::vector<Ticks> times;
+    for (const auto& [key, server] : servers) {
+      for (int i = 1; i <= n; ++i) {
+        times.push_back(server.first + server.second * (isBegin ? i - 1 : i));
+      }
+    }
+    std::sort(times.begin(), times.end());
+    times.resize(static_cast<std::size_t>(n), kNever);
+    return times;
+  }
+
+  /// The least time in which n chunks that are at one GPU get to all others of its node, by its links and by those of
+  /// each other one.
+  [[nodiscard]] Ticks spreadOf(int from, int n) {
+    const auto [known, isNew] = m_spreadOf.try_emplace({from, n}, 0);
+    if (!isNew) {
+      return known->second;
+    }
+    const int first = from - from % m_model.gpusPerNode;
+    TimedServers out;
+    Ticks farthest = 0;
+    Ticks best = 0;
+    for (int gpu = first; gpu < first + m_model.gpusPerNode; ++gpu) {
+      TimedServers in;
+      for (const int link : m_in[gpu]) {
+        if (m_model.links[link].isRemote || gpu == from) {
+          continue;
+        }
+        join(in, link, m_inPorts, distance(from, m_model.links[link].from));
+        if (m_model.links[link].from == from) {
+          join(out, link, m_outPorts, 0);
+        }
+      }
+      if (gpu != from) {
+        farthest = std::max(farthest, distance(from, gpu));
+        best = std::max(best, timesOf(in, n, false).back());
+      }
+    }
+    // The chunk that leaves last has the whole way before it then.
+    best = std::max(best, out.empty() ? 0 : timesOf(out, n, true).back() + farthest);
+    known->second = best;
+    return best;
+  }
+
+  /// Where all crossings leave from one GPU, the k-th cannot before the chunks of k crossings have come in there.
+  /// `ready` ascends.
+  void waitForInput(const std::vector<const Crossing*>& crossings, std::vector<Ticks>& ready) const {
+    const int sender = m_model.links[crossings.front()->links.front()].from;
+    std::map<int, std::size_t> uses;  // by chunk of another GPU
+    std::size_t own = 0;
+    std::size_t most = 1;
+    for (const Crossing* crossing : crossings) {
+      for (const int link : crossing->links) {
+        if (m_model.links[link].from != sender) {
+          return;
+        }
+      }
+      if (m_problem.allChunks[crossing->chunk].origin == sender) {
+        ++own;
+      } else {
+        most = std::max(most, ++uses[crossing->chunk]);
+      }
+    }
+    TimedServers in;
+    for (const int link : m_in[sender]) {
+      if (m_model.links[link].isRemote) {
+        continue;
+      }
+      Ticks begin = kNever;
+      for (const auto& [chunk, count] : uses) {
+        begin = std::min(begin, distance(m_problem.allChunks[chunk].origin, m_model.links[link].from));
+      }
+      join(in, link, m_inPorts, begin);
+    }
+    const std::vector<Ticks> arrivals = timesOf(in, static_cast<int>(uses.size()), false);
+    for (std::size_t k = own; k < ready.size(); ++k) {
+      ready[k] = std::max(ready[k], arrivals[(k - own) / most]);
+    }
+  }
+
+  /// By size of a message, the time after its arrival until its chunks are in all of the node; empty where some chunk
+  /// is not for all of it.
+  [[nodiscard]] std::vector<Ticks> spreadOf(const std::vector<const Crossing*>& crossings, Ticks tail) {
+    std::set<int> receivers;
+    for (const Crossing* crossing : crossings) {
+      const std::vector<int>& targets = m_problem.allChunks[crossing->chunk].targets;
+      const auto wanted = std::count_if(targets.begin(), targets.end(),
+                                        [&](int target) { return m_model.nodeOf(target) == crossing->node; });
+      if (wanted != m_model.gpusPerNode) {
+        return {};
+      }
+      for (const int link : crossing->links) {
+        receivers.insert(m_model.links[link].to);
+      }
+    }
+    std::vector<Ticks> spread;
+    for (int n = 1; n <= std::min<int>(m_model.maxTogether, static_cast<int>(crossings.size())); ++n) {
+      Ticks least = kNever;
+      for (const int receiver : receivers) {
+        least = std::min(least, spreadOf(receiver, n));
+      }
+      spread.push_back(std::max(tail, least));
+    }
+    return spread;
+  }
+
   /// n crossings with at least the given heads and tails, over machines of which each takes one message at a time.
   void boundCrossings(const std::vector<const Crossing*>& crossings, std::size_t machines, const std::string& members,
                       const char* name) {
@@ -295,15 +415,24 @@ private:
     const int most = m_model.maxTogether;
     for (const Ticks tail : tails) {
       std::vector<Ticks> ready;
+      std::vector<const Crossing*> late;
       for (const Crossing* crossing : crossings) {
         if (crossing->tail >= tail) {
           ready.push_back(crossing->head);
+          late.push_back(crossing);
         }
       }
       std::sort(ready.begin(), ready.end());
+      if (machines == 1 && m_allowed == nullptr) {
+        waitForInput(late, ready);
+      }
       const std::string text = std::to_string(ready.size()) + " chunks " + members;
       if (machines == 1) {
         offer(batchTime(ready, alpha, beta, most) + tail, name, text);
+        const std::vector<Ticks> spread = m_allowed == nullptr ? spreadOf(crossings, tail) : std::vector<Ticks>();
+        if (!spread.empty()) {
+          offer(batchTime(ready, alpha, beta, spread), name, text);
+        }
       }
       for (const Ticks head : heads) {
         const auto from = std::lower_bound(ready.begin(), ready.end(), head);
@@ -340,15 +469,19 @@ private:
 
   /// The same for the ports of relays: crossings to all nodes by a set of senders, or from all nodes by receivers.
   void boundPorts() {
-    if (m_model.nodes < 3) {
+    if (m_model.nodes < 3 && m_model.nics.empty()) {
       return;
     }
+    // A GPU, or for all that share a NIC the first possible one.
+    const auto portOf = [this](int gpu) {
+      return m_model.nics.empty() ? gpu : gpu - gpu % m_model.gpusPerNode + m_model.nics[gpu % m_model.gpusPerNode];
+    };
     for (const bool isIn : {false, true}) {
       std::map<std::vector<int>, std::vector<const Crossing*>> bySet;
       for (const Crossing& crossing : m_crossings) {
         std::set<int> ends;
         for (const int link : crossing.links) {
-          ends.insert(isIn ? m_model.links[link].to : m_model.links[link].from);
+          ends.insert(portOf(isIn ? m_model.links[link].to : m_model.links[link].from));
         }
         bySet[std::vector<int>(ends.begin(), ends.end())].push_back(&crossing);
       }
@@ -654,55 +787,14 @@ private:
     }
   }
 
-  /// All routes within a node together keep its links, or their ports, busy for no less than this.
-  void boundTraffic() {
-    std::vector<Ticks> cheapest(static_cast<std::size_t>(m_model.gpus()), kNever);  // by GPU: the fastest link into it
-    std::vector<std::set<int>> senders(static_cast<std::size_t>(m_model.nodes));
-    std::vector<std::set<int>> receivers(senders.size());
-    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      const Link& link = m_model.links[i];
-      if (!link.isRemote) {
-        const int own = -1 - static_cast<int>(i);
-        cheapest[link.to] = std::min(cheapest[link.to], m_problem.cost(static_cast<int>(i)));
-        senders[m_model.nodeOf(link.from)].insert(m_outPorts[i].empty() ? own : m_outPorts[i].front());
-        receivers[m_model.nodeOf(link.to)].insert(m_inPorts[i].empty() ? own : m_inPorts[i].front());
-      }
-    }
-    const auto least = [&](int from, const std::vector<int>& targets) {
-      Ticks farthest = 0;
-      Ticks sum = 0;
-      for (const int target : targets) {
-        farthest = std::max(farthest, distance(from, target));
-        sum += target == from ? 0 : std::min(cheapest[target], kNever / m_model.gpus());
-      }
-      return std::max(farthest, sum);
-    };
-    std::vector<Ticks> traffic(senders.size());
-    for (std::size_t i = 0; i < m_problem.allChunks.size(); ++i) {
-      const Chunk& chunk = m_problem.allChunks[i];
-      std::map<int, std::vector<int>> targets;
-      for (const int target : chunk.targets) {
-        targets[m_model.nodeOf(target)].push_back(target);
-      }
-      const int home = m_model.nodeOf(chunk.origin);
-      Ticks here = least(chunk.origin, targets[home]);
-      for (const int index : m_crossingsOf[i]) {
-        const Crossing& crossing = m_crossings[index];
-        here = std::max(here, crossing.head);
-        Ticks there = kNever;
-        for (const int link : crossing.links) {
-          there = std::min(there, least(m_model.links[link].to, targets[crossing.node]));
-        }
-        traffic[crossing.node] += there < kNever ? there : 0;
-      }
-      traffic[home] += here < kNever ? here : 0;
-    }
-    for (std::size_t node = 0; node < traffic.size(); ++node) {
-      const auto busy = static_cast<Ticks>(std::min(senders[node].size(), receivers[node].size()));
-      if (busy > 0) {
-        offer((traffic[node] + busy - 1) / busy, "traffic",
-              "all routes within node " + std::to_string(node) + " over " + std::to_string(busy) + " links or ports");
-      }
+  /// All machines together.
+  void boundFlow() {
+    FlowBound flow = flowBound(m_problem, m_best.time, m_progress);
+    const auto used =
+        std::count_if(flow.weights.begin(), flow.weights.end(), [](std::int64_t each) { return each > 0; });
+    if (flow.time > m_best.time) {
+      m_best = {flow.time, "flow", "all chunks over " + std::to_string(used) + " links and ports",
+                std::move(flow.weights)};
     }
   }
 
@@ -720,6 +812,7 @@ private:
   std::vector<std::vector<int>> m_crossingsOf;  ///< by chunk
   std::map<std::pair<int, int>, Ticks> m_pathTo;
   std::map<std::pair<int, std::vector<int>>, Ticks> m_spread;
+  std::map<std::pair<int, int>, Ticks> m_spreadOf;  ///< by GPU and number of chunks
 };
 
 Ticks Bounder::broadcastTime(int from, const std::vector<int>& targets, Ticks least) const {
@@ -793,6 +886,32 @@ Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int mo
     }
   }
   return done.back();
+}
+
+Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, const std::vector<Ticks>& spread) {
+  std::vector<Ticks> done(ready.size() + 1);
+  const auto isEnough = [&](Ticks limit) {
+    for (std::size_t k = 1; k <= ready.size(); ++k) {
+      done[k] = kNever;
+      for (std::size_t size = 1; size <= std::min(k, spread.size()); ++size) {
+        const Ticks end = std::max(done[k - size], ready[k - 1]) + alpha + beta * static_cast<Ticks>(size);
+        done[k] = end + spread[size - 1] <= limit ? std::min(done[k], end) : done[k];
+      }
+    }
+    return done.back() < kNever;
+  };
+  // One after the other is possible, if slow.
+  Ticks low = 0;
+  Ticks high = ready.empty() ? 0 : ready.back() + (alpha + beta) * static_cast<Ticks>(ready.size()) + spread.front();
+  while (low < high) {
+    const Ticks middle = low + (high - low) / 2;
+    if (isEnough(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
 }
 
 Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int most, Ticks forward) {

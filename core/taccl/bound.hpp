@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace coppice::taccl {
 /// What no schedule of the problem is shorter than, symmetric or not.
 struct Bound {
   Ticks time = 0;
-  std::string name;     ///< "path", "in ports", "links between nodes", …
-  std::string members;  ///< GPUs, nodes and how many chunks it is about
+  std::string name;                   ///< "path", "in ports", "links between nodes", "flow", …
+  std::string members;                ///< GPUs, nodes and how many chunks it is about
+  std::vector<std::int64_t> weights;  ///< of "flow": by machine of the model
 };
 
 /// The largest of several relaxations, each of which drops all of a schedule but one machine or one cut. Sets of GPUs
@@ -27,6 +29,10 @@ struct Bound {
 /// The least time in which batches of up to `most` jobs, each batch taking alpha + size * beta, can be done on one
 /// machine, where `ready` ascends. 0 for no job.
 [[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int most);
+
+/// The same until all is at its end, where a batch of n jobs takes spread[n - 1] more after the machine, beside others.
+[[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta,
+                              const std::vector<Ticks>& spread);
 
 /// The least time in which n chunks arrive in batches at a GPU that sends all but `own` of them on, one at a time, each
 /// taking `forward`.

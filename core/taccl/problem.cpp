@@ -159,6 +159,18 @@ private:
     return all;
   }
 
+  /// Two GPUs of a NIC change places, so that images of a send would need it at the same time.
+  [[nodiscard]] bool keepsNic(const Permutation& permutation) const {
+    const int m = m_model.gpusPerNode;
+    for (int gpu = 0; !m_model.nics.empty() && gpu < gpus(); ++gpu) {
+      const int image = permutation[gpu];
+      if (m_model.nodeOf(image) == m_model.nodeOf(gpu) && m_model.nics[image % m] == m_model.nics[gpu % m]) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void makeGroup() {
     std::vector<Permutation> generators;
     m_problem.group = closure({});
@@ -177,7 +189,7 @@ private:
       }
       generators.push_back(std::move(permutation));
       std::vector<Permutation> all = closure(generators);
-      if (all.empty()) {
+      if (all.empty() || std::any_of(all.begin() + 1, all.end(), [&](const auto& each) { return keepsNic(each); })) {
         generators.pop_back();
         m_problem.ignored.push_back(name);
       } else {

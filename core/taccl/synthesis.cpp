@@ -140,6 +140,7 @@ private:
     plan.bound = reduction.bound + copy.bound;
     plan.boundName = reduction.boundName + "; " + copy.boundName;
     plan.boundMembers = reduction.boundMembers + "; " + copy.boundMembers;
+    plan.boundWeights = {reduction.boundWeights.front(), copy.boundWeights.front()};
     plan.symmetries = copy.symmetries;
     return Done{};
   }
@@ -167,6 +168,7 @@ private:
     plan.bound = Rational(bound.time, problem->ticksPerUnit);
     plan.boundName = bound.name;
     plan.boundMembers = bound.members;
+    plan.boundWeights = {bound.weights};
     // What the bound takes is part of the time.
     seconds = std::max(0.0, seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     const auto solved = m_options.engine == Engine::search ? addSearched(*problem, collective, seconds, effort, plan)
@@ -249,7 +251,9 @@ private:
 
   void warn(const std::vector<std::string>& ignored) {
     for (const std::string& offset : ignored) {
-      const std::string text = "the symmetry offset " + offset + " maps links, costs, machines or relays to other ones";
+      const std::string text = "the symmetry offset " + offset +
+                               " maps links, costs, machines or relays to other ones" +
+                               (m_model.nics.empty() ? "" : ", or GPUs of a NIC to each other");
       const auto isSame = [&](const Finding& finding) { return finding.text == text; };
       if (std::none_of(m_synthesis.findings.begin(), m_synthesis.findings.end(), isSame)) {
         m_synthesis.findings.push_back({Severity::warning,

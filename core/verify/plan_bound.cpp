@@ -2,10 +2,12 @@
 #include "verify/plan_bound.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -24,6 +26,8 @@ using Time = std::int64_t;
 
 constexpr int kFar = 1 << 28;
 constexpr Time kNever = std::numeric_limits<Time>::max() / 8;
+constexpr Int128 kPriceless = Int128{1} << 120;
+constexpr std::int64_t kMaxWeight = std::int64_t{1} << 32;  ///< so that prices stay far below
 
 /// Takes chunks one after another: each `alpha` alone, then up to `most` of them `beta` apart, and again.
 struct Server {
@@ -96,8 +100,9 @@ struct Passage {
 
 class BoundProof {
 public:
-  BoundProof(const Model& model, const std::vector<Chunk>& chunks, bool isReduction, const Progress& progress)
-      : m_model(model), m_chunks(chunks), m_isReduction(isReduction), m_progress(progress) {
+  BoundProof(const Model& model, const std::vector<Chunk>& chunks, bool isReduction,
+             const std::vector<std::int64_t>& weights, const Progress& progress)
+      : m_model(model), m_chunks(chunks), m_isReduction(isReduction), m_weights(weights), m_progress(progress) {
     std::int64_t scale = 1;
     for (const Link& link : model.links) {
       scale = leastCommonMultiple(scale, link.alpha.denominator());
@@ -111,6 +116,12 @@ public:
       sum = checkedAdd(sum, checkedAdd(m_alpha.back(), m_beta.back()));
     }
     static_cast<void>(checkedMul<Time>(checkedMul<Time>(sum, static_cast<Time>(chunks.size()) + 1), 64));
+    m_from.resize(static_cast<std::size_t>(model.gpus()));
+    m_to.resize(m_from.size());
+    for (std::size_t i = 0; i < model.links.size(); ++i) {
+      m_from[model.links[i].from].push_back(static_cast<int>(i));
+      m_to[model.links[i].to].push_back(static_cast<int>(i));
+    }
     measure();
     findPassages();
   }
@@ -125,7 +136,7 @@ public:
         {"sender", &BoundProof::senders},
         {"cut of a node", &BoundProof::cuts},
         {"forwarding", &BoundProof::forwarding},
-        {"traffic", &BoundProof::traffic}};
+        {"flow", &BoundProof::flow}};
     const auto kind = kKinds.find(name);
     return kind == kKinds.end() ? Rational(0) : Rational((this->*kind->second)(), m_scale);
   }
@@ -179,6 +190,9 @@ private:
     const Link& each = link(index);
     const int gpu = isIn ? each.to : each.from;
     const int perGpu = static_cast<int>(m_model.switches.size()) + 1;
+    if (each.isRemote && !m_model.nics.empty()) {
+      return m_model.gpus() * perGpu + nodeOf(gpu) * m_model.gpusPerNode + m_model.nics[gpu % m_model.gpusPerNode];
+    }
     if (each.isRemote) {
       return m_model.nodes > 2 ? gpu * perGpu + perGpu - 1 : -1 - index;
     }
@@ -213,12 +227,8 @@ private:
 
   [[nodiscard]] std::vector<int> linksOf(int gpu, bool isIn, bool withRemote) const {
     std::vector<int> links;
-    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      const Link& each = m_model.links[i];
-      if ((isIn ? each.to : each.from) == gpu && (withRemote || !each.isRemote)) {
-        links.push_back(static_cast<int>(i));
-      }
-    }
+    std::copy_if((isIn ? m_to : m_from)[gpu].begin(), (isIn ? m_to : m_from)[gpu].end(), std::back_inserter(links),
+                 [&](int index) { return withRemote || !link(index).isRemote; });
     return links;
   }
 
@@ -242,11 +252,13 @@ private:
     if (m_model.relays.empty()) {
       return false;
     }
-    std::set<int> nodes = {nodeOf(chunk.origin)};
+    std::vector<char> nodes(static_cast<std::size_t>(m_model.nodes));
+    nodes[nodeOf(chunk.origin)] = 1;
     for (const int target : chunk.targets) {
-      nodes.insert(nodeOf(target));
+      nodes[nodeOf(target)] = 1;
     }
-    std::set<int> seen = {chunk.origin};
+    std::vector<char> seen(static_cast<std::size_t>(m_model.gpus()));
+    seen[chunk.origin] = 1;
     std::vector<int> stack = {chunk.origin};
     while (!stack.empty()) {
       const int gpu = stack.back();
@@ -254,23 +266,16 @@ private:
       for (const int index : linksFrom(gpu)) {
         const int to = link(index).to;
         const bool isAllowed = !link(index).isRemote || mayLeave(chunk, index);
-        if (isAllowed && nodes.contains(nodeOf(to)) && isBetween(chunk, to) && seen.insert(to).second) {
+        if (seen[to] == 0 && nodes[nodeOf(to)] != 0 && isAllowed && isBetween(chunk, to)) {
+          seen[to] = 1;
           stack.push_back(to);
         }
       }
     }
-    return !std::all_of(chunk.targets.begin(), chunk.targets.end(), [&](int target) { return seen.contains(target); });
+    return !std::all_of(chunk.targets.begin(), chunk.targets.end(), [&](int target) { return seen[target] != 0; });
   }
 
-  [[nodiscard]] const std::vector<int>& linksFrom(int gpu) const {
-    if (m_from.empty()) {
-      m_from.resize(m_model.gpus());
-      for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-        m_from[m_model.links[i].from].push_back(static_cast<int>(i));
-      }
-    }
-    return m_from[gpu];
-  }
+  [[nodiscard]] const std::vector<int>& linksFrom(int gpu) const { return m_from[gpu]; }
 
   /// From one GPU to all of the targets, which are in its node. Reductions take in one sum at a time, so that played
   /// backwards a GPU sends one at a time.
@@ -320,7 +325,7 @@ private:
     }
     for (auto limit = sums.lower_bound(bound); limit != sums.end(); ++limit) {
       m_steps = 0;
-      std::vector<Time> free(m_model.gpusPerNode, kNever);
+      std::vector<Time> free(static_cast<std::size_t>(m_model.gpusPerNode), kNever);
       free[from % m_model.gpusPerNode] = 0;
       if (canSpread(node, targets, free, 0, *limit)) {
         return *limit;
@@ -383,6 +388,11 @@ private:
   }
 
   void findPassages() {
+    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      if (m_model.links[i].isRemote) {
+        m_between[{nodeOf(m_model.links[i].from), nodeOf(m_model.links[i].to)}].push_back(static_cast<int>(i));
+      }
+    }
     for (std::size_t i = 0; i < m_chunks.size(); ++i) {
       throwIfCancelled(m_progress);
       const Chunk& chunk = m_chunks[i];
@@ -404,24 +414,20 @@ private:
     Passage passage;
     passage.chunk = index;
     passage.node = node;
-    const int first = nodeOf(chunk.origin) * m_model.gpusPerNode;
-    for (int gpu = first; gpu < first + m_model.gpusPerNode; ++gpu) {
-      for (const int each : linksFrom(gpu)) {
-        const int to = link(each).to;
-        const bool isOpen = mayLeave(chunk, each) && nodeOf(to) == node;
-        if (!isOpen || (!isFree && !(isBetween(chunk, gpu) && isBetween(chunk, to)))) {
-          continue;
-        }
-        const Time head = m_time[chunk.origin][gpu];
-        const Time tail = spread(to, targets);
-        passage.links.push_back(each);
-        passage.head = std::min(passage.head, head);
-        passage.tail = std::min(passage.tail, tail);
-        passage.entry = std::min(passage.entry, head + cost(each));
-        passage.whole = std::min(passage.whole, head + cost(each) + tail);
+    for (const int each : m_between[{nodeOf(chunk.origin), node}]) {
+      const int from = link(each).from;
+      const int to = link(each).to;
+      if (!mayLeave(chunk, each) || (!isFree && !(isBetween(chunk, from) && isBetween(chunk, to)))) {
+        continue;
       }
+      const Time head = m_time[chunk.origin][from];
+      const Time tail = spread(to, targets);
+      passage.links.push_back(each);
+      passage.head = std::min(passage.head, head);
+      passage.tail = std::min(passage.tail, tail);
+      passage.entry = std::min(passage.entry, head + cost(each));
+      passage.whole = std::min(passage.whole, head + cost(each) + tail);
     }
-    std::sort(passage.links.begin(), passage.links.end());
     m_passages.push_back(std::move(passage));
   }
 
@@ -465,9 +471,148 @@ private:
           heads.push_back(passage->head);
         }
       }
-      const Time time =
-          ways == 1 ? std::max(batched(heads, server), evenly(heads, server, 1)) : evenly(heads, server, ways);
-      best = std::max(best, known(time + tail));
+      best = std::max(best, known(evenly(heads, server, ways) + tail));
+      if (ways == 1) {
+        holdBack(passages, tail, heads);
+        best =
+            std::max({best, known(batched(heads, server) + tail), known(spreadingTime(heads, server, tail, passages))});
+      }
+    }
+    return best;
+  }
+
+  /// From one sender, passages can only begin as chunks come in there; heads later than those that are given.
+  void holdBack(const std::vector<const Passage*>& passages, Time tail, std::vector<Time>& heads) const {
+    std::set<int> senders;
+    std::set<int> origins;
+    std::map<int, int> passagesOf;  // by chunk of other GPUs
+    int own = 0;
+    for (const Passage* passage : passages) {
+      for (const int index : passage->links) {
+        senders.insert(link(index).from);
+      }
+    }
+    if (senders.size() != 1) {
+      return;
+    }
+    const int sender = *senders.begin();
+    for (const Passage* passage : passages) {
+      if (const int origin = m_chunks[passage->chunk].origin; passage->tail >= tail && origin == sender) {
+        ++own;
+      } else if (passage->tail >= tail) {
+        ++passagesOf[passage->chunk];
+        origins.insert(origin);
+      }
+    }
+    int copies = 1;
+    for (const auto& [chunk, count] : passagesOf) {
+      copies = std::max(copies, count);
+    }
+    std::map<int, Way> in;
+    for (const int index : linksOf(sender, true, false)) {
+      Time begin = kNever;
+      for (const int origin : origins) {
+        begin = std::min(begin, m_time[origin][link(index).from]);
+      }
+      widen(in[portOf(index, true)], begin, cost(index));
+    }
+    std::sort(heads.begin(), heads.end());
+    const std::vector<Time> times = firstTimes(in, passagesOf.size(), false);
+    for (int k = own; k < static_cast<int>(heads.size()); ++k) {
+      heads[k] = std::max(heads[k], times[(k - own) / copies]);
+    }
+  }
+
+  /// Takes chunks one after the other from some time on.
+  struct Way {
+    Time begin = kNever;
+    Time each = kNever;
+  };
+  static void widen(Way& way, Time begin, Time each) {
+    way.begin = std::min(way.begin, begin);
+    way.each = std::min(way.each, each);
+  }
+  /// When the ways begin to take chunks, or have taken them: the first n times.
+  static std::vector<Time> firstTimes(const std::map<int, Way>& ways, std::size_t n, bool isBegun) {
+    std::vector<Time> times;
+    for (const auto& [port, way] : ways) {
+      for (std::size_t i = 0; i < n; ++i) {
+        times.push_back(way.begin + way.each * static_cast<Time>(isBegun ? i : i + 1));
+      }
+    }
+    std::sort(times.begin(), times.end());
+    times.resize(n, kNever);
+    return times;
+  }
+
+  /// One way, after which the chunks of a message have to get from where it ends to all of the node together: the least
+  /// limit that the messages can keep. 0 where some chunk is not for the whole node.
+  [[nodiscard]] Time spreadingTime(std::vector<Time> ready, const Server& server, Time tail,
+                                   const std::vector<const Passage*>& passages) const {
+    std::set<int> ends;
+    for (const Passage* passage : passages) {
+      if (static_cast<int>(targetsIn(m_chunks[passage->chunk], passage->node).size()) < m_model.gpusPerNode) {
+        return 0;
+      }
+      for (const int index : passage->links) {
+        ends.insert(link(index).to);
+      }
+    }
+    std::vector<Time> after = {0};  // by size of the message
+    for (int size = 1; size <= server.most && static_cast<std::size_t>(size) <= passages.size(); ++size) {
+      Time least = kNever;
+      for (const int end : ends) {
+        least = std::min(least, spreadTogether(end, static_cast<std::size_t>(size)));
+      }
+      after.push_back(std::max(tail, least));
+    }
+    std::sort(ready.begin(), ready.end());
+    // From the end: by how many chunks are left, the latest time at which their messages may begin.
+    const auto canKeep = [&](Time limit) {
+      std::vector<Time> latest(ready.size() + 1, -1);
+      latest[0] = limit;
+      for (std::size_t left = 1; left <= ready.size(); ++left) {
+        for (std::size_t size = 1; size < after.size() && size <= left; ++size) {
+          const Time length = server.alpha + server.beta * static_cast<Time>(size);
+          const Time begin = std::min(latest[left - size], limit - after[size]) - length;
+          // The chunks that are there last go last.
+          if (begin >= ready[ready.size() - left + size - 1]) {
+            latest[left] = std::max(latest[left], begin);
+          }
+        }
+      }
+      return latest.back() >= 0;
+    };
+    Time low = 0;
+    Time high = ready.back() + (server.alpha + server.beta + after.back()) * static_cast<Time>(ready.size());
+    while (low < high) {
+      const Time middle = low + (high - low) / 2;
+      if (canKeep(middle)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+
+  /// n chunks that are at one GPU, to all others of its node: what each takes in, and the last one to leave.
+  [[nodiscard]] Time spreadTogether(int from, std::size_t n) const {
+    Time best = 0;
+    std::map<int, Way> out;
+    for (const int index : linksOf(from, false, false)) {
+      widen(out[portOf(index, false)], 0, cost(index));
+    }
+    for (int gpu = from - from % m_model.gpusPerNode; gpu < from - from % m_model.gpusPerNode + m_model.gpusPerNode;
+         ++gpu) {
+      if (gpu == from) {
+        continue;
+      }
+      std::map<int, Way> in;
+      for (const int index : linksOf(gpu, true, false)) {
+        widen(in[portOf(index, true)], m_time[from][link(index).from], cost(index));
+      }
+      best = std::max({best, firstTimes(in, n, false).back(), firstTimes(out, n, true).back() + m_time[from][gpu]});
     }
     return best;
   }
@@ -514,10 +659,10 @@ private:
     return passBy([](int index) { return index; });
   }
   Time sendingPorts() {
-    return m_model.nodes < 3 ? 0 : passBy([this](int index) { return link(index).from; });
+    return passBy([this](int index) { return portOf(index, false); });
   }
   Time receivingPorts() {
-    return m_model.nodes < 3 ? 0 : passBy([this](int index) { return link(index).to; });
+    return passBy([this](int index) { return portOf(index, true); });
   }
 
   /// When chunks from other nodes are in this one: the k-th over the same links not before the k-th of these.
@@ -650,74 +795,173 @@ private:
     return best;
   }
 
-  /// The least time for which a chunk that is at one GPU keeps links of its node busy until it is at all the targets.
-  [[nodiscard]] Time busyTime(int from, const std::vector<int>& targets) const {
-    Time longest = 0;
-    Time all = 0;
-    for (const int target : targets) {
-      if (target != from) {
-        Time into = kNever;
-        for (const int index : linksOf(target, true, false)) {
-          into = std::min(into, cost(index));
-        }
-        longest = std::max(longest, m_time[from][target]);
-        all = into < kNever ? all + into : kNever;
-      }
-      if (longest >= kNever || all >= kNever) {
-        return kNever;
-      }
-    }
-    return std::max(longest, all);
+  // Weights of machines: what each send costs, and what all chunks cost together.
+
+  /// The links are one, or share a port.
+  [[nodiscard]] bool takesOneAtATime(const std::vector<int>& links) const {
+    const auto share = [&](bool isIn) {
+      const int port = portOf(links.front(), isIn);
+      return port >= 0 &&
+             std::all_of(links.begin(), links.end(), [&](int index) { return portOf(index, isIn) == port; });
+    };
+    return links.size() == 1 || (!links.empty() && (share(false) || share(true)));
   }
 
-  /// Within each node: the time for which its links are busy, over how many can be busy at once.
-  Time traffic() {
-    std::vector<Time> busy(m_model.nodes);
-    std::vector<std::set<int>> out(busy.size());
-    std::vector<std::set<int>> in(busy.size());
-    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      if (!m_model.links[i].isRemote) {
-        out[nodeOf(m_model.links[i].from)].insert(portOf(static_cast<int>(i), false));
-        in[nodeOf(m_model.links[i].to)].insert(portOf(static_cast<int>(i), true));
+  /// By link; empty where the weights are not those of machines.
+  [[nodiscard]] std::vector<Int128> prices() const {
+    std::vector<Int128> prices(m_model.links.size());
+    for (std::size_t i = 0; i < m_model.machines.size(); ++i) {
+      const std::vector<int>& links = m_model.machines[i].links;
+      if (m_weights[i] < 0 || m_weights[i] > kMaxWeight || (m_weights[i] > 0 && !takesOneAtATime(links))) {
+        return {};
+      }
+      for (const int index : links) {
+        prices[index] += m_weights[i];
       }
     }
-    std::map<std::pair<int, std::vector<int>>, Time> known;
-    const auto busyFor = [&](int from, const std::vector<int>& targets) {
-      const auto [at, isNew] = known.try_emplace({from, targets}, 0);
-      if (isNew) {
-        at->second = busyTime(from, targets);
+    for (std::size_t i = 0; i < prices.size(); ++i) {
+      // For as many chunks as go together, which pay alpha once.
+      const Int128 most = m_model.maxTogether;
+      const Int128 alphas = m_model.links[i].isRemote ? 1 : most;
+      prices[i] *= alphas * m_alpha[i] + most * m_beta[i];
+    }
+    return prices;
+  }
+
+  /// Between the GPUs of each node, by Floyd and Warshall.
+  [[nodiscard]] std::vector<std::vector<Int128>> distancesBy(const std::vector<Int128>& prices) const {
+    const int m = m_model.gpusPerNode;
+    const auto gpus = static_cast<std::size_t>(m_model.gpus());
+    std::vector<std::vector<Int128>> distance(gpus, std::vector<Int128>(static_cast<std::size_t>(m), kPriceless));
+    for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
+      distance[gpu][gpu % m] = 0;
+    }
+    for (std::size_t i = 0; i < prices.size(); ++i) {
+      if (!m_model.links[i].isRemote) {
+        Int128& known = distance[m_model.links[i].from][m_model.links[i].to % m];
+        known = std::min(known, prices[i]);
       }
-      return at->second;
+    }
+    for (int through = 0; through < m_model.gpus(); ++through) {
+      const int first = through - through % m;
+      for (int from = first; from < first + m; ++from) {
+        for (int to = 0; to < m; ++to) {
+          distance[from][to] = std::min(distance[from][to], distance[from][through % m] + distance[through][to]);
+        }
+      }
+    }
+    return distance;
+  }
+
+  /// The cheapest tree from the root to all GPUs of its node, by the sets that it must enter (Fulkerson, Math.
+  /// Programming 6, 1974): a least set without the root that no free link enters costs the cheapest link into it.
+  [[nodiscard]] Int128 treePrice(int root, std::vector<Int128> prices) const {
+    const int m = m_model.gpusPerNode;
+    const auto bit = [m](int gpu) { return std::uint32_t{1} << static_cast<unsigned>(gpu % m); };
+    std::vector<int> links;
+    for (int gpu = root - root % m; gpu < root - root % m + m; ++gpu) {
+      for (const int index : linksFrom(gpu)) {
+        if (!link(index).isRemote) {
+          links.push_back(index);
+        }
+      }
+    }
+    for (Int128 sum = 0;;) {
+      std::vector<std::uint32_t> before(static_cast<std::size_t>(m));  // from which free links lead there
+      for (int gpu = 0; gpu < m; ++gpu) {
+        before[gpu] = bit(gpu);
+      }
+      for (const int index : links) {
+        before[link(index).to % m] |= prices[index] == 0 ? bit(link(index).from) : 0;
+      }
+      for (int through = 0; through < m; ++through) {
+        for (std::uint32_t& set : before) {
+          set |= (set & bit(through)) != 0 ? before[through] : 0;
+        }
+      }
+      std::uint32_t least = 0;
+      for (const std::uint32_t set : before) {
+        if ((set & bit(root)) == 0 && (least == 0 || std::popcount(set) < std::popcount(least))) {
+          least = set;
+        }
+      }
+      if (least == 0) {
+        return sum;
+      }
+      Int128 entry = kPriceless;
+      const auto enters = [&](int index) {
+        return (least & bit(link(index).to)) != 0 && (least & bit(link(index).from)) == 0;
+      };
+      for (const int index : links) {
+        entry = enters(index) ? std::min(entry, prices[index]) : entry;
+      }
+      if (entry == kPriceless) {
+        return kPriceless;
+      }
+      for (const int index : links) {
+        prices[index] -= enters(index) ? entry : 0;
+      }
+      sum += entry;
+    }
+  }
+
+  /// All machines together are busy, each times its weight, for no less than the cheapest routes of all chunks cost;
+  /// then some machine is busy for that over the sum of the weights.
+  Time flow() {
+    const bool hasTrees =
+        std::any_of(m_chunks.begin(), m_chunks.end(), [](const Chunk& chunk) { return chunk.targets.size() > 1; });
+    if (m_weights.size() != m_model.machines.size() || (hasTrees && m_model.gpusPerNode > 32)) {
+      return 0;
+    }
+    const Int128 sum = std::accumulate(m_weights.begin(), m_weights.end(), Int128{0});
+    const std::vector<Int128> price = prices();
+    if (price.empty() || sum <= 0) {
+      return 0;
+    }
+    const std::vector<std::vector<Int128>> distance = distancesBy(price);
+    std::map<int, Int128> trees;
+    const auto spreadPrice = [&](int from, const std::vector<int>& targets) {
+      Int128 farthest = 0;
+      std::size_t others = 0;
+      for (const int target : targets) {
+        farthest = std::max(farthest, distance[from][target % m_model.gpusPerNode]);
+        others += target != from ? 1 : 0;
+      }
+      if (others + 1 < static_cast<std::size_t>(m_model.gpusPerNode) || others < 2) {
+        return farthest;
+      }
+      const auto [known, isNew] = trees.try_emplace(from, 0);
+      if (isNew) {
+        known->second = treePrice(from, price);
+      }
+      return known->second;
     };
-    const auto targetsIn = [&](const Chunk& chunk, int node) {
-      std::vector<int> targets;
-      std::copy_if(chunk.targets.begin(), chunk.targets.end(), std::back_inserter(targets),
-                   [&](int target) { return nodeOf(target) == node; });
-      return targets;
-    };
-    std::vector<Time> atHome;
+    Int128 total = 0;
+    const auto add = [&](Int128 cost) { total = std::min(kPriceless, total + cost); };
     for (const Chunk& chunk : m_chunks) {
-      throwIfCancelled(m_progress);
-      atHome.push_back(busyFor(chunk.origin, targetsIn(chunk, nodeOf(chunk.origin))));
+      add(spreadPrice(chunk.origin, targetsIn(chunk, nodeOf(chunk.origin))));
     }
     for (const Passage& passage : m_passages) {
-      atHome[passage.chunk] = std::max(atHome[passage.chunk], passage.head);
-      const std::vector<int> targets = targetsIn(m_chunks[passage.chunk], passage.node);
-      Time least = kNever;
+      throwIfCancelled(m_progress);
+      const Chunk& chunk = m_chunks[passage.chunk];
+      const std::vector<int> targets = targetsIn(chunk, passage.node);
+      Int128 least = kPriceless;
       for (const int index : passage.links) {
-        least = std::min(least, busyFor(link(index).to, targets));
+        const Int128 head =
+            chunk.targets.size() > 1 ? 0 : distance[chunk.origin][link(index).from % m_model.gpusPerNode];
+        least = std::min(least, head + price[index] + spreadPrice(link(index).to, targets));
       }
-      busy[passage.node] += least < kNever ? least : 0;
+      add(least);
     }
-    for (std::size_t i = 0; i < m_chunks.size(); ++i) {
-      busy[nodeOf(m_chunks[i].origin)] += atHome[i] < kNever ? atHome[i] : 0;
-    }
-    Time best = 0;
-    for (std::size_t node = 0; node < busy.size(); ++node) {
-      const auto together = static_cast<Time>(std::min(out[node].size(), in[node].size()));
-      best = std::max(best, together > 0 ? (busy[node] + together - 1) / together : 0);
-    }
-    return best;
+    const Int128 whole = sum * m_model.maxTogether;
+    return total >= kPriceless ? 0 : narrow64((total + whole - 1) / whole);
+  }
+
+  [[nodiscard]] std::vector<int> targetsIn(const Chunk& chunk, int node) const {
+    std::vector<int> targets;
+    std::copy_if(chunk.targets.begin(), chunk.targets.end(), std::back_inserter(targets),
+                 [&](int target) { return nodeOf(target) == node; });
+    return targets;
   }
 
   /// All chunks of a pair of nodes, or from all nodes, enter at one GPU, which sends them on by one port.
@@ -807,13 +1051,16 @@ private:
   const Model& m_model;
   const std::vector<Chunk>& m_chunks;
   bool m_isReduction;
+  const std::vector<std::int64_t>& m_weights;  ///< by machine
   const Progress& m_progress;
   std::int64_t m_scale = 1;
   std::vector<Time> m_alpha;  ///< by link
   std::vector<Time> m_beta;   ///< by link
   std::vector<std::vector<Time>> m_time;
   std::vector<std::vector<int>> m_hops;
-  mutable std::vector<std::vector<int>> m_from;
+  std::vector<std::vector<int>> m_from;  ///< by GPU: links, ascending
+  std::vector<std::vector<int>> m_to;
+  std::map<std::pair<int, int>, std::vector<int>> m_between;  ///< by nodes: links between them, ascending
   std::vector<Passage> m_passages;
   std::map<std::pair<int, std::vector<int>>, Time> m_spread;
   mutable std::int64_t m_steps = 0;
@@ -822,8 +1069,8 @@ private:
 }  // namespace
 
 Rational provedBound(const sketch::Model& model, const std::vector<sketch::Chunk>& chunks, bool isReduction,
-                     const std::string& name, const Progress& progress) {
-  return BoundProof(model, chunks, isReduction, progress).prove(name);
+                     const std::string& name, const std::vector<std::int64_t>& weights, const Progress& progress) {
+  return BoundProof(model, chunks, isReduction, weights, progress).prove(name);
 }
 
 }  // namespace coppice::verify

@@ -104,6 +104,7 @@ private:
   void checkMachines() {
     std::map<int, std::vector<std::size_t>> byLink;
     std::map<std::tuple<int, int, bool>, std::vector<std::size_t>> byPort;  // switch or -1, GPU, incoming
+    std::map<std::tuple<int, int, bool>, std::vector<std::size_t>> byNic;   // node, NIC, incoming
     for (std::size_t i = 0; i < m_plan.messages.size(); ++i) {
       const Message& message = m_plan.messages[i];
       const Link& link = linkOf(message);
@@ -114,6 +115,12 @@ private:
         if (through < 0) {
           continue;
         }
+      } else if (!m_model.nics.empty()) {
+        for (const bool isIn : {false, true}) {
+          const int gpu = isIn ? link.to : link.from;
+          byNic[{m_model.nodeOf(gpu), m_model.nics[gpu % m_model.gpusPerNode], isIn}].push_back(i);
+        }
+        continue;
       } else if (m_model.nodes < 3) {
         continue;
       }
@@ -123,6 +130,10 @@ private:
     for (auto& [link, messages] : byLink) {
       const Link& each = m_model.links[link];
       requireApart(std::move(messages), "link " + std::to_string(each.from) + " -> " + std::to_string(each.to));
+    }
+    for (auto& [nic, messages] : byNic) {
+      requireApart(std::move(messages), "NIC " + std::to_string(std::get<1>(nic)) + " of node " +
+                                            std::to_string(std::get<0>(nic)) + (std::get<2>(nic) ? " in" : " out"));
     }
     for (auto& [port, messages] : byPort) {
       requireApart(std::move(messages), std::string(std::get<2>(port) ? "the input of GPU " : "the output of GPU ") +
@@ -173,25 +184,34 @@ private:
   using Place = std::pair<int, int>;  // chunk, GPU
 
   void playCopies(const std::vector<std::size_t>& indices, const Rational& begin) {
-    std::map<Place, Rational> since;
+    // By place, when the chunk is there.
+    std::vector<std::pair<Place, const Rational*>> since;
     for (std::size_t chunk = 0; chunk < m_chunks.size(); ++chunk) {
-      since[{static_cast<int>(chunk), m_chunks[chunk].origin}] = begin;
+      since.emplace_back(Place(static_cast<int>(chunk), m_chunks[chunk].origin), &begin);
     }
     for (const std::size_t i : indices) {
       const Message& message = m_plan.messages[i];
       for (const int chunk : message.chunks) {
-        if (!since.emplace(Place(chunk, linkOf(message).to), message.end).second) {
-          m_log.fault("brings chunk " + std::to_string(chunk) + " to GPU " + std::to_string(linkOf(message).to) +
-                          ", which gets it twice",
-                      named(i));
-        }
+        since.emplace_back(Place(chunk, linkOf(message).to), &message.end);
+      }
+    }
+    std::sort(since.begin(), since.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto find = [&](const Place& place) {
+      const auto at = std::lower_bound(since.begin(), since.end(), place,
+                                       [](const auto& entry, const Place& wanted) { return entry.first < wanted; });
+      return at != since.end() && at->first == place ? at->second : nullptr;
+    };
+    for (std::size_t i = 1; i < since.size(); ++i) {
+      const auto [chunk, gpu] = since[i].first;
+      if (since[i - 1].first == since[i].first) {
+        m_log.fault("gets to GPU " + std::to_string(gpu) + " twice", {RefKind::chunk, static_cast<std::size_t>(chunk)});
       }
     }
     for (const std::size_t i : indices) {
       const Message& message = m_plan.messages[i];
       for (const int chunk : message.chunks) {
-        const auto at = since.find(Place(chunk, linkOf(message).from));
-        if (at == since.end() || at->second > message.start) {
+        const Rational* at = find(Place(chunk, linkOf(message).from));
+        if (at == nullptr || *at > message.start) {
           m_log.fault("sends chunk " + std::to_string(chunk) + " before GPU " + std::to_string(linkOf(message).from) +
                           " has it",
                       named(i));
@@ -200,7 +220,7 @@ private:
     }
     for (std::size_t chunk = 0; chunk < m_chunks.size(); ++chunk) {
       for (const int target : m_chunks[chunk].targets) {
-        if (!since.contains(Place(static_cast<int>(chunk), target))) {
+        if (find(Place(static_cast<int>(chunk), target)) == nullptr) {
           m_log.fault("never reaches GPU " + std::to_string(target), {RefKind::chunk, chunk});
         }
       }
@@ -403,7 +423,10 @@ private:
       const std::string name(names.substr(0, end));
       names.remove_prefix(std::min(end + 2, names.size()));
       const bool isBackwards = isReduction(phase);
-      proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards, name, m_progress);
+      const auto half = static_cast<std::size_t>(phase);
+      proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards, name,
+                            half < m_plan.boundWeights.size() ? m_plan.boundWeights[half] : std::vector<std::int64_t>(),
+                            m_progress);
     }
     if (m_plan.bound > proved) {
       m_log.fault(
@@ -417,11 +440,14 @@ private:
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       byEnds[{m_model.links[i].from, m_model.links[i].to, m_model.links[i].lane}] = static_cast<int>(i);
     }
-    using Key = std::tuple<int, int, std::vector<int>>;
-    std::map<Key, std::pair<Rational, Rational>> known;
+    // No link carries a chunk twice in a phase, so that the least chunk names a message.
+    using Key = std::tuple<int, int, int>;  // phase, link, chunk
+    std::vector<std::pair<Key, const Message*>> known;
     for (const Message& message : m_plan.messages) {
-      known[{message.phase, message.link, sorted(message.chunks)}] = {message.start, message.end};
+      const int least = *std::min_element(message.chunks.begin(), message.chunks.end());
+      known.emplace_back(Key(message.phase, message.link, least), &message);
     }
+    std::sort(known.begin(), known.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t s = 0; s < m_plan.symmetries.size(); ++s) {
       const sketch::Permutation& symmetry = m_plan.symmetries[s];
       std::set<int> values(symmetry.begin(), symmetry.end());
@@ -438,9 +464,12 @@ private:
         for (const int chunk : message.chunks) {
           chunks.push_back(imageOf(chunk, symmetry));
         }
-        const auto at =
-            image == byEnds.end() ? known.end() : known.find({message.phase, image->second, sorted(std::move(chunks))});
-        if (at == known.end() || at->second != std::pair(message.start, message.end)) {
+        std::sort(chunks.begin(), chunks.end());
+        const Key key(message.phase, image == byEnds.end() ? -1 : image->second, chunks.front());
+        const auto at = std::lower_bound(known.begin(), known.end(), key,
+                                         [](const auto& entry, const Key& wanted) { return entry.first < wanted; });
+        if (at == known.end() || at->first != key || sorted(at->second->chunks) != chunks ||
+            at->second->start != message.start || at->second->end != message.end) {
           m_log.fault("has no counterpart under symmetry " + std::to_string(s), named(i));
           break;
         }

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "base/rational.hpp"
 #include "coppice/test_paths.hpp"
 #include "support/cli_runner.hpp"
 
@@ -19,6 +20,8 @@ private slots:
   void tacclRefusesBadQuestions_data();
   void tacclRefusesBadQuestions();
   void fabricsTakeSketches();
+  void nicsAreShared();
+  void proposalsChooseTheirChunks();
   void sizesScaleTheAnswer();
   void interruptedSearchKeepsTheBest();
   void generateProposesASketch();
@@ -94,6 +97,10 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
   QTest::newRow("effort of the stages") << tacclArguments("ndv2-relay-n2", "ndv2-1mb",
                                                           {"--engine", "milp", "--effort", "5"})
                                         << 2 << "--effort";
+  QTest::newRow("share") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--share", "half"}) << 2 << "link";
+  QTest::newRow("share of a proposal") << QStringList{"synthesize", "preset:dgx2", "--method",
+                                                      "taccl",      "--share",     "nic"}
+                                       << 2 << "--share";
   QTest::newRow("nothing to convert") << QStringList{"convert", "-o", "x.fabric.json"} << 2 << "nothing to convert";
   QTest::newRow("one file for two") << QStringList{"convert", "preset:dgx2", "--sketch",
                                                    "x.json",  "--topology",  "x.json"}
@@ -135,6 +142,44 @@ void TestCliSketch::fabricsTakeSketches() {
 }
 
 /// --size says how many bytes a file's chunk has; algbw follows it.
+void TestCliSketch::nicsAreShared() {
+  QTemporaryDir folder;
+  const QString schedule = folder.filePath("found.schedule.json");
+  const Outcome whole = run(tacclArguments(
+      "ndv2-full-n2", "ndv2-1mb", {"-c", "allgather", "--effort", "300", "--share", "nic", "-o", schedule, "--json"}));
+  QVERIFY2(whole.code == 0, told(whole));
+  QCOMPARE(whole.json()["share"].toString(), QString("nic"));
+  QVERIFY(whole.out.contains("not the paper's model"));
+  const Outcome parts =
+      run(tacclArguments("ndv2-full-n2", "ndv2-1mb", {"-c", "allgather", "--effort", "300", "--json"}));
+  QVERIFY2(parts.code == 0, told(parts));
+  QCOMPARE(parts.json()["share"].toString(), QString("link"));
+  QVERIFY(!parts.out.contains("not the paper's model"));
+  const auto time = [](const Outcome& outcome) {
+    return *coppice::Rational::parse(outcome.json()["makespan"].toString().toStdString());
+  };
+  QVERIFY(time(whole) < time(parts));
+  const Outcome verified = run({"verify", schedule});
+  QVERIFY2(verified.code == 0, told(verified));
+  // A sketch for a fabric.
+  const Outcome fitted =
+      run({"synthesize", "preset:azure-ndv2,boxes=2", "--method", "taccl", "--sketch",
+           kFolder + "sketch-ndv2-full-n2.json", "--share", "nic", "-c", "allgather", "--effort", "100", "--json"});
+  QVERIFY2(fitted.code == 0, told(fitted));
+  QCOMPARE(fitted.json()["share"].toString(), QString("nic"));
+}
+
+/// One chunk for each GPU would go one way round a ring of 8 for 4 steps and the other way for 3.
+void TestCliSketch::proposalsChooseTheirChunks() {
+  const Outcome whole = run({"synthesize", "preset:ring", "--method", "taccl", "--effort", "400", "--json"});
+  QVERIFY2(whole.code == 0, told(whole));
+  QCOMPARE(whole.json()["chunk_bytes"].toInt(), 1 << 19);
+  // Through a switch, more chunks would not be faster.
+  const Outcome switched = run({"synthesize", "preset:dgx2", "--method", "taccl", "--effort", "40", "--json"});
+  QVERIFY2(switched.code == 0, told(switched));
+  QCOMPARE(switched.json()["chunk_bytes"].toInt(), 1 << 20);
+}
+
 void TestCliSketch::sizesScaleTheAnswer() {
   QJsonObject answers[2];
   for (int i = 0; i < 2; ++i) {

@@ -218,12 +218,14 @@ private slots:
                "smaller numbers, or bandwidths with fewer digits and smaller denominators"};
     QTest::newRow("sum at a node") << "a b c | a-b 9223372036854775807; a-c 1"
                                    << QStringList{
-                                          "error: node \"a\": the sum of the outgoing bandwidths leaves the exact "
-                                          "64-bit range; use smaller numbers, "
-                                          "or bandwidths with fewer digits and smaller denominators",
-                                          "error: node \"a\": the sum of the incoming bandwidths leaves the exact "
-                                          "64-bit range; use smaller numbers, "
-                                          "or bandwidths with fewer digits and smaller denominators"};
+                                          "warning: node \"a\": the sum of the outgoing bandwidths leaves the exact "
+                                          "64-bit range, so its balance is not stated; use smaller numbers, "
+                                          "or bandwidths with fewer digits and smaller denominators, if a method "
+                                          "refuses the fabric",
+                                          "warning: node \"a\": the sum of the incoming bandwidths leaves the exact "
+                                          "64-bit range, so its balance is not stated; use smaller numbers, "
+                                          "or bandwidths with fewer digits and smaller denominators, if a method "
+                                          "refuses the fabric"};
   }
   void validateFindings() {
     QFETCH(QString, fabric);
@@ -354,6 +356,15 @@ private slots:
     QCOMPARE(fabric->egress(2).toString(), std::string("60.5"));
     QVERIFY(fabric->isBalanced());
     QVERIFY(!built("a b | a-b 1; a>b 1").isBalanced());
+  }
+  /// The sums at "a" have a common denominator of more than 64 bits.
+  void sumsBeyond64Bits() {
+    const QString links = "a-b 1/1000000007; a-c 1/1000000009; a-d 1/1000000021";
+    const Fabric fabric = built("a b c d | " + links);
+    QVERIFY(fabric.isBalanced());
+    QVERIFY(!built("a b c d | " + links + "; a>b 1/1000000033").isBalanced());
+    QCOMPARE(fabric.egress(1).toString(), std::string("1/1000000007"));
+    QVERIFY_THROWS_EXCEPTION(OverflowError, static_cast<void>(fabric.egress(0)));
   }
 
   void buildFollowsStatedRanks() {

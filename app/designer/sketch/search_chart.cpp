@@ -101,7 +101,9 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
   }
   constexpr double kAir = 0.08;
   const double span = std::max(most - least, most / 100);
-  m_time->setRange(std::max(0.0, least - kAir * span), most + kAir * span);
+  // Equal curves are in the middle, so that the labels of the axis differ.
+  const double air = kAir * span + (span - (most - least)) / 2;
+  m_time->setRange(std::max(0.0, least - air), most + air);
 }
 
 void SearchChart::restyle() {

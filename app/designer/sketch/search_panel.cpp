@@ -205,10 +205,13 @@ void SearchPanel::showCurves() {
                                    exactly(answer->bound), QString::fromStdString(answer->boundName),
                                    QString::fromStdString(answer->boundMembers)));
   } else if (m_desk->isRunning()) {
+    const bool isReached = !points.empty() && points.back().makespan == points.back().bound;
     text = points.empty() ? tr("Finding the bound, %1").arg(duration(m_desk->seconds()))
                           : tr("%1 µs so far, %2, %3")
                                 .arg(decimal(points.back().makespan),
-                                     gapText(points.back().makespan, points.back().bound), duration(m_desk->seconds()));
+                                     isReached ? tr("bound reached, comparing connections")
+                                               : gapText(points.back().makespan, points.back().bound),
+                                     duration(m_desk->seconds()));
   }
   m_figures->setText(text);
   m_figures->setVisible(!text.isEmpty());

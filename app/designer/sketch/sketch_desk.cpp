@@ -245,6 +245,7 @@ void SketchDesk::remember() {
 
 void SketchDesk::propose() {
   sketch::Sketch sizes;
+  sizes.chunksPerGpu = 0;
   if (m_sketch) {
     sizes.chunksPerGpu = m_sketch->chunksPerGpu;
     sizes.inputSize = m_sketch->inputSize;

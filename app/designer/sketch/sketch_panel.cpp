@@ -45,6 +45,7 @@ SketchPanel::SketchPanel(QWidget* parent)
       m_undo(iconButton(u"sketchUndo"_s, u"undo"_s, tr("Undo the last change of the sketch"), this)),
       m_state(new QLabel(this)),
       m_chunks(new QSpinBox(this)),
+      m_wholeNics(new QCheckBox(tr("Whole"), this)),
       m_size(new QLineEdit(this)),
       m_problem(new QLabel(this)),
       m_tabs(new QTabWidget(this)),
@@ -105,6 +106,15 @@ SketchPanel::SketchPanel(QWidget* parent)
       m_desk->edit([&](Sketch& sketch) { sketch.chunksPerGpu = chunks; });
     }
   });
+  connect(m_wholeNics, &QCheckBox::clicked, this, [this](bool isOn) {
+    if (m_desk != nullptr) {
+      m_desk->edit([&](Sketch& sketch) {
+        if (sketch.remote) {
+          sketch.remote->sharesNics = isOn;
+        }
+      });
+    }
+  });
   connect(m_size, &QLineEdit::editingFinished, this, [this] {
     if (m_desk != nullptr && !m_isFilling) {
       m_desk->edit([&](Sketch& sketch) {
@@ -131,6 +141,11 @@ QWidget* SketchPanel::makeSizes() {
   m_state->setObjectName(u"sketchState"_s);
   m_state->setProperty("role", u"muted"_s);
   m_state->setWordWrap(true);
+  m_wholeNics->setObjectName(u"sketchWholeNics"_s);
+  m_wholeNics->setAccessibleName(tr("Links between boxes share whole NICs"));
+  m_wholeNics->setToolTip(
+      tr("coppice_share: a link between boxes waits for a whole NIC, instead of having a fixed part of its bandwidth. "
+         "Not the model of the paper"));
   m_chunks->setObjectName(u"sketchChunks"_s);
   m_chunks->setAccessibleName(tr("Chunks of each GPU"));
   m_chunks->setToolTip(tr("input_chunkup: pieces into which each GPU's data is cut; each takes its own route"));
@@ -154,6 +169,7 @@ QWidget* SketchPanel::makeSizes() {
   form->setVerticalSpacing(kPanelGap);
   form->addRow(tr("Chunks per GPU"), m_chunks);
   form->addRow(tr("Data per GPU"), m_size);
+  form->addRow(tr("NICs"), m_wholeNics);
   form->addRow(tr("Seed"), m_search->seed());
   form->addRow(tr("Engine"), m_search->engine());
   auto* sizes = new QWidget(this);
@@ -245,6 +261,8 @@ void SketchPanel::fill() {
   }
   m_isFilling = true;
   m_chunks->setValue(sketch->chunksPerGpu);
+  m_wholeNics->setEnabled(sketch->remote.has_value());
+  m_wholeNics->setChecked(sketch->remote && sketch->remote->sharesNics);
   if (!m_size->hasFocus() || !m_size->isModified()) {
     m_size->setText(QString::fromStdString(sketch->inputSize.value_or(std::string())));
   }
@@ -257,6 +275,9 @@ void SketchPanel::fill() {
     state << tr("%1 of %2, chunks of %3")
                  .arg(counted(model.nodes, tr("box"), tr("boxes")), counted(model.gpusPerNode, tr("GPU"), tr("GPUs")),
                       bytesText(fit->chunkBytes));
+    if (!model.nics.empty()) {
+      state << tr("whole NICs, not the model of the paper");
+    }
   }
   const QString file = m_desk->path().isEmpty() ? tr("not saved") : QFileInfo(m_desk->path()).fileName();
   state << file + (m_desk->isModified() && !m_desk->path().isEmpty() ? tr(", changed") : QString());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QCheckBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -70,6 +71,7 @@ private:
   QToolButton* m_undo;
   QLabel* m_state;
   QSpinBox* m_chunks;
+  QCheckBox* m_wholeNics;
   QLineEdit* m_size;
   QLabel* m_problem;
   QTabWidget* m_tabs;

@@ -28,7 +28,10 @@ SwitchPage::SwitchPage(QWidget* parent)
       m_strategy(new QComboBox(this)),
       m_add(new QPushButton(tr("Add From Selection"), this)),
       m_remove(new QPushButton(tr("Remove"), this)),
-      m_table(new QTableWidget(0, kColumns, this)) {
+      m_table(new QTableWidget(0, kColumns, this)),
+      m_hint(new QLabel(tr("No switches: each link is used on its own. Select GPUs of one box on the drawing to add a "
+                           "switch that they share."),
+                        this)) {
   m_strategy->setObjectName(u"sketchStrategy"_s);
   m_strategy->setAccessibleName(tr("Links within a box"));
   m_strategy->setToolTip(tr("strategy of intranode_sketch"));
@@ -70,7 +73,11 @@ SwitchPage::SwitchPage(QWidget* parent)
   layout->setContentsMargins(0, kSwitchGap, 0, 0);
   layout->setSpacing(kSwitchGap);
   layout->addLayout(line);
+  m_hint->setObjectName(u"sketchNoSwitches"_s);
+  m_hint->setWordWrap(true);
+  m_hint->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   layout->addWidget(m_table, 1);
+  layout->addWidget(m_hint, 1);
 
   connect(m_strategy, &QComboBox::activated, this, [this] {
     if (m_desk != nullptr) {
@@ -134,6 +141,8 @@ void SwitchPage::fill() {
     m_table->setItem(row, kGpus, gpus);
     addPolicyBox(row, at < sketch->policies.size() ? sketch->policies[at] : std::string());
   }
+  m_table->setVisible(m_table->rowCount() > 0);
+  m_hint->setVisible(m_table->rowCount() == 0);
   m_remove->setEnabled(chosen() >= 0);
   m_isFilling = false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <QLabel>
 #include <QPushButton>
 #include <QTableWidget>
 #include <QWidget>
@@ -39,6 +40,7 @@ private:
   QPushButton* m_add;
   QPushButton* m_remove;
   QTableWidget* m_table;
+  QLabel* m_hint;
 };
 
 }  // namespace coppice::designer

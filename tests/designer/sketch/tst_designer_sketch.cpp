@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDockWidget>
 #include <QLabel>
@@ -475,6 +476,7 @@ void TestDesignerSketch::savesAndReads() {
   page.desk().edit([](sketch::Sketch& sketch) {
     joinRelays(sketch, 8, {1, 5}, {0, 4});
     sketch.remote->enforceOrdering = true;
+    sketch.remote->sharesNics = true;
     addSwitch(sketch, {0, 1, 2, 3});
     sketch.policies[0] = "uc-max";
     sketch.chunksPerGpu = 2;
@@ -483,6 +485,14 @@ void TestDesignerSketch::savesAndReads() {
   });
   QVERIFY(page.settle());
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
+  QVERIFY(page.child<QCheckBox>("sketchWholeNics")->isChecked());
+  QVERIFY(!page.desk().fit()->fit.model.nics.empty());
+  QTest::mouseClick(page.child<QCheckBox>("sketchWholeNics"), Qt::LeftButton);
+  QVERIFY(page.settle());
+  QVERIFY(page.desk().fit()->fit.model.nics.empty());
+  page.desk().undo();
+  QVERIFY(page.settle());
+  QVERIFY(page.now().remote->sharesNics);
   page.answers->saveTo = page.dir.filePath(u"mine.json"_s);
   page.run("sketch.save");
   QVERIFY2(page.answers->failures.isEmpty(), qPrintable(page.answers->failures.join(u'\n')));
