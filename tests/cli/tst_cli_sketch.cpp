@@ -170,7 +170,7 @@ void TestCliSketch::nicsAreShared() {
   QCOMPARE(fitted.json()["share"].toString(), QString("nic"));
 }
 
-/// One chunk for each GPU would go one way round a ring of 8 for 4 steps and the other way for 3.
+/// One chunk for each GPU would pass 4 links of a ring of 8 in one direction and 3 in the other.
 void TestCliSketch::proposalsChooseTheirChunks() {
   const Outcome whole = run({"synthesize", "preset:ring", "--method", "taccl", "--effort", "400", "--json"});
   QVERIFY2(whole.code == 0, told(whole));
