@@ -22,6 +22,8 @@ constexpr std::int64_t kDirectConflicts = 8'000;
 constexpr std::size_t kSizesInEarnest = 3;
 constexpr int kShareOfCandidate = 6;
 constexpr std::int64_t kMoreSteps = 2;
+/// Where halves exist, schedules in one piece are searched beside them on up to this many ranks.
+constexpr int kMostRanksOfBoth = 8;
 /// Chunks per rank in halves, unless a limit is given.
 constexpr std::int64_t kMostOfHalves = 64;
 constexpr std::int64_t kMostOfWideHalves = 32;
@@ -71,14 +73,15 @@ private:
       return;
     }
     try {
-      if (!m_options.isDirect && steps >= m_search.leastStepsOfHalves()) {
+      const bool hasHalves = !m_options.isDirect && steps >= m_search.leastStepsOfHalves();
+      if (hasHalves) {
         if (m_limits.extraRounds && !m_search.isWide()) {
           halvesWithin();
         } else {
           halves();
         }
       }
-      if (!m_search.isWide() && (m_options.isDirect || steps < m_search.leastStepsOfHalves())) {
+      if (!m_search.isWide() && (!hasHalves || m_search.ranks() <= kMostRanksOfBoth)) {
         inOnePiece();
       }
     } catch (const CancelledError&) {
@@ -216,7 +219,7 @@ private:
     const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMostDirect) : kMostDirect;
     for (std::int64_t chunks = 1; chunks <= most; ++chunks) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(m_bound * Rational(chunks))).floor());
-      const std::int64_t last = std::min({std::max(first, 2 * chunks), first + kMoreRounds, m_mostRounds});
+      const std::int64_t last = std::min(first + kMoreRounds, m_mostRounds);
       for (std::int64_t rounds = first; rounds <= last; ++rounds) {
         const bool isKnown = m_verdicts.contains({chunks, rounds});
         if (!isKnown && (!limit() || Rational(rounds, chunks) < *limit())) {

@@ -22,6 +22,7 @@ private slots:
   void fabricsTakeSketches();
   void nicsAreShared();
   void proposalsChooseTheirChunks();
+  void costsWithoutACommonUnit();
   void sizesScaleTheAnswer();
   void interruptedSearchKeepsTheBest();
   void generateProposesASketch();
@@ -169,7 +170,7 @@ void TestCliSketch::nicsAreShared() {
   QCOMPARE(fitted.json()["share"].toString(), QString("nic"));
 }
 
-/// One chunk for each GPU would go one way round a ring of 8 for 4 steps and the other way for 3.
+/// One chunk for each GPU would pass 4 links of a ring of 8 in one direction and 3 in the other.
 void TestCliSketch::proposalsChooseTheirChunks() {
   const Outcome whole = run({"synthesize", "preset:ring", "--method", "taccl", "--effort", "400", "--json"});
   QVERIFY2(whole.code == 0, told(whole));
@@ -178,6 +179,53 @@ void TestCliSketch::proposalsChooseTheirChunks() {
   const Outcome switched = run({"synthesize", "preset:dgx2", "--method", "taccl", "--effort", "40", "--json"});
   QVERIFY2(switched.code == 0, told(switched));
   QCOMPARE(switched.json()["chunk_bytes"].toInt(), 1 << 20);
+}
+
+/// Measured costs, of which no sum has a denominator of 64 bits.
+void TestCliSketch::costsWithoutACommonUnit() {
+  QTemporaryDir folder;
+  constexpr int kGpus = 8;
+  QStringList links;
+  QStringList costs;
+  for (int to = 0; to < kGpus; ++to) {
+    QStringList counts;
+    QStringList row;
+    for (int from = 0; from < kGpus; ++from) {
+      counts << (from == to ? "0" : "1");
+      row << QString::number(20.03 + 0.59 * (to * kGpus + from), 'f', 2);
+    }
+    links << "[" + counts.join(", ") + "]";
+    costs << "[" + row.join(", ") + "]";
+  }
+  const auto write = [&](const QString& name, const QString& text) {
+    QFile file(folder.filePath(name));
+    return file.open(QIODevice::WriteOnly) && file.write(text.toUtf8()) == text.size();
+  };
+  const QString matrix = "[" + costs.join(", ") + "]";
+  QVERIFY(write("t.json", R"({"name": "measured", "gpus_per_node": 8, "alpha": 0, "links": [)" + links.join(", ") +
+                              R"(], "betas": )" + matrix + R"(, "invbws": )" + matrix + "}"));
+  QVERIFY(write("s.json", R"({"nnodes": 1, "intranode_sketch": {"strategy": "none"}, "symmetry_offsets": [],
+                             "hyperparameters": {"input_chunkup": 1}})"));
+  const QString schedule = folder.filePath("found.schedule.json");
+  const QStringList files = {"--sketch", folder.filePath("s.json"), "--topology", folder.filePath("t.json"), "--type",
+                             "custom"};
+  const Outcome made = run(
+      QStringList{"synthesize", "--method", "taccl", "-c", "allgather", "--effort", "300", "-o", schedule, "--json"} +
+      files);
+  QVERIFY2(made.code == 0, told(made));
+  QCOMPARE(made.json()["makespan"].toString(), made.json()["bound"].toString());
+  const QString fabric = folder.filePath("measured.fabric.json");
+  for (const QStringList& command :
+       {QStringList{"verify", schedule}, QStringList{"simulate", schedule, "-b", "1M", "-e", "1M"},
+        QStringList{"export", schedule, "-o", folder.filePath("x.xml")}, QStringList{"convert", "-o", fabric} + files,
+        QStringList{"check", fabric}}) {
+    const Outcome outcome = run(command);
+    QVERIFY2(outcome.code == 0, told(outcome));
+  }
+  // What needs one unit for all links says so.
+  const Outcome optimum = run({"optimum", fabric});
+  QVERIFY(optimum.code != 0);
+  QVERIFY2(optimum.err.contains("fewer digits"), told(optimum));
 }
 
 void TestCliSketch::sizesScaleTheAnswer() {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "presets/presets.hpp"
+#include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
 #include "synth/encoding.hpp"
 #include "synth/pull.hpp"
@@ -102,6 +103,7 @@ private slots:
   void bounds();
   void fronts_data();
   void fronts();
+  void directBesideHalves();
   void frontsWithinExtraRounds_data();
   void frontsWithinExtraRounds();
   void quotientProvesNothingByNo();
@@ -331,6 +333,28 @@ void TestSynth::fronts() {
   QCOMPARE(int(found->leastSteps), leastSteps);
   QCOMPARE(QString::fromStdString(found->leastRatio.toString()), leastRatio);
   QCOMPARE(found->isComplete, isComplete);
+}
+
+/// With three steps, halves are no better than with two, and one piece is.
+void TestSynth::directBesideHalves() {
+  if (!synth::SatSolver::isAvailable()) {
+    QSKIP("this build has no CaDiCaL");
+  }
+  test::Sketch sketch("unequal triangle");
+  for (const char* gpu : {"g0", "g1", "g2"}) {
+    sketch.gpu(gpu);
+  }
+  sketch.link("g0", "g1", 25);
+  sketch.link("g0", "g2", 25);
+  sketch.link("g1", "g2", 50);
+  const fabric::Fabric made = built(sketch.take());
+  const auto found =
+      synth::synthesizeFront(made, goalOf("allreduce", made), {.maxSteps = 3}, optionsFor({}), [](const auto&) {}, {});
+  QVERIFY2(found, found ? "" : describe(found.error()).c_str());
+  QCOMPARE(found->points.size(), std::size_t{3});
+  const synth::StatedSize& last = found->points.back().size;
+  QVERIFY(Rational(last.rounds, last.chunks) <= Rational(4, 7));
+  QCOMPARE(faultOf(made, found->points.back().schedule, found->unit, false), QString());
 }
 
 void TestSynth::frontsWithinExtraRounds_data() {
