@@ -32,7 +32,7 @@ constexpr std::int64_t kMaxWeight = std::int64_t{1} << 32;
 constexpr double kClose = 1e-9;
 
 /// The cheapest trees of all chunks for some weights.
-struct Trees {
+struct CheapestTrees {
   Int128 cost = 0;
   std::vector<Int128> load;  ///< by column
 };
@@ -138,7 +138,7 @@ private:
   }
 
   /// These trees cost no more at any weights.
-  [[nodiscard]] lp::Row rowOf(const Trees& trees) const {
+  [[nodiscard]] lp::Row rowOf(const CheapestTrees& trees) const {
     lp::Row row{{{static_cast<int>(m_columnCount), 1}}, {}, 0};
     for (std::size_t column = 0; column < m_columnCount; ++column) {
       const auto load = static_cast<std::int64_t>((trees.load[column] + m_unit - 1) / m_unit);
@@ -159,7 +159,7 @@ private:
   }
 
   /// The cheapest trees; the best weights are kept.
-  Trees ask(Weights weights) {
+  CheapestTrees ask(Weights weights) {
     std::int64_t divisor = 0;
     for (const std::int64_t weight : weights) {
       divisor = std::gcd(divisor, weight);
@@ -177,7 +177,7 @@ private:
       m_cost.push_back(m_sendTime[i] * weight);
     }
     m_reach.assign(static_cast<std::size_t>(m_model.gpus()), std::nullopt);
-    Trees trees{0, std::vector<Int128>(m_columnCount)};
+    CheapestTrees trees{0, std::vector<Int128>(m_columnCount)};
     std::size_t block = 0;
     for (std::size_t chunk = 0; chunk < m_problem.chunks.size(); ++chunk) {
       addChunk(static_cast<int>(chunk), block, trees);
@@ -192,7 +192,7 @@ private:
     return trees;
   }
 
-  void addChunk(int chunk, std::size_t& block, Trees& trees) {
+  void addChunk(int chunk, std::size_t& block, CheapestTrees& trees) {
     const int first = m_problem.firstItem[chunk];
     const int origin = m_problem.items[first].gpu;
     std::vector<int> here;
@@ -233,7 +233,7 @@ private:
     }
   }
 
-  void addLink(int link, Trees& trees) const {
+  void addLink(int link, CheapestTrees& trees) const {
     trees.cost += m_cost[link];
     for (const int column : m_linkColumns[link]) {
       trees.load[column] += m_sendTime[link];
@@ -261,7 +261,7 @@ private:
     return isAllOf(from, targets) ? treeOf(from).treeCost : distance(from, farthest(from, targets));
   }
 
-  void addWays(int from, const std::vector<int>& targets, Trees& trees) {
+  void addWays(int from, const std::vector<int>& targets, CheapestTrees& trees) {
     if (targets.empty() || costOf(from, targets) >= kUnreached) {
       return;
     }
