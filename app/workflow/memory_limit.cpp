@@ -2,6 +2,8 @@
 #include "workflow/memory_limit.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <optional>
 
 #include "base/memory.hpp"
@@ -22,10 +24,19 @@ std::int64_t margin(std::int64_t available) {
 }
 
 std::optional<std::int64_t> g_limit;
+std::unique_ptr<char[]> g_reserve;  // given back where memory has run out
 
 }  // namespace
 
 Outcome applyMemoryLimit(const std::string& limit) {
+  // Destructors that run while an allocation has failed may need a little themselves.
+  constexpr std::size_t kReserve = std::size_t{1} << 20;
+  g_reserve = std::make_unique<char[]>(kReserve);
+  std::set_new_handler([] {
+    g_reserve.reset();
+    std::set_new_handler(nullptr);
+    throw std::bad_alloc();
+  });
   std::optional<std::int64_t> most;
   if (!limit.empty()) {
     const auto bytes = parseBytes(limit, "memory-limit");

@@ -27,9 +27,9 @@ using schedule::CustomShard;
 constexpr std::string_view kBlanks = " \t";
 
 /// The two kinds of rows: shards of any share, or numbered chunks, all of one share.
-enum Column { kSources, kDestinations, kCombines, kShare, kChunk, kColumns };
+enum TableColumn { kSourceColumn, kDestinationColumn, kCombineColumn, kShareColumn, kChunkColumn, kTableColumns };
 struct RowNames {
-  std::array<std::string_view, kColumns> names;  ///< empty = has no such column
+  std::array<std::string_view, kTableColumns> names;  ///< empty = has no such column
   std::string_view all;
 };
 constexpr RowNames kShardNames{{"sources", "destinations", "combines", "share", ""},
@@ -232,7 +232,7 @@ private:
   }
 
   /// Null where the kind of row has no such key, or this one lacks it.
-  [[nodiscard]] const JsonValue* find(const JsonValue& row, Column column) const {
+  [[nodiscard]] const JsonValue* find(const JsonValue& row, TableColumn column) const {
     const std::string_view name = m_rows->names[column];
     return name.empty() ? nullptr : row.find(name);
   }
@@ -257,11 +257,11 @@ private:
     }
     checkKeys(row);
     if (m_rows == &kChunkNames) {
-      const JsonValue& chunk = need(row, m_rows->names[kChunk].data());
+      const JsonValue& chunk = need(row, m_rows->names[kChunkColumn].data());
       addChunk(chunk.text, chunk.offset);
     }
     CustomShard shard;
-    if (const JsonValue* part = find(row, kShare)) {
+    if (const JsonValue* part = find(row, kShareColumn)) {
       if (part->kind != JsonValue::Kind::string && part->kind != JsonValue::Kind::number) {
         refuse(part->offset, "the share is neither a number nor a string", "write it like \"1/4\"");
       }
@@ -269,11 +269,11 @@ private:
     } else {
       addShareless();
     }
-    shard.sources = ranks(need(row, m_rows->names[kSources].data()));
-    shard.destinations = ranks(need(row, m_rows->names[kDestinations].data()));
-    if (const JsonValue* combines = find(row, kCombines)) {
+    shard.sources = ranks(need(row, m_rows->names[kSourceColumn].data()));
+    shard.destinations = ranks(need(row, m_rows->names[kDestinationColumn].data()));
+    if (const JsonValue* combines = find(row, kCombineColumn)) {
       if (combines->kind != JsonValue::Kind::boolean) {
-        refuse(combines->offset, std::string(m_rows->names[kCombines]) + " is neither true nor false");
+        refuse(combines->offset, std::string(m_rows->names[kCombineColumn]) + " is neither true nor false");
       }
       shard.combines = combines->text == "true";
     }
@@ -387,7 +387,7 @@ private:
       }
       m_place[column] = static_cast<int>(&field - fields.data());
     }
-    for (const Column column : {kChunk, kSources, kDestinations}) {
+    for (const TableColumn column : {kChunkColumn, kSourceColumn, kDestinationColumn}) {
       if (m_place[column] < 0 && !m_rows->names[column].empty()) {
         refuse(offset, "the column " + inQuotes(m_rows->names[column]) + " is missing", "add it to the header row");
       }
@@ -400,19 +400,19 @@ private:
       refuse(offset, countOf(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
              "separate ranks by spaces");
     }
-    const auto field = [&](Column column) { return fields[m_place[column]]; };
-    if (m_place[kChunk] >= 0) {
-      addChunk(field(kChunk).text, field(kChunk).offset);
+    const auto field = [&](TableColumn column) { return fields[m_place[column]]; };
+    if (m_place[kChunkColumn] >= 0) {
+      addChunk(field(kChunkColumn).text, field(kChunkColumn).offset);
     }
     CustomShard shard;
-    if (m_place[kShare] >= 0) {
-      shard.share = share(field(kShare).text, field(kShare).offset);
+    if (m_place[kShareColumn] >= 0) {
+      shard.share = share(field(kShareColumn).text, field(kShareColumn).offset);
     } else {
       addShareless();
     }
-    shard.sources = ranks(field(kSources));
-    shard.destinations = ranks(field(kDestinations));
-    shard.combines = m_place[kCombines] >= 0 && flag(field(kCombines));
+    shard.sources = ranks(field(kSourceColumn));
+    shard.destinations = ranks(field(kDestinationColumn));
+    shard.combines = m_place[kCombineColumn] >= 0 && flag(field(kCombineColumn));
     addShard(std::move(shard), offset);
   }
 
@@ -462,8 +462,8 @@ private:
 
   bool m_hasHeader = false;
   char m_separator = ',';
-  const RowNames* m_rows = nullptr;                       ///< null until the header is read
-  std::array<int, kColumns> m_place{-1, -1, -1, -1, -1};  ///< of each column among the fields
+  const RowNames* m_rows = nullptr;                            ///< null until the header is read
+  std::array<int, kTableColumns> m_place{-1, -1, -1, -1, -1};  ///< of each column among the fields
   std::size_t m_fieldCount = 0;
 };
 

@@ -268,7 +268,13 @@ Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& g
   if (!topology) {
     return topology.error();
   }
-  return problemOf(*std::move(topology), goal);
+  auto problem = problemOf(*std::move(topology), goal);
+  if (problem && std::all_of(problem->requirements.begin(), problem->requirements.end(),
+                             [](const Requirement& each) { return each.demand.empty(); })) {
+    return Error{ErrorCode::badInput, "Every destination has its chunks already, so there is nothing to send",
+                 "give destinations that lack a chunk"};
+  }
+  return problem;
 }
 
 }  // namespace coppice::synth

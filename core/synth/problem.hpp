@@ -63,7 +63,8 @@ struct Steps {
 /// a missing root, shards of unequal shares), infeasible (a destination that no source reaches).
 Result<Problem> problemOf(Topology topology, const schedule::CollectiveTable& goal);
 
-/// The same on a fabric: transposed where the dual collective is solved. Errors: those of topologyOf too.
+/// The same on a fabric: transposed where the dual collective is solved. Errors: those of topologyOf too; badInput
+/// (nothing has to be sent).
 Result<Problem> problemOn(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const UnitChoice& unit);
 
 /// The collective that is solved in place of one that combines; others are their own.

@@ -166,6 +166,7 @@ void TestCliSynthesize::refusesTables_data() {
   QTest::newRow("rank twice") << QByteArray("sources,destinations\n0 0,2\n") << QByteArray("table.csv:2");
   QTest::newRow("no row") << QByteArray("sources,destinations\n") << QByteArray("table.csv");
   QTest::newRow("no such column") << QByteArray("sources,targets\n0,2\n") << QByteArray("table.csv:1");
+  QTest::newRow("nothing to send") << QByteArray("chunk,from,to\n0,0 1,1\n") << QByteArray("nothing to send");
   QTest::newRow("reduced") << QByteArray("sources,destinations,combines\n0 1,2,yes\n") << QByteArray("reduce");
 }
 

@@ -487,7 +487,7 @@ void TestDesignerSketch::savesAndReads() {
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
   QVERIFY(page.child<QCheckBox>("sketchWholeNics")->isChecked());
   QVERIFY(!page.desk().fit()->fit.model.nics.empty());
-  QTest::mouseClick(page.child<QCheckBox>("sketchWholeNics"), Qt::LeftButton);
+  page.child<QCheckBox>("sketchWholeNics")->click();
   QVERIFY(page.settle());
   QVERIFY(page.desk().fit()->fit.model.nics.empty());
   page.desk().undo();
