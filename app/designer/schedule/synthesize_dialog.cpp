@@ -123,6 +123,38 @@ QWidget* SynthesizeDialog::makeForm() {
   m_collective->addItem(tr("Custom table"), static_cast<int>(Collective::custom));
   m_root->setObjectName(u"synthesizeRoot"_s);
   m_root->setAccessibleName(tr("Root"));
+  setUpTableLine();
+  setUpLimits();
+  m_unit->setObjectName(u"synthesizeUnit"_s);
+  m_unit->setAccessibleName(tr("Unit"));
+  m_unit->setPlaceholderText(tr("automatic"));
+  m_unit->setToolTip(
+      tr("The bandwidth that moves one chunk per round, for example 25 or 25/2. By default the largest value that "
+         "divides every bandwidth, or the lowest bandwidth if that value is too small"));
+  m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
+  m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
+  m_direct->setObjectName(u"synthesizeDirect"_s);
+  m_direct->setToolTip(tr("No reduce-scatter followed by an allgather: few steps, for small sizes"));
+  m_state->setObjectName(u"synthesizeState"_s);
+  m_state->setWordWrap(true);
+  m_state->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  m_start->setObjectName(u"synthesizeStart"_s);
+  m_start->setDefault(true);
+  m_cancel->setObjectName(u"synthesizeCancel"_s);
+  m_cancel->setAutoDefault(false);
+  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks, m_extraRounds,
+                                               m_seconds,    m_perCandidate, m_seed,     m_unit};
+  for (QWidget* field : fields) {
+    field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  }
+  connect(m_start, &QPushButton::clicked, this, &SynthesizeDialog::start);
+  connect(m_cancel, &QPushButton::clicked, this, [this] { m_search.cancel(); });
+  connect(m_collective, &QComboBox::currentIndexChanged, this, &SynthesizeDialog::updateForm);
+  connect(m_oneBandwidth, &QCheckBox::toggled, this, [this](bool isOne) { m_unit->setEnabled(!isOne); });
+  return layOutForm();
+}
+
+void SynthesizeDialog::setUpTableLine() {
   m_tableName->setObjectName(u"synthesizeTableName"_s);
   m_tableName->setText(tr("none"));
   auto* open = new QPushButton(tr("Open…"), m_tableLine);
@@ -141,6 +173,16 @@ QWidget* SynthesizeDialog::makeForm() {
   tableButtons->addWidget(open, 1);
   tableButtons->addWidget(edit, 1);
   tableLine->addLayout(tableButtons);
+  connect(open, &QPushButton::clicked, this, [this] {
+    const QString path = m_askTable ? m_askTable() : QString();
+    if (!path.isEmpty()) {
+      openTable(path);
+    }
+  });
+  connect(edit, &QPushButton::clicked, this, &SynthesizeDialog::editTable);
+}
+
+void SynthesizeDialog::setUpLimits() {
   const auto number = [](QSpinBox* box, const QString& name, const QString& text, int least, int most) {
     box->setObjectName(name);
     box->setAccessibleName(text);
@@ -173,29 +215,9 @@ QWidget* SynthesizeDialog::makeForm() {
   m_seconds->setSuffix(tr(" s"));
   number(m_seed, u"synthesizeSeed"_s, tr("Seed"), 1, std::numeric_limits<int>::max());
   m_seed->setToolTip(tr("The same seed gives the same result"));
-  m_unit->setObjectName(u"synthesizeUnit"_s);
-  m_unit->setAccessibleName(tr("Unit"));
-  m_unit->setPlaceholderText(tr("automatic"));
-  m_unit->setToolTip(
-      tr("The bandwidth that moves one chunk per round, for example 25 or 25/2. By default the largest value that "
-         "divides every bandwidth, or the lowest bandwidth if that value is too small"));
-  m_oneBandwidth->setObjectName(u"synthesizeOneBandwidth"_s);
-  m_oneBandwidth->setToolTip(tr("Each link moves one chunk per round, whatever its bandwidth"));
-  m_direct->setObjectName(u"synthesizeDirect"_s);
-  m_direct->setToolTip(tr("No reduce-scatter followed by an allgather: few steps, for small sizes"));
-  m_state->setObjectName(u"synthesizeState"_s);
-  m_state->setWordWrap(true);
-  m_state->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  m_start->setObjectName(u"synthesizeStart"_s);
-  m_start->setDefault(true);
-  m_cancel->setObjectName(u"synthesizeCancel"_s);
-  m_cancel->setAutoDefault(false);
-  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks, m_extraRounds,
-                                               m_seconds,    m_perCandidate, m_seed,     m_unit};
-  for (QWidget* field : fields) {
-    field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  }
+}
 
+QWidget* SynthesizeDialog::layOutForm() {
   auto* page = new QWidget(this);
   constexpr int kFormWidth = 268;
   page->setFixedWidth(kFormWidth);
@@ -223,18 +245,6 @@ QWidget* SynthesizeDialog::makeForm() {
   layout->addLayout(m_form);
   layout->addLayout(buttons);
   layout->addWidget(m_state, 1);
-
-  connect(m_start, &QPushButton::clicked, this, &SynthesizeDialog::start);
-  connect(m_cancel, &QPushButton::clicked, this, [this] { m_search.cancel(); });
-  connect(m_collective, &QComboBox::currentIndexChanged, this, &SynthesizeDialog::updateForm);
-  connect(m_oneBandwidth, &QCheckBox::toggled, this, [this](bool isOne) { m_unit->setEnabled(!isOne); });
-  connect(open, &QPushButton::clicked, this, [this] {
-    const QString path = m_askTable ? m_askTable() : QString();
-    if (!path.isEmpty()) {
-      openTable(path);
-    }
-  });
-  connect(edit, &QPushButton::clicked, this, &SynthesizeDialog::editTable);
   return page;
 }
 

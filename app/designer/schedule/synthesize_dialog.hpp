@@ -70,6 +70,9 @@ protected:
 
 private:
   QWidget* makeForm();
+  void setUpTableLine();
+  void setUpLimits();
+  QWidget* layOutForm();
   QWidget* makeResults();
   void setUpTable();
   void fill();
