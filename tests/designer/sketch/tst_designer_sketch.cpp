@@ -848,6 +848,7 @@ void TestDesignerSketch::opensInferredFabrics() {
   QCOMPARE(f.editor()->file().findings().size(), 1U);
   auto* differences = f.window->findChild<DifferencesPanel*>();
   QVERIFY(differences != nullptr);
+  QVERIFY(differences->isVisible());
   QVERIFY(!differences->differences().empty());
   QVERIFY2(differences->differences().front().found.contains(u"24"_s),
            qPrintable(differences->differences().front().found));

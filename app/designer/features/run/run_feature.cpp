@@ -220,6 +220,7 @@ bool RunFeature::take(const QString& path) {
       m_workspace.adopt(std::move(inferred->model), std::move(inferred->findings), QFileInfo(path).completeBaseName());
   const auto stated = all[u"machine"_s].isObject() ? std::optional(fabricIn(u"machine"_s)) : std::nullopt;
   if (stated && *stated) {
+    m_workspace.setMode(Mode::run);  // its docks show the differences
     m_activity->showDifferences(tr("%1 as inferred, and as reported by the system").arg(name), context->model(), {},
                                 (*stated)->model);
   } else {
