@@ -24,8 +24,8 @@ using synth::StatedSize;
 
 constexpr const char* kTitle = "Options of sccl";
 
-constexpr std::int64_t kMostOfSteps = 1'000;
-constexpr std::int64_t kMostOfLimits = 1'000'000;
+constexpr std::int64_t kMaxStepsLimit = 1'000;
+constexpr std::int64_t kMaxLimit = 1'000'000;
 
 struct ScclOptions {
   std::optional<std::int64_t> chunks;
@@ -144,16 +144,16 @@ std::optional<Error> Sccl::checkOptions() const {
   struct Limit {
     const char* name;
     const std::optional<std::int64_t>& value;
-    std::int64_t least;
-    std::int64_t most;
+    std::int64_t min;
+    std::int64_t max;
   };
-  for (const auto& [name, value, least, most] : {Limit{"--max-steps", m_options.maxSteps, 1, kMostOfSteps},
-                                                 Limit{"--max-chunks", m_options.maxChunks, 1, kMostOfLimits},
-                                                 Limit{"--k", m_options.extraRounds, 0, kMostOfLimits}}) {
-    if (value && (*value < least || *value > most)) {
+  for (const auto& [name, value, min, max] :
+       {Limit{"--max-steps", m_options.maxSteps, 1, kMaxStepsLimit},
+        Limit{"--max-chunks", m_options.maxChunks, 1, kMaxLimit}, Limit{"--k", m_options.extraRounds, 0, kMaxLimit}}) {
+    if (value && (*value < min || *value > max)) {
       return Error{ErrorCode::badUsage,
                    std::to_string(*value) + " is out of range",
-                   "give a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+                   "give a whole number from " + std::to_string(min) + " to " + std::to_string(max),
                    {.element = {RefKind::option, name}}};
     }
     if (value && !m_options.isPareto) {

@@ -18,7 +18,7 @@ namespace {
 
 using fabric::NodeIndex;
 
-/// A way between two nodes through relays that are unwound already.
+/// A route between two nodes through relays that are unwound already.
 struct Route {
   Rational rate;                 ///< GB/s
   std::vector<NodeIndex> nodes;  ///< both ends included
@@ -51,11 +51,11 @@ public:
       copy.rank = node.rank;
       description.nodes.push_back(copy);
     }
-    for (const auto& [ends, way] : m_routes) {
+    for (const auto& [ends, route] : m_routes) {
       fabric::LinkDescription link;
       link.src = m_fabric.nodes()[ends.first].id;
       link.dst = m_fabric.nodes()[ends.second].id;
-      link.bandwidth = way.rate.toString();
+      link.bandwidth = route.rate.toString();
       link.duplex = false;
       description.links.push_back(link);
     }
@@ -67,16 +67,16 @@ public:
   }
 
 private:
-  void keepWidest(Route way) {
-    const auto [found, isNew] = m_routes.try_emplace({way.nodes.front(), way.nodes.back()}, way);
-    if (!isNew && found->second.rate < way.rate) {
-      found->second = std::move(way);
+  void keepWidest(Route route) {
+    const auto [found, isNew] = m_routes.try_emplace({route.nodes.front(), route.nodes.back()}, route);
+    if (!isNew && found->second.rate < route.rate) {
+      found->second = std::move(route);
     }
   }
 
   void unwind(NodeIndex relay) {
     std::set<NodeIndex> neighbors;
-    for (const auto& [ends, way] : m_routes) {
+    for (const auto& [ends, route] : m_routes) {
       if (ends.first == relay || ends.second == relay) {
         neighbors.insert(ends.first == relay ? ends.second : ends.first);
       }
@@ -92,7 +92,8 @@ private:
         hops.push_back(std::move(hop));
       }
     }
-    std::erase_if(m_routes, [&](const auto& entry) { return entry.first.first == relay || entry.first.second == relay; });
+    std::erase_if(m_routes,
+                  [&](const auto& entry) { return entry.first.first == relay || entry.first.second == relay; });
     for (Route& hop : hops) {
       keepWidest(std::move(hop));
     }

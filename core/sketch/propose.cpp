@@ -484,10 +484,10 @@ Rational timeInto(const Model& model, int gpu, int n) {
 
 /// @param model with one chunk for each GPU
 int fewestChunks(const Model& model) {
-  constexpr int kMostChunks = 8;
-  constexpr int kMostInAll = 256;  // more make the search slow
+  constexpr int kMaxChunks = 8;
+  constexpr int kMaxChunksInAll = 256;  // more make the search slow
   std::vector<int> counts;
-  for (int count = 1; count <= kMostChunks && (count == 1 || count * model.gpus() <= kMostInAll); count *= 2) {
+  for (int count = 1; count <= kMaxChunks && (count == 1 || count * model.gpus() <= kMaxChunksInAll); count *= 2) {
     counts.push_back(count);
   }
   const auto timeOf = [&](int count) {

@@ -344,7 +344,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
 }
 
 std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t mostN,
-                                                                       std::int64_t mostRounds,
+                                                                       std::int64_t maxRounds,
                                                                        Clock::time_point deadline) {
   constexpr std::int64_t kMostOfPull = 8;
   std::optional<Fewest> best;
@@ -360,7 +360,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
       continue;
     }
     std::vector<std::int64_t> counts;
-    const std::int64_t mostOfHalf = mostRounds == kAnyRounds ? kAnyRounds : mostRounds - first;
+    const std::int64_t mostOfHalf = maxRounds == kAnyRounds ? kAnyRounds : maxRounds - first;
     if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, mostOfHalf, deadline)) {
       counts.push_back(levels->size.n);
     }
@@ -375,7 +375,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
       }
       const auto end = Clock::now() + (deadline - Clock::now()) / 2;
       auto found = fewestOf(first, second, counts[i], end);
-      if (found && found->rounds <= mostRounds &&
+      if (found && found->rounds <= maxRounds &&
           (!best || Rational(found->rounds, found->chunks) < Rational(best->rounds, best->chunks))) {
         best = std::move(found);
       }

@@ -58,8 +58,8 @@ public:
   /// Whether there are too many ranks for the solver.
   [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
   /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half and up to
-  /// mostRounds rounds. Throws CancelledError.
-  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, std::int64_t mostRounds,
+  /// maxRounds rounds. Throws CancelledError.
+  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, std::int64_t maxRounds,
                                        Clock::time_point deadline);
 
   [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }

@@ -23,7 +23,7 @@ constexpr std::size_t kSizesInEarnest = 3;
 constexpr int kShareOfCandidate = 6;
 constexpr std::int64_t kMoreSteps = 2;
 /// Where halves exist, schedules in one piece are searched beside them on up to this many ranks.
-constexpr int kMostRanksOfBoth = 8;
+constexpr int kMaxRanksOfBoth = 8;
 /// Chunks per rank in halves, unless a limit is given.
 constexpr std::int64_t kMostOfHalves = 64;
 constexpr std::int64_t kMostOfWideHalves = 32;
@@ -63,8 +63,8 @@ private:
     m_verdicts.clear();
     m_bound = m_search.stepsRatio(steps, m_levelEnd);
     m_events.onBound(steps, m_bound);
-    m_mostRounds = roundsWithin(steps, m_limits.extraRounds);
-    m_least = leastRatioWithin(m_bound, steps, m_mostRounds);
+    m_maxRounds = roundsWithin(steps, m_limits.extraRounds);
+    m_least = leastRatioWithin(m_bound, steps, m_maxRounds);
     m_below.reset();
     if (!m_front.points.empty()) {
       m_below = ratioOf(m_front.points.back().size);
@@ -81,7 +81,7 @@ private:
           halves();
         }
       }
-      if (!m_search.isWide() && (!hasHalves || m_search.ranks() <= kMostRanksOfBoth)) {
+      if (!m_search.isWide() && (!hasHalves || m_search.ranks() <= kMaxRanksOfBoth)) {
         inOnePiece();
       }
     } catch (const CancelledError&) {
@@ -130,7 +130,7 @@ private:
     const auto start = Clock::now();
     std::optional<AllreduceSearch::Fewest> found;
     if (m_search.isWide()) {
-      found = m_search.fewestInHalves(m_steps, mostN(kMostOfWideHalves), m_mostRounds, m_levelEnd);
+      found = m_search.fewestInHalves(m_steps, mostN(kMostOfWideHalves), m_maxRounds, m_levelEnd);
     } else {
       // Their fronts serve all further numbers of steps.
       found = m_search.bestHalves(m_steps, mostN(kMostOfHalves), m_deadline);
@@ -147,7 +147,7 @@ private:
     for (std::int64_t n = 1; n <= mostN(kMostOfHalves); ++n) {
       const std::int64_t chunks = n * m_search.ranks();
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(bound * Rational(chunks))).floor());
-      for (std::int64_t rounds = first; rounds <= m_mostRounds; ++rounds) {
+      for (std::int64_t rounds = first; rounds <= m_maxRounds; ++rounds) {
         sizes.push_back({chunks, m_steps, rounds});
       }
     }
@@ -208,7 +208,7 @@ private:
   /// One chunk, with as many rounds as it takes: something to improve on.
   void findAny() {
     const std::int64_t first = std::max<std::int64_t>(m_steps, -(-m_bound).floor());
-    for (std::int64_t rounds = first; rounds < 2 * first && rounds <= m_mostRounds && !m_point && !isOver(); ++rounds) {
+    for (std::int64_t rounds = first; rounds < 2 * first && rounds <= m_maxRounds && !m_point && !isOver(); ++rounds) {
       attempt({1, m_steps, rounds}, kQuickConflicts);
     }
   }
@@ -219,7 +219,7 @@ private:
     const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMostDirect) : kMostDirect;
     for (std::int64_t chunks = 1; chunks <= most; ++chunks) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(m_bound * Rational(chunks))).floor());
-      const std::int64_t last = std::min(first + kMoreRounds, m_mostRounds);
+      const std::int64_t last = std::min(first + kMoreRounds, m_maxRounds);
       for (std::int64_t rounds = first; rounds <= last; ++rounds) {
         const bool isKnown = m_verdicts.contains({chunks, rounds});
         if (!isKnown && (!limit() || Rational(rounds, chunks) < *limit())) {
@@ -239,7 +239,7 @@ private:
   int m_steps = 0;
   Clock::time_point m_levelEnd;
   Rational m_bound;
-  std::int64_t m_mostRounds = 0;
+  std::int64_t m_maxRounds = 0;
   std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
   std::optional<Rational> m_below;
   std::optional<StatedPoint> m_point;

@@ -29,8 +29,8 @@ public:
         m_deadline(deadline),
         m_handlers(handlers),
         m_bound(search.ratioBound(steps, deadline).ratio),
-        m_mostRounds(roundsWithin(steps, options.extraRounds)),
-        m_least(leastRatioWithin(m_bound, steps, m_mostRounds)) {}
+        m_maxRounds(roundsWithin(steps, options.extraRounds)),
+        m_least(leastRatioWithin(m_bound, steps, m_maxRounds)) {}
 
   std::optional<FrontPoint> best() {
     m_handlers.onBound(m_steps, m_bound);
@@ -101,7 +101,7 @@ private:
     if (!m_options.extraRounds) {
       return false;
     }
-    for (std::int64_t rounds = m_steps; rounds <= m_mostRounds; ++rounds) {
+    for (std::int64_t rounds = m_steps; rounds <= m_maxRounds; ++rounds) {
       const std::int64_t n = (Rational(rounds) / ratio).floor() + 1;
       const auto refutes = [&](const auto& each) {
         return each.second == Verdict::unsat && each.first.rounds >= rounds && each.first.n <= n;
@@ -142,14 +142,14 @@ private:
         found ? found->decision : Decision{Verdict::unknown, "not found by pull, which proves nothing", {}};
     m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
-    if (decision.verdict == Verdict::sat && size.rounds <= m_mostRounds && (!limit() || ratioOf(size) < *limit())) {
+    if (decision.verdict == Verdict::sat && size.rounds <= m_maxRounds && (!limit() || ratioOf(size) < *limit())) {
       m_best = FrontPoint{size, *decision.found, decision.reason};
     }
   }
 
   void tryTwoLevels() {
     const auto start = Clock::now();
-    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_mostRounds, m_deadline)) {
+    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_maxRounds, m_deadline)) {
       hear(found, found->size, start);
     }
   }
@@ -180,7 +180,7 @@ private:
         below = roundedUp(*limit() * Rational(n));
       }
       if (m_options.extraRounds) {
-        below = std::min(below.value_or(m_mostRounds + 1), m_mostRounds + 1);
+        below = std::min(below.value_or(m_maxRounds + 1), m_maxRounds + 1);
       }
       if (n > m_options.maxN || (i > 0 && n == counts.front()) || (below && least >= *below)) {
         continue;
@@ -204,7 +204,7 @@ private:
     for (std::int64_t n = m_bound.denominator(); n <= m_options.maxN && tried < kMultiplesOfBound && !isDone();
          n += m_bound.denominator()) {
       const std::int64_t rounds = (m_bound * Rational(n)).numerator();
-      if (rounds >= m_steps && rounds <= m_mostRounds) {
+      if (rounds >= m_steps && rounds <= m_maxRounds) {
         ++tried;
         attempt({m_steps, rounds, n}, true);
       }
@@ -214,7 +214,7 @@ private:
   /// Something to improve on: one chunk, with as many rounds as it takes.
   void findAny() {
     for (std::int64_t rounds = std::max<std::int64_t>(m_steps, roundedUp(m_bound));
-         rounds <= m_mostRounds && !m_best && !isDone(); ++rounds) {
+         rounds <= m_maxRounds && !m_best && !isDone(); ++rounds) {
       const Size size{m_steps, rounds, 1};
       if (m_below && ratioOf(size) >= *m_below) {
         break;
@@ -231,7 +231,7 @@ private:
     std::vector<Size> sizes;
     for (std::int64_t n = 1; n <= most; ++n) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
-      for (std::int64_t rounds = first; rounds <= m_mostRounds && isBetter({m_steps, rounds, n}); ++rounds) {
+      for (std::int64_t rounds = first; rounds <= m_maxRounds && isBetter({m_steps, rounds, n}); ++rounds) {
         const auto known = m_verdicts.find({m_steps, rounds, n});
         if (known == m_verdicts.end() || (!isQuick && known->second == Verdict::unknown)) {
           sizes.push_back({m_steps, rounds, n});
@@ -257,7 +257,7 @@ private:
   Clock::time_point m_deadline;
   const FrontHandlers& m_handlers;
   Rational m_bound;
-  std::int64_t m_mostRounds;
+  std::int64_t m_maxRounds;
   std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
   std::map<Size, Verdict> m_verdicts;
   std::optional<FrontPoint> m_best;
@@ -265,12 +265,12 @@ private:
 
 }  // namespace
 
-std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t mostRounds) {
-  if (mostRounds == kAnyRounds || !bound.isPositive()) {
+std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t maxRounds) {
+  if (maxRounds == kAnyRounds || !bound.isPositive()) {
     return bound;
   }
   std::optional<Rational> least;
-  for (std::int64_t rounds = steps; rounds <= mostRounds && least != bound; ++rounds) {
+  for (std::int64_t rounds = steps; rounds <= maxRounds && least != bound; ++rounds) {
     const std::int64_t n = (Rational(rounds) / bound).floor();
     if (n > 0 && (!least || Rational(rounds, n) < *least)) {
       least = Rational(rounds, n);

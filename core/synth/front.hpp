@@ -29,10 +29,10 @@ inline constexpr std::int64_t kAnyRounds = std::numeric_limits<std::int64_t>::ma
   return extraRounds ? steps + *extraRounds : kAnyRounds;
 }
 
-/// The least R/n with R from `steps` to `mostRounds` that is not below the bound; nullopt where not even one chunk
+/// The least R/n with R from `steps` to `maxRounds` that is not below the bound; nullopt where not even one chunk
 /// fits.
 [[nodiscard]] std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps,
-                                                       std::int64_t mostRounds);
+                                                       std::int64_t maxRounds);
 
 /// Into how many parts the time left is split where this many numbers of steps are still to be searched: with a
 /// thousand of them, the first ones get more than a thousandth.

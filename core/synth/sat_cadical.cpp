@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <system_error>
 #include <thread>
 
 namespace coppice::synth {
@@ -98,7 +99,11 @@ SatSolver::SatSolver(std::uint64_t seed, Trace trace)
 SatSolver::~SatSolver() {
   constexpr std::int64_t kLarge = 200'000;
   if (m_literals > kLarge) {
-    std::thread([state = std::move(m_state)] {}).detach();
+    try {
+      std::thread([state = std::move(m_state)] {}).detach();
+    } catch (const std::system_error&) {
+      // Without another thread it is freed on this one.
+    }
   }
 }
 

@@ -525,20 +525,20 @@ std::optional<Decision> Search::byNarrow(const Size& size, const Effort& effort)
 }
 
 std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
-                                                        std::int64_t mostRounds, Clock::time_point deadline) {
+                                                        std::int64_t maxRounds, Clock::time_point deadline) {
   if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
   const auto sends = static_cast<std::int64_t>(m_problem.classes.size()) * m_problem.topology.nodes;
   if (m_problem.classes.size() == 1) {
-    return fewestByScatterGather(steps, mostN, mostRounds, seconds);
+    return fewestByScatterGather(steps, mostN, maxRounds, seconds);
   }
   const Rational bound = ratioBound(steps, deadline).ratio;
   std::optional<Size> best;
   for (std::int64_t n = leastN; n <= mostN && n * sends <= kMaxWideSends; ++n) {
     const auto rounds = m_wide.roundsOfTwoLevels(steps, n, seconds);
-    if (rounds && *rounds <= mostRounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
+    if (rounds && *rounds <= maxRounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, n};
     }
     if (!rounds || !best || Rational(best->rounds, best->n) <= bound || Clock::now() >= deadline) {
@@ -552,13 +552,13 @@ std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t 
   return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
 }
 
-std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t mostRounds,
+std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t maxRounds,
                                                             double seconds) {
   const std::int64_t part = m_wide.chunksOfPart(seconds);
   std::optional<Size> best;
   for (std::int64_t parts = 1; part > 0 && parts <= kMostParts && parts * part <= mostN; ++parts) {
     const auto rounds = m_wide.roundsOfScatterGather(steps, parts);
-    if (rounds && *rounds <= mostRounds &&
+    if (rounds && *rounds <= maxRounds &&
         (!best || Rational(*rounds, parts * part) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, parts * part};
     }

@@ -79,9 +79,9 @@ public:
     Size size;
     Decision decision;
   };
-  /// On fabrics of equal boxes: the fewest rounds, mostRounds at most, that two levels find for leastN to mostN chunks
+  /// On fabrics of equal boxes: the fewest rounds, maxRounds at most, that two levels find for leastN to mostN chunks
   /// of each class, by R / n; nullopt where that does not apply. Throws CancelledError.
-  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN, std::int64_t mostRounds,
+  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN, std::int64_t maxRounds,
                                           Clock::time_point deadline);
   /// Those that local search over trees, or else pull with a beam, finds for n chunks, if fewer than `below`. Throws
   /// CancelledError.
@@ -115,7 +115,7 @@ private:
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
-  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t mostRounds, double seconds);
+  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t maxRounds, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
   std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
   [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);

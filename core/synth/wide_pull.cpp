@@ -148,13 +148,13 @@ public:
         m_stop(stop) {}
 
   /// False where the steps do not suffice, where it takes more rounds than that, or where it is stopped.
-  bool run(std::int64_t wished, std::int64_t mostRounds) {
+  bool run(std::int64_t wished, std::int64_t maxRounds) {
     if (isTooFar()) {
       return false;
     }
     findCandidates();
     std::int64_t rounds = std::max<std::int64_t>(1, wished);
-    if (rounds > mostRounds) {
+    if (rounds > maxRounds) {
       return false;
     }
     setRoom(rounds);
@@ -162,7 +162,7 @@ public:
     m_isIn.assign(m_state.holders.size() * m_owner.m_boxes, 0);
     placeAll();
     while (isAnyMissed()) {
-      if (++rounds > mostRounds) {
+      if (++rounds > maxRounds) {
         return false;
       }
       setRoom(rounds);
@@ -552,7 +552,7 @@ double WidePull::estimate(const State& state) const {
   return static_cast<double>(state.sum) + most + 1e-6 * sum;
 }
 
-std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::int64_t mostRounds,
+std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::int64_t maxRounds,
                                    const PullEffort& effort, const std::function<bool()>& stop) const {
   std::vector<State> beam;
   beam.push_back(start());
@@ -570,7 +570,7 @@ std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::in
                                static_cast<std::uint64_t>(branch));
         State state = beam[place];
         Step work(*this, state, steps - step, random, stop);
-        if (work.run(rounds[step], mostRounds - state.sum - later)) {
+        if (work.run(rounds[step], maxRounds - state.sum - later)) {
           state.score = estimate(state);
           next.push_back(std::move(state));
         }

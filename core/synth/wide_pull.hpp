@@ -34,8 +34,8 @@ public:
   /// Work of one pass with one state, in units of some nanoseconds.
   [[nodiscard]] std::int64_t workOf(int steps) const;
 
-  /// nullopt where it is stopped, or takes more than `mostRounds`. Rounds are as few as the sends need; pruned.
-  [[nodiscard]] std::optional<Steps> run(std::span<const std::int64_t> rounds, std::int64_t mostRounds,
+  /// nullopt where it is stopped, or takes more than `maxRounds`. Rounds are as few as the sends need; pruned.
+  [[nodiscard]] std::optional<Steps> run(std::span<const std::int64_t> rounds, std::int64_t maxRounds,
                                          const PullEffort& effort, const std::function<bool()>& stop) const;
 
 private:
