@@ -2,10 +2,10 @@
 #include "measured_text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <span>
 
+#include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -13,13 +13,6 @@
 
 namespace coppice::cli {
 namespace {
-
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node) {
   return fabric.nodes()[node].id;

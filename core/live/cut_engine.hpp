@@ -84,7 +84,6 @@ public:
   [[nodiscard]] std::int64_t capacity(int tail, int head) const;
   [[nodiscard]] std::int64_t demand(int node) const { return m_demand[node]; }
   [[nodiscard]] std::int64_t totalDemand() const { return m_total; }
-  [[nodiscard]] int sinkCount() const { return m_activeSinks; }
 
   // The answer.
 
@@ -127,7 +126,6 @@ public:
   [[nodiscard]] int sinkSlots() const { return static_cast<int>(m_sinks.size()); }
   /// The sink's stored set and its ratio; demand 0 for a sink that is none now. Not between beginProbe and endProbe.
   [[nodiscard]] CutRatio storedRatio(int slot) const;
-  [[nodiscard]] std::span<const int> storedSet(int slot) const { return m_sinks[slot].set; }
 
 private:
   struct Sink {

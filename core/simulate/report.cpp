@@ -2,24 +2,17 @@
 #include "simulate/report.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <ostream>
 #include <queue>
 #include <tuple>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 
 namespace coppice::simulate {
 namespace {
-
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 /// As nccl-tests: whole microseconds above 10,000, then one and two places.
 std::string shortTime(double time) {

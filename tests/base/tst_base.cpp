@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/child.hpp"
 #include "base/collective.hpp"
+#include "base/natural_order.hpp"
 #include "base/one_line.hpp"
 #include "base/rational.hpp"
 #include "base/temporary_folder.hpp"
@@ -488,6 +490,13 @@ private slots:
     QCOMPARE(file.readAll(), QByteArray("one\ntwo\n"));
     options.inputFile = folder.file("absent").string();
     QVERIFY(!Child::start({"cat"}, options));
+  }
+
+  void naturalOrder() {
+    std::vector<std::string> names = {"mlx5_10", "gpu2", "mlx5_2", "gpu", "eth0", "mlx5_1", "mlx5_01", "gpu10", "gpu2a"};
+    std::sort(names.begin(), names.end(), naturalLess);
+    QCOMPARE(names, (std::vector<std::string>{"eth0", "gpu", "gpu2", "gpu2a", "gpu10", "mlx5_01", "mlx5_1", "mlx5_2",
+                                              "mlx5_10"}));
   }
 
   void temporaryFolders() {

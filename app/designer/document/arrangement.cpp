@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/natural_order.hpp"
 #include "base/units.hpp"
 #include "designer/document/arrangement_blocks.hpp"
 #include "designer/document/arrangement_parts.hpp"
@@ -23,43 +24,6 @@ namespace {
 constexpr double kGpu = 56;
 constexpr double kNic = 28;
 constexpr double kBarHeight = 40;
-
-/// Names with their numbers as numbers: "gpu2" before "gpu10".
-bool comesBefore(const std::string& a, const std::string& b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
-  while (i < a.size() && j < b.size()) {
-    if (isDigit(a[i]) && isDigit(b[j])) {
-      while (i < a.size() && a[i] == '0') {
-        ++i;
-      }
-      while (j < b.size() && b[j] == '0') {
-        ++j;
-      }
-      const std::size_t startA = i;
-      const std::size_t startB = j;
-      while (i < a.size() && isDigit(a[i])) {
-        ++i;
-      }
-      while (j < b.size() && isDigit(b[j])) {
-        ++j;
-      }
-      if (i - startA != j - startB) {
-        return i - startA < j - startB;
-      }
-      if (const int order = a.compare(startA, i - startA, b, startB, j - startB); order != 0) {
-        return order < 0;
-      }
-    } else if (a[i] != b[j]) {
-      return a[i] < b[j];
-    } else {
-      ++i;
-      ++j;
-    }
-  }
-  return a.size() - i < b.size() - j;
-}
 
 }  // namespace
 
@@ -91,8 +55,8 @@ Graph graphOf(const Model& model, const std::vector<NodeId>& ids) {
     if (a.rank != b.rank) {
       return a.rank < b.rank;
     }
-    if (comesBefore(*a.name, *b.name) != comesBefore(*b.name, *a.name)) {
-      return comesBefore(*a.name, *b.name);
+    if (naturalLess(*a.name, *b.name) != naturalLess(*b.name, *a.name)) {
+      return naturalLess(*a.name, *b.name);
     }
     return a.id < b.id;
   });

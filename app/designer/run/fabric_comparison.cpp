@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/natural_order.hpp"
 #include "base/units.hpp"
 
 using namespace Qt::StringLiterals;
@@ -68,39 +69,6 @@ std::set<NodeId> nodesOf(const Model& model, BoxId box) {
   return nodes;
 }
 
-/// "gpu2" before "gpu10": runs of digits compare as numbers, whatever the language of the desktop.
-bool comesBefore(const std::string& a, const std::string& b) {
-  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!isDigit(a[i]) || !isDigit(b[j])) {
-      if (a[i] != b[j]) {
-        return a[i] < b[j];
-      }
-      ++i;
-      ++j;
-      continue;
-    }
-    const auto number = [&](const std::string& text, std::size_t& at) {
-      while (at < text.size() && text[at] == '0') {
-        ++at;
-      }
-      const std::size_t from = at;
-      while (at < text.size() && isDigit(text[at])) {
-        ++at;
-      }
-      return text.substr(from, at - from);
-    };
-    const std::string x = number(a, i);
-    const std::string y = number(b, j);
-    if (x != y) {
-      return x.size() != y.size() ? x.size() < y.size() : x < y;
-    }
-  }
-  return a.size() - i < b.size() - j;
-}
-
 /// By kind, in the order in which people count: ranks where there are some, else names with their numbers as numbers.
 std::vector<NodeId> inOrder(const Model& model, const std::set<NodeId>& nodes, const std::string& kind) {
   std::vector<NodeId> result;
@@ -115,7 +83,7 @@ std::vector<NodeId> inOrder(const Model& model, const std::set<NodeId>& nodes, c
     if (x.rank && y.rank && *x.rank != *y.rank) {
       return *x.rank < *y.rank;
     }
-    return comesBefore(x.name, y.name);
+    return naturalLess(x.name, y.name);
   });
   return result;
 }

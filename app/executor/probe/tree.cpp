@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
 #include <system_error>
+
+#include "base/natural_order.hpp"
 
 namespace coppice::probe {
 namespace {
@@ -19,10 +20,6 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxNames = 4096;
 constexpr int kMaxCpus = 65536;
-
-bool isDigit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
 
 }  // namespace
 
@@ -122,42 +119,6 @@ std::vector<std::string> Tree::names(const std::string& path) const {
   }
   std::sort(names.begin(), names.end(), naturalLess);
   return names;
-}
-
-bool naturalLess(const std::string& a, const std::string& b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!isDigit(a[i]) || !isDigit(b[j])) {
-      if (a[i] != b[j]) {
-        return a[i] < b[j];
-      }
-      ++i;
-      ++j;
-      continue;
-    }
-    const auto numberAt = [](const std::string& text, std::size_t& at) {
-      while (at < text.size() && text[at] == '0') {
-        ++at;
-      }
-      const std::size_t start = at;
-      while (at < text.size() && isDigit(text[at])) {
-        ++at;
-      }
-      return std::string_view(text).substr(start, at - start);
-    };
-    const std::string_view left = numberAt(a, i);
-    const std::string_view right = numberAt(b, j);
-    if (left.size() != right.size()) {
-      return left.size() < right.size();
-    }
-    if (left != right) {
-      return left < right;
-    }
-  }
-  const bool isLeftDone = i == a.size();
-  const bool isRightDone = j == b.size();
-  return isLeftDone == isRightDone ? a < b : isLeftDone;
 }
 
 std::optional<std::vector<int>> parseCpuList(const std::string& text) {

@@ -37,9 +37,6 @@ private:
   mutable std::map<std::string, std::string> m_refused;
 };
 
-/// "nic2" before "nic10".
-[[nodiscard]] bool naturalLess(const std::string& a, const std::string& b);
-
 /// "0-3,8" as {0,1,2,3,8}; nullopt where the text is no such list or names more than 65,536 numbers.
 [[nodiscard]] std::optional<std::vector<int>> parseCpuList(const std::string& text);
 
