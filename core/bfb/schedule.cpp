@@ -93,7 +93,7 @@ private:
     for (std::uint32_t b = 0; b < half.found.blocks.size(); ++b) {
       const auto& list = half.found.blocks[b].steps;
       for (std::uint32_t s = 0; s < list.size(); ++s) {
-        batches[static_cast<std::size_t>(next[static_cast<std::size_t>(list[s].step) - 1]++)] = {b, s};
+        batches[next[static_cast<std::size_t>(list[s].step) - 1]++] = {b, s};
       }
     }
     return batches;

@@ -26,9 +26,9 @@ void addPhase(const Phase& phase, double began, double bytesPerShare, std::vecto
     const Interval& interval = intervals[at];
     const Message& message = phase.job->messages()[interval.message];
     const double bytes = message.share * bytesPerShare;
-    RankUse& from = uses[static_cast<std::size_t>(message.from)];
-    RankUse& to = uses[static_cast<std::size_t>(message.to)];
-    double& until = busyUntil[static_cast<std::size_t>(message.from)];
+    RankUse& from = uses[message.from];
+    RankUse& to = uses[message.to];
+    double& until = busyUntil[message.from];
     from.sent += bytes;
     from.sending += std::max(0.0, interval.left - std::max(until, interval.flowing));
     until = std::max(until, interval.left);
@@ -68,8 +68,8 @@ std::vector<LinkDifference> linkDifferences(const Details& first, const Details&
         continue;
       }
       const fabric::Arc& ends = fabric.arcs()[arc];
-      const std::string& tail = fabric.nodes()[static_cast<std::size_t>(ends.tail)].id;
-      const std::string& head = fabric.nodes()[static_cast<std::size_t>(ends.head)].id;
+      const std::string& tail = fabric.nodes()[ends.tail].id;
+      const std::string& head = fabric.nodes()[ends.head].id;
       LinkDifference& link = links[{tail, head}];
       if (link.tail.empty()) {
         link = {tail, head, ends.bandwidth.gigabytesPerSecond().toDouble(), {}, {}};
@@ -96,7 +96,7 @@ std::vector<RankDifference> rankDifferences(const Details& first, const Details&
     const std::vector<RankUse> uses = rankUses(details);
     for (std::size_t rank = 0; rank < uses.size(); ++rank) {
       const fabric::Fabric& fabric = fabricOf(details);
-      const std::string& name = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[rank])].id;
+      const std::string& name = fabric.nodes()[fabric.gpus()[rank]].id;
       const auto [place, isNew] = places.try_emplace(name, gpus.size());
       if (isNew) {
         gpus.push_back({name, {}, {}});

@@ -211,7 +211,7 @@ private:
     std::int64_t arrived = sent.end_ns;
     const std::int64_t takenEnd = taken == nullptr ? 0 : taker.passesOn ? taken->start_ns : taken->end_ns;
     if (taken != nullptr && takenEnd > sent.start_ns) {
-      std::int64_t free = m_freeSince[static_cast<std::size_t>(taken - m_events.data())];
+      std::int64_t free = m_freeSince[taken - m_events.data()];
       for (const StepPlace& other : taker.others) {
         for (std::size_t at = find(other, taken->tile);
              at < m_events.size() && placeOf(m_events[at]) == other && m_events[at].tile == taken->tile; ++at) {

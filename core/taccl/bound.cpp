@@ -150,8 +150,8 @@ private:
   }
 
   void findLinks() {
-    m_in.resize(static_cast<std::size_t>(m_model.gpus()));
-    m_out.resize(static_cast<std::size_t>(m_model.gpus()));
+    m_in.resize(m_model.gpus());
+    m_out.resize(m_model.gpus());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       if (!isAllowed(i)) {
         continue;
@@ -295,7 +295,7 @@ private:
       }
     }
     std::sort(times.begin(), times.end());
-    times.resize(static_cast<std::size_t>(n), kNever);
+    times.resize(n, kNever);
     return times;
   }
 

@@ -52,7 +52,7 @@ public:
       : m_problem(problem), m_model(*problem.model), m_progress(progress), m_most(problem.model->maxTogether) {
     chooseColumns();
     Int128 longest = 1;
-    m_local.resize(static_cast<std::size_t>(m_model.gpus()));
+    m_local.resize(m_model.gpus());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       // A message of `most` chunks pays alpha once; times are multiplied by `most` so that they are whole numbers.
       const bool isRemote = m_model.links[i].isRemote;
@@ -99,7 +99,7 @@ private:
         isShared[machine.links[i]] = 1;
       }
     }
-    m_columnOf.assign(static_cast<std::size_t>(m_problem.machineCount), -1);
+    m_columnOf.assign(m_problem.machineCount, -1);
     for (std::size_t i = 0; i < m_model.machines.size(); ++i) {
       const std::vector<int>& links = m_model.machines[i].links;
       int& column = m_columnOf[m_problem.machineOrbit[i]];
@@ -176,7 +176,7 @@ private:
       }
       m_cost.push_back(m_sendTime[i] * weight);
     }
-    m_reach.assign(static_cast<std::size_t>(m_model.gpus()), std::nullopt);
+    m_reach.assign(m_model.gpus(), std::nullopt);
     CheapestTrees trees{0, std::vector<Int128>(m_columnCount)};
     std::size_t block = 0;
     for (std::size_t chunk = 0; chunk < m_problem.chunks.size(); ++chunk) {
@@ -284,7 +284,7 @@ private:
       return *known;
     }
     known.emplace();
-    known->distance.assign(static_cast<std::size_t>(m_model.gpusPerNode), kUnreached);
+    known->distance.assign(m_model.gpusPerNode, kUnreached);
     known->linkInto.assign(known->distance.size(), -1);
     known->distance[placeOf(from)] = 0;
     using Entry = std::pair<Int128, int>;

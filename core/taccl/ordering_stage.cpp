@@ -132,7 +132,7 @@ private:
   std::vector<int> placed() {
     m_arrival.assign(m_trees.size(), 0);
     m_sendFree.assign(m_trees.size(), 0);
-    m_free.assign(static_cast<std::size_t>(m_problem.machineCount), 0);
+    m_free.assign(m_problem.machineCount, 0);
     m_ownLeft.assign(m_model.links.size(), 0);
     m_waiting.assign(m_model.links.size(), {});
     for (const int item : m_down) {

@@ -71,8 +71,8 @@ private:
   void findLinks() {
     m_first.assign(static_cast<std::size_t>(gpus()) * gpus(), -1);
     m_lanes.assign(m_first.size(), 0);
-    m_in.resize(static_cast<std::size_t>(gpus()));
-    m_out.resize(static_cast<std::size_t>(gpus()));
+    m_in.resize(gpus());
+    m_out.resize(gpus());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       const Link& link = m_model.links[i];
       const std::size_t pair = static_cast<std::size_t>(link.from) * gpus() + link.to;
@@ -85,10 +85,10 @@ private:
   }
 
   void measureHops() {
-    m_problem.hops.assign(static_cast<std::size_t>(gpus()), {});
+    m_problem.hops.assign(gpus(), {});
     for (int start = 0; start < gpus(); ++start) {
       std::vector<int>& hops = m_problem.hops[start];
-      hops.assign(static_cast<std::size_t>(gpus()), kFar);
+      hops.assign(gpus(), kFar);
       hops[start] = 0;
       std::vector<int> queue = {start};
       for (std::size_t at = 0; at < queue.size(); ++at) {
@@ -105,7 +105,7 @@ private:
 
   void measureLocal() {
     auto& distance = m_problem.localDistance;
-    distance.assign(static_cast<std::size_t>(gpus()), std::vector<Ticks>(static_cast<std::size_t>(gpus()), -1));
+    distance.assign(gpus(), std::vector<Ticks>(static_cast<std::size_t>(gpus()), -1));
     using Entry = std::pair<Ticks, int>;
     for (int start = 0; start < gpus(); ++start) {
       std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;

@@ -116,7 +116,7 @@ public:
       sum = checkedAdd(sum, checkedAdd(m_alpha.back(), m_beta.back()));
     }
     static_cast<void>(checkedMul<Time>(checkedMul<Time>(sum, static_cast<Time>(chunks.size()) + 1), 64));
-    m_from.resize(static_cast<std::size_t>(model.gpus()));
+    m_from.resize(model.gpus());
     m_to.resize(m_from.size());
     for (std::size_t i = 0; i < model.links.size(); ++i) {
       m_from[model.links[i].from].push_back(static_cast<int>(i));

@@ -44,11 +44,11 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     if (isRooted(question.collective)) {
       const auto node =
           question.root.empty() ? std::optional(fabric.fabric.gpus().front()) : fabric.fabric.find(question.root);
-      if (!node || fabric.fabric.nodes()[static_cast<std::size_t>(*node)].rank < 0) {
+      if (!node || fabric.fabric.nodes()[*node].rank < 0) {
         return Error{ErrorCode::badUsage, "the root is not a GPU of the fabric", "choose another root"};
       }
-      root = fabric.fabric.nodes()[static_cast<std::size_t>(*node)].rank;
-      options.root = fabric.fabric.nodes()[static_cast<std::size_t>(*node)].id;
+      root = fabric.fabric.nodes()[*node].rank;
+      options.root = fabric.fabric.nodes()[*node].id;
     }
     // Generate Again searches within this sketch too.
     options.methodOptions = {{"sketch", io::writeTacclSketch(fit.sketch)},
@@ -224,8 +224,8 @@ QString SketchDesk::nameOf(int gpu) const {
     return {};
   }
   const auto& fabric = m_lastFit->fabric.fabric;
-  const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(gpu)];
-  return QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
+  const fabric::NodeIndex node = fabric.gpus()[gpu];
+  return QString::fromStdString(fabric.nodes()[node].id);
 }
 
 int SketchDesk::numberOf(const std::string& name) const {
@@ -233,7 +233,7 @@ int SketchDesk::numberOf(const std::string& name) const {
     return -1;
   }
   const auto node = m_lastFit->fabric.fabric.find(name);
-  return node ? m_lastFit->fabric.fabric.nodes()[static_cast<std::size_t>(*node)].rank : -1;
+  return node ? m_lastFit->fabric.fabric.nodes()[*node].rank : -1;
 }
 
 void SketchDesk::remember() {

@@ -28,9 +28,9 @@ public:
   }
 
   [[nodiscard]] NodeId node(fabric::NodeIndex index) const {
-    return m_model.nodeNamed(m_fabric.nodes()[static_cast<std::size_t>(index)].id);
+    return m_model.nodeNamed(m_fabric.nodes()[index].id);
   }
-  [[nodiscard]] NodeId gpu(int rank) const { return node(m_fabric.gpus()[static_cast<std::size_t>(rank)]); }
+  [[nodiscard]] NodeId gpu(int rank) const { return node(m_fabric.gpus()[rank]); }
 
   [[nodiscard]] std::vector<LinkStep> along(const std::vector<fabric::NodeIndex>& route) const {
     std::vector<LinkStep> steps;

@@ -218,7 +218,7 @@ SketchArea SketchPanel::area() const {
     SketchArea area;
     if (chosen >= 0 && chosen < static_cast<int>(model.switches.size())) {
       for (int node = 0; node < model.nodes; ++node) {
-        for (const int gpu : model.switches[static_cast<std::size_t>(chosen)]) {
+        for (const int gpu : model.switches[chosen]) {
           area.gpus.push_back(node * model.gpusPerNode + gpu);
         }
       }
@@ -231,7 +231,7 @@ SketchArea SketchPanel::area() const {
   if (orbit < 0 || orbit >= static_cast<int>(orbits.size())) {
     return {};
   }
-  const auto& gpus = orbits[static_cast<std::size_t>(orbit)];
+  const auto& gpus = orbits[orbit];
   return {gpus,
           tr("orbit %1: %2").arg(orbit + 1).arg(counted(static_cast<qsizetype>(gpus.size()), tr("GPU"), tr("GPUs")))};
 }

@@ -158,7 +158,7 @@ void SwitchPage::addPolicyBox(int row, const std::string& policy) {
       if (m_desk != nullptr) {
         m_desk->edit([&](Sketch& sketch) {
           sketch.policies.resize(std::max(sketch.policies.size(), sketch.switches.size()), "freeuc");
-          sketch.policies[static_cast<std::size_t>(row)] = text.toStdString();
+          sketch.policies[row] = text.toStdString();
         });
       }
     });
@@ -181,7 +181,7 @@ void SwitchPage::take(int row, const QString& text) {
   if (!gpus) {
     Q_EMIT refused(tr("“%1” is not a list of GPUs. Enter numbers, for example 0, 2-5.").arg(text));
   } else if (m_desk != nullptr) {
-    m_desk->edit([&](Sketch& sketch) { sketch.switches[static_cast<std::size_t>(row)] = *gpus; });
+    m_desk->edit([&](Sketch& sketch) { sketch.switches[row] = *gpus; });
   }
   QMetaObject::invokeMethod(this, &SwitchPage::fill, Qt::QueuedConnection);
 }

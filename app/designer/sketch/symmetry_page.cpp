@@ -143,13 +143,13 @@ void SymmetryPage::fillOffsets() {
   m_isFilling = true;
   m_offsets->setRowCount(sketch != nullptr ? static_cast<int>(sketch->symmetryOffsets.size()) : 0);
   for (int row = 0; row < m_offsets->rowCount(); ++row) {
-    const auto [offset, size] = sketch->symmetryOffsets[static_cast<std::size_t>(row)];
+    const auto [offset, size] = sketch->symmetryOffsets[row];
     m_offsets->setItem(row, kOffset, new QTableWidgetItem(QString::number(offset)));
     m_offsets->setItem(row, kGroup, new QTableWidgetItem(QString::number(size)));
     QString verdict;
     const auto& fit = m_desk->fit();
     if (fit && static_cast<std::size_t>(row) < fit->differences.size()) {
-      const std::string& difference = fit->differences[static_cast<std::size_t>(row)];
+      const std::string& difference = fit->differences[row];
       verdict = difference.empty() ? tr("yes") : tr("no: %1").arg(QString::fromStdString(difference));
     }
     auto* item = new QTableWidgetItem(verdict);
@@ -216,7 +216,7 @@ void SymmetryPage::take(int row) {
   if (!isOffset || !isSize) {
     Q_EMIT refused(tr("An offset and its group are whole numbers, for example 2 and 16."));
   } else if (m_desk != nullptr) {
-    m_desk->edit([&](Sketch& sketch) { sketch.symmetryOffsets[static_cast<std::size_t>(row)] = {offset, size}; });
+    m_desk->edit([&](Sketch& sketch) { sketch.symmetryOffsets[row] = {offset, size}; });
   }
   QMetaObject::invokeMethod(this, &SymmetryPage::fill, Qt::QueuedConnection);
 }
