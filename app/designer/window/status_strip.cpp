@@ -55,13 +55,16 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
   m_cut = addPart("statusCut", tr("Bottleneck cut"));
   m_problems = addPart("statusProblems", tr("Problems"));
   m_saved = addPart("statusSaved", tr("Saved state"));
-  m_hint = new HintLabel([this] { elide(); }, this);
+  m_hint = new HintLabel([this] { elideHint(); }, this);
   m_hint->setObjectName(u"statusHint"_s);
   m_hint->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   m_hint->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_hint->setProperty("role", u"muted"_s);
   layout->addWidget(m_hint, 1);
   m_counts = addPart("statusCounts", tr("Size of the fabric"));
+  // The window may be narrower than the longest text; fit() chooses another.
+  m_counts->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  m_counts->setMinimumWidth(1);
   QFont font = m_bound->font();
   font.setBold(true);
   m_bound->setFont(font);
@@ -108,16 +111,30 @@ void StatusStrip::setContext(EditorContext* editor) {
 void StatusStrip::setHint(const QString& hint) {
   m_fullHint = hint;
   m_hint->setToolTip(hint);
-  elide();
+  elideHint();
 }
 
-void StatusStrip::elide() {
+void StatusStrip::fit() {
+  int others = layout()->contentsMargins().left() + layout()->contentsMargins().right();
+  for (const QToolButton* part : {m_bound, m_cut, m_problems, m_saved}) {
+    others += part->isVisibleTo(this) ? part->sizeHint().width() + layout()->spacing() : 0;
+  }
+  for (const QString& text : std::as_const(m_countTexts)) {
+    m_counts->setText(text);
+    if (others + m_counts->sizeHint().width() <= width()) {
+      break;
+    }
+  }
+  elideHint();
+}
+
+void StatusStrip::elideHint() {
   m_hint->setText(m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2)));
 }
 
 void StatusStrip::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  QTimer::singleShot(0, this, &StatusStrip::elide);
+  QTimer::singleShot(0, this, &StatusStrip::fit);
 }
 
 void StatusStrip::refresh() {
@@ -192,13 +209,16 @@ void StatusStrip::refresh() {
     counts << counted(nics, tr("NIC"), tr("NICs"));
   }
   constexpr double kHundred = 100;
-  m_counts->setText(tr("GB/s per direction") + u" · "_s + tr("%1 %").arg(qRound(m_editor->canvas().zoom() * kHundred)) +
-                    u" · "_s + counts.join(u", "_s));
-  m_counts->setToolTip(counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
+  const QString unit = tr("GB/s per direction");
+  const QString size = counts.join(u", "_s);
+  const QString zoomed = tr("%1 %").arg(qRound(m_editor->canvas().zoom() * kHundred)) + u" · "_s + size;
+  m_countTexts = {unit + u" · "_s + zoomed, zoomed, size};
+  m_counts->setToolTip(unit + u". "_s +
+                       counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
                        u", "_s +
                        counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
                        u". "_s + tr("Click to show the whole drawing."));
-  elide();
+  fit();
 }
 
 }  // namespace coppice::designer

@@ -34,7 +34,9 @@ protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  void elide();
+  /// Shortens the size of the fabric where the parts need more than the width, and the hint to what is left.
+  void fit();
+  void elideHint();
   QToolButton* addPart(const char* name, const QString& accessibleName);
   void refresh();
 
@@ -47,6 +49,7 @@ private:
   QToolButton* m_counts;
   QLabel* m_hint;
   QString m_fullHint;
+  QStringList m_countTexts;  ///< of the size of the fabric, the longest first
 };
 
 }  // namespace coppice::designer

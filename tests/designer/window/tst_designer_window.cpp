@@ -41,6 +41,7 @@ private Q_SLOTS:
   void initTestCase();
   void startsOnTheStartPage();
   void theStripTellsTheBound();
+  void theStripFitsItsWidth();
   void staleIsNeverShownAsCurrent();
   void buildsABoxWithTheKeyboard();
   void propertiesOfMany();
@@ -102,6 +103,24 @@ void TestDesignerWindow::theStripTellsTheBound() {
   QCOMPARE(f.window->findChild<QLabel*>(u"boundNumber"_s)->text(), u"346.67"_s);
   QTest::mouseClick(f.window->findChild<QToolButton*>(u"statusBound"_s), Qt::LeftButton);
   QCOMPARE(f.window->workspace().mode(), Mode::analyse);
+}
+
+void TestDesignerWindow::theStripFitsItsWidth() {
+  const Fixture f;
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  const auto shown = [&](int width) {
+    f.window->resize(width, f.window->height());
+    QTest::qWait(50);
+    return f.strip("statusCounts");
+  };
+  const QString longest = shown(2400);
+  QVERIFY2(longest.startsWith(u"GB/s per direction · "_s), qPrintable(longest));
+  const QString shortest = shown(f.window->minimumSizeHint().width());
+  QVERIFY2(shortest.startsWith(u"16 GPUs"_s), qPrintable(shortest));
+  QVERIFY(longest.endsWith(shortest));
+  QVERIFY(f.window->findChild<QWidget*>(u"statusCounts"_s)->toolTip().contains(u"GB/s per direction"_s));
+  QCOMPARE(shown(2400), longest);
 }
 
 void TestDesignerWindow::staleIsNeverShownAsCurrent() {
