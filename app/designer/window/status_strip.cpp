@@ -119,17 +119,22 @@ void StatusStrip::fit() {
   for (const QToolButton* part : {m_bound, m_cut, m_problems, m_saved}) {
     others += part->isVisibleTo(this) ? part->sizeHint().width() + layout()->spacing() : 0;
   }
+  bool isFitting = false;
   for (const QString& text : std::as_const(m_countTexts)) {
     m_counts->setText(text);
-    if (others + m_counts->sizeHint().width() <= width()) {
+    isFitting = others + m_counts->sizeHint().width() <= width();
+    if (isFitting) {
       break;
     }
   }
+  m_counts->setVisible(m_editor && isFitting);
   elideHint();
 }
 
 void StatusStrip::elideHint() {
-  m_hint->setText(m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2)));
+  const QString text =
+      m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2));
+  m_hint->setText(text == u"…" ? QString() : text);
 }
 
 void StatusStrip::resizeEvent(QResizeEvent* event) {
@@ -212,8 +217,9 @@ void StatusStrip::refresh() {
   const QString unit = tr("GB/s per direction");
   const QString size = counts.join(u", "_s);
   const QString zoomed = tr("%1 %").arg(qRound(m_editor->canvas().zoom() * kHundred)) + u" · "_s + size;
-  m_countTexts = {unit + u" · "_s + zoomed, zoomed, size};
+  m_countTexts = {unit + u" · "_s + zoomed, zoomed, size, counts.front()};
   m_counts->setToolTip(unit + u". "_s +
+                       size + u"; "_s +
                        counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
                        u", "_s +
                        counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +

@@ -34,7 +34,7 @@ protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  /// Shortens the size of the fabric where the parts need more than the width, and the hint to what is left.
+  /// Shortens the size of the fabric, or hides it, where the parts need more than the width. The hint gets the rest.
   void fit();
   void elideHint();
   QToolButton* addPart(const char* name, const QString& accessibleName);

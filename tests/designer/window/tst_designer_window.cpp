@@ -117,8 +117,8 @@ void TestDesignerWindow::theStripFitsItsWidth() {
   const QString longest = shown(2400);
   QVERIFY2(longest.startsWith(u"GB/s per direction · "_s), qPrintable(longest));
   const QString shortest = shown(f.window->minimumSizeHint().width());
-  QVERIFY2(shortest.startsWith(u"16 GPUs"_s), qPrintable(shortest));
-  QVERIFY(longest.endsWith(shortest));
+  QCOMPARE(shortest, u"16 GPUs"_s);
+  QVERIFY(longest.contains(shortest));
   QVERIFY(f.window->findChild<QWidget*>(u"statusCounts"_s)->toolTip().contains(u"GB/s per direction"_s));
   QCOMPARE(shown(2400), longest);
 }
