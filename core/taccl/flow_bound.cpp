@@ -18,7 +18,7 @@ namespace {
 
 using Weights = std::vector<std::int64_t>;
 
-constexpr Int128 kUnreached = Int128{1} << 120;
+constexpr Int128 kNoRoute = Int128{1} << 120;
 constexpr int kMaxRounds = 200;
 /// In larger nodes, trees to all GPUs take too long.
 constexpr int kMaxTreeGpus = 32;
@@ -42,7 +42,7 @@ struct Reach {
   std::vector<Int128> distance;  ///< by GPU of the node
   std::vector<int> linkInto;     ///< by GPU of the node, along shortest ways
   bool hasTree = false;          ///< the members below are set
-  Int128 treeCost = kUnreached;  ///< of the cheapest tree
+  Int128 treeCost = kNoRoute;  ///< of the cheapest tree
   std::vector<int> treeLinks;
 };
 
@@ -212,7 +212,7 @@ private:
       }
       // With more targets, these are in its own node too, and its sender has the chunk in any case.
       const bool isOnly = m_problem.allChunks[m_problem.chunks[chunk]].targets.size() == 1;
-      Int128 least = kUnreached;
+      Int128 least = kNoRoute;
       int entry = -1;
       for (const Option& option : each.entries) {
         const Link& link = m_model.links[option.link];
@@ -262,7 +262,7 @@ private:
   }
 
   void addWays(int from, const std::vector<int>& targets, CheapestTrees& trees) {
-    if (targets.empty() || costOf(from, targets) >= kUnreached) {
+    if (targets.empty() || costOf(from, targets) >= kNoRoute) {
       return;
     }
     if (isAllOf(from, targets)) {
@@ -284,7 +284,7 @@ private:
       return *known;
     }
     known.emplace();
-    known->distance.assign(m_model.gpusPerNode, kUnreached);
+    known->distance.assign(m_model.gpusPerNode, kNoRoute);
     known->linkInto.assign(known->distance.size(), -1);
     known->distance[placeOf(from)] = 0;
     using Entry = std::pair<Int128, int>;
