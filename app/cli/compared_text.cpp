@@ -2,21 +2,15 @@
 #include "compared_text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
+#include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "text.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::cli {
 namespace {
-
-std::string fixed(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
 
 std::string padded(std::string text, std::size_t width, bool left = false) {
   const std::string blanks(text.size() < width ? width - text.size() : 0, ' ');
@@ -85,15 +79,15 @@ void describeContenders(std::span<const workflow::Contender> contenders, Report&
   for (const workflow::Contender& contender : contenders) {
     list.push_back(jsonOf(contender));
     const std::string traffic =
-        fixed(contender.traffic, 2) +
-        (contender.leastTraffic ? " of min. " + fixed(contender.leastTraffic->toDouble(), 2) : "");
+        withPlaces(contender.traffic, 2) +
+        (contender.leastTraffic ? " of min. " + withPlaces(contender.leastTraffic->toDouble(), 2) : "");
     report.text +=
         "  " + padded(oneLine(contender.playable.name), width) +
-        padded(contender.algbw ? fixed(contender.algbw->toDouble(), 2) : "-", 15, true) +
+        padded(contender.algbw ? withPlaces(contender.algbw->toDouble(), 2) : "-", 15, true) +
         padded(contender.bound && contender.algbw ? percent(*contender.algbw, *contender.bound) : "-", 13, true) +
         padded(std::to_string(contender.steps), 8, true) +
-        padded(fixed(contender.meanStretch, 2) + ", max. " + std::to_string(contender.maxStretch), 21, true) + "   " +
-        traffic + "\n";
+        padded(withPlaces(contender.meanStretch, 2) + ", max. " + std::to_string(contender.maxStretch), 21, true) +
+        "   " + traffic + "\n";
     report.text += lines(contender.notes);
   }
   report.json["schedules"] = std::move(list);
@@ -132,7 +126,7 @@ void describeTimes(std::span<const workflow::Contender> contenders, const workfl
     for (std::size_t c = 0; c < contenders.size(); ++c) {
       const simulate::Row& row = comparison.rows[c][i];
       report.text += (comparison.best[i] == c ? "  * " : "    ") + padded(oneLine(contenders[c].playable.name), width) +
-                     padded(fixed(row.time, 2), 15, true) + padded(fixed(row.algbw, 2), 12, true) + " GB/s\n";
+                     padded(withPlaces(row.time, 2), 15, true) + padded(withPlaces(row.algbw, 2), 12, true) + " GB/s\n";
     }
   }
   report.json["best"] = std::move(best);

@@ -4,22 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "schedule/peers.hpp"
 #include "schedule/tree_reader.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
-namespace {
-
-std::string oneDecimal(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
-}
-
-}  // namespace
 
 void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Progress& progress,
                    Json& json, std::string& text) {
@@ -42,7 +33,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
     most.latencyMax = std::max(most.latencyMax, heights.latencyMax);
     const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean};
     for (std::size_t i = 0; i < values.size(); ++i) {
-      means[i] += (means[i].empty() ? "" : " and ") + oneDecimal(values[i]);
+      means[i] += (means[i].empty() ? "" : " and ") + withPlaces(values[i], 1);
       sums[i] += values[i] * static_cast<double>((*forest)->treeCount());
     }
   }
@@ -67,7 +58,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
           (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
           " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
   text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
-  text += "  latency     at most " + oneDecimal(most.latencyMax) + " us along the links from root to leaf (mean " +
+  text += "  latency     at most " + withPlaces(most.latencyMax, 1) + " us along the links from root to leaf (mean " +
           means[2] + "), " + source + "\n";
 }
 

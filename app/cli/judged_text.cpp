@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judged_text.hpp"
 
-#include <cstdio>
 #include <optional>
 #include <ostream>
 #include <string>
 
+#include "base/formatted.hpp"
 #include "input.hpp"
 #include "schedule/tree_reader.hpp"
 #include "text.hpp"
@@ -82,9 +82,7 @@ void describeCost(const schedule::StepCost& cost, Json& json, std::string& text)
   json["t_b"] = cost.timePerByte.toString();
   json["stretch"] = {{"max", cost.maxStretch}, {"mean", cost.meanStretch}};
   json["traffic"] = cost.totalTraffic.toString();
-  char mean[32];
-  std::snprintf(mean, sizeof mean, "%.2f", cost.meanStretch);
-  text += "  stretch     " + std::string(mean) + " links per transfer on average (by bytes), at most " +
+  text += "  stretch     " + withPlaces(cost.meanStretch, 2) + " links per transfer on average (by bytes), at most " +
           std::to_string(cost.maxStretch) + "\n";
   text += "  traffic     " + cost.totalTraffic.toString() + " bytes over all links per byte of the data\n";
 }

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "input.hpp"
@@ -40,12 +40,6 @@ struct SimulateOptions {
   std::string ncclTests = {};
   std::string measured = {};
 };
-
-std::string withPlaces(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
 
 Result<workflow::Playable> load(const SimulateOptions& options, const simulate::Model& model,
                                 const Progress& progress) {

@@ -14,4 +14,9 @@ template <typename... Values>
   return text;
 }
 
+/// 2.345 as "2.35" with two places.
+[[nodiscard]] inline std::string withPlaces(double value, int places) {
+  return formatted("%.*f", places, value);
+}
+
 }  // namespace coppice

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/child.hpp"
 #include "base/collective.hpp"
+#include "base/formatted.hpp"
 #include "base/natural_order.hpp"
 #include "base/one_line.hpp"
 #include "base/rational.hpp"
@@ -490,6 +491,14 @@ private slots:
     QCOMPARE(file.readAll(), QByteArray("one\ntwo\n"));
     options.inputFile = folder.file("absent").string();
     QVERIFY(!Child::start({"cat"}, options));
+  }
+
+  void formattedTexts() {
+    QCOMPARE(formatted("%.2f", 346.666), std::string("346.67"));
+    QCOMPARE(formatted("%d of %d", 3, 4), std::string("3 of 4"));
+    const std::string longest(300, 'x');
+    QCOMPARE(formatted("%s", longest.c_str()), std::string(255, 'x'));
+    QCOMPARE(withPlaces(2.346, 2), std::string("2.35"));
   }
 
   void naturalOrder() {
