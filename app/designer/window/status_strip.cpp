@@ -115,7 +115,8 @@ void StatusStrip::setHint(const QString& hint) {
 }
 
 void StatusStrip::fit() {
-  int others = layout()->contentsMargins().left() + layout()->contentsMargins().right();
+  // The hint may be empty, but the gap beside it stays.
+  int others = layout()->contentsMargins().left() + layout()->contentsMargins().right() + layout()->spacing();
   for (const QToolButton* part : {m_bound, m_cut, m_problems, m_saved}) {
     others += part->isVisibleTo(this) ? part->sizeHint().width() + layout()->spacing() : 0;
   }
@@ -143,10 +144,11 @@ void StatusStrip::resizeEvent(QResizeEvent* event) {
 }
 
 void StatusStrip::refresh() {
-  for (QToolButton* part : {m_bound, m_cut, m_problems, m_saved, m_counts}) {
+  for (QToolButton* part : {m_bound, m_cut, m_problems, m_saved}) {
     part->setVisible(m_editor != nullptr);
   }
   if (!m_editor) {
+    m_counts->hide();
     return;
   }
   LiveBound& live = m_editor->bound();
@@ -218,8 +220,7 @@ void StatusStrip::refresh() {
   const QString size = counts.join(u", "_s);
   const QString zoomed = tr("%1 %").arg(qRound(m_editor->canvas().zoom() * kHundred)) + u" · "_s + size;
   m_countTexts = {unit + u" · "_s + zoomed, zoomed, size, counts.front()};
-  m_counts->setToolTip(unit + u". "_s +
-                       size + u"; "_s +
+  m_counts->setToolTip(unit + u". "_s + size + u"; "_s +
                        counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
                        u", "_s +
                        counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
