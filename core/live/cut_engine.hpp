@@ -124,7 +124,7 @@ public:
   [[nodiscard]] std::vector<std::int64_t> enteringWeights(std::span<const WeightedArc> arcs) const;
   [[nodiscard]] static std::int64_t enteringWeight(std::span<const WeightedArc> arcs, std::span<const int> set);
   [[nodiscard]] int sinkSlots() const { return static_cast<int>(m_sinks.size()); }
-  /// The sink's stored set and its ratio; demand 0 for a sink that is none now. Not between beginProbe and endProbe.
+  /// The ratio of the sink's stored set; demand 0 for a sink that is none now. Not between beginProbe and endProbe.
   [[nodiscard]] CutRatio storedRatio(int slot) const;
 
 private:

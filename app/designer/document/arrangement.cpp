@@ -55,7 +55,7 @@ Graph graphOf(const Model& model, const std::vector<NodeId>& ids) {
     if (a.rank != b.rank) {
       return a.rank < b.rank;
     }
-    if (naturalLess(*a.name, *b.name) != naturalLess(*b.name, *a.name)) {
+    if (*a.name != *b.name) {
       return naturalLess(*a.name, *b.name);
     }
     return a.id < b.id;
