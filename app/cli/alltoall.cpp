@@ -53,20 +53,20 @@ void describeLinks(const fabric::Fabric& fabric, const alltoall::Optimum& optimu
 }
 
 void describe(const fabric::Fabric& fabric, const alltoall::Optimum& optimum, Report& report) {
-  const Rational algbw = optimum.lower * Rational(optimum.gpuCount);
-  const Rational bus = busbw(Collective::alltoall, algbw, optimum.gpuCount);
+  const Bandwidth algbw = optimum.lower * Rational(optimum.gpuCount);
+  const Bandwidth bus = busbw(Collective::alltoall, algbw, optimum.gpuCount);
   report.json["fabric"] = fabric.name();
   report.json["gpus"] = optimum.gpuCount;
-  report.json["lower"] = optimum.lower.toString();
-  report.json["upper"] = optimum.upper.toString();
+  report.json["lower"] = toFraction(optimum.lower);
+  report.json["upper"] = toFraction(optimum.upper);
   report.json["exact"] = optimum.isExact();
-  report.json["lower_GBps"] = optimum.lower.toDouble();
-  report.json["upper_GBps"] = optimum.upper.toDouble();
-  report.json["gap"] = optimum.upper.toDouble() / optimum.lower.toDouble() - 1;
-  report.json["algbw"] = algbw.toString();
-  report.json["algbw_GBps"] = algbw.toDouble();
-  report.json["busbw"] = bus.toString();
-  report.json["busbw_GBps"] = bus.toDouble();
+  report.json["lower_GBps"] = toGBps(optimum.lower);
+  report.json["upper_GBps"] = toGBps(optimum.upper);
+  report.json["gap"] = toGBps(optimum.upper) / toGBps(optimum.lower) - 1;
+  report.json["algbw"] = toFraction(algbw);
+  report.json["algbw_GBps"] = toGBps(algbw);
+  report.json["busbw"] = toFraction(bus);
+  report.json["busbw_GBps"] = toGBps(bus);
   report.json["symmetries"] = optimum.routing.symmetries.size();
   report.json["link_classes"] = optimum.arcOrbits;
   report.json["trees"] = optimum.routing.trees.size();

@@ -18,14 +18,14 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
   }
   const forestcoll::AllreduceLimit& limit = *optimum.allreduceLimit;
   answer.json["allreduce_bound"] = {{"status", limit.isExact ? "exact" : "upper_bound"},
-                                    {"algbw", limit.algbw.toString()},
-                                    {"algbw_GBps", limit.algbw.toDouble()},
+                                    {"algbw", toFraction(limit.algbw)},
+                                    {"algbw_GBps", toGBps(limit.algbw)},
                                     {"reached", optimum.algbw == limit.algbw}};
   answer.text += "  any trees   no allreduce by trees is faster than " + gigabytes(limit.algbw);
   if (optimum.algbw == limit.algbw) {
     answer.text += ", so reduce-scatter then allgather is optimal here\n";
   } else {
-    answer.text += "; this one has " + percent(optimum.algbw, limit.algbw) +
+    answer.text += "; this one has " + percent(optimum.algbw / limit.algbw) +
                    (limit.isExact ? " of what some trees reach: generate --method forestcoll-overlap\n" : " of that\n");
   }
 }
@@ -33,7 +33,7 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
 std::string treeCountText(const forestcoll::Optimum& optimum, bool weighted, bool isFree) {
   std::string text = "  trees       k = " + std::to_string(optimum.treesPerRoot) +
                      (weighted ? " per unit of amount" : " per root") + ", each carries " +
-                     gigabytes(optimum.scale.inverse()) + " (U = " + optimum.scale.toString() + ")\n";
+                     gigabytes(optimum.scale.inverse()) + " (U = " + toFraction(optimum.scale) + ")\n";
   if (isFree && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
     text += "              " +
             std::string(optimum.isLeastK ? "the minimum k that reaches the optimum; with whole capacities"
@@ -56,7 +56,7 @@ Result<forestcoll::TiedCuts> cutsOf(const fabric::Fabric& fabric, const forestco
 Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
                        const forestcoll::Optimum& optimum, const forestcoll::TiedCuts& tied,
                        const forestcoll::Optimum* free) {
-  const Rational bus = busbw(request.collective, optimum.algbw, optimum.gpuCount);
+  const Bandwidth bus = busbw(request.collective, optimum.algbw, optimum.gpuCount);
   const bool isExact = free == nullptr || free->algbw == optimum.algbw;
   const bool weighted = !request.amounts.empty();
   Answer answer;
@@ -70,23 +70,23 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["root"] = fabric.nodes()[fabric.gpus()[*request.root]].id;
   }
   json["gpus"] = optimum.gpuCount;
-  json["inv_x"] = optimum.inverseRate.toString();
-  json["algbw"] = optimum.algbw.toString();
-  json["algbw_GBps"] = optimum.algbw.toDouble();
-  json["busbw"] = bus.toString();
-  json["busbw_GBps"] = bus.toDouble();
+  json["inv_x"] = toFraction(optimum.inverseRate);
+  json["algbw"] = toFraction(optimum.algbw);
+  json["algbw_GBps"] = toGBps(optimum.algbw);
+  json["busbw"] = toFraction(bus);
+  json["busbw_GBps"] = toGBps(bus);
   if (!movesShards(request.collective)) {  // no trees
     json["k"] = optimum.treesPerRoot;
-    json["U"] = optimum.scale.toString();
+    json["U"] = toFraction(optimum.scale);
     json["forestcoll_k"] = optimum.integralTreesPerRoot;
-    json["forestcoll_U"] = optimum.integralScale.toString();
+    json["forestcoll_U"] = toFraction(optimum.integralScale);
     if (isExact && free == nullptr) {
       json["least_k"] = optimum.isLeastK;
     }
   }
   json["optimal"] = isExact;
   if (free != nullptr) {
-    json["optimum_algbw"] = free->algbw.toString();
+    json["optimum_algbw"] = toFraction(free->algbw);
     json["optimum_k"] = free->treesPerRoot;
   }
   json["bottleneck_cut"] = Json::array();  // stays empty where no cut, but forwarding alone, sets the limit
@@ -116,7 +116,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   text += "  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (!isExact) {
     text += "  optimum     " + gigabytes(free->algbw) + " with k = " + std::to_string(free->treesPerRoot) +
-            "; this is " + percent(optimum.algbw, free->algbw) + " of it\n";
+            "; this is " + percent(optimum.algbw / free->algbw) + " of it\n";
   }
   if (!tied.cuts.empty()) {
     text += "  bottleneck  " + cutSentence(fabric, request.collective, tied.cuts.front(), weighted) + "\n";

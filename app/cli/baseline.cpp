@@ -88,7 +88,7 @@ Result<Report> run(const BaselineOptions& options, bool json, const Progress& pr
   if (!made) {
     return made.error();
   }
-  const std::optional<Rational> bound = made->bound;
+  const std::optional<Bandwidth> bound = made->bound;
   const auto judged = workflow::measured(loaded->fabric, *std::move(made), progress);
   if (!judged) {
     return judged.error();
@@ -97,9 +97,9 @@ Result<Report> run(const BaselineOptions& options, bool json, const Progress& pr
   report.json["baseline"] = options.name;
   describeJudged(loaded->fabric, *judged, report);
   if (bound) {
-    report.json["optimum_algbw"] = bound->toString();
+    report.json["optimum_algbw"] = toFraction(*bound);
     report.json["share_of_optimum"] = (judged->algbw / *bound).toString();
-    report.text += "  optimum     " + gigabytes(*bound) + "; this is " + percent(judged->algbw, *bound) + " of it\n";
+    report.text += "  optimum     " + gigabytes(*bound) + "; this is " + percent(judged->algbw / *bound) + " of it\n";
   }
   report.json["import_findings"] = toJson(loaded->findings);
   report.text += lines(loaded->findings);

@@ -39,9 +39,9 @@ struct BfbOptions {
 /// A schedule with all that is said of it.
 struct Answered {
   bfb::Generated made;
-  Rational unit;            ///< GB/s of a link that loads are given in
+  Bandwidth unit;           ///< of a link that loads are given in
   schedule::StepCost cost;  ///< as the verifier counts it
-  Rational bound;
+  Bandwidth bound;
   double generating = 0;
   double verifying = 0;
 };
@@ -54,18 +54,18 @@ double lap(std::chrono::steady_clock::time_point& since) {
 
 /// One of equal links, as the description states them; nothing where they differ. A file that counts bandwidth in
 /// links says so itself.
-std::optional<Rational> statedUnit(const fabric::Description& description) {
+std::optional<Bandwidth> statedUnit(const fabric::Description& description) {
   const Json extra = Json::parse(description.extra, nullptr, false);
   if (extra.is_object() && extra.value("bandwidth_unit", Json()) == "links") {
-    return Rational(1);
+    return Bandwidth(1);
   }
-  std::optional<Rational> unit;
+  std::optional<Bandwidth> unit;
   for (const fabric::LinkDescription& link : description.links) {
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
-    if (!bandwidth || (unit && *unit != bandwidth->gigabytesPerSecond())) {
+    if (!bandwidth || (unit && *unit != *bandwidth)) {
       return std::nullopt;
     }
-    unit = bandwidth->gigabytesPerSecond();
+    unit = *bandwidth;
   }
   return unit;
 }
@@ -118,7 +118,7 @@ Result<schedule::StepCost> verifyRule(const fabric::Fabric& fabric, const bfb::G
     if (!times) {
       return times.error();
     }
-    for (const Rational& time : *times) {
+    for (const InverseBandwidth& time : *times) {
       cost.stepLoads.push_back({-1, time / shards});
       cost.timePerByte += time / shards;
     }
@@ -261,16 +261,15 @@ std::vector<const bfb::Witness*> uneven(const bfb::Generated& made) {
 
 /// With latencies: how long each step takes, in microseconds.
 void describeTimes(const Answered& answered, std::int64_t bytes, Report& report) {
-  constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
   const bfb::Costs& costs = answered.made.costs;
-  const Rational perShard = Rational(bytes) / costs.shardsPerCollective / costs.unit / Rational(kBytesPerMicrosecond);
-  Rational sum;
+  const ExactMicroseconds perShard = transferTime(Rational(bytes) / costs.shardsPerCollective, costs.unit);
+  ExactMicroseconds sum(0);
   for (const Rational& load : costs.loads) {
     sum += load * perShard;
   }
-  report.json["step_times_us"] = textsOf(costs.loads, perShard);
-  report.json["planned_us"] = sum.toString();
-  report.text += "  planned     " + duration(sum.toDouble() / 1e6) + " for " + workflow::byteSize(bytes) +
+  report.json["step_times_us"] = textsOf(costs.loads, perShard.count());
+  report.json["planned_us"] = sum.count().toString();
+  report.text += "  planned     " + duration(sum.count().toDouble() / 1e6) + " for " + workflow::byteSize(bytes) +
                  ", with the latencies of the links\n";
 }
 
@@ -331,7 +330,7 @@ void describeRule(const bfb::Generated& made, Report& report) {
   const std::int64_t trees = schedule::rotatedTrees(forest);
   report.json["rotations"] = std::move(rotations);
   report.json["trees_of_a_root"] = trees;
-  report.json["forest_algbw"] = made.rule->algbw.toString();
+  report.json["forest_algbw"] = toFraction(made.rule->algbw);
   report.text += "  by rule     " + counted(trees, "tree") + " of one GPU, mapped to all others by rotations of " +
                  shifts + " ranks; " + gigabytes(made.rule->algbw) + " pipelined\n";
 }
@@ -360,13 +359,13 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.json["loss"] = loss.toString();
   report.json["bw_optimal"] = made.isBandwidthOptimal();
   report.json["degree"] = degree.toString();
-  report.json["link_GBps"] = answered.unit.toString();
+  report.json["link_GBps"] = toFraction(answered.unit);
   if (moore > 0 && !isRooted(collective)) {
     report.json["moore_steps"] = collective == Collective::allreduce ? 2 * moore : moore;
   }
-  report.json["algbw"] = made.schedule.algbw.toString();
-  report.json["algbw_GBps"] = made.schedule.algbw.toDouble();
-  report.json["optimum_algbw"] = answered.bound.toString();
+  report.json["algbw"] = toFraction(made.schedule.algbw);
+  report.json["algbw_GBps"] = toGBps(made.schedule.algbw);
+  report.json["optimum_algbw"] = toFraction(answered.bound);
   report.json["share_of_optimum"] = (made.schedule.algbw / answered.bound).toString();
   report.json["transfers"] =
       made.rule ? transfersOf(*made.rule) : static_cast<std::int64_t>(made.schedule.transfers.size());
@@ -382,11 +381,11 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.text += "  T_B         " + time.toString() + " M/B" + (made.isBandwidthOptimal() ? ", optimal" : "") +
                  " (B = " + gigabytes(Rational(costs.degree) * costs.unit) + ", the links of a GPU)\n";
   report.text += "  throughput  " + gigabytes(made.schedule.algbw) + ", " +
-                 percent(made.schedule.algbw, answered.bound) + " of the optimum " + gigabytes(answered.bound) + "\n";
+                 percent(made.schedule.algbw / answered.bound) + " of the optimum " + gigabytes(answered.bound) + "\n";
   report.text += "  chunks      " + std::to_string(made.chunks) + " per shard" +
                  (costs.isTimed   ? ""
                   : loss.isZero() ? ", no loss"
-                                  : "; " + percent(loss, Rational(1)) + " more time than with more chunks") +
+                                  : "; " + percent(loss) + " more time than with more chunks") +
                  "\n";
   describeRule(made, report);
 }
@@ -407,10 +406,9 @@ Outcome describeTime(const BfbOptions& options, const Answered& answered, Report
                  "give microseconds, 0 or more, for example 10",
                  {.element = {RefKind::option, "--latency"}}};
   }
-  constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
-  const double microseconds =
-      (*latency * Rational(answered.made.schedule.stepCount)).toDouble() +
-      static_cast<double>(*bytes) / kBytesPerMicrosecond / answered.made.schedule.algbw.toDouble();
+  constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  const double microseconds = (*latency * Rational(answered.made.schedule.stepCount)).toDouble() +
+                              static_cast<double>(*bytes) / kBytesPerMicrosecond / toGBps(answered.made.schedule.algbw);
   report.json["time_us"] = microseconds;
   report.text += "  at size     " + duration(microseconds / 1e6) + " for " + workflow::byteSize(*bytes) + " with " +
                  latency->toString() + " us per step\n";

@@ -40,19 +40,19 @@ Json jsonOf(const workflow::Contender& contender) {
     json["method"] = contender.method;
   }
   if (contender.algbw) {
-    json["algbw"] = contender.algbw->toString();
-    json["algbw_GBps"] = contender.algbw->toDouble();
-    json["t_b"] = contender.algbw->inverse().toString();
+    json["algbw"] = toFraction(*contender.algbw);
+    json["algbw_GBps"] = toGBps(*contender.algbw);
+    json["t_b"] = toFraction(contender.algbw->inverse());
   }
   if (contender.bound) {
-    json["optimum_algbw"] = contender.bound->toString();
+    json["optimum_algbw"] = toFraction(*contender.bound);
     json["share_of_optimum"] = (*contender.algbw / *contender.bound).toString();
   }
   json["steps"] = contender.steps;
   json["stretch"] = {{"max", contender.maxStretch}, {"mean", contender.meanStretch}};
   json["traffic"] = contender.exactTraffic ? Json(contender.exactTraffic->toString()) : Json(contender.traffic);
-  if (contender.leastTraffic) {
-    json["least_traffic"] = contender.leastTraffic->toString();
+  if (contender.minTraffic) {
+    json["least_traffic"] = contender.minTraffic->toString();
   }
   if (contender.busiestArc >= 0) {
     const fabric::Fabric& fabric = playable.fabric();
@@ -80,11 +80,11 @@ void describeContenders(std::span<const workflow::Contender> contenders, Report&
     list.push_back(jsonOf(contender));
     const std::string traffic =
         withPlaces(contender.traffic, 2) +
-        (contender.leastTraffic ? " of min. " + withPlaces(contender.leastTraffic->toDouble(), 2) : "");
+        (contender.minTraffic ? " of min. " + withPlaces(contender.minTraffic->toDouble(), 2) : "");
     report.text +=
         "  " + padded(oneLine(contender.playable.name), width) +
-        padded(contender.algbw ? withPlaces(contender.algbw->toDouble(), 2) : "-", 15, true) +
-        padded(contender.bound && contender.algbw ? percent(*contender.algbw, *contender.bound) : "-", 13, true) +
+        padded(contender.algbw ? withPlaces(toGBps(*contender.algbw), 2) : "-", 15, true) +
+        padded(contender.bound && contender.algbw ? percent(*contender.algbw / *contender.bound) : "-", 13, true) +
         padded(std::to_string(contender.steps), 8, true) +
         padded(withPlaces(contender.meanStretch, 2) + ", max. " + std::to_string(contender.maxStretch), 21, true) +
         "   " + traffic + "\n";
@@ -104,11 +104,11 @@ void describeTimes(std::span<const workflow::Contender> contenders, const workfl
     for (std::size_t i = 0; i < comparison.best.size(); ++i) {
       const simulate::Row& row = comparison.rows[c][i];
       json["rows"].push_back({{"size", row.size},
-                              {"time_us", row.time},
-                              {"algbw", row.algbw},
-                              {"busbw", row.busbw},
+                              {"time_us", row.time.count()},
+                              {"algbw", row.algbw.gigabytesPerSecond()},
+                              {"busbw", row.busbw.gigabytesPerSecond()},
                               {"pieces", row.pieces},
-                              {"resolution_us", row.resolution},
+                              {"resolution_us", row.resolution.count()},
                               {"best", comparison.best[i] == c}});
       if (comparison.best[i] == c) {
         json["best"].push_back(row.size);
@@ -120,13 +120,14 @@ void describeTimes(std::span<const workflow::Contender> contenders, const workfl
     const simulate::Row& fastest = comparison.rows[comparison.best[i]][i];
     best.push_back({{"size", fastest.size},
                     {"schedule", contenders[comparison.best[i]].playable.name},
-                    {"time_us", fastest.time},
-                    {"algbw", fastest.algbw}});
+                    {"time_us", fastest.time.count()},
+                    {"algbw", fastest.algbw.gigabytesPerSecond()}});
     report.text += "  " + std::to_string(fastest.size) + " bytes (" + workflow::byteSize(fastest.size) + ")\n";
     for (std::size_t c = 0; c < contenders.size(); ++c) {
       const simulate::Row& row = comparison.rows[c][i];
       report.text += (comparison.best[i] == c ? "  * " : "    ") + padded(oneLine(contenders[c].playable.name), width) +
-                     padded(withPlaces(row.time, 2), 15, true) + padded(withPlaces(row.algbw, 2), 12, true) + " GB/s\n";
+                     padded(withPlaces(row.time.count(), 2), 15, true) +
+                     padded(withPlaces(row.algbw.gigabytesPerSecond(), 2), 12, true) + " GB/s\n";
     }
   }
   report.json["best"] = std::move(best);

@@ -45,7 +45,7 @@ Result<LoadedDescription> loadSource(const ConvertOptions& options, const Progre
   if (options.nodes > 0) {
     model.nodes = options.nodes;
   }
-  auto made = workflow::fabricOfFiles(options.sketch, model, import->taccl.unitMicroseconds);
+  auto made = workflow::fabricOfFiles(options.sketch, model, import->taccl.timeUnit);
   if (!made) {
     return made.error();
   }

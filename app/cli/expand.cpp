@@ -47,7 +47,7 @@ Result<topology::Digraph> productWith(const topology::FabricGraph& first, const 
   if (other->perLink != first.perLink) {
     return workflow::optionError(
         "product",
-        "its links have " + other->perLink.toString() + " GB/s, those of the fabric " + first.perLink.toString(),
+        "its links have " + toExactText(other->perLink) + " GB/s, those of the fabric " + toExactText(first.perLink),
         "give both fabrics links of the same bandwidth");
   }
   return topology::product(first.graph, other->graph);

@@ -169,8 +169,8 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
                  {"fabric", loaded->fabric.name()},
                  {"collective", toString(collectiveOf(loaded->schedule))},
                  {"ranks", loaded->fabric.gpuCount()},
-                 {"algbw", algbwOf(loaded->schedule).toString()},
-                 {"algbw_GBps", algbwOf(loaded->schedule).toDouble()},
+                 {"algbw", toFraction(algbwOf(loaded->schedule))},
+                 {"algbw_GBps", toGBps(algbwOf(loaded->schedule))},
                  {"verified", true}};
   report.text =
       std::string(toString(collectiveOf(loaded->schedule))) + " " + gigabytes(algbwOf(loaded->schedule)) + " on " +

@@ -103,7 +103,7 @@ void addTimes(const std::vector<FoundTopology>& rows, const TopologyTimes& quest
       if (!cost) {
         continue;
       }
-      const Rational time = finder::timeOf(*cost, question.model, size.bytes);
+      const Rational time = finder::timeOf(*cost, question.model, size.bytes).count();
       report.json["front"][i]["times_us"].push_back(
           {{"bytes", size.bytes.numerator()}, {"time", time.toString()}, {"time_us", time.toDouble()}});
       report.text += separator + std::to_string(i) + " takes " + toDecimal(time, 1) + " us";
@@ -128,7 +128,7 @@ Outcome writeFabric(const std::vector<FoundTopology>& rows, const FindTopologyOp
         "index", "the front has no entry " + std::to_string(options.index),
         rows.empty() ? "loosen the limits; the front is empty" : "choose from 0 to " + std::to_string(rows.size() - 1));
   }
-  const auto description = workflow::fabricOf(rows[index].entry, question.bandwidth);
+  const auto description = workflow::fabricOf(rows[index].entry, question.model.bandwidth);
   if (!description) {
     return description.error();
   }

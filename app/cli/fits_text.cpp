@@ -38,16 +38,15 @@ Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const std::v
     if (fit.maxPeers) {
       one["max_peers"] = *fit.maxPeers;
     }
-    one["algbw"] = fit.algbw.toString();
-    one["algbw_GBps"] = fit.algbw.toDouble();
+    one["algbw"] = toFraction(fit.algbw);
+    one["algbw_GBps"] = toGBps(fit.algbw);
     one["share_of_optimum"] = fit.share.toString();
     one["max_height"] = fit.height;
     one["threadblocks"] = fit.threadBlocks;
     report.json["would_fit"].push_back(one);
     report.text += "  generate " + settings(fit) + ": " + gigabytes(fit.algbw) + ", " +
-                   (fit.share == Rational(1)
-                        ? std::string("the optimum")
-                        : percent(fit.share, Rational(1)) + " (" + fit.share.toString() + ") of the optimum") +
+                   (fit.share == Rational(1) ? std::string("the optimum")
+                                             : percent(fit.share) + " (" + fit.share.toString() + ") of the optimum") +
                    "; height " + std::to_string(fit.height) + ", at most " + counted(fit.threadBlocks, "threadblock") +
                    " per rank\n";
   }

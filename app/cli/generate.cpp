@@ -44,19 +44,19 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
     limits += (limits.empty() ? "" : " and ") + counted(*peers, "peer") + " per GPU";
   }
   answer.json["share_of_optimum"] = (schedule.algbw / optimum.algbw).toString();
-  answer.json["optimum_algbw"] = optimum.algbw.toString();
-  answer.json["algbw"] = schedule.algbw.toString();
-  answer.json["algbw_GBps"] = schedule.algbw.toDouble();
-  const Rational bus = busbw(schedule.collective, schedule.algbw, optimum.gpuCount);
-  answer.json["busbw"] = bus.toString();
-  answer.json["busbw_GBps"] = bus.toDouble();
+  answer.json["optimum_algbw"] = toFraction(optimum.algbw);
+  answer.json["algbw"] = toFraction(schedule.algbw);
+  answer.json["algbw_GBps"] = toGBps(schedule.algbw);
+  const Bandwidth bus = busbw(schedule.collective, schedule.algbw, optimum.gpuCount);
+  answer.json["busbw"] = toFraction(bus);
+  answer.json["busbw_GBps"] = toGBps(bus);
   if (isReached) {
     answer.text += "  " + label + limits + ": reached without loss\n";
     return;
   }
   answer.json["optimal"] = false;
   answer.text += "  " + label + limits + ": the best trees found reach " + gigabytes(schedule.algbw) + ", " +
-                 percent(schedule.algbw, optimum.algbw) + " (" + (schedule.algbw / optimum.algbw).toString() +
+                 percent(schedule.algbw / optimum.algbw) + " (" + (schedule.algbw / optimum.algbw).toString() +
                  ") of it\n";
 }
 
@@ -100,8 +100,8 @@ Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& f
                       bool isWeighted) {
   const workflow::AnySchedule& schedule = judged.made.schedule;
   const Collective collective = schedule::collectiveOf(schedule);
-  const Rational& algbw = schedule::algbwOf(schedule);
-  const Rational bus = busbw(collective, algbw, fabric.gpuCount());
+  const Bandwidth& algbw = schedule::algbwOf(schedule);
+  const Bandwidth bus = busbw(collective, algbw, fabric.gpuCount());
   Answer answer;
   answer.json = {
       {"ok", true}, {"fabric", fabric.name()}, {"digest", fabric.digest()}, {"collective", toString(collective)}};
@@ -109,21 +109,21 @@ Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& f
     answer.json["root"] = fabric.nodes()[fabric.gpus()[*root]].id;
   }
   answer.json["gpus"] = fabric.gpuCount();
-  answer.json["algbw"] = algbw.toString();
-  answer.json["algbw_GBps"] = algbw.toDouble();
-  answer.json["busbw"] = bus.toString();
-  answer.json["busbw_GBps"] = bus.toDouble();
+  answer.json["algbw"] = toFraction(algbw);
+  answer.json["algbw_GBps"] = toGBps(algbw);
+  answer.json["busbw"] = toFraction(bus);
+  answer.json["busbw_GBps"] = toGBps(bus);
   answer.text = std::string(toString(collective)) + " " + gigabytes(algbw) + " by " + method.title +
                 "\n  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") +
                 "\n  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (judged.bound) {
     const bool isOptimal = algbw == *judged.bound;
     answer.json["optimal"] = isOptimal;
-    answer.json["optimum_algbw"] = judged.bound->toString();
+    answer.json["optimum_algbw"] = toFraction(*judged.bound);
     answer.json["share_of_optimum"] = (algbw / *judged.bound).toString();
     answer.text += "  optimum     " +
                    (isOptimal ? std::string("reached\n")
-                              : gigabytes(*judged.bound) + "; this is " + percent(algbw, *judged.bound) + " of it\n");
+                              : gigabytes(*judged.bound) + "; this is " + percent(algbw / *judged.bound) + " of it\n");
   }
   if (judged.made.optimum && !judged.made.optimum->bottlenecks.empty()) {
     const schedule::Cut& cut = judged.made.optimum->bottlenecks.front();

@@ -31,7 +31,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
     most.logicalMax = std::max(most.logicalMax, heights.logicalMax);
     most.physicalMax = std::max(most.physicalMax, heights.physicalMax);
     most.latencyMax = std::max(most.latencyMax, heights.latencyMax);
-    const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean};
+    const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean.count()};
     for (std::size_t i = 0; i < values.size(); ++i) {
       means[i] += (means[i].empty() ? "" : " and ") + withPlaces(values[i], 1);
       sums[i] += values[i] * static_cast<double>((*forest)->treeCount());
@@ -47,7 +47,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["form"] = hasParts ? "parts" : "trees";
   json["max_height"] = most.logicalMax;
   json["max_physical_height"] = most.physicalMax;
-  json["max_latency_us"] = most.latencyMax;
+  json["max_latency_us"] = most.latencyMax.count();
   json["mean_height"] = sums[0] / static_cast<double>(trees);
   json["mean_physical_height"] = sums[1] / static_cast<double>(trees);
   json["mean_latency_us"] = sums[2] / static_cast<double>(trees);
@@ -58,8 +58,8 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
           (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
           " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
   text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
-  text += "  latency     at most " + withPlaces(most.latencyMax, 1) + " us along the links from root to leaf (mean " +
-          means[2] + "), " + source + "\n";
+  text += "  latency     at most " + withPlaces(most.latencyMax.count(), 1) +
+          " us along the links from root to leaf (mean " + means[2] + "), " + source + "\n";
 }
 
 }  // namespace coppice::cli

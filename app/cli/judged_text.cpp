@@ -17,9 +17,9 @@ namespace {
 
 /// The minimum traffic, and the links that carry most for their bandwidth.
 void describeLinks(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report) {
-  if (judged.leastTraffic) {
-    report.json["least_traffic"] = judged.leastTraffic->toString();
-    report.text += "              the minimum is " + judged.leastTraffic->toString() + "\n";
+  if (judged.minTraffic) {
+    report.json["least_traffic"] = judged.minTraffic->toString();
+    report.text += "              the minimum is " + judged.minTraffic->toString() + "\n";
   }
   constexpr std::size_t kListed = 3;
   report.json["busiest_links"] = Json::array();
@@ -28,10 +28,9 @@ void describeLinks(const fabric::Fabric& fabric, const workflow::JudgedSchedule&
     report.json["busiest_links"].push_back({{"from", fabric.nodes()[arc.tail].id},
                                             {"to", fabric.nodes()[arc.head].id},
                                             {"traffic", link.traffic.toString()},
-                                            {"t_b", link.time.toString()}});
+                                            {"t_b", toFraction(link.time)}});
     report.text += "  busy link   " + named(fabric.nodes()[arc.tail].id) + " -> " + named(fabric.nodes()[arc.head].id) +
-                   ", " + link.traffic.toString() + " bytes per byte of the data at " +
-                   gigabytes(arc.bandwidth.gigabytesPerSecond()) + "\n";
+                   ", " + link.traffic.toString() + " bytes per byte of the data at " + gigabytes(arc.bandwidth) + "\n";
   }
 }
 
@@ -43,8 +42,8 @@ void describeTrees(const schedule::Schedule& schedule, Report& report) {
     trees += *forest ? schedule::sizeOf(**forest).trees : 0;
   }
   report.json["trees"] = trees;
-  report.json["forest_algbw"] = schedule.algbw.toString();
-  report.json["forest_algbw_GBps"] = schedule.algbw.toDouble();
+  report.json["forest_algbw"] = toFraction(schedule.algbw);
+  report.json["forest_algbw_GBps"] = toGBps(schedule.algbw);
   report.text +=
       "  trees       " + counted(trees, "different tree") + ", " + gigabytes(schedule.algbw) + " pipelined, verified\n";
 }
@@ -58,11 +57,11 @@ void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule
   }
   report.json["gpus"] = fabric.gpuCount();
   report.json["form"] = steps ? (steps->isSynchronous ? "steps" : "order") : "forest";
-  report.json["algbw"] = judged.algbw.toString();
-  report.json["algbw_GBps"] = judged.algbw.toDouble();
-  const Rational bus = busbw(collective, judged.algbw, fabric.gpuCount());
-  report.json["busbw"] = bus.toString();
-  report.json["busbw_GBps"] = bus.toDouble();
+  report.json["algbw"] = toFraction(judged.algbw);
+  report.json["algbw_GBps"] = toGBps(judged.algbw);
+  const Bandwidth bus = busbw(collective, judged.algbw, fabric.gpuCount());
+  report.json["busbw"] = toFraction(bus);
+  report.json["busbw_GBps"] = toGBps(bus);
   report.json["steps"] = judged.steps;
   report.text += "  schedule    " + std::string(toString(collective)) + " on " + named(fabric.name()) + ", " +
                  counted(fabric.gpuCount(), "GPU") + "\n";
@@ -73,13 +72,13 @@ void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule
     describeCost(*judged.cost, report.json, report.text);
     describeLinks(fabric, judged, report);
   } else {
-    report.json["t_b"] = judged.algbw.inverse().toString();
+    report.json["t_b"] = toFraction(judged.algbw.inverse());
   }
 }
 
 void describeCost(const schedule::StepCost& cost, Json& json, std::string& text) {
   json["rounds"] = cost.rounds;
-  json["t_b"] = cost.timePerByte.toString();
+  json["t_b"] = toFraction(cost.timePerByte);
   json["stretch"] = {{"max", cost.maxStretch}, {"mean", cost.meanStretch}};
   json["traffic"] = cost.totalTraffic.toString();
   text += "  stretch     " + withPlaces(cost.meanStretch, 2) + " links per transfer on average (by bytes), at most " +

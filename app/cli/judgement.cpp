@@ -60,7 +60,7 @@ const char* wordOf(program::WaitReason reason) {
 }  // namespace
 
 void describeStudy(const program::Program& program, const verify::ProgramStudy& study, Report& report) {
-  constexpr std::size_t kMostListed = 50;
+  constexpr std::size_t kMaxListed = 50;
   if (!study.ring.empty()) {
     report.json["ring"] = Json::array();
     report.text += "  ring        " + counted(static_cast<std::int64_t>(study.ring.size()), "step") +
@@ -71,12 +71,12 @@ void describeStudy(const program::Program& program, const verify::ProgramStudy& 
                                      {"operation", operationText(program, step.place)},
                                      {"waits_for", wordOf(step.reason)},
                                      {"needs", placeJson(step.needs)}});
-      if (at < kMostListed) {
+      if (at < kMaxListed) {
         report.text += "              " + describe(program, step) + "\n";
       }
     }
-    if (study.ring.size() > kMostListed) {
-      report.text += "              and " + std::to_string(study.ring.size() - kMostListed) + " more\n";
+    if (study.ring.size() > kMaxListed) {
+      report.text += "              and " + std::to_string(study.ring.size() - kMaxListed) + " more\n";
     }
     report.json["freed_by"] = study.change ? Json(study.change->text) : Json(nullptr);
     report.text += "  freed by    " +

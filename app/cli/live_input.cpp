@@ -54,8 +54,8 @@ Json headJson(const LoadedLive& input) {
     json["root"] = fabric.nodes()[fabric.gpus()[rank]].id;
   }
   json["gpus"] = fabric.gpuCount();
-  json["bound"] = input.answer.algbw.toString();
-  json["bound_GBps"] = input.answer.algbw.toDouble();
+  json["bound"] = toFraction(input.answer.algbw);
+  json["bound_GBps"] = toGBps(input.answer.algbw);
   json["balanced"] = input.answer.isBalanced;
   return json;
 }

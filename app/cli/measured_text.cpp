@@ -18,15 +18,19 @@ std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node) {
   return fabric.nodes()[node].id;
 }
 
-Json timeJson(const std::optional<io::NcclTime>& time, double predicted) {
+Json timeJson(const std::optional<io::NcclTime>& time, Microseconds predicted) {
   if (!time) {
     return nullptr;
   }
-  return {{"time_us", time->time}, {"algbw", time->algbw}, {"busbw", time->busbw}, {"ratio", time->time / predicted}};
+  return {{"time_us", time->time.count()},
+          {"algbw", time->algbw.gigabytesPerSecond()},
+          {"busbw", time->busbw.gigabytesPerSecond()},
+          {"ratio", time->time / predicted}};
 }
 
-std::string timeText(const std::optional<io::NcclTime>& time, double predicted) {
-  return time ? formatted("  %12.2f  %7.2f", time->time, time->time / predicted) : formatted("  %12s  %7s", "-", "-");
+std::string timeText(const std::optional<io::NcclTime>& time, Microseconds predicted) {
+  return time ? formatted("  %12.2f  %7.2f", time->time.count(), time->time / predicted)
+              : formatted("  %12s  %7s", "-", "-");
 }
 
 /// Sizes that were measured and predicted.
@@ -41,10 +45,10 @@ void addRows(const workflow::MeasuredRun& run, const std::vector<simulate::Row>&
       continue;
     }
     rows.push_back({{"size", row.size},
-                    {"predicted_us", row.time},
+                    {"predicted_us", row.time.count()},
                     {"out_of_place", timeJson(found->outOfPlace, row.time)},
                     {"in_place", timeJson(found->inPlace, row.time)}});
-    lines += formatted("%16lld  %14.2f", static_cast<long long>(row.size), row.time) +
+    lines += formatted("%16lld  %14.2f", static_cast<long long>(row.size), row.time.count()) +
              timeText(found->outOfPlace, row.time) + timeText(found->inPlace, row.time) + "\n";
   }
   if (!lines.empty()) {
@@ -56,30 +60,31 @@ void addRows(const workflow::MeasuredRun& run, const std::vector<simulate::Row>&
 }
 
 Json partJson(const simulate::ComparedPart& part) {
-  Json json = {{"planned_us", part.planned}, {"measured_us", part.measured}};
+  Json json = {{"planned_us", part.planned.count()}, {"measured_us", part.measured.count()}};
   json["ratio"] = part.ratio() ? Json(*part.ratio()) : Json(nullptr);
-  json["lost_us"] = part.lost();
-  json["planned_end_us"] = part.plannedEnd;
-  json["measured_end_us"] = part.measuredEnd;
+  json["lost_us"] = part.lost().count();
+  json["planned_end_us"] = part.plannedEnd.count();
+  json["measured_end_us"] = part.measuredEnd.count();
   return json;
 }
 
 std::string partText(const std::string& name, const simulate::ComparedPart& part) {
   const std::string ratio = part.ratio() ? formatted("%8.2f", *part.ratio()) : formatted("%8s", "-");
-  return "  " + oneLine(name) + ": busy " + formatted("%.2f us, planned %.2f us", part.measured, part.planned) +
-         ", ratio" + ratio + formatted(", lost %.2f us\n", part.lost());
+  return "  " + oneLine(name) + ": busy " +
+         formatted("%.2f us, planned %.2f us", part.measured.count(), part.planned.count()) + ", ratio" + ratio +
+         formatted(", lost %.2f us\n", part.lost().count());
 }
 
 void addTrace(const workflow::MeasuredTrace& trace, const simulate::Comparison& comparison,
               const fabric::Fabric& fabric, int parts, Json& json, std::string& text) {
   text +=
       formatted("\ntrace of %lld bytes, %s: planned %.2f us, measured %.2f us\n", static_cast<long long>(trace.size),
-                trace.inPlace ? "in place" : "out of place", comparison.planned, comparison.measured);
+                trace.inPlace ? "in place" : "out of place", comparison.planned.count(), comparison.measured.count());
   Json one = {{"size", trace.size},
               {"in_place", trace.inPlace},
               {"events", trace.events.size()},
-              {"planned_us", comparison.planned},
-              {"measured_us", comparison.measured}};
+              {"planned_us", comparison.planned.count()},
+              {"measured_us", comparison.measured.count()}};
   const auto shown = [&](const std::vector<simulate::ComparedPart>& all) {
     return std::span(all).first(std::min(all.size(), static_cast<std::size_t>(parts)));
   };

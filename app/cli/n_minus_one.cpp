@@ -43,10 +43,6 @@ Result<std::set<live::Part>> parseParts(const std::string& text) {
   return parts;
 }
 
-std::string percent(const Rational& share) {
-  return toDecimal(share * Rational(100)) + " %";
-}
-
 Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
   const auto parts = parseParts(options.parts);
   if (!parts) {
@@ -98,8 +94,8 @@ Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
     if (i < jsonRows) {
       Json row = {{"part", live::toString(failure.part)},
                   {"name", failure.name},
-                  {"algbw", damage.algbw.toString()},
-                  {"algbw_GBps", damage.algbw.toDouble()},
+                  {"algbw", toFraction(damage.algbw)},
+                  {"algbw_GBps", toGBps(damage.algbw)},
                   {"loss", damage.loss.toString()},
                   {"loss_percent", (damage.loss * Rational(100)).toDouble()},
                   {"gpus", damage.gpuCount}};

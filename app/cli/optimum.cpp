@@ -37,9 +37,9 @@ Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::Lo
     return optimum.error();
   }
   const double seconds = clock.lap();
-  const Rational algbw = optimum->upper * Rational(optimum->gpuCount);
-  const Rational reached = optimum->lower * Rational(optimum->gpuCount);
-  const Rational bus = busbw(Collective::alltoall, algbw, optimum->gpuCount);
+  const Bandwidth algbw = optimum->upper * Rational(optimum->gpuCount);
+  const Bandwidth reached = optimum->lower * Rational(optimum->gpuCount);
+  const Bandwidth bus = busbw(Collective::alltoall, algbw, optimum->gpuCount);
   Report report;
   Json& json = report.json;
   json["ok"] = true;
@@ -49,12 +49,12 @@ Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::Lo
   json["gpus"] = optimum->gpuCount;
   json["status"] = optimum->isExact() ? "exact" : "upper_limit";
   json["optimal"] = optimum->isExact();
-  json["algbw"] = algbw.toString();
-  json["algbw_GBps"] = algbw.toDouble();
-  json["lower_algbw"] = reached.toString();
-  json["lower_algbw_GBps"] = reached.toDouble();
-  json["busbw"] = bus.toString();
-  json["busbw_GBps"] = bus.toDouble();
+  json["algbw"] = toFraction(algbw);
+  json["algbw_GBps"] = toGBps(algbw);
+  json["lower_algbw"] = toFraction(reached);
+  json["lower_algbw_GBps"] = toGBps(reached);
+  json["busbw"] = toFraction(bus);
+  json["busbw_GBps"] = toGBps(bus);
   json["import_findings"] = toJson(loaded.findings);
   json["seconds"] = seconds;
   report.text =

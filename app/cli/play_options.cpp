@@ -94,10 +94,13 @@ Result<simulate::Model> modelOf(const ModelOptions& options) {
                    "give numbers, for example --link-latency 0.5"};
     }
   }
-  return simulate::Model{.linkLatency = options.linkLatency,
-                         .messageOverhead = options.messageOverhead,
-                         .rateCap = options.connectionRate,
-                         .totalRate = options.totalRate,
+  const auto time = [](const std::optional<double>& microseconds) {
+    return microseconds ? std::optional(Microseconds(*microseconds)) : std::nullopt;
+  };
+  return simulate::Model{.linkLatency = time(options.linkLatency),
+                         .messageOverhead = time(options.messageOverhead),
+                         .rateCap = Throughput(options.connectionRate),
+                         .totalRate = Throughput(options.totalRate),
                          .messageBytes = options.messageBytes,
                          .window = options.window};
 }

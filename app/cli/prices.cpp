@@ -23,10 +23,10 @@ struct PricesOptions {
 };
 
 /// What the links of a class have in common, where they do.
-std::optional<Rational> commonBandwidth(const live::LiveBound& live, const live::LinkGroup& group) {
-  std::optional<Rational> common;
+std::optional<Bandwidth> commonBandwidth(const live::LiveBound& live, const live::LinkGroup& group) {
+  std::optional<Bandwidth> common;
   for (const live::GroupArc& arc : group.arcs) {
-    const Rational each = live.bandwidth(arc.src, arc.dst).gigabytesPerSecond() / Rational(arc.weight);
+    const Bandwidth each = live.bandwidth(arc.src, arc.dst) / Rational(arc.weight);
     if (common && *common != each) {
       return std::nullopt;
     }
@@ -35,8 +35,8 @@ std::optional<Rational> commonBandwidth(const live::LiveBound& live, const live:
   return common;
 }
 
-std::string place(const std::optional<Rational>& bandwidth, const std::optional<Rational>& change) {
-  if (!change || (bandwidth && *bandwidth + *change < Rational(0))) {
+std::string place(const std::optional<Bandwidth>& bandwidth, const std::optional<Bandwidth>& change) {
+  if (!change || (bandwidth && *bandwidth + *change < Bandwidth())) {
     return "";
   }
   return bandwidth ? gigabytes(*bandwidth + *change) : (change->isPositive() ? "+" : "") + gigabytes(*change);
@@ -45,7 +45,7 @@ std::string place(const std::optional<Rational>& bandwidth, const std::optional<
 /// What is ranked: single links, or classes of equal ones.
 struct PricedGroups {
   std::vector<live::LinkGroup> groups;
-  std::vector<std::optional<Rational>> bandwidths;  ///< of each group
+  std::vector<std::optional<Bandwidth>> bandwidths;  ///< of each group
 };
 
 Result<PricedGroups> pricedGroups(const LoadedLive& input, bool isByClass) {
@@ -65,22 +65,22 @@ Result<PricedGroups> pricedGroups(const LoadedLive& input, bool isByClass) {
   // Each entry its own, also where others run beside it.
   for (const fabric::LinkDescription& link : input.loaded.description.links) {
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
-    priced.bandwidths.push_back(bandwidth ? std::optional(bandwidth->gigabytesPerSecond()) : std::nullopt);
+    priced.bandwidths.push_back(bandwidth ? std::optional(*bandwidth) : std::nullopt);
   }
   return priced;
 }
 
-Json priceJson(const live::LinkGroup& group, const live::Price& price, const std::optional<Rational>& bandwidth) {
+Json priceJson(const live::LinkGroup& group, const live::Price& price, const std::optional<Bandwidth>& bandwidth) {
   Json row = {{"name", group.name}, {"arcs", group.arcs.size()}};
   if (bandwidth) {
-    row["bandwidth"] = bandwidth->toString();
+    row["bandwidth"] = toFraction(*bandwidth);
   }
   row["gain"] = price.raise.toString();
   row["gain_per_GBps"] = price.raise.toDouble();
   row["loss"] = price.lower.toString();
   row["loss_per_GBps"] = price.lower.toDouble();
-  row["change_above"] = price.nextAbove ? Json(price.nextAbove->toString()) : Json(nullptr);
-  row["change_below"] = price.nextBelow ? Json(price.nextBelow->toString()) : Json(nullptr);
+  row["change_above"] = price.nextAbove ? Json(toFraction(*price.nextAbove)) : Json(nullptr);
+  row["change_below"] = price.nextBelow ? Json(toFraction(*price.nextBelow)) : Json(nullptr);
   return row;
 }
 
@@ -93,7 +93,7 @@ void addRanking(const std::vector<live::RankedPrice>& ranking, const PricedGroup
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const live::Price& price = ranking[i].price;
     const live::LinkGroup& group = priced.groups[ranking[i].group];
-    const std::optional<Rational>& bandwidth = priced.bandwidths[ranking[i].group];
+    const std::optional<Bandwidth>& bandwidth = priced.bandwidths[ranking[i].group];
     if (i < jsonRows) {
       report.json["prices"].push_back(priceJson(group, price, bandwidth));
     }

@@ -128,8 +128,8 @@ Result<Report> run(const ScheduleOptions& options, bool json, const Progress& pr
                  {"transfers", steps.transfers.size()},
                  {"form", steps.isSynchronous ? "steps" : "order"},
                  {"steps", steps.stepCount},
-                 {"algbw", steps.algbw.toString()},
-                 {"algbw_GBps", steps.algbw.toDouble()}};
+                 {"algbw", toFraction(steps.algbw)},
+                 {"algbw_GBps", toGBps(steps.algbw)}};
   report.text = oneLine(inputName(options.source.file)) + ": " + std::string(toString(steps.goal.collective())) +
                 " on " + named(converted->loaded.fabric.name()) + ", " +
                 counted(static_cast<std::int64_t>(steps.transfers.size()), "transfer") + ", " + gigabytes(steps.algbw) +

@@ -81,7 +81,7 @@ Json linksJson(const simulate::Details& details, const fabric::Fabric& fabric, i
     links.push_back({{"from", fabric.nodes()[arc.tail].id},
                      {"to", fabric.nodes()[arc.head].id},
                      {"bytes", load.bytes},
-                     {"busy_us", load.busy},
+                     {"busy_us", load.busy.count()},
                      {"utilization", load.utilization}});
   }
   return links;
@@ -96,8 +96,8 @@ std::string linksText(const simulate::Details& details, const fabric::Fabric& fa
     }
     const fabric::Arc& arc = fabric.arcs()[load.arc];
     text += "  " + named(fabric.nodes()[arc.tail].id) + " -> " + named(fabric.nodes()[arc.head].id) + "  " +
-            withPlaces(load.utilization * 100, 1) + " % of its bandwidth used, busy " + withPlaces(load.busy, 2) +
-            " us, " + withPlaces(load.bytes, 0) + " bytes\n";
+            withPlaces(load.utilization * 100, 1) + " % of its bandwidth used, busy " +
+            withPlaces(load.busy.count(), 2) + " us, " + withPlaces(load.bytes, 0) + " bytes\n";
   }
   return text;
 }
@@ -120,16 +120,16 @@ void addPath(const simulate::Details& details, Report& report) {
                      {"first_piece", when.repeat},
                      {"messages", part.messages},
                      {"waited_for", toString(part.first.waitedFor)},
-                     {"ready_us", when.ready},
-                     {"overhead_us", part.overhead},
-                     {"sending_us", part.sending},
-                     {"sharing_us", part.sharing},
-                     {"latency_us", part.latency}});
-    text += "  " + withPlaces(when.ready, 2) + " us  " + simulate::nameOf(job, when.message, when.repeat) +
+                     {"ready_us", when.ready.count()},
+                     {"overhead_us", part.overhead.count()},
+                     {"sending_us", part.sending.count()},
+                     {"sharing_us", part.sharing.count()},
+                     {"latency_us", part.latency.count()}});
+    text += "  " + withPlaces(when.ready.count(), 2) + " us  " + simulate::nameOf(job, when.message, when.repeat) +
             (part.messages > 1 ? " and " + std::to_string(part.messages - 1) + " more" : "") + ", after " +
-            std::string(toString(part.first.waitedFor)) + ": overhead " + withPlaces(part.overhead, 2) + ", sending " +
-            withPlaces(part.sending, 2) + ", sharing " + withPlaces(part.sharing, 2) + ", latency " +
-            withPlaces(part.latency, 2) + " us\n";
+            std::string(toString(part.first.waitedFor)) + ": overhead " + withPlaces(part.overhead.count(), 2) +
+            ", sending " + withPlaces(part.sending.count(), 2) + ", sharing " + withPlaces(part.sharing.count(), 2) +
+            ", latency " + withPlaces(part.latency.count(), 2) + " us\n";
   }
   report.json["critical_path"] = std::move(parts);
   report.text += text;
@@ -179,7 +179,7 @@ Result<Simulated> simulateAll(const SimulateOptions& options, const std::vector<
   for (const std::int64_t size : sizes) {
     simulate::SizeOptions one{.pieces = options.pieces};
     if (options.exact) {
-      one.resolution = 0;
+      one.resolution = Microseconds(0);
     }
     if (options.bestPieces) {
       const auto best = simulate::bestPieces(*loaded.subject, size, simulate::kMaxDefaultPieces, progress);
@@ -212,9 +212,9 @@ Report headOf(const SimulateOptions& options, const workflow::Playable& loaded) 
   report.text = oneLine(inputName(options.file)) + ": " + collective + " on " + named(fabric.name()) + ", " +
                 counted(fabric.gpuCount(), "GPU") + ", simulated\n";
   if (loaded.schedule) {
-    const Rational& algbw = algbwOf(*loaded.schedule);
-    report.json["schedule_algbw"] = algbw.toString();
-    report.json["schedule_algbw_GBps"] = algbw.toDouble();
+    const Bandwidth& algbw = algbwOf(*loaded.schedule);
+    report.json["schedule_algbw"] = toFraction(algbw);
+    report.json["schedule_algbw_GBps"] = toGBps(algbw);
     report.text += "  schedule    " + gigabytes(algbw) + " where only bandwidth counts\n";
   }
   return report;
@@ -224,15 +224,15 @@ void addRows(const std::vector<simulate::Row>& rows, bool hasPieces, Report& rep
   Json list = Json::array();
   for (const simulate::Row& row : rows) {
     list.push_back({{"size", row.size},
-                    {"time_us", row.time},
-                    {"algbw", row.algbw},
-                    {"busbw", row.busbw},
+                    {"time_us", row.time.count()},
+                    {"algbw", row.algbw.gigabytesPerSecond()},
+                    {"busbw", row.busbw.gigabytesPerSecond()},
                     {hasPieces ? "pieces" : "turns", row.pieces},
-                    {"resolution_us", row.resolution}});
+                    {"resolution_us", row.resolution.count()}});
   }
   report.json["rows"] = std::move(list);
   report.text += "\n" + simulate::tableOf(rows, hasPieces);
-  if (std::ranges::any_of(rows, [](const simulate::Row& row) { return row.resolution > 0; })) {
+  if (std::ranges::any_of(rows, [](const simulate::Row& row) { return row.resolution > Microseconds(0); })) {
     report.text +=
         "  Large runs: rates are computed at intervals, so times may be a little too long. --exact computes "
         "them at every change.\n";

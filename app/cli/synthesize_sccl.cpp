@@ -243,7 +243,7 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   report.json["reason"] = answer->reason;
   report.json["seconds"] = answer->seconds;
   report.json["chunks"] = size.chunks;
-  report.json["unit"] = answer->unit.toString();
+  report.json["unit"] = toFraction(answer->unit);
   report.text = "  " + inBrackets(size) + "  " + word(answer->verdict) + " in " + duration(answer->seconds) + ": " +
                 answer->reason + "\n";
   if (!answer->schedule) {
@@ -320,7 +320,7 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
                 {"refuted", point.refuted},
                 {"open", point.open},
                 {"how", point.how},
-                {"algbw", point.judged.algbw.toString()}};
+                {"algbw", toFraction(point.judged.algbw)}};
   report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
                  ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +
                  (point.isOptimal         ? "optimal, proved for all chunk counts"
@@ -381,16 +381,15 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
   if (m_options.extraRounds) {
     report.json["k"] = *m_options.extraRounds;
   }
-  report.json["least_steps"] = front->leastSteps;
-  report.json["least_ratio"] = front->leastRatio.toString();
-  report.json["least_ratio_exact"] = front->isLeastRatioExact;
+  report.json["least_steps"] = front->minSteps;
+  report.json["least_ratio"] = front->minRatio.toString();
+  report.json["least_ratio_exact"] = front->isMinRatioExact;
   report.json["complete"] = front->isComplete;
   report.json["cut_off"] = front->isCutOff;
-  report.json["unit"] = front->unit.toString();
+  report.json["unit"] = toFraction(front->unit);
   report.json["candidates"] = std::move(candidates);
-  report.text += "  no schedule has fewer than " + counted(front->leastSteps, "step") +
-                 (front->leastRatio.isPositive() ? ", or R/C below " + front->leastRatio.toString() : std::string()) +
-                 "\n";
+  report.text += "  no schedule has fewer than " + counted(front->minSteps, "step") +
+                 (front->minRatio.isPositive() ? ", or R/C below " + front->minRatio.toString() : std::string()) + "\n";
   if (front->isCutOff && !front->isComplete) {
     report.text += "  stopped early: a longer --time-limit may find more\n";
   }

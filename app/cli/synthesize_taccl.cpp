@@ -103,7 +103,7 @@ Result<Subject> subjectOfFiles(const SynthesizeTacclOptions& options, const Synt
   }
   Subject subject;
   subject.scale = sketch::guessScale(loaded->topology);
-  subject.scale.unitMicroseconds = import->taccl.unitMicroseconds.value_or(subject.scale.unitMicroseconds);
+  subject.scale.timeUnit = import->taccl.timeUnit.value_or(subject.scale.timeUnit);
   subject.scale.chunkBytes = chunkBytes->value_or(subject.scale.chunkBytes);
   subject.type = toString(loaded->made.type);
   subject.model = std::move(loaded->made.model);
@@ -157,7 +157,7 @@ Result<Subject> subjectOfFabric(const SynthesizeTacclOptions& options, const Syn
     return error;
   }
   Subject subject;
-  subject.scale = {1, fitted->chunkBytes};
+  subject.scale = {ExactMicroseconds(1), fitted->chunkBytes};
   subject.type = toString(sketch::MachineType::custom);
   subject.model = std::move(fitted->fit.model);
   subject.model.maxTogether = options.maxTogether;
@@ -190,12 +190,12 @@ Result<int> rootOf(const SynthesisQuestion& question, Collective collective, con
   return static_cast<int>(*root);
 }
 
-/// Bytes of the whole collective over the makespan, in GB/s.
-Rational algbwOf(const Subject& subject, const sketch::Plan& plan) {
+/// Bytes of the whole collective over the makespan.
+Bandwidth algbwOf(const Subject& subject, const sketch::Plan& plan) {
   const bool isOfOne = plan.collective == Collective::broadcast || plan.collective == Collective::reduce;
   const Rational bytes = Rational(subject.scale.chunkBytes) * Rational(subject.model.chunksPerGpu) *
                          Rational(isOfOne ? 1 : subject.model.gpus());
-  return bytes / (plan.makespan * subject.scale.unitMicroseconds) / Rational(1000);
+  return bandwidthOf(bytes, plan.makespan * subject.scale.timeUnit);
 }
 
 /// Of a bound "flow": the machines that it weighs.
@@ -253,7 +253,7 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
                  {"bound", plan.bound.toString()},
                  {"gap", workflow::gapOf(plan)},
                  {"optimal", plan.makespan == plan.bound},
-                 {"algbw_GBps", algbwOf(subject, plan).toDouble()},
+                 {"algbw_GBps", toGBps(algbwOf(subject, plan))},
                  {"bound_name", plan.boundName},
                  {"bound_members", plan.boundMembers},
                  {"connections", plan.connections},
@@ -265,7 +265,7 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
                  {"decodes", judged.synthesis.decodes},
                  {"seed", seed},
                  {"type", subject.type},
-                 {"time_unit_us", subject.scale.unitMicroseconds.toString()},
+                 {"time_unit_us", subject.scale.timeUnit.count().toString()},
                  {"chunk_bytes", subject.scale.chunkBytes},
                  {"share", model.nics.empty() ? "link" : "nic"},
                  {"symmetries", plan.symmetries.size()}};

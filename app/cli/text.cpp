@@ -86,7 +86,8 @@ std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
 
 }  // namespace
 
-std::string gigabytes(const Rational& value) {
+std::string gigabytes(const Bandwidth& bandwidth) {
+  const Rational& value = bandwidth.gigabytesPerSecond();
   if (value.isInteger()) {
     return value.toString() + " GB/s";
   }
@@ -115,11 +116,11 @@ std::string named(const std::string& name) {
   return name.empty() ? "unnamed fabric" : oneLine(name);
 }
 
-std::string percent(const Rational& part, const Rational& whole) {
-  return toDecimal(part / whole * Rational(100)) + " %";
+std::string percent(const Rational& share) {
+  return toDecimal(share * Rational(100)) + " %";
 }
 
-Rational busbw(Collective collective, const Rational& algbw, int ranks) {
+Bandwidth busbw(Collective collective, const Bandwidth& algbw, int ranks) {
   return algbw * busFactor(collective, ranks);
 }
 
@@ -160,10 +161,10 @@ bool countsLeaving(const fabric::Fabric& fabric, Collective collective, const sc
   for (const fabric::NodeIndex node : cut.nodes) {
     inside[node] = 1;
   }
-  Rational entering;
+  Bandwidth entering;
   for (const fabric::Arc& arc : fabric.arcs()) {
     if (inside[arc.tail] == 0 && inside[arc.head] != 0) {
-      entering += arc.bandwidth.gigabytesPerSecond();
+      entering += arc.bandwidth;
     }
   }
   return entering != cut.exitBandwidth;
@@ -229,8 +230,8 @@ Json toJson(const fabric::Fabric& fabric, Collective collective, const schedule:
           {"size", cut.nodes.size()},
           {"demand", cut.demand},
           {"direction", countsLeaving(fabric, collective, cut) ? "leaving" : "entering"},
-          {"exit_bandwidth", cut.exitBandwidth.toString()},
-          {"exit_bandwidth_GBps", cut.exitBandwidth.toDouble()}};
+          {"exit_bandwidth", toFraction(cut.exitBandwidth)},
+          {"exit_bandwidth_GBps", toGBps(cut.exitBandwidth)}};
 }
 
 /// {"kind": "link", "index": 3, "tail": "a", "head": "b"}; without what it has not.

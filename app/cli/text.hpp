@@ -10,6 +10,7 @@
 #include "base/collective.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "command.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
@@ -18,7 +19,7 @@
 namespace coppice::cli {
 
 /// "1040/3 = 346.67 GB/s"; "325 GB/s" for an integer.
-[[nodiscard]] std::string gigabytes(const Rational& value);
+[[nodiscard]] std::string gigabytes(const Bandwidth& value);
 /// "0.35 ms", "2.41 s".
 [[nodiscard]] std::string duration(double seconds);
 /// "1 tree", "13 trees".
@@ -27,11 +28,11 @@ namespace coppice::cli {
 [[nodiscard]] std::string named(const std::string& name);
 
 /// "88.04 %" of the whole, rounded.
-[[nodiscard]] std::string percent(const Rational& part, const Rational& whole);
+[[nodiscard]] std::string percent(const Rational& share);
 
 /// nccl-tests' bus bandwidth of an algorithmic bandwidth: algbw (n-1)/n for allgather and reduce_scatter, twice that
 /// for allreduce, algbw itself for broadcast and reduce.
-[[nodiscard]] Rational busbw(Collective collective, const Rational& algbw, int ranks);
+[[nodiscard]] Bandwidth busbw(Collective collective, const Bandwidth& algbw, int ranks);
 
 /// Which nodes: `15 of 16 GPUs (all but "b1g7"), 6 of 6 switches`.
 [[nodiscard]] std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes);

@@ -109,9 +109,9 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
   if (schedule.root) {
     result.json["root"] = *schedule.root;
   }
-  result.json["algbw"] = verdict.algbw.toString();
-  result.json["algbw_GBps"] = verdict.algbw.toDouble();
-  result.json["bound"] = schedule.bound.toString();
+  result.json["algbw"] = toFraction(verdict.algbw);
+  result.json["algbw_GBps"] = toGBps(verdict.algbw);
+  result.json["bound"] = toFraction(schedule.bound);
   result.json["bound_proved"] = verdict.boundProved;
   result.json["verified_by_parts"] = verdict.isByParts;
   result.text += "  schedule    " + std::string(toString(schedule.collective)) + " on " + named(fabric.name()) + ", " +
@@ -124,7 +124,7 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
   }
   if (verdict.ok && schedule.allreduceBound) {
     // The linear program behind it is the generator's; the verifier has none of its own.
-    result.json["stated_allreduce_bound"] = schedule.allreduceBound->toString();
+    result.json["stated_allreduce_bound"] = toFraction(*schedule.allreduceBound);
     result.text += "  any trees   the file states " + gigabytes(*schedule.allreduceBound) +
                    " as the bound of all allreduces by trees; that is not proved again\n";
   }

@@ -25,15 +25,15 @@ struct WhatIfOptions {
   bool isWholeClass = false;
 };
 
-Result<Rational> parseEnd(const std::string& text, const std::string& option) {
+Result<Bandwidth> parseEnd(const std::string& text, const std::string& option) {
   const auto bandwidth = Bandwidth::parse(text);
   if (!bandwidth) {
     return Error{ErrorCode::badUsage, option + ": " + bandwidth.error().message, bandwidth.error().fix};
   }
-  if (bandwidth->gigabytesPerSecond() < Rational(0)) {
+  if (*bandwidth < Bandwidth()) {
     return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is below 0", "give 0 or more"};
   }
-  return bandwidth->gigabytesPerSecond();
+  return *bandwidth;
 }
 
 /// The links to change, named; all have the bandwidth of the named link.
@@ -45,7 +45,7 @@ Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const WhatIfOpt
                  "--link: there is no node " + inQuotes(src ? options.link.second : options.link.first),
                  "name the two ends of a link by their ids"};
   }
-  if (!live.bandwidth(*src, *dst).gigabytesPerSecond().isPositive()) {
+  if (!live.bandwidth(*src, *dst).isPositive()) {
     return Error{ErrorCode::badUsage,
                  "--link: no link runs from " + inQuotes(options.link.first) + " to " + inQuotes(options.link.second),
                  "name the two ends of a link of the fabric"};
@@ -84,8 +84,8 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   if (!group) {
     return group.error();
   }
-  const Rational now = input->live.bandwidth(group->arcs.front().src, group->arcs.front().dst).gigabytesPerSecond();
-  Rational highest = std::max(now, *lowest) * Rational(4);
+  const Bandwidth now = input->live.bandwidth(group->arcs.front().src, group->arcs.front().dst);
+  Bandwidth highest = std::max(now, *lowest) * Rational(4);
   if (!options.highest.empty()) {
     const auto given = parseEnd(options.highest, "--highest");
     if (!given) {
@@ -107,8 +107,8 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   report.json = headJson(*input);
   report.json["links"] = group->name;
   report.json["arcs"] = group->arcs.size();
-  report.json["now"] = now.toString();
-  report.json["now_GBps"] = now.toDouble();
+  report.json["now"] = toFraction(now);
+  report.json["now_GBps"] = toGBps(now);
   report.json["piecewise_linear"] = curve->isPiecewiseLinear;
   report.json["points"] = Json::array();
   report.text = "what-if of " + std::string(toString(input->request.collective)) + ", " +
@@ -122,16 +122,16 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   const auto addNow = [&] { rows.push_back({gigabytes(now) + " (now)", gigabytes(input->answer.algbw), ""}); };
   bool isNowListed = now < *lowest || now > highest;
   for (const live::CurvePoint& point : curve->points) {
-    const Rational bandwidth = point.change + now;
+    const Bandwidth bandwidth = point.change + now;
     if (!isNowListed && bandwidth > now) {
       addNow();
       isNowListed = true;
     }
     isNowListed = isNowListed || bandwidth == now;
-    report.json["points"].push_back({{"bandwidth", bandwidth.toString()},
-                                     {"bandwidth_GBps", bandwidth.toDouble()},
-                                     {"algbw", point.algbw.toString()},
-                                     {"algbw_GBps", point.algbw.toDouble()},
+    report.json["points"].push_back({{"bandwidth", toFraction(bandwidth)},
+                                     {"bandwidth_GBps", toGBps(bandwidth)},
+                                     {"algbw", toFraction(point.algbw)},
+                                     {"algbw_GBps", toGBps(point.algbw)},
                                      {"slope_before", point.slopeBefore.toString()},
                                      {"slope_after", point.slopeAfter.toString()}});
     const bool isLast = &point == &curve->points.back();

@@ -74,8 +74,8 @@ Result<alltoall::Optimum> verifiedAlltoall(const fabric::Fabric& fabric, const a
     return lower.error();
   }
   if (*upper != optimum->upper || *lower != optimum->lower) {
-    return Error{ErrorCode::verification, "the certificates of the all-to-all give " + lower->toString() + " and " +
-                                              upper->toString() + ", not the rates that were claimed"};
+    return Error{ErrorCode::verification, "the certificates of the all-to-all give " + toFraction(*lower) + " and " +
+                                              toFraction(*upper) + ", not the rates that were claimed"};
   }
   return optimum;
 }

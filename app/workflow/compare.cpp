@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "base/time_limit.hpp"
 #include "program/rooted.hpp"
-#include "schedule/least_traffic.hpp"
+#include "schedule/min_traffic.hpp"
 #include "simulate/program_job.hpp"
 #include "verify/program_verifier.hpp"
 #include "workflow/clock.hpp"
@@ -36,7 +36,7 @@ void takeFigures(const schedule::StepCost& cost, Contender& contender) {
 void takeBusiest(const fabric::Fabric& fabric, std::span<const double> shares, Contender& contender) {
   double longest = 0;
   for (std::size_t arc = 0; arc < shares.size(); ++arc) {
-    const double time = shares[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    const double time = shares[arc] / toGBps(fabric.arcs()[arc].bandwidth);
     if (time > longest) {
       longest = time;
       contender.busiestArc = static_cast<int>(arc);
@@ -92,7 +92,7 @@ Outcome takeJudged(const JudgedSchedule& judged, Contender& contender, const Pro
   contender.steps = judged.steps;
   if (judged.cost) {
     takeFigures(*judged.cost, contender);
-    contender.leastTraffic = judged.leastTraffic;
+    contender.minTraffic = judged.minTraffic;
     for (const BusyLink& link : busiestLinks(fabric, *judged.cost, 1)) {
       contender.busiestArc = link.arc;
       contender.busiestShare = link.traffic.toDouble();
@@ -129,18 +129,18 @@ Outcome measureSchedule(Contender& contender, const Progress& progress) {
 }
 
 /// What the links allow, if they were always busy: exact, because every share is a whole number of grid parts.
-Result<Rational> algbwOfProgram(const Playable& playable, const Progress& progress) {
+Result<Bandwidth> algbwOfProgram(const Playable& playable, const Progress& progress) {
   const auto made = simulate::programJob(playable.fabric(), *playable.program, 1, {}, progress);
   if (!made) {
     return made.error();
   }
   const std::vector<double> shares = made->job.linkShares();
-  Rational longest;
+  InverseBandwidth longest;
   for (std::size_t arc = 0; arc < shares.size(); ++arc) {
     const Rational share(std::llround(shares[arc] * static_cast<double>(made->sharesPerByte)), made->sharesPerByte);
-    longest = std::max(longest, share / playable.fabric().arcs()[arc].bandwidth.gigabytesPerSecond());
+    longest = std::max(longest, share / playable.fabric().arcs()[arc].bandwidth);
   }
-  return longest.isPositive() ? Result<Rational>(longest.inverse())
+  return longest.isPositive() ? Result<Bandwidth>(longest.inverse())
                               : Error{ErrorCode::infeasible, "the program sends nothing"};
 }
 
@@ -167,11 +167,11 @@ Outcome findLimits(Contender& contender, const Progress& progress) {
     return table.error();
   }
   goal.goal = *std::move(table);
-  auto least = schedule::leastTraffic(playable.fabric(), goal.goal, progress);
+  auto least = schedule::minTraffic(playable.fabric(), goal.goal, progress);
   if (!least) {
     return least.error();
   }
-  contender.leastTraffic = *std::move(least);
+  contender.minTraffic = *std::move(least);
   auto bound = boundOf(playable.fabric(), goal, progress);
   if (!bound) {
     return bound.error();
@@ -339,11 +339,9 @@ Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const 
   return Done{};
 }
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-
-/// @param limit us: a time above it may come out infinite
-Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options, double limit,
-                              const Progress& progress) {
+/// @param limit a time above it may come out infinite
+Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options,
+                              Microseconds limit, const Progress& progress) {
   simulate::Subject& subject = *contender.playable.subject;
   const auto named = [&](Error error) {
     error.message = contender.playable.name + ": " + error.message;
@@ -435,13 +433,13 @@ private:
     const auto rest =
         std::stable_partition(order.begin(), order.end(), [&](std::size_t c) { return c == atLow || c == atHigh; });
     const auto likely = static_cast<std::size_t>(rest - order.begin());
-    std::map<std::size_t, double> times;
-    double limit = kNoLimit;
+    std::map<std::size_t, Microseconds> times;
+    Microseconds limit = simulate::kNoTimeLimit;
     for (const auto part : {std::span(order).first(likely), std::span(order).subspan(likely)}) {
-      std::vector<double> played(part.size());
+      std::vector<Microseconds> played(part.size());
       const Outcome done = onAllCores(part.size(), m_progress, [&](std::size_t i, const Progress& progress) -> Outcome {
         const auto row = playRow(m_contenders[part[i]], bytes, m_options, limit, progress);
-        played[i] = row ? row->time : 0;
+        played[i] = row ? row->time : Microseconds(0);
         return row ? Outcome(Done{}) : row.error();
       });
       if (!done) {
@@ -518,7 +516,7 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
 }
 
 void agreeOnBound(std::span<Contender> contenders) {
-  std::optional<Rational> largest;
+  std::optional<Bandwidth> largest;
   for (const Contender& contender : contenders) {
     largest = std::max(largest, contender.bound);
   }
@@ -553,7 +551,7 @@ Result<Comparison> compare(std::span<const Contender> contenders, const SweepOpt
   std::iota(among.begin(), among.end(), std::size_t{0});
   const Outcome played = onAllCores(contenders.size(), progress, [&](std::size_t i, const Progress& own) -> Outcome {
     for (const std::int64_t size : options.sizes) {
-      auto row = playRow(contenders[i], size, options, kNoLimit, own);
+      auto row = playRow(contenders[i], size, options, simulate::kNoTimeLimit, own);
       if (!row) {
         return row.error();
       }

@@ -11,6 +11,7 @@
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "simulate/sweep.hpp"
 #include "workflow/generator.hpp"
 #include "workflow/playable.hpp"
@@ -23,15 +24,15 @@ namespace coppice::workflow {
 struct Contender {
   Playable playable;
   std::string method = {};                    ///< that made it; empty = not known
-  std::optional<Rational> algbw = {};         ///< GB/s; of a program, what its links allow
-  std::optional<Rational> bound = {};         ///< GB/s; no schedule is faster; absent where it is not known
+  std::optional<Bandwidth> algbw = {};        ///< GB/s; of a program, what its links allow
+  std::optional<Bandwidth> bound = {};        ///< GB/s; no schedule is faster; absent where it is not known
   std::int64_t steps = 0;                     ///< the longest chain of transfers or messages
   int maxStretch = 0;                         ///< links per transfer
   double meanStretch = 0;                     ///< weighted by bytes
   double traffic = 0;                         ///< bytes over all links per byte of the collective
   std::optional<Rational> exactTraffic = {};  ///< the same; absent for programs and where switches copy
-  /// The least that transfers between GPUs can do (schedule::leastTraffic); absent where that is not known.
-  std::optional<Rational> leastTraffic = {};
+  /// The least that transfers between GPUs can do (schedule::minTraffic); absent where that is not known.
+  std::optional<Rational> minTraffic = {};
   int busiestArc = -1;      ///< into Fabric::arcs()
   double busiestShare = 0;  ///< bytes over it per byte of the collective
   std::vector<Finding> notes = {};

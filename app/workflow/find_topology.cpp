@@ -63,7 +63,7 @@ Result<TopologyTimes> readTopologyTimes(const TopologyTimesText& text) {
     return optionError("alpha", inQuotes(text.alpha) + " is not a latency", "give microseconds, 0 or more");
   }
   const auto bandwidth = Bandwidth::parse(text.bandwidth);
-  if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive()) {
+  if (!bandwidth || !bandwidth->isPositive()) {
     return optionError("bandwidth", inQuotes(text.bandwidth) + " is not a bandwidth",
                        text.ports > 0 ? "give the bandwidth of one link, such as 25 or 200Gb/s"
                                       : "give the bandwidth of all ports of a node together, such as 100 or 800Gb/s");
@@ -74,8 +74,7 @@ Result<TopologyTimes> readTopologyTimes(const TopologyTimesText& text) {
     return optionError("collective", inQuotes(text.collective) + " has no such times",
                        "use allgather, reduce_scatter or allreduce");
   }
-  times.bandwidth = Bandwidth(bandwidth->gigabytesPerSecond() * Rational(std::max(text.ports, 1)));
-  times.model = {*alpha, times.bandwidth.gigabytesPerSecond() * Rational(1000)};
+  times.model = {ExactMicroseconds(*alpha), *bandwidth * Rational(std::max(text.ports, 1))};
   times.collective = *collective;
   for (const std::string& size : text.sizes) {
     const std::size_t at = size.find('=');
@@ -195,7 +194,7 @@ Result<fabric::Description> fabricOf(const finder::Entry& entry, Bandwidth bandw
   if (!graph) {
     return graph.error();
   }
-  return topology::describe(*graph, Bandwidth(bandwidth.gigabytesPerSecond() / Rational(entry.degree)));
+  return topology::describe(*graph, bandwidth / Rational(entry.degree));
 }
 
 bfb::Digraph asBfb(const topology::Digraph& graph) {

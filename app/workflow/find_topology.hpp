@@ -31,7 +31,6 @@ struct TopologyTimesText {
 
 struct TopologyTimes {
   finder::TimeModel model;
-  Bandwidth bandwidth;
   std::vector<finder::WeightedSize> sizes = {};
   Collective collective = Collective::allreduce;
 };

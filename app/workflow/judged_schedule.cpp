@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "schedule/from_forest.hpp"
-#include "schedule/least_traffic.hpp"
+#include "schedule/min_traffic.hpp"
 #include "verify/step_verifier.hpp"
 
 namespace coppice::workflow {
@@ -34,7 +34,7 @@ Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, Ju
 }
 
 /// Where the cost is known.
-Outcome findLeastTraffic(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
+Outcome findMinTraffic(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
   if (!judged.cost) {
     return Done{};
   }
@@ -45,11 +45,11 @@ Outcome findLeastTraffic(const fabric::Fabric& fabric, const Progress& progress,
   if (!goal) {
     return goal.error();
   }
-  auto least = schedule::leastTraffic(fabric, *goal, progress);
+  auto least = schedule::minTraffic(fabric, *goal, progress);
   if (!least) {
     return least.error();
   }
-  judged.leastTraffic = *std::move(least);
+  judged.minTraffic = *std::move(least);
   return Done{};
 }
 
@@ -72,9 +72,9 @@ Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule
     }
     judged.ok = verdict->ok;
     judged.findings = std::move(verdict->findings);
-    judged.algbw = verdict->cost ? verdict->cost->algbw : Rational();
+    judged.algbw = verdict->cost ? verdict->cost->algbw : Bandwidth();
     takeCost(std::move(verdict->cost), judged);
-    if (const Outcome found = findLeastTraffic(fabric, progress, judged); judged.ok && !found) {
+    if (const Outcome found = findMinTraffic(fabric, progress, judged); judged.ok && !found) {
       return found.error();
     }
     return judged;
@@ -90,7 +90,7 @@ Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule
     if (const Outcome done = measureForest(fabric, progress, judged); !done) {
       return done.error();
     }
-    if (const Outcome found = findLeastTraffic(fabric, progress, judged); !found) {
+    if (const Outcome found = findMinTraffic(fabric, progress, judged); !found) {
       return found.error();
     }
   }
@@ -108,7 +108,7 @@ Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const
   } else if (const Outcome done = measureForest(fabric, progress, judged); !done) {
     return done.error();
   }
-  if (const Outcome found = findLeastTraffic(fabric, progress, judged); !found) {
+  if (const Outcome found = findMinTraffic(fabric, progress, judged); !found) {
     return found.error();
   }
   return judged;
@@ -118,8 +118,7 @@ std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule:
   std::vector<BusyLink> links;
   for (std::size_t arc = 0; arc < cost.traffic.size(); ++arc) {
     if (cost.traffic[arc].isPositive()) {
-      links.push_back({static_cast<int>(arc), cost.traffic[arc],
-                       cost.traffic[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond()});
+      links.push_back({static_cast<int>(arc), cost.traffic[arc], cost.traffic[arc] / fabric.arcs()[arc].bandwidth});
     }
   }
   std::stable_sort(links.begin(), links.end(), [](const BusyLink& a, const BusyLink& b) { return b.time < a.time; });

@@ -7,6 +7,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_schedule.hpp"
@@ -20,19 +21,19 @@ struct JudgedSchedule {
   schedule::AnySchedule schedule;
   bool ok = false;
   std::vector<Finding> findings;
-  Rational algbw;          ///< GB/s, recomputed
+  Bandwidth algbw;         ///< GB/s, recomputed
   std::int64_t steps = 0;  ///< of a forest, the height of its trees (both halves in turn for allreduce)
   /// Of a forest, that of its transfers; absent where switches copy or sum up, and where they are too many.
   std::optional<schedule::StepCost> cost;
-  /// Beside cost->totalTraffic: the minimum for this collective (schedule::leastTraffic).
-  std::optional<Rational> leastTraffic;
+  /// Beside cost->totalTraffic: the minimum for this collective (schedule::minTraffic).
+  std::optional<Rational> minTraffic;
 };
 
 /// A link and what it carries.
 struct BusyLink {
-  int arc = 0;       ///< into Fabric::arcs()
-  Rational traffic;  ///< bytes per byte of the collective
-  Rational time;     ///< traffic / bandwidth: time per byte of the collective, 1/(GB/s)
+  int arc = 0;            ///< into Fabric::arcs()
+  Rational traffic;       ///< bytes per byte of the collective
+  InverseBandwidth time;  ///< traffic / bandwidth: time per byte of the collective, 1/(GB/s)
 };
 /// Those that are busy for the longest time, at most `count`, in descending order; the first in the fabric wins ties.
 [[nodiscard]] std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost,

@@ -47,7 +47,7 @@ Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progres
 /// That of a gather or scatter is one max flow to prove.
 Outcome proveBoundOfSteps(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, Judged& judged,
                           const Progress& progress) {
-  auto bound = judged.made.optimum ? Result<std::optional<Rational>>(judged.made.optimum->algbw)
+  auto bound = judged.made.optimum ? Result<std::optional<Bandwidth>>(judged.made.optimum->algbw)
                                    : boundOf(fabric, judged.made.schedule, progress);
   if (!bound) {
     return bound.error();
@@ -56,7 +56,7 @@ Outcome proveBoundOfSteps(const fabric::Fabric& fabric, const schedule::StepSche
   if (judged.bound && movesShards(schedule.goal.collective())) {
     const verify::RateVerdict proof = verify::proveShardRate(fabric, schedule.goal, *judged.bound);
     if (proof.proof != verify::RateProof::exact) {
-      return Error{ErrorCode::verification, "the bound " + judged.bound->toString() + " GB/s of the " +
+      return Error{ErrorCode::verification, "the bound " + toFraction(*judged.bound) + " GB/s of the " +
                                                 std::string(toString(schedule.goal.collective())) +
                                                 " did not pass the verifier"};
     }
@@ -154,15 +154,15 @@ Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule:
   return trees;
 }
 
-Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
-                                        const Progress& progress) {
+Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                         const Progress& progress) {
   if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
     return std::optional(forests->bound);
   }
   const schedule::CollectiveTable& goal = std::get<schedule::StepSchedule>(schedule).goal;
   const Collective collective = goal.collective();
   if (!parseForestCollective(toString(collective)) && !movesShards(collective)) {
-    return std::optional<Rational>();
+    return std::optional<Bandwidth>();
   }
   const auto optimum = forestcoll::optimum(fabric,
                                            {.collective = collective,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_cost.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -49,14 +49,14 @@ namespace coppice::workflow {
 
 /// GB/s that no schedule of its collective exceeds on this fabric: what a forest states, or else the exact optimum;
 /// nullopt where that is not known. Errors: those of forestcoll::optimum.
-[[nodiscard]] Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
-                                                      const Progress& progress);
+[[nodiscard]] Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                                       const Progress& progress);
 
 struct Judged {
   Made made;
   verify::ScheduleVerdict verdict;                  ///< ok
   std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
-  std::optional<Rational> bound = {};               ///< GB/s; no schedule is faster; absent where it is not known
+  std::optional<Bandwidth> bound = {};              ///< GB/s; no schedule is faster; absent where it is not known
   double generating = 0;                            ///< seconds
   double verifying = 0;                             ///< seconds
 };

@@ -81,8 +81,10 @@ private:
     io::NcclRow& row = m_rows[result.size];
     row.size = result.size;
     row.line = number;
-    (result.inPlace ? row.inPlace : row.outOfPlace) = io::NcclTime{
-        .time = result.time_us, .algbw = result.algbw_GBps, .busbw = result.busbw_GBps, .wrong = result.wrong};
+    (result.inPlace ? row.inPlace : row.outOfPlace) = io::NcclTime{.time = Microseconds(result.time_us),
+                                                                   .algbw = Throughput(result.algbw_GBps),
+                                                                   .busbw = Throughput(result.busbw_GBps),
+                                                                   .wrong = result.wrong};
   }
 
   Outcome addTrace(program::TraceRecord& record, int number) {
@@ -196,10 +198,11 @@ Result<simulate::Model> withProfile(simulate::Model model, std::string_view text
   if (profile->together) {
     constexpr double kGigabytesPerSecond = 1e-3;  // of one byte per microsecond
     const io::SharedCost& cost = *profile->together;
-    model.linkLatency = model.linkLatency.value_or(0);
-    model.messageOverhead = model.messageOverhead.value_or(0);
-    model.totalRate = model.totalRate > 0 ? model.totalRate : kGigabytesPerSecond / cost.microsecondsPerByte;
-    model.messageBytes = model.messageBytes > 0 ? model.messageBytes : cost.latency / cost.microsecondsPerByte;
+    model.linkLatency = model.linkLatency.value_or(Microseconds(0));
+    model.messageOverhead = model.messageOverhead.value_or(Microseconds(0));
+    model.totalRate =
+        model.totalRate > Throughput() ? model.totalRate : Throughput(kGigabytesPerSecond / cost.microsecondsPerByte);
+    model.messageBytes = model.messageBytes > 0 ? model.messageBytes : cost.latency.count() / cost.microsecondsPerByte;
     return model;
   }
   auto fits = fitsOf(*profile, fabric);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 
 /// What is known of methods without the list of them (generator.hpp).
 namespace coppice::workflow {
@@ -16,7 +16,7 @@ inline constexpr int kMaxHeightEffort = 8;
 /// algbw with a number of trees per root.
 struct KValue {
   std::int64_t k = 0;
-  Rational algbw;  ///< GB/s
+  Bandwidth algbw;  ///< GB/s
 };
 
 }  // namespace coppice::workflow

@@ -147,13 +147,10 @@ forestcoll::Request requestOf(const Demand& demand) {
 }
 
 std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& request) {
-  if (!request.fixedK && !request.maxK && !request.maxLoss) {
+  if (!limitsTrees(request)) {
     return std::nullopt;
   }
-  forestcoll::Request free = request;
-  free.fixedK.reset();
-  free.maxK.reset();
-  free.maxLoss.reset();
+  forestcoll::Request free = withoutTreeLimits(request);
   free.allreduceBudget = {};
   return free;
 }

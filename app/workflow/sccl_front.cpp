@@ -25,7 +25,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
                    "give GB/s, for example 25 or 25/2",
                    {.element = {RefKind::option, "--unit"}}};
     }
-    options.unit.unit = *unit;
+    options.unit.unit = Bandwidth(*unit);
   }
   if (text.table) {
     auto goal = io::readCollectiveTable(text.table->text, text.table->fileName, fabric);
@@ -63,7 +63,7 @@ std::string_view toString(synth::Verdict verdict) {
 
 Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& question,
                             const synth::FrontLimits& limits, const FrontListener& listener, const Progress& progress) {
-  const auto judged = [&](schedule::StepSchedule schedule, const Rational& unit) {
+  const auto judged = [&](schedule::StepSchedule schedule, const Bandwidth& unit) {
     // What was found is kept when the search is cancelled, so this runs to its end.
     return judgeSynthesized(fabric, std::move(schedule), unit, question.options.unit.isOneBandwidth, Progress{});
   };
@@ -83,7 +83,7 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
     JudgedSchedule judged;
   };
   std::map<std::int64_t, Known> known;
-  events.onSchedule = [&](const synth::StatedSize& size, const Rational& unit, schedule::StepSchedule schedule) {
+  events.onSchedule = [&](const synth::StatedSize& size, const Bandwidth& unit, schedule::StepSchedule schedule) {
     auto judgement = judged(std::move(schedule), unit);
     if (!judgement) {
       fault = fault ? fault : judgement.error();
@@ -102,9 +102,9 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
     return *std::move(fault);
   }
   ScclFront front;
-  front.leastSteps = found->leastSteps;
-  front.leastRatio = found->leastRatio;
-  front.isLeastRatioExact = found->isLeastRatioExact;
+  front.minSteps = found->minSteps;
+  front.minRatio = found->minRatio;
+  front.isMinRatioExact = found->isMinRatioExact;
   front.isComplete = found->isComplete;
   front.isCutOff = found->isCutOff;
   front.unit = found->unit;

@@ -11,6 +11,7 @@
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/collective_table.hpp"
 #include "synth/sccl.hpp"
@@ -81,12 +82,12 @@ struct FrontPoint {
 
 struct ScclFront {
   std::vector<FrontPoint> points;  ///< by steps
-  std::int64_t leastSteps = 0;
-  Rational leastRatio;             ///< bound on R/C over all numbers of steps
-  bool isLeastRatioExact = false;  ///< the relaxation reaches it
-  bool isComplete = false;         ///< the last point has the least ratio
-  bool isCutOff = false;           ///< time limit or cancel; what was found is kept
-  Rational unit;                   ///< GB/s, as used
+  std::int64_t minSteps = 0;
+  Rational minRatio;             ///< bound on R/C over all numbers of steps
+  bool isMinRatioExact = false;  ///< the relaxation reaches it
+  bool isComplete = false;       ///< the last point has the least ratio
+  bool isCutOff = false;         ///< time limit or cancel; what was found is kept
+  Bandwidth unit;                ///< GB/s, as used
 };
 
 /// Searches the front and judges what is found. A cancel ends the search and keeps what was found. Errors: those of

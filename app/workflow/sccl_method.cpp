@@ -24,7 +24,7 @@ Result<synth::SynthesisOptions> searchOptions(const OptionValues& values) {
     if (!read) {
       return optionError("unit", inQuotes(unit) + " is not a bandwidth", "give GB/s, for example 25 or 25/2");
     }
-    options.unit.unit = *read;
+    options.unit.unit = Bandwidth(*read);
   }
   return options;
 }
@@ -58,7 +58,7 @@ Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::
     return progress.isCancelled()
                ? Error{ErrorCode::cancelled, "interrupted"}
                : Error{ErrorCode::infeasible,
-                       "sccl found no schedule; none has fewer than " + std::to_string(front->leastSteps) + " steps",
+                       "sccl found no schedule; none has fewer than " + std::to_string(front->minSteps) + " steps",
                        "allow more with --max-steps or --seconds, or choose another method"};
   }
   return front;

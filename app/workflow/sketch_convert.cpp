@@ -33,7 +33,7 @@ Result<fabric::Description> fabricOfTexts(const io::TacclOrigin& origin) {
   }
   if (origin.sketch.empty()) {
     auto opened = io::readTacclFabric(origin.topology, {},
-                                      {sketch::parseMachineType(origin.type), origin.nodes, std::optional(*unit)});
+                                      {sketch::parseMachineType(origin.type), origin.nodes, ExactMicroseconds(*unit)});
     return opened ? Result<fabric::Description>(std::move(opened->description)) : opened.error();
   }
   const auto sketch = io::readTacclSketch(origin.sketch);
@@ -52,14 +52,14 @@ Result<fabric::Description> fabricOfTexts(const io::TacclOrigin& origin) {
   if (!made) {
     return made.error();
   }
-  auto fabric = sketch::fabricOf(made->model, {.unitMicroseconds = *unit, .chunkBytes = origin.chunkBytes});
+  auto fabric = sketch::fabricOf(made->model, {.timeUnit = ExactMicroseconds(*unit), .chunkBytes = origin.chunkBytes});
   return fabric ? Result<fabric::Description>(std::move(fabric->description)) : fabric.error();
 }
 
 }  // namespace
 
 Result<SketchedFabric> fabricOfFiles(const SketchFiles& files, const sketch::ModelOptions& options,
-                                     const std::optional<Rational>& unitMicroseconds) {
+                                     const std::optional<ExactMicroseconds>& timeUnit) {
   auto loaded = loadSketch(files, options);
   if (!loaded) {
     return loaded.error();
@@ -70,7 +70,7 @@ Result<SketchedFabric> fabricOfFiles(const SketchFiles& files, const sketch::Mod
     return sketchText ? topologyText.error() : sketchText.error();
   }
   sketch::Scale scale = sketch::guessScale(loaded->topology);
-  scale.unitMicroseconds = unitMicroseconds.value_or(scale.unitMicroseconds);
+  scale.timeUnit = timeUnit.value_or(scale.timeUnit);
   auto made = sketch::fabricOf(loaded->made.model, scale);
   if (!made) {
     return made.error();
@@ -79,7 +79,7 @@ Result<SketchedFabric> fabricOfFiles(const SketchFiles& files, const sketch::Mod
                                                   .topology = *topologyText,
                                                   .type = std::string(toString(loaded->made.type)),
                                                   .nodes = loaded->made.model.nodes,
-                                                  .timeUnit = scale.unitMicroseconds.toString(),
+                                                  .timeUnit = scale.timeUnit.count().toString(),
                                                   .chunkBytes = scale.chunkBytes,
                                                   .truncates = options.truncates});
   return SketchedFabric{*std::move(loaded), std::move(made->description)};

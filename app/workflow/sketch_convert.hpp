@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 #include "sketch/fabric_of.hpp"
@@ -21,7 +22,7 @@ struct SketchedFabric {
 
 /// @param scale absent: guessed from the topology. Errors: those of loadSketch, overflow.
 [[nodiscard]] Result<SketchedFabric> fabricOfFiles(const SketchFiles& files, const sketch::ModelOptions& options,
-                                                   const std::optional<Rational>& unitMicroseconds);
+                                                   const std::optional<ExactMicroseconds>& timeUnit);
 
 struct SketchTexts {
   std::string sketch;

@@ -10,7 +10,7 @@
 namespace coppice::workflow {
 
 Result<JudgedSchedule> judgeSynthesized(const fabric::Fabric& fabric, schedule::StepSchedule schedule,
-                                        const Rational& unit, bool isOneBandwidth, const Progress& progress) {
+                                        const Bandwidth& unit, bool isOneBandwidth, const Progress& progress) {
   const auto overfull =
       verify::checkRounds(fabric, schedule, isOneBandwidth ? std::nullopt : std::optional(unit), progress);
   if (!overfull) {

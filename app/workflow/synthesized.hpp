@@ -3,6 +3,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
 #include "workflow/judged_schedule.hpp"
@@ -13,7 +14,7 @@ namespace coppice::workflow {
 /// Verifies a step-synchronous schedule, its rounds included, and measures it. Errors: verification with the first
 /// fault; those of the verifiers and of stepCost.
 [[nodiscard]] Result<JudgedSchedule> judgeSynthesized(const fabric::Fabric& fabric, schedule::StepSchedule schedule,
-                                                      const Rational& unit, bool isOneBandwidth,
+                                                      const Bandwidth& unit, bool isOneBandwidth,
                                                       const Progress& progress);
 
 }  // namespace coppice::workflow

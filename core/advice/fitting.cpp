@@ -51,11 +51,12 @@ std::vector<int> fewerPeers(int peers) {
 class Search {
 public:
   Search(const fabric::Fabric& fabric, const forestcoll::Request& request, const lowering::Options& options,
-         const Rational& optimum, const Progress& progress)
-      : m_fabric(fabric), m_request(request), m_options(options), m_optimum(optimum), m_progress(progress) {
-    m_request.fixedK.reset();
-    m_request.maxK.reset();
-    m_request.maxLoss.reset();
+         const Bandwidth& optimum, const Progress& progress)
+      : m_fabric(fabric),
+        m_request(withoutTreeLimits(request)),
+        m_options(options),
+        m_optimum(optimum),
+        m_progress(progress) {
     m_request.allreduceBudget = {};
     m_quiet = progress;
     m_quiet.onReport = nullptr;
@@ -133,7 +134,7 @@ private:
   const fabric::Fabric& m_fabric;
   forestcoll::Request m_request;
   const lowering::Options& m_options;
-  Rational m_optimum;
+  Bandwidth m_optimum;
   const Progress& m_progress;
   Progress m_quiet;
   std::size_t m_tries = 1;
@@ -158,10 +159,7 @@ Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll
     if (!request.amounts.empty()) {
       return std::vector<Fit>();  // no program has different amounts, whatever the trees
     }
-    forestcoll::Request free = request;
-    free.fixedK.reset();
-    free.maxK.reset();
-    free.maxLoss.reset();
+    forestcoll::Request free = withoutTreeLimits(request);
     free.allreduceBudget = {};
     const auto optimum = forestcoll::optimum(fabric, free, progress);
     if (!optimum) {

@@ -9,6 +9,7 @@
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "lowering/lowering.hpp"
@@ -21,7 +22,7 @@ namespace coppice::advice {
 struct Fit {
   std::optional<std::int64_t> k = {};  ///< trees per root
   std::optional<int> maxPeers = {};    ///< at most this many peers per GPU
-  Rational algbw;                      ///< GB/s
+  Bandwidth algbw;                     ///< GB/s
   Rational share;                      ///< of the optimum
   int height = 0;                      ///< GPU-to-GPU hops of the highest tree
   int threadBlocks = 0;                ///< of the rank with the most

@@ -73,10 +73,7 @@ Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::R
     return Error{ErrorCode::badUsage, "programs give every rank an equal part, so sizes do not go with amounts",
                  "leave the sizes or the amounts out"};
   }
-  forestcoll::Request free = request;
-  free.fixedK.reset();
-  free.maxK.reset();
-  free.maxLoss.reset();
+  forestcoll::Request free = withoutTreeLimits(request);
   free.allreduceBudget = {};
   const auto optimum = forestcoll::optimum(fabric, free, progress);
   if (!optimum) {

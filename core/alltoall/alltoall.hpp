@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/exchange.hpp"
 #include "schedule/step_schedule.hpp"
@@ -28,8 +28,8 @@ struct Request {
 
 struct Optimum {
   int gpuCount = 0;
-  Rational lower;  ///< GB/s per ordered pair of GPUs: the routing reaches it
-  Rational upper;  ///< the lengths prove that nothing is faster
+  Bandwidth lower;  ///< GB/s per ordered pair of GPUs: the routing reaches it
+  Bandwidth upper;  ///< the lengths prove that nothing is faster
   schedule::ExchangeRouting routing;
   schedule::ExchangeLengths lengths;
   int arcOrbits = 0;      ///< classes of links in the linear program
@@ -56,8 +56,8 @@ Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const sc
                                           std::int64_t maxTransfers = kMaxTransfers, const Progress& progress = {});
 
 /// sum of b_e l_e / sum of distances, GB/s. Errors: badUsage (as many lengths as arcs; all distances 0), overflow.
-Result<Rational> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths);
+Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths);
 /// The least b_e / load_e, GB/s, for one byte per pair. Errors: overflow.
-Result<Rational> rateOf(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing);
+Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing);
 
 }  // namespace coppice::alltoall

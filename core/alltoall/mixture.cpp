@@ -432,15 +432,14 @@ lp::Simplex mixtureProgram(const TreeSet& trees, const MixtureOptions& options) 
   const int64_t parts = options.parts;
   const std::size_t orbits = trees.capacity.size();
   const std::size_t sources = trees.group.sources.size();
-  int64_t mostTheta = 1;
+  int64_t maxTheta = 1;
   for (std::size_t k = 0; k < orbits; ++k) {
     std::vector<int64_t> largest(sources, 0);
     for (std::size_t i = 0; i < trees.rows.size(); ++i) {
       int64_t& most = largest[trees.rows[i].source];
       most = std::max(most, trees.load(i, k));
     }
-    mostTheta =
-        std::max(mostTheta, std::accumulate(largest.begin(), largest.end(), int64_t{0}) / trees.capacity[k] + 1);
+    maxTheta = std::max(maxTheta, std::accumulate(largest.begin(), largest.end(), int64_t{0}) / trees.capacity[k] + 1);
   }
   std::vector<lp::Column> columns;
   for (std::size_t i = 0; i < trees.rows.size(); ++i) {
@@ -451,7 +450,7 @@ lp::Simplex mixtureProgram(const TreeSet& trees, const MixtureOptions& options) 
                        .preference = options.preferences.empty() ? 0.0 : options.preferences[i]});
   }
   const auto theta = static_cast<int>(columns.size());
-  const int64_t most = checkedMul(mostTheta, parts);
+  const int64_t most = checkedMul(maxTheta, parts);
   columns.push_back({.lower = 0, .upper = most, .cost = -1, .scale = static_cast<double>(most)});
   lp::Simplex simplex(columns);
   for (std::size_t k = 0; k < orbits; ++k) {

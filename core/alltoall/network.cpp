@@ -13,22 +13,12 @@ using std::int64_t;
 
 Network::Network(const fabric::Fabric& of)
     : fabric(of), firstOut(of.nodeCount() + 1, 0), firstIn(of.nodeCount() + 1, 0), in(of.arcs().size()) {
-  int64_t denominator = 1;
+  unit = commonUnit(fabric.arcs(), &fabric::Arc::bandwidth);
   for (const fabric::Arc& arc : fabric.arcs()) {
-    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
-  }
-  int64_t divisor = 0;
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
-    capacity.push_back(checkedMul(rate.numerator(), denominator / rate.denominator()));
-    divisor = std::gcd(divisor, capacity.back());
+    capacity.push_back((arc.bandwidth / unit).numerator());
     ++firstOut[arc.tail + 1];
     ++firstIn[arc.head + 1];
   }
-  for (int64_t& each : capacity) {
-    each /= divisor;
-  }
-  unit = Rational(divisor, denominator);
   std::partial_sum(firstOut.begin(), firstOut.end(), firstOut.begin());
   std::partial_sum(firstIn.begin(), firstIn.end(), firstIn.begin());
   std::vector<std::int32_t> next(firstIn.begin(), firstIn.end() - 1);

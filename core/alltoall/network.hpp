@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/exchange.hpp"
 
@@ -17,7 +17,7 @@ struct Network {
   explicit Network(const fabric::Fabric& of);
 
   const fabric::Fabric& fabric;
-  Rational unit;                       ///< GB/s per unit of capacity
+  Bandwidth unit;                      ///< GB/s per unit of capacity
   std::vector<std::int64_t> capacity;  ///< by arc
   std::vector<std::int32_t> firstOut;  ///< by node, into Fabric::arcs(), which are sorted by tail; one more at the end
   std::vector<std::int32_t> firstIn;   ///< by node, into `in`

@@ -259,7 +259,7 @@ Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const Ex
   }
 }
 
-Result<Rational> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths) {
+Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths) {
   if (lengths.size() != fabric.arcs().size()) {
     return Error{ErrorCode::badUsage, "There are " + std::to_string(lengths.size()) + " lengths for " +
                                           std::to_string(fabric.arcs().size()) + " links"};
@@ -291,20 +291,19 @@ Result<Rational> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeL
   }
 }
 
-Result<Rational> rateOf(const fabric::Fabric& fabric, const ExchangeRouting& routing) {
+Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const ExchangeRouting& routing) {
   try {
     const int64_t copies = commonCopies(routing);
     const std::vector<Int128> load = loadsOf(fabric, routing, copies);
     const Rational part(1, checkedMul(routing.denominator, copies));
-    std::optional<Rational> least;
+    std::optional<Bandwidth> least;
     for (std::size_t arc = 0; arc < load.size(); ++arc) {
       if (load[arc] > 0) {
-        const Rational rate =
-            fabric.arcs()[arc].bandwidth.gigabytesPerSecond() / (Rational(narrow64(load[arc])) * part);
+        const Bandwidth rate = fabric.arcs()[arc].bandwidth / (Rational(narrow64(load[arc])) * part);
         least = least ? std::min(*least, rate) : rate;
       }
     }
-    return least.value_or(Rational());
+    return least.value_or(Bandwidth());
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The loads of the routing leave the 64-bit range"};
   }

@@ -227,6 +227,13 @@ std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b) {
   return checkedMul(a / std::gcd(a, b), b);
 }
 
+Rational greatestCommonDivisor(const Rational& a, const Rational& b) {
+  const std::int64_t denominator = leastCommonMultiple(a.denominator(), b.denominator());
+  return {std::gcd(checkedMul(a.numerator(), denominator / a.denominator()),
+                   checkedMul(b.numerator(), denominator / b.denominator())),
+          denominator};
+}
+
 bool sumsToZero(std::span<const Rational> terms) {
   // Digits of base 2^32, each term rounded down. A sum other than 0 is at least the inverse of the product of all
   // denominators, thus more than all roundings together.

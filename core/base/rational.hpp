@@ -60,6 +60,9 @@ private:
 /// Least common multiple; throws OverflowError, also where a or b is below 1.
 [[nodiscard]] std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b);
 
+/// The largest fraction of which both are whole multiples; of 0 and another, the other. Throws OverflowError.
+[[nodiscard]] Rational greatestCommonDivisor(const Rational& a, const Rational& b);
+
 /// Exactly, however large the common denominator is.
 [[nodiscard]] bool sumsToZero(std::span<const Rational> terms);
 

@@ -98,8 +98,8 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   }
 }
 
-std::string Bandwidth::toString() const {
-  std::int64_t denominator = m_value.denominator();
+std::string toExactText(const Rational& value) {
+  std::int64_t denominator = value.denominator();
   int places = 0;
   int twos = 0;
   int fives = 0;
@@ -113,9 +113,9 @@ std::string Bandwidth::toString() const {
   }
   places = twos > fives ? twos : fives;
   if (denominator != 1 || places > 12) {
-    return m_value.toString();
+    return value.toString();
   }
-  return toDecimal(m_value, places);
+  return toDecimal(value, places);
 }
 
 std::string toDecimal(const Rational& value, int places) {

@@ -44,7 +44,7 @@ Forest stars(const fabric::Fabric& fabric, const Request& request, Direction dir
 }
 
 /// Trees per GB/s of the busiest link.
-Rational busiest(const fabric::Fabric& fabric, const Forest& forest) {
+InverseBandwidth busiest(const fabric::Fabric& fabric, const Forest& forest) {
   std::vector<std::int64_t> load(fabric.arcs().size(), 0);
   for (const schedule::TreeEdge& edge : forest.edges) {
     const auto path = forest.paths[edge.path];
@@ -54,9 +54,9 @@ Rational busiest(const fabric::Fabric& fabric, const Forest& forest) {
       ++load[*fabric.findArc(path[link], path[link + 1])];
     }
   }
-  Rational most;
+  InverseBandwidth most;
   for (std::size_t arc = 0; arc < load.size(); ++arc) {
-    most = std::max(most, Rational(load[arc]) / fabric.arcs()[arc].bandwidth.gigabytesPerSecond());
+    most = std::max(most, Rational(load[arc]) / fabric.arcs()[arc].bandwidth);
   }
   return most;
 }
@@ -91,7 +91,7 @@ schedule::AnySchedule inNetwork(const fabric::Fabric& fabric, const Request& req
   schedule.bound = optimum->algbw;
   schedule.bottlenecks = optimum->bottlenecks;
   schedule.fixedK = 1;
-  Rational time;
+  InverseBandwidth time;
   for (const Direction direction : {Direction::in, Direction::out}) {
     if (direction == Direction::in ? needsSums : needsCopies) {
       Forest forest = stars(fabric, request, direction);

@@ -23,7 +23,7 @@ using std::int64_t;
 struct Bundle {
   std::vector<std::pair<Rank, Rank>> ends;
   std::vector<std::vector<NodeIndex>> routes;
-  std::vector<Rational> rates;  ///< GB/s
+  std::vector<Bandwidth> rates;  ///< GB/s
 };
 
 class Wiring {
@@ -44,7 +44,7 @@ public:
       if (from >= 0 && to >= 0) {
         direct.ends.emplace_back(from, to);
         direct.routes.push_back({arc.tail, arc.head});
-        direct.rates.push_back(arc.bandwidth.gigabytesPerSecond());
+        direct.rates.push_back(arc.bandwidth);
       }
     }
     Bundle shared = throughOwnSwitches();
@@ -84,15 +84,7 @@ public:
     append(all, outer);
     Logical logical;
     logical.graph.nodeCount = m_fabric.gpuCount();
-    int64_t denominator = 1;
-    for (const Rational& rate : all.rates) {
-      denominator = leastCommonMultiple(denominator, rate.denominator());
-    }
-    int64_t divisor = 0;
-    for (const Rational& rate : all.rates) {
-      divisor = std::gcd(divisor, checkedMul(rate.numerator(), denominator / rate.denominator()));
-    }
-    logical.unit = Rational(divisor, denominator);
+    logical.unit = commonUnit(all.rates);
     for (std::size_t i = 0; i < all.ends.size(); ++i) {
       const Rational width = all.rates[i] / logical.unit;
       logical.graph.links.push_back({all.ends[i].first, all.ends[i].second, width.numerator()});
@@ -169,12 +161,12 @@ private:
       forEachArc(route, [&](std::int32_t arc) { ++users[arc]; });
     }
     for (const auto& route : bundle.routes) {
-      std::optional<Rational> rate;
+      std::optional<Bandwidth> rate;
       forEachArc(route, [&](std::int32_t arc) {
-        const Rational share = m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond() / Rational(users[arc]);
+        const Bandwidth share = m_fabric.arcs()[arc].bandwidth / Rational(users[arc]);
         rate = rate ? std::min(*rate, share) : share;
       });
-      bundle.rates.push_back(rate.value_or(Rational(1)));
+      bundle.rates.push_back(rate.value_or(Bandwidth(1)));
     }
   }
 

@@ -152,10 +152,9 @@ Half makeHalf(const fabric::Fabric& fabric, const Request& request, bool isTurne
 }
 
 void setLatencies(const fabric::Fabric& fabric, const Request& request, Half& half) {
-  constexpr int64_t kPicoseconds = 1'000'000;     // in a microsecond
-  constexpr int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  constexpr int64_t kPicoseconds = 1'000'000;  // in a microsecond
   const Rational shard = Rational(*request.bytes) / Rational(isRooted(request.collective) ? 1 : fabric.gpuCount());
-  const Rational perMicrosecond = half.logical.unit * Rational(kBytesPerMicrosecond) / shard;
+  const Rational perMicrosecond = bytesIn(ExactMicroseconds(1), half.logical.unit) / shard;
   for (const auto& route : half.logical.routes) {
     Rational latency;
     for (std::size_t i = 1; i < route.size(); ++i) {
@@ -226,7 +225,7 @@ void shareUnit(std::vector<Half>& halves) {
     return;
   }
   const Rational ratio = halves[0].logical.unit / halves[1].logical.unit;
-  const Rational unit = halves[0].logical.unit / Rational(ratio.numerator());
+  const Bandwidth unit = halves[0].logical.unit / Rational(ratio.numerator());
   for (Half& half : halves) {
     const int64_t factor = (half.logical.unit / unit).numerator();
     half.logical.unit = unit;

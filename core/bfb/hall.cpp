@@ -50,7 +50,7 @@ bool isInside(std::span<const Word> mask, std::span<const Word> set) {
 
 /// Least U in which the links do the jobs: with latencies the sum of max(0, U - latency) * width is solved piece by
 /// piece, links in order of their latencies.
-Rational leastTime(const HallProblem& problem, std::span<const Word> set, int64_t jobs, int64_t width) {
+Rational minTime(const HallProblem& problem, std::span<const Word> set, int64_t jobs, int64_t width) {
   if (problem.latencies.empty()) {
     return {jobs, width};
   }
@@ -80,7 +80,7 @@ HallValue valueOf(const HallProblem& problem, std::vector<Word> set) {
     }
   }
   value.width = widthOf(problem, set);
-  value.ratio = leastTime(problem, set, value.jobs, value.width);
+  value.ratio = minTime(problem, set, value.jobs, value.width);
   value.tight = std::move(set);
   return value;
 }
@@ -97,7 +97,7 @@ HallValue firstValue(const HallProblem& problem, bool& isSettled) {
       all[w] |= mask[w];
     }
     isSettled = isSettled && linkCount(mask) == 1;
-    if (const Rational ratio = leastTime(problem, mask, problem.counts[c], widthOf(problem, mask)); ratio > bestRatio) {
+    if (const Rational ratio = minTime(problem, mask, problem.counts[c], widthOf(problem, mask)); ratio > bestRatio) {
       bestRatio = ratio;
       best = c;
     }

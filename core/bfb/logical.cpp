@@ -17,26 +17,12 @@ namespace {
 
 using std::int64_t;
 
-/// The largest rate of which all bandwidths are multiples.
-Rational commonUnit(const fabric::Fabric& fabric) {
-  int64_t denominator = 1;
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
-  }
-  int64_t divisor = 0;
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
-    divisor = std::gcd(divisor, checkedMul(rate.numerator(), denominator / rate.denominator()));
-  }
-  return {divisor, denominator};
-}
-
 Logical direct(const fabric::Fabric& fabric) {
   Logical logical;
   logical.graph.nodeCount = fabric.gpuCount();
-  logical.unit = commonUnit(fabric);
+  logical.unit = commonUnit(fabric.arcs(), &fabric::Arc::bandwidth);
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational width = arc.bandwidth.gigabytesPerSecond() / logical.unit;
+    const Rational width = arc.bandwidth / logical.unit;
     logical.graph.links.push_back({fabric.nodes()[arc.tail].rank, fabric.nodes()[arc.head].rank, width.numerator()});
     logical.routes.push_back({arc.tail, arc.head});
   }

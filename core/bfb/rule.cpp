@@ -93,7 +93,7 @@ private:
   }
 
   /// What all steps put on a link of each class, in chunks per GB/s.
-  [[nodiscard]] Rational busiest() const {
+  [[nodiscard]] InverseBandwidth busiest() const {
     std::vector<int64_t> load(m_half.logical.graph.links.size(), 0);
     Rational most;
     for (const Send& send : sends()) {
@@ -161,12 +161,12 @@ void stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule) {
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
     if ((isIn ? arc.tail : arc.head) == single) {
-      cut.exitBandwidth += arc.bandwidth.gigabytesPerSecond();
+      cut.exitBandwidth += arc.bandwidth;
     }
   }
   schedule.bound = cut.exitBandwidth * Rational(fabric.gpuCount(), fabric.gpuCount() - 1);
   if (schedule.collective == Collective::allreduce) {
-    schedule.bound /= Rational(2);
+    schedule.bound = schedule.bound / 2;
   }
   schedule.bottlenecks.push_back(std::move(cut));
 }
@@ -267,7 +267,7 @@ schedule::Schedule ruleOf(const fabric::Fabric& fabric, const Request& request, 
   rule.fabricName = fabric.name();
   rule.fabricDigest = fabric.digest();
   rule.fixedK = chunks;
-  Rational time;
+  InverseBandwidth time;
   for (const Half& half : halves) {
     auto& forest = half.isTurned ? rule.reduceForest : rule.broadcastForest;
     forest = RootTrees(half, rotations).run(chunks);
@@ -283,8 +283,8 @@ schedule::Schedule ruleOf(const fabric::Fabric& fabric, const Request& request, 
 }  // namespace
 
 bool needsRule(const fabric::Fabric& fabric, const Request& request) {
-  constexpr int kMostGpus = 1 << 14;
-  return fabric.gpuCount() > kMostGpus && fabric.gpuCount() == fabric.nodeCount() && !isRooted(request.collective) &&
+  constexpr int kMaxGpus = 1 << 14;
+  return fabric.gpuCount() > kMaxGpus && fabric.gpuCount() == fabric.nodeCount() && !isRooted(request.collective) &&
          !request.bytes && !schedule::rotationsOf(fabric).empty();
 }
 

@@ -10,6 +10,7 @@
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
 
@@ -43,7 +44,7 @@ struct Witness {
 /// The exact costs. Loads are in shards per unit link, in the order of the steps; a shard is 1/N of the M bytes, or all
 /// of them for broadcast and reduce.
 struct Costs {
-  Rational unit;                         ///< GB/s of a unit link
+  Bandwidth unit;                        ///< GB/s of a unit link
   std::int64_t degree = 0;               ///< most unit links into or out of a GPU: B = degree * unit
   bool isTimed = false;                  ///< with Request::bytes: loads are times, latencies included
   Rational shardsPerCollective;          ///< N, or 1

@@ -21,29 +21,29 @@ constexpr std::size_t kSearchBudget = 2'000'000;
 /// An arc that could carry an increase: from a node short of egress to a node short of ingress.
 struct Candidate {
   std::size_t arc = 0;
-  Rational raised = 0;
+  Bandwidth raised = {};
 };
 
 /// Bipartite transportation with unbounded arcs: greedy, then shortest augmenting paths.
 class Transport {
 public:
-  Transport(std::span<const Rational> excess, std::span<const Arc> arcs)
+  Transport(std::span<const Bandwidth> excess, std::span<const Arc> arcs)
       : m_arcs(arcs),
         m_needEgress(excess.size()),
         m_needIngress(excess.size()),
         m_out(excess.size()),
         m_in(excess.size()) {
     for (std::size_t v = 0; v < excess.size(); ++v) {
-      if (excess[v] > Rational(0)) {
+      if (excess[v] > Bandwidth()) {
         m_needEgress[v] = excess[v];
-      } else if (excess[v] < Rational(0)) {
+      } else if (excess[v] < Bandwidth()) {
         m_needIngress[v] = -excess[v];
       }
     }
     for (std::size_t a = 0; a < arcs.size(); ++a) {
       const auto tail = static_cast<std::size_t>(arcs[a].tail);
       const auto head = static_cast<std::size_t>(arcs[a].head);
-      if (excess[tail] > Rational(0) && excess[head] < Rational(0)) {
+      if (excess[tail] > Bandwidth() && excess[head] < Bandwidth()) {
         m_out[tail].push_back(m_candidates.size());
         m_in[head].push_back(m_candidates.size());
         m_candidates.push_back({a});
@@ -53,9 +53,9 @@ public:
 
   std::vector<Raise> solve() {
     for (Candidate& candidate : m_candidates) {
-      Rational& egress = m_needEgress[tailOf(candidate)];
-      Rational& ingress = m_needIngress[headOf(candidate)];
-      const Rational amount = std::min(egress, ingress);
+      Bandwidth& egress = m_needEgress[tailOf(candidate)];
+      Bandwidth& ingress = m_needIngress[headOf(candidate)];
+      const Bandwidth amount = std::min(egress, ingress);
       candidate.raised += amount;
       egress -= amount;
       ingress -= amount;
@@ -80,7 +80,7 @@ public:
         if (sink == m_needIngress.size()) {
           break;  // only if the excesses do not add up to zero
         }
-        const Rational amount = std::min(m_needEgress[v], m_needIngress[sink]);
+        const Bandwidth amount = std::min(m_needEgress[v], m_needIngress[sink]);
         raises.push_back({static_cast<NodeIndex>(v), static_cast<NodeIndex>(sink), amount, true});
         m_needEgress[v] -= amount;
         m_needIngress[sink] -= amount;
@@ -139,7 +139,7 @@ private:
       }
     }
     if (end != kNone) {
-      Rational amount = std::min(m_needEgress[source], m_needIngress[end]);
+      Bandwidth amount = std::min(m_needEgress[source], m_needIngress[end]);
       walk(source, end, [&](Candidate& candidate, bool forward) {
         if (!forward) {
           amount = std::min(amount, candidate.raised);
@@ -166,8 +166,8 @@ private:
   }
 
   std::span<const Arc> m_arcs;
-  std::vector<Rational> m_needEgress;
-  std::vector<Rational> m_needIngress;
+  std::vector<Bandwidth> m_needEgress;
+  std::vector<Bandwidth> m_needIngress;
   std::vector<std::vector<std::size_t>> m_out;
   std::vector<std::vector<std::size_t>> m_in;
   std::vector<Candidate> m_candidates;
@@ -177,7 +177,7 @@ private:
 
 }  // namespace
 
-std::vector<Raise> balancingRaises(std::span<const Rational> excess, std::span<const Arc> arcs) {
+std::vector<Raise> balancingRaises(std::span<const Bandwidth> excess, std::span<const Arc> arcs) {
   return Transport(excess, arcs).solve();
 }
 
@@ -185,9 +185,9 @@ std::vector<Raise> balancingRaises(std::span<const Rational> excess, std::span<c
 
 Result<std::vector<BalanceChange>> smallestBalanceChange(const Fabric& fabric) {
   try {
-    std::vector<Rational> excess;
+    std::vector<Bandwidth> excess;
     for (NodeIndex v = 0; v < fabric.nodeCount(); ++v) {
-      excess.push_back((fabric.ingress(v) - fabric.egress(v)).gigabytesPerSecond());
+      excess.push_back(fabric.ingress(v) - fabric.egress(v));
     }
     std::vector<BalanceChange> changes;
     for (const detail::Raise& raise : detail::balancingRaises(excess, fabric.arcs())) {
@@ -205,7 +205,7 @@ Result<std::vector<BalanceChange>> smallestBalanceChange(const Fabric& fabric) {
 
 std::string describe(const BalanceChange& change) {
   const std::string ends = inQuotes(change.src) + " -> " + inQuotes(change.dst);
-  const std::string amount = change.increase.toString() + " GB/s";
+  const std::string amount = toExactText(change.increase) + " GB/s";
   return change.isNewLink ? "add a one-way link " + ends + " of " + amount : "raise " + ends + " by " + amount;
 }
 

@@ -153,7 +153,7 @@ void EditedFabric::attach(Key key, Link& link) {
     m_attachedByName.insert(key);
   }
   link.ends = {tail, head};
-  link.total = total->gigabytesPerSecond();
+  link.total = *total;
   link.isAttached = true;
   changeArcs(key, link, 1);
 }
@@ -198,7 +198,7 @@ void EditedFabric::changeArc(const Ends& ends, Key link, int sign) {
   } else {
     arc.links.erase(place);
   }
-  const Rational before = arc.bandwidth;
+  const Bandwidth before = arc.bandwidth;
   try {
     arc.bandwidth = sumOf(arc);
     addSurplus(ends.second, arc.bandwidth - before);
@@ -211,17 +211,17 @@ void EditedFabric::changeArc(const Ends& ends, Key link, int sign) {
   }
 }
 
-Rational EditedFabric::sumOf(const Arc& arc) const {
-  Rational sum;
+Bandwidth EditedFabric::sumOf(const Arc& arc) const {
+  Bandwidth sum;
   for (const Key link : arc.links) {
     sum += m_links.at(link).total;
   }
   return sum;
 }
 
-void EditedFabric::addSurplus(Key key, const Rational& delta) {
+void EditedFabric::addSurplus(Key key, const Bandwidth& delta) {
   Node& node = m_nodes.at(key);
-  const Rational after = node.surplus + delta;
+  const Bandwidth after = node.surplus + delta;
   m_unbalanced += (after.isZero() ? 0 : 1) - (node.surplus.isZero() ? 0 : 1);
   node.surplus = after;
 }
@@ -230,7 +230,7 @@ void EditedFabric::recount() {
   try {
     m_unbalanced = 0;
     for (auto& [key, node] : m_nodes) {
-      node.surplus = 0;
+      node.surplus = {};
     }
     for (auto& [ends, arc] : m_arcs) {
       m_changes.arcs.insert(ends);

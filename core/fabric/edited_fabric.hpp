@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 /// A fabric that is being edited: changes come as deltas, and each costs what it touches.
@@ -48,14 +49,14 @@ public:
   struct Node {
     NodeDescription facts;
     std::optional<NodeKind> kind;
-    Rational surplus;  ///< GB/s: what enters minus what leaves
-    int linkEnds = 0;  ///< of links without faults
+    Bandwidth surplus;  ///< GB/s: what enters minus what leaves
+    int linkEnds = 0;   ///< of links without faults
     bool hasFault = false;
     bool hasAdvice = false;  ///< validate() has a warning about the node alone
   };
   /// All parallel links of one direction.
   struct Arc {
-    Rational bandwidth;  ///< GB/s
+    Bandwidth bandwidth;  ///< GB/s
     std::vector<Key> links;
   };
   /// What has changed since the last takeChanges(): a superset.
@@ -100,7 +101,7 @@ private:
     LinkDescription facts;
     // Of a link that is part of the arcs.
     Ends ends;
-    Rational total;  ///< GB/s per direction, parallel links together
+    Bandwidth total;  ///< GB/s per direction, parallel links together
     bool isAttached = false;
   };
   void setNode(NodeChange change);
@@ -112,8 +113,8 @@ private:
   void removeLink(Key key);
   void changeArcs(Key key, const Link& link, int sign);
   void changeArc(const Ends& ends, Key link, int sign);
-  [[nodiscard]] Rational sumOf(const Arc& arc) const;
-  void addSurplus(Key key, const Rational& delta);
+  [[nodiscard]] Bandwidth sumOf(const Arc& arc) const;
+  void addSurplus(Key key, const Bandwidth& delta);
   void recount();
 
   std::map<Key, Node> m_nodes;

@@ -30,10 +30,10 @@ Description describeFacts(const Fabric& fabric) {
     LinkDescription link;
     link.src = fabric.nodes()[arc.tail].id;
     link.dst = fabric.nodes()[arc.head].id;
-    link.bandwidth = arc.bandwidth.toString();
+    link.bandwidth = toExactText(arc.bandwidth);
     link.duplex = duplex;
     if (arc.latency) {
-      link.latency = Bandwidth(*arc.latency).toString();
+      link.latency = toExactText(arc.latency->count());
     }
     description.links.push_back(std::move(link));
   }

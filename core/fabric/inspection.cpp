@@ -335,8 +335,8 @@ private:
         add(Severity::error,
             parsed.error().code == ErrorCode::overflow ? ErrorCode::overflow : ErrorCode::invalidFabric,
             parsed.error().message, parsed.error().fix, element());
-      } else if (!parsed->gigabytesPerSecond().isPositive()) {
-        addError("bandwidth " + parsed->toString() + " is not above 0",
+      } else if (!parsed->isPositive()) {
+        addError("bandwidth " + toExactText(*parsed) + " is not above 0",
                  "write the GB/s of one direction, or remove the link", element());
       } else {
         bandwidth = *parsed;
@@ -345,7 +345,7 @@ private:
         addError("count " + std::to_string(link.count) + " is below 1",
                  "write the number of parallel links, or remove the link", element());
       }
-      std::optional<Rational> latency;
+      std::optional<ExactMicroseconds> latency;
       if (link.latency) {
         if (auto parsed = Rational::parse(*link.latency); !parsed) {
           addError("latency " + inQuotes(*link.latency) + " is not a number", "write microseconds such as 1.5",
@@ -353,7 +353,7 @@ private:
         } else if (*parsed < Rational(0)) {
           addError("latency " + parsed->toString() + " is negative", "write microseconds such as 1.5", element());
         } else {
-          latency = *parsed;
+          latency = ExactMicroseconds(*parsed);
         }
       }
       if (m_result.findings.size() != findingsBefore) {
@@ -529,7 +529,7 @@ private:
     const std::size_t count = m_result.nodes.size();
     std::vector<Bandwidth> ingress(count);
     std::vector<Bandwidth> egress(count);
-    std::vector<Rational> excess(count);
+    std::vector<Bandwidth> excess(count);
     bool isExact = true;
     for (const bool isIn : {false, true}) {
       std::vector<char> reported(count, 0);
@@ -551,7 +551,7 @@ private:
     std::vector<std::vector<std::string>> changes(count);
     try {
       for (std::size_t v = 0; v < count; ++v) {
-        excess[v] = (ingress[v] - egress[v]).gigabytesPerSecond();
+        excess[v] = ingress[v] - egress[v];
       }
       for (const Raise& raise : balancingRaises(excess, m_result.arcs)) {
         const std::string text =
@@ -568,7 +568,7 @@ private:
         continue;
       }
       std::string text =
-          "ingress " + ingress[v].toString() + " GB/s and egress " + egress[v].toString() + " GB/s differ";
+          "ingress " + toExactText(ingress[v]) + " GB/s and egress " + toExactText(egress[v]) + " GB/s differ";
       if (egress[v] == Bandwidth()) {
         text += ": nothing leaves this node";
       } else if (ingress[v] == Bandwidth()) {
@@ -622,7 +622,7 @@ bool isGoodId(std::string_view id) {
 
 std::optional<Bandwidth> totalBandwidth(const LinkDescription& link) {
   const auto bandwidth = Bandwidth::parse(link.bandwidth);
-  if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive() || link.count < 1) {
+  if (!bandwidth || !bandwidth->isPositive() || link.count < 1) {
     return std::nullopt;
   }
   if (link.latency) {

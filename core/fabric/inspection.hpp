@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 /// Private to core/fabric: one reading of a Description that serves both validate() and Fabric::build().
@@ -36,12 +37,12 @@ struct Inspection {
 struct Raise {
   NodeIndex tail = 0;
   NodeIndex head = 0;
-  Rational amount;
+  Bandwidth amount;
   bool isNew = false;
 };
 
 /// See smallestBalanceChange. excess[v] = ingress minus egress, summing to zero; arcs sorted by (tail, head).
 /// Throws OverflowError.
-[[nodiscard]] std::vector<Raise> balancingRaises(std::span<const Rational> excess, std::span<const Arc> arcs);
+[[nodiscard]] std::vector<Raise> balancingRaises(std::span<const Bandwidth> excess, std::span<const Arc> arcs);
 
 }  // namespace coppice::fabric::detail

@@ -7,8 +7,8 @@ Cost operator+(const Cost& a, const Cost& b) {
   return {a.steps + b.steps, a.bandwidthTime + b.bandwidthTime};
 }
 
-Rational timeOf(const Cost& cost, const TimeModel& model, const Rational& bytes) {
-  return Rational(cost.steps) * model.alpha + cost.bandwidthTime * (bytes / model.bandwidth);
+ExactMicroseconds timeOf(const Cost& cost, const TimeModel& model, const Rational& bytes) {
+  return Rational(cost.steps) * model.alpha + cost.bandwidthTime * transferTime(bytes, model.bandwidth);
 }
 
 std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeModel& model) {
@@ -16,8 +16,8 @@ std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeMode
   // At size 0 only latency counts; of equals the one that stays ahead.
   std::size_t current = 0;
   for (std::size_t i = 1; i < costs.size(); ++i) {
-    const Rational a = Rational(costs[i].steps) * model.alpha;
-    const Rational b = Rational(costs[current].steps) * model.alpha;
+    const ExactMicroseconds a = Rational(costs[i].steps) * model.alpha;
+    const ExactMicroseconds b = Rational(costs[current].steps) * model.alpha;
     if (a < b || (a == b && costs[i].bandwidthTime < costs[current].bandwidthTime)) {
       current = i;
     }
@@ -31,8 +31,9 @@ std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeMode
       if (costs[i].bandwidthTime >= costs[current].bandwidthTime) {
         continue;
       }
-      const Rational crossing = Rational(costs[i].steps - costs[current].steps) * model.alpha * model.bandwidth /
-                                (costs[current].bandwidthTime - costs[i].bandwidthTime);
+      const Rational crossing =
+          bytesIn(Rational(costs[i].steps - costs[current].steps) * model.alpha, model.bandwidth) /
+          (costs[current].bandwidthTime - costs[i].bandwidthTime);
       if (!next || crossing < at || (crossing == at && costs[i].bandwidthTime < costs[*next].bandwidthTime)) {
         next = i;
         at = crossing;
@@ -48,9 +49,9 @@ std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeMode
 
 std::size_t fastestFor(std::span<const Cost> costs, const TimeModel& model, std::span<const WeightedSize> sizes) {
   std::size_t best = 0;
-  std::optional<Rational> least;
+  std::optional<ExactMicroseconds> least;
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    Rational sum;
+    ExactMicroseconds sum(0);
     for (const WeightedSize& size : sizes) {
       sum += size.weight * timeOf(costs[i], model, size.bytes);
     }

@@ -5,15 +5,17 @@
 #include <span>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/rational.hpp"
+#include "base/units.hpp"
 
 /// Which entry of a front is fastest for which sizes.
 namespace coppice::finder {
 
 /// Hop latency and bandwidth of a node (all its ports together).
 struct TimeModel {
-  Rational alpha;      ///< microseconds a step
-  Rational bandwidth;  ///< bytes a microsecond (MB/s): positive
+  ExactMicroseconds alpha;  ///< of a step
+  Bandwidth bandwidth;      ///< positive
 };
 
 /// Both halves of a collective that is made of them: allgather has one, allreduce two.
@@ -26,7 +28,7 @@ struct Cost {
 [[nodiscard]] Cost operator+(const Cost& a, const Cost& b);
 
 /// T alpha + T_B M/B in microseconds. @param bytes M, the data of all nodes together. Throws OverflowError.
-[[nodiscard]] Rational timeOf(const Cost& cost, const TimeModel& model, const Rational& bytes);
+[[nodiscard]] ExactMicroseconds timeOf(const Cost& cost, const TimeModel& model, const Rational& bytes);
 
 /// From `bytes` on the entry is the fastest, up to the next range.
 struct SizeRange {

@@ -118,13 +118,13 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
 
 /// Everything that later stages need about one direction of data.
 struct Plan {
-  Network network;            ///< bandwidths that the capacities were scaled from
-  Rational inverseRate;       ///< reached: U / k in 1/(GB/s)
-  Rational boundInverseRate;  ///< of the cuts (or of the attainable rate, where that is lower)
+  Network network;                    ///< bandwidths that the capacities were scaled from
+  InverseBandwidth inverseRate;       ///< reached: U / k in 1/(GB/s)
+  InverseBandwidth boundInverseRate;  ///< of the cuts (or of the attainable rate, where that is lower)
   int64_t k = 0;
-  Rational scale;         ///< U in trees per GB/s
-  int64_t integralK = 0;  ///< k and U of B.5.1
-  Rational integralScale;
+  InverseBandwidth scale;  ///< U in trees per GB/s
+  int64_t integralK = 0;   ///< k and U of B.5.1
+  InverseBandwidth integralScale;
   bool isLeastK = false;
   std::vector<TreeArc> capacities;  ///< trees per arc; balanced at switches, feasible
   std::vector<schedule::Cut> cuts;
@@ -158,8 +158,8 @@ std::string balanceAdvice(const Fabric& fabric) {
 std::string unbalancedText(const Fabric& fabric, const std::vector<int>& nodes) {
   std::string text;
   for (std::size_t i = 0; i < nodes.size() && i < 3; ++i) {
-    text += (i > 0 ? ", " : "") + nameOf(fabric, nodes[i]) + " (in " + fabric.ingress(nodes[i]).toString() + ", out " +
-            fabric.egress(nodes[i]).toString() + " GB/s)";
+    text += (i > 0 ? ", " : "") + nameOf(fabric, nodes[i]) + " (in " + toExactText(fabric.ingress(nodes[i])) +
+            ", out " + toExactText(fabric.egress(nodes[i])) + " GB/s)";
   }
   if (nodes.size() > 3) {
     text += " and " + std::to_string(nodes.size() - 3) + " more";
@@ -290,7 +290,7 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
   problem.nodeCount = plan.network.nodeCount;
   problem.isGpu.assign(plan.network.isGpu.begin(), plan.network.isGpu.end());
   for (const fabric::Arc& arc : fabric.arcs()) {
-    problem.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+    problem.arcs.push_back({arc.tail, arc.head, arc.bandwidth});
   }
   problem.amounts = plan.network.demand;
   const auto rate = lp::attainableRate(problem, progress);
@@ -339,7 +339,7 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
   for (std::size_t i = 0; i < plan.network.arcs.size(); ++i) {
     plan.network.arcs[i].capacity = rate->bandwidths[i] / divisor;
   }
-  plan.network.unit = Rational(divisor, rate->denominator);
+  plan.network.unit = Bandwidth(divisor, rate->denominator);
   const CutRatio witness = worstCut(plan.network, progress);
   scaleToOptimum(plan, witness.value());
   if (plan.inverseRate != rate->rate.inverse()) {
@@ -438,7 +438,7 @@ Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const 
   plan.cuts = bottleneckCuts(plan.network, worst, progress);
   const bool isBalanced = plan.network.isBalancedAtSwitches();
 
-  if (!request.fixedK && !request.maxK && !request.maxLoss) {
+  if (!limitsTrees(request)) {
     if (isBalanced) {
       scaleToOptimum(plan, ratio);
       takeFewestTrees(plan, ratio, progress);
@@ -472,7 +472,7 @@ Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const 
   return plan;
 }
 
-Rational algbwOf(const Plan& plan) {
+Bandwidth algbwOf(const Plan& plan) {
   return Rational(plan.network.totalDemand) / plan.inverseRate;
 }
 
@@ -494,7 +494,8 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
     one.maxLoss.reset();
     plans.out = planForest(fabric, demand, one, progress);
     plans.in = planForest(*transpose, demand, one, progress);
-    const Rational maxTime = (plans.in->inverseRate + plans.out->inverseRate) / (Rational(1) - *request.maxLoss);
+    const InverseBandwidth maxTime =
+        (plans.in->inverseRate + plans.out->inverseRate) / (Rational(1) - *request.maxLoss);
     for (int64_t k = 1; k < std::max(plans.in->k, plans.out->k); ++k) {
       one.fixedK = k;
       Plan out = planForest(fabric, demand, one, progress);
@@ -594,7 +595,7 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
 }
 
 /// The bound that stands beside an allreduce. `atBound` is what reduce-scatter then allgather reaches with the best k.
-void addAllreduceLimit(const Fabric& fabric, const Request& request, const Rational& atBound, Optimum& optimum,
+void addAllreduceLimit(const Fabric& fabric, const Request& request, const Bandwidth& atBound, Optimum& optimum,
                        const Progress& progress) {
   if (request.collective != Collective::allreduce || request.allreduceBudget.count() == 0) {
     return;
@@ -614,8 +615,8 @@ void addAllreduceLimit(const Fabric& fabric, const Request& request, const Ratio
 }
 
 /// GB/s of the cut bounds (or attainable rates) alone, both halves of an allreduce one after the other.
-Rational boundOf(const Plans& plans) {
-  Rational inverse;  // time per unit of data
+Bandwidth boundOf(const Plans& plans) {
+  InverseBandwidth inverse;  // time per unit of data
   for (const std::optional<Plan>* plan : {&plans.in, &plans.out}) {
     if (*plan) {
       inverse += (**plan).boundInverseRate / Rational((**plan).network.totalDemand);
@@ -640,8 +641,8 @@ schedule::Forest growForest(const Plan& plan, const Fabric& fabric, const Reques
 }
 
 /// What the forests say, one after the other where there are two.
-Rational reachedBy(const schedule::Schedule& schedule) {
-  Rational inverse;
+Bandwidth reachedBy(const schedule::Schedule& schedule) {
+  InverseBandwidth inverse;
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (*forest) {
       inverse += (*forest)->algbw().inverse();
@@ -651,6 +652,17 @@ Rational reachedBy(const schedule::Schedule& schedule) {
 }
 
 }  // namespace
+
+bool limitsTrees(const Request& request) {
+  return request.fixedK || request.maxK || request.maxLoss;
+}
+
+Request withoutTreeLimits(Request request) {
+  request.fixedK.reset();
+  request.maxK.reset();
+  request.maxLoss.reset();
+  return request;
+}
 
 Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Progress& progress) {
   return guarded<Optimum>(request, [&] {
@@ -737,7 +749,7 @@ Result<Routed> routeShards(const Fabric& fabric, const Request& request, const P
     const TiedCuts cuts = tightShardCuts(problem, ratio, progress);
     routed.optimum = shardOptimum(problem, ratio, cuts);
     clock.done("optimum");
-    const PieceCount pieces = leastPieces(problem, ratio, cuts, progress);
+    const PieceCount pieces = minPieces(problem, ratio, cuts, progress);
     clock.done("pieces");
     routed.schedule = shardRoutes(fabric, request, problem, pieces, progress);
     routed.schedule.algbw = routed.optimum.algbw;

@@ -10,6 +10,7 @@
 #include "base/collective.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_schedule.hpp"
@@ -52,9 +53,14 @@ struct Request {
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
 };
 
+/// fixedK, maxK or maxLoss decides the number of trees.
+[[nodiscard]] bool limitsTrees(const Request& request);
+/// The same without them: its optimum is that of the fabric. The linear program of an allreduce is asked for as before.
+[[nodiscard]] Request withoutTreeLimits(Request request);
+
 /// What no allreduce by trees can beat (linear program of B.7), beside reduce-scatter then allgather.
 struct AllreduceLimit {
-  Rational algbw;          ///< GB/s
+  Bandwidth algbw;         ///< GB/s
   bool isExact = false;    ///< the program's optimum, proved on both sides; otherwise a proved upper bound on it
   bool isReached = false;  ///< reduce-scatter then allgather at the cut bound reaches it, so nothing is left to gain
 };
@@ -63,13 +69,13 @@ struct AllreduceLimit {
 struct Optimum {
   int gpuCount = 0;
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
-  Rational inverseRate;
-  Rational algbw;                 ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
+  InverseBandwidth inverseRate;
+  Bandwidth algbw;                ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
   std::int64_t treesPerRoot = 0;  ///< k that is used; gather and scatter have no trees
-  Rational scale;                 ///< U of that k
+  InverseBandwidth scale;         ///< U of that k
   /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.
   std::int64_t integralTreesPerRoot = 0;
-  Rational integralScale;
+  InverseBandwidth integralScale;
   /// No smaller k reaches the same algbw, proved by cuts (LeastK). False with fixedK and maxK, where the search ended
   /// at its limit of work, and where forwarding alone, not a cut, sets the rate.
   bool isLeastK = false;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "flow/feasibility.hpp"
 #include "schedule/forest.hpp"
@@ -26,7 +26,7 @@ struct Network {
   std::vector<char> isGpu;           ///< by node
   std::vector<int> gpus;             ///< node of each rank
   std::vector<TreeArc> arcs;         ///< capacity = bandwidth / unit; one per ordered pair
-  Rational unit;                     ///< GB/s per capacity unit
+  Bandwidth unit;                    ///< GB/s per capacity unit
   std::vector<std::int64_t> demand;  ///< by node: a(v), the data rooted there; 0 at switches
   std::int64_t totalDemand = 0;
   /// By node the lowest node that a symmetry of the network maps onto it (symmetryClasses); empty = not looked for.

@@ -232,25 +232,14 @@ Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std:
     network.demand[network.gpus[rank]] = demandByRank[rank];
     network.totalDemand = checkedAdd(network.totalDemand, demandByRank[rank]);
   }
-  int64_t denominator = 1;
-  for (const fabric::Arc& arc : arcs) {
-    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
+  if (arcs.empty()) {
+    failUnreachable();
   }
-  int64_t divisor = 0;
+  network.unit = commonUnit(arcs, &fabric::Arc::bandwidth);
   network.arcs.reserve(arcs.size());
   for (const fabric::Arc& arc : arcs) {
-    const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
-    const int64_t scaled = checkedMul(bandwidth.numerator(), denominator / bandwidth.denominator());
-    network.arcs.push_back({arc.tail, arc.head, scaled});
-    divisor = std::gcd(divisor, scaled);
+    network.arcs.push_back({arc.tail, arc.head, (arc.bandwidth / network.unit).numerator()});
   }
-  if (divisor == 0) {
-    failUnreachable();  // no links at all
-  }
-  for (TreeArc& arc : network.arcs) {
-    arc.capacity /= divisor;
-  }
-  network.unit = Rational(divisor, denominator);
   return network;
 }
 

@@ -21,7 +21,7 @@ using std::int64_t;
 /// One tree moves divisor / denominator GB/s, the largest rate of which every share is a multiple.
 struct TreeRate {
   int64_t divisor = 0;
-  Rational perGigabyte;  ///< trees per GB/s
+  InverseBandwidth perGigabyte;  ///< trees per GB/s
 };
 
 TreeRate treeRateOf(const lp::AllreduceShares& shares) {
@@ -31,7 +31,7 @@ TreeRate treeRateOf(const lp::AllreduceShares& shares) {
       rate.divisor = std::gcd(rate.divisor, value);
     }
   }
-  rate.perGigabyte = Rational(shares.denominator, rate.divisor);
+  rate.perGigabyte = InverseBandwidth(shares.denominator, rate.divisor);
   return rate;
 }
 

@@ -173,7 +173,8 @@ private:
 }  // namespace
 
 schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProblem& logical,
-                              std::vector<PackedTree>&& packed, const Rational& scale, const Progress& progress) {
+                              std::vector<PackedTree>&& packed, const InverseBandwidth& scale,
+                              const Progress& progress) {
   schedule::Forest forest;
   forest.direction = schedule::Direction::out;
   forest.gpuCount = logical.packing.nodeCount;

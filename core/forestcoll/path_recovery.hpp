@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/units.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
@@ -27,7 +28,7 @@ struct LogicalProblem {
 /// own. The packed trees are used up. Ranks and route nodes are the network's. Throws Failure (internal, if the trees
 /// overload an arc), CancelledError.
 [[nodiscard]] schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProblem& logical,
-                                            std::vector<PackedTree>&& packed, const Rational& scale,
+                                            std::vector<PackedTree>&& packed, const InverseBandwidth& scale,
                                             const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -659,7 +659,7 @@ Result<std::string> write(const fabric::Description& description) {
     if (!bandwidth) {
       return linkError(i, link, bandwidth.error().code, bandwidth.error().message, bandwidth.error().fix);
     }
-    if (link.count < 1 || !bandwidth->gigabytesPerSecond().isPositive()) {
+    if (link.count < 1 || !bandwidth->isPositive()) {
       return linkError(i, link, ErrorCode::badInput, "the link has no bandwidth", "give a bandwidth and count above 0");
     }
     const Rational capacity = bandwidth->gigabytesPerSecond() * Rational(link.count);
@@ -702,7 +702,7 @@ Result<std::string> write(const fabric::Description& description) {
   list("nodes", description.nodes.size(), [&](std::size_t i) { return jsonQuoted(description.nodes[i].id); });
   out += ",\n";
   list("edges", edges.size(), [&](std::size_t i) {
-    const std::string capacity = Bandwidth(edges[i].capacity).toString();
+    const std::string capacity = toExactText(edges[i].capacity);
     return "[" + jsonQuoted(node(edges[i].from).id) + ", " + jsonQuoted(node(edges[i].to).id) + ", " +
            (capacity.find('/') == std::string::npos ? capacity : jsonQuoted(capacity)) + "]";
   });

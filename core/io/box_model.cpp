@@ -85,7 +85,7 @@ public:
           work.push_back(a);
           continue;
         }
-        const Rational bandwidth = std::min(total(incident[0]), total(incident[1]));
+        const Bandwidth bandwidth = std::min(total(incident[0]), total(incident[1]));
         drop(incident[0]);
         drop(incident[1]);
         add({a, b, bandwidth, 1});
@@ -119,7 +119,7 @@ public:
       std::sort(gpus.begin(), gpus.end());
       std::sort(nics.begin(), nics.end());
       for (std::size_t i = 0; i < gpus.size(); ++i) {
-        const Rational bandwidth = std::min(total(gpus[i].second), total(nics[i].second));
+        const Bandwidth bandwidth = std::min(total(gpus[i].second), total(nics[i].second));
         drop(gpus[i].second);
         drop(nics[i].second);
         add({gpus[i].first, nics[i].first, bandwidth, 1});
@@ -171,7 +171,7 @@ private:
     const BoxLink& ends = m_links[link].link;
     return ends.a == node ? ends.b : ends.a;
   }
-  [[nodiscard]] Rational total(int link) const {
+  [[nodiscard]] Bandwidth total(int link) const {
     const BoxLink& entry = m_links[link].link;
     return entry.bandwidth * Rational(entry.count);
   }
@@ -472,8 +472,7 @@ private:
       }
       for (const auto* links : {&m_box.gpuLinks, &host}) {
         for (const BoxLink& link : *links) {
-          out.links.push_back(
-              {idOf(copy, link.a), idOf(copy, link.b), Bandwidth(link.bandwidth).toString(), true, link.count});
+          out.links.push_back({idOf(copy, link.a), idOf(copy, link.b), toExactText(link.bandwidth), true, link.count});
         }
       }
     }
@@ -508,8 +507,7 @@ private:
     }
     for (int copy = 0; copy < m_options.count; ++copy) {
       for (std::size_t i = 0; i < m_nics.size(); ++i) {
-        out.links.push_back(
-            {idOf(copy, m_nics[i]), switchOf(i), Bandwidth(node(m_nics[i]).netBandwidth).toString(), true, 1});
+        out.links.push_back({idOf(copy, m_nics[i]), switchOf(i), toExactText(node(m_nics[i]).netBandwidth), true, 1});
       }
     }
   }

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "io/import_result.hpp"
 
 /// The inside of one server, as NCCL's topology file or nvidia-smi describe it, and how it becomes a fabric: the paths
@@ -46,18 +46,18 @@ enum class BoxRole { gpu, nvSwitch, bridge, cpu, nic };
 
 struct BoxNode {
   BoxRole role = BoxRole::bridge;
-  std::string id;             ///< unique inside the box
-  std::string device = {};    ///< nic: the system's name for it ("mlx5_0")
-  int parent = -1;            ///< index of the next node towards the CPU; -1 = none
-  Rational uplink = 0;        ///< GB/s per direction to the parent
-  Rational netBandwidth = 0;  ///< nic: GB/s per direction towards the network
+  std::string id;               ///< unique inside the box
+  std::string device = {};      ///< nic: the system's name for it ("mlx5_0")
+  int parent = -1;              ///< index of the next node towards the CPU; -1 = none
+  Bandwidth uplink = {};        ///< GB/s per direction to the parent
+  Bandwidth netBandwidth = {};  ///< nic: GB/s per direction towards the network
 };
 
 /// Duplex. `count` parallel links of `bandwidth` GB/s per direction each.
 struct BoxLink {
   int a = 0;
   int b = 0;
-  Rational bandwidth = 0;
+  Bandwidth bandwidth = {};
   int count = 1;
 };
 

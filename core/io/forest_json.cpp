@@ -70,8 +70,9 @@ void writeNumbers(BufferedWriter& pen, const Values& values) {
   pen << "]";
 }
 
-std::string fraction(const Rational& value) {
-  return "\"" + value.toString() + "\"";
+template <typename Quantity>
+std::string fraction(const Quantity& value) {
+  return "\"" + toFraction(value) + "\"";
 }
 
 void writePaths(BufferedWriter& pen, const PathPool& paths) {

@@ -113,7 +113,7 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
       return fault(ImportChoice::timeUnit, inQuotes(answers.timeUnit) + " is not a number of microseconds",
                    "use for example 0.01");
     }
-    options.taccl.unitMicroseconds = *unit;
+    options.taccl.timeUnit = ExactMicroseconds(*unit);
   }
   using Field = std::pair<const std::string*, std::optional<Bandwidth>*>;
   const std::array<std::pair<ImportChoice, Field>, 4> bandwidths{

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/description.hpp"
 
 namespace coppice::io {
@@ -21,10 +21,10 @@ struct ImportedServer {
   /// nvidia-smi: NV# cells were read as links to an NVSwitch; absent where there are none, and for other formats.
   std::optional<bool> hasNvSwitch = {};
   // nvidia-smi: GB/s per direction that were taken; absent where none was needed, and for other formats.
-  std::optional<Rational> nvlinkBandwidth = {};
-  std::optional<Rational> nicBandwidth = {};
-  std::optional<Rational> pcieBandwidth = {};
-  std::optional<Rational> socketBandwidth = {};
+  std::optional<Bandwidth> nvlinkBandwidth = {};
+  std::optional<Bandwidth> nicBandwidth = {};
+  std::optional<Bandwidth> pcieBandwidth = {};
+  std::optional<Bandwidth> socketBandwidth = {};
 };
 
 /// What a foreign file gave: the fabric, and everything that was guessed, left out or reduced on the way (notes and

@@ -209,9 +209,11 @@ private:
     if (isAbsent(word(half.time))) {
       return std::optional<NcclTime>();
     }
-    NcclTime time;
+    double microseconds = 0;
+    double algbw = 0;
+    double busbw = 0;
     const std::array<std::pair<int, double*>, 3> fields{
-        {{half.time, &time.time}, {half.algbw, &time.algbw}, {half.busbw, &time.busbw}}};
+        {{half.time, &microseconds}, {half.algbw, &algbw}, {half.busbw, &busbw}}};
     for (const auto& [column, value] : fields) {
       const auto number = numberOf<double>(word(column));
       if (!number || !std::isfinite(*number) || *number < 0) {
@@ -219,6 +221,7 @@ private:
       }
       *value = *number;
     }
+    NcclTime time{Microseconds(microseconds), Throughput(algbw), Throughput(busbw)};
     if (half.wrong >= 0 && half.wrong < static_cast<int>(words.size()) && !isAbsent(word(half.wrong))) {
       // Older versions print an error as a fraction.
       const auto wrong = numberOf<double>(word(half.wrong));

@@ -7,16 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/result.hpp"
+#include "base/throughput.hpp"
 
 /// The table that the programs of nccl-tests print, as all_gather_perf does.
 namespace coppice::io {
 
 /// One half of a row: out of place, or in place.
 struct NcclTime {
-  double time = 0;                         ///< us
-  double algbw = 0;                        ///< GB/s
-  double busbw = 0;                        ///< GB/s
+  Microseconds time{};
+  Throughput algbw = {};
+  Throughput busbw = {};
   std::optional<std::int64_t> wrong = {};  ///< wrong elements; absent = not checked
 };
 

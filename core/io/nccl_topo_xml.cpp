@@ -49,38 +49,35 @@ DeviceClass deviceClass(std::string_view text) {
 
 struct SmRate {
   std::int64_t fromSm;
-  Rational nccl;
-  Rational nominal;
+  Bandwidth nccl;
+  Bandwidth nominal;
 };
 
-Rational nvlinkRate(std::int64_t sm, LinkRates rates) {
-  const SmRate table[] = {{100, Rational(401, 10), 50},
-                          {90, Rational(206, 10), 25},
-                          {87, 20, 25},
-                          {86, 12, Rational(225, 16)},
-                          {80, 20, 25},
-                          {70, 20, 25},
-                          {60, 18, 20}};
+Bandwidth nvlinkRate(std::int64_t sm, LinkRates rates) {
+  const SmRate table[] = {{100, Bandwidth(401, 10), Bandwidth(50)}, {90, Bandwidth(206, 10), Bandwidth(25)},
+                          {87, Bandwidth(20), Bandwidth(25)},       {86, Bandwidth(12), Bandwidth(225, 16)},
+                          {80, Bandwidth(20), Bandwidth(25)},       {70, Bandwidth(20), Bandwidth(25)},
+                          {60, Bandwidth(18), Bandwidth(20)}};
   for (const SmRate& row : table) {
     if (sm >= row.fromSm) {
       return rates == LinkRates::nccl ? row.nccl : row.nominal;
     }
   }
-  return rates == LinkRates::nccl ? 20 : 25;
+  return Bandwidth(rates == LinkRates::nccl ? 20 : 25);
 }
 
-Rational xgmiRate(std::string_view architecture, LinkRates rates) {
+Bandwidth xgmiRate(std::string_view architecture, LinkRates rates) {
   if (architecture.find("94") != std::string_view::npos || architecture.find("95") != std::string_view::npos) {
-    return rates == LinkRates::nccl ? 48 : 64;
+    return Bandwidth(rates == LinkRates::nccl ? 48 : 64);
   }
   if (architecture.find("90a") != std::string_view::npos || architecture.find("910") != std::string_view::npos) {
-    return rates == LinkRates::nccl ? 36 : 50;
+    return Bandwidth(rates == LinkRates::nccl ? 36 : 50);
   }
-  return rates == LinkRates::nccl ? 24 : 25;
+  return Bandwidth(rates == LinkRates::nccl ? 24 : 25);
 }
 
 /// GB/s of one lane, or nullopt for a speed that the table does not have.
-std::optional<Rational> laneRate(std::string_view speed, LinkRates rates) {
+std::optional<Bandwidth> laneRate(std::string_view speed, LinkRates rates) {
   struct Generation {
     std::string_view transfers;
     std::int64_t times;  // of the first generation
@@ -91,7 +88,7 @@ std::optional<Rational> laneRate(std::string_view speed, LinkRates rates) {
   if (speed.substr(number.size()).starts_with(" GT/s")) {
     for (const Generation& generation : kGenerations) {
       if (generation.transfers == number) {
-        return (rates == LinkRates::nccl ? Rational(3, 16) : Rational(1, 4)) * Rational(generation.times);
+        return (rates == LinkRates::nccl ? Bandwidth(3, 16) : Bandwidth(1, 4)) * Rational(generation.times);
       }
     }
   }
@@ -107,23 +104,23 @@ struct Cpu {
 };
 
 /// Between two NUMA nodes of one server.
-Rational interCpuRate(const Cpu& cpu) {
+Bandwidth interCpuRate(const Cpu& cpu) {
   if (cpu.architecture == "ppc64") {
-    return 32;
+    return Bandwidth(32);
   }
   if (cpu.architecture == "x86_64" && cpu.vendor == "GenuineIntel") {
     if (cpu.family != 6 || cpu.model < 0x55) {
-      return 6;
+      return Bandwidth(6);
     }
-    return cpu.model >= 0xCF ? 40 : (cpu.model >= 0x8F ? 22 : 10);
+    return Bandwidth(cpu.model >= 0xCF ? 40 : (cpu.model >= 0x8F ? 22 : 10));
   }
   if (cpu.architecture == "x86_64" && cpu.vendor == "AuthenticAMD") {
-    return 16;
+    return Bandwidth(16);
   }
   if (cpu.architecture == "x86_64" && (cpu.vendor == "CentaurHauls" || cpu.vendor == "  Shanghai  ")) {
-    return cpu.family == 7 && cpu.model == 0x5B ? 9 : 6;
+    return Bandwidth(cpu.family == 7 && cpu.model == 0x5B ? 9 : 6);
   }
-  return 6;
+  return Bandwidth(6);
 }
 
 struct Gpu {
@@ -286,7 +283,7 @@ private:
     return *value;
   }
 
-  int addNode(pugi::xml_node element, BoxRole role, const std::string& id, int parent, const Rational& uplink) {
+  int addNode(pugi::xml_node element, BoxRole role, const std::string& id, int parent, const Bandwidth& uplink) {
     std::string unique = id;
     for (int i = 2; !m_ids.insert(unique).second; ++i) {
       unique = id + "#" + std::to_string(i);
@@ -294,7 +291,7 @@ private:
     if (m_box.nodes.size() >= kMaxElements) {
       refuse(element, "too many devices", "give NCCL's topology file of one server", ErrorCode::limit);
     }
-    m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, 0});
+    m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, {}});
     return static_cast<int>(m_box.nodes.size()) - 1;
   }
 
@@ -397,13 +394,13 @@ private:
     entry.family = integer(element, "familyid").value_or(0);
     entry.model = integer(element, "modelid").value_or(0);
     const std::int64_t number = numa && *numa >= 0 ? *numa : static_cast<std::int64_t>(m_cpus.size());
-    entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, 0);
+    entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, {});
     cpu = static_cast<int>(m_cpus.size());
     m_cpus.push_back(std::move(entry));
     return m_cpus.back().node;
   }
 
-  Rational pciRate(pugi::xml_node element) {
+  Bandwidth pciRate(pugi::xml_node element) {
     std::int64_t width = integer(element, "link_width").value_or(0);
     if (width < 0 || width > 64) {
       refuse(element, "link_width=\"" + std::to_string(width) + "\" is out of range", "write 1 to 32");
@@ -507,7 +504,7 @@ private:
         speed = 10000;
         ignore(net, "a <net> without speed counts as 10 Gbit/s, as in NCCL");
       }
-      const Rational bandwidth(speed, 8000);
+      const Bandwidth bandwidth(speed, 8000);
       // Alone on its card, a port takes the card's place in the tree; else it hangs on the card.
       const bool isAlone = isCard && ports.size() == 1 && !element.next_sibling("nic") &&
                            !element.previous_sibling("nic") && !element.parent().child("pci");
@@ -597,7 +594,7 @@ private:
 
   int nvSwitch() {
     if (m_nvSwitch < 0) {
-      m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, 0, 0});
+      m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}});
       m_nvSwitch = static_cast<int>(m_box.nodes.size()) - 1;
     }
     return m_nvSwitch;
@@ -606,13 +603,13 @@ private:
   void readGpuLinks(const Gpu& gpu) {
     std::int64_t toSwitch = 0;
     std::int64_t toCpu = 0;
-    const Rational nvlink = nvlinkRate(gpu.sm, m_options.rates);
+    const Bandwidth nvlink = nvlinkRate(gpu.sm, m_options.rates);
     for (const pugi::xml_node link : gpu.element.children()) {
       const std::string_view name = link.name();
       if (name == "c2c") {
         const std::int64_t megabytes = integerIn(link, "bw", 1, std::int64_t{1} << 32);
         const auto count = static_cast<int>(integerIn(link, "count", 1, 1024));
-        addCpuLink(link, gpu, Rational(megabytes, 1000), count);
+        addCpuLink(link, gpu, Bandwidth(megabytes, 1000), count);
         continue;
       }
       if (name != "nvlink" && name != "xgmi") {
@@ -657,7 +654,7 @@ private:
     }
   }
 
-  void addCpuLink(pugi::xml_node element, const Gpu& gpu, const Rational& bandwidth, int count) {
+  void addCpuLink(pugi::xml_node element, const Gpu& gpu, const Bandwidth& bandwidth, int count) {
     if (gpu.cpu < 0) {
       refuse(element, "the GPU is not inside a CPU", "put its <pci> inside a <cpu>");
     }
@@ -699,7 +696,7 @@ private:
         continue;
       }
       if (done.insert(std::minmax(from, found->second)).second) {
-        m_box.hostLinks.push_back({from, found->second, 5000, 1});
+        m_box.hostLinks.push_back({from, found->second, Bandwidth(5000), 1});
       }
     }
   }
@@ -715,7 +712,7 @@ private:
 
   struct PairEnd {
     std::int64_t count = 0;
-    Rational rate = 0;
+    Bandwidth rate;
     pugi::xml_node element;
   };
 

@@ -298,12 +298,12 @@ private:
     m_nodeOf.resize(m_matrix.size());
     for (const int device : m_gpus) {
       m_nodeOf[device] = static_cast<int>(m_box.nodes.size());
-      m_box.nodes.push_back({BoxRole::gpu, "gpu" + m_matrix.name(device).substr(3), {}, -1, 0, 0});
+      m_box.nodes.push_back({BoxRole::gpu, "gpu" + m_matrix.name(device).substr(3), {}, -1, {}, {}});
     }
     std::size_t number = 0;
     for (const int device : m_nics) {
       m_nodeOf[device] = static_cast<int>(m_box.nodes.size());
-      m_box.nodes.push_back({BoxRole::nic, "nic" + std::to_string(number++), m_matrix.legend(device), -1, 0, 0});
+      m_box.nodes.push_back({BoxRole::nic, "nic" + std::to_string(number++), m_matrix.legend(device), -1, {}, {}});
     }
   }
 
@@ -345,7 +345,7 @@ private:
       }
     }
     m_linksPerGpu = isSwitch ? maxInCell : maxInRow;
-    const Rational rate = linkRate();
+    const Bandwidth rate = linkRate();
     m_taken.hasNvSwitch = isSwitch;
     m_taken.nvlinkBandwidth = rate;
     if (isSwitch) {
@@ -361,9 +361,9 @@ private:
     }
   }
 
-  void addSwitchLinks(const Rational& rate) {
+  void addSwitchLinks(const Bandwidth& rate) {
     const int hub = static_cast<int>(m_box.nodes.size());
-    m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, 0, 0});
+    m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}});
     for (std::size_t i = 0; i < m_gpus.size(); ++i) {
       int least = 0;
       int most = 0;
@@ -385,30 +385,29 @@ private:
     }
   }
 
-  Rational linkRate() {
+  Bandwidth linkRate() {
     if (m_options.linkBandwidth) {
-      return m_options.linkBandwidth->gigabytesPerSecond();
+      return *m_options.linkBandwidth;
     }
-    const Rational rate = m_linksPerGpu == 4 ? 20 : 25;
+    const Bandwidth rate(m_linksPerGpu == 4 ? 20 : 25);
     const char* looks = m_linksPerGpu > 12   ? "H100 (B200 would be 50)"
                         : m_linksPerGpu > 6  ? "A100"
                         : m_linksPerGpu == 4 ? "P100"
                                              : "V100";
     tell(Severity::note,
-         std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + rate.toString() +
+         std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + toFraction(rate) +
              " GB/s per NVLink and direction is assumed",
          "give the link bandwidth if this is wrong");
     return rate;
   }
 
   /// A stated bandwidth, or the guess for the generation, told once.
-  Rational orGuess(const std::optional<Bandwidth>& stated, const Rational& guess, const std::string& what) {
+  Bandwidth orGuess(const std::optional<Bandwidth>& stated, const Bandwidth& guess, const std::string& what) {
     if (stated) {
-      return stated->gigabytesPerSecond();
+      return *stated;
     }
     tell(Severity::note,
-         "the matrix gives no speeds: " + what + " is assumed to be " + Bandwidth(guess).toString() +
-             " GB/s per direction",
+         "the matrix gives no speeds: " + what + " is assumed to be " + toExactText(guess) + " GB/s per direction",
          "give it if this is wrong");
     return guess;
   }
@@ -437,13 +436,14 @@ private:
     }
     const bool isNew = m_linksPerGpu > 12;
     const bool isMiddle = m_linksPerGpu > 6;
-    const Rational pcie = orGuess(m_options.pcieBandwidth, isNew ? 64 : (isMiddle ? 32 : 16), "a PCIe link");
-    const Rational socket = orGuess(m_options.socketBandwidth, 16, "the link between CPU sockets");
+    const Bandwidth pcie =
+        orGuess(m_options.pcieBandwidth, Bandwidth(isNew ? 64 : (isMiddle ? 32 : 16)), "a PCIe link");
+    const Bandwidth socket = orGuess(m_options.socketBandwidth, Bandwidth(16), "the link between CPU sockets");
     m_taken.pcieBandwidth = pcie;
     m_taken.socketBandwidth = socket;
     if (!m_nics.empty()) {
-      const Rational net =
-          orGuess(m_options.nicBandwidth, isNew ? Rational(50) : (isMiddle ? Rational(25) : Rational(25, 2)), "a NIC");
+      const Bandwidth net = orGuess(m_options.nicBandwidth,
+                                    isNew ? Bandwidth(50) : (isMiddle ? Bandwidth(25) : Bandwidth(25, 2)), "a NIC");
       m_taken.nicBandwidth = net;
       for (const int device : m_nics) {
         m_box.nodes[m_nodeOf[device]].netBandwidth = net;
@@ -475,7 +475,7 @@ private:
                                                        : "sockets";
         const int node = static_cast<int>(m_box.nodes.size());
         m_box.nodes.push_back(
-            {isBridge ? BoxRole::bridge : BoxRole::cpu, kind + std::to_string(made[kind]++), {}, -1, 0, 0});
+            {isBridge ? BoxRole::bridge : BoxRole::cpu, kind + std::to_string(made[kind]++), {}, -1, {}, {}});
         for (const int part : old) {
           BoxNode& below = m_box.nodes[top[part]];
           const bool isDevice = below.role == BoxRole::gpu || below.role == BoxRole::nic;
@@ -517,8 +517,8 @@ private:
 Outcome checkOptions(const NvidiaSmiOptions& options) {
   for (const auto* stated :
        {&options.linkBandwidth, &options.nicBandwidth, &options.pcieBandwidth, &options.socketBandwidth}) {
-    if (*stated && !(*stated)->gigabytesPerSecond().isPositive()) {
-      return Error{ErrorCode::badUsage, "a bandwidth of " + (*stated)->toString() + " GB/s cannot carry anything",
+    if (*stated && !(*stated)->isPositive()) {
+      return Error{ErrorCode::badUsage, "a bandwidth of " + toExactText(**stated) + " GB/s cannot carry anything",
                    "give one above 0"};
     }
   }

@@ -60,7 +60,7 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
           kFix,
           {.file = fileName, .element = {RefKind::field, "links[" + std::to_string(profile.pairs.size()) + "]"}}};
     }
-    profile.pairs.push_back({*from, *to, *latency, *bandwidth});
+    profile.pairs.push_back({*from, *to, Microseconds(*latency), Throughput(*bandwidth)});
     profile.ranks = std::max({profile.ranks, *from + 1, *to + 1});
   }
   if (all.contains("together")) {
@@ -73,7 +73,7 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
                    kFix,
                    {.file = fileName, .element = {RefKind::field, "together"}}};
     }
-    profile.together = SharedCost{*latency, *perMegabyte / kBytesPerMegabyte};
+    profile.together = SharedCost{Microseconds(*latency), *perMegabyte / kBytesPerMegabyte};
   }
   return profile;
 }

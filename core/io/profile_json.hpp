@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/result.hpp"
+#include "base/throughput.hpp"
 
 /// What `coppice-exec profile --json` writes: latency and bandwidth between ranks, fitted to measurements.
 namespace coppice::io {
@@ -14,13 +16,13 @@ namespace coppice::io {
 struct ProfiledPair {
   int from = 0;
   int to = 0;
-  double latency = 0;    ///< us
-  double bandwidth = 0;  ///< GB/s
+  Microseconds latency{};
+  Throughput bandwidth = {};
 };
 
 /// What a message costs with all ranks at once (profile --together): ranks share cores and memory.
 struct SharedCost {
-  double latency = 0;              ///< us, of a message of no bytes
+  Microseconds latency{};          ///< of a message of no bytes
   double microsecondsPerByte = 0;  ///< positive
 };
 

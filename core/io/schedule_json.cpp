@@ -121,7 +121,7 @@ private:
     schedule.method = m_top.find("method") ? string("method") : std::string();
     schedule.fabricName = string("fabric_name");
     schedule.fabricDigest = string("digest");
-    schedule.algbw = fraction(need("algbw"), "algbw");
+    schedule.algbw = Bandwidth(fraction(need("algbw"), "algbw"));
     schedule.denominator = integer(need("denominator"), "denominator");
     schedule.isSynchronous = boolean("synchronous");
     schedule.keepsOrder = m_top.find("ordered") && boolean("ordered");
@@ -394,7 +394,7 @@ Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const
   out << "{\n  \"format\": \"coppice-schedule\",\n  \"version\": 1,\n";
   writeGoal(out, schedule.goal);
   out << "  \"method\": " << jsonQuoted(schedule.method) << ",\n  \"fabric_name\": " << jsonQuoted(schedule.fabricName)
-      << ",\n  \"digest\": " << jsonQuoted(schedule.fabricDigest) << ",\n  \"algbw\": \"" << schedule.algbw.toString()
+      << ",\n  \"digest\": " << jsonQuoted(schedule.fabricDigest) << ",\n  \"algbw\": \"" << toFraction(schedule.algbw)
       << "\",\n  \"denominator\": " << schedule.denominator
       << ",\n  \"synchronous\": " << (schedule.isSynchronous ? "true" : "false")
       << ",\n  \"ordered\": " << (schedule.keepsOrder ? "true" : "false") << ",\n  \"steps\": " << schedule.stepCount

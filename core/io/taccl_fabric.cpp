@@ -70,11 +70,10 @@ private:
 
   void join(const std::string& from, const std::string& to, const Rational& beta, const Rational& alpha,
             bool isDuplex) {
-    // Bytes per nanosecond are GB/s.
-    const Rational rate = Rational(m_scale.chunkBytes, 1000) / (beta * m_scale.unitMicroseconds);
-    fabric::LinkDescription link{from, to, rate.toString(), isDuplex, 1};
+    const Bandwidth rate = bandwidthOf(m_scale.chunkBytes, beta * m_scale.timeUnit);
+    fabric::LinkDescription link{from, to, toFraction(rate), isDuplex, 1};
     if (alpha.isPositive()) {
-      link.latency = (alpha * m_scale.unitMicroseconds).toString();
+      link.latency = (alpha * m_scale.timeUnit).count().toString();
     }
     m_made.links.push_back(std::move(link));
   }
@@ -167,9 +166,9 @@ std::vector<Finding> guesses(const Topology& topology, const sketch::Scale& scal
   };
   const bool isStated = std::any_of(topology.unknown.begin(), topology.unknown.end(),
                                     [](const auto& each) { return each.first == "coppice_time_unit_us"; });
-  if (!isStated && !options.unitMicroseconds) {
+  if (!isStated && !options.timeUnit) {
     const bool isByCosts = topology.remoteAlpha && topology.remoteAlpha->isPositive();
-    note("a unit of time is assumed to be " + scale.unitMicroseconds.toString() + " us and a chunk to hold " +
+    note("a unit of time is assumed to be " + scale.timeUnit.count().toString() + " us and a chunk to hold " +
              std::to_string(scale.chunkBytes) + " bytes" + (isByCosts ? ", by the costs between nodes" : ""),
          "name the unit with --time-unit if it is another", isByCosts ? "remote_alpha" : "alpha");
   }
@@ -194,7 +193,7 @@ Result<ImportResult> make(std::string_view text, const std::string& fileName, co
     throw NoFabric{made.error()};
   }
   sketch::Scale scale = sketch::guessScale(read->value);
-  scale.unitMicroseconds = options.unitMicroseconds.value_or(scale.unitMicroseconds);
+  scale.timeUnit = options.timeUnit.value_or(scale.timeUnit);
   if (made->model.links.empty()) {
     refuse("links", "no GPU has a link", "give at least one link");
   }
@@ -204,7 +203,7 @@ Result<ImportResult> make(std::string_view text, const std::string& fileName, co
                                                .topology = std::string(text),
                                                .type = std::string(toString(made->type)),
                                                .nodes = options.boxes,
-                                               .timeUnit = scale.unitMicroseconds.toString(),
+                                               .timeUnit = scale.timeUnit.count().toString(),
                                                .chunkBytes = scale.chunkBytes,
                                                .truncates = false});
   result.findings = std::move(read->findings);

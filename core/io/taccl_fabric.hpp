@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/rational.hpp"
+#include "base/duration.hpp"
 #include "base/result.hpp"
 #include "io/import_result.hpp"
 #include "sketch/sketch.hpp"
@@ -16,7 +16,7 @@ namespace coppice::io {
 struct TacclFabricOptions {
   std::optional<sketch::MachineType> type = {};  ///< absent: guessed from the file
   int boxes = 1;
-  std::optional<Rational> unitMicroseconds = {};  ///< absent: guessed (sketch::guessScale)
+  std::optional<ExactMicroseconds> timeUnit = {};  ///< absent: guessed (sketch::guessScale)
 };
 
 /// The text is a communication sketch of TACCL, which holds no fabric.

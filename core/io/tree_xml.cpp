@@ -700,13 +700,13 @@ private:
   }
 
   void setScale(Forest& forest) const {
-    Rational scale;
+    InverseBandwidth scale;
     for (const TreeXml::Hop& hop : m_xml.hops) {
       if (const auto arc = arcOf(m_nodeOf[hop.from], m_nodeOf[hop.to])) {
-        scale = std::max(scale, Rational(hop.load) / m_fabric.arcs()[*arc].bandwidth.gigabytesPerSecond());
+        scale = std::max(scale, Rational(hop.load) / m_fabric.arcs()[*arc].bandwidth);
       }
     }
-    forest.scale = scale.isPositive() ? scale : Rational(1);
+    forest.scale = scale.isPositive() ? scale : InverseBandwidth(1);
   }
 
   const TreeXml& m_xml;

@@ -113,8 +113,8 @@ std::vector<Edit> BoundFollower::editsOf(const EditedFabric& fabric, EditedFabri
     const EditedFabric::Node* head = fabric.find(ends.second);
     if (tail != nullptr && head != nullptr) {
       const auto arc = fabric.arcs().find(ends);
-      edits.emplace_back(SetArc{tail->facts.id, head->facts.id,
-                                Bandwidth(arc == fabric.arcs().end() ? Rational(0) : arc->second.bandwidth)});
+      edits.emplace_back(
+          SetArc{tail->facts.id, head->facts.id, arc == fabric.arcs().end() ? Bandwidth() : arc->second.bandwidth});
     }
   }
   removals.insert(removals.end(), std::make_move_iterator(edits.begin()), std::make_move_iterator(edits.end()));

@@ -31,7 +31,7 @@ std::vector<Failure> singleFailures(const fabric::Description& description, bool
   for (const fabric::LinkDescription& link : description.links) {
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
     if (bandwidth) {
-      const Bandwidth lost(-bandwidth->gigabytesPerSecond());
+      const Bandwidth lost = -*bandwidth;
       failures.push_back({Part::link,
                           link.src + (link.duplex ? " - " : " -> ") + link.dst,
                           {ChangeBandwidth{link.src, link.dst, lost, link.duplex}}});

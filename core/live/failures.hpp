@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.hpp"
 #include "live/live_bound.hpp"
 
 /// The N-1 sweep: what the bound becomes when one part fails.
@@ -29,7 +30,7 @@ struct Failure {
 
 struct Damage {
   std::size_t failure = 0;              ///< index into the failures given
-  Rational algbw;                       ///< GB/s after it; 0 where GPUs are cut off
+  Bandwidth algbw;                      ///< GB/s after it; 0 where GPUs are cut off
   int gpuCount = 0;                     ///< that still take part
   std::optional<Finding> finding = {};  ///< why algbw is 0
   /// 1 - algbw after / algbw before, exact; negative where the bound rises (a slow GPU gone).

@@ -208,18 +208,18 @@ NodeId LiveBound::nodeLimit() const {
 }
 
 Bandwidth LiveBound::bandwidth(NodeId src, NodeId dst) const {
-  return Bandwidth(m_state->bandwidth(src, dst));
+  return m_state->bandwidth(src, dst);
 }
 
 std::vector<LiveLink> LiveBound::links() const {
   std::vector<LiveLink> links;
   for (const LiveState::Arc& arc : m_state->arcs) {
-    const Rational back = m_state->bandwidth(arc.head, arc.tail);
+    const Bandwidth back = m_state->bandwidth(arc.head, arc.tail);
     // Each pair once: by its arc from the smaller node, or by the other where that one is missing.
     if (!arc.bandwidth.isZero() && (arc.tail < arc.head || back.isZero())) {
       const bool isForward = arc.tail < arc.head;
-      links.push_back({std::min(arc.tail, arc.head), std::max(arc.tail, arc.head),
-                       Bandwidth(isForward ? arc.bandwidth : back), Bandwidth(isForward ? back : arc.bandwidth)});
+      links.push_back({std::min(arc.tail, arc.head), std::max(arc.tail, arc.head), isForward ? arc.bandwidth : back,
+                       isForward ? back : arc.bandwidth});
     }
   }
   std::sort(links.begin(), links.end(),

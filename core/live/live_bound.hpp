@@ -72,9 +72,9 @@ using Edit = std::variant<SetArc, SetLink, ChangeBandwidth, AddNode, RemoveNode,
 /// The bound of the fabric as it stands.
 struct Answer {
   /// The cut bound in GB/s: no schedule is faster. 0 when some GPU cannot be reached (see `finding`).
-  Rational algbw;
+  Bandwidth algbw;
   /// 1/x*, as forestcoll::Optimum states it; absent when algbw is 0.
-  std::optional<Rational> inverseRate = {};
+  std::optional<InverseBandwidth> inverseRate = {};
   int gpuCount = 0;
   /// A cut that proves the bound; nodes are NodeIds, ascending. Which of several tied cuts may depend on the edits
   /// before. Its exit is 0 when algbw is 0, and it is empty when there is nothing to send.

@@ -77,7 +77,7 @@ PlainFabric plainOf(const fabric::Fabric& fabric) {
     plain.nodes.push_back({node.id, node.kind, node.box, node.rank});
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
-    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth});
   }
   return plain;
 }
@@ -90,7 +90,7 @@ PlainFabric plainOf(const fabric::EditedFabric& fabric) {
     plain.nodes.push_back({facts.id, *indexed.nodes[i]->kind, facts.box, indexed.ranks[i]});
   }
   for (const fabric::Arc& arc : indexed.arcs) {
-    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth});
   }
   return plain;
 }
@@ -127,7 +127,7 @@ PlainFabric plainOf(const fabric::Description& description) {
     }
   }
   std::unordered_map<std::uint64_t, std::size_t> arcOf;
-  const auto add = [&](int tail, int head, const Rational& bandwidth) {
+  const auto add = [&](int tail, int head, const Bandwidth& bandwidth) {
     const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), plain.arcs.size());
     if (isNew) {
       plain.arcs.push_back({tail, head, bandwidth});
@@ -139,11 +139,11 @@ PlainFabric plainOf(const fabric::Description& description) {
     const auto tail = byId.find(link.src);
     const auto head = byId.find(link.dst);
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
-    if (tail == byId.end() || head == byId.end() || tail == head || !bandwidth ||
-        !bandwidth->gigabytesPerSecond().isPositive() || link.count < 1) {
+    if (tail == byId.end() || head == byId.end() || tail == head || !bandwidth || !bandwidth->isPositive() ||
+        link.count < 1) {
       failAsValidated(description);
     }
-    const Rational total = bandwidth->gigabytesPerSecond() * Rational(link.count);
+    const Bandwidth total = *bandwidth * Rational(link.count);
     add(tail->second, head->second, total);
     if (link.duplex) {
       add(head->second, tail->second, total);
@@ -196,18 +196,18 @@ int LiveState::nodeOf(const std::string& id) const {
   return found->second;
 }
 
-Rational LiveState::bandwidth(int tail, int head) const {
+Bandwidth LiveState::bandwidth(int tail, int head) const {
   const auto found = arcOf.find(arcKey(tail, head));
-  return found == arcOf.end() ? Rational(0) : arcs[found->second].bandwidth;
+  return found == arcOf.end() ? Bandwidth() : arcs[found->second].bandwidth;
 }
 
-void LiveState::applyArc(int arc, const Rational& value) {
+void LiveState::applyArc(int arc, const Bandwidth& value) {
   Arc& target = arcs[arc];
-  const Rational delta = value - target.bandwidth;
-  const Rational into = surplus[target.head] + delta;
-  const Rational from = surplus[target.tail] - delta;
-  const Rational back = bandwidth(target.head, target.tail);
-  const auto shift = [&](int v, const Rational& next) {
+  const Bandwidth delta = value - target.bandwidth;
+  const Bandwidth into = surplus[target.head] + delta;
+  const Bandwidth from = surplus[target.tail] - delta;
+  const Bandwidth back = bandwidth(target.head, target.tail);
+  const auto shift = [&](int v, const Bandwidth& next) {
     const bool counts = node(v).isAlive && node(v).kind != fabric::NodeKind::gpu;
     unbalanced += counts ? (next.isZero() ? 0 : 1) - (surplus[v].isZero() ? 0 : 1) : 0;
     surplus[v] = next;
@@ -241,20 +241,20 @@ void LiveState::applyNode(int v, const LiveNode& after) {
   count(1);
 }
 
-void LiveState::setArc(int tail, int head, const Rational& value, std::vector<Step>& steps) {
+void LiveState::setArc(int tail, int head, const Bandwidth& value, std::vector<Step>& steps) {
   if (tail == head) {
     fail(ErrorCode::badUsage, "a link cannot join a node to itself", "name two different nodes",
          nodeElement(node(tail).id));
   }
-  if (value < Rational(0)) {
+  if (value < Bandwidth()) {
     fail(ErrorCode::badUsage,
          "the bandwidth " + inQuotes(node(tail).id) + " -> " + inQuotes(node(head).id) + " would be below 0 (" +
-             value.toString() + " GB/s)",
+             toFraction(value) + " GB/s)",
          "give 0 to remove the link", nodeElement(node(tail).id));
   }
   const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
   if (isNew) {
-    arcs.push_back({tail, head, 0});
+    arcs.push_back({tail, head, {}});
     arcsAt[tail].push_back(found->second);
     arcsAt[head].push_back(found->second);
   }
@@ -286,22 +286,22 @@ void LiveState::removeNode(int v, std::vector<Step>& steps) {
   gone.isRoot = false;
   setNode(v, std::move(gone), steps);
   for (const int arc : arcsAt[v]) {
-    setArc(arcs[arc].tail, arcs[arc].head, 0, steps);
+    setArc(arcs[arc].tail, arcs[arc].head, {}, steps);
   }
 }
 
 void LiveState::edit(const Edit& edit, std::vector<Step>& steps) {
   if (const auto* arc = std::get_if<SetArc>(&edit)) {
-    setArc(nodeOf(arc->src), nodeOf(arc->dst), arc->bandwidth.gigabytesPerSecond(), steps);
+    setArc(nodeOf(arc->src), nodeOf(arc->dst), arc->bandwidth, steps);
   } else if (const auto* link = std::get_if<SetLink>(&edit)) {
     const int a = nodeOf(link->a);
     const int b = nodeOf(link->b);
-    setArc(a, b, link->bandwidth.gigabytesPerSecond(), steps);
-    setArc(b, a, link->bandwidth.gigabytesPerSecond(), steps);
+    setArc(a, b, link->bandwidth, steps);
+    setArc(b, a, link->bandwidth, steps);
   } else if (const auto* change = std::get_if<ChangeBandwidth>(&edit)) {
     const int src = nodeOf(change->src);
     const int dst = nodeOf(change->dst);
-    const Rational& delta = change->change.gigabytesPerSecond();
+    const Bandwidth& delta = change->change;
     setArc(src, dst, bandwidth(src, dst) + delta, steps);
     if (change->duplex) {
       setArc(dst, src, bandwidth(dst, src) + delta, steps);
@@ -379,15 +379,8 @@ CutEngine LiveState::makeEngine(bool isTurned) const {
 }
 
 void LiveState::rebuild() {
-  int64_t denominator = 1;
-  for (const Arc& arc : arcs) {
-    denominator = leastCommonMultiple(denominator, arc.bandwidth.denominator());
-  }
-  int64_t divisor = 0;
-  for (const Arc& arc : arcs) {
-    divisor = std::gcd(divisor, checkedMul(arc.bandwidth.numerator(), denominator / arc.bandwidth.denominator()));
-  }
-  unit = Rational(std::max<int64_t>(divisor, 1), denominator);
+  const Bandwidth common = commonUnit(arcs, &Arc::bandwidth);
+  unit = common.isZero() ? Bandwidth(1) : common;
   const bool hasOut = needsOut();
   const bool hasIn = needsIn() || in.has_value();
   out.reset();
@@ -436,7 +429,7 @@ void LiveState::follow(const std::vector<Step>& steps) {
       (*engine)->rescale(factor);
     }
   }
-  unit /= Rational(factor);
+  unit = unit / factor;
   if (out) {
     push(*out, false, steps, 1);
   }
@@ -607,7 +600,7 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
     return answer;
   }
   const int64_t divisor = amountDivisor();
-  Rational inverse;
+  InverseBandwidth inverse;
   for (const CutEngine::Answer& half : answers) {
     inverse += Rational(half.ratio.demand / divisor, half.ratio.exit) * Rational(denominator) / unit;
   }

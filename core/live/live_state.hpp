@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/units.hpp"
 #include "live/cut_engine.hpp"
 #include "live/live_bound.hpp"
 
@@ -46,7 +47,7 @@ struct PlainNode {
 struct PlainArc {
   int tail = 0;
   int head = 0;
-  Rational bandwidth;
+  Bandwidth bandwidth;
 };
 struct PlainFabric {
   std::vector<PlainNode> nodes;
@@ -71,8 +72,8 @@ struct Step {
   bool isNode = false;
   // An arc's bandwidth.
   int arc = 0;
-  Rational from;
-  Rational to;
+  Bandwidth from;
+  Bandwidth to;
   // A node's life.
   int node = 0;
   LiveNode before = {};
@@ -101,18 +102,18 @@ struct LiveState {
   struct Arc {
     int tail = 0;
     int head = 0;
-    Rational bandwidth;
+    Bandwidth bandwidth;
   };
   std::vector<Arc> arcs;
   std::unordered_map<std::uint64_t, int> arcOf;
   std::vector<std::vector<int>> arcsAt;  ///< by node
-  std::vector<Rational> surplus;         ///< by node: ingress minus egress
+  std::vector<Bandwidth> surplus;        ///< by node: ingress minus egress
   int unbalanced = 0;                    ///< live switches and nics with a surplus
   int asymmetric = 0;                    ///< ordered pairs whose bandwidths there and back differ
   int gpuCount = 0;
-  Rational unit = 1;             ///< GB/s per capacity unit
-  std::optional<CutEngine> out;  ///< allgather, broadcast, gather, and allreduce's second half
-  std::optional<CutEngine> in;   ///< the same on the transpose: reduce_scatter, reduce, scatter, allreduce's first half
+  Bandwidth unit = Bandwidth(1);  ///< GB/s per capacity unit
+  std::optional<CutEngine> out;   ///< allgather, broadcast, gather, and allreduce's second half
+  std::optional<CutEngine> in;  ///< the same on the transpose: reduce_scatter, reduce, scatter, allreduce's first half
   std::vector<std::vector<Step>> history;
 
   void build(const PlainFabric& fabric);
@@ -142,12 +143,12 @@ struct LiveState {
 
   [[nodiscard]] const LiveNode& node(int v) const { return nodes[v]; }
   [[nodiscard]] int nodeOf(const std::string& id) const;  ///< throws EditFailure
-  [[nodiscard]] Rational bandwidth(int tail, int head) const;
-  void setArc(int tail, int head, const Rational& bandwidth, std::vector<Step>& steps);
+  [[nodiscard]] Bandwidth bandwidth(int tail, int head) const;
+  void setArc(int tail, int head, const Bandwidth& bandwidth, std::vector<Step>& steps);
   void setNode(int node, LiveNode after, std::vector<Step>& steps);
   void removeNode(int node, std::vector<Step>& steps);
   int addSlot(const std::string& id);
-  void applyArc(int arc, const Rational& bandwidth);
+  void applyArc(int arc, const Bandwidth& bandwidth);
   void applyNode(int node, const LiveNode& after);
   [[nodiscard]] std::int64_t fractions(const std::vector<Step>& steps) const;
   void push(CutEngine& engine, bool isTurned, const std::vector<Step>& steps, std::int64_t denominator) const;

@@ -273,7 +273,7 @@ public:
     return price;
   }
 
-  [[nodiscard]] Curve curve(const Rational& from, const Rational& to) {
+  [[nodiscard]] Curve curve(const Bandwidth& from, const Bandwidth& to) {
     const Rational start = from / m_state.unit;
     const Rational end = to / m_state.unit;
     if (start > end) {
@@ -358,9 +358,9 @@ private:
 };
 
 std::string bandwidths(const LiveLink& link) {
-  std::string text = link.forward.toString();
+  std::string text = toExactText(link.forward);
   if (link.backward != link.forward) {
-    text += " and " + link.backward.toString();
+    text += " and " + toExactText(link.backward);
   }
   return text + " GB/s";
 }
@@ -368,8 +368,8 @@ std::string bandwidths(const LiveLink& link) {
 }  // namespace
 
 LinkGroup groupOf(const LiveBound& live, const LiveLink& link) {
-  const bool isForward = link.forward.gigabytesPerSecond().isPositive();
-  const bool isBackward = link.backward.gigabytesPerSecond().isPositive();
+  const bool isForward = link.forward.isPositive();
+  const bool isBackward = link.backward.isPositive();
   LinkGroup group;
   if (isForward) {
     group.arcs.push_back({link.a, link.b, 1});
@@ -448,7 +448,7 @@ Result<std::vector<RankedPrice>> rankPrices(LiveBound& live, std::span<const Lin
   });
 }
 
-Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Rational& from, const Rational& to,
+Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
                       const Progress& progress) {
   return guarded<Curve>([&] { return GroupRate(live, group, progress).curve(from, to); });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.hpp"
 #include "live/live_bound.hpp"
 
 /// What one more GB/s is worth: exact derivatives of the cut bound and its curve over a bandwidth.
@@ -47,8 +48,8 @@ struct Price {
   Rational lower;
   /// The first changes t > 0 and t < 0 at which the slope changes again: another cut takes over. Absent: never above;
   /// below, not before some arc of the group has lost all its bandwidth.
-  std::optional<Rational> nextAbove = {};
-  std::optional<Rational> nextBelow = {};
+  std::optional<Bandwidth> nextAbove = {};
+  std::optional<Bandwidth> nextBelow = {};
 };
 
 /// Errors: badUsage (an empty group, an arc of a node with itself or of removed nodes, an arc named twice, a weight
@@ -65,8 +66,8 @@ Result<std::vector<RankedPrice>> rankPrices(LiveBound& live, std::span<const Lin
 
 /// algbw at one change of bandwidth with the slopes on either side.
 struct CurvePoint {
-  Rational change;  ///< t in GB/s
-  Rational algbw;
+  Bandwidth change;  ///< t in GB/s
+  Bandwidth algbw;
   Rational slopeBefore;  ///< of the piece to the left; at the first point as slopeAfter
   Rational slopeAfter;   ///< of the piece to the right; at the last point as slopeBefore
 };
@@ -80,7 +81,7 @@ struct Curve {
 };
 
 /// algbw for all changes t in [from, to]. Errors: badUsage (from > to, or a bandwidth below 0 at `from`), as priceOf.
-Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Rational& from, const Rational& to,
+Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
                       const Progress& progress = {});
 
 }  // namespace coppice::live

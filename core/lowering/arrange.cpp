@@ -73,13 +73,14 @@ Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frug
   return std::move(*best);
 }
 
-std::int64_t timePerIteration(std::int64_t chunks, const Rational& algbw, const Options& options) {
+std::int64_t timePerIteration(std::int64_t chunks, const Bandwidth& algbw, const Options& options) {
   constexpr std::int64_t kLongest = 1'000'000'000;
   if (!algbw.isPositive()) {
     return 0;
   }
+  const Rational& rate = algbw.gigabytesPerSecond();
   const Int128 all = Int128{chunks} * options.instances * kBlockRate;
-  const Int128 time = (all * algbw.denominator() + algbw.numerator() - 1) / algbw.numerator();
+  const Int128 time = (all * rate.denominator() + rate.numerator() - 1) / rate.numerator();
   return static_cast<std::int64_t>(std::min<Int128>(time, kLongest));
 }
 

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "lowering/lowering.hpp"
 #include "lowering/plan.hpp"
 
@@ -42,7 +42,7 @@ using Arranger = std::function<std::optional<Result<Arranged>>(const Trial&)>;
                                                const Progress& progress);
 
 /// One iteration of that number of chunks at the schedule's bandwidth, in units of one chunk through one threadblock.
-[[nodiscard]] std::int64_t timePerIteration(std::int64_t chunks, const Rational& algbw, const Options& options);
+[[nodiscard]] std::int64_t timePerIteration(std::int64_t chunks, const Bandwidth& algbw, const Options& options);
 
 /// Chunks of the small parts of trials: a step passes data on when it has all of it.
 [[nodiscard]] int smallPart(std::int64_t timePerIteration);

@@ -295,8 +295,9 @@ Copies planCopies(const Work& work, const Options& options) {
   constexpr int kMaxBlocks = 8;
   std::vector<int> longest(work.gpuCount, limit.count);
   for (int rank = 0; rank < work.gpuCount; ++rank) {
-    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[rank];
-    const Int128 unit = static_cast<Int128>(work.algbw.denominator()) *
+    const Int128 rate =
+        static_cast<Int128>(std::max<std::int64_t>(work.algbw.gigabytesPerSecond().numerator(), 0)) * own[rank];
+    const Int128 unit = static_cast<Int128>(work.algbw.gigabytesPerSecond().denominator()) *
                         (static_cast<std::int64_t>(work.chunks) * options.instances) * kBlockRate;
     const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMaxBlocks));
     copies.need[rank].blocks = wanted;

@@ -48,8 +48,9 @@ void Planner::makeGroups(const Tactics& tactics) {
 
 /// Channels that this much traffic should have: its share of the collective's bandwidth over one channel's rate.
 int Planner::wantedLanes(const Group& group, const Tactics& tactics, int least) const {
-  const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(m_moves.algbw.numerator(), 0)) * group.load;
-  const Int128 unit = static_cast<Int128>(m_moves.algbw.denominator()) *
+  const Int128 rate =
+      static_cast<Int128>(std::max<std::int64_t>(m_moves.algbw.gigabytesPerSecond().numerator(), 0)) * group.load;
+  const Int128 unit = static_cast<Int128>(m_moves.algbw.gigabytesPerSecond().denominator()) *
                       (m_moves.chunks * m_options.instances) * tactics.blockRate;
   const Int128 wanted = (rate + unit - 1) / unit;
   const int most = std::min({kMaxLanes, group.messages, m_channelsEach});

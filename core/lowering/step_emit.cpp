@@ -419,9 +419,10 @@ StepCopies planCopies(const StepWork& work, const Options& options) {
   for (int rank = 0; rank < work.gpuCount; ++rank) {
     CopyNeed& need = copies.need[rank];
     need.steps = static_cast<int>(copies.runsOf[rank].size());
-    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[rank];
-    const Int128 unit =
-        static_cast<Int128>(work.algbw.denominator()) * (placement.chunksOfAll() * options.instances) * kBlockRate;
+    const Int128 rate =
+        static_cast<Int128>(std::max<std::int64_t>(work.algbw.gigabytesPerSecond().numerator(), 0)) * own[rank];
+    const Int128 unit = static_cast<Int128>(work.algbw.gigabytesPerSecond().denominator()) *
+                        (placement.chunksOfAll() * options.instances) * kBlockRate;
     const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
     const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMaxBlocks));
     need.blocks = std::min(std::max(wanted, least), need.steps);

@@ -140,12 +140,12 @@ std::int64_t shardsOfBuffer(const StepSchedule& schedule) {
   return schedule.goal.shardCount() > 1 ? schedule.goal.rankCount() : 1;
 }
 
-std::int64_t mostChunks(const StepSchedule& schedule, const Options& options) {
+std::int64_t maxChunks(const StepSchedule& schedule, const Options& options) {
   return (std::int64_t{program::limits(options.runtime).offset} + 1) / options.instances / shardsOfBuffer(schedule);
 }
 
 Outcome checkChunks(const StepSchedule& schedule, std::int64_t chunks, const Options& options) {
-  if (chunks <= mostChunks(schedule, options)) {
+  if (chunks <= maxChunks(schedule, options)) {
     return Done{};
   }
   const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
@@ -282,10 +282,10 @@ struct Grid {
 };
 std::optional<Grid> bestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t most,
                              const Progress& progress) {
-  constexpr std::int64_t kMostGrids = 64;
-  constexpr std::int64_t kMostTransfers = 4'000'000;  // of all grids together
+  constexpr std::int64_t kMaxGrids = 64;
+  constexpr std::int64_t kMaxTransfers = 4'000'000;  // of all grids together
   const auto transfers = std::max<std::int64_t>(1, static_cast<std::int64_t>(schedule.transfers.size()));
-  const std::int64_t grids = std::clamp<std::int64_t>(kMostTransfers / transfers, 1, kMostGrids);
+  const std::int64_t grids = std::clamp<std::int64_t>(kMaxTransfers / transfers, 1, kMaxGrids);
   std::optional<Grid> best;
   for (std::int64_t chunks = most; chunks >= std::max<std::int64_t>(1, most - grids + 1); --chunks) {
     throwIfCancelled(progress);
@@ -307,7 +307,7 @@ std::string percent(const Rational& share) {
 /// Says on how many chunks the schedule would fit, and what that costs.
 Error withNearestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t exact,
                       const Options& options, Error refused, const Progress& progress) {
-  for (std::int64_t most = std::min(exact - 1, mostChunks(schedule, options)); most >= 1; most /= 2) {
+  for (std::int64_t most = std::min(exact - 1, maxChunks(schedule, options)); most >= 1; most /= 2) {
     const auto grid = bestGrid(fabric, schedule, most, progress);
     if (!grid) {
       break;

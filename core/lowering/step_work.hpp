@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "lowering/lowering.hpp"
 #include "lowering/moves.hpp"
@@ -32,9 +33,9 @@ struct StepMessage {
   int count = 0;  ///< chunks
   std::uint32_t transfer = 0;
   bool reduces = false;
-  /// At some rank, the item is sent and added to in one step (as where two ranks exchange their sums). The sum must wait
-  /// for the sending, at both ends, so such items are sent by all before any receives them; a connection has to hold
-  /// them meanwhile.
+  /// At some rank, the item is sent and added to in one step (as where two ranks exchange their sums). The sum must
+  /// wait for the sending, at both ends, so such items are sent by all before any receives them; a connection has to
+  /// hold them meanwhile.
   bool isExchange = false;
   /// What it leaves at its receiver is sent on once and never looked at again.
   bool isPassedOn = false;
@@ -44,7 +45,7 @@ struct StepMessage {
 
 /// Waits of one message, each by the numbers of other messages.
 struct StepWaits {
-  std::vector<int> inputs;   ///< sending waits until these have arrived
+  std::vector<int> inputs;    ///< sending waits until these have arrived
   std::vector<int> arrivals;  ///< receiving waits until these have arrived: what it is added to or overwrites
   std::vector<int> sendings;  ///< receiving waits until these are sent: it overwrites what they read
 };
@@ -54,8 +55,8 @@ struct StepWork {
   Collective collective = Collective::allgather;
   int gpuCount = 0;
   int root = -1;
-  int chunks = 0;  ///< of each shard
-  Rational algbw;  ///< GB/s
+  int chunks = 0;   ///< of each shard
+  Bandwidth algbw;  ///< GB/s
   Placement placement;
   std::vector<Item> items = {};
   std::vector<StepMessage> messages = {};  ///< in an order in which they can happen; exchanged ones of an item in a row

@@ -41,7 +41,7 @@ private:
   bool separate(Simplex& simplex);
   /// Adds what the exact point violates.
   bool separateExactly(Simplex& simplex, const ExactPoint& point);
-  [[nodiscard]] Rational inGigabytes(const WideFraction& value) const;
+  [[nodiscard]] Bandwidth inGigabytes(const WideFraction& value) const;
   [[nodiscard]] AllreduceShares sharesOf(const ExactPoint& point) const;
   Result<AllreduceBound> conclude(Simplex& simplex, BoundStatus status, std::string reason) const;
 
@@ -234,7 +234,7 @@ bool AllreduceSearch::separateExactly(Simplex& simplex, const ExactPoint& point)
   return added;
 }
 
-Rational AllreduceSearch::inGigabytes(const WideFraction& value) const {
+Bandwidth AllreduceSearch::inGigabytes(const WideFraction& value) const {
   Int128 a = value.numerator;
   Int128 b = checkedMul<Int128>(value.denominator, m_unit);
   Int128 x = a;
@@ -283,8 +283,8 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
   bound.reason = std::move(reason);
   if (m_options.known && bound.algbw < *m_options.known) {
     return Error{ErrorCode::internal,
-                 "the known allreduce bandwidth " + m_options.known->toString() + " is above the proved bound " +
-                     bound.algbw.toString(),
+                 "the known allreduce bandwidth " + toFraction(*m_options.known) + " is above the proved bound " +
+                     toFraction(bound.algbw),
                  "report this with the fabric file"};
   }
   return bound;
@@ -322,7 +322,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
       }
     }
   }
-  const double known = m_options.known ? m_options.known->toDouble() * static_cast<double>(m_unit) : 0;
+  const double known = m_options.known ? toGBps(*m_options.known) * static_cast<double>(m_unit) : 0;
   const auto stop = stopTest(m_deadline, m_progress);
   int refinements = 0;
   for (;;) {
@@ -383,7 +383,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
 AllreduceBound partitionBound(const fabric::Fabric& fabric, const AllreduceOptions& options) {
   AllreduceBound best;
   for (const Partition& partition : naturalPartitions(fabric)) {
-    const Rational algbw = allreducePartitionBound(fabric, partition);
+    const Bandwidth algbw = allreducePartitionBound(fabric, partition);
     if (best.status == BoundStatus::notComputed || algbw < best.algbw) {
       best.status = BoundStatus::upperBound;
       best.algbw = algbw;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::lp {
@@ -30,17 +30,17 @@ struct AllreduceShares {
 
 struct AllreduceBound {
   BoundStatus status = BoundStatus::notComputed;
-  Rational algbw = {};  ///< X = M / T in GB/s; 0 when notComputed
+  Bandwidth algbw = {};  ///< X = M / T in GB/s; 0 when notComputed
   /// algbw equals the known value that was passed in, so that value is optimal.
   bool knownIsOptimal = false;
-  int cuts = 0;             ///< cut constraints that the proof used
-  std::string reason = {};  ///< for a person
+  int cuts = 0;                                ///< cut constraints that the proof used
+  std::string reason = {};                     ///< for a person
   std::optional<AllreduceShares> shares = {};  ///< where wantsShares and the status is exact
 };
 
 struct AllreduceOptions {
   /// An allreduce algbw known to be reached (reduce-scatter then allgather); meeting it ends the search at once.
-  std::optional<Rational> known = {};
+  std::optional<Bandwidth> known = {};
   std::chrono::milliseconds budget = std::chrono::milliseconds(5000);
   /// The solution itself as well; `known` then ends nothing early.
   bool wantsShares = false;

@@ -43,16 +43,16 @@ int dropEmptySets(const fabric::Fabric& fabric, Partition& partition) {
 
 }  // namespace
 
-Rational allreducePartitionBound(const fabric::Fabric& fabric, const Partition& partition) {
+Bandwidth allreducePartitionBound(const fabric::Fabric& fabric, const Partition& partition) {
   const int count = 1 + *std::max_element(partition.begin(), partition.end());
-  Rational leaving;
-  Rational entering;
+  Bandwidth leaving;
+  Bandwidth entering;
   for (const fabric::Arc& arc : fabric.arcs()) {
     const int from = partition[arc.tail];
     const int to = partition[arc.head];
     if (from != to) {
-      leaving += from >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);
-      entering += to >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);
+      leaving += from >= 0 ? arc.bandwidth : Bandwidth();
+      entering += to >= 0 ? arc.bandwidth : Bandwidth();
     }
   }
   return std::min(leaving, entering) / Rational(2 * (std::int64_t{count} - 1));

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::lp {
@@ -23,7 +23,7 @@ using Partition = std::vector<int>;
 ///
 /// Reduce-scatter then allgather reaches this wherever its bottleneck cuts are the Q_i of such a partition: equal GPUs,
 /// equal boxes. @pre p >= 2 sets that cover all GPUs. Throws OverflowError.
-[[nodiscard]] Rational allreducePartitionBound(const fabric::Fabric& fabric, const Partition& partition);
+[[nodiscard]] Bandwidth allreducePartitionBound(const fabric::Fabric& fabric, const Partition& partition);
 
 /// Partitions that a fabric suggests: single GPUs, and boxes of every level of nesting.
 [[nodiscard]] std::vector<Partition> naturalPartitions(const fabric::Fabric& fabric);

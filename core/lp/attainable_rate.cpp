@@ -209,7 +209,7 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
             const auto proved = simplex.provedBound(stop);
             if (proved && checkedMul<Int128>(proved->numerator, point->denominator) ==
                               checkedMul<Int128>(proved->denominator, rate)) {
-              answer.rate = Rational(rate, checkedMul(point->denominator, m_unit));
+              answer.rate = Bandwidth(rate, checkedMul(point->denominator, m_unit));
               answer.bandwidths = std::move(point->numerators);
               answer.denominator = checkedMul(point->denominator, m_unit);
               answer.keepsCutBound = answer.rate == answer.cutRate;
@@ -255,10 +255,11 @@ Result<AttainableRate> RateSearch::run() {
       return Error{ErrorCode::badUsage, "a bandwidth is not positive", "pass bandwidths above 0",
                    Place{.element = {RefKind::arc, i}}};
     }
-    m_unit = leastCommonMultiple(m_unit, m_problem.arcs[i].bandwidth.denominator());
+    m_unit = leastCommonMultiple(m_unit, m_problem.arcs[i].bandwidth.gigabytesPerSecond().denominator());
   }
   for (const RateArc& arc : m_problem.arcs) {
-    m_capacities.push_back(checkedMul(arc.bandwidth.numerator(), m_unit / arc.bandwidth.denominator()));
+    const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
+    m_capacities.push_back(checkedMul(bandwidth.numerator(), m_unit / bandwidth.denominator()));
   }
   for (const std::int64_t amount : m_amounts) {
     m_total = checkedAdd(m_total, amount);
@@ -268,7 +269,7 @@ Result<AttainableRate> RateSearch::run() {
 
   const Rational bound = cutRate(m_capacities);
   AttainableRate answer;
-  answer.cutRate = bound / Rational(m_unit);
+  answer.cutRate = Bandwidth(bound / Rational(m_unit));
   answer.denominator = m_unit;
   answer.wasBalanced = isBalanced(m_capacities);
   if (bound.isZero()) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 
 /// Exact linear and integer programs over the cuts of a fabric.
 ///
@@ -64,7 +64,7 @@ Result<SubCapacity> balancedSubCapacity(const BalanceProblem& problem, const Pro
 struct RateArc {
   int tail = 0;
   int head = 0;
-  Rational bandwidth;  ///< > 0, GB/s
+  Bandwidth bandwidth;  ///< > 0, GB/s
 };
 
 /// Bandwidths on a digraph of GPUs and relays, which may be unbalanced anywhere.
@@ -79,9 +79,9 @@ struct RateProblem {
 struct AttainableRate {
   /// x: the largest rate per unit of amount at which relays that never copy can deliver everything to every GPU, GB/s.
   /// 1/x is the time per unit of amount. Zero when some GPU cannot be reached.
-  Rational rate;
+  Bandwidth rate;
   /// The same from the cuts of the full bandwidths alone; rate <= cutRate.
-  Rational cutRate;
+  Bandwidth cutRate;
   bool keepsCutBound = false;  ///< rate == cutRate
   bool wasBalanced = false;    ///< every relay was balanced, so nothing had to be removed
   /// Witness: bandwidths[i] / denominator GB/s on arc i is at most its bandwidth, balanced at every relay, and feasible

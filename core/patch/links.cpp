@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "patch/links.hpp"
 
-#include <numeric>
 #include <optional>
 
 #include "base/checked.hpp"
@@ -19,18 +18,6 @@ std::optional<fabric::Arc> arcWithoutEqual(const fabric::Fabric& fabric) {
     }
   }
   return std::nullopt;
-}
-
-Rational commonUnit(const fabric::Fabric& fabric) {
-  Rational unit = fabric.arcs().front().bandwidth.gigabytesPerSecond();
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& value = arc.bandwidth.gigabytesPerSecond();
-    const std::int64_t denominator = leastCommonMultiple(unit.denominator(), value.denominator());
-    unit = Rational(std::gcd(checkedMul(unit.numerator(), denominator / unit.denominator()),
-                             checkedMul(value.numerator(), denominator / value.denominator())),
-                    denominator);
-  }
-  return unit;
 }
 
 }  // namespace
@@ -58,8 +45,7 @@ Result<Links> readLinks(const fabric::Fabric& fabric, CableKind kind) {
   for (const fabric::NodeIndex gpu : fabric.gpus()) {
     links.ids.push_back(idOf(gpu));
   }
-  const Rational unit = commonUnit(fabric);
-  links.perCable = Bandwidth(unit);
+  links.perCable = commonUnit(fabric.arcs(), &fabric::Arc::bandwidth);
   std::int64_t cables = 0;
   for (const fabric::Arc& arc : fabric.arcs()) {
     const int from = fabric.nodes()[arc.tail].rank;
@@ -67,11 +53,11 @@ Result<Links> readLinks(const fabric::Fabric& fabric, CableKind kind) {
     if (kind == CableKind::duplex && from > to) {
       continue;
     }
-    const std::int64_t count = (arc.bandwidth.gigabytesPerSecond() / unit).numerator();
+    const std::int64_t count = (arc.bandwidth / links.perCable).numerator();
     cables = checkedAdd(cables, count);
     if (cables > kMaxCables) {
       return Error{ErrorCode::limit,
-                   "with cables of " + links.perCable.toString() + " GB/s there would be more than " +
+                   "with cables of " + toExactText(links.perCable) + " GB/s there would be more than " +
                        std::to_string(kMaxCables),
                    "give links bandwidths that are small multiples of one another"};
     }

@@ -77,7 +77,7 @@ std::optional<std::vector<int>> gpuSet(std::string_view text, std::int64_t low, 
 
 std::optional<Bandwidth> positiveBandwidth(std::string_view text) {
   const auto bandwidth = Bandwidth::parse(text);
-  if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive() || *bandwidth > kMaxBandwidth) {
+  if (!bandwidth || !bandwidth->isPositive() || *bandwidth > kMaxBandwidth) {
     return std::nullopt;
   }
   return *bandwidth;
@@ -175,7 +175,7 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
 std::string allowedText(const Rule& rule) {
   const std::string range = std::to_string(rule.low) + " to " + std::to_string(rule.high);
   std::string bandwidth =
-      "above 0, at most " + kMaxBandwidth.toString() + " GB/s per direction, such as 25, 12.5, 25/2 or 400Gb/s";
+      "above 0, at most " + toExactText(kMaxBandwidth) + " GB/s per direction, such as 25, 12.5, 25/2 or 400Gb/s";
   switch (rule.kind) {
     case ValueKind::integer:
       return "a whole number, " + range;

@@ -68,7 +68,7 @@ void Builder::link(const std::string& a, const std::string& b, Bandwidth bandwid
   fabric::LinkDescription link;
   link.src = a;
   link.dst = b;
-  link.bandwidth = bandwidth.toString();
+  link.bandwidth = toExactText(bandwidth);
   link.count = count;
   addLink(std::move(link));
 }
@@ -77,7 +77,7 @@ void Builder::oneWayLink(const std::string& from, const std::string& to, Bandwid
   fabric::LinkDescription link;
   link.src = from;
   link.dst = to;
-  link.bandwidth = bandwidth.toString();
+  link.bandwidth = toExactText(bandwidth);
   link.duplex = false;
   addLink(std::move(link));
 }

@@ -30,7 +30,7 @@ std::int64_t Forest::treeCount() const {
   return total;
 }
 
-Rational Forest::algbw() const {
+Bandwidth Forest::algbw() const {
   return Rational(treeCount()) / scale;
 }
 

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/duration.hpp"
 #include "base/progress.hpp"
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/factored.hpp"
 
@@ -82,7 +83,7 @@ struct Forest {
   Direction direction = Direction::out;
   int gpuCount = 0;
   std::vector<std::int64_t> treesOfRoot;  ///< by rank: k for each (uniform), k*amount (non-uniform), k and 0s (rooted)
-  Rational scale;                         ///< U, trees per GB/s
+  InverseBandwidth scale;                 ///< U, trees per GB/s
   std::vector<Tree> trees;                ///< grouped by root, ascending
   std::vector<TreeEdge> edges;
   PathPool paths;
@@ -97,7 +98,7 @@ struct Forest {
   /// K, trees in total. Throws OverflowError.
   [[nodiscard]] std::int64_t treeCount() const;
   /// K / scale, GB/s.
-  [[nodiscard]] Rational algbw() const;
+  [[nodiscard]] Bandwidth algbw() const;
 
   /// The contents of `factored` count, not where they lie.
   friend bool operator==(const Forest& a, const Forest& b);
@@ -110,8 +111,8 @@ struct Heights {
   double logicalMean = 0;  ///< mean over trees (with multiplicity) of the tree's height
   int physicalMax = 0;     ///< links along the deepest root-leaf route
   double physicalMean = 0;
-  double latencyMax = 0;  ///< microseconds: sum of the latencies of the links along the slowest root-leaf route
-  double latencyMean = 0;
+  Microseconds latencyMax{};  ///< sum of the latencies of the links along the slowest root-leaf route
+  Microseconds latencyMean{};
 };
 /// Hops; latencies stay 0. Exact; factored forests are not expanded where tables over their parts are small.
 /// @pre of a factored forest checkStructure finds no fault
@@ -136,7 +137,7 @@ struct Heights {
 struct Cut {
   std::vector<fabric::NodeIndex> nodes;  ///< S, ascending
   std::int64_t demand = 0;  ///< |S ∩ Vc| (uniform), the amounts of the roots in S, or 1 (broadcast, reduce)
-  Rational exitBandwidth;   ///< GB/s leaving S in allgather's direction (entering S for reductions and scatter)
+  Bandwidth exitBandwidth;  ///< GB/s leaving S in allgather's direction (entering S for reductions and scatter)
 
   friend bool operator==(const Cut&, const Cut&) = default;
 };
@@ -146,15 +147,15 @@ struct Schedule {
   Collective collective = Collective::allgather;
   std::string fabricName;
   std::string fabricDigest;
-  std::optional<fabric::Rank> root;        ///< broadcast and reduce
-  std::vector<std::int64_t> amounts;       ///< relative data per rank for non-uniform collectives; empty = equal
-  std::optional<Forest> reduceForest;      ///< Direction::in: reduce_scatter, reduce, first half of allreduce
-  std::optional<Forest> broadcastForest;   ///< Direction::out: allgather, broadcast, second half of allreduce
-  Rational algbw;                          ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
-  Rational bound;                          ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
-  std::vector<Cut> bottlenecks;            ///< at least one cut that proves `bound` (for allreduce: of the slower half)
-  std::optional<std::int64_t> fixedK;      ///< trees per root the user asked for; then algbw may be below bound
-  std::optional<Rational> allreduceBound;  ///< the linear program of B.7 in GB/s, where computed
+  std::optional<fabric::Rank> root;       ///< broadcast and reduce
+  std::vector<std::int64_t> amounts;      ///< relative data per rank for non-uniform collectives; empty = equal
+  std::optional<Forest> reduceForest;     ///< Direction::in: reduce_scatter, reduce, first half of allreduce
+  std::optional<Forest> broadcastForest;  ///< Direction::out: allgather, broadcast, second half of allreduce
+  Bandwidth algbw;                        ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
+  Bandwidth bound;                        ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
+  std::vector<Cut> bottlenecks;           ///< at least one cut that proves `bound` (for allreduce: of the slower half)
+  std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
+  std::optional<Bandwidth> allreduceBound;  ///< the linear program of B.7 in GB/s, where computed
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

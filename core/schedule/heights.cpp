@@ -146,8 +146,8 @@ public:
             m_hops / weight,
             m_most.links,
             m_links / weight,
-            static_cast<double>(m_most.picoseconds) / kPicoseconds,
-            m_picoseconds / weight / kPicoseconds};
+            Microseconds(static_cast<double>(m_most.picoseconds) / kPicoseconds),
+            Microseconds(m_picoseconds / weight / kPicoseconds)};
   }
 
 private:
@@ -348,7 +348,8 @@ std::int64_t latencyPicoseconds(const fabric::Fabric& fabric, const fabric::Arc&
   constexpr std::int64_t kPerMicrosecond = 1'000'000;
   constexpr std::int64_t kMax = 1'000'000 * kPerMicrosecond;
   if (arc.latency) {
-    const Int128 doubled = Int128{arc.latency->numerator()} * (2 * kPerMicrosecond) / arc.latency->denominator();
+    const Int128 doubled =
+        Int128{arc.latency->count().numerator()} * (2 * kPerMicrosecond) / arc.latency->count().denominator();
     return static_cast<std::int64_t>(std::clamp<Int128>((doubled + 1) / 2, 0, kMax));
   }
   const NodeKind tail = fabric.nodes()[arc.tail].kind;

@@ -166,16 +166,14 @@ private:
     m_touched.clear();
   }
 
-  [[nodiscard]] const Rational& bandwidth(std::int32_t arc) const {
-    return m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
-  }
+  [[nodiscard]] const Bandwidth& bandwidth(std::int32_t arc) const { return m_fabric.arcs()[arc].bandwidth; }
 
   [[nodiscard]] bool isBusier(std::int32_t arc, std::int32_t other) const {
     return m_whole.empty() ? Rational(m_stepLoad[arc]) / bandwidth(arc) > Rational(m_stepLoad[other]) / bandwidth(other)
                            : Int128{m_stepLoad[arc]} * m_whole[other] > Int128{m_stepLoad[other]} * m_whole[arc];
   }
 
-  [[nodiscard]] Rational perByte(int64_t load, const Rational& bandwidth) const {
+  [[nodiscard]] InverseBandwidth perByte(int64_t load, const Bandwidth& bandwidth) const {
     return Rational(load) / bandwidth / Rational(m_schedule.denominator) / Rational(m_shareUnits);
   }
 
@@ -225,7 +223,7 @@ private:
   std::vector<int64_t> m_stepLoad;  ///< by arc, in 1/(denominator * m_shareUnits) of M
   std::vector<int64_t> m_total;
   std::vector<std::int32_t> m_touched;
-  std::map<Rational, int64_t> m_loadOnBandwidth;  ///< sum of the busiest loads of steps, by bandwidth
+  std::map<Bandwidth, int64_t> m_loadOnBandwidth;  ///< sum of the busiest loads of steps, by bandwidth
   int m_maxStretch = 0;
   double m_hopSum = 0;
   double m_amountSum = 0;

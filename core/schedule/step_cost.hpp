@@ -8,6 +8,7 @@
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
 
@@ -15,8 +16,8 @@ namespace coppice::schedule {
 
 /// The busiest link of a step.
 struct StepLoad {
-  int arc = -1;   ///< into Fabric::arcs(); -1 = nothing is sent
-  Rational time;  ///< load / bandwidth: time per byte of M, 1/(GB/s)
+  int arc = -1;           ///< into Fabric::arcs(); -1 = nothing is sent
+  InverseBandwidth time;  ///< load / bandwidth: time per byte of M, 1/(GB/s)
 };
 
 /// What a step schedule costs on its fabric, exactly. Latencies do not count.
@@ -25,8 +26,8 @@ struct StepCost {
   std::int64_t rounds = 0;  ///< SCCL's R: the sum of the rounds of the steps
   /// Time per byte of M of the whole collective, 1/(GB/s). Synchronous: the sum of the steps' busiest links.
   /// Asynchronous: the sum of the phases' busiest links, which pipelining approaches from above.
-  Rational timePerByte;
-  Rational algbw;                   ///< 1 / timePerByte, GB/s
+  InverseBandwidth timePerByte;
+  Bandwidth algbw;                  ///< 1 / timePerByte, GB/s
   std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: by phase
   std::vector<Rational> traffic;    ///< by arc: bytes over the link per byte of M
   Rational totalTraffic;            ///< their sum

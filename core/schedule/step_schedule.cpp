@@ -76,7 +76,7 @@ std::optional<Rank> rootOf(const AnySchedule& schedule) {
   return forest ? forest->root : std::get<StepSchedule>(schedule).goal.root();
 }
 
-const Rational& algbwOf(const AnySchedule& schedule) {
+const Bandwidth& algbwOf(const AnySchedule& schedule) {
   const auto* forest = std::get_if<Schedule>(&schedule);
   return forest ? forest->algbw : std::get<StepSchedule>(schedule).algbw;
 }
@@ -97,7 +97,7 @@ RouteFinder::RouteFinder(const fabric::Fabric& fabric, PathPool& pool)
   for (const fabric::Arc& arc : fabric.arcs()) {
     ++m_firstOut[arc.tail + 1];
     ++m_firstIn[arc.head + 1];
-    m_rate.push_back(arc.bandwidth.gigabytesPerSecond().toDouble());
+    m_rate.push_back(toGBps(arc.bandwidth));
   }
   std::partial_sum(m_firstOut.begin(), m_firstOut.end(), m_firstOut.begin());
   std::partial_sum(m_firstIn.begin(), m_firstIn.end(), m_firstIn.begin());

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/collective_table.hpp"
 #include "schedule/forest.hpp"
@@ -91,7 +91,7 @@ struct StepSchedule {
   std::vector<std::int32_t> rounds;  ///< by step (SCCL); empty = 1 each
   TransferList transfers;            ///< by step
   PathPool paths;
-  Rational algbw;  ///< GB/s: 1 / t_b of stepCost, recomputed by the verifier
+  Bandwidth algbw;  ///< GB/s: 1 / t_b of stepCost, recomputed by the verifier
 
   friend bool operator==(const StepSchedule&, const StepSchedule&) = default;
 };
@@ -101,7 +101,7 @@ using AnySchedule = std::variant<Schedule, StepSchedule>;
 
 [[nodiscard]] Collective collectiveOf(const AnySchedule& schedule);
 [[nodiscard]] std::optional<fabric::Rank> rootOf(const AnySchedule& schedule);
-[[nodiscard]] const Rational& algbwOf(const AnySchedule& schedule);
+[[nodiscard]] const Bandwidth& algbwOf(const AnySchedule& schedule);
 [[nodiscard]] const std::string& digestOf(const AnySchedule& schedule);
 
 /// Finds shortest routes through nics and switches, in links. Among equally short ones, each new route takes the links

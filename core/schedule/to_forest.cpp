@@ -146,7 +146,7 @@ private:
   }
 
   /// The largest load / bandwidth, in trees per GB/s.
-  [[nodiscard]] Rational busiest(int64_t divisor) const {
+  [[nodiscard]] InverseBandwidth busiest(int64_t divisor) const {
     const ArcFinder arcs(m_fabric, Direction::out);  // routes run as the data does
     std::vector<int64_t> load(m_fabric.arcs().size(), 0);
     for (std::size_t route = 0; route < m_useOfRoute.size(); ++route) {
@@ -161,9 +161,9 @@ private:
         load[arc] = checkedAdd(load[arc], m_useOfRoute[route]);
       }
     }
-    Rational busiest;
+    InverseBandwidth busiest;
     for (std::size_t arc = 0; arc < load.size(); ++arc) {
-      busiest = std::max(busiest, Rational(load[arc] / divisor) / m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond());
+      busiest = std::max(busiest, Rational(load[arc] / divisor) / m_fabric.arcs()[arc].bandwidth);
     }
     return busiest;
   }
@@ -284,7 +284,7 @@ private:
     result.amounts.assign(m_schedule.goal.amounts().begin(), m_schedule.goal.amounts().end());
     int64_t divisor = isReducing() ? m_reduced.commonDivisor(0) : 0;
     divisor = isStoring() ? m_stored.commonDivisor(divisor) : divisor;
-    Rational time;
+    InverseBandwidth time;
     for (const bool isReduced : {true, false}) {
       if (!(isReduced ? isReducing() : isStoring())) {
         continue;

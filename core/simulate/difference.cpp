@@ -15,22 +15,22 @@ const fabric::Fabric& fabricOf(const Details& details) {
   return details.phases.front().job->fabric();
 }
 
-void addPhase(const Phase& phase, double began, double bytesPerShare, std::vector<RankUse>& uses) {
+void addPhase(const Phase& phase, Microseconds began, double bytesPerShare, std::vector<RankUse>& uses) {
   const std::span<const Interval> intervals = phase.run.intervals;
   std::vector<std::uint32_t> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return intervals[a].flowing < intervals[b].flowing; });
-  std::vector<double> busyUntil(uses.size(), 0);
+  std::vector<Microseconds> busyUntil(uses.size(), Microseconds(0));
   for (const std::uint32_t at : order) {
     const Interval& interval = intervals[at];
     const Message& message = phase.job->messages()[interval.message];
     const double bytes = message.share * bytesPerShare;
     RankUse& from = uses[message.from];
     RankUse& to = uses[message.to];
-    double& until = busyUntil[message.from];
+    Microseconds& until = busyUntil[message.from];
     from.sent += bytes;
-    from.sending += std::max(0.0, interval.left - std::max(until, interval.flowing));
+    from.sending += std::max(Microseconds(0), interval.left - std::max(until, interval.flowing));
     until = std::max(until, interval.left);
     to.received += bytes;
     to.done = std::max(to.done, began + interval.arrived);
@@ -45,7 +45,7 @@ std::vector<RankUse> rankUses(const Details& details) {
   }
   std::vector<RankUse> uses(static_cast<std::size_t>(fabricOf(details).gpuCount()));
   const double bytesPerShare = static_cast<double>(details.row.size) / details.row.pieces;
-  double began = 0;
+  Microseconds began(0);
   for (const Phase& phase : details.phases) {
     addPhase(phase, began, bytesPerShare, uses);
     began += phase.run.time;
@@ -72,7 +72,7 @@ std::vector<LinkDifference> linkDifferences(const Details& first, const Details&
       const std::string& head = fabric.nodes()[ends.head].id;
       LinkDifference& link = links[{tail, head}];
       if (link.tail.empty()) {
-        link = {tail, head, ends.bandwidth.gigabytesPerSecond().toDouble(), {}, {}};
+        link = {tail, head, Throughput(toGBps(ends.bandwidth)), {}, {}};
       }
       (isSecond ? link.second : link.first) = use;
     }

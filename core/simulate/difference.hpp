@@ -11,10 +11,10 @@ namespace coppice::simulate {
 
 /// What a GPU did in a run, over all phases.
 struct RankUse {
-  double sent = 0;      ///< bytes
-  double received = 0;  ///< bytes
-  double sending = 0;   ///< us during which at least one of its messages was on its links
-  double done = 0;      ///< us until the last message to it has arrived; 0: it receives nothing
+  double sent = 0;         ///< bytes
+  double received = 0;     ///< bytes
+  Microseconds sending{};  ///< during which at least one of its messages was on its links
+  Microseconds done{};     ///< until the last message to it has arrived; 0: it receives nothing
 };
 /// By rank. @pre the details were recorded
 [[nodiscard]] std::vector<RankUse> rankUses(const Details& details);
@@ -23,12 +23,12 @@ struct RankUse {
 struct LinkDifference {
   std::string tail;
   std::string head;
-  double bandwidth = 0;  ///< GB/s; of the first fabric that has the link
-  LinkUse first;         ///< nothing where the first run does not use it
+  Throughput bandwidth = {};  ///< of the first fabric that has the link
+  LinkUse first;              ///< nothing where the first run does not use it
   LinkUse second;
 
-  /// us: how much longer the second run keeps it busy.
-  [[nodiscard]] double busyDifference() const { return second.busy - first.busy; }
+  /// How much longer the second run keeps it busy.
+  [[nodiscard]] Microseconds busyDifference() const { return second.busy - first.busy; }
 };
 /// All that carry something in at least one of the runs; those whose busy time grows most come first. The fabrics may
 /// differ: links are matched by the names of their ends. @pre both have a phase
@@ -40,8 +40,8 @@ struct RankDifference {
   RankUse first;  ///< nothing where the first fabric does not have it
   RankUse second;
 
-  /// us: how much later the second run is done there.
-  [[nodiscard]] double doneDifference() const { return second.done - first.done; }
+  /// How much later the second run is done there.
+  [[nodiscard]] Microseconds doneDifference() const { return second.done - first.done; }
 };
 /// All GPUs of either fabric, matched by name; those that are done later by most come first. @pre both were recorded
 [[nodiscard]] std::vector<RankDifference> rankDifferences(const Details& first, const Details& second);

@@ -26,12 +26,12 @@ constexpr Cause kWindow = kNoCause - 2;
 
 class Engine {
 public:
-  Engine(const Job& job, const RunOptions& options, double resolution, const Progress& progress)
+  Engine(const Job& job, const RunOptions& options, Microseconds resolution, const Progress& progress)
       : m_job(job),
         m_options(options),
         m_progress(progress),
         m_resolution(resolution),
-        m_sharing(job, resolution, options.resolution ? 0 : kExactWork),
+        m_sharing(job, resolution.count(), options.resolution ? 0 : kExactWork),
         m_states(job.messages().size()),
         m_steady(job, options.repeats),
         m_mayJump(!options.record && options.repeats >= kRepeatsToJump && !m_states.empty()) {
@@ -60,9 +60,9 @@ public:
         m_progress.report("simulating", static_cast<double>(m_arrived) / total);
       }
       constexpr std::int64_t kTurnsPerBound = 4096;
-      if (turn % kTurnsPerBound == 0 && m_options.limit < kNever && leastTime(now) > m_options.limit) {
+      if (turn % kTurnsPerBound == 0 && m_options.limit < kNoTimeLimit && minTime(now) > m_options.limit.count()) {
         Run endless;
-        endless.time = kNever;
+        endless.time = kNoTimeLimit;
         return endless;
       }
       const double first = std::min(m_sharing.nextTime(), m_timers.empty() ? kNever : m_timers.front().time);
@@ -130,7 +130,7 @@ private:
   }
 
   /// What has not started yet must still cross its links. Below the truth by more than all rounding.
-  [[nodiscard]] double leastTime(double now) const {
+  [[nodiscard]] double minTime(double now) const {
     constexpr double kMargin = 1 - 1e-9;
     std::vector<double> bytes(m_job.linkRates().size());
     for (MessageId id = 0; id < m_states.size(); ++id) {
@@ -240,7 +240,7 @@ private:
       state.pending = openDependencies(ready.message, state.started);
     }
     const Message& message = m_job.messages()[ready.message];
-    const double overhead = message.route == kNoRoute ? 0 : m_job.routes()[message.route].overhead;
+    const double overhead = message.route == kNoRoute ? 0 : m_job.routes()[message.route].overhead.count();
     if (overhead > 0) {
       addTimer({now + overhead, ready.message, false});
     } else {
@@ -271,7 +271,7 @@ private:
     ++state.left;
     tell(id, false);
     const Message& message = m_job.messages()[id];
-    const double latency = message.route == kNoRoute ? 0 : m_job.routes()[message.route].latency;
+    const double latency = message.route == kNoRoute ? 0 : m_job.routes()[message.route].latency.count();
     if (latency > 0) {
       addTimer({now + latency, id, true});
     } else {
@@ -307,9 +307,11 @@ private:
   [[nodiscard]] Interval interval(MessageId id, std::uint32_t repeat) const {
     const Record& record = m_records[std::size_t{id} * m_options.repeats + repeat];
     const RouteId route = m_job.messages()[id].route;
-    const double overhead = route == kNoRoute ? 0 : m_job.routes()[route].overhead;
-    const double latency = route == kNoRoute ? 0 : m_job.routes()[route].latency;
-    return {id, repeat, record.ready, record.ready + overhead, record.left, record.left + latency};
+    const Microseconds overhead = route == kNoRoute ? Microseconds(0) : m_job.routes()[route].overhead;
+    const Microseconds latency = route == kNoRoute ? Microseconds(0) : m_job.routes()[route].latency;
+    const Microseconds ready(record.ready);
+    const Microseconds left(record.left);
+    return {id, repeat, ready, ready + overhead, left, left + latency};
   }
 
   [[nodiscard]] std::vector<CriticalMessage> criticalPath() const {
@@ -319,10 +321,10 @@ private:
     for (bool more = true; more;) {
       const Cause cause = m_records[std::size_t{id} * m_options.repeats + repeat].cause;
       const Message& message = m_job.messages()[id];
-      CriticalMessage step{interval(id, repeat), Wait::nothing, 0};
+      CriticalMessage step{interval(id, repeat), Wait::nothing, Microseconds(0)};
       if (message.route != kNoRoute) {
         for (const std::int32_t arc : m_job.arcsOf(m_job.routes()[message.route])) {
-          step.alone = std::max(step.alone, bytesOf(message) / m_job.linkRates()[arc]);
+          step.alone = std::max(step.alone, Microseconds(bytesOf(message) / m_job.linkRates()[arc]));
         }
       }
       if (cause == kOrder) {
@@ -347,16 +349,16 @@ private:
 
   [[nodiscard]] Run result() const {
     Run run;
-    run.time = m_end;
+    run.time = Microseconds(m_end);
     const std::vector<double> shares = m_job.linkShares();
     for (std::size_t arc = 0; arc < shares.size(); ++arc) {
-      run.links.push_back({shares[arc] * m_options.bytes, m_sharing.busyTimes()[arc]});
+      run.links.push_back({shares[arc] * m_options.bytes, Microseconds(m_sharing.busyTimes()[arc])});
     }
     for (const Message& message : m_job.messages()) {
       run.messages += message.route == kNoRoute ? 0 : m_options.repeats;
     }
     run.fills = m_sharing.fills();
-    run.resolution = m_sharing.isCoarse() ? m_resolution : 0;
+    run.resolution = m_sharing.isCoarse() ? m_resolution : Microseconds(0);
     if (m_options.record && !m_states.empty()) {
       run.criticalPath = criticalPath();
       for (MessageId id = 0; id < m_states.size(); ++id) {
@@ -401,7 +403,7 @@ private:
   const Job& m_job;
   const RunOptions& m_options;
   const Progress& m_progress;
-  double m_resolution;
+  Microseconds m_resolution;
   LinkSharing m_sharing;
   std::vector<MessageState> m_states;
   std::vector<std::uint32_t> m_firstFollower;
@@ -420,7 +422,7 @@ private:
   double m_end = 0;
 };
 
-double resolutionFor(const Job& job, const RunOptions& options) {
+Microseconds resolutionFor(const Job& job, const RunOptions& options) {
   return options.resolution.value_or(kCoarseness * job.timePerByte() * options.bytes /
                                      static_cast<double>(job.depth() + options.repeats));
 }

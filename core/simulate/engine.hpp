@@ -12,16 +12,18 @@
 
 namespace coppice::simulate {
 
+inline constexpr Microseconds kNoTimeLimit{std::numeric_limits<double>::infinity()};
+
 struct RunOptions {
   double bytes = 0;           ///< of the collective, as nccl-tests counts them
   std::uint32_t repeats = 1;  ///< of every message: pieces of a tree, turns of a program's loop
-  /// us between two computations of the rates of links that share messages; 0 = exact. Absent: exact until that has
+  /// Between two computations of the rates of links that share messages; 0 = exact. Absent: exact until that has
   /// cost kExactWork, then kCoarseness of the time that a message takes at its fair share. A link never carries more
   /// than its bandwidth either way; in coarse runs messages start and end later by up to the resolution.
-  std::optional<double> resolution = {};
+  std::optional<Microseconds> resolution = {};
   bool record = false;  ///< keeps the times of all messages: critical path and intervals
-  /// us: a run that certainly takes longer may end with an infinite time and nothing else.
-  double limit = std::numeric_limits<double>::infinity();
+  /// A run that certainly takes longer may end with an infinite time and nothing else.
+  Microseconds limit = kNoTimeLimit;
 };
 
 /// Routes whose rates are computed, each time counted, before a run becomes coarse: about a second.
@@ -32,32 +34,32 @@ inline constexpr std::int64_t kMaxRecorded = std::int64_t{1} << 23;
 
 struct LinkUse {
   double bytes = 0;
-  double busy = 0;  ///< us during which at least one message crossed it
+  Microseconds busy{};  ///< during which at least one message crossed it
 };
 
-/// When a message ran, us.
+/// When a message ran, from the begin of the run.
 struct Interval {
   MessageId message = 0;
   std::uint32_t repeat = 0;
-  double ready = 0;    ///< nothing delays it; the overhead begins
-  double flowing = 0;  ///< first byte on its links
-  double left = 0;     ///< last byte
-  double arrived = 0;
+  Microseconds ready{};    ///< nothing delays it; the overhead begins
+  Microseconds flowing{};  ///< first byte on its links
+  Microseconds left{};     ///< last byte
+  Microseconds arrived{};
 };
 
 /// A message of the critical path.
 struct CriticalMessage {
   Interval when;
   Wait waitedFor = Wait::nothing;  ///< what ended last of all that it waited for: the message before it on the path
-  double alone = 0;                ///< us that its bytes take without sharing; the rest of left - flowing is sharing
+  Microseconds alone{};            ///< that its bytes take without sharing; the rest of left - flowing is sharing
 };
 
 struct Run {
-  double time = 0;             ///< us until the last message has arrived
+  Microseconds time{};         ///< until the last message has arrived
   std::vector<LinkUse> links;  ///< by Fabric::arcs()
   std::int64_t messages = 0;   ///< over links, with repeats
   std::int64_t fills = 0;      ///< times that rates were computed
-  double resolution = 0;       ///< us; 0 = exact from begin to end
+  Microseconds resolution{};   ///< 0 = exact from begin to end
   /// Recorded runs: the chain of messages that ends with the last to arrive, first to last.
   std::vector<CriticalMessage> criticalPath;
   std::vector<Interval> intervals;  ///< recorded runs: all messages over links, by message and repeat

@@ -16,7 +16,7 @@ std::string textOf(const PairFit& pair) {
 
 /// Raises the rates of the slowest links of the route to that of the pair.
 Outcome addRate(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes, const PairFit& pair,
-                std::vector<double>& rates) {
+                std::vector<Throughput>& rates) {
   std::vector<std::int32_t> arcs;
   for (std::size_t at = 0; at + 1 < nodes.size(); ++at) {
     const auto arc = fabric.findArc(nodes[at], nodes[at + 1]);
@@ -52,7 +52,8 @@ Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::s
                        std::to_string(fabric.gpuCount() - 1),
                    "give the profile of this fabric"};
     }
-    if (!std::isfinite(pair.latency) || !std::isfinite(pair.rate) || pair.latency < 0 || !(pair.rate > 0)) {
+    if (!std::isfinite(pair.latency.count()) || !std::isfinite(pair.rate.gigabytesPerSecond()) ||
+        pair.latency.count() < 0 || !(pair.rate > Throughput())) {
       return Error{ErrorCode::badInput, "the profile has no valid latency and bandwidth from " + textOf(pair),
                    "measure again, on an idle machine"};
     }

@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/result.hpp"
+#include "base/throughput.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::simulate {
@@ -17,21 +19,21 @@ namespace coppice::simulate {
 struct PairFit {
   fabric::Rank from = 0;
   fabric::Rank to = 0;
-  double latency = 0;  ///< us, of a message without bytes
-  double rate = 0;     ///< GB/s
+  Microseconds latency{};  ///< of a message without bytes
+  Throughput rate = {};
 };
 
 /// What measurements put in place of the defaults of one fabric.
 struct Fits {
-  /// GB/s by Fabric::arcs(); 0 = as the fabric states.
-  std::vector<double> linkRates;
-  /// us, by pairKey().
-  std::unordered_map<std::uint64_t, double> latencies;
+  /// By Fabric::arcs(); 0 = as the fabric states.
+  std::vector<Throughput> linkRates;
+  /// By pairKey().
+  std::unordered_map<std::uint64_t, Microseconds> latencies;
 
   [[nodiscard]] static std::uint64_t pairKey(fabric::Rank from, fabric::Rank to) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32U | static_cast<std::uint32_t>(to);
   }
-  [[nodiscard]] std::optional<double> latency(fabric::Rank from, fabric::Rank to) const {
+  [[nodiscard]] std::optional<Microseconds> latency(fabric::Rank from, fabric::Rank to) const {
     const auto found = latencies.find(pairKey(from, to));
     return found != latencies.end() ? std::optional(found->second) : std::nullopt;
   }

@@ -45,20 +45,20 @@ std::string_view toString(LabelKind kind) {
 }
 
 Job::Job(const fabric::Fabric& fabric, const Model& model) : m_fabric(&fabric), m_model(model) {
-  constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
-  constexpr double kPicoseconds = 1e6;           // of 1 us
+  constexpr double kPicoseconds = 1e6;  // of 1 us
   for (const fabric::Arc& arc : fabric.arcs()) {
-    m_rates.push_back(arc.bandwidth.gigabytesPerSecond().toDouble() * kBytesPerMicrosecond);
-    m_latencies.push_back(model.linkLatency
-                              ? *model.linkLatency
-                              : static_cast<double>(schedule::latencyPicoseconds(fabric, arc)) / kPicoseconds);
+    m_rates.push_back(Throughput(toGBps(arc.bandwidth)).bytesPerMicrosecond());
+    m_latencies.push_back(
+        model.linkLatency
+            ? *model.linkLatency
+            : Microseconds(static_cast<double>(schedule::latencyPicoseconds(fabric, arc)) / kPicoseconds));
   }
   for (std::size_t arc = 0; model.fits && arc < std::min(m_rates.size(), model.fits->linkRates.size()); ++arc) {
-    const double measured = model.fits->linkRates[arc] * kBytesPerMicrosecond;
+    const double measured = model.fits->linkRates[arc].bytesPerMicrosecond();
     m_rates[arc] = measured > 0 ? measured : m_rates[arc];
   }
-  if (model.totalRate > 0) {
-    m_rates.push_back(model.totalRate * kBytesPerMicrosecond);
+  if (model.totalRate > Throughput()) {
+    m_rates.push_back(model.totalRate.bytesPerMicrosecond());
   }
 }
 
@@ -137,13 +137,13 @@ std::vector<double> Job::rateShares() const {
   return shares;
 }
 
-double Job::timePerByte() const {
+Microseconds Job::timePerByte() const {
   const std::vector<double> shares = rateShares();
   double longest = 0;
   for (std::size_t arc = 0; arc < shares.size(); ++arc) {
     longest = std::max(longest, shares[arc] / m_rates[arc]);
   }
-  return longest;
+  return Microseconds(longest);
 }
 
 std::int64_t Job::depth() const {
@@ -190,15 +190,15 @@ std::int64_t Job::depth() const {
   return longest;
 }
 
-double Job::largestStart() const {
-  double largest = 0;
+Microseconds Job::largestStart() const {
+  Microseconds largest(0);
   for (const Route& route : m_routes) {
     largest = std::max(largest, route.overhead + route.latency);
   }
   if (m_model.messageBytes > 0 && !m_rates.empty()) {
     const bool isShared = m_rates.size() > m_latencies.size();
     const double rate = isShared ? m_rates.back() : *std::min_element(m_rates.begin(), m_rates.end());
-    largest += m_model.messageBytes * (isShared ? static_cast<double>(m_messages.size()) : 1.0) / rate;
+    largest += Microseconds(m_model.messageBytes * (isShared ? static_cast<double>(m_messages.size()) : 1.0) / rate);
   }
   return largest;
 }

@@ -9,7 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/result.hpp"
+#include "base/throughput.hpp"
 #include "fabric/fabric.hpp"
 
 /// How long a schedule takes: messages with dependencies on a fabric, played event by event.
@@ -26,8 +28,7 @@
 /// - A connection may have a maximum rate of its own.
 /// - Ranks that run on the cores of one machine may have a total rate in common, and each message may cost as much as
 ///   some bytes more: the work of a processor, which two messages cannot have at the same time.
-/// Nothing is random: the same input gives the same output. Times are in microseconds, sizes in bytes, as floating
-/// point; 1 GB/s is 1000 bytes per microsecond.
+/// Nothing is random: the same input gives the same output. Times, rates and sizes are floating point, sizes in bytes.
 namespace coppice::simulate {
 
 using MessageId = std::uint32_t;
@@ -35,20 +36,20 @@ using RouteId = std::uint32_t;
 /// A local copy or a receive: it takes no time of its own.
 inline constexpr RouteId kNoRoute = ~RouteId{0};
 
-/// Message overhead where none is given, us: between GPUs of a box, and over a NIC. Round numbers of our choice.
-inline constexpr double kOverheadInBox = 1;
-inline constexpr double kOverheadOverNic = 2;
+/// Message overhead where none is given: between GPUs of a box, and over a NIC. Round numbers of our choice.
+inline constexpr Microseconds kOverheadInBox{1};
+inline constexpr Microseconds kOverheadOverNic{2};
 
 struct Fits;
 
 struct Model {
-  /// us, for every link; absent: what the fabric states, or by the kinds of its ends (schedule::latencyPicoseconds).
-  std::optional<double> linkLatency = {};
-  std::optional<double> messageOverhead = {};  ///< us; absent: kOverheadInBox or kOverheadOverNic
-  double rateCap = 0;                          ///< GB/s of one connection or threadblock; 0 = none
-  double totalRate = 0;                        ///< GB/s of all messages together; 0 = no limit beside the links'
-  double messageBytes = 0;                     ///< each message takes as long on its links as these bytes more
-  std::uint32_t window = 1;                    ///< messages of a connection that may be under way
+  /// Of every link; absent: what the fabric states, or by the kinds of its ends (schedule::latencyPicoseconds).
+  std::optional<Microseconds> linkLatency = {};
+  std::optional<Microseconds> messageOverhead = {};  ///< absent: kOverheadInBox or kOverheadOverNic
+  Throughput rateCap = {};                           ///< of one connection or threadblock; 0 = none
+  Throughput totalRate = {};                         ///< of all messages together; 0 = no limit beside the links'
+  double messageBytes = 0;                           ///< each message takes as long on its links as these bytes more
+  std::uint32_t window = 1;                          ///< messages of a connection that may be under way
   /// Measured latencies and rates, which replace all of the above where they know better. @pre of the job's fabric
   std::shared_ptr<const Fits> fits = {};
 };
@@ -105,8 +106,8 @@ enum class LabelKind : std::uint8_t {
 struct Route {
   std::int64_t firstArc = 0;  ///< links that carry its bytes: into Job::arcsOf
   std::int32_t arcCount = 0;
-  double latency = 0;   ///< us, of the whole route
-  double overhead = 0;  ///< us
+  Microseconds latency{};  ///< of the whole route
+  Microseconds overhead{};
 };
 
 /// Messages with dependencies, for any number of bytes.
@@ -148,14 +149,14 @@ public:
 
   /// Share of the collective's bytes that each link carries, by Fabric::arcs().
   [[nodiscard]] std::vector<double> linkShares() const;
-  /// Microseconds for one byte of the collective if the links were all that counts: no run takes less than this times
+  /// Time for one byte of the collective if the links were all that counts: no run takes less than this times
   /// the bytes.
-  [[nodiscard]] double timePerByte() const;
+  [[nodiscard]] Microseconds timePerByte() const;
   /// Messages on the longest chain of dependencies within one repeat; what a cycle holds is left out.
   [[nodiscard]] std::int64_t depth() const;
   /// What one more piece of each message adds to a run: the largest overhead and latency of a message together, and
-  /// the time of Model::messageBytes; us.
-  [[nodiscard]] double largestStart() const;
+  /// the time of Model::messageBytes.
+  [[nodiscard]] Microseconds largestStart() const;
 
 private:
   /// The same with the total rate.
@@ -164,7 +165,7 @@ private:
   const fabric::Fabric* m_fabric;
   Model m_model;
   std::vector<double> m_rates;
-  std::vector<double> m_latencies;  ///< us, by arc
+  std::vector<Microseconds> m_latencies;  ///< by arc
   std::vector<Route> m_routes;
   std::vector<std::int32_t> m_arcs;
   std::unordered_map<std::uint64_t, std::vector<RouteId>> m_routesByHash;

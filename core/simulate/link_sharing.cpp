@@ -42,7 +42,7 @@ LinkSharing::LinkSharing(const Job& job, double resolution, std::int64_t exactWo
     : m_job(job),
       m_resolution(resolution),
       m_exactWork(exactWork),
-      m_unitCap(job.model().rateCap > 0 ? job.model().rateCap * 1000 : kUnlimited),
+      m_unitCap(job.model().rateCap > Throughput() ? job.model().rateCap.bytesPerMicrosecond() : kUnlimited),
       m_classes(job.routes().size()),
       m_flowing(job.linkRates().size()),
       m_busySince(job.linkRates().size()),

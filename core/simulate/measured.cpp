@@ -103,14 +103,14 @@ public:
 
   [[nodiscard]] Job takeJob() { return std::move(m_job); }
   [[nodiscard]] std::vector<Interval> takeIntervals() { return std::move(m_intervals); }
-  [[nodiscard]] double end() const { return m_end; }
+  [[nodiscard]] Microseconds end() const { return m_end; }
 
 private:
-  [[nodiscard]] double time(std::int64_t nanoseconds) const {
-    return static_cast<double>(nanoseconds - m_origin) / kNanoseconds;
+  [[nodiscard]] Microseconds time(std::int64_t nanoseconds) const {
+    return Microseconds(static_cast<double>(nanoseconds - m_origin) / kNanoseconds);
   }
-  [[nodiscard]] double lastOf(std::size_t first, std::size_t end) const {
-    double last = 0;
+  [[nodiscard]] Microseconds lastOf(std::size_t first, std::size_t end) const {
+    Microseconds last(0);
     for (std::size_t at = first; at < end; ++at) {
       last = std::max(last, time(m_events[at].end_ns));
     }
@@ -240,18 +240,18 @@ private:
   std::vector<std::int64_t> m_freeSince;  ///< by event, ns
   std::vector<Interval> m_intervals;
   std::int64_t m_origin = 0;
-  double m_end = 0;
+  Microseconds m_end{};
 };
 
-using Span = std::pair<double, double>;
+using Span = std::pair<Microseconds, Microseconds>;
 
 /// Time that the spans cover together.
-double covered(std::vector<Span>& spans) {
+Microseconds covered(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end());
-  double sum = 0;
-  double until = 0;
+  Microseconds sum(0);
+  Microseconds until(0);
   for (const auto& [begin, end] : spans) {
-    sum += std::max(0.0, end - std::max(begin, until));
+    sum += std::max(Microseconds(0), end - std::max(begin, until));
     until = std::max(until, end);
   }
   return sum;
@@ -265,7 +265,7 @@ struct Busy {
 
 Busy busyTimes(const Details& details) {
   Busy busy;
-  double offset = 0;
+  Microseconds offset(0);
   for (const Phase& phase : details.phases) {
     for (const Interval& interval : phase.run.intervals) {
       const Message& message = phase.job->messages()[interval.message];
@@ -284,7 +284,7 @@ std::vector<ComparedPart> comparedParts(std::map<int, std::vector<Span>>& planne
                                         std::map<int, std::vector<Span>>& measured) {
   std::map<int, ComparedPart> parts;
   const auto lastEnd = [](const std::vector<Span>& spans) {
-    double last = 0;
+    Microseconds last(0);
     for (const Span& span : spans) {
       last = std::max(last, span.second);
     }
@@ -347,9 +347,8 @@ Result<Details> measuredRun(const fabric::Fabric& fabric, const program::Program
     run.messages = static_cast<std::int64_t>(run.intervals.size());
     Details details{.owner = job};
     details.row = {.size = bytes, .time = run.time};
-    if (run.time > 0) {
-      constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
-      details.row.algbw = static_cast<double>(bytes) / run.time / kBytesPerMicrosecond;
+    if (run.time > Microseconds(0)) {
+      details.row.algbw = Throughput(static_cast<double>(bytes), run.time);
     }
     details.phases.push_back({job.get(), std::move(run)});
     return details;

@@ -33,23 +33,23 @@ namespace coppice::simulate {
 
 /// A link, or all that one rank sends, in two runs of one program.
 struct ComparedPart {
-  int index = 0;           ///< into Fabric::arcs(), or the rank
-  double planned = 0;      ///< us during which a message crossed it (of a rank: was under way from it)
-  double measured = 0;     ///< the same
-  double plannedEnd = 0;   ///< us at which the last of them had arrived
-  double measuredEnd = 0;  ///< the same
+  int index = 0;               ///< into Fabric::arcs(), or the rank
+  Microseconds planned{};      ///< during which a message crossed it (of a rank: was under way from it)
+  Microseconds measured{};     ///< the same
+  Microseconds plannedEnd{};   ///< at which the last of them had arrived
+  Microseconds measuredEnd{};  ///< the same
 
-  /// us that it was busy for longer than planned.
-  [[nodiscard]] double lost() const { return measured - planned; }
+  /// How much longer than planned it was busy.
+  [[nodiscard]] Microseconds lost() const { return measured - planned; }
   /// Absent where nothing was planned.
   [[nodiscard]] std::optional<double> ratio() const {
-    return planned > 0 ? std::optional(measured / planned) : std::nullopt;
+    return planned.count() > 0 ? std::optional(measured / planned) : std::nullopt;
   }
 };
 
 struct Comparison {
-  double planned = 0;               ///< us, the whole run
-  double measured = 0;              ///< us
+  Microseconds planned{};  ///< the whole run
+  Microseconds measured{};
   std::vector<ComparedPart> links;  ///< that carried something in either, by descending time lost
   std::vector<ComparedPart> ranks;  ///< that sent something in either, by descending time lost
 };

@@ -15,7 +15,8 @@ namespace coppice::simulate {
 namespace {
 
 /// As nccl-tests: whole microseconds above 10,000, then one and two places.
-std::string shortTime(double time) {
+std::string shortTime(Microseconds microseconds) {
+  const double time = microseconds.count();
   return time >= 10'000 ? formatted("%8.0f", time) : time >= 100 ? formatted("%8.1f", time) : formatted("%8.2f", time);
 }
 
@@ -50,8 +51,8 @@ std::string tableOf(std::span<const Row> rows, bool hasPieces) {
   std::string text = formatted("%16s  %8s  %14s  %12s  %12s\n", "size (B)", hasPieces ? "pieces" : "turns", "time (us)",
                                "algbw (GB/s)", "busbw (GB/s)");
   for (const Row& row : rows) {
-    text += formatted("%16lld  %8u  %14.2f  %12.2f  %12.2f\n", static_cast<long long>(row.size), row.pieces, row.time,
-                      row.algbw, row.busbw);
+    text += formatted("%16lld  %8u  %14.2f  %12.2f  %12.2f\n", static_cast<long long>(row.size), row.pieces,
+                      row.time.count(), row.algbw.gigabytesPerSecond(), row.busbw.gigabytesPerSecond());
   }
   return text;
 }
@@ -59,8 +60,9 @@ std::string tableOf(std::span<const Row> rows, bool hasPieces) {
 std::string csvOf(std::span<const Row> rows) {
   std::string text = "size,pieces,time_us,algbw_GBps,busbw_GBps,resolution_us\n";
   for (const Row& row : rows) {
-    text += formatted("%lld,%u,%.17g,%.17g,%.17g,%.17g\n", static_cast<long long>(row.size), row.pieces, row.time,
-                      row.algbw, row.busbw, row.resolution);
+    text +=
+        formatted("%lld,%u,%.17g,%.17g,%.17g,%.17g\n", static_cast<long long>(row.size), row.pieces, row.time.count(),
+                  row.algbw.gigabytesPerSecond(), row.busbw.gigabytesPerSecond(), row.resolution.count());
   }
   return text;
 }
@@ -76,7 +78,8 @@ std::string ncclTestsTextOf(std::span<const Row> rows, const std::string& collec
                     "    (us)  (GB/s)  (GB/s)       ", "    (us)  (GB/s)  (GB/s)       ");
   constexpr std::int64_t kFloat = 4;
   for (const Row& row : rows) {
-    const std::string half = shortTime(row.time) + formatted(" %7.2f %7.2f    N/A", row.algbw, row.busbw);
+    const std::string half = shortTime(row.time) + formatted(" %7.2f %7.2f    N/A", row.algbw.gigabytesPerSecond(),
+                                                             row.busbw.gigabytesPerSecond());
     text += formatted("%12lld %12lld %8s %6s %6d  ", static_cast<long long>(row.size),
                       static_cast<long long>(row.size / kFloat), "float", reduces ? "sum" : "none", root) +
             half + "  " + half + "\n";
@@ -86,10 +89,11 @@ std::string ncclTestsTextOf(std::span<const Row> rows, const std::string& collec
 
 std::string describe(const Job& job, const CriticalMessage& message) {
   const Interval& when = message.when;
-  return formatted("%.3f us  ", when.ready) + nameOf(job, when.message, when.repeat) + ", after " +
+  return formatted("%.3f us  ", when.ready.count()) + nameOf(job, when.message, when.repeat) + ", after " +
          std::string(toString(message.waitedFor)) +
-         formatted("; overhead %.3f, sending %.3f, sharing %.3f, latency %.3f us", when.flowing - when.ready,
-                   message.alone, std::max(0.0, when.left - when.flowing - message.alone), when.arrived - when.left);
+         formatted("; overhead %.3f, sending %.3f, sharing %.3f, latency %.3f us", (when.flowing - when.ready).count(),
+                   message.alone.count(), std::max(0.0, (when.left - when.flowing - message.alone).count()),
+                   (when.arrived - when.left).count());
 }
 
 std::vector<PathPart> pathParts(const Details& details) {
@@ -108,7 +112,7 @@ std::vector<PathPart> pathParts(const Details& details) {
       ++part.messages;
       part.overhead += when.flowing - when.ready;
       part.sending += std::min(message.alone, when.left - when.flowing);
-      part.sharing += std::max(0.0, when.left - when.flowing - message.alone);
+      part.sharing += std::max(Microseconds(0), when.left - when.flowing - message.alone);
       // What begins when this one has left does not wait for its latency.
       if (i + 1 == path.size() || endsOnArrival(path[i + 1].waitedFor)) {
         part.latency += when.arrived - when.left;
@@ -131,7 +135,7 @@ std::vector<LinkLoad> linkLoads(const Details& details) {
       load.busy += phase.run.links[arc].busy;
     }
     if (load.bytes > 0) {
-      load.utilization = load.bytes / (rates[arc] * details.row.time);
+      load.utilization = load.bytes / (rates[arc] * details.row.time.count());
       loads.push_back(load);
     }
   }
@@ -144,13 +148,13 @@ void writeTrace(std::ostream& out, const Details& details) {
   struct Event {
     fabric::Rank from = 0;
     fabric::Rank to = 0;
-    double began = 0;
-    double left = 0;
+    Microseconds began{};
+    Microseconds left{};
     std::size_t phase = 0;
     const Interval* interval = nullptr;
   };
   std::vector<Event> events;
-  double began = 0;
+  Microseconds began(0);
   for (std::size_t phase = 0; phase < details.phases.size(); ++phase) {
     const Run& run = details.phases[phase].run;
     for (const Interval& interval : run.intervals) {
@@ -171,7 +175,7 @@ void writeTrace(std::ostream& out, const Details& details) {
     separator = ",\n";
   };
   // Messages of a pair that overlap go to separate rows; a row is used again when it is free.
-  using FreeRow = std::pair<double, std::int64_t>;  // free from, number
+  using FreeRow = std::pair<Microseconds, std::int64_t>;  // free from, number
   std::priority_queue<FreeRow, std::vector<FreeRow>, std::greater<>> rows;
   std::int64_t rowCount = 0;  // of the sender
   std::int64_t pairRows = 0;
@@ -199,9 +203,10 @@ void writeTrace(std::ostream& out, const Details& details) {
     rows.emplace(event.left, row);
     out << separator << R"({"name":")" << toString(job.labels()) << " " << job.messages()[event.interval->message].label
         << R"(","ph":"X","pid":)" << event.from << R"(,"tid":)" << row
-        << formatted(R"(,"ts":%.6f,"dur":%.6f,"args":{"piece":%u,"overhead_us":%.6f,"latency_us":%.6f}})", event.began,
-                     event.left - event.began, event.interval->repeat, event.interval->flowing - event.interval->ready,
-                     event.interval->arrived - event.interval->left);
+        << formatted(R"(,"ts":%.6f,"dur":%.6f,"args":{"piece":%u,"overhead_us":%.6f,"latency_us":%.6f}})",
+                     event.began.count(), (event.left - event.began).count(), event.interval->repeat,
+                     (event.interval->flowing - event.interval->ready).count(),
+                     (event.interval->arrived - event.interval->left).count());
   }
   out << "\n]}\n";
 }

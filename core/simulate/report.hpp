@@ -30,10 +30,10 @@ struct PathPart {
   CriticalMessage first;
   CriticalMessage last = {};
   std::int64_t messages = 0;
-  double overhead = 0;  ///< us, sums over the messages
-  double sending = 0;   ///< what the bytes take alone
-  double sharing = 0;   ///< what they take longer, because others share their links
-  double latency = 0;
+  Microseconds overhead{};  ///< sums over the messages
+  Microseconds sending{};   ///< what the bytes take alone
+  Microseconds sharing{};   ///< what they take longer, because others share their links
+  Microseconds latency{};
 };
 /// The critical path with rows of pieces on one connection drawn together. Parts add up to the time of the run.
 [[nodiscard]] std::vector<PathPart> pathParts(const Details& details);
@@ -42,7 +42,7 @@ struct PathPart {
 struct LinkLoad {
   int arc = 0;
   double bytes = 0;
-  double busy = 0;         ///< us
+  Microseconds busy{};
   double utilization = 0;  ///< bytes over what the link could carry in the whole time, 0 to 1
 };
 /// All links that carried something, in descending order of utilization.

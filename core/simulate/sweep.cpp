@@ -15,11 +15,9 @@
 namespace coppice::simulate {
 namespace {
 
-constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
-
-Row rowOf(std::int64_t bytes, double time, Collective collective, int ranks, std::uint32_t pieces) {
+Row rowOf(std::int64_t bytes, Microseconds time, Collective collective, int ranks, std::uint32_t pieces) {
   Row row{.size = bytes, .time = time, .pieces = pieces};
-  row.algbw = time > 0 ? static_cast<double>(bytes) / time / kBytesPerMicrosecond : 0;
+  row.algbw = time > Microseconds(0) ? Throughput(static_cast<double>(bytes), time) : Throughput();
   row.busbw = row.algbw * busFactor(collective, ranks).toDouble();
   return row;
 }
@@ -69,15 +67,15 @@ public:
 private:
   struct Phase {
     std::int64_t depth = 0;
-    double timePerByte = 0;
-    double start = 0;
+    Microseconds timePerByte{};
+    Microseconds start{};
   };
 
   [[nodiscard]] Result<Details> play(std::int64_t bytes, std::uint32_t pieces, const SizeOptions& options,
                                      const Progress& progress) const {
     Details details{.owner = m_jobs};
-    double time = 0;
-    double resolution = 0;
+    Microseconds time(0);
+    Microseconds resolution(0);
     for (const Job& job : *m_jobs) {
       auto played = run(job,
                         {.bytes = static_cast<double>(bytes),
@@ -103,7 +101,7 @@ private:
                                        const Progress& progress) const {
     SizeOptions quick = options;
     quick.record = false;
-    quick.limit = std::numeric_limits<double>::infinity();
+    quick.limit = kNoTimeLimit;
     auto best = play(bytes, first, quick, progress);
     for (const bool doubles : {true, false}) {
       for (std::uint32_t pieces = first; best;) {
@@ -257,7 +255,7 @@ std::vector<std::int64_t> sizesOf(std::int64_t first, std::int64_t last, double 
 
 Result<Row> bestPieces(Subject& subject, std::int64_t bytes, std::uint32_t maxPieces, const Progress& progress) {
   std::map<std::uint32_t, Row> tried;
-  const auto timeOf = [&](std::uint32_t pieces) -> Result<double> {
+  const auto timeOf = [&](std::uint32_t pieces) -> Result<Microseconds> {
     auto [place, isNew] = tried.try_emplace(pieces);
     if (isNew) {
       const auto details = subject.simulate(bytes, {.pieces = pieces}, progress);
@@ -269,7 +267,7 @@ Result<Row> bestPieces(Subject& subject, std::int64_t bytes, std::uint32_t maxPi
     return place->second.time;
   };
   std::uint32_t best = 1;
-  double bestTime = 0;
+  Microseconds bestTime(0);
   int worse = 0;
   for (std::uint64_t pieces = 1; pieces <= maxPieces && worse < 2; pieces *= 2) {
     const auto time = timeOf(static_cast<std::uint32_t>(pieces));

@@ -23,12 +23,12 @@ namespace coppice::simulate {
 
 /// One size of a simulation.
 struct Row {
-  std::int64_t size = 0;     ///< bytes
-  double time = 0;           ///< us
-  double algbw = 0;          ///< GB/s
-  double busbw = 0;          ///< GB/s
-  std::uint32_t pieces = 1;  ///< of each tree or transfer; of a program: turns of its loop
-  double resolution = 0;     ///< us between two computations of rates; 0 = exact
+  std::int64_t size = 0;  ///< bytes
+  Microseconds time{};
+  Throughput algbw = {};
+  Throughput busbw = {};
+  std::uint32_t pieces = 1;   ///< of each tree or transfer; of a program: turns of its loop
+  Microseconds resolution{};  ///< between two computations of rates; 0 = exact
 };
 
 /// Runs of one row, after each other (an allreduce of trees has two).
@@ -47,10 +47,10 @@ struct SizeOptions {
   /// Absent: Subject::defaultPieces, doubled or halved while that is faster where the run has no more than
   /// kMaxSearchedMessages messages.
   std::optional<std::uint32_t> pieces = {};
-  bool record = false;                    ///< critical path and intervals
-  std::optional<double> resolution = {};  ///< as RunOptions
-  /// us: what certainly takes longer may be given up, with an infinite time.
-  double limit = std::numeric_limits<double>::infinity();
+  bool record = false;                          ///< critical path and intervals
+  std::optional<Microseconds> resolution = {};  ///< as RunOptions
+  /// What certainly takes longer may be given up, with an infinite time.
+  Microseconds limit = kNoTimeLimit;
 };
 
 /// What is simulated: a schedule or a program on a fabric, at any size.

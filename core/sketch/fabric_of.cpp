@@ -31,7 +31,7 @@ public:
     }
     for (const auto& [ends, rate] : m_rates) {
       const auto [count, latency] = m_details[ends];
-      m_made.description.links.push_back({ends.first, ends.second, rate.toString(), false, count, latency});
+      m_made.description.links.push_back({ends.first, ends.second, toFraction(rate), false, count, latency});
     }
     return std::move(m_made);
   }
@@ -51,20 +51,19 @@ private:
     }
   }
 
-  /// Bytes per nanosecond are GB/s.
-  [[nodiscard]] Rational rateOf(const Link& link) const {
-    return Rational(m_scale.chunkBytes, 1000) / (link.beta * m_scale.unitMicroseconds);
+  [[nodiscard]] Bandwidth rateOf(const Link& link) const {
+    return bandwidthOf(m_scale.chunkBytes, link.beta * m_scale.timeUnit);
   }
 
-  void join(const std::string& from, const std::string& to, const Rational& rate, const Rational& latency,
+  void join(const std::string& from, const std::string& to, const Bandwidth& rate, const ExactMicroseconds& latency,
             bool isParallel) {
     const std::pair ends(from, to);
     const auto [at, isNew] = m_rates.emplace(ends, rate);
     auto& [count, stated] = m_details[ends];
     count = isNew ? 1 : count + (isParallel ? 1 : 0);
     at->second = std::max(at->second, rate);
-    if (latency.isPositive()) {
-      stated = latency.toString();
+    if (latency.count().isPositive()) {
+      stated = latency.count().toString();
     }
   }
 
@@ -87,20 +86,20 @@ private:
     const Link& link = m_model.links[index];
     const int through = switchOf(link);
     if (through < 0) {
-      join(gpuId(link.from), gpuId(link.to), rateOf(link), 0, true);
+      join(gpuId(link.from), gpuId(link.to), rateOf(link), ExactMicroseconds(0), true);
       m_made.routes.push_back({gpuId(link.from), gpuId(link.to)});
       return;
     }
     const int node = m_model.nodeOf(link.from);
     const std::string id = "switch" + std::to_string(node) + "." + std::to_string(through);
     addNode(id, "switch", node);
-    join(gpuId(link.from), id, rateOf(link), 0, false);
-    join(id, gpuId(link.to), rateOf(link), 0, false);
+    join(gpuId(link.from), id, rateOf(link), ExactMicroseconds(0), false);
+    join(id, gpuId(link.to), rateOf(link), ExactMicroseconds(0), false);
     m_made.routes.push_back({gpuId(link.from), id, gpuId(link.to)});
   }
 
   void addRemote(const Link& link) {
-    const Rational latency = link.alpha * m_scale.unitMicroseconds;
+    const ExactMicroseconds latency = link.alpha * m_scale.timeUnit;
     if (!m_model.nics.empty()) {
       addOverNics(link, latency);
       return;
@@ -115,13 +114,13 @@ private:
     addNode(out, "nic", m_model.nodeOf(link.from));
     addNode(in, "nic", m_model.nodeOf(link.to));
     join(gpuId(link.from), out, rateOf(link), latency, false);
-    join(out, in, rateOf(link), 0, true);
-    join(in, gpuId(link.to), rateOf(link), 0, false);
+    join(out, in, rateOf(link), ExactMicroseconds(0), true);
+    join(in, gpuId(link.to), rateOf(link), ExactMicroseconds(0), false);
     m_made.routes.push_back({gpuId(link.from), out, in, gpuId(link.to)});
   }
 
   /// NICs that several GPUs share, joined by one switch.
-  void addOverNics(const Link& link, const Rational& latency) {
+  void addOverNics(const Link& link, const ExactMicroseconds& latency) {
     const auto nicOf = [this](int gpu, const char* end) {
       const int node = m_model.nodeOf(gpu);
       std::string id =
@@ -134,16 +133,16 @@ private:
     const std::string network = "network";
     addNode(network, "switch", -1);
     join(gpuId(link.from), out, rateOf(link), latency, false);
-    join(out, network, rateOf(link), 0, false);
-    join(network, in, rateOf(link), 0, false);
-    join(in, gpuId(link.to), rateOf(link), 0, false);
+    join(out, network, rateOf(link), ExactMicroseconds(0), false);
+    join(network, in, rateOf(link), ExactMicroseconds(0), false);
+    join(in, gpuId(link.to), rateOf(link), ExactMicroseconds(0), false);
     m_made.routes.push_back({gpuId(link.from), out, network, in, gpuId(link.to)});
   }
 
   const Model& m_model;
   const Scale& m_scale;
   ModelFabric m_made;
-  std::map<std::pair<std::string, std::string>, Rational> m_rates;
+  std::map<std::pair<std::string, std::string>, Bandwidth> m_rates;
   std::map<std::pair<std::string, std::string>, std::pair<int, std::optional<std::string>>> m_details;
 };
 
@@ -166,7 +165,7 @@ std::optional<Scale> statedScale(const Topology& topology) {
   if (!unit || !bytes || !bytes->isInteger()) {
     return std::nullopt;
   }
-  return Scale{*unit, bytes->numerator()};
+  return Scale{ExactMicroseconds(*unit), bytes->numerator()};
 }
 
 }  // namespace
@@ -179,10 +178,10 @@ Scale guessScale(const Topology& topology) {
   if (!topology.remoteAlpha || !topology.remoteAlpha->isPositive()) {
     return scale;
   }
-  scale.unitMicroseconds = Rational(13, 5) / *topology.remoteAlpha;
+  scale.timeUnit = ExactMicroseconds(Rational(13, 5)) / *topology.remoteAlpha;
   if (topology.remoteBeta && topology.remoteBeta->isPositive()) {
     // The power of two that is nearest; sizes from 16 bytes to 1 GiB.
-    const Rational megabytes = *topology.remoteBeta * scale.unitMicroseconds / Rational(105);
+    const Rational megabytes = *topology.remoteBeta * scale.timeUnit.count() / Rational(105);
     std::int64_t bytes = 16;
     while (bytes < (std::int64_t{1} << 30) && Rational(bytes, 1 << 20) * Rational(17, 12) < megabytes) {
       bytes *= 2;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/duration.hpp"
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 #include "fabric/fabric.hpp"
@@ -16,7 +16,7 @@ namespace coppice::sketch {
 
 /// What the files do not say: how long a unit of time is and how large a chunk.
 struct Scale {
-  Rational unitMicroseconds = 1;
+  ExactMicroseconds timeUnit = ExactMicroseconds(1);
   std::int64_t chunkBytes = 1 << 20;
 };
 

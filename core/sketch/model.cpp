@@ -649,7 +649,7 @@ private:
   /// The unit is not in the file; the official ones hold 2.6 us as 2.6, 26 or 260.
   void guessUnit() {
     if (m_topology.remoteAlpha && m_topology.remoteAlpha->isPositive()) {
-      m_model.unitMicroseconds = Rational(13, 5) / *m_topology.remoteAlpha;
+      m_model.timeUnit = ExactMicroseconds(Rational(13, 5)) / *m_topology.remoteAlpha;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/duration.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "sketch/sketch.hpp"
@@ -57,10 +58,10 @@ struct Model {
   /// its full bandwidth. Empty in the paper's model, where each link has its part of the bandwidth at all times.
   std::vector<int> nics;
   LocalStrategy local = LocalStrategy::none;
-  std::string policy;                        ///< of the first switch; empty = free
-  std::vector<std::vector<int>> switches;    ///< as listed, within a node
-  std::vector<std::pair<int, int>> offsets;  ///< symmetries that the sketch asks for
-  std::optional<Rational> unitMicroseconds;  ///< guessed from remote_alpha (see timeUnit)
+  std::string policy;                         ///< of the first switch; empty = free
+  std::vector<std::vector<int>> switches;     ///< as listed, within a node
+  std::vector<std::pair<int, int>> offsets;   ///< symmetries that the sketch asks for
+  std::optional<ExactMicroseconds> timeUnit;  ///< guessed from remote_alpha (see timeUnit)
 
   [[nodiscard]] int gpus() const { return nodes * gpusPerNode; }
   [[nodiscard]] int nodeOf(int gpu) const { return gpu / gpusPerNode; }

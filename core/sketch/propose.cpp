@@ -228,19 +228,19 @@ private:
 
   /// Microseconds for a chunk, without latency.
   [[nodiscard]] Rational costOf(const Route& route) const {
-    Rational least = arc(route[0], route[1]).bandwidth.gigabytesPerSecond();
+    Bandwidth least = arc(route[0], route[1]).bandwidth;
     for (std::size_t i = 1; i + 1 < route.size(); ++i) {
-      least = std::min(least, arc(route[i], route[i + 1]).bandwidth.gigabytesPerSecond());
+      least = std::min(least, arc(route[i], route[i + 1]).bandwidth);
     }
-    return Rational(m_options.chunkBytes, 1000) / least;
+    return transferTime(m_options.chunkBytes, least).count();
   }
 
   [[nodiscard]] Rational latencyOf(const Route& route) const {
-    Rational sum = 0;
+    ExactMicroseconds sum(0);
     for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-      sum += arc(route[i], route[i + 1]).latency.value_or(Rational(0));
+      sum += arc(route[i], route[i + 1]).latency.value_or(ExactMicroseconds(0));
     }
-    return sum;
+    return sum.count();
   }
 
   /// Direct links alone lead from each GPU of the first node to all others.

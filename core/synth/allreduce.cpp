@@ -93,7 +93,7 @@ Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, cons
       search.m_gather = std::move(made);
     }
   }
-  search.m_leastRatio = search.ratioOfMessages();
+  search.m_minRatio = search.ratioOfMessages();
   return search;
 }
 
@@ -122,7 +122,7 @@ Rational AllreduceSearch::halvesRatio(int steps, Clock::time_point deadline) {
     return ratio(0, 0);
   }
   std::optional<Rational> least;
-  for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+  for (int first = m_scatter->minSteps(); steps - first >= m_gather->minSteps(); ++first) {
     const Rational here = ratio(first, steps - first);
     least = least ? std::min(*least, here) : here;
   }
@@ -137,12 +137,12 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::refused(int steps, std::
                       std::to_string(steps) + " steps",
                   {}};
   }
-  if (steps < leastSteps()) {
-    return Answer{Verdict::unsat, "two ranks are " + std::to_string(leastSteps()) + " hops apart", {}};
+  if (steps < minSteps()) {
+    return Answer{Verdict::unsat, "two ranks are " + std::to_string(minSteps()) + " hops apart", {}};
   }
-  if (Rational(rounds) < m_leastRatio * Rational(chunks)) {
+  if (Rational(rounds) < m_minRatio * Rational(chunks)) {
     return Answer{Verdict::unsat,
-                  "counting messages, no allreduce has R/C below " + m_leastRatio.toString() + " on these links",
+                  "counting messages, no allreduce has R/C below " + m_minRatio.toString() + " on these links",
                   {}};
   }
   return std::nullopt;
@@ -150,7 +150,7 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::refused(int steps, std::
 
 /// One rank of each orbit, on the fabric and where it differs on the transposed one.
 void AllreduceSearch::findRoots() {
-  constexpr std::size_t kMostRoots = 16;
+  constexpr std::size_t kMaxRoots = 16;
   if (m_areRootsKnown) {
     return;
   }
@@ -166,7 +166,7 @@ void AllreduceSearch::findRoots() {
       }
     }
     std::size_t count = 0;
-    for (int rank = 0; rank < ranks() && count < kMostRoots; ++rank) {
+    for (int rank = 0; rank < ranks() && count < kMaxRoots; ++rank) {
       const auto goal = CollectiveTable::make(Collective::broadcast, ranks(), rank);
       if (orbits.least(rank) != rank || !goal) {
         continue;
@@ -181,12 +181,12 @@ void AllreduceSearch::findRoots() {
 
 Rational AllreduceSearch::stepsRatio(int steps, Clock::time_point deadline) {
   constexpr int kShare = 8;
-  const auto [known, isNew] = m_stepsRatios.try_emplace(steps, m_leastRatio);
+  const auto [known, isNew] = m_stepsRatios.try_emplace(steps, m_minRatio);
   if (isNew && !isWide()) {
     findRoots();
     const auto end = Clock::now() + (deadline - Clock::now()) / kShare;
     for (const auto& root : m_roots) {
-      if ((steps == 0 || steps >= root->leastSteps()) && Clock::now() < end) {
+      if ((steps == 0 || steps >= root->minSteps()) && Clock::now() < end) {
         known->second = std::max(known->second, root->ratioBound(steps, end).ratio);
       }
     }
@@ -207,11 +207,11 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::refusedByRoots(int steps
                 {}};
 }
 
-void AllreduceSearch::findHalves(int mostSteps, Clock::time_point deadline) {
-  if (m_halvesSteps >= mostSteps) {
+void AllreduceSearch::findHalves(int maxSteps, Clock::time_point deadline) {
+  if (m_halvesSteps >= maxSteps) {
     return;
   }
-  m_halvesSteps = mostSteps;
+  m_halvesSteps = maxSteps;
   constexpr int kShare = 3;
   constexpr int kShareOfCandidate = 6;
   for (Search* search : {m_scatter, m_gather.get()}) {
@@ -220,7 +220,7 @@ void AllreduceSearch::findHalves(int mostSteps, Clock::time_point deadline) {
     const auto left = (deadline - Clock::now()) / kShare;
     options.deadline = Clock::now() + left;
     options.candidateSeconds = std::chrono::duration<double>(left).count() / kShareOfCandidate;
-    options.maxSteps = mostSteps;
+    options.maxSteps = maxSteps;
     const FrontHandlers nobody{[](const Size&, const Decision&, double) {}, [](int, const Rational&) {}};
     for (const FrontPoint& point : paretoFront(*search, options, nobody).points) {
       halves[point.size.steps] = point.size;
@@ -233,10 +233,10 @@ void AllreduceSearch::findHalves(int mostSteps, Clock::time_point deadline) {
   }
 }
 
-std::optional<AllreduceSearch::Fewest> AllreduceSearch::bestHalves(int steps, std::int64_t mostN,
+std::optional<AllreduceSearch::Fewest> AllreduceSearch::bestHalves(int steps, std::int64_t maxN,
                                                                    Clock::time_point deadline) {
-  const int mostSteps = steps - std::min(m_gather->leastSteps(), m_scatter->leastSteps());
-  findHalves(mostSteps, deadline);
+  const int maxSteps = steps - std::min(m_gather->minSteps(), m_scatter->minSteps());
+  findHalves(maxSteps, deadline);
   struct Choice {
     Size scatter;
     Size gather;
@@ -256,7 +256,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::bestHalves(int steps, st
     }
     for (const std::int64_t n : {scatter.n, gather->second.n, std::lcm(scatter.n, gather->second.n)}) {
       const Choice choice{copied(scatter, n), copied(gather->second, n)};
-      if (n <= mostN && (!best || ratioOf(choice) < ratioOf(*best))) {
+      if (n <= maxN && (!best || ratioOf(choice) < ratioOf(*best))) {
         best = choice;
       }
     }
@@ -281,14 +281,14 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std:
   const auto decided = [&](Search& search, const Size& size) {
     return isQuick ? search.decideQuickly(size, deadline) : search.decide(size, deadline);
   };
-  const auto leastRounds = [&](Search& search, int count) {
+  const auto minRounds = [&](Search& search, int count) {
     // The linear programs of many steps take long; they refute where it matters, in decide().
     return std::max<std::int64_t>(count, -(-(search.simpleRatio() * Rational(n))).floor());
   };
-  for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+  for (int first = m_scatter->minSteps(); steps - first >= m_gather->minSteps(); ++first) {
     const int second = steps - first;
-    const std::int64_t most = rounds - leastRounds(*m_gather, second);
-    for (std::int64_t r = leastRounds(*m_scatter, first); r <= most; ++r) {
+    const std::int64_t most = rounds - minRounds(*m_gather, second);
+    for (std::int64_t r = minRounds(*m_scatter, first); r <= most; ++r) {
       const Decision scatter = decided(*m_scatter, {first, r, n});
       if (scatter.verdict != Verdict::sat) {
         continue;
@@ -343,28 +343,28 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
   return Fewest{n * ranks(), best[0]->size.rounds + best[1]->size.rounds, *std::move(answer)};
 }
 
-std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t mostN,
+std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t maxN,
                                                                        std::int64_t maxRounds,
                                                                        Clock::time_point deadline) {
-  constexpr std::int64_t kMostOfPull = 8;
+  constexpr std::int64_t kMaxOfPull = 8;
   std::optional<Fewest> best;
   const Rational bound = halvesRatio(steps, deadline);
   const auto isNear = [&] {
     return best && Rational(best->rounds, best->chunks) * Rational(kNearBound) <= bound * Rational(kNearBound + 1);
   };
   // The halves alike first, then unlike.
-  const int least = m_scatter->leastSteps();
+  const int least = m_scatter->minSteps();
   for (int first = std::max(least, steps / 2); first >= least && first >= steps / 2 - 1; --first) {
     const int second = steps - first;
-    if (second < m_gather->leastSteps() || isNear()) {
+    if (second < m_gather->minSteps() || isNear()) {
       continue;
     }
     std::vector<std::int64_t> counts;
-    const std::int64_t mostOfHalf = maxRounds == kAnyRounds ? kAnyRounds : maxRounds - first;
-    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, mostOfHalf, deadline)) {
+    const std::int64_t maxOfHalf = maxRounds == kAnyRounds ? kAnyRounds : maxRounds - first;
+    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, maxN, maxOfHalf, deadline)) {
       counts.push_back(levels->size.n);
     }
-    if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMostOfPull) {
+    if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMaxOfPull) {
       counts.push_back(ratio.denominator());
     }
     counts.push_back(1);
@@ -400,7 +400,7 @@ AllreduceSearch::Answer AllreduceSearch::accept(const DirectSteps& steps, std::i
 }
 
 AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks,
-                                                    Clock::time_point deadline, std::int64_t mostConflicts) {
+                                                    Clock::time_point deadline, std::int64_t maxConflicts) {
   if (!SatSolver::isAvailable()) {
     return {Verdict::unknown, "bounds and halves do not decide it, and this build has no CaDiCaL", {}};
   }
@@ -418,7 +418,7 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
   std::vector<std::unique_ptr<Instance>> instances(groups.size());
   std::vector<bool> isOut(groups.size(), false);
   const auto stop = [&] { return m_progress->isCancelled() || Clock::now() >= deadline; };
-  for (std::int64_t conflicts = kFirstConflicts; !stop() && conflicts <= mostConflicts; conflicts *= kConflictGrowth) {
+  for (std::int64_t conflicts = kFirstConflicts; !stop() && conflicts <= maxConflicts; conflicts *= kConflictGrowth) {
     bool isAnyLeft = false;
     for (std::size_t i = 0; i < groups.size() && !stop(); ++i) {
       if (isOut[i] || DirectEncoding::sizeOf(topology, chunks, steps, groups[i].size()) > kMaxEncoding) {
@@ -473,10 +473,10 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
   if (auto answer = refused(steps, rounds, chunks)) {
     return *std::move(answer);
   }
-  const bool mayHalve = !isDirectOnly && chunks % ranks() == 0 && steps >= leastStepsOfHalves();
+  const bool mayHalve = !isDirectOnly && chunks % ranks() == 0 && steps >= minStepsOfHalves();
   if (mayHalve && isWide()) {
     const std::int64_t n = chunks / ranks();
-    for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+    for (int first = m_scatter->minSteps(); steps - first >= m_gather->minSteps(); ++first) {
       const auto share = Clock::now() + (deadline - Clock::now()) / 2;
       auto found = fewestOf(first, steps - first, n, share);
       if (found && found->rounds <= rounds) {
@@ -501,10 +501,10 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
   } else if (auto answer = refusedByRoots(steps, rounds, chunks, deadline)) {
     return *std::move(answer);
   }
-  if (chunks > effort.mostSlots) {
+  if (chunks > effort.maxSlots) {
     return {Verdict::unknown, "not found in halves; there are too many chunks for a direct search", {}};
   }
-  return inOnePiece(steps, rounds, chunks, deadline, effort.mostConflicts);
+  return inOnePiece(steps, rounds, chunks, deadline, effort.maxConflicts);
 }
 
 }  // namespace coppice::synth

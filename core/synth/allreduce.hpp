@@ -13,6 +13,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
 #include "synth/direct.hpp"
@@ -41,8 +42,8 @@ public:
   }
   /// How much of the solver an allreduce in one piece gets.
   struct DirectEffort {
-    std::int64_t mostSlots = std::numeric_limits<std::int64_t>::max();
-    std::int64_t mostConflicts = std::numeric_limits<std::int64_t>::max();  ///< of one group of symmetries
+    std::int64_t maxSlots = std::numeric_limits<std::int64_t>::max();
+    std::int64_t maxConflicts = std::numeric_limits<std::int64_t>::max();  ///< of one group of symmetries
   };
   Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline,
                 const DirectEffort& effort);
@@ -52,30 +53,30 @@ public:
     std::int64_t rounds = 0;
     Answer answer;
   };
-  /// Joins the halves of least R/C that were found for their numbers of steps, with up to mostN chunks per rank each.
+  /// Joins the halves of least R/C that were found for their numbers of steps, with up to maxN chunks per rank each.
   /// The first call searches both fronts, for a share of the time. Throws CancelledError.
-  std::optional<Fewest> bestHalves(int steps, std::int64_t mostN, Clock::time_point deadline);
+  std::optional<Fewest> bestHalves(int steps, std::int64_t maxN, Clock::time_point deadline);
   /// Whether there are too many ranks for the solver.
   [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
-  /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half and up to
+  /// On such fabrics: the least R/C in halves that is found with up to maxN chunks per rank in each half and up to
   /// maxRounds rounds. Throws CancelledError.
-  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, std::int64_t maxRounds,
+  std::optional<Fewest> fewestInHalves(int steps, std::int64_t maxN, std::int64_t maxRounds,
                                        Clock::time_point deadline);
 
   [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }
-  [[nodiscard]] int leastSteps() const { return m_gather->leastSteps(); }
+  [[nodiscard]] int minSteps() const { return m_gather->minSteps(); }
   /// Of the halves: the two one after the other.
-  [[nodiscard]] int leastStepsOfHalves() const { return m_gather->leastSteps() + m_scatter->leastSteps(); }
+  [[nodiscard]] int minStepsOfHalves() const { return m_gather->minSteps() + m_scatter->minSteps(); }
   /// Least R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P - 1,
   /// and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
-  [[nodiscard]] Rational leastRatio() const { return m_leastRatio; }
+  [[nodiscard]] Rational minRatio() const { return m_minRatio; }
   /// Least R/C of any allreduce of this many steps (0 = of any number): what carries the contribution of one rank to
   /// all others is a broadcast from it, and what brings all contributions to one rank is a reduce. The bounds of some
   /// ranks, those of each kind first, as far as the time allows. Throws CancelledError.
   Rational stepsRatio(int steps, Clock::time_point deadline);
   /// Least R/C of the halves with this many steps (0 = any number); C counts slots.
   Rational halvesRatio(int steps, Clock::time_point deadline);
-  [[nodiscard]] const Rational& unit() const { return m_gather->problem().topology.unit; }
+  [[nodiscard]] const Bandwidth& unit() const { return m_gather->problem().topology.unit; }
 
 private:
   AllreduceSearch(const fabric::Fabric& fabric, std::uint64_t seed, const Progress& progress)
@@ -83,7 +84,7 @@ private:
   std::optional<Answer> refused(int steps, std::int64_t rounds, std::int64_t chunks) const;
   std::optional<Answer> refusedByRoots(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
   void findRoots();
-  void findHalves(int mostSteps, Clock::time_point deadline);
+  void findHalves(int maxSteps, Clock::time_point deadline);
   std::optional<Answer> inHalves(int steps, std::int64_t rounds, std::int64_t n, bool isQuick,
                                  Clock::time_point deadline);
   /// Of n chunks per rank, on wide fabrics.
@@ -91,7 +92,7 @@ private:
   std::optional<Answer> joined(const Decision& scatter, const Decision& gather, int first, int second,
                                std::int64_t n) const;
   Answer inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline,
-                    std::int64_t mostConflicts);
+                    std::int64_t maxConflicts);
   Answer accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const;
   [[nodiscard]] Rational ratioOfMessages() const;
 
@@ -101,7 +102,7 @@ private:
   std::unique_ptr<Search> m_gather;  ///< allgather
   std::unique_ptr<Search> m_ownScatter;
   Search* m_scatter = nullptr;  ///< reduce_scatter: allgather on the transposed fabric; m_gather where that is the same
-  Rational m_leastRatio;
+  Rational m_minRatio;
   std::vector<std::unique_ptr<Search>> m_roots;  ///< broadcasts from ranks, on both fabrics
   bool m_areRootsKnown = false;
   std::map<int, Rational> m_stepsRatios;

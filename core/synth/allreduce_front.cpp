@@ -14,7 +14,7 @@ namespace coppice::synth {
 namespace {
 
 /// In one piece few chunks are within reach of the solver.
-constexpr std::int64_t kMostDirect = 8;
+constexpr std::int64_t kMaxDirect = 8;
 /// What one size in one piece may take of a front, unless a time is given: some tenths of a second for each group. All
 /// sizes get the first, the best ones without an answer the second.
 constexpr std::int64_t kQuickConflicts = 2'000;
@@ -25,8 +25,8 @@ constexpr std::int64_t kMoreSteps = 2;
 /// Where halves exist, schedules in one piece are searched beside them on up to this many ranks.
 constexpr int kMaxRanksOfBoth = 8;
 /// Chunks per rank in halves, unless a limit is given.
-constexpr std::int64_t kMostOfHalves = 64;
-constexpr std::int64_t kMostOfWideHalves = 32;
+constexpr std::int64_t kMaxOfHalves = 64;
+constexpr std::int64_t kMaxOfWideHalves = 32;
 
 Rational ratioOf(const StatedSize& size) {
   return Rational(size.rounds, size.chunks);
@@ -48,8 +48,8 @@ public:
         m_front(front) {}
 
   void search() {
-    const std::int64_t last = m_limits.maxSteps > 0 ? m_limits.maxSteps : m_search.leastStepsOfHalves() + kMoreSteps;
-    for (std::int64_t steps = m_front.leastSteps; steps <= last && !m_front.isComplete && Clock::now() < m_deadline;
+    const std::int64_t last = m_limits.maxSteps > 0 ? m_limits.maxSteps : m_search.minStepsOfHalves() + kMoreSteps;
+    for (std::int64_t steps = m_front.minSteps; steps <= last && !m_front.isComplete && Clock::now() < m_deadline;
          ++steps) {
       m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       level(static_cast<int>(steps));
@@ -64,7 +64,7 @@ private:
     m_bound = m_search.stepsRatio(steps, m_levelEnd);
     m_events.onBound(steps, m_bound);
     m_maxRounds = roundsWithin(steps, m_limits.extraRounds);
-    m_least = leastRatioWithin(m_bound, steps, m_maxRounds);
+    m_least = minRatioWithin(m_bound, steps, m_maxRounds);
     m_below.reset();
     if (!m_front.points.empty()) {
       m_below = ratioOf(m_front.points.back().size);
@@ -73,7 +73,7 @@ private:
       return;
     }
     try {
-      const bool hasHalves = !m_options.isDirect && steps >= m_search.leastStepsOfHalves();
+      const bool hasHalves = !m_options.isDirect && steps >= m_search.minStepsOfHalves();
       if (hasHalves) {
         if (m_limits.extraRounds && !m_search.isWide()) {
           halvesWithin();
@@ -104,7 +104,7 @@ private:
     m_point->bound = m_bound;
     m_point->isOptimal = ratioOf(m_point->size) == m_bound;
     m_point->isOptimalWithin = ratioOf(m_point->size) == *m_least;
-    m_front.isComplete = ratioOf(m_point->size) == m_front.leastRatio;
+    m_front.isComplete = ratioOf(m_point->size) == m_front.minRatio;
     m_front.points.push_back(*std::move(m_point));
   }
 
@@ -130,10 +130,10 @@ private:
     const auto start = Clock::now();
     std::optional<AllreduceSearch::Fewest> found;
     if (m_search.isWide()) {
-      found = m_search.fewestInHalves(m_steps, mostN(kMostOfWideHalves), m_maxRounds, m_levelEnd);
+      found = m_search.fewestInHalves(m_steps, maxN(kMaxOfWideHalves), m_maxRounds, m_levelEnd);
     } else {
       // Their fronts serve all further numbers of steps.
-      found = m_search.bestHalves(m_steps, mostN(kMostOfHalves), m_deadline);
+      found = m_search.bestHalves(m_steps, maxN(kMaxOfHalves), m_deadline);
     }
     if (found) {
       hear({found->chunks, m_steps, found->rounds}, std::move(found->answer), secondsSince(start));
@@ -144,7 +144,7 @@ private:
   void halvesWithin() {
     const Rational bound = m_search.halvesRatio(m_steps, m_levelEnd);
     std::vector<StatedSize> sizes;
-    for (std::int64_t n = 1; n <= mostN(kMostOfHalves); ++n) {
+    for (std::int64_t n = 1; n <= maxN(kMaxOfHalves); ++n) {
       const std::int64_t chunks = n * m_search.ranks();
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(bound * Rational(chunks))).floor());
       for (std::int64_t rounds = first; rounds <= m_maxRounds; ++rounds) {
@@ -154,14 +154,14 @@ private:
     attemptByRatio(sizes);
   }
 
-  [[nodiscard]] std::int64_t mostN(std::int64_t usual) const {
+  [[nodiscard]] std::int64_t maxN(std::int64_t usual) const {
     return m_limits.maxChunks > 0 ? std::max<std::int64_t>(1, m_limits.maxChunks / m_search.ranks()) : usual;
   }
 
   void attempt(const StatedSize& size, std::int64_t conflicts) {
     const auto start = Clock::now();
     auto end = std::min(m_levelEnd, start + (m_deadline - start) / kShareOfCandidate);
-    AllreduceSearch::DirectEffort effort{kMostDirect, conflicts};
+    AllreduceSearch::DirectEffort effort{kMaxDirect, conflicts};
     if (m_limits.candidateSeconds > 0) {
       end = std::min(m_deadline, start + std::chrono::duration_cast<Clock::duration>(
                                              std::chrono::duration<double>(m_limits.candidateSeconds)));
@@ -216,7 +216,7 @@ private:
   [[nodiscard]] std::vector<StatedSize> sizes() const {
     constexpr std::int64_t kMoreRounds = 8;
     std::vector<StatedSize> all;
-    const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMostDirect) : kMostDirect;
+    const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMaxDirect) : kMaxDirect;
     for (std::int64_t chunks = 1; chunks <= most; ++chunks) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(m_bound * Rational(chunks))).floor());
       const std::int64_t last = std::min(first + kMoreRounds, m_maxRounds);
@@ -258,13 +258,13 @@ Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimi
     return search.error();
   }
   StatedFront front;
-  front.leastSteps = search->leastSteps();
-  front.leastRatio = search->leastRatio();
+  front.minSteps = search->minSteps();
+  front.minRatio = search->minRatio();
   front.unit = search->unit();
   try {
-    front.leastRatio = search->stepsRatio(0, deadline);
-    events.onBound(0, front.leastRatio);
-    front.isLeastRatioExact = search->halvesRatio(0, deadline) == front.leastRatio;
+    front.minRatio = search->stepsRatio(0, deadline);
+    events.onBound(0, front.minRatio);
+    front.isMinRatioExact = search->halvesRatio(0, deadline) == front.minRatio;
     AllreduceFront(*search, limits, options, events, deadline, front).search();
   } catch (const CancelledError&) {
     front.isCutOff = true;

@@ -30,7 +30,7 @@ public:
         m_handlers(handlers),
         m_bound(search.ratioBound(steps, deadline).ratio),
         m_maxRounds(roundsWithin(steps, options.extraRounds)),
-        m_least(leastRatioWithin(m_bound, steps, m_maxRounds)) {}
+        m_least(minRatioWithin(m_bound, steps, m_maxRounds)) {}
 
   std::optional<FrontPoint> best() {
     m_handlers.onBound(m_steps, m_bound);
@@ -60,7 +60,7 @@ private:
   static constexpr std::int64_t kFirstChunks = 8;
   static constexpr int kMultiplesOfBound = 2;
   static constexpr double kQuickSeconds = 1.0;
-  static constexpr std::int64_t kMostOfPull = 8;
+  static constexpr std::int64_t kMaxOfPull = 8;
   /// Two levels that come as near to the bound as one part in this many are good enough.
   static constexpr std::int64_t kNearBound = 100;
 
@@ -169,7 +169,7 @@ private:
         }
       }
     }
-    if (m_bound.denominator() <= kMostOfPull) {
+    if (m_bound.denominator() <= kMaxOfPull) {
       counts.insert(counts.begin(), m_bound.denominator());
     }
     for (std::size_t i = 0; i < counts.size() && !isDone(); ++i) {
@@ -265,7 +265,7 @@ private:
 
 }  // namespace
 
-std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t maxRounds) {
+std::optional<Rational> minRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t maxRounds) {
   if (maxRounds == kAnyRounds || !bound.isPositive()) {
     return bound;
   }
@@ -281,12 +281,12 @@ std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t ste
 
 Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers) {
   Front front;
-  front.leastSteps = search.leastSteps();
+  front.minSteps = search.minSteps();
   try {
-    front.leastRatio = search.ratioBound(0, options.deadline);
-    handlers.onBound(0, front.leastRatio.ratio);
+    front.minRatio = search.ratioBound(0, options.deadline);
+    handlers.onBound(0, front.minRatio.ratio);
     const int last = options.maxSteps > 0 ? options.maxSteps : search.usualSteps();
-    for (int steps = front.leastSteps; steps <= last && !front.isComplete; ++steps) {
+    for (int steps = front.minSteps; steps <= last && !front.isComplete; ++steps) {
       if (Clock::now() >= options.deadline) {
         front.isCutOff = true;
         break;
@@ -301,7 +301,7 @@ Front paretoFront(Search& search, const FrontOptions& options, const FrontHandle
       }
       const auto share = Clock::now() + (options.deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       if (auto point = Level(search, steps, below, options, share, handlers).best()) {
-        front.isComplete = ratioOf(point->size) == front.leastRatio.ratio;
+        front.isComplete = ratioOf(point->size) == front.minRatio.ratio;
         front.points.push_back(*std::move(point));
       }
     }

@@ -31,8 +31,7 @@ inline constexpr std::int64_t kAnyRounds = std::numeric_limits<std::int64_t>::ma
 
 /// The least R/n with R from `steps` to `maxRounds` that is not below the bound; nullopt where not even one chunk
 /// fits.
-[[nodiscard]] std::optional<Rational> leastRatioWithin(const Rational& bound, std::int64_t steps,
-                                                       std::int64_t maxRounds);
+[[nodiscard]] std::optional<Rational> minRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t maxRounds);
 
 /// Into how many parts the time left is split where this many numbers of steps are still to be searched: with a
 /// thousand of them, the first ones get more than a thousandth.
@@ -57,8 +56,8 @@ struct FrontPoint {
 
 struct Front {
   std::vector<FrontPoint> points;
-  int leastSteps = 0;
-  RatioBound leastRatio;    ///< over all numbers of steps, in R/n
+  int minSteps = 0;
+  RatioBound minRatio;      ///< over all numbers of steps, in R/n
   bool isComplete = false;  ///< the last point has the least ratio of all
   bool isCutOff = false;    ///< the time limit or a cancel ended it; what was found is kept
 };

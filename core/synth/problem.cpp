@@ -177,7 +177,7 @@ Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
   return problem;
 }
 
-int leastSteps(const Problem& problem) {
+int minSteps(const Problem& problem) {
   int least = 1;
   DistancesFromSources distances(problem.topology);
   for (const ChunkClass& chunks : problem.classes) {

@@ -74,7 +74,7 @@ Result<Problem> problemOn(const fabric::Fabric& fabric, const schedule::Collecti
 [[nodiscard]] std::int64_t divisorOf(const schedule::CollectiveTable& goal);
 
 /// Greatest number of hops from a source to a destination: no schedule has fewer steps.
-[[nodiscard]] int leastSteps(const Problem& problem);
+[[nodiscard]] int minSteps(const Problem& problem);
 
 /// Plays the steps: nullopt where they solve the instance, else what is wrong. Used to check results of the search;
 /// core/verify judges the schedule again, from the fabric alone.

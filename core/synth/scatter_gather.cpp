@@ -59,7 +59,7 @@ std::unique_ptr<ScatterGather> ScatterGather::make(const Problem& broadcast, con
 }
 
 const Steps* ScatterGather::scatter(int steps, std::int64_t parts) {
-  if (steps < m_scatter->leastSteps()) {
+  if (steps < m_scatter->minSteps()) {
     return nullptr;
   }
   const auto [known, isNew] = m_known.try_emplace({steps, parts});
@@ -76,7 +76,7 @@ const Steps* ScatterGather::scatter(int steps, std::int64_t parts) {
 
 std::optional<ScatterGather::Choice> ScatterGather::choose(int steps, std::int64_t parts) {
   std::optional<Choice> best;
-  for (int first = 1; steps - first >= m_levels->leastSteps(); ++first) {
+  for (int first = 1; steps - first >= m_levels->minSteps(); ++first) {
     const Steps* scattered = scatter(first, parts);
     const auto gathered = m_levels->rounds(steps - first, parts, m_progress);
     if (scattered != nullptr && gathered && (!best || sumOf(*scattered) + *gathered < best->rounds)) {

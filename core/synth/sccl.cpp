@@ -89,7 +89,7 @@ std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, s
 }
 
 Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const StatedSize& size,
-                                      const SynthesisOptions& options, const Progress& progress, Rational& unit) {
+                                      const SynthesisOptions& options, const Progress& progress, Bandwidth& unit) {
   const auto start = Clock::now();
   const auto deadline = after(options.seconds);
   if (auto error = checkMemory(size, 1, 1, fabric.gpuCount())) {
@@ -115,7 +115,7 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
   const TimeLimit limit(whole, options.seconds + kGraceSeconds);
   const Progress progress = limitedBy(limit, whole);
   const auto start = Clock::now();
-  Rational unit;
+  Bandwidth unit;
   try {
     if (goal.collective() == Collective::allreduce) {
       return synthesizeAllreduce(fabric, size, options, progress, unit);
@@ -206,9 +206,9 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
       return *std::move(fault);
     }
     StatedFront front;
-    front.leastSteps = found.leastSteps;
-    front.leastRatio = found.leastRatio.ratio / Rational(divisor);
-    front.isLeastRatioExact = found.leastRatio.isTight;
+    front.minSteps = found.minSteps;
+    front.minRatio = found.minRatio.ratio / Rational(divisor);
+    front.isMinRatioExact = found.minRatio.isTight;
     front.isComplete = found.isComplete;
     front.isCutOff = found.isCutOff;
     front.unit = search.problem().topology.unit;

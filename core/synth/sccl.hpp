@@ -9,6 +9,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/collective_table.hpp"
 #include "schedule/step_schedule.hpp"
@@ -39,7 +40,7 @@ struct Synthesis {
   std::string reason;
   std::optional<schedule::StepSchedule> schedule;  ///< where sat; unverified
   double seconds = 0;
-  Rational unit;            ///< GB/s, as used
+  Bandwidth unit;           ///< GB/s, as used
   bool isBySolver = false;  ///< unsat: the solver says so, and Refutation can show it; else a bound does
 };
 
@@ -64,12 +65,12 @@ struct StatedPoint {
 
 struct StatedFront {
   std::vector<StatedPoint> points;
-  std::int64_t leastSteps = 0;
-  Rational leastRatio;             ///< bound on R/C over all numbers of steps
-  bool isLeastRatioExact = false;  ///< the relaxation reaches it
-  bool isComplete = false;         ///< the last point has the least ratio
-  bool isCutOff = false;           ///< time limit or cancel
-  Rational unit;
+  std::int64_t minSteps = 0;
+  Rational minRatio;             ///< bound on R/C over all numbers of steps
+  bool isMinRatioExact = false;  ///< the relaxation reaches it
+  bool isComplete = false;       ///< the last point has the least ratio
+  bool isCutOff = false;         ///< time limit or cancel
+  Bandwidth unit;
 };
 
 struct Candidate {
@@ -94,7 +95,7 @@ struct FrontEvents {
   /// The proved bound on R/C at this number of steps, before its first candidate; 0 = over all numbers of steps.
   std::function<void(std::int64_t steps, const Rational& bound)> onBound = {};
   /// What a candidate was satisfied with, unverified, before onCandidate hears of it.
-  std::function<void(const StatedSize& size, const Rational& unit, schedule::StepSchedule schedule)> onSchedule = {};
+  std::function<void(const StatedSize& size, const Bandwidth& unit, schedule::StepSchedule schedule)> onSchedule = {};
 };
 
 /// The front. A cancel keeps what was found (isCutOff). For allreduce, schedules in halves and in one piece together;

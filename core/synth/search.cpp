@@ -36,9 +36,9 @@ constexpr int kPullTries = 24;
 constexpr int kFirstPullTries = 6;
 constexpr std::int64_t kPullWork = 30'000'000;
 /// Above, a search for all symmetries takes too long; below, equal boxes are no help to it.
-constexpr int kMostOfSymmetries = 64;
+constexpr int kMaxOfSymmetries = 64;
 /// Two levels are tried from this many ranks on, and their box is searched for this share of the time left.
-constexpr int kLeastOfLevels = 16;
+constexpr int kMinOfLevels = 16;
 constexpr int kShareOfBox = 6;
 /// Work of pull on many ranks: some tens of seconds, or one.
 constexpr std::int64_t kWideWork = 20'000'000'000;
@@ -50,7 +50,7 @@ constexpr std::int64_t kQuickTreeWork = 10'000'000;
 constexpr std::int64_t kMidTreeWork = 60'000'000;
 constexpr std::int64_t kFirstTreeWork = 500'000;
 /// Chunks for each rank of a broadcast by scatter and allgather.
-constexpr std::int64_t kMostParts = 4;
+constexpr std::int64_t kMaxParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
 constexpr std::int64_t kMaxWideSends = 600'000;
 constexpr std::int64_t kFirstTryConflicts = 2'000;
@@ -80,9 +80,9 @@ Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
     : m_problem(std::move(problem)),
       m_seed(seed),
       m_progress(progress),
-      m_leastSteps(synth::leastSteps(m_problem)),
+      m_minSteps(synth::minSteps(m_problem)),
       m_wide(m_problem, seed, progress),
-      m_generators(m_wide.isWide() && (m_wide.boxes() || m_problem.topology.nodes > kMostOfSymmetries)
+      m_generators(m_wide.isWide() && (m_wide.boxes() || m_problem.topology.nodes > kMaxOfSymmetries)
                        ? generatorsByBoxes(m_problem, m_wide.boxes(), progress)
                        : synth::generators(m_problem, progress)) {}
 
@@ -112,7 +112,7 @@ const std::vector<std::vector<Symmetry>>& Search::groups() {
 
 int Search::usualSteps() const {
   constexpr int kMore = 4;
-  int steps = m_leastSteps;
+  int steps = m_minSteps;
   if (const auto& boxes = m_wide.boxes()) {
     // Slow links that reach far make the fewest steps; links within a box may take more of them, and one goes across.
     std::vector<bool> isFirst(m_problem.topology.nodes, false);
@@ -185,7 +185,7 @@ Rational Search::simpleRatio() const {
 RatioBound Search::coarseBound(int steps, RatioBound known, Clock::time_point deadline) {
   if (!m_coarse) {
     m_coarse.emplace(coarse(m_problem));
-    m_coarseGenerators = m_wide.boxes() || m_problem.topology.nodes > kMostOfSymmetries
+    m_coarseGenerators = m_wide.boxes() || m_problem.topology.nodes > kMaxOfSymmetries
                              ? generatorsByBoxes(*m_coarse, m_wide.boxes(), m_progress)
                              : synth::generators(*m_coarse, m_progress);
     m_coarseOrbits = orbitsOfArcs(*m_coarse, m_coarseGenerators, m_progress);
@@ -274,10 +274,10 @@ std::optional<Decision> Search::refusedByCounting(const Size& size) const {
                         text(size.steps) + " steps",
                     {}};
   }
-  if (size.steps < m_leastSteps) {
+  if (size.steps < m_minSteps) {
     return Decision{Verdict::unsat,
-                    "a destination is " + text(m_leastSteps) + " hops from its nearest source, so fewer than " +
-                        text(m_leastSteps) + " steps cannot reach it",
+                    "a destination is " + text(m_minSteps) + " hops from its nearest source, so fewer than " +
+                        text(m_minSteps) + " steps cannot reach it",
                     {}};
   }
   for (const auto& [known, refuted] : m_refuted) {
@@ -378,15 +378,15 @@ Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
     }
     Box box = std::move(stack.back());
     stack.pop_back();
-    const auto leastSum = std::accumulate(box.least.begin(), box.least.end(), std::int64_t{0});
-    const auto mostSum = std::accumulate(box.most.begin(), box.most.end(), std::int64_t{0});
-    if (leastSum > size.rounds || mostSum < size.rounds) {
+    const auto minSum = std::accumulate(box.least.begin(), box.least.end(), std::int64_t{0});
+    const auto maxSum = std::accumulate(box.most.begin(), box.most.end(), std::int64_t{0});
+    if (minSum > size.rounds || maxSum < size.rounds) {
       continue;
     }
     for (int step = 0; step < size.steps; ++step) {
       const std::int64_t before = box.least[step];
-      box.least[step] = std::max(box.least[step], size.rounds - (mostSum - box.most[step]));
-      box.most[step] = std::min(box.most[step], size.rounds - (leastSum - before));
+      box.least[step] = std::max(box.least[step], size.rounds - (maxSum - box.most[step]));
+      box.most[step] = std::min(box.most[step], size.rounds - (minSum - before));
     }
     if (hasProgram) {
       for (int step = 0; step < size.steps; ++step) {
@@ -452,13 +452,13 @@ Decision Search::byFlow(const Size& size, const Effort& effort) {
 }
 
 std::optional<Decision> Search::byTwoLevels(const Size& size, const Effort& effort) {
-  if (m_isNarrow || !m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
+  if (m_isNarrow || !m_wide.boxes() || m_problem.topology.nodes < kMinOfLevels) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(effort.deadline - Clock::now()).count() / kShareOfBox;
   if (m_problem.classes.size() == 1) {
     const std::int64_t part = size.n < m_problem.topology.nodes ? 0 : m_wide.chunksOfPart(seconds);
-    if (part == 0 || size.n % part != 0 || size.n / part > kMostParts) {
+    if (part == 0 || size.n % part != 0 || size.n / part > kMaxParts) {
       return std::nullopt;
     }
     auto found = m_wide.byScatterGather(size.steps, size.n / part);
@@ -524,19 +524,19 @@ std::optional<Decision> Search::byNarrow(const Size& size, const Effort& effort)
   return accept(size, widened(*std::move(decision.found)), decision.reason + ", on the links between equal places");
 }
 
-std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
+std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t minN, std::int64_t maxN,
                                                         std::int64_t maxRounds, Clock::time_point deadline) {
-  if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
+  if (!m_wide.boxes() || m_problem.topology.nodes < kMinOfLevels) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
   const auto sends = static_cast<std::int64_t>(m_problem.classes.size()) * m_problem.topology.nodes;
   if (m_problem.classes.size() == 1) {
-    return fewestByScatterGather(steps, mostN, maxRounds, seconds);
+    return fewestByScatterGather(steps, maxN, maxRounds, seconds);
   }
   const Rational bound = ratioBound(steps, deadline).ratio;
   std::optional<Size> best;
-  for (std::int64_t n = leastN; n <= mostN && n * sends <= kMaxWideSends; ++n) {
+  for (std::int64_t n = minN; n <= maxN && n * sends <= kMaxWideSends; ++n) {
     const auto rounds = m_wide.roundsOfTwoLevels(steps, n, seconds);
     if (rounds && *rounds <= maxRounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, n};
@@ -552,11 +552,11 @@ std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t 
   return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
 }
 
-std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t maxRounds,
+std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t maxN, std::int64_t maxRounds,
                                                             double seconds) {
   const std::int64_t part = m_wide.chunksOfPart(seconds);
   std::optional<Size> best;
-  for (std::int64_t parts = 1; part > 0 && parts <= kMostParts && parts * part <= mostN; ++parts) {
+  for (std::int64_t parts = 1; part > 0 && parts <= kMaxParts && parts * part <= maxN; ++parts) {
     const auto rounds = m_wide.roundsOfScatterGather(steps, parts);
     if (rounds && *rounds <= maxRounds &&
         (!best || Rational(*rounds, parts * part) < Rational(best->rounds, best->n))) {
@@ -601,7 +601,7 @@ std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, s
   }
   goal.plan = bound.plan;
   std::optional<Fewest> best;
-  if (Search* few = narrow(); few != nullptr && steps >= few->leastSteps()) {
+  if (Search* few = narrow(); few != nullptr && steps >= few->minSteps()) {
     // On fewer arcs there is time for more tries.
     const auto end = Clock::now() + (deadline - Clock::now()) / 2;
     auto found = few->tried(goal, end);
@@ -638,9 +638,9 @@ std::optional<Decision> Search::byTrees(const Size& size, std::int64_t work, con
 }
 
 std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
-                                       int mostTries, const Effort& effort) {
+                                       int maxTries, const Effort& effort) {
   const std::int64_t work = Encoding::sizeOf(m_problem, size.n, size.steps, 1);
-  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, mostTries);
+  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, maxTries);
   const auto stop = stopAt(effort.deadline);
   for (int turn = 0; turn < tries && !stop(); ++turn) {
     const std::vector<std::int64_t> chosen = rounds.empty() ? evenRounds(size, turn) : rounds[turn % rounds.size()];
@@ -800,7 +800,7 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
 }
 
 std::optional<Decision> Search::fromFewerSteps(const Size& size, const Effort& effort) {
-  for (int steps = m_leastSteps; steps < size.steps; ++steps) {
+  for (int steps = m_minSteps; steps < size.steps; ++steps) {
     const Size shorter{steps, size.rounds, size.n};
     Effort quick = effort;
     quick.isQuick = true;

@@ -58,7 +58,7 @@ public:
   ~Search();
 
   [[nodiscard]] const Problem& problem() const { return m_problem; }
-  [[nodiscard]] int leastSteps() const { return m_leastSteps; }
+  [[nodiscard]] int minSteps() const { return m_minSteps; }
   [[nodiscard]] const std::vector<Symmetry>& generators() const { return m_generators; }
 
   /// Least R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The linear
@@ -79,9 +79,9 @@ public:
     Size size;
     Decision decision;
   };
-  /// On fabrics of equal boxes: the fewest rounds, maxRounds at most, that two levels find for leastN to mostN chunks
+  /// On fabrics of equal boxes: the fewest rounds, maxRounds at most, that two levels find for minN to maxN chunks
   /// of each class, by R / n; nullopt where that does not apply. Throws CancelledError.
-  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN, std::int64_t maxRounds,
+  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t minN, std::int64_t maxN, std::int64_t maxRounds,
                                           Clock::time_point deadline);
   /// Those that local search over trees, or else pull with a beam, finds for n chunks, if fewer than `below`. Throws
   /// CancelledError.
@@ -115,7 +115,7 @@ private:
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
-  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, std::int64_t maxRounds, double seconds);
+  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t maxN, std::int64_t maxRounds, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
   std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
   [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);
@@ -126,7 +126,7 @@ private:
   /// Arcs of the narrow problem as those of the whole one.
   [[nodiscard]] Steps widened(Steps steps) const;
   /// @param rounds choices to try in turn; empty = spread evenly
-  std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int mostTries,
+  std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int maxTries,
                                  const Effort& effort);
   Decision bySat(const Size& size, const RoundChoices& choices, const Effort& effort);
   RoundChoices roundChoices(const Size& size, std::size_t most,
@@ -142,7 +142,7 @@ private:
   Problem m_problem;
   std::uint64_t m_seed;
   const Progress& m_progress;
-  int m_leastSteps;
+  int m_minSteps;
   WideSearch m_wide;
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
-#include "base/checked.hpp"
 #include "base/text.hpp"
 #include "synth/routes.hpp"
 
@@ -16,28 +14,16 @@ namespace {
 
 using fabric::NodeIndex;
 
-/// The largest rational that divides both a whole number of times.
-Rational commonDivisor(const Rational& a, const Rational& b) {
-  const std::int64_t denominator = leastCommonMultiple(a.denominator(), b.denominator());
-  const std::int64_t first = checkedMul(a.numerator(), denominator / a.denominator());
-  const std::int64_t second = checkedMul(b.numerator(), denominator / b.denominator());
-  return Rational(std::gcd(first, second), denominator);
-}
-
-Rational defaultUnit(const fabric::Fabric& fabric, const std::vector<bool>& isUsed) {
-  std::optional<Rational> divisor;
-  std::optional<Rational> least;
-  Rational largest = 0;
+Bandwidth defaultUnit(const fabric::Fabric& fabric, const std::vector<bool>& isUsed) {
+  std::vector<Bandwidth> used;
   for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-    if (!isUsed[arc]) {
-      continue;
+    if (isUsed[arc]) {
+      used.push_back(fabric.arcs()[arc].bandwidth);
     }
-    const Rational b = fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
-    divisor = divisor ? commonDivisor(*divisor, b) : b;
-    least = least ? std::min(*least, b) : b;
-    largest = std::max(largest, b);
   }
-  return largest / *divisor > Rational(kFinestUnit) ? *least : *divisor;
+  const Bandwidth divisor = commonUnit(used);
+  const auto [least, largest] = std::minmax_element(used.begin(), used.end());
+  return *largest / divisor > Rational(kFinestUnit) ? *least : divisor;
 }
 
 /// The arcs of each link; links of one set of arcs are merged, and sets that follow from a larger one are left out.
@@ -133,7 +119,7 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
   if (!routes) {
     topology.isPartial = true;
     const std::size_t pairs = static_cast<std::size_t>(topology.nodes) * static_cast<std::size_t>(topology.nodes);
-    routes = shortestRoutes(fabric, std::clamp(kMaxArcs / pairs, std::size_t{1}, kMostRoutesOfPair), kMaxArcs);
+    routes = shortestRoutes(fabric, std::clamp(kMaxArcs / pairs, std::size_t{1}, kMaxRoutesOfPair), kMaxArcs);
   }
   if (!routes) {
     return Error{ErrorCode::limit,
@@ -164,14 +150,13 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
   std::vector<Rational> perRound;
   for (std::size_t link = 0; link < fabric.arcs().size(); ++link) {
     const fabric::Arc& arc = fabric.arcs()[link];
-    const Rational b = arc.bandwidth.gigabytesPerSecond();
-    perRound.push_back(choice.isOneBandwidth ? Rational(1) : b / topology.unit);
+    perRound.push_back(choice.isOneBandwidth ? Rational(1) : arc.bandwidth / topology.unit);
     if (isUsed[link] && perRound.back() < Rational(1)) {
       return Error{ErrorCode::badUsage,
-                   "The unit of " + topology.unit.toString() + " GB/s is above the bandwidth of the link from " +
+                   "The unit of " + toFraction(topology.unit) + " GB/s is above the bandwidth of the link from " +
                        inQuotes(fabric.nodes()[arc.tail].id) + " to " + inQuotes(fabric.nodes()[arc.head].id) + ", " +
-                       b.toString() + " GB/s, so that no chunk fits into a round",
-                   "give a unit of at most " + b.toString() + " GB/s",
+                       toFraction(arc.bandwidth) + " GB/s, so that no chunk fits into a round",
+                   "give a unit of at most " + toFraction(arc.bandwidth) + " GB/s",
                    {.element = {RefKind::option, "--unit"}}};
     }
     topology.links.push_back({arc.tail, arc.head, perRound.back()});

@@ -7,6 +7,7 @@
 
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 /// Step-synchronous synthesis (Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021).
@@ -45,7 +46,7 @@ struct Topology {
   std::vector<fabric::NodeIndex> gpus;  ///< by rank
   std::vector<int> boxOf;               ///< by rank: number of its innermost box; -1 = in none
   int fabricNodes = 0;
-  Rational unit;            ///< GB/s: the bandwidth that moves one chunk per round
+  Bandwidth unit;           ///< GB/s: the bandwidth that moves one chunk per round
   bool isIntegral = false;  ///< every perRound is a whole number
   /// Some routes are left out, because there are too many: what has no schedule here may have one.
   bool isPartial = false;
@@ -56,8 +57,9 @@ struct Topology {
 };
 
 struct UnitChoice {
-  std::optional<Rational> unit = {};  ///< GB/s; absent = the gcd of the bandwidths, or the least where that is too fine
-  bool isOneBandwidth = false;        ///< every link counts as one unit
+  std::optional<Bandwidth> unit =
+      {};                       ///< GB/s; absent = the gcd of the bandwidths, or the least where that is too fine
+  bool isOneBandwidth = false;  ///< every link counts as one unit
 };
 
 /// A unit finer than 1 / this of the largest bandwidth is not chosen by itself.
@@ -65,7 +67,7 @@ inline constexpr std::int64_t kFinestUnit = 16;
 /// With more routes than these, the shortest of each pair are kept, at most some: the search could not hold the sends
 /// of all. More pairs than these are refused.
 inline constexpr std::size_t kMaxArcs = 200'000;
-inline constexpr std::size_t kMostRoutesOfPair = 8;
+inline constexpr std::size_t kMaxRoutesOfPair = 8;
 
 /// Routes are all simple paths through switches and NICs, less those that use all links of another of the same pair.
 /// Errors: badUsage (a unit that is not positive or above the bandwidth of a link), limit (too many pairs), overflow.

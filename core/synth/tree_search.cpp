@@ -22,12 +22,12 @@ constexpr std::int64_t kPatience = 60;
 constexpr std::int64_t kShifts = 8;
 constexpr int kStopInterval = 64;
 /// Of one byte for each send.
-constexpr int kMostSteps = 255;
+constexpr int kMaxTreeSteps = 255;
 
 }  // namespace
 
 bool TreeSearch::applies(const Problem& problem, int steps) {
-  return !problem.classes.empty() && steps >= leastSteps(problem) && steps <= kMostSteps &&
+  return !problem.classes.empty() && steps >= minSteps(problem) && steps <= kMaxTreeSteps &&
          std::all_of(problem.classes.begin(), problem.classes.end(), [&](const ChunkClass& chunks) {
            for (int node = 0; node < problem.topology.nodes; ++node) {
              if (!chunks.pre[node] && !chunks.post[node]) {
@@ -382,7 +382,7 @@ private:
     const auto& over = m_over[full];
     std::size_t chosen = 0;
     Place where;
-    double leastGain = std::numeric_limits<double>::infinity();
+    double minGain = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kSendsTried; ++i) {
       const std::size_t send = over[m_random() % over.size()].send;
       if (m_leftAt[send] + kTabu > m_moves && i + 1 < kSendsTried) {
@@ -396,13 +396,13 @@ private:
       if (then.arc == now.arc && then.at == now.at) {
         continue;
       }
-      if (then.cost - before < leastGain) {
-        leastGain = then.cost - before;
+      if (then.cost - before < minGain) {
+        minGain = then.cost - before;
         chosen = send;
         where = then;
       }
     }
-    if (where.arc >= 0 && leastGain < 0) {
+    if (where.arc >= 0 && minGain < 0) {
       shift(chosen, where);
       return;
     }
@@ -411,7 +411,7 @@ private:
     }
     if (m_random() % 2 == 0) {
       postpone(over[m_random() % over.size()].send);
-    } else if (where.arc >= 0 && (leastGain <= 0 || m_random() % kSidewaysPart == 0)) {
+    } else if (where.arc >= 0 && (minGain <= 0 || m_random() % kSidewaysPart == 0)) {
       shift(chosen, where);
     }
   }

@@ -14,7 +14,7 @@ namespace coppice::synth {
 namespace {
 
 /// Patterns of more chunks per rank than this are not kept: the batches tile them.
-constexpr std::int64_t kMostOfPattern = 8;
+constexpr std::int64_t kMaxOfPattern = 8;
 constexpr int kMoreStepsInBox = 3;
 
 /// @pre the class of each rank has it as its only source
@@ -147,8 +147,8 @@ bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& 
   FrontOptions options;
   options.deadline = deadline;
   options.candidateSeconds = seconds / 6;
-  options.maxN = kMostOfPattern;
-  options.maxSteps = search.leastSteps() + kMoreStepsInBox;
+  options.maxN = kMaxOfPattern;
+  options.maxSteps = search.minSteps() + kMoreStepsInBox;
   const auto keepSends = [&](const Steps& steps) {
     std::vector<Send> sends = steps.sends;
     for (Send& send : sends) {

@@ -26,8 +26,8 @@ public:
   static std::optional<TwoLevel> make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
                                       const Progress& progress);
 
-  [[nodiscard]] int leastSteps() const { return m_patterns.front().steps + 1; }
-  /// The fewest rounds of this many steps that it finds, n chunks per rank; nullopt below leastSteps(). Throws
+  [[nodiscard]] int minSteps() const { return m_patterns.front().steps + 1; }
+  /// The fewest rounds of this many steps that it finds, n chunks per rank; nullopt below minSteps(). Throws
   /// CancelledError.
   [[nodiscard]] std::optional<Steps> schedule(int steps, std::int64_t n, const Progress& progress) const;
   /// Those rounds alone.

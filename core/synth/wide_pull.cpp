@@ -16,7 +16,7 @@ constexpr double kWideFarthest = 2.0;
 constexpr double kWideRare = 3.0;
 constexpr double kWideNoise = 0.8;
 /// A send may push this many others to other arcs, one after the other.
-constexpr int kMostMoves = 2;
+constexpr int kMaxMoves = 2;
 /// Arcs and sends that are looked at for a move.
 constexpr int kMoveBreadth = 6;
 /// Moves that are tried in one step.
@@ -168,7 +168,7 @@ public:
       setRoom(rounds);
       for (Candidate& each : m_candidates) {
         if (!each.isPlaced && coversMissed(each)) {
-          place(each, kMostMoves);
+          place(each, kMaxMoves);
         }
       }
       if (m_isStopped) {
@@ -271,12 +271,12 @@ private:
     // The first copy into a box stands for the others of the same step, which come last.
     for (Candidate& each : m_candidates) {
       if (each.isUrgent || (each.isFirstInBox && !isInBox(each))) {
-        place(each, kMostMoves);
+        place(each, kMaxMoves);
       }
     }
     for (Candidate& each : m_candidates) {
       if (!each.isPlaced && !each.isFirstInBox) {
-        place(each, kMostMoves);
+        place(each, kMaxMoves);
       }
     }
     for (Candidate& each : m_candidates) {

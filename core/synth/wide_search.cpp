@@ -14,12 +14,12 @@ namespace {
 
 /// Without a quotient, a pass that takes more than this is not worth its time beside one that does not.
 constexpr std::int64_t kLongPass = 400'000'000;
-constexpr int kMostTries = 400;
+constexpr int kMaxTries = 400;
 /// The schedules of a box serve all later questions.
-constexpr double kLeastSecondsOfBox = 2;
+constexpr double kMinSecondsOfBox = 2;
 /// The beam grows after each such number of tries.
 constexpr int kTriesOfWidth = 6;
-constexpr int kMostWidth = 6;
+constexpr int kMaxWidth = 6;
 
 std::int64_t sumOf(const std::vector<std::int64_t>& rounds) {
   return std::accumulate(rounds.begin(), rounds.end(), std::int64_t{0});
@@ -50,7 +50,7 @@ WideSearch::WideSearch(const Problem& problem, std::uint64_t seed, const Progres
 
 TwoLevel* WideSearch::twoLevel(double seconds) {
   if (!m_isTwoLevelKnown && m_boxes) {
-    m_twoLevel = TwoLevel::make(m_problem, *m_boxes, std::max(seconds, kLeastSecondsOfBox), m_seed, m_progress);
+    m_twoLevel = TwoLevel::make(m_problem, *m_boxes, std::max(seconds, kMinSecondsOfBox), m_seed, m_progress);
   }
   m_isTwoLevelKnown = true;
   return m_twoLevel ? &*m_twoLevel : nullptr;
@@ -75,8 +75,7 @@ std::optional<std::int64_t> WideSearch::roundsOfTwoLevels(int steps, std::int64_
 
 std::int64_t WideSearch::chunksOfPart(double seconds) {
   if (!m_isScatterGatherKnown && m_boxes) {
-    m_scatterGather =
-        ScatterGather::make(m_problem, *m_boxes, std::max(seconds, kLeastSecondsOfBox), m_seed, m_progress);
+    m_scatterGather = ScatterGather::make(m_problem, *m_boxes, std::max(seconds, kMinSecondsOfBox), m_seed, m_progress);
   }
   m_isScatterGatherKnown = true;
   return m_scatterGather ? m_scatterGather->ranks() : 0;
@@ -127,7 +126,7 @@ std::optional<WideSearch::Found> WideSearch::byTrees(const PullGoal& goal, const
   const auto run = [&](Start& start, std::uint64_t turn, std::int64_t work) {
     throwIfCancelled(m_progress);
     const TreeSearch search(m_problem, goal.n, *start.group, goal.steps);
-    auto found = search.run({goal.least, m_seed * kMostTries + turn, work, *start.plan}, stop);
+    auto found = search.run({goal.least, m_seed * kMaxTries + turn, work, *start.plan}, stop);
     if (!found) {
       return;
     }
@@ -210,11 +209,11 @@ std::optional<WideSearch::Found> WideSearch::byPull(const PullGoal& goal, const 
   std::mt19937_64 random(m_seed);
   std::int64_t work = 0;
   const std::int64_t unlimited = std::int64_t{1} << 40;
-  for (int turn = 0; turn < kMostTries && !stop(); ++turn) {
+  for (int turn = 0; turn < kMaxTries && !stop(); ++turn) {
     // Each group in turn until there is something; then mostly where the best comes from.
     const std::size_t at = best && turn % 3 != 0 ? best->group : static_cast<std::size_t>(turn) % pulls.size();
     const WidePull& pull = pulls[at];
-    const int width = std::min(1 + turn / kTriesOfWidth, kMostWidth);
+    const int width = std::min(1 + turn / kTriesOfWidth, kMaxWidth);
     work += pull.workOf(goal.steps) * width * (width > 1 ? 2 : 1);
     if (turn > 0 && work > goal.work) {
       break;
@@ -231,7 +230,7 @@ std::optional<WideSearch::Found> WideSearch::byPull(const PullGoal& goal, const 
       rounds = wholeRounds(wished, std::max<std::int64_t>(goal.least, goal.steps));
     }
     const std::int64_t most = best ? best->rounds : goal.most ? *goal.most : unlimited;
-    auto found = pull.run(rounds, most, {m_seed * kMostTries + turn, width, width > 1 ? 2 : 1}, stop);
+    auto found = pull.run(rounds, most, {m_seed * kMaxTries + turn, width, width > 1 ? 2 : 1}, stop);
     if (!found) {
       continue;
     }

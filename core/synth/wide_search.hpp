@@ -26,13 +26,13 @@ namespace coppice::synth {
 class WideSearch {
 public:
   /// Problems of more ranks are out of a solver's reach.
-  static constexpr int kMostOfSolver = 32;
+  static constexpr int kMaxOfSolver = 32;
 
   /// The problem must outlive this.
   WideSearch(const Problem& problem, std::uint64_t seed, const Progress& progress);
 
   [[nodiscard]] const std::optional<Boxes>& boxes() const { return m_boxes; }
-  [[nodiscard]] bool isWide() const { return m_problem.topology.nodes > kMostOfSolver; }
+  [[nodiscard]] bool isWide() const { return m_problem.topology.nodes > kMaxOfSolver; }
 
   struct Found {
     Steps steps;

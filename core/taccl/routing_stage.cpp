@@ -334,7 +334,7 @@ private:
       m_way[i] = m_way[representative];
       m_flow[i] = m_flow[representative];
     }
-    m_least = leastTime();
+    m_least = minTime();
     const double horizon = m_start.empty() ? lp::kInfinite : inUnits(timeOf(m_start)) + slack();
     m_time = m_program.addColumn({.lower = inUnits(m_least), .upper = horizon, .cost = 1});
     for (std::size_t chunk = 0; chunk < m_problem.chunks.size(); ++chunk) {
@@ -361,7 +361,7 @@ private:
   }
 
   /// No routes take less: sends that cannot avoid a machine.
-  [[nodiscard]] Ticks leastTime() const {
+  [[nodiscard]] Ticks minTime() const {
     std::vector<std::set<int>> machinesOf(m_model.links.size());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       machinesOf[i] = std::set<int>(m_problem.linkMachines[i].begin(), m_problem.linkMachines[i].end());

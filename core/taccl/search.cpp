@@ -56,7 +56,7 @@ struct Job {
 };
 
 /// No order of the jobs ends before: the one that may be interrupted, longest tail first (Jackson's rule).
-Ticks leastTime(std::vector<Job> jobs) {
+Ticks minTime(std::vector<Job> jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.ready < b.ready; });
   std::priority_queue<std::pair<Ticks, Ticks>> open;  // tail, what is left
   Ticks now = 0;
@@ -97,7 +97,7 @@ public:
         m_moves(problem, m_random, m_maker),
         m_fewLinks(problem, m_decoder.connectionWeight()) {
     for (const int weight : m_decoder.connectionWeight()) {
-      m_mostConnections += weight;
+      m_maxConnections += weight;
     }
   }
 
@@ -154,7 +154,7 @@ private:
     }
     const bool isMore = m_options.goal == ConnectionGoal::more;
     return m_decodes - m_lastBetter > (isMore ? kMorePatience : kFewerPatience) ||
-           (isMore ? m_best.score.connections == m_mostConnections : m_fewLinks.isEmpty());
+           (isMore ? m_best.score.connections == m_maxConnections : m_fewLinks.isEmpty());
   }
 
   [[nodiscard]] bool isDone() {
@@ -236,7 +236,7 @@ private:
 
   /// Jackson's preemptive rule on each machine between nodes: its messages cannot leave before their chunks are at the
   /// sender, and what is left after them takes its time in any case.
-  Ticks leastOf(const Start& start) {
+  Ticks minOf(const Start& start) {
     struct Message {
       int link = 0;
       Ticks ready = 0;
@@ -273,7 +273,7 @@ private:
     }
     Ticks least = 0;
     for (auto& [machine, each] : jobs) {
-      least = std::max(least, leastTime(std::move(each)));
+      least = std::max(least, minTime(std::move(each)));
     }
     return least;
   }
@@ -284,13 +284,13 @@ private:
       if (known.style.first == start.style.first && known.style.rest == start.style.rest &&
           known.style.last == start.style.last) {
         if (costOf(start.score) < costOf(known.score)) {
-          start.least = leastOf(start);
+          start.least = minOf(start);
           known = std::move(start);
         }
         return;
       }
     }
-    start.least = leastOf(start);
+    start.least = minOf(start);
     m_pool.push_back(std::move(start));
   }
 
@@ -622,7 +622,7 @@ private:
   int m_improvements = 0;
   std::vector<Start> m_pool;
   std::vector<char> m_orbits;  ///< of links: those to drop from
-  int m_mostConnections = 0;
+  int m_maxConnections = 0;
   Solution m_current;
   std::vector<int> m_critical;    ///< of the current one, from the end
   std::vector<Ticks> m_starts;    ///< of the current one

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -63,23 +62,6 @@ std::vector<std::vector<std::pair<int, int>>> mergedRows(const Digraph& graph) {
     rows.push_back(merged(graph.out(v)));
   }
   return rows;
-}
-
-/// The largest bandwidth of which all links are whole multiples.
-Rational commonUnit(const fabric::Fabric& fabric) {
-  Rational unit;
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational& value = arc.bandwidth.gigabytesPerSecond();
-    if (unit.isZero()) {
-      unit = value;
-      continue;
-    }
-    const std::int64_t denominator = leastCommonMultiple(unit.denominator(), value.denominator());
-    const std::int64_t a = checkedMul(unit.numerator(), denominator / unit.denominator());
-    const std::int64_t b = checkedMul(value.numerator(), denominator / value.denominator());
-    unit = Rational(std::gcd(a, b), denominator);
-  }
-  return unit;
 }
 
 }  // namespace
@@ -189,7 +171,7 @@ Result<fabric::Description> describe(const Digraph& graph, Bandwidth perLink) {
     fabric::LinkDescription link;
     link.src = gpuId(from);
     link.dst = gpuId(to);
-    link.bandwidth = perLink.toString();
+    link.bandwidth = toExactText(perLink);
     link.duplex = isDuplexLink;
     link.count = count;
     description.links.push_back(std::move(link));
@@ -218,7 +200,7 @@ Result<FabricGraph> readFabric(const fabric::Fabric& fabric) {
     }
   }
   FabricGraph result;
-  result.perLink = Bandwidth(commonUnit(fabric));
+  result.perLink = commonUnit(fabric.arcs(), &fabric::Arc::bandwidth);
   Digraph& graph = result.graph;
   graph.name = fabric.name();
   graph.nodes = fabric.gpuCount();
@@ -226,11 +208,11 @@ Result<FabricGraph> readFabric(const fabric::Fabric& fabric) {
   std::vector<std::int64_t> in(static_cast<size_t>(graph.nodes), 0);
   std::int64_t arcs = 0;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational count = arc.bandwidth.gigabytesPerSecond() / result.perLink.gigabytesPerSecond();
+    const Rational count = arc.bandwidth / result.perLink;
     arcs = checkedAdd(arcs, count.numerator());
     if (arcs > kMaxArcs) {
       return Error{ErrorCode::limit,
-                   "in unit links of " + result.perLink.toString() + " GB/s the fabric has more than " +
+                   "in unit links of " + toExactText(result.perLink) + " GB/s the fabric has more than " +
                        std::to_string(kMaxArcs) + " links",
                    "give links bandwidths that are small multiples of one another"};
     }
@@ -247,7 +229,7 @@ Result<FabricGraph> readFabric(const fabric::Fabric& fabric) {
       const std::string& id = fabric.nodes()[static_cast<size_t>(fabric.gpus()[at])].id;
       return Error{ErrorCode::badUsage,
                    inQuotes(id) + " has " + std::to_string(heads[at].size()) + " out-links and " +
-                       std::to_string(in[at]) + " in-links of " + result.perLink.toString() + " GB/s, not " +
+                       std::to_string(in[at]) + " in-links of " + toExactText(result.perLink) + " GB/s, not " +
                        std::to_string(graph.degree) + " of each as the first GPU has out",
                    "use a fabric in which all GPUs have equally many links"};
     }

@@ -202,7 +202,7 @@ bool isRotation(const Rows& rows, int block, int shift) {
 }
 
 /// The least jump of a circulant that visits all nodes; 1 where there is none.
-int leastGenerator(const Rows& rows) {
+int minGenerator(const Rows& rows) {
   const int count = static_cast<int>(rows.size());
   for (const int jump : rows.front()) {
     if (jump > 0 && std::gcd(jump, count) == 1) {
@@ -303,8 +303,8 @@ std::vector<Spot> onCircles(const Rows& rows, const Clearance& clearance) {
   std::vector<Spot> spots(rows.size());
   const int blocks = count / std::max(rotation.block, 1);
   constexpr int kMaxCircles = 5;
-  constexpr int kLeastOnCircle = 5;
-  if (rotation.order > 1 && blocks > 1 && blocks <= kMaxCircles && rotation.block >= kLeastOnCircle) {
+  constexpr int kMinOnCircle = 5;
+  if (rotation.order > 1 && blocks > 1 && blocks <= kMaxCircles && rotation.block >= kMinOnCircle) {
     const double touching = clearance.pitch / (2 * std::sin(kPi / rotation.block));
     const double step = std::max(1.6 * clearance.pitch, touching * 0.7);
     for (int block = 0; block < blocks; ++block) {
@@ -320,7 +320,7 @@ std::vector<Spot> onCircles(const Rows& rows, const Clearance& clearance) {
   std::vector<int> ring;
   if (rotation.order == count && count > 1) {
     // A circulant in the order of a generator, whose links become the rim and the others long chords.
-    const int jump = leastGenerator(rows);
+    const int jump = minGenerator(rows);
     for (std::int64_t i = 0; i < count; ++i) {
       ring.push_back(static_cast<int>(i * jump % count));
     }

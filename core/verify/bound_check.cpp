@@ -29,15 +29,15 @@ std::int64_t scaled(const Rational& value, std::int64_t scale) {
 
 }  // namespace
 
-Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeIndex> nodes, Direction direction) {
+Bandwidth crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeIndex> nodes, Direction direction) {
   std::vector<bool> inside(fabric.nodeCount(), false);
   for (const NodeIndex node : nodes) {
     inside[node] = true;
   }
-  Rational sum;
+  Bandwidth sum;
   for (const fabric::Arc& arc : fabric.arcs()) {
     if (inside[arc.tail] != inside[arc.head] && inside[arc.tail] == (direction == Direction::out)) {
-      sum += arc.bandwidth.gigabytesPerSecond();
+      sum += arc.bandwidth;
     }
   }
   return sum;
@@ -78,9 +78,9 @@ bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut, std::spa
 }
 
 RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand, Direction direction,
-                      const Rational& rate, bool isTransitive, const Progress& progress) {
+                      const Bandwidth& rate, bool isTransitive, const Progress& progress) {
   const std::int64_t totalDemand = sumOf(demand);
-  const Rational perUnit = rate / Rational(totalDemand);
+  const Rational perUnit = rate.gigabytesPerSecond() / Rational(totalDemand);
   std::int64_t scale = perUnit.denominator();
   for (const fabric::Arc& arc : fabric.arcs()) {
     const std::int64_t denominator = arc.bandwidth.gigabytesPerSecond().denominator();
@@ -148,13 +148,13 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
   return verdict;
 }
 
-RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const Rational& rate) {
+RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const Bandwidth& rate) {
   const bool isGather = goal.collective() == Collective::gather;
   const Rank root = goal.root().value_or(0);
   std::vector<Rational> needs(fabric.gpuCount());  // GB/s by rank
   std::int64_t scale = 1;
   for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
-    needs[rank] = rank == root ? Rational(0) : goal.share(rank) * rate;
+    needs[rank] = rank == root ? Rational(0) : goal.share(rank) * rate.gigabytesPerSecond();
     scale = leastCommonMultiple(scale, needs[rank].denominator());
   }
   for (const fabric::Arc& arc : fabric.arcs()) {

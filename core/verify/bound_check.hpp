@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/collective_table.hpp"
 #include "schedule/forest.hpp"
@@ -16,8 +17,8 @@
 namespace coppice::verify {
 
 /// Sum of the bandwidths that leave (out) or enter (in) S.
-[[nodiscard]] Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes,
-                                         schedule::Direction direction);
+[[nodiscard]] Bandwidth crossingBandwidth(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes,
+                                          schedule::Direction direction);
 
 /// Faults of the set itself: out of range, not ascending, holding all GPUs, demand not the sum over its ranks or zero.
 [[nodiscard]] bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut,
@@ -41,7 +42,7 @@ struct RateVerdict {
 /// @param isTransitive the caller has shown that symmetries of the fabric take rank 0 to every rank, and all ranks have
 /// the same demand: the flow to rank 0 is then as large as that to any other, and is enough
 [[nodiscard]] RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand,
-                                    schedule::Direction direction, const Rational& rate, bool isTransitive,
+                                    schedule::Direction direction, const Bandwidth& rate, bool isTransitive,
                                     const Progress& progress);
 
 /// The same for gather and scatter, by one LEMON max flow between the root and all other ranks: exact iff the shards
@@ -49,6 +50,6 @@ struct RateVerdict {
 /// or entering (scatter) it. tooHigh: `cutNodes` is a set that forbids the rate. @pre gather or scatter with data to
 /// move Throws OverflowError.
 [[nodiscard]] RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
-                                         const Rational& rate);
+                                         const Bandwidth& rate);
 
 }  // namespace coppice::verify

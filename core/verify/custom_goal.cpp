@@ -11,7 +11,7 @@ namespace coppice::verify {
 namespace {
 
 /// A whole number of chunks for each shard is possible with multiples of this.
-std::int64_t leastChunks(const schedule::CollectiveTable& table, const Rational& all) {
+std::int64_t minChunks(const schedule::CollectiveTable& table, const Rational& all) {
   std::int64_t chunks = 1;
   for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
     chunks = leastCommonMultiple(chunks, (table.share(shard) / all).denominator());
@@ -35,7 +35,7 @@ Result<std::vector<CustomShard>> rowsOf(const schedule::CollectiveTable& table, 
                    "the shares of the table do not fit the program's " + std::to_string(chunks) + " chunks: shard " +
                        std::to_string(shard) + " would be chunks " + first.toString() + " to " + end.toString(),
                    "give the table that the program was made for; this one needs a multiple of " +
-                       std::to_string(leastChunks(table, all)) + " chunks"};
+                       std::to_string(minChunks(table, all)) + " chunks"};
     }
     CustomShard row{.first = static_cast<int>(first.numerator()),
                     .count = static_cast<int>(end.numerator() - first.numerator()),
@@ -51,10 +51,10 @@ Result<std::vector<CustomShard>> rowsOf(const schedule::CollectiveTable& table, 
 
 Result<std::vector<CustomShard>> customGoal(const schedule::CollectiveTable& table, int ranks, int chunks) {
   if (table.rankCount() != ranks) {
-    return Error{ErrorCode::badInput,
-                 "the table is for " + std::to_string(table.rankCount()) + " ranks, the program has " +
-                     std::to_string(ranks),
-                 "give the table that the program was made for"};
+    return Error{
+        ErrorCode::badInput,
+        "the table is for " + std::to_string(table.rankCount()) + " ranks, the program has " + std::to_string(ranks),
+        "give the table that the program was made for"};
   }
   try {
     return rowsOf(table, chunks);

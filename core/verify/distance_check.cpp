@@ -112,23 +112,23 @@ private:
     }
     const NodeIndex node = m_fabric.gpus()[claim.gpu];
     std::set<int> claimed;
-    Rational bandwidth;
+    Bandwidth bandwidth;
     for (const int arc : claim.arcs) {
       if (arc < 0 || arc >= static_cast<int>(m_fabric.arcs().size()) || nearEnd(claim, arc) != node ||
           !claimed.insert(arc).second) {
         fault("link " + std::to_string(arc) + " does not end at the GPU, or is named twice", name);
         return;
       }
-      bandwidth += m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+      bandwidth += m_fabric.arcs()[arc].bandwidth;
     }
     if (!bandwidth.isPositive()) {
       fault("names no link", name);
       return;
     }
     const std::int64_t jobs = jobsOf(claim, node, claimed);
-    if (const Rational time = Rational(jobs) / bandwidth; time != claim.time) {
-      fault("claims that it takes at least " + claim.time.toString() + " shards per GB/s, its links show " +
-                time.toString(),
+    if (const InverseBandwidth time = Rational(jobs) / bandwidth; time != claim.time) {
+      fault("claims that it takes at least " + toFraction(claim.time) + " shards per GB/s, its links show " +
+                toFraction(time),
             name);
     }
   }

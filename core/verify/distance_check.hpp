@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::verify {
@@ -19,7 +19,7 @@ struct StepClaim {
   fabric::Rank gpu = 0;
   bool isReducing = false;
   std::vector<int> arcs;  ///< into Fabric::arcs(): into `gpu`, or when reducing out of it
-  Rational time;          ///< claimed: shards per GB/s
+  InverseBandwidth time;  ///< claimed: shards per GB/s
 };
 
 /// Checks such claims by plain breadth-first search, sharing nothing with generators: the GPUs are counted, the

@@ -29,7 +29,7 @@ struct Rejected {
 }
 
 template <typename Work>
-Result<Rational> guarded(Work&& work) {
+Result<Bandwidth> guarded(Work&& work) {
   try {
     return work();
   } catch (const Rejected& rejected) {
@@ -81,7 +81,7 @@ public:
         m_once(fabric.arcs().size(), 0),
         m_load(fabric.arcs().size(), 0) {}
 
-  Rational run() {
+  Bandwidth run() {
     checkSymmetries();
     checkSources();
     for (std::size_t i = 0; i < m_routing.trees.size(); ++i) {
@@ -89,7 +89,7 @@ public:
       addTree(i);
     }
     addImages();
-    return leastRate();
+    return minRate();
   }
 
 private:
@@ -212,16 +212,16 @@ private:
     }
   }
 
-  [[nodiscard]] Rational leastRate() const {
+  [[nodiscard]] Bandwidth minRate() const {
     const Int128 whole = checkedMul<Int128>(m_routing.denominator, m_common);
-    std::optional<Rational> least;
+    std::optional<Bandwidth> least;
     for (std::size_t arc = 0; arc < m_load.size(); ++arc) {
       if (m_load[arc] > 0) {
-        const Rational rate = m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond() * reducedRatio(whole, m_load[arc]);
+        const Bandwidth rate = m_fabric.arcs()[arc].bandwidth * reducedRatio(whole, m_load[arc]);
         least = least ? std::min(*least, rate) : rate;
       }
     }
-    return least.value_or(Rational());
+    return least.value_or(Bandwidth());
   }
 
   const fabric::Fabric& m_fabric;
@@ -236,8 +236,8 @@ private:
 
 }  // namespace
 
-Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
-                                     const Progress& progress) {
+Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
+                                      const Progress& progress) {
   return guarded([&] {
     if (lengths.size() != fabric.arcs().size()) {
       reject("There are " + std::to_string(lengths.size()) + " lengths for " + std::to_string(fabric.arcs().size()) +
@@ -265,12 +265,12 @@ Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedul
     if (distances <= 0) {
       reject("All distances are 0, which proves nothing", {RefKind::field, "lengths"});
     }
-    return reducedRatio(weight, distances) / Rational(denominator);
+    return Bandwidth(reducedRatio(weight, distances) / Rational(denominator));
   });
 }
 
-Result<Rational> provenExchangeRate(const fabric::Fabric& fabric, const ExchangeRouting& routing,
-                                    const Progress& progress) {
+Result<Bandwidth> provenExchangeRate(const fabric::Fabric& fabric, const ExchangeRouting& routing,
+                                     const Progress& progress) {
   return guarded([&] { return RoutingCheck(fabric, routing, progress).run(); });
 }
 

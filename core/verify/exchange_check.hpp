@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/exchange.hpp"
 
@@ -13,14 +13,14 @@ namespace coppice::verify {
 /// What the lengths prove: no all-to-all is faster than this, in GB/s per ordered pair of GPUs. Distances are found by
 /// relaxing every arc until none gets shorter. Errors: verification (as many lengths as arcs, none negative, not all
 /// distances 0), overflow, cancelled.
-Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
-                                     const Progress& progress = {});
+Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
+                                      const Progress& progress = {});
 
 /// What the routing reaches, in GB/s per ordered pair of GPUs. Checks that every symmetry permutes the nodes and keeps
 /// kinds, links and bandwidths; that every tree is a tree of links from a GPU to all others; that the weights of a
 /// source sum to the denominator, its images are reached by equally many symmetries, and every GPU is the image of one
 /// source. Then adds up the loads of all images. Errors: verification naming the symmetry or tree, overflow, cancelled.
-Result<Rational> provenExchangeRate(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing,
-                                    const Progress& progress = {});
+Result<Bandwidth> provenExchangeRate(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing,
+                                     const Progress& progress = {});
 
 }  // namespace coppice::verify

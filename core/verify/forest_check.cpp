@@ -134,7 +134,7 @@ private:
       readable = false;
     }
     if (!m_forest.scale.isPositive()) {
-      fault("scale is " + m_forest.scale.toString() + "; it must be positive", name);
+      fault("scale is " + toFraction(m_forest.scale) + "; it must be positive", name);
       readable = false;
     }
     if (!readable) {
@@ -653,16 +653,17 @@ private:
     }
     const auto arcs = m_fabric.arcs();
     std::int64_t busiest = 0;
+    const Rational& scale = m_forest.scale.perGBps();
     Rational busiestBandwidth(1);
     for (std::size_t i = 0; i < arcs.size(); ++i) {
       const Rational& bandwidth = arcs[i].bandwidth.gigabytesPerSecond();
       const std::int64_t load = narrow64(m_loadOfArc[i]);
       // floor(scale * bandwidth) without reducing: each product of two 64-bit parts fits 128 bits.
-      const Int128 room = Int128{m_forest.scale.numerator()} * bandwidth.numerator() /
-                          (Int128{m_forest.scale.denominator()} * bandwidth.denominator());
+      const Int128 room =
+          Int128{scale.numerator()} * bandwidth.numerator() / (Int128{scale.denominator()} * bandwidth.denominator());
       if (load > room) {
         fault("carries " + plural(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
-                  " (scale " + m_forest.scale.toString() + " x " + bandwidth.toString() + " GB/s)",
+                  " (scale " + toFraction(m_forest.scale) + " x " + bandwidth.toString() + " GB/s)",
               place(linkElement(arcs[i])));
       }
       if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {
@@ -671,7 +672,7 @@ private:
       }
     }
     try {
-      facts.busiestLoad = Rational(busiest) / busiestBandwidth;
+      facts.busiestLoad = InverseBandwidth(Rational(busiest) / busiestBandwidth);
     } catch (const OverflowError&) {
       facts.busiestLoad = m_forest.scale;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 #include "verify/fault_log.hpp"
@@ -24,9 +25,9 @@ struct ForestExpectation {
 
 /// What the trees say, whatever the schedule claims.
 struct ForestFacts {
-  Rational algbw;  ///< K / scale, GB/s; 0 where the forest is too broken to have one
+  Bandwidth algbw;  ///< K / scale, GB/s; 0 where the forest is too broken to have one
   /// Largest load / bandwidth over arcs, trees per GB/s; the scale that limits it where it leaves 64 bits.
-  Rational busiestLoad;
+  InverseBandwidth busiestLoad;
   bool isByParts = false;  ///< a rotated forest, of which only the trees of rank 0 were read (parts_check.hpp)
 };
 

@@ -11,7 +11,7 @@
 namespace coppice::verify {
 
 Result<std::vector<Finding>> checkRounds(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
-                                         const std::optional<Rational>& unit, const Progress& progress) {
+                                         const std::optional<Bandwidth>& unit, const Progress& progress) {
   if (static_cast<std::int64_t>(schedule.rounds.size()) != schedule.stepCount) {
     return Error{ErrorCode::badInput, "The schedule does not state the rounds of its steps"};
   }
@@ -42,7 +42,7 @@ Result<std::vector<Finding>> checkRounds(const fabric::Fabric& fabric, const sch
     for (const auto& [place, load] : loads) {
       const auto& [step, index] = place;
       const fabric::Arc& arc = fabric.arcs()[index];
-      const Rational perRound = unit ? arc.bandwidth.gigabytesPerSecond() / *unit : Rational(1);
+      const Rational perRound = unit ? arc.bandwidth / *unit : Rational(1);
       const std::int64_t room = (perRound * Rational(schedule.rounds[step])).floor();
       if (load > room) {
         findings.push_back({.code = ErrorCode::verification,

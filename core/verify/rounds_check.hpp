@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
 
@@ -18,6 +19,6 @@ namespace coppice::verify {
 /// Returns one finding per link and step that carries more. Errors: badInput (no rounds; a route that leaves the
 /// fabric, which verifySteps names), overflow.
 Result<std::vector<Finding>> checkRounds(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
-                                         const std::optional<Rational>& unit, const Progress& progress = {});
+                                         const std::optional<Bandwidth>& unit, const Progress& progress = {});
 
 }  // namespace coppice::verify

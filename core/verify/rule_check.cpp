@@ -42,7 +42,7 @@ public:
         m_finder(fabric, forest.direction),
         m_classOf(fabric.arcs().size(), -1) {}
 
-  Result<std::vector<Rational>> run(const Progress& progress) {
+  Result<std::vector<InverseBandwidth>> run(const Progress& progress) {
     schedule::TreeReader reader(m_forest, m_fabric.gpus());
     const std::int64_t trees = schedule::rotatedTrees(m_forest);
     for (std::int64_t tree = 0; tree < trees; ++tree) {
@@ -52,10 +52,10 @@ public:
         return *std::move(fault);
       }
     }
-    std::vector<Rational> times;
+    std::vector<InverseBandwidth> times;
     const Rational shard(m_forest.treesOfRoot.front());
     for (const std::vector<std::int64_t>& loads : m_loads) {
-      Rational busiest;
+      InverseBandwidth busiest;
       for (std::size_t i = 0; i < loads.size(); ++i) {
         busiest = std::max(busiest, Rational(loads[i]) / m_bandwidths[i]);
       }
@@ -82,7 +82,7 @@ private:
       }
       if (m_classOf[arc] < 0) {
         m_classOf[arc] = static_cast<int>(m_bandwidths.size());
-        m_bandwidths.push_back(m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond());
+        m_bandwidths.push_back(m_fabric.arcs()[arc].bandwidth);
       }
       const auto step = static_cast<std::size_t>(depth) - 1;
       const auto at = static_cast<std::size_t>(m_classOf[arc]);
@@ -98,15 +98,15 @@ private:
   std::vector<schedule::Rotation> m_rotations;
   schedule::ArcFinder m_finder;
   std::vector<int> m_classOf;                      ///< by arc at rank 0
-  std::vector<Rational> m_bandwidths;              ///< by class
+  std::vector<Bandwidth> m_bandwidths;             ///< by class
   std::vector<std::vector<std::int64_t>> m_loads;  ///< by depth - 1, then class
   std::vector<int> m_depth;                        ///< by rank
 };
 
 }  // namespace
 
-Result<std::vector<Rational>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
-                                              const Progress& progress) {
+Result<std::vector<InverseBandwidth>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
+                                                      const Progress& progress) {
   if (schedule::rotatedTrees(forest) == 0 || fabric.gpuCount() != fabric.nodeCount()) {
     return Error{ErrorCode::badUsage, "Steps by rule need a rotated forest on a fabric of GPUs alone"};
   }

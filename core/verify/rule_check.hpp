@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 
@@ -29,7 +29,7 @@ namespace coppice::verify {
 /// That the trees span the GPUs is for checkForest.
 /// Errors: badUsage (not rotated; a fabric with relays), verification (a rotation is no symmetry; an edge is no link),
 /// overflow, cancelled.
-Result<std::vector<Rational>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
-                                              const Progress& progress = {});
+Result<std::vector<InverseBandwidth>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
+                                                      const Progress& progress = {});
 
 }  // namespace coppice::verify

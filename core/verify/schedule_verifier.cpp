@@ -133,25 +133,25 @@ private:
       // One half after the other: times add up.
       m_verdict.algbw = m_reduceAlgbw.isPositive() && m_broadcastAlgbw.isPositive()
                             ? (m_reduceAlgbw.inverse() + m_broadcastAlgbw.inverse()).inverse()
-                            : Rational(0);
+                            : Bandwidth();
     }
   }
 
   void checkClaims() {
-    const Rational& algbw = m_verdict.algbw;
+    const Bandwidth& algbw = m_verdict.algbw;
     if (!algbw.isPositive()) {
       return;
     }
     if (m_schedule.algbw != algbw) {
-      m_log.fault("claims algbw " + m_schedule.algbw.toString() + " GB/s, the trees reach " + algbw.toString(),
+      m_log.fault("claims algbw " + toFraction(m_schedule.algbw) + " GB/s, the trees reach " + toFraction(algbw),
                   wholeSchedule());
     }
     if (algbw > m_schedule.bound) {
-      m_log.fault(
-          "the trees reach " + algbw.toString() + " GB/s, more than the stated bound of " + m_schedule.bound.toString(),
-          wholeSchedule());
+      m_log.fault("the trees reach " + toFraction(algbw) + " GB/s, more than the stated bound of " +
+                      toFraction(m_schedule.bound),
+                  wholeSchedule());
     } else if (!m_schedule.fixedK && algbw != m_schedule.bound) {
-      m_log.fault("the trees reach " + algbw.toString() + " GB/s of the bound's " + m_schedule.bound.toString() +
+      m_log.fault("the trees reach " + toFraction(algbw) + " GB/s of the bound's " + toFraction(m_schedule.bound) +
                       "; only a fixed k may fall short",
                   wholeSchedule());
     }
@@ -159,21 +159,21 @@ private:
       if (m_schedule.collective != Collective::allreduce) {
         m_log.fault("states an allreduce bound, but is not an allreduce", wholeSchedule());
       } else if (*m_schedule.allreduceBound < algbw) {
-        m_log.fault("states an allreduce bound of " + m_schedule.allreduceBound->toString() +
-                        " GB/s, which the trees exceed with " + algbw.toString(),
+        m_log.fault("states an allreduce bound of " + toFraction(*m_schedule.allreduceBound) +
+                        " GB/s, which the trees exceed with " + toFraction(algbw),
                     wholeSchedule());
       }
     }
   }
 
   /// Rate that a cut with this crossing bandwidth allows.
-  [[nodiscard]] Rational rateOf(const Cut& cut, const Rational& bandwidth) const {
+  [[nodiscard]] Bandwidth rateOf(const Cut& cut, const Bandwidth& bandwidth) const {
     return Rational(m_totalDemand, cut.demand) * bandwidth;
   }
 
   void checkBound() {
     if (!m_schedule.bound.isPositive()) {
-      m_log.fault("states a bound of " + m_schedule.bound.toString() + " GB/s", wholeSchedule());
+      m_log.fault("states a bound of " + toFraction(m_schedule.bound) + " GB/s", wholeSchedule());
       return;
     }
     if (m_schedule.bottlenecks.empty() && m_fabric.isBalanced()) {
@@ -187,7 +187,7 @@ private:
       checkPlainBound(broadcasts() ? Direction::out : Direction::in);
     }
     if (!m_verdict.boundProved && m_log.faultCount() == before) {
-      const std::string bound = "the bound of " + m_schedule.bound.toString() + " GB/s";
+      const std::string bound = "the bound of " + toFraction(m_schedule.bound) + " GB/s";
       m_log.note(!m_options.maxFlow ? bound + " was not proved: max flow was not run, and the trees do not reach a cut"
                  : !m_fabric.isBalanced() ? "the fabric is not balanced and no cut proves " + bound +
                                                 "; it holds for a balanced part of the fabric"
@@ -219,7 +219,7 @@ private:
   }
 
   /// proveRate, or nullopt and a note where its integers leave 64 bits.
-  std::optional<RateVerdict> prove(Direction direction, const Rational& rate) {
+  std::optional<RateVerdict> prove(Direction direction, const Bandwidth& rate) {
     try {
       // By parts, the rotations were shown to be symmetries; their products take rank 0 to every rank.
       const bool isTransitive =
@@ -241,23 +241,23 @@ private:
     if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
       return false;
     }
-    const Rational bandwidth = crossingBandwidth(m_fabric, cut.nodes, direction);
+    const Bandwidth bandwidth = crossingBandwidth(m_fabric, cut.nodes, direction);
     if (bandwidth != cut.exitBandwidth) {
-      m_log.fault("states " + cut.exitBandwidth.toString() + " GB/s, but " + bandwidth.toString() + " GB/s " +
+      m_log.fault("states " + toFraction(cut.exitBandwidth) + " GB/s, but " + toFraction(bandwidth) + " GB/s " +
                       (direction == Direction::out ? "leave it" : "enter it"),
                   element);
       return false;
     }
-    const Rational allowed = rateOf(cut, bandwidth);
+    const Bandwidth allowed = rateOf(cut, bandwidth);
     if (allowed != m_schedule.bound) {
-      m_log.fault("allows " + allowed.toString() + " GB/s, the stated bound is " + m_schedule.bound.toString(),
+      m_log.fault("allows " + toFraction(allowed) + " GB/s, the stated bound is " + toFraction(m_schedule.bound),
                   element);
       return false;
     }
     return true;
   }
 
-  void faultTooHigh(const RateVerdict& rate, Direction direction, const Rational& claimed) {
+  void faultTooHigh(const RateVerdict& rate, Direction direction, const Bandwidth& claimed) {
     std::int64_t cutDemand = 0;
     std::string names;
     int gpus = 0;
@@ -270,11 +270,11 @@ private:
         }
       }
     }
-    const Rational bandwidth = crossingBandwidth(m_fabric, rate.cutNodes, direction);
-    const Rational allowed = cutDemand > 0 ? Rational(m_totalDemand, cutDemand) * bandwidth : Rational(0);
-    m_log.fault("a bound of " + claimed.toString() + " GB/s is too high: " + gpuName(m_fabric, rate.starved) +
+    const Bandwidth bandwidth = crossingBandwidth(m_fabric, rate.cutNodes, direction);
+    const Bandwidth allowed = cutDemand > 0 ? Rational(m_totalDemand, cutDemand) * bandwidth : Bandwidth();
+    m_log.fault("a bound of " + toFraction(claimed) + " GB/s is too high: " + gpuName(m_fabric, rate.starved) +
                     " cannot receive it, because the cut of " + std::to_string(rate.cutNodes.size()) +
-                    " nodes around " + names + (gpus > 8 ? " and more" : "") + " allows " + allowed.toString(),
+                    " nodes around " + names + (gpus > 8 ? " and more" : "") + " allows " + toFraction(allowed),
                 wholeSchedule());
   }
 
@@ -285,7 +285,7 @@ private:
       checkHalvesWithoutCut();
       return;
     }
-    Rational slower;
+    Bandwidth slower;
     bool fitsOut = true;
     bool fitsIn = true;
     for (std::size_t i = 0; i < m_schedule.bottlenecks.size(); ++i) {
@@ -294,32 +294,32 @@ private:
       if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
         return;
       }
-      const Rational leaving = crossingBandwidth(m_fabric, cut.nodes, Direction::out);
-      const Rational entering = crossingBandwidth(m_fabric, cut.nodes, Direction::in);
+      const Bandwidth leaving = crossingBandwidth(m_fabric, cut.nodes, Direction::out);
+      const Bandwidth entering = crossingBandwidth(m_fabric, cut.nodes, Direction::in);
       fitsOut = fitsOut && cut.exitBandwidth == leaving;
       fitsIn = fitsIn && cut.exitBandwidth == entering;
       if (!fitsOut && !fitsIn) {
-        m_log.fault("states " + cut.exitBandwidth.toString() + " GB/s, but " + leaving.toString() + " GB/s leave and " +
-                        entering.toString() + " GB/s enter it",
+        m_log.fault("states " + toFraction(cut.exitBandwidth) + " GB/s, but " + toFraction(leaving) +
+                        " GB/s leave and " + toFraction(entering) + " GB/s enter it",
                     element);
         return;
       }
-      const Rational allowed = rateOf(cut, cut.exitBandwidth);
+      const Bandwidth allowed = rateOf(cut, cut.exitBandwidth);
       if (i > 0 && allowed != slower) {
-        m_log.fault("allows " + allowed.toString() + " GB/s, the cut before it " + slower.toString(), element);
+        m_log.fault("allows " + toFraction(allowed) + " GB/s, the cut before it " + toFraction(slower), element);
         return;
       }
       slower = allowed;
     }
-    const Rational restInverse = m_schedule.bound.inverse() - slower.inverse();
+    const InverseBandwidth restInverse = m_schedule.bound.inverse() - slower.inverse();
     if (!restInverse.isPositive() || restInverse > slower.inverse() ||
         (m_fabric.isBalanced() && restInverse != slower.inverse())) {
-      m_log.fault("its cuts allow " + slower.toString() +
-                      " GB/s for the slower half, which does not give the bound of " + m_schedule.bound.toString(),
+      m_log.fault("its cuts allow " + toFraction(slower) +
+                      " GB/s for the slower half, which does not give the bound of " + toFraction(m_schedule.bound),
                   wholeSchedule());
       return;
     }
-    const Rational faster = restInverse.inverse();
+    const Bandwidth faster = restInverse.inverse();
     if (m_fabric.isBalanced()) {
       // What leaves a set equals what enters it, so one direction proves both.
       const auto rate = m_options.maxFlow ? prove(Direction::out, slower) : std::nullopt;
@@ -338,11 +338,11 @@ private:
   }
 
   /// Unbalanced fabric with cuts: the slower half may be either, where the cuts fit both.
-  void checkHalves(bool slowerMayBeOut, bool slowerMayBeIn, const Rational& slower, const Rational& faster) {
+  void checkHalves(bool slowerMayBeOut, bool slowerMayBeIn, const Bandwidth& slower, const Bandwidth& faster) {
     bool achievable = false;
     RateVerdict failed;
     Direction failedDirection = Direction::out;
-    Rational failedRate;
+    Bandwidth failedRate;
     for (const Direction slowDirection : {Direction::in, Direction::out}) {
       const bool isOut = slowDirection == Direction::out;
       if (!(isOut ? slowerMayBeOut : slowerMayBeIn)) {
@@ -397,8 +397,8 @@ private:
   ScheduleVerdict m_verdict;
   std::vector<std::int64_t> m_demand;
   std::int64_t m_totalDemand = 0;
-  Rational m_reduceAlgbw;
-  Rational m_broadcastAlgbw;
+  Bandwidth m_reduceAlgbw;
+  Bandwidth m_broadcastAlgbw;
 };
 
 }  // namespace

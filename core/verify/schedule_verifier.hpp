@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 
@@ -15,8 +16,8 @@ namespace coppice::verify {
 struct ScheduleVerdict {
   bool ok = false;
   std::vector<Finding> findings;  ///< every fault found (at most 100 are listed), in order of discovery; notes
-  Rational algbw;                 ///< recomputed from the trees, GB/s
-  Rational busiestLoad;           ///< largest load / bandwidth over links (of both forests), trees per GB/s
+  Bandwidth algbw;                ///< recomputed from the trees, GB/s
+  InverseBandwidth busiestLoad;   ///< largest load / bandwidth over links (of both forests), trees per GB/s
   /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it.
   bool boundProved = false;
   /// A rotated forest was checked by its parts: the trees of rank 0 edge by edge, and the symmetries of the fabric that

@@ -49,7 +49,7 @@ public:
         return cost.error();
       }
       if (cost->algbw != m_schedule.algbw) {
-        m_log.fault("claims " + m_schedule.algbw.toString() + " GB/s, its loads give " + cost->algbw.toString(),
+        m_log.fault("claims " + toFraction(m_schedule.algbw) + " GB/s, its loads give " + toFraction(cost->algbw),
                     wholeSchedule());
       }
       verdict.cost = std::move(*cost);

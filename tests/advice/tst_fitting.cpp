@@ -63,7 +63,7 @@ private Q_SLOTS:
     QVERIFY2(fits, fits ? "" : describe(fits.error()).c_str());
     bool hasTrees = false;
     bool hasPeers = false;
-    Rational before = generated->schedule.algbw;
+    Bandwidth before = generated->schedule.algbw;
     for (const advice::Fit& fit : *fits) {
       QVERIFY(fit.algbw <= before);
       before = fit.algbw;

@@ -12,12 +12,14 @@
 #include "base/checked.hpp"
 #include "base/child.hpp"
 #include "base/collective.hpp"
+#include "base/duration.hpp"
 #include "base/formatted.hpp"
 #include "base/natural_order.hpp"
 #include "base/one_line.hpp"
 #include "base/rational.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
+#include "base/throughput.hpp"
 #include "base/units.hpp"
 
 using namespace coppice;
@@ -35,7 +37,11 @@ QString toQString(const std::string& text) {
 template <typename T>
 QString outcome(const Result<T>& result) {
   if (result) {
-    return toQString(result->toString());
+    if constexpr (std::is_same_v<T, Rational>) {
+      return toQString(result->toString());
+    } else {
+      return toQString(toExactText(*result));
+    }
   }
   return result.error().code == ErrorCode::badInput   ? "badInput"
          : result.error().code == ErrorCode::overflow ? "overflow"
@@ -116,8 +122,8 @@ private slots:
       const Rational value(numerator, denominator);
       const auto again = Rational::parse(value.toString());
       QVERIFY2(again && *again == value, value.toString().c_str());
-      const auto bandwidth = Bandwidth::parse(Bandwidth(value).toString());
-      QVERIFY2(bandwidth && bandwidth->gigabytesPerSecond() == value, Bandwidth(value).toString().c_str());
+      const auto bandwidth = Bandwidth::parse(toExactText(value));
+      QVERIFY2(bandwidth && bandwidth->gigabytesPerSecond() == value, toExactText(value).c_str());
     }
   }
 
@@ -268,6 +274,53 @@ private slots:
     QVERIFY(!result);
     QVERIFY(result.error().message.find('\x1b') == std::string::npos);
     QVERIFY(result.error().message.size() < 200);
+  }
+
+  void commonUnits() {
+    QCOMPARE(greatestCommonDivisor(Rational(25, 2), Rational(10)), Rational(5, 2));
+    QCOMPARE(greatestCommonDivisor(Rational(0), Rational(7, 3)), Rational(7, 3));
+    QVERIFY_EXCEPTION_THROWN((void)greatestCommonDivisor(Rational(1, kMax), Rational(1, kMax - 1)), OverflowError);
+    QCOMPARE(commonUnit(std::vector{Bandwidth(300), Bandwidth(25, 2), Bandwidth(10)}), Bandwidth(5, 2));
+    QVERIFY(commonUnit(std::vector<Bandwidth>()).isZero());
+    std::mt19937 random(3);
+    for (int i = 0; i < 500; ++i) {
+      std::vector<Bandwidth> all;
+      for (int j = 0; j < 4; ++j) {
+        all.emplace_back(1 + static_cast<std::int64_t>(random() % 900), 1 + static_cast<std::int64_t>(random() % 12));
+      }
+      const Bandwidth unit = commonUnit(all);
+      std::int64_t together = 0;
+      for (const Bandwidth& each : all) {
+        QVERIFY((each / unit).isInteger());
+        together = std::gcd(together, (each / unit).numerator());
+      }
+      QCOMPARE(together, 1);  // a larger unit does not divide them all
+    }
+  }
+
+  void unitsOfQuotients() {
+    const Bandwidth rate(25, 2);
+    QCOMPARE(rate / Bandwidth(5), Rational(5, 2));
+    QCOMPARE(Rational(3) / rate, InverseBandwidth(6, 25));
+    QCOMPARE(rate.inverse().inverse(), rate);
+    QCOMPARE(Rational(12) / InverseBandwidth(6, 25), Bandwidth(50));
+    QCOMPARE(InverseBandwidth(6, 25) * rate, Rational(3));
+    QVERIFY_EXCEPTION_THROWN((void)Bandwidth().inverse(), OverflowError);
+    // 12.5 GB/s are 12,500 bytes a microsecond.
+    QVERIFY(transferTime(Rational(25'000), rate) == ExactMicroseconds(2));
+    QCOMPARE(bandwidthOf(Rational(25'000), ExactMicroseconds(2)), rate);
+    QCOMPARE(bytesIn(ExactMicroseconds(2), rate), Rational(25'000));
+    QVERIFY(Rational(1, 3) * ExactMicroseconds(6) == ExactMicroseconds(2));
+    QCOMPARE(Throughput(25'000, Microseconds(2)).gigabytesPerSecond(), 12.5);
+    QCOMPARE(Throughput(12.5).bytesPerMicrosecond(), 12'500.0);
+  }
+
+  void textsOfBandwidths() {
+    QCOMPARE(toExactText(Bandwidth(25, 2)), std::string("12.5"));
+    QCOMPARE(toFraction(Bandwidth(25, 2)), std::string("25/2"));
+    QCOMPARE(toExactText(Bandwidth(1040, 3)), std::string("1040/3"));
+    QCOMPARE(toDecimal(Bandwidth(1040, 3)), std::string("346.67"));
+    QCOMPARE(toFraction(InverseBandwidth(3, 65)), std::string("3/65"));
   }
 
   void decimal_data() {
@@ -502,7 +555,8 @@ private slots:
   }
 
   void naturalOrder() {
-    std::vector<std::string> names = {"mlx5_10", "gpu2", "mlx5_2", "gpu", "eth0", "mlx5_1", "mlx5_01", "gpu10", "gpu2a"};
+    std::vector<std::string> names = {"mlx5_10", "gpu2",    "mlx5_2", "gpu",  "eth0",
+                                      "mlx5_1",  "mlx5_01", "gpu10",  "gpu2a"};
     std::sort(names.begin(), names.end(), naturalLess);
     QCOMPARE(names, (std::vector<std::string>{"eth0", "gpu", "gpu2", "gpu2a", "gpu10", "mlx5_01", "mlx5_1", "mlx5_2",
                                               "mlx5_10"}));

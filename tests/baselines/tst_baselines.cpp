@@ -50,7 +50,7 @@ QString faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& sched
 }
 
 /// The exact optimum where ForestColl has one for the collective.
-std::optional<Rational> optimumOf(const fabric::Fabric& fabric, Collective collective) {
+std::optional<Bandwidth> optimumOf(const fabric::Fabric& fabric, Collective collective) {
   if (!parseForestCollective(toString(collective)) && !movesShards(collective)) {
     return std::nullopt;
   }
@@ -138,7 +138,7 @@ void TestBaselines::knownValues() {
   const auto schedule =
       baselines::generate(name.toStdString(), fabric, requestOf(*parseCollective(collective.toStdString())));
   QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
-  QCOMPARE(QString::fromStdString(algbwOf(*schedule).toString()), algbw);
+  QCOMPARE(QString::fromStdString(toFraction(algbwOf(*schedule))), algbw);
   const QString fault = faultOf(fabric, *schedule);
   QVERIFY2(fault.isEmpty(), qPrintable(fault));
   if (steps > 0) {
@@ -194,7 +194,7 @@ void TestBaselines::randomClusters() {
     const QString preset = "cluster boxes=" + pick({"2", "3", "4"}) + " gpus=" + pick({"2", "4", "5"}) +
                            " nvlink=" + pick({"100", "300", "450"}) + " nic=" + pick({"12.5", "25", "50", "100"});
     const auto fabric = presetFabric(preset);
-    std::map<Collective, std::optional<Rational>> optimum;
+    std::map<Collective, std::optional<Bandwidth>> optimum;
     for (const baselines::Baseline& baseline : baselines::list()) {
       for (const Collective collective : baseline.collectives) {
         const auto schedule = baselines::generate(baseline.name, fabric, requestOf(collective));
@@ -226,7 +226,7 @@ void TestBaselines::reachesOptimum(const fabric::Fabric& fabric, unsigned seed) 
     request.allreduceBudget = std::chrono::milliseconds(0);
     const auto optimum = optimumOf(fabric, collective);
     QVERIFY2(optimum.has_value(), what.c_str());
-    Rational algbw;
+    Bandwidth algbw;
     if (movesShards(collective)) {
       const auto routed = forestcoll::routeShards(fabric, request);
       QVERIFY2(routed.hasValue(), what.c_str());
@@ -240,7 +240,7 @@ void TestBaselines::reachesOptimum(const fabric::Fabric& fabric, unsigned seed) 
       const QString fault = faultOf(fabric, generated->schedule);
       QVERIFY2(fault.isEmpty(), qPrintable(fault));
     }
-    QVERIFY2(algbw == *optimum, (what + ": " + algbw.toString() + " of " + optimum->toString()).c_str());
+    QVERIFY2(algbw == *optimum, (what + ": " + toFraction(algbw) + " of " + toFraction(*optimum)).c_str());
   }
 }
 
@@ -254,7 +254,7 @@ void TestBaselines::randomFabrics() {
     const auto fabric = fabric::Fabric::build(test::randomFabric(
         {.gpus = 2 + int(seed % 5), .switches = int(seed % 4), .largestBandwidth = 9, .duplex = seed % 3 != 0}, seed));
     QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
-    std::map<Collective, std::optional<Rational>> optimum;
+    std::map<Collective, std::optional<Bandwidth>> optimum;
     if (seed % 10 == 0) {
       reachesOptimum(*fabric, seed);
     }
@@ -275,8 +275,8 @@ void TestBaselines::randomFabrics() {
           continue;
         }
         const std::string what = std::string(baseline.name) + " " + std::string(toString(collective)) + ", seed " +
-                                 std::to_string(seed) + ": " + algbwOf(*schedule).toString() + " > " +
-                                 bound->toString();
+                                 std::to_string(seed) + ": " + toFraction(algbwOf(*schedule)) + " > " +
+                                 toFraction(*bound);
         QVERIFY2(collective == Collective::allreduce, what.c_str());
         const auto overlapped = forestcoll::overlapAllreduce(*fabric, {.collective = collective});
         QVERIFY2(overlapped && algbwOf(*schedule) <= overlapped->schedule.algbw, what.c_str());
@@ -303,7 +303,7 @@ void TestBaselines::largePresets_data() {
 void TestBaselines::largePresets() {
   QFETCH(QString, preset);
   const auto fabric = presetFabric(preset);
-  std::map<Collective, std::optional<Rational>> optimum;
+  std::map<Collective, std::optional<Bandwidth>> optimum;
   int compared = 0;
   for (const baselines::Baseline& baseline : baselines::list()) {
     for (const Collective collective : baseline.collectives) {

@@ -63,7 +63,7 @@ Result<coppice::fabric::Description> describeCase(const Case& which) {
 }
 
 /// The bound from nothing by the generator's own code, on the fabric as it stands; 0 where GPUs are cut off.
-Rational fromNothing(const LiveBound& live, double& seconds) {
+coppice::Bandwidth fromNothing(const LiveBound& live, double& seconds) {
   coppice::forestcoll::Network network;
   network.nodeCount = live.nodeLimit();
   network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
@@ -87,12 +87,12 @@ Rational fromNothing(const LiveBound& live, double& seconds) {
     network.arcs.push_back({link.b, link.a, (link.backward.gigabytesPerSecond() * Rational(denominator)).numerator()});
   }
   const double start = coppice::bench::processorSeconds();
-  Rational bound = 0;
+  coppice::Bandwidth bound;
   try {
-    bound =
-        Rational(network.totalDemand) / (coppice::forestcoll::worstCut(network, {}).value() * Rational(denominator));
+    bound = coppice::Bandwidth(Rational(network.totalDemand) /
+                               (coppice::forestcoll::worstCut(network, {}).value() * Rational(denominator)));
   } catch (const coppice::forestcoll::Failure&) {
-    bound = 0;
+    bound = {};
   }
   seconds = coppice::bench::processorSeconds() - start;
   return bound;
@@ -113,7 +113,7 @@ std::vector<Edit> randomEdit(const LiveBound& live, Random& random, int serial) 
       // Pick among the links of one node without listing all of them.
       for (int step = 0; step < live.nodeLimit(); ++step) {
         const int c = (b + step) % live.nodeLimit();
-        if (c != a && live.bandwidth(a, c).gigabytesPerSecond().isPositive()) {
+        if (c != a && live.bandwidth(a, c).isPositive()) {
           return std::pair(a, c);
         }
       }

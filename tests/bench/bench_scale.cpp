@@ -138,7 +138,7 @@ void run(benchmark::State& state, const Row& row) {
     for (const auto& stage : generated->seconds) {
       state.counters["stage_" + stage.stage] = stage.seconds;
     }
-    state.SetLabel(generated->optimum.algbw.toString() + " GB/s");
+    state.SetLabel(toFraction(generated->optimum.algbw) + " GB/s");
     state.ResumeTiming();
   }
 }

@@ -58,8 +58,8 @@ void simulateOne(benchmark::State& state, const std::string& preset, std::option
   state.counters["pieces"] = details.row.pieces;
   state.counters["messages"] = messages;
   state.counters["messages/s"] = benchmark::Counter(messages, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["of algbw"] = details.row.algbw / made.schedule.algbw.toDouble();
-  state.counters["exact"] = details.row.resolution > 0 ? 0 : 1;
+  state.counters["of algbw"] = details.row.algbw.gigabytesPerSecond() / toGBps(made.schedule.algbw);
+  state.counters["exact"] = details.row.resolution > Microseconds(0) ? 0 : 1;
 }
 
 void fourPieces(benchmark::State& state, const std::string& preset) {

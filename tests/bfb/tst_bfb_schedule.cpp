@@ -183,8 +183,8 @@ void TestBfbSchedule::allCollectives() {
     QCOMPARE(faultOf(fabric, made->schedule), QString());
     QVERIFY(made->costs.loads == made->costs.exactLoads);
     const Rational t = made->costs.bandwidthTime(made->costs.loads);
-    const Rational all = Rational(made->costs.degree) * made->costs.unit;
-    QCOMPARE((all / t).toString(), made->schedule.algbw.toString());
+    const Bandwidth all = Rational(made->costs.degree) * made->costs.unit;
+    QCOMPARE(toFraction(all / t), toFraction(made->schedule.algbw));
     if (!isRooted(collective)) {
       QCOMPARE(t.toString(), (collective == Collective::allreduce ? once + once : once).toString());
       const Rational least(graph.nodeCount - 1, graph.nodeCount);
@@ -403,7 +403,7 @@ void TestBfbSchedule::boxesThroughSwitches() {
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     QCOMPARE(faultOf(fabric, made->schedule), QString());
     QCOMPARE(made->schedule.stepCount, steps);
-    QCOMPARE(QString::fromStdString(made->schedule.algbw.toString()), algbw);
+    QCOMPARE(QString::fromStdString(toFraction(made->schedule.algbw)), algbw);
     QCOMPARE(made->costs.routes.size(), std::size_t{1});
     QVERIFY(!made->costs.routes.front().empty());
   }
@@ -452,7 +452,7 @@ void TestBfbSchedule::plantedFaults() {
   QCOMPARE(claims.size(), std::size_t{2});
   verify::StepClaim& last = claims.back();
   if (fault == "load") {
-    last.time += Rational(1, 100);
+    last.time += InverseBandwidth(1, 100);
   } else if (fault == "link") {
     for (int arc = 0; arc < static_cast<int>(fabric.arcs().size()); ++arc) {
       if (fabric.arcs()[arc].head == last.gpu && std::count(last.arcs.begin(), last.arcs.end(), arc) == 0) {
@@ -521,7 +521,7 @@ void TestBfbSchedule::faultySchedules() {
   }
   schedule.transfers = changed;
   if (fault == "algbw") {
-    schedule.algbw += Rational(1);
+    schedule.algbw += Bandwidth(1);
   }
   const auto verdict = verify::verifySteps(fabric, schedule);
   QVERIFY(verdict);
@@ -574,7 +574,7 @@ void TestBfbSchedule::trees() {
     for (std::size_t arc = 0; arc < cost->traffic.size(); ++arc) {
       busiest = std::max(busiest, cost->traffic[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond());
     }
-    QCOMPARE(trees->algbw.toString(), busiest.inverse().toString());
+    QCOMPARE(toFraction(trees->algbw), busiest.inverse().toString());
     QVERIFY(trees->algbw >= made->schedule.algbw);
     const auto steps = schedule::stepScheduleOf(fabric, *trees);
     QVERIFY(steps);
@@ -695,7 +695,7 @@ void TestBfbSchedule::byRule() {
       QVERIFY(made->costs.deliveries == full->costs.deliveries);
       QCOMPARE(made->schedule.stepCount, full->schedule.stepCount);
       QCOMPARE(made->chunks, full->chunks);
-      QCOMPARE(made->schedule.algbw.toString(), full->schedule.algbw.toString());
+      QCOMPARE(toFraction(made->schedule.algbw), toFraction(full->schedule.algbw));
       QCOMPARE(made->isBandwidthOptimal(), full->isBandwidthOptimal());
       for (const std::int64_t maxEdges : {std::int64_t{0}, std::int64_t{1} << 24}) {
         const auto verdict = verify::verifySchedule(fabric, *made->rule, {.maxEdges = maxEdges});
@@ -704,7 +704,7 @@ void TestBfbSchedule::byRule() {
         QVERIFY(verdict->boundProved);
         QCOMPARE(verdict->isByParts, maxEdges == 0);
       }
-      std::vector<Rational> times;
+      std::vector<InverseBandwidth> times;
       for (const auto* forest : {&made->rule->reduceForest, &made->rule->broadcastForest}) {
         if (*forest) {
           const auto found = verify::stepTimesByRule(fabric, **forest);
@@ -736,7 +736,7 @@ void TestBfbSchedule::manyGpusByRule() {
   QVERIFY(made->isBandwidthOptimal());
   const auto verdict = verify::verifySchedule(fabric, *made->rule, {.maxFlow = false});
   QVERIFY(verdict && verdict->ok && verdict->isByParts && verdict->boundProved);
-  QCOMPARE(verdict->algbw.toString(), made->rule->bound.toString());
+  QCOMPARE(toFraction(verdict->algbw), toFraction(made->rule->bound));
   const auto times = verify::stepTimesByRule(fabric, *made->rule->broadcastForest);
   QVERIFY(times);
   QCOMPARE(static_cast<int>(times->size()), 100);

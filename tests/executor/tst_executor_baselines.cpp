@@ -60,7 +60,12 @@ void addTransfers(const schedule::CustomShard& row, int shard, int ranks, std::m
                   schedule::StepSchedule& made) {
   const auto isSource = [&](int rank) { return std::ranges::count(row.sources, rank) > 0; };
   const auto add = [&](int from, int to, int step, bool reduces) {
-    made.transfers.add({.shard = shard, .begin = 0, .end = made.denominator, .from = from, .to = to, .step = step,
+    made.transfers.add({.shard = shard,
+                        .begin = 0,
+                        .end = made.denominator,
+                        .from = from,
+                        .to = to,
+                        .step = step,
                         .reduces = reduces});
   };
   if (row.combines) {
@@ -81,8 +86,8 @@ void addTransfers(const schedule::CustomShard& row, int shard, int ranks, std::m
   for (const int rank : row.destinations) {
     const int from = row.sources[dice() % row.sources.size()];
     const auto relay = static_cast<int>(dice() % static_cast<unsigned>(ranks));
-    const bool isRelayed = relay != from && relay != rank && !isSource(relay) &&
-                           std::ranges::count(row.destinations, relay) == 0;
+    const bool isRelayed =
+        relay != from && relay != rank && !isSource(relay) && std::ranges::count(row.destinations, relay) == 0;
     if (isSource(rank)) {
       continue;
     }
@@ -116,7 +121,7 @@ Custom randomCustom(int seed) {
   if (!schedule::addRoutes(custom.fabric, made)) {
     qFatal("no routes");
   }
-  made.algbw = made.transfers.empty() ? Rational(0) : schedule::stepCost(custom.fabric, made)->algbw;
+  made.algbw = made.transfers.empty() ? Bandwidth() : schedule::stepCost(custom.fabric, made)->algbw;
   return custom;
 }
 

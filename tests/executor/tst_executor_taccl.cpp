@@ -102,7 +102,7 @@ void ExecutorTacclTest::topologyOfAProfile() {
   const auto read = io::readTacclTopology(io::writeTacclTopology(*topology));
   QVERIFY(read && read->value == *topology);
   const sketch::Scale scale = sketch::guessScale(*topology);
-  QCOMPARE(scale.unitMicroseconds.toString(), std::string("1/10"));
+  QCOMPARE(scale.timeUnit.count().toString(), std::string("1/10"));
   QCOMPARE(scale.chunkBytes, std::int64_t{1'000'000});
   const auto sketch = io::readTacclSketch(R"({"nnodes": 2, "intranode_sketch": {"strategy": "none"},
     "internode_sketch": {"strategy": "relay", "internode_conn": {"0": [1]}}, "symmetry_offsets": [[2, 4]],

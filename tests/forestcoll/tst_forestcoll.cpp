@@ -190,7 +190,7 @@ void TestForestColl::handComputed() {
   forestcoll::Generated generated;
   const QByteArray problem = generateAndVerify(fabric, requestFor(collective, 0), &generated);
   QVERIFY2(problem.isEmpty(), problem);
-  QCOMPARE(QString::fromStdString(generated.optimum.algbw.toString()), algbw);
+  QCOMPARE(QString::fromStdString(toFraction(generated.optimum.algbw)), algbw);
 }
 
 void TestForestColl::paperFixedK_data() {
@@ -214,7 +214,7 @@ void TestForestColl::paperFixedK() {
   forestcoll::Generated generated;
   const QByteArray problem = generateAndVerify(fabricFrom(links), {}, &generated);
   QVERIFY2(problem.isEmpty(), problem);
-  QCOMPARE(generated.optimum.inverseRate, Rational(1, b));
+  QCOMPARE(generated.optimum.inverseRate, InverseBandwidth(1, b));
   QCOMPARE(generated.optimum.treesPerRoot, std::int64_t{1});
 }
 
@@ -263,7 +263,7 @@ void TestForestColl::randomFabrics() {
       if (collective == Collective::allreduce) {
         expected *= Rational(2);
       }
-      QCOMPARE(generated.optimum.inverseRate, expected);
+      QCOMPARE(generated.optimum.inverseRate.perGBps(), expected);
     }
     // A fixed k is never above the bound and verified too.
     for (const std::int64_t k : {1, 3}) {
@@ -299,7 +299,7 @@ void TestForestColl::amounts() {
       }
       QCOMPARE(generated.schedule.amounts, reduced);
       const fabric::Fabric transposed = fabric.transposed();
-      QCOMPARE(generated.optimum.inverseRate,
+      QCOMPARE(generated.optimum.inverseRate.perGBps(),
                test::bruteForceRatio(collective == Collective::allgather ? fabric : transposed, reduced));
     }
   }
@@ -470,7 +470,7 @@ void TestForestColl::unbalanced() {
   forestcoll::Generated generated;
   const QByteArray problem = generateAndVerify(fabric, {}, &generated);
   QVERIFY2(problem.isEmpty(), problem);
-  QCOMPARE(QString::fromStdString(generated.optimum.inverseRate.toString()), inverse);
+  QCOMPARE(QString::fromStdString(toFraction(generated.optimum.inverseRate)), inverse);
   QCOMPARE(generated.optimum.usedSubCapacity, subCapacity);
   QCOMPARE(generated.optimum.note.empty(), !subCapacity);
 }
@@ -481,7 +481,7 @@ void TestForestColl::hugeBandwidths() {
   const QByteArray problem =
       generateAndVerify(fabricFrom("a-s 4294967291; b-s 4294967279; c-s 2147483579; d-s 4294967231"), {}, &generated);
   QVERIFY2(problem.isEmpty(), problem);
-  QCOMPARE(generated.optimum.inverseRate, Rational(3, 2147483579));
+  QCOMPARE(generated.optimum.inverseRate, InverseBandwidth(3, 2147483579));
   const auto refused =
       forestcoll::generate(fabricFrom("a-s 1500000000000000003; b-s 1400000000000000009; c-s 1300000000000000021"), {});
   QVERIFY(!refused);
@@ -491,7 +491,7 @@ void TestForestColl::hugeBandwidths() {
 void TestForestColl::scanOfK() {
   // 1/x* = 3/5 (one GPU against 2 + 3), so the optimum needs k = 5; within k <= 3 the best is kept.
   const fabric::Fabric fabric = fabricFrom("a-b 3; b-c 2; c-d 3; d-a 2");
-  Rational best;
+  Bandwidth best;
   std::int64_t bestK = 0;
   for (std::int64_t k = 1; k <= 3; ++k) {
     forestcoll::Request request;
@@ -512,7 +512,7 @@ void TestForestColl::scanOfK() {
   request.maxK = 9;
   const auto enough = forestcoll::optimum(fabric, request);
   QVERIFY(enough.hasValue());
-  QCOMPARE(enough->algbw, Rational(20, 3));
+  QCOMPARE(enough->algbw, Bandwidth(20, 3));
   QCOMPARE(enough->treesPerRoot, std::int64_t{5});
   QVERIFY(scanned->algbw < enough->algbw);
 }
@@ -605,11 +605,11 @@ void TestForestColl::allreduceLimit() {
   request.collective = Collective::allreduce;
   const auto ring = forestcoll::optimum(fabricFrom("a-b 1; b-c 1; c-d 1; d-a 1"), request);
   QVERIFY(ring.hasValue());
-  QCOMPARE(ring->algbw, Rational(4, 3));
+  QCOMPARE(ring->algbw, Bandwidth(4, 3));
   QVERIFY(ring->allreduceLimit.has_value());
   QVERIFY(ring->allreduceLimit->isExact);
   QVERIFY(ring->allreduceLimit->isReached);
-  QCOMPARE(ring->allreduceLimit->algbw, Rational(4, 3));
+  QCOMPARE(ring->allreduceLimit->algbw, Bandwidth(4, 3));
 }
 
 QTEST_GUILESS_MAIN(TestForestColl)

@@ -41,7 +41,7 @@ struct Scaled {
   Network network;
   std::vector<TreeArc> capacities;
   std::vector<std::int64_t> supply;
-  Rational scale;
+  InverseBandwidth scale;
 };
 
 Scaled scaledToOptimum(const fabric::Fabric& fabric) {
@@ -341,7 +341,7 @@ private Q_SLOTS:
     auto found = growRelayedStars(network, capacities, supply, {});
     QVERIFY(found.has_value());
     const schedule::Forest forest =
-        recoverPaths(found->topology, found->logical, std::move(found->trees), Rational(1), {});
+        recoverPaths(found->topology, found->logical, std::move(found->trees), InverseBandwidth(1), {});
     QCOMPARE(schedule::heights(forest).logicalMax, 2);
     std::vector<int> treesOf(static_cast<std::size_t>(count), 0);
     std::vector<std::int64_t> load(capacities.size(), 0);

@@ -21,7 +21,7 @@ using test::presetFabric;
 namespace {
 
 /// "mi250,boxes=2"
-Rational algbwWith(const fabric::Fabric& fabric, forestcoll::Request request, int64_t k) {
+Bandwidth algbwWith(const fabric::Fabric& fabric, forestcoll::Request request, int64_t k) {
   request.maxLoss.reset();
   request.fixedK = k;
   const auto found = forestcoll::optimum(fabric, request);
@@ -32,7 +32,8 @@ Rational algbwWith(const fabric::Fabric& fabric, forestcoll::Request request, in
 }
 
 /// The smallest k up to `last` that reaches the rate.
-int64_t triedOut(const fabric::Fabric& fabric, const forestcoll::Request& request, const Rational& rate, int64_t last) {
+int64_t triedOut(const fabric::Fabric& fabric, const forestcoll::Request& request, const Bandwidth& rate,
+                 int64_t last) {
   int64_t k = 1;
   while (k < last && algbwWith(fabric, request, k) < rate) {
     ++k;
@@ -181,7 +182,7 @@ void TestLeastK::withinLoss() {
   const auto generated = forestcoll::generate(fabric, request);
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
   QTEST(qint64(generated->optimum.treesPerRoot), "k");
-  const Rational accepted = best->algbw * (Rational(1) - *request.maxLoss);
+  const Bandwidth accepted = best->algbw * (Rational(1) - *request.maxLoss);
   QVERIFY(generated->schedule.algbw >= accepted);
   QCOMPARE(generated->optimum.treesPerRoot, triedOut(fabric, request, accepted, best->treesPerRoot));
   QCOMPARE(generated->schedule.fixedK.has_value(), generated->schedule.algbw < best->algbw);

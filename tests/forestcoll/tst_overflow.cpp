@@ -23,7 +23,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 struct Answer {
   std::string wrong;    ///< empty = right, or refused as it should be
   std::string refusal;  ///< describes the overflow
-  Rational inverseRate;
+  InverseBandwidth inverseRate;
 };
 
 /// Everything the public entries can be asked for one fabric and one request.
@@ -81,8 +81,8 @@ Answer ask(const fabric::Description& description, const forestcoll::Request& re
     if (request.collective == Collective::allreduce) {
       expected *= Rational(2);
     }
-    if (expected != optimum->inverseRate && !optimum->usedSubCapacity) {
-      answer.wrong = "1/x = " + optimum->inverseRate.toString() + ", all cuts say " + expected.toString();
+    if (expected != optimum->inverseRate.perGBps() && !optimum->usedSubCapacity) {
+      answer.wrong = "1/x = " + toFraction(optimum->inverseRate) + ", all cuts say " + expected.toString();
     }
   } catch (const OverflowError&) {
     // The listing adds up fractions without a common denominator; then the verifier's word has to do.
@@ -163,7 +163,7 @@ void TestOverflow::known() {
     QVERIFY(!answer.refusal.empty());
   } else {
     QVERIFY2(answer.refusal.empty(), answer.refusal.c_str());
-    QCOMPARE(QString::fromStdString(answer.inverseRate.toString()), inverseRate);
+    QCOMPARE(QString::fromStdString(toFraction(answer.inverseRate)), inverseRate);
   }
 }
 
@@ -173,7 +173,7 @@ void TestOverflow::lopsidedSwitch() {
     const std::string text = "a-s " + std::to_string(static_cast<int64_t>(width)) + "; b-s 1; c-s 1; d-s 1; e-s 3";
     const Answer answer = ask(parsed(text), {});
     QVERIFY2(answer.wrong.empty() && answer.refusal.empty(), (text + ": " + answer.wrong + answer.refusal).c_str());
-    QCOMPARE(answer.inverseRate, Rational(4));
+    QCOMPARE(answer.inverseRate, InverseBandwidth(4));
   }
 }
 

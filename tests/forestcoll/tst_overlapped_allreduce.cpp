@@ -54,10 +54,10 @@ private slots:
 /// takes 3/4.
 void TestOverlappedAllreduce::leafOfOneTree() {
   const fabric::Fabric fabric = built(narrowLeaf());
-  QVERIFY(forestcoll::optimum(fabric, kAllreduce)->algbw == Rational(3, 4));
+  QVERIFY(forestcoll::optimum(fabric, kAllreduce)->algbw == Bandwidth(3, 4));
   const auto made = forestcoll::overlapAllreduce(fabric, kAllreduce);
   QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
-  QVERIFY2(made->schedule.algbw == Rational(1), made->schedule.algbw.toString().c_str());
+  QVERIFY2(made->schedule.algbw == Bandwidth(1), toFraction(made->schedule.algbw).c_str());
   const auto verdict = verify::verifySteps(fabric, made->schedule);
   QVERIFY(verdict && verdict->ok);
 }

@@ -35,12 +35,12 @@ Result<fabric::Fabric> referenceFabric(const std::string& name) {
 }
 
 /// demand(S) / B+(S), recomputed from the fabric's arcs.
-Rational cutRatio(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
+InverseBandwidth cutRatio(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
   const std::set<int> inside(nodes.begin(), nodes.end());
-  Rational exit;
+  Bandwidth exit;
   for (const fabric::Arc& arc : fabric.arcs()) {
     if (inside.count(arc.tail) != 0 && inside.count(arc.head) == 0) {
-      exit += arc.bandwidth.gigabytesPerSecond();
+      exit += arc.bandwidth;
     }
   }
   std::int64_t gpus = 0;
@@ -108,11 +108,11 @@ void TestReference::optimality() {
   const auto generated = forestcoll::generate(*fabric, {});
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
   const forestcoll::Optimum& optimum = generated->optimum;
-  QCOMPARE(QString::fromStdString(optimum.inverseRate.toString()), inverse);
+  QCOMPARE(QString::fromStdString(toFraction(optimum.inverseRate)), inverse);
   if (status == "ok") {
-    QCOMPARE(QString::fromStdString(optimum.algbw.toString()), algbw);
+    QCOMPARE(QString::fromStdString(toFraction(optimum.algbw)), algbw);
     QCOMPARE(optimum.integralTreesPerRoot, k);
-    QCOMPARE(QString::fromStdString(optimum.integralScale.toString()), scale);
+    QCOMPARE(QString::fromStdString(toFraction(optimum.integralScale)), scale);
     QVERIFY(optimum.isLeastK);
     QVERIFY(optimum.treesPerRoot <= k);
     QVERIFY(!optimum.bottlenecks.empty());
@@ -160,8 +160,8 @@ void TestReference::fixedK() {
   request.fixedK = k;
   const auto generated = forestcoll::generate(*fabric, request);
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-  QCOMPARE(QString::fromStdString(generated->optimum.scale.toString()), scale);
-  QCOMPARE(QString::fromStdString(generated->optimum.algbw.toString()), algbw);
+  QCOMPARE(QString::fromStdString(toFraction(generated->optimum.scale)), scale);
+  QCOMPARE(QString::fromStdString(toFraction(generated->optimum.algbw)), algbw);
   QCOMPARE(generated->optimum.treesPerRoot, k);
   verify::ScheduleCheckOptions options;
   options.maxFlow = false;  // the bound of each fabric is proved in optimality()

@@ -33,8 +33,8 @@ namespace {
 constexpr unsigned kSeeds = 40;
 
 /// in(Q) + r(Q), the least over all sets Q that hold the GPUs of `gpus` and no other GPU.
-int64_t leastEntering(const forestcoll::Network& network, const std::vector<TreeArc>& arcs,
-                      const std::vector<int64_t>& supply, unsigned gpus) {
+int64_t minEntering(const forestcoll::Network& network, const std::vector<TreeArc>& arcs,
+                    const std::vector<int64_t>& supply, unsigned gpus) {
   std::vector<int> switches;
   for (int node = 0; node < network.nodeCount; ++node) {
     if (network.isGpu[node] == 0) {
@@ -87,7 +87,7 @@ QByteArray checkCuts(const forestcoll::Network& network, const std::vector<TreeA
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const unsigned set : setsOfGpus(network)) {
     // All trees start in the set of all GPUs.
-    least = std::min(least, leastEntering(network, arcs, supply, set));
+    least = std::min(least, minEntering(network, arcs, supply, set));
   }
   if (least != wanted) {
     return "the least cut carries " + QByteArray::number(qlonglong{least}) + " trees instead of " +
@@ -113,8 +113,8 @@ QByteArray checkSplitting(const test::Posed& posed, const forestcoll::LogicalTop
   }
   const std::vector<TreeArc> arcs = logicalArcs(topology);
   for (const unsigned set : setsOfGpus(posed.network)) {
-    if (leastEntering(posed.network, arcs, posed.supply, set) >
-        leastEntering(posed.network, posed.capacities, posed.supply, set)) {
+    if (minEntering(posed.network, arcs, posed.supply, set) >
+        minEntering(posed.network, posed.capacities, posed.supply, set)) {
       return "a cut became wider";
     }
   }
@@ -309,7 +309,7 @@ private slots:
     const auto logical = forestcoll::logicalProblem(network, topology, supply);
     QCOMPARE(logical.packing.arcs.size(), std::size_t{1});
     QCOMPARE(logical.packing.arcs.front().capacity, int64_t{5});
-    const auto forest = forestcoll::recoverPaths(topology, logical, {{0, 5, {0}}}, Rational(1), {});
+    const auto forest = forestcoll::recoverPaths(topology, logical, {{0, 5, {0}}}, InverseBandwidth(1), {});
     std::map<std::vector<int>, int64_t> copies;
     for (const schedule::Tree& tree : forest.trees) {
       const auto route = forest.paths[forest.edgesOf(tree).front().path];
@@ -318,7 +318,8 @@ private slots:
     QCOMPARE(copies, (std::map<std::vector<int>, int64_t>{{{0, 2, 1}, 3}, {{0, 2, 3, 1}, 2}}));
     bool isRefused = false;
     try {
-      [[maybe_unused]] const auto none = forestcoll::recoverPaths(topology, logical, {{0, 6, {0}}}, Rational(1), {});
+      [[maybe_unused]] const auto none =
+          forestcoll::recoverPaths(topology, logical, {{0, 6, {0}}}, InverseBandwidth(1), {});
     } catch (const forestcoll::Failure&) {
       isRefused = true;
     }

@@ -53,13 +53,13 @@ QString names(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
 }
 
 /// GB/s from inside to outside; the other way for reductions.
-Rational width(const fabric::Fabric& fabric, unsigned set, bool isReduction) {
-  Rational sum;
+Bandwidth width(const fabric::Fabric& fabric, unsigned set, bool isReduction) {
+  Bandwidth sum;
   for (const fabric::Arc& arc : fabric.arcs()) {
     const int from = isReduction ? arc.head : arc.tail;
     const int to = isReduction ? arc.tail : arc.head;
     if ((set >> from & 1U) != 0 && (set >> to & 1U) == 0) {
-      sum += arc.bandwidth.gigabytesPerSecond();
+      sum += arc.bandwidth;
     }
   }
   return sum;
@@ -83,7 +83,7 @@ std::set<std::set<int>> tightByForce(const fabric::Fabric& fabric, const std::ve
     if (data == 0 || static_cast<int>(inside.size()) == fabric.gpuCount()) {
       continue;
     }
-    const Rational ratio = Rational(data) / width(fabric, set, isReduction);
+    const Rational ratio = (Rational(data) / width(fabric, set, isReduction)).perGBps();
     if (ratio > best) {
       best = ratio;
       sets.clear();
@@ -240,7 +240,7 @@ void TestTiedCuts::smallestSide() {
   QCOMPARE(names(fabric, found.cuts[0].nodes), u"a0 a1"_qs);
   QCOMPARE(names(fabric, found.cuts[1].nodes), u"b0 b1"_qs);
   // The cut that is asked with does not matter: after an edit and back the same ones are shown.
-  schedule::Cut other{{2, 3}, 2, Rational(50)};
+  schedule::Cut other{{2, 3}, 2, Bandwidth(50)};
   QCOMPARE(forestcoll::tiedCuts(fabric, {}, other)->cuts, found.cuts);
   other.nodes = {0, 1, 4};
   QCOMPARE(forestcoll::tiedCuts(fabric, {}, other)->cuts, found.cuts);
@@ -312,9 +312,9 @@ void TestTiedCuts::refusals() {
     const auto result = forestcoll::tiedCuts(fabric, {}, cut);
     return result ? std::optional<ErrorCode>() : std::optional(result.error().code);
   };
-  QVERIFY(code({{}, 0, Rational(0)}) == ErrorCode::badUsage);
-  QVERIFY(code({{100'000}, 1, Rational(1)}) == ErrorCode::badUsage);
-  QVERIFY(code({{0}, 1, Rational(325)}) == ErrorCode::badUsage);  // a cut, but not a tight one
+  QVERIFY(code({{}, 0, Bandwidth(0)}) == ErrorCode::badUsage);
+  QVERIFY(code({{100'000}, 1, Bandwidth(1)}) == ErrorCode::badUsage);
+  QVERIFY(code({{0}, 1, Bandwidth(325)}) == ErrorCode::badUsage);  // a cut, but not a tight one
   Progress stopped;
   std::stop_source source;
   source.request_stop();

@@ -156,8 +156,8 @@ void TestTwoLevel::forests() {
 }
 
 /// Racks that lost GPUs at random, of one generation or two, on every network.
-/// Pairs joined directly, on switches that take in more than they give or less: capacities are lowered at those with the
-/// most to spare, so that pairs stay boxes and trees low.
+/// Pairs joined directly, on switches that take in more than they give or less: capacities are lowered at those with
+/// the most to spare, so that pairs stay boxes and trees low.
 void TestTwoLevel::evenlyBalancedPairs() {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     const Posed posed = pose(built(test::unbalancedPairs(seed)));
@@ -172,13 +172,14 @@ void TestTwoLevel::evenlyBalancedPairs() {
     const auto generated = forestcoll::generate(posed.fabric, {});
     QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
     QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
-    QCOMPARE(generated->schedule.algbw.toString(), generated->schedule.bound.toString());
+    QCOMPARE(toFraction(generated->schedule.algbw), toFraction(generated->schedule.bound));
     QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= 3);
   }
   // A spine that gives more than it takes: what is too much goes there first.
   fabric::Description spine = describedBy("cluster boxes=4 gpus=4 network=leaf-spine boxes_per_leaf=2 spines=1");
   for (std::size_t i = 0, links = spine.links.size(); i < links; ++i) {
-    if (spine.links[i].src.find("spine") != std::string::npos || spine.links[i].dst.find("spine") != std::string::npos) {
+    if (spine.links[i].src.find("spine") != std::string::npos ||
+        spine.links[i].dst.find("spine") != std::string::npos) {
       spine.links.push_back(spine.links[i]);
       std::swap(spine.links.back().src, spine.links.back().dst);
       spine.links.back().duplex = spine.links[i].duplex = false;
@@ -196,7 +197,7 @@ void TestTwoLevel::unequalPlanes() {
     const auto generated = forestcoll::generate(fabric, {});
     QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
     QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
-    QCOMPARE(generated->schedule.algbw.toString(), generated->schedule.bound.toString());
+    QCOMPARE(toFraction(generated->schedule.algbw), toFraction(generated->schedule.bound));
     const int height = schedule::heights(*generated->schedule.broadcastForest).logicalMax;
     QVERIFY2(height <= 3, qPrintable(QStringLiteral("seed %1: height %2").arg(seed).arg(height)));
   }

@@ -260,7 +260,7 @@ void TestCollectiveFile::goals() {
   schedule::StepSchedule schedule;
   schedule.goal = *table;
   schedule.fabricDigest = ring().digest();
-  schedule.algbw = 1;
+  schedule.algbw = Bandwidth(1);
   std::ostringstream file;
   QVERIFY(io::writeScheduleJson(file, schedule, ring()).hasValue());
   const auto own = io::readGoal(file.str(), "t.schedule.json", 4, nullptr);

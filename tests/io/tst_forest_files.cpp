@@ -54,7 +54,7 @@ private:
     QTest::newRow("reduce-scatter") << Make([] { return samples::reduceScattered(samples::prunedStar()); });
     QTest::newRow("allreduce") << Make([] {
       Sample sample = samples::allreduced(samples::star());
-      sample.schedule.allreduceBound = Rational(15, 2);
+      sample.schedule.allreduceBound = Bandwidth(15, 2);
       sample.schedule.fixedK = 1;
       return sample;
     });

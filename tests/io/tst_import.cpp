@@ -358,7 +358,7 @@ void TestImport::whatTheFileLeavesOpen() {
   QCOMPARE(alone->server->nics.size(), 8U);
   QCOMPARE(alone->server->nics[1].device, std::string("mlx5_1"));
   QCOMPARE(alone->server->hasNvSwitch, std::optional(true));
-  QVERIFY(alone->server->nvlinkBandwidth == Rational(25));
+  QVERIFY(alone->server->nvlinkBandwidth == Bandwidth(25));
   QVERIFY(!alone->server->nicBandwidth);
   ImportAnswers answers;
   answers.scaleOut = "rails";
@@ -369,8 +369,8 @@ void TestImport::whatTheFileLeavesOpen() {
   QVERIFY(options);
   const auto two = importFabric(matrix, FabricFormat::nvidiaSmi, "topo.txt", *options);
   QVERIFY2(two, qPrintable(failure(two)));
-  QVERIFY(two->server->nicBandwidth == Rational(25));
-  QVERIFY(two->server->pcieBandwidth == Rational(64));
+  QVERIFY(two->server->nicBandwidth == Bandwidth(25));
+  QVERIFY(two->server->pcieBandwidth == Bandwidth(64));
   QVERIFY(!texts(two->findings).contains("choose switch or mesh"));
   QCOMPARE(faults(two->description), QString());
   // A file with nothing open.

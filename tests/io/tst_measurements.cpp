@@ -50,13 +50,13 @@ private slots:
     QCOMPARE(first.size, std::int64_t{8388608});
     QCOMPARE(first.line, 12);
     QVERIFY(first.outOfPlace && first.inPlace);
-    QCOMPARE(first.outOfPlace->time, 69.31);
-    QCOMPARE(first.outOfPlace->busbw, 90.77);
-    QCOMPARE(first.inPlace->algbw, 122.43);
+    QCOMPARE(first.outOfPlace->time.count(), 69.31);
+    QCOMPARE(first.outOfPlace->busbw.gigabytesPerSecond(), 90.77);
+    QCOMPARE(first.inPlace->algbw.gigabytesPerSecond(), 122.43);
     QVERIFY(first.inPlace->wrong == 0);
     // A time of more than 10 ms has no point; a check that was left out is N/A.
     const io::NcclRow& last = read->rows.back();
-    QCOMPARE(last.outOfPlace->time, 12345.0);
+    QCOMPARE(last.outOfPlace->time.count(), 12345.0);
     QVERIFY(!last.outOfPlace->wrong);
     QVERIFY(last.inPlace->wrong == 3);
     QVERIFY(io::looksLikeNcclTable(kTable));
@@ -102,8 +102,8 @@ private slots:
     QVERIFY2(read, read ? "" : qPrintable(told(read.error())));
     QCOMPARE(read->rows.size(), std::size_t{1});
     QVERIFY(read->rows.front().outOfPlace);
-    QCOMPARE(read->rows.front().outOfPlace->time, time);
-    QCOMPARE(read->rows.front().inPlace ? read->rows.front().inPlace->time : 0, inPlace);
+    QCOMPARE(read->rows.front().outOfPlace->time.count(), time);
+    QCOMPARE(read->rows.front().inPlace ? read->rows.front().inPlace->time.count() : 0, inPlace);
     QCOMPARE(QString::fromStdString(read->collective), collective);
     QVERIFY(io::looksLikeNcclTable(text.toStdString()));
   }
@@ -143,8 +143,8 @@ private slots:
     QVERIFY2(read, read ? "" : qPrintable(told(read.error())));
     QCOMPARE(read->ranks, 2);
     QCOMPARE(read->pairs.size(), std::size_t{2});
-    QCOMPARE(read->pairs[0].latency, 2.5);
-    QCOMPARE(read->pairs[1].bandwidth, 180.0);
+    QCOMPARE(read->pairs[0].latency.count(), 2.5);
+    QCOMPARE(read->pairs[1].bandwidth.gigabytesPerSecond(), 180.0);
     for (const char* text :
          {"", "{}", R"({"t":"profile","links":[]})", R"({"t":"profile","links":[{"src":0,"dst":0}]})",
           R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":-1,"bandwidth_GBps":3}]})",

@@ -102,8 +102,8 @@ private slots:
       samples::addTree(forest, 1, 1, {{1, 0, {1, 0}}});
       sample.schedule.broadcastForest = forest;
       sample.schedule.amounts = {0, 1};
-      sample.schedule.algbw = sample.schedule.bound = Rational(25);
-      sample.schedule.bottlenecks = {{{1}, 1, Rational(25)}};
+      sample.schedule.algbw = sample.schedule.bound = Bandwidth(25);
+      sample.schedule.bottlenecks = {{{1}, 1, Bandwidth(25)}};
       return sample;
     });
     QTest::newRow("one-way") << Make(samples::oneWayRing);
@@ -130,7 +130,7 @@ private slots:
     // What the format cannot hold comes from elsewhere; the routes are numbered again.
     read->bound = sample.schedule.bound;
     read->bottlenecks = sample.schedule.bottlenecks;
-    QCOMPARE(read->algbw.toString(), sample.schedule.algbw.toString());
+    QCOMPARE(toFraction(read->algbw), toFraction(sample.schedule.algbw));
     QVERIFY(read->amounts == sample.schedule.amounts);
     QVERIFY(read->root == sample.schedule.root);
     QCOMPARE(textOf(*read, sample.fabric), textOf(sample.schedule, sample.fabric));
@@ -159,10 +159,10 @@ private slots:
       auto schedule = io::scheduleFromTrees(*trees, fabric, collective);
       QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
       // Each box sends the other its 2 shards over 20 GB/s and each GPU takes 3 over 30: scale 1/10.
-      const Rational algbw = collective == Collective::allreduce ? Rational(20) : Rational(40);
-      QCOMPARE(schedule->algbw.toString(), algbw.toString());
+      const Bandwidth algbw(collective == Collective::allreduce ? 20 : 40);
+      QCOMPARE(toFraction(schedule->algbw), toFraction(algbw));
       schedule->bound = algbw;
-      schedule->bottlenecks = {{{0, 1, 5}, 2, Rational(20)}};
+      schedule->bottlenecks = {{{0, 1, 5}, 2, Bandwidth(20)}};
       const auto verdict = verify::verifySchedule(fabric, *schedule);
       QVERIFY(verdict.hasValue());
       QVERIFY2(verdict->ok && verdict->boundProved,
@@ -179,10 +179,10 @@ private slots:
     QCOMPARE(fabric->nodes()[3].id, "(1, 'GPU', 1)");
     const auto forest = io::forestFromTrees(*trees, *fabric, schedule::Direction::out);
     QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
-    QCOMPARE(forest->scale.toString(), "1");
+    QCOMPARE(toFraction(forest->scale), "1");
     const auto up = fabric->findArc(*fabric->find("(0, 'SWITCH', 0)"), *fabric->find("(-1, 'IB', 0)"));
     QVERIFY(up.has_value());
-    QCOMPARE(fabric->arcs()[*up].bandwidth.toString(), "2");
+    QCOMPARE(toFraction(fabric->arcs()[*up].bandwidth), "2");
   }
 
   void wholeNumbersAreRanks() {
@@ -201,7 +201,7 @@ private slots:
     QCOMPARE(forest->trees.size(), std::size_t{3});
     QCOMPARE(forest->trees[0].root, 0);
     QCOMPARE(forest->trees[0].multiplicity, std::int64_t{2});
-    QCOMPARE(forest->algbw().toString(), "20");
+    QCOMPARE(toFraction(forest->algbw()), "20");
   }
 
   void refusesFiles_data() {

@@ -379,7 +379,7 @@ inline std::string cutFault(const Reference& reference, const LiveBound& live, c
     const auto found = std::find(reference.ids.begin(), reference.ids.end(), live.id(v));
     holds[static_cast<int>(found - reference.ids.begin())] = true;
   }
-  Rational exit;
+  Rational exit;  // GB/s
   std::int64_t demand = 0;
   for (int u = 0; u < reference.size(); ++u) {
     const bool in = holds[u];
@@ -390,16 +390,17 @@ inline std::string cutFault(const Reference& reference, const LiveBound& live, c
       }
     }
   }
-  if (exit != answer.cut.exitBandwidth) {
-    return "exit " + answer.cut.exitBandwidth.toString() + ", really " + exit.toString();
+  if (exit != answer.cut.exitBandwidth.gigabytesPerSecond()) {
+    return "exit " + toFraction(answer.cut.exitBandwidth) + ", really " + exit.toString();
   }
   if (demand % answer.cut.demand != 0) {
     return "demand " + std::to_string(answer.cut.demand) + ", really " + std::to_string(demand);
   }
   const Rational rate = exit / Rational(demand);
-  if (reference.collective != Collective::allreduce && Rational(reference.total()) * rate != answer.algbw) {
+  if (reference.collective != Collective::allreduce &&
+      Rational(reference.total()) * rate != answer.algbw.gigabytesPerSecond()) {
     return "the cut allows " + (Rational(reference.total()) * rate).toString() + ", the bound is " +
-           answer.algbw.toString();
+           toFraction(answer.algbw);
   }
   return "";
 }

@@ -25,7 +25,7 @@ LiveBound follow(const fabric::Description& description) {
 }
 
 /// By the generator's own search on the fabric as it stands, with no symmetry; 0 where GPUs are cut off.
-Rational fromNothing(const LiveBound& live) {
+Bandwidth fromNothing(const LiveBound& live) {
   forestcoll::Network network;
   network.nodeCount = live.nodeLimit();
   network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
@@ -49,13 +49,14 @@ Rational fromNothing(const LiveBound& live) {
     network.arcs.push_back({link.b, link.a, (link.backward.gigabytesPerSecond() * Rational(denominator)).numerator()});
   }
   try {
-    return Rational(network.totalDemand) / (forestcoll::worstCut(network, {}).value() * Rational(denominator));
+    return Bandwidth(Rational(network.totalDemand) /
+                     (forestcoll::worstCut(network, {}).value() * Rational(denominator)));
   } catch (const forestcoll::Failure&) {
-    return 0;
+    return {};
   }
 }
 
-Rational boundOf(const Result<live::Answer>& answer) {
+Bandwidth boundOf(const Result<live::Answer>& answer) {
   if (!answer) {
     qFatal("%s", describe(answer.error()).c_str());
   }
@@ -120,7 +121,7 @@ private slots:
       if (!probed) {
         continue;  // a node that an earlier edit took away
       }
-      const Rational before = live.bound()->algbw;
+      const Bandwidth before = live.bound()->algbw;
       QCOMPARE(boundOf(live.bound()), before);
       QCOMPARE(boundOf(live.apply(edits)), probed->algbw);
       QCOMPARE(probed->algbw, fromNothing(live));
@@ -133,10 +134,10 @@ private slots:
   void anEditTouchesItsBoxesAlone() {
     LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}})));
     const auto slower = live.apply(std::vector<live::Edit>{live::SetLink{"b77g3", "ib", Bandwidth(Rational(40))}});
-    QVERIFY(boundOf(slower) < Rational(160 * 8 * 400, 159 * 8));
+    QVERIFY(boundOf(slower) < Bandwidth(160 * 8 * 400, 159 * 8));
     QVERIFY2(slower->solvedAgain <= 64, std::to_string(slower->solvedAgain).c_str());
     // Every box slower by the same amount, one after the other: the last one is as tight as the first.
-    const Rational once = slower->algbw;
+    const Bandwidth once = slower->algbw;
     for (const char* gpu : {"b0g0", "b1g5", "b159g7"}) {
       QCOMPARE(boundOf(live.apply(std::vector<live::Edit>{live::SetLink{gpu, "ib", Bandwidth(Rational(40))}})), once);
     }
@@ -146,7 +147,7 @@ private slots:
   /// Taking the switch between all boxes away touches all of them; afterwards they are equal again.
   void theSwitchBetweenAllBoxes() {
     LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}, {"network", "rails"}})));
-    const Rational before = live.bound()->algbw;
+    const Bandwidth before = live.bound()->algbw;
     const auto without = live.apply(std::vector<live::Edit>{live::RemoveNode{"rail3"}});
     QCOMPARE(boundOf(without), fromNothing(live));
     QVERIFY(boundOf(without) < before);

@@ -30,6 +30,11 @@ private slots:
   void sweepOfParallelLinks();
 };
 
+/// GB/s, as the reference counts them.
+static std::optional<Rational> valueOf(const std::optional<Bandwidth>& change) {
+  return change ? std::optional(change->gigabytesPerSecond()) : std::nullopt;
+}
+
 void TestLivePrices::pricesAgainstEveryCut_data() {
   addCollectives();
 }
@@ -101,19 +106,20 @@ void TestLivePrices::pricesAgainstEveryCut() {
                (place + ": raise " + price->raise.toString() + ", want " + joined(raises).toString()).c_str());
       QVERIFY2(price->lower == joined(lowers),
                (place + ": lower " + price->lower.toString() + ", want " + joined(lowers).toString()).c_str());
-      QVERIFY2(price->nextAbove == above, (place + ": next above").c_str());
-      QVERIFY2(price->nextBelow == below, (place + ": next below").c_str());
+      QVERIFY2(valueOf(price->nextAbove) == above, (place + ": next above").c_str());
+      QVERIFY2(valueOf(price->nextBelow) == below, (place + ": next below").c_str());
 
       const Rational to = room + Rational(20);
-      const auto curve = live::curveOf(*live, group, -room, to);
+      const auto curve = live::curveOf(*live, group, Bandwidth(-room), Bandwidth(to));
       QVERIFY2(curve.hasValue(), place.c_str());
       const auto& points = curve->points;
-      QVERIFY2(points.front().change == -room && points.back().change == to, place.c_str());
+      QVERIFY2(points.front().change == Bandwidth(-room) && points.back().change == Bandwidth(to), place.c_str());
       for (std::size_t i = 0; i < points.size(); ++i) {
-        QVERIFY2(points[i].algbw == reference.algbw(halves, points[i].change), place.c_str());
+        const Rational at = points[i].change.gigabytesPerSecond();
+        QVERIFY2(points[i].algbw.gigabytesPerSecond() == reference.algbw(halves, at), place.c_str());
         if (i > 0) {
-          const Rational middle = (points[i - 1].change + points[i].change) / Rational(2);
-          const Rational value = reference.algbw(halves, middle);
+          const Bandwidth middle = (points[i - 1].change + points[i].change) / Rational(2);
+          const Bandwidth value(reference.algbw(halves, middle.gigabytesPerSecond()));
           if (curve->isPiecewiseLinear) {
             QVERIFY2(points[i - 1].algbw + points[i - 1].slopeAfter * (middle - points[i - 1].change) == value,
                      place.c_str());
@@ -131,7 +137,7 @@ void TestLivePrices::pricesAgainstEveryCut() {
 void TestLivePrices::ties() {
   // Three GPUs on a switch, 10 GB/s each: any two shards must come in over 10, for each GPU alike.
   auto live = LiveBound::create(star(3), {});
-  QCOMPARE(must(live->bound()).algbw, Rational(15));
+  QCOMPARE(must(live->bound()).algbw, Bandwidth(15));
   const auto one = must(live::priceOf(*live, link(*live, "g0", "s")));
   QCOMPARE(one.raise, Rational(0));
   QVERIFY(!one.nextAbove);
@@ -148,14 +154,14 @@ void TestLivePrices::ties() {
   QCOMPARE(together.lower, Rational(3, 2));
   // The slow one alone is worth raising, until it is as fast as the others.
   const Edit slow = live::SetLink{"g0", "s", Bandwidth(Rational(4))};
-  QCOMPARE(must(live->apply({&slow, 1})).algbw, Rational(6));
+  QCOMPARE(must(live->apply({&slow, 1})).algbw, Bandwidth(6));
   const auto price = must(live::priceOf(*live, link(*live, "g0", "s")));
   QCOMPARE(price.raise, Rational(3, 2));
-  QVERIFY(price.nextAbove == Rational(6));
+  QVERIFY(price.nextAbove == Bandwidth(6));
   const auto other = must(live::priceOf(*live, link(*live, "g1", "s")));
   QCOMPARE(other.raise, Rational(0));
   QCOMPARE(other.lower, Rational(0));
-  QVERIFY(other.nextBelow == Rational(-6));
+  QVERIFY(other.nextBelow == Bandwidth(-6));
   const auto links = live->links();
   std::vector<live::LinkGroup> groups;
   for (const live::LiveLink& each : links) {
@@ -181,10 +187,10 @@ void TestLivePrices::priceOfOneWayLink() {
     ring.links.push_back(arc);
   }
   auto live = LiveBound::create(ring, {});
-  QCOMPARE(must(live->bound()).algbw, Rational(6));
+  QCOMPARE(must(live->bound()).algbw, Bandwidth(6));
   const auto price = must(live::priceOf(*live, link(*live, "g0", "g1", false)));
   QCOMPARE(price.raise, Rational(3, 2));
-  QVERIFY(price.nextAbove == Rational(2));
+  QVERIFY(price.nextAbove == Bandwidth(2));
   // What a link that is not there yet would be worth: g0 -> g1 is the narrow place, and g1 -> g0 helps nothing.
   QCOMPARE(must(live::priceOf(*live, link(*live, "g1", "g0", false))).raise, Rational(0));
   const auto groups = must(live::groupsOf(*live, ring));
@@ -213,24 +219,24 @@ void TestLivePrices::priceWithoutEnd() {
 
 void TestLivePrices::curveOfOneLink() {
   auto live = LiveBound::create(star(3), {});
-  const auto curve = must(live::curveOf(*live, link(*live, "g0", "s"), Rational(-10), Rational(5)));
+  const auto curve = must(live::curveOf(*live, link(*live, "g0", "s"), Bandwidth(-10), Bandwidth(5)));
   QVERIFY(curve.isPiecewiseLinear);
   QCOMPARE(curve.points.size(), std::size_t{3});
-  QCOMPARE(curve.points[0].algbw, Rational(0));
+  QCOMPARE(curve.points[0].algbw, Bandwidth(0));
   QCOMPARE(curve.points[0].slopeAfter, Rational(3, 2));
-  QCOMPARE(curve.points[1].change, Rational(0));
-  QCOMPARE(curve.points[1].algbw, Rational(15));
+  QCOMPARE(curve.points[1].change, Bandwidth(0));
+  QCOMPARE(curve.points[1].algbw, Bandwidth(15));
   QCOMPARE(curve.points[1].slopeAfter, Rational(0));
-  QCOMPARE(curve.points[2].algbw, Rational(15));
-  const auto point = must(live::curveOf(*live, link(*live, "g0", "s"), Rational(1), Rational(1)));
+  QCOMPARE(curve.points[2].algbw, Bandwidth(15));
+  const auto point = must(live::curveOf(*live, link(*live, "g0", "s"), Bandwidth(1), Bandwidth(1)));
   QCOMPARE(point.points.size(), std::size_t{1});
 }
 
 void TestLivePrices::curveErrors() {
   auto live = LiveBound::create(star(3), {});
   const auto group = link(*live, "g0", "s");
-  QCOMPARE(live::curveOf(*live, group, Rational(1), Rational(0)).error().code, ErrorCode::badUsage);
-  QCOMPARE(live::curveOf(*live, group, Rational(-11), Rational(0)).error().code, ErrorCode::badUsage);
+  QCOMPARE(live::curveOf(*live, group, Bandwidth(1), Bandwidth(0)).error().code, ErrorCode::badUsage);
+  QCOMPARE(live::curveOf(*live, group, Bandwidth(-11), Bandwidth(0)).error().code, ErrorCode::badUsage);
   live::LinkGroup twice = group;
   twice.arcs.push_back(twice.arcs.front());
   live::LinkGroup weightless = group;
@@ -261,7 +267,7 @@ void TestLivePrices::sweep() {
     forestcoll::Request request;
     request.collective = collective;
     auto live = LiveBound::create(description, request);
-    const Rational before = must(live->bound()).algbw;
+    const Bandwidth before = must(live->bound()).algbw;
     const auto failures = live::singleFailures(description, true);
     QCOMPARE(failures.size(), description.links.size() + description.nodes.size() + 2);
     const auto ranking = must(live::rankFailures(*live, failures));
@@ -277,7 +283,7 @@ void TestLivePrices::sweep() {
       QVERIFY2(answer.algbw == damage.algbw, failures[damage.failure].name.c_str());
       QVERIFY(answer.finding.has_value() == damage.finding.has_value());
       if (collective == Collective::allgather) {
-        QVERIFY2(algbwFromNothing(*copy, collective) == damage.algbw, failures[damage.failure].name.c_str());
+        QVERIFY2(Bandwidth(algbwFromNothing(*copy, collective)) == damage.algbw, failures[damage.failure].name.c_str());
       }
     }
   }
@@ -289,13 +295,13 @@ void TestLivePrices::sweepOfParallelLinks() {
     each.count = 2;
   }
   auto live = LiveBound::create(description, {});
-  QCOMPARE(must(live->bound()).algbw, Rational(15));
+  QCOMPARE(must(live->bound()).algbw, Bandwidth(15));
   const auto ranking = must(live::rankFailures(*live, live::singleFailures(description)));
   // The switch takes everything; a GPU leaves two; one of two parallel links leaves half.
   QCOMPARE(ranking.front().loss, Rational(1));
   QVERIFY(ranking.front().finding.has_value());
-  QCOMPARE(ranking[1].algbw, Rational(15, 2));
-  QCOMPARE(ranking.back().algbw, Rational(20));
+  QCOMPARE(ranking[1].algbw, Bandwidth(15, 2));
+  QCOMPARE(ranking.back().algbw, Bandwidth(20));
   QCOMPARE(ranking.back().loss, Rational(-1, 3));
 }
 

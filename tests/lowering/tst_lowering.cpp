@@ -102,7 +102,7 @@ schedule::Forest makeForest(const fabric::Fabric& fabric, schedule::Direction di
       }
     }
   }
-  forest.scale = Rational(1);
+  forest.scale = InverseBandwidth(1);
   return forest;
 }
 
@@ -112,7 +112,7 @@ schedule::Schedule makeSchedule(const fabric::Fabric& fabric, Collective collect
   s.collective = collective;
   s.fabricName = fabric.name();
   s.fabricDigest = fabric.digest();
-  s.algbw = Rational(100);
+  s.algbw = Bandwidth(100);
   s.bound = s.algbw;
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     s.root = root;
@@ -324,7 +324,7 @@ void LoweringTest::randomForests() {
     // Half of the allreduces go down other trees than up, cut into other multiplicities.
     const std::vector<TreeSpec> down = random() % 2 == 0 ? up : randomTrees(n, k * (1 + random() % 2), only, random);
     schedule::Schedule schedule = makeSchedule(fabric, collective, up, down, root);
-    schedule.algbw = Rational(static_cast<std::int64_t>(1 + random() % 2000), 3);
+    schedule.algbw = Bandwidth(static_cast<std::int64_t>(1 + random() % 2000), 3);
     lowering::Options options;
     options.runtime = kRuntimes[random() % 3];
     options.inPlace = random() % 2 == 0;
@@ -357,7 +357,7 @@ void LoweringTest::ringForwardsInOneStep() {
     trees.push_back({r, 1, chain(n, r)});
   }
   schedule::Schedule schedule = makeSchedule(fabric, Collective::allgather, {}, trees);
-  schedule.algbw = Rational(10);
+  schedule.algbw = Bandwidth(10);
   const program::Program program = lowering::lower(fabric, schedule).value();
   QCOMPARE(countSteps(program, StepType::recvCopySend), n * (n - 2));
   QCOMPARE(countSteps(program, StepType::send), n);
@@ -369,7 +369,7 @@ void LoweringTest::ringForwardsInOneStep() {
   QCOMPARE(program.name, std::string("coppice allgather complete-8 k1"));
 
   schedule = makeSchedule(fabric, Collective::reduceScatter, trees, {});
-  schedule.algbw = Rational(10);
+  schedule.algbw = Bandwidth(10);
   const program::Program reducing = lowering::lower(fabric, schedule).value();
   QCOMPARE(countSteps(reducing, StepType::recvReduceSend), n * (n - 2));
   QCOMPARE(countSteps(reducing, StepType::recvReduceCopy), n);
@@ -411,9 +411,9 @@ void LoweringTest::busyPairsGetChannels() {
     trees.push_back({r, 1, binary(n, r)});
   }
   schedule::Schedule schedule = makeSchedule(fabric, Collective::allgather, {}, trees);
-  schedule.algbw = Rational(1);
+  schedule.algbw = Bandwidth(1);
   QCOMPARE(lowering::lower(fabric, schedule).value().channels, 1);
-  schedule.algbw = Rational(12 * 24);  // every tree needs a threadblock's full rate
+  schedule.algbw = Bandwidth(12 * 24);  // every tree needs a threadblock's full rate
   const program::Program wide = lowering::lower(fabric, schedule).value();
   QVERIFY(wide.channels > 1);
   for (const program::RankProgram& rank : wide.ranks) {
@@ -435,7 +435,7 @@ void LoweringTest::manyTreesKeepTheStepLimit() {
   for (const Runtime runtime : kRuntimes) {
     for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
       schedule::Schedule schedule = makeSchedule(fabric, collective, trees, trees);
-      schedule.algbw = Rational(1);
+      schedule.algbw = Bandwidth(1);
       lowering::Options options;
       options.runtime = runtime;
       const Result<program::Program> program = lowering::lower(fabric, schedule, options);
@@ -454,7 +454,7 @@ void LoweringTest::instancesAreCopies() {
     trees.push_back({r, 1, binary(n, r)});
   }
   schedule::Schedule schedule = makeSchedule(fabric, Collective::reduceScatter, trees, {});
-  schedule.algbw = Rational(1);
+  schedule.algbw = Bandwidth(1);
   lowering::Options options;
   options.inPlace = false;
   const program::Program one = lowering::lower(fabric, schedule, options).value();
@@ -492,7 +492,7 @@ void LoweringTest::planesKeepTheirParity() {
   schedule::Forest forest;
   forest.gpuCount = 4;
   forest.treesOfRoot.assign(4, 1);
-  forest.scale = Rational(1);
+  forest.scale = InverseBandwidth(1);
   const auto route = [&](std::vector<std::string> ids) {
     std::vector<fabric::NodeIndex> nodes;
     for (const std::string& id : ids) {
@@ -519,7 +519,7 @@ void LoweringTest::planesKeepTheirParity() {
   schedule::Schedule schedule;
   schedule.collective = Collective::allgather;
   schedule.fabricDigest = fabric.digest();
-  schedule.algbw = Rational(50);
+  schedule.algbw = Bandwidth(50);
   schedule.broadcastForest = forest;
   lowering::Options options;
   options.channels = lowering::ChannelPolicy::nicPlanes;

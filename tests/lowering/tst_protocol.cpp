@@ -60,7 +60,7 @@ schedule::Forest starsOf(const fabric::Fabric& fabric, schedule::Direction direc
       }
     }
   }
-  forest.scale = Rational(1);
+  forest.scale = InverseBandwidth(1);
   return forest;
 }
 
@@ -70,7 +70,7 @@ schedule::Schedule starSchedule(const fabric::Fabric& fabric, Collective collect
   s.collective = collective;
   s.fabricName = fabric.name();
   s.fabricDigest = fabric.digest();
-  s.algbw = Rational(100);
+  s.algbw = Bandwidth(100);
   s.bound = s.algbw;
   if (isRooted) {
     s.root = root;

@@ -17,10 +17,10 @@ using test::presetFabric;
 
 namespace {
 
-Rational bestOf(const fabric::Fabric& fabric) {
-  Rational best;
+Bandwidth bestOf(const fabric::Fabric& fabric) {
+  Bandwidth best;
   for (const lp::Partition& partition : lp::naturalPartitions(fabric)) {
-    const Rational bound = lp::allreducePartitionBound(fabric, partition);
+    const Bandwidth bound = lp::allreducePartitionBound(fabric, partition);
     best = best.isZero() ? bound : std::min(best, bound);
   }
   return best;
@@ -63,7 +63,7 @@ void TestAllreducePartition::presets() {
   QFETCH(QString, preset);
   QFETCH(QString, algbw);
   const fabric::Fabric fabric = presetFabric(preset);
-  const Rational known = *Rational::parse(algbw.toStdString());
+  const Bandwidth known(*Rational::parse(algbw.toStdString()));
   QCOMPARE(bestOf(fabric), known);
   // No time for a linear program: the partition alone settles it.
   const auto bound = lp::allreduceBound(fabric, {.known = known, .budget = std::chrono::milliseconds(0)});
@@ -91,7 +91,7 @@ void TestAllreducePartition::nestedBoxes() {
   }
   const fabric::Fabric fabric = built(description);
   QCOMPARE(static_cast<int>(lp::naturalPartitions(fabric).size()), 3);
-  QCOMPARE(bestOf(fabric), Rational(3));
+  QCOMPARE(bestOf(fabric), Bandwidth(3));
 }
 
 void TestAllreducePartition::againstProgram_data() {

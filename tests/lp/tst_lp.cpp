@@ -58,7 +58,7 @@ lp::RateProblem readGraph(const QString& name) {
   for (const QJsonValue& link : graph[QStringLiteral("links")].toArray()) {
     const int src = index.at(link[QStringLiteral("src")].toString());
     const int dst = index.at(link[QStringLiteral("dst")].toString());
-    const Rational bandwidth(link[QStringLiteral("bandwidth")].toInteger());
+    const Bandwidth bandwidth(link[QStringLiteral("bandwidth")].toInteger());
     problem.arcs.push_back({src, dst, bandwidth});
     if (link[QStringLiteral("duplex")].toBool()) {
       problem.arcs.push_back({dst, src, bandwidth});
@@ -75,7 +75,7 @@ fabric::Fabric toFabric(const lp::RateProblem& problem) {
   for (const lp::RateArc& arc : problem.arcs) {
     description.links.push_back({.src = "n" + std::to_string(arc.tail),
                                  .dst = "n" + std::to_string(arc.head),
-                                 .bandwidth = arc.bandwidth.toString(),
+                                 .bandwidth = toExactText(arc.bandwidth),
                                  .duplex = false});
   }
   auto fabric = fabric::Fabric::build(description);
@@ -89,7 +89,7 @@ fabric::Fabric toFabric(const lp::RateProblem& problem) {
 lp::BalanceProblem flooredProblem(const lp::RateProblem& graph, const Rational& scale, std::int64_t k) {
   lp::BalanceProblem problem{graph.nodeCount, graph.isGpu, {}, {}};
   for (const lp::RateArc& arc : graph.arcs) {
-    problem.arcs.push_back({arc.tail, arc.head, (scale * arc.bandwidth).floor()});
+    problem.arcs.push_back({arc.tail, arc.head, (scale * arc.bandwidth.gigabytesPerSecond()).floor()});
   }
   for (const bool gpu : graph.isGpu) {
     problem.supplies.push_back(gpu ? k : 0);
@@ -140,7 +140,7 @@ QString faultOf(const lp::RateProblem& graph, const std::vector<Rational>& kept,
   Matrix capacities(nodes + 1, std::vector<Rational>(nodes + 1));
   std::vector<Rational> surplus(nodes);
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i] < Rational(0) || kept[i] > graph.arcs[i].bandwidth) {
+    if (kept[i] < Rational(0) || kept[i] > graph.arcs[i].bandwidth.gigabytesPerSecond()) {
       return QStringLiteral("arc %1 carries %2").arg(i).arg(QString::fromStdString(kept[i].toString()));
     }
     capacities[graph.arcs[i].tail][graph.arcs[i].head] += kept[i];
@@ -167,7 +167,7 @@ QString faultOf(const lp::BalanceProblem& problem, const lp::SubCapacity& answer
   lp::RateProblem graph{problem.nodeCount, problem.isGpu, {}};
   std::int64_t removed = 0;
   for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-    graph.arcs.push_back({problem.arcs[i].tail, problem.arcs[i].head, Rational(problem.arcs[i].capacity)});
+    graph.arcs.push_back({problem.arcs[i].tail, problem.arcs[i].head, Bandwidth(problem.arcs[i].capacity)});
     removed += problem.arcs[i].capacity - answer.capacities.at(i);
   }
   if (removed != answer.removed) {
@@ -185,7 +185,7 @@ QString faultOf(const lp::RateProblem& problem, const lp::AttainableRate& answer
   std::vector<Rational> supplies;
   for (std::size_t node = 0; node < problem.isGpu.size(); ++node) {
     const std::int64_t amount = problem.amounts.empty() ? (problem.isGpu[node] ? 1 : 0) : problem.amounts[node];
-    supplies.push_back(answer.rate * Rational(amount));
+    supplies.push_back(answer.rate.gigabytesPerSecond() * Rational(amount));
   }
   return faultOf(problem, kept, supplies);
 }
@@ -212,7 +212,9 @@ lp::RateProblem randomGraph(std::mt19937& random, const Shape& shape) {
       problem.isGpu.push_back(node >= relays);
     }
     const std::int64_t density = pick(random, 30, 90);
-    const auto bandwidth = [&] { return Rational(pick(random, 1, shape.largest), pick(random, 1, shape.denominator)); };
+    const auto bandwidth = [&] {
+      return Bandwidth(pick(random, 1, shape.largest), pick(random, 1, shape.denominator));
+    };
     for (int tail = 0; tail < problem.nodeCount; ++tail) {
       for (int head = 0; head < problem.nodeCount; ++head) {
         if (tail == head || (shape.duplex && tail > head) || pick(random, 1, 100) > density) {
@@ -220,7 +222,7 @@ lp::RateProblem randomGraph(std::mt19937& random, const Shape& shape) {
         }
         problem.arcs.push_back({tail, head, bandwidth()});
         if (shape.generousRelays && tail < relays) {
-          problem.arcs.back().bandwidth *= Rational(3);
+          problem.arcs.back().bandwidth = problem.arcs.back().bandwidth * Rational(3);
         }
         if (shape.duplex) {
           problem.arcs.push_back({head, tail, problem.arcs.back().bandwidth});
@@ -249,8 +251,8 @@ lp::RateProblem randomGraph(std::mt19937& random, const Shape& shape) {
 lp::RateProblem wideStar() {
   lp::RateProblem problem{5, {true, true, true, true, false}, {}};
   for (int gpu = 0; gpu < 4; ++gpu) {
-    problem.arcs.push_back({gpu, 4, Rational(1)});
-    problem.arcs.push_back({4, gpu, Rational(3)});
+    problem.arcs.push_back({gpu, 4, Bandwidth(1)});
+    problem.arcs.push_back({4, gpu, Bandwidth(3)});
   }
   return problem;
 }
@@ -261,8 +263,8 @@ lp::RateProblem star(const std::vector<std::int64_t>& bandwidths) {
   problem.isGpu.assign(bandwidths.size(), true);
   problem.isGpu.push_back(false);
   for (int gpu = 0; gpu + 1 < problem.nodeCount; ++gpu) {
-    problem.arcs.push_back({gpu, problem.nodeCount - 1, Rational(bandwidths[gpu])});
-    problem.arcs.push_back({problem.nodeCount - 1, gpu, Rational(bandwidths[gpu])});
+    problem.arcs.push_back({gpu, problem.nodeCount - 1, Bandwidth(bandwidths[gpu])});
+    problem.arcs.push_back({problem.nodeCount - 1, gpu, Bandwidth(bandwidths[gpu])});
   }
   return problem;
 }
@@ -284,7 +286,7 @@ private slots:
   void rateOfReference();
   void rateAgainstZ3_data();
   void rateAgainstZ3();
-  void rateLeastDetails();
+  void rateMinDetails();
   void balanceAgainstZ3_data();
   void balanceAgainstZ3();
   void balanceBranches_data();
@@ -511,8 +513,8 @@ void TestLp::rateOfReference() {
     QVERIFY(answer->rate.isZero());
     return;
   }
-  QCOMPARE(answer->rate.inverse().toString(), attainable.toStdString());
-  QCOMPARE(answer->cutRate.inverse().toString(), cut.toStdString());
+  QCOMPARE(toFraction(answer->rate.inverse()), attainable.toStdString());
+  QCOMPARE(toFraction(answer->cutRate.inverse()), cut.toStdString());
   QCOMPARE(answer->keepsCutBound, cut == attainable);
   if (problem.nodeCount <= 20) {
     QCOMPARE(faultOf(problem, *answer), QString());
@@ -560,19 +562,19 @@ void TestLp::rateAgainstZ3() {
   QVERIFY2(lower >= 3, "too few of the fabrics lose anything to their unbalanced relays");
 }
 
-void TestLp::rateLeastDetails() {
+void TestLp::rateMinDetails() {
   const auto star = lp::attainableRate(wideStar());
   QVERIFY(star);
-  QCOMPARE(star->rate, Rational(1, 3));
-  QCOMPARE(star->cutRate, Rational(1));
+  QCOMPARE(star->rate, Bandwidth(1, 3));
+  QCOMPARE(star->cutRate, Bandwidth(1));
   QVERIFY(!star->keepsCutBound);
   QVERIFY(!star->wasBalanced);
 
   // One root only: the relay may send what it gets, and unreachable GPUs give zero.
-  lp::RateProblem rooted{3, {true, true, false}, {{0, 2, Rational(5, 2)}, {2, 1, Rational(7)}}, {1, 0, 0}};
+  lp::RateProblem rooted{3, {true, true, false}, {{0, 2, Bandwidth(5, 2)}, {2, 1, Bandwidth(7)}}, {1, 0, 0}};
   const auto broadcast = lp::attainableRate(rooted);
   QVERIFY(broadcast);
-  QCOMPARE(broadcast->rate, Rational(5, 2));
+  QCOMPARE(broadcast->rate, Bandwidth(5, 2));
   QVERIFY(broadcast->keepsCutBound);
   QVERIFY(!broadcast->wasBalanced);
   rooted.amounts.clear();
@@ -601,7 +603,8 @@ void TestLp::balanceAgainstZ3() {
     // As many trees per root as the attainable rate allows, and one more: around the border all cuts are tight.
     const auto rate = lp::attainableRate(graph);
     QVERIFY(rate);
-    for (const std::int64_t trees : {rate->rate.floor(), rate->rate.floor() + 1}) {
+    for (const std::int64_t trees :
+         {rate->rate.gigabytesPerSecond().floor(), rate->rate.gigabytesPerSecond().floor() + 1}) {
       if (trees == 0) {
         continue;
       }
@@ -656,7 +659,7 @@ void TestLp::balanceBranches() {
   const lp::RateProblem graph = randomGraph(random, {.largest = 2, .generousRelays = seed % 2 == 0});
   const auto rate = lp::attainableRate(graph);
   QVERIFY(rate);
-  lp::BalanceProblem problem = flooredProblem(graph, Rational(1), rate->rate.floor());
+  lp::BalanceProblem problem = flooredProblem(graph, Rational(1), rate->rate.gigabytesPerSecond().floor());
   for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
     problem.weights.push_back(pick(random, -9, 9));
   }
@@ -755,14 +758,14 @@ void TestLp::allreduceKnownValues() {
   const fabric::Fabric fabric = toFabric(problem);
   const auto rate = lp::attainableRate(problem);
   QVERIFY(rate);
-  const Rational half = rate->rate * Rational(fabric.gpuCount(), 2);
-  QCOMPARE(half.toString() == algbw.toStdString(), halvesAllgather);
+  const Bandwidth half = rate->rate * Rational(fabric.gpuCount(), 2);
+  QCOMPARE(toFraction(half) == algbw.toStdString(), halvesAllgather);
   for (const bool pass : {false, true}) {
     const auto bound = lp::allreduceBound(
         fabric, {.known = pass ? std::optional(half) : std::nullopt, .budget = std::chrono::seconds(60)});
     QVERIFY2(bound, bound ? "" : describe(bound.error()).c_str());
     QVERIFY2(bound->status == lp::BoundStatus::exact, bound->reason.c_str());
-    QCOMPARE(bound->algbw.toString(), algbw.toStdString());
+    QCOMPARE(toFraction(bound->algbw), algbw.toStdString());
     QCOMPARE(bound->knownIsOptimal, pass && halvesAllgather);
   }
 }
@@ -798,15 +801,15 @@ void TestLp::allreduceAgainstZ3() {
 
 void TestLp::allreduceArguments() {
   const fabric::Fabric fabric = toFabric(star({4, 4, 4}));
-  const auto right = lp::allreduceBound(fabric, {.known = Rational(3)});
+  const auto right = lp::allreduceBound(fabric, {.known = Bandwidth(3)});
   QVERIFY(right);
   QVERIFY(right->knownIsOptimal);
   QVERIFY(right->cuts > 0);
-  const auto low = lp::allreduceBound(fabric, {.known = Rational(2)});
+  const auto low = lp::allreduceBound(fabric, {.known = Bandwidth(2)});
   QVERIFY(low);
-  QCOMPARE(low->algbw, Rational(3));
+  QCOMPARE(low->algbw, Bandwidth(3));
   QVERIFY(!low->knownIsOptimal);
-  const auto impossible = lp::allreduceBound(fabric, {.known = Rational(4)});
+  const auto impossible = lp::allreduceBound(fabric, {.known = Bandwidth(4)});
   QVERIFY(!impossible);
   QCOMPARE(impossible.error().code, ErrorCode::internal);
 }
@@ -871,7 +874,7 @@ void TestLp::badProblems() {
   if (fault <= 6) {
     lp::RateProblem rate{problem.nodeCount, problem.isGpu, {}, problem.supplies};
     for (const lp::CapacityArc& arc : problem.arcs) {
-      rate.arcs.push_back({arc.tail, arc.head, Rational(1)});
+      rate.arcs.push_back({arc.tail, arc.head, Bandwidth(1)});
     }
     const auto other = lp::attainableRate(rate);
     QVERIFY(!other);
@@ -897,7 +900,7 @@ void TestLp::budgetsAndCancellation() {
   const auto bound = lp::allreduceBound(fabric, {.budget = zero});
   QVERIFY(bound);
   QCOMPARE(bound->status, lp::BoundStatus::upperBound);
-  QVERIFY(bound->algbw >= Rational(3));
+  QVERIFY(bound->algbw >= Bandwidth(3));
 
   const auto stoppedBalance = lp::balancedSubCapacity(problem, cancelled);
   QVERIFY(!stoppedBalance);
@@ -923,7 +926,7 @@ void TestLp::numbersOutOfRange() {
   QVERIFY(!supplies);
   QCOMPARE(supplies.error().code, ErrorCode::overflow);
 
-  lp::RateProblem coprime{2, {true, true}, {{0, 1, Rational(1, 4'294'967'291)}, {1, 0, Rational(1, 4'294'967'279)}}};
+  lp::RateProblem coprime{2, {true, true}, {{0, 1, Bandwidth(1, 4'294'967'291)}, {1, 0, Bandwidth(1, 4'294'967'279)}}};
   const auto rate = lp::attainableRate(coprime);
   QVERIFY(!rate);
   QCOMPARE(rate.error().code, ErrorCode::overflow);

@@ -13,6 +13,7 @@ namespace oracle {
 
 namespace {
 
+using coppice::Bandwidth;
 using coppice::Rational;
 
 struct Ends {
@@ -127,13 +128,13 @@ std::optional<Rational> bestWorth(const coppice::lp::BalanceProblem& problem) {
   return maximise(program, worth);
 }
 
-Rational bestRate(const coppice::lp::RateProblem& problem) {
+Bandwidth bestRate(const coppice::lp::RateProblem& problem) {
   z3::context context;
   z3::optimize program(context);
   const std::vector<Ends> ends = endsOf(problem);
   const auto kept = unknowns(context, "c", ends.size());
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    program.add(kept[i] >= 0 && kept[i] <= real(context, problem.arcs[i].bandwidth));
+    program.add(kept[i] >= 0 && kept[i] <= real(context, problem.arcs[i].bandwidth.gigabytesPerSecond()));
   }
   const z3::expr rate = context.real_const("x");
   std::vector<z3::expr> supplies;
@@ -143,10 +144,10 @@ Rational bestRate(const coppice::lp::RateProblem& problem) {
   }
   addBalance(context, program, problem.isGpu, ends, kept);
   addCuts(context, program, problem.isGpu, ends, kept, supplies, false);
-  return maximise(program, rate).value();
+  return Bandwidth(maximise(program, rate).value());
 }
 
-Rational bestAllreduce(const coppice::lp::RateProblem& problem) {
+Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem) {
   z3::context context;
   z3::optimize program(context);
   const std::vector<Ends> ends = endsOf(problem);
@@ -154,7 +155,7 @@ Rational bestAllreduce(const coppice::lp::RateProblem& problem) {
   const auto reduce = unknowns(context, "r", ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     program.add(broadcast[i] >= 0 && reduce[i] >= 0 &&
-                broadcast[i] + reduce[i] <= real(context, problem.arcs[i].bandwidth));
+                broadcast[i] + reduce[i] <= real(context, problem.arcs[i].bandwidth.gigabytesPerSecond()));
   }
   const auto roots = unknowns(context, "x", problem.isGpu.size());
   z3::expr total = context.real_val(0);
@@ -166,7 +167,7 @@ Rational bestAllreduce(const coppice::lp::RateProblem& problem) {
   addBalance(context, program, problem.isGpu, ends, reduce);
   addCuts(context, program, problem.isGpu, ends, broadcast, roots, false);
   addCuts(context, program, problem.isGpu, ends, reduce, roots, true);
-  return maximise(program, total).value();
+  return Bandwidth(maximise(program, total).value());
 }
 
 #else
@@ -179,11 +180,11 @@ std::optional<coppice::Rational> bestWorth(const coppice::lp::BalanceProblem&) {
   return std::nullopt;
 }
 
-coppice::Rational bestRate(const coppice::lp::RateProblem&) {
+coppice::Bandwidth bestRate(const coppice::lp::RateProblem&) {
   return {};
 }
 
-coppice::Rational bestAllreduce(const coppice::lp::RateProblem&) {
+coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem&) {
   return {};
 }
 

@@ -17,9 +17,9 @@ namespace oracle {
 std::optional<coppice::Rational> bestWorth(const coppice::lp::BalanceProblem& problem);
 
 /// Largest rate over rational balanced c'.
-coppice::Rational bestRate(const coppice::lp::RateProblem& problem);
+coppice::Bandwidth bestRate(const coppice::lp::RateProblem& problem);
 
 /// Optimum of the allreduce program, with separate reduce and broadcast shares on every arc. Amounts are ignored.
-coppice::Rational bestAllreduce(const coppice::lp::RateProblem& problem);
+coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem);
 
 }  // namespace oracle

@@ -92,6 +92,13 @@ QList<Include> includesOf(const QString& text) {
   return found;
 }
 
+/// A member whose unit is in its comment alone.
+bool isBareUnit(const QString& line) {
+  static const QRegularExpression kBare(
+      QStringLiteral("\\b(?:double|float|Rational)>* (?!m_)\\w+[^/]*///< (?:GB/s|us\\b|microseconds)"));
+  return kBare.match(line).hasMatch();
+}
+
 /// Which folders of app/ each folder of app/ may include, beside itself and core/; parts of the designer count as
 /// folders of their own. A feature of the designer includes no
 /// other feature: they meet in the workspace. A folder that is not listed may include nothing.
@@ -228,6 +235,9 @@ private slots:
   void oddWords_data();
   void oddWords();
   void textsUseTheWordsOfTheGlossary();
+  void bareUnits_data();
+  void bareUnits();
+  void headersTypeTheirUnits();
   void architectureNamesFoldersAndFiles();
 };
 
@@ -480,6 +490,46 @@ void TestProject::textsUseTheWordsOfTheGlossary() {
 }
 
 /// resources/doc/architecture.md: every path in it exists, and every folder of core/ and app/ is in it.
+void TestProject::bareUnits_data() {
+  QTest::addColumn<QString>("line");
+  QTest::addColumn<bool>("isBare");
+  QTest::newRow("exact bandwidth") << "  Rational algbw;  ///< GB/s" << true;
+  QTest::newRow("optional") << "  std::optional<Rational> bound = {};  ///< GB/s, exact" << true;
+  QTest::newRow("vector") << "  std::vector<double> rates;  ///< GB/s by arc" << true;
+  QTest::newRow("time") << "  double time = 0;  ///< us until the end" << true;
+  QTest::newRow("words") << "  Rational alpha;  ///< microseconds a step" << true;
+  QTest::newRow("a type") << "  Bandwidth algbw;  ///< of all GPUs" << false;
+  QTest::newRow("a ratio") << "  Rational loss;  ///< of the optimum" << false;
+  QTest::newRow("unit in the name") << "  double time_us = 0;  ///< mean" << false;
+  QTest::newRow("a member of a class") << "  double m_most = 0;  ///< us" << false;
+}
+
+void TestProject::bareUnits() {
+  QFETCH(QString, line);
+  QTEST(isBareUnit(line), "isBare");
+}
+
+/// Bandwidths, times and throughputs are types (base/units.hpp, duration.hpp, throughput.hpp) where they cross a header
+/// that other folders include.
+void TestProject::headersTypeTheirUnits() {
+  // Floating point that is drawn, or that one engine keeps to itself.
+  static const QSet<QString> kOwn = {QStringLiteral("app/designer/canvas/canvas_scene.hpp"),
+                                     QStringLiteral("app/designer/document/arrangement_parts.hpp"),
+                                     QStringLiteral("core/simulate/link_sharing.hpp"),
+                                     QStringLiteral("core/simulate/steady_state.hpp")};
+  QStringList found;
+  for (const QString& path : filesBelow({QStringLiteral("core"), QStringLiteral("app")}, {QStringLiteral("*.hpp")})) {
+    int number = 0;
+    for (const QString& line : QString::fromUtf8(contents(sourceDir() + "/" + path)).split(QLatin1Char('\n'))) {
+      ++number;
+      if (isBareUnit(line) && !kOwn.contains(path)) {
+        found << QStringLiteral("%1:%2: %3").arg(path).arg(number).arg(line.trimmed());
+      }
+    }
+  }
+  QVERIFY2(found.isEmpty(), qPrintable(found.join(QLatin1Char('\n'))));
+}
+
 void TestProject::architectureNamesFoldersAndFiles() {
   const QString text = QString::fromUtf8(contents(sourceDir() + "/resources/doc/architecture.md"));
   static const QRegularExpression kPath(QStringLiteral("`((?:core|app|tests|resources)/[^`]*)`"));

@@ -245,7 +245,7 @@ Forest forestOf(FactoredForest parts, int gpuCount, schedule::Direction directio
   Forest forest;
   forest.direction = direction;
   forest.gpuCount = gpuCount;
-  forest.scale = Rational(1);
+  forest.scale = InverseBandwidth(1);
   forest.factored = std::make_shared<const FactoredForest>(std::move(parts));
   return forest;
 }
@@ -400,7 +400,7 @@ private slots:
       QCOMPARE(heights.physicalMax, physicalMax);
       QCOMPARE(heights.logicalMean, static_cast<double>(logicalSum) / static_cast<double>(count));
       QCOMPARE(heights.physicalMean, static_cast<double>(physicalSum) / static_cast<double>(count));
-      QCOMPARE(heights.latencyMax, 0.0);
+      QCOMPARE(heights.latencyMax.count(), 0.0);
     }
   }
 
@@ -413,8 +413,8 @@ private slots:
     QCOMPARE(heights.logicalMean, 3.0);
     QCOMPARE(heights.physicalMax, 12);
     QCOMPARE(heights.physicalMean, 12.0);
-    QCOMPARE(heights.latencyMax, 10.7);
-    QCOMPARE(heights.latencyMean, 10.7);
+    QCOMPARE(heights.latencyMax.count(), 10.7);
+    QCOMPARE(heights.latencyMean.count(), 10.7);
     // Every link its own latency, another one each way.
     int number = 0;
     std::vector<fabric::LinkDescription> links;
@@ -434,10 +434,10 @@ private slots:
     for (const Forest& forest : {out, reversed(out)}) {
       heights = schedule::heights(forest, fabric);
       const auto written = schedule::heights(schedule::expanded(forest, fabric).value(), fabric);
-      QCOMPARE(heights.latencyMax, written.latencyMax);
-      QCOMPARE(heights.latencyMean, written.latencyMean);
+      QCOMPARE(heights.latencyMax.count(), written.latencyMax.count());
+      QCOMPARE(heights.latencyMean.count(), written.latencyMean.count());
       QCOMPARE(heights.physicalMean, written.physicalMean);
-      QVERIFY(heights.latencyMax > 12);
+      QVERIFY(heights.latencyMax.count() > 12);
       QVERIFY(heights.latencyMean < heights.latencyMax);
     }
     QVERIFY2(heights.latencyMax != outHeights.latencyMax, "the way back takes other links");
@@ -454,7 +454,7 @@ private slots:
     const auto heights = schedule::heights(forest, sample.fabric);
     QCOMPARE(heights.logicalMax, 3);
     QCOMPARE(heights.physicalMean, 12.0);
-    QCOMPARE(heights.latencyMax, 10.7);
+    QCOMPARE(heights.latencyMax.count(), 10.7);
   }
 
   void extremeLatencies() {
@@ -464,12 +464,12 @@ private slots:
     }
     const fabric::Fabric fabric = samples::buildFabric(sample.description);
     const auto heights = schedule::heights(*sample.schedule.broadcastForest, fabric);
-    QCOMPARE(heights.latencyMax, 3e6);
+    QCOMPARE(heights.latencyMax.count(), 3e6);
     fabric::Arc arc = fabric.arcs()[0];
     const std::vector<std::pair<Rational, std::int64_t>> cases{
         {Rational(0), 0}, {Rational(1, 3), 333333}, {Rational(2, 3), 666667}, {Rational(1, 2000000), 1}};
     for (const auto& [microseconds, expected] : cases) {
-      arc.latency = microseconds;
+      arc.latency = ExactMicroseconds(microseconds);
       QCOMPARE(schedule::latencyPicoseconds(fabric, arc), expected);
     }
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compare_time.hpp"
 #include "fabric/fabric.hpp"
 #include "simulate/difference.hpp"
 #include "simulate/engine.hpp"
@@ -32,14 +33,6 @@ constexpr double kBytesPerMicrosecond = kBandwidth * 1000;  // of that link
 QByteArray told(const std::string& text) {
   return QByteArray::fromStdString(text);
 }
-
-bool isClose(double a, double b) {
-  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
-}
-
-#define COMPARE_TIME(actual, expected) \
-  QVERIFY2(isClose(actual, expected),  \
-           qPrintable(QString("%1 instead of %2").arg(actual, 0, 'g', 17).arg(double(expected), 0, 'g', 17)))
 
 /// Every GPU joined to every other by a link of its own, both ways.
 fabric::Fabric mesh(int gpus) {
@@ -147,7 +140,7 @@ void TestSimulate::chain() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = mesh(ranks);
-  Job job(fabric, {.linkLatency = latency, .messageOverhead = overhead});
+  Job job(fabric, {.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)});
   for (int rank = 0; rank + 1 < ranks; ++rank) {
     const MessageId message = send(job, {rank, rank + 1}, 1, rank, rank + 1);
     if (rank > 0) {
@@ -164,7 +157,7 @@ void TestSimulate::chainWithWindow() {
   constexpr int kRanks = 5;
   constexpr int kPieces = 7;
   const fabric::Fabric fabric = mesh(kRanks);
-  Job job(fabric, {.linkLatency = 50, .messageOverhead = 2, .window = 1000});
+  Job job(fabric, {.linkLatency = Microseconds(50), .messageOverhead = Microseconds(2), .window = 1000});
   for (int rank = 0; rank + 1 < kRanks; ++rank) {
     const MessageId message = send(job, {rank, rank + 1}, 1, rank, rank + 1);
     if (rank > 0) {
@@ -190,12 +183,14 @@ void TestSimulate::sharedMachine() {
     }
     const Run run = play(job, kPieces);
     // The rate of all is not a link.
-    return run.links.size() == fabric.arcs().size() && job.linkShares().size() == fabric.arcs().size() ? run.time : -1;
+    return run.links.size() == fabric.arcs().size() && job.linkShares().size() == fabric.arcs().size()
+               ? run.time.count()
+               : -1;
   };
-  const Model free{.linkLatency = 0, .messageOverhead = 0};
+  const Model free{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
   COMPARE_TIME(timeOf(free), kBytes / kBytesPerMicrosecond);
   Model shared = free;
-  shared.totalRate = kTotal;
+  shared.totalRate = Throughput(kTotal);
   COMPARE_TIME(timeOf(shared), kRanks * kBytes / (kTotal * 1000));
   shared.messageBytes = kMessageBytes;
   COMPARE_TIME(timeOf(shared), kRanks * (kBytes + kPieces * kMessageBytes) / (kTotal * 1000));
@@ -210,7 +205,7 @@ void TestSimulate::ring() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = mesh(ranks);
-  const Model model{.linkLatency = latency, .messageOverhead = overhead};
+  const Model model{.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)};
   const double step = latency + overhead + kBytes / ranks / kBytesPerMicrosecond;
   COMPARE_TIME(play(ringSteps(fabric, model, ranks, ranks - 1)).time, (ranks - 1) * step);
   COMPARE_TIME(play(ringSteps(fabric, model, ranks, 2 * (ranks - 1))).time, 2 * (ranks - 1) * step);
@@ -221,7 +216,7 @@ void TestSimulate::recursiveDoubling() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = mesh(ranks);
-  Job job(fabric, {.linkLatency = latency, .messageOverhead = overhead});
+  Job job(fabric, {.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)});
   std::vector<MessageId> before;
   int steps = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++steps) {
@@ -243,7 +238,7 @@ void TestSimulate::binomialBroadcast() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = mesh(ranks);
-  Job job(fabric, {.linkLatency = latency, .messageOverhead = overhead});
+  Job job(fabric, {.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)});
   constexpr MessageId kNone = ~MessageId{0};
   std::vector<MessageId> into(ranks, kNone);
   std::vector<MessageId> lastOf(ranks, kNone);  // a rank sends one message after another
@@ -270,7 +265,7 @@ void TestSimulate::alltoallThroughASwitch() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = star(ranks);
-  Job job(fabric, {.linkLatency = latency, .messageOverhead = overhead});
+  Job job(fabric, {.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)});
   for (int from = 0; from < ranks; ++from) {
     for (int to = 0; to < ranks; ++to) {
       if (from != to) {
@@ -283,7 +278,7 @@ void TestSimulate::alltoallThroughASwitch() {
 
 void TestSimulate::twoFlowsOneLink() {
   const fabric::Fabric fabric = mesh(2);
-  Job job(fabric, {.linkLatency = 0, .messageOverhead = 0});
+  Job job(fabric, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)});
   const MessageId small = send(job, {0, 1}, 0.25, 0, 1);
   const MessageId large = send(job, {0, 1}, 0.75, 0, 1);
   const Run run = play(job);
@@ -303,7 +298,7 @@ void TestSimulate::threeFlowsTwoLinks() {
     sketch.link("g0", "g1", 30);
     sketch.link("g1", "g2", second);
     const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
-    Job job(fabric, {.linkLatency = 0, .messageOverhead = 0});
+    Job job(fabric, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)});
     // As large as they flow, so that all end at once.
     const double slow = second / 2.0;
     send(job, {0, 1, 2}, slow, 0, 2);
@@ -330,7 +325,7 @@ void TestSimulate::bandwidthThatIsLeft() {
   sketch.link("sw", "g3", 30);
   const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
   const int relay = *fabric.find("sw");
-  Job job(fabric, {.linkLatency = 0, .messageOverhead = 0});
+  Job job(fabric, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)});
   send(job, {0, relay, 1}, 5, 0, 1);     // 5 GB/s all the time
   send(job, {0, relay, 2}, 12.5, 0, 2);  // 12.5 GB/s
   send(job, {0, relay, 3}, 17.5, 0, 3);  // 12.5 GB/s, the last fifth at 30 GB/s
@@ -344,7 +339,7 @@ void TestSimulate::bandwidthThatIsLeft() {
 /// A message of weight w is w equal ones.
 void TestSimulate::weights() {
   const fabric::Fabric fabric = mesh(2);
-  Job one(fabric, {.linkLatency = 0, .messageOverhead = 0});
+  Job one(fabric, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)});
   one.add({.route = must(one.route(std::vector{0, 1})), .weight = 3, .share = 0.75, .from = 0, .to = 1});
   one.add({.route = must(one.route(std::vector{0, 1})), .share = 0.25, .from = 0, .to = 1});
   const Run run = play(one);
@@ -354,7 +349,7 @@ void TestSimulate::weights() {
 
 void TestSimulate::connectionRate() {
   const fabric::Fabric fabric = mesh(2);
-  Job job(fabric, {.linkLatency = 0, .messageOverhead = 0, .rateCap = 10});
+  Job job(fabric, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0), .rateCap = Throughput(10)});
   for (const double share : {0.2, 0.8}) {
     send(job, {0, 1}, share, 0, 1);
   }
@@ -366,7 +361,7 @@ void TestSimulate::connectionRate() {
 /// What waits for a barrier waits for the slowest before it.
 void TestSimulate::barrier() {
   const fabric::Fabric fabric = mesh(4);
-  Job job(fabric, {.linkLatency = 1, .messageOverhead = 0});
+  Job job(fabric, {.linkLatency = Microseconds(1), .messageOverhead = Microseconds(0)});
   const MessageId barrier = job.add({});
   job.wait({.before = send(job, {0, 1}, 0.1, 0, 1), .after = barrier, .why = Wait::barrier});
   job.wait({.before = send(job, {2, 3}, 0.9, 2, 3), .after = barrier, .why = Wait::barrier});
@@ -379,7 +374,7 @@ void TestSimulate::barrier() {
 
 void TestSimulate::linkUse() {
   const fabric::Fabric fabric = mesh(3);
-  Job job(fabric, {.linkLatency = 3, .messageOverhead = 4});
+  Job job(fabric, {.linkLatency = Microseconds(3), .messageOverhead = Microseconds(4)});
   send(job, {0, 1}, 0.5, 0, 1);
   job.wait({.before = 0, .after = send(job, {1, 2}, 0.25, 1, 2)});
   const Run run = play(job, 2);
@@ -389,7 +384,7 @@ void TestSimulate::linkUse() {
   COMPARE_TIME(use(0, 1).busy, 0.5 * kBytes / kBytesPerMicrosecond);
   COMPARE_TIME(use(1, 2).busy, 0.25 * kBytes / kBytesPerMicrosecond);
   QCOMPARE(use(2, 0).bytes, 0.0);
-  QCOMPARE(use(2, 0).busy, 0.0);
+  QCOMPARE(use(2, 0).busy.count(), 0.0);
 }
 
 /// The parts of the critical path are the time of the run, with every kind of wait in it.
@@ -412,14 +407,14 @@ void TestSimulate::pathAddsUp() {
     simulate::Details details;
     details.phases.push_back({&job, play(job, 4)});
     details.row.time = details.phases.front().run.time;
-    double sum = 0;
+    Microseconds sum(0);
     for (const simulate::PathPart& part : simulate::pathParts(details)) {
       sum += part.overhead + part.sending + part.sharing + part.latency;
     }
     COMPARE_TIME(sum, details.row.time);
     for (const simulate::LinkLoad& load : simulate::linkLoads(details)) {
       QVERIFY(load.busy <= details.row.time * (1 + 1e-9));
-      QVERIFY(load.bytes <= load.busy * kBytesPerMicrosecond * (1 + 1e-9));
+      QVERIFY(load.bytes <= load.busy.count() * kBytesPerMicrosecond * (1 + 1e-9));
     }
   }
 }
@@ -427,7 +422,7 @@ void TestSimulate::pathAddsUp() {
 /// Each message of the path says what it waited for.
 void TestSimulate::waits() {
   const fabric::Fabric fabric = mesh(3);
-  Job job(fabric, {.linkLatency = 1, .messageOverhead = 1});
+  Job job(fabric, {.linkLatency = Microseconds(1), .messageOverhead = Microseconds(1)});
   const MessageId first = send(job, {0, 1}, 0.5, 0, 1);
   const MessageId second = send(job, {1, 2}, 0.25, 1, 2);
   job.wait({.before = first, .after = second});
@@ -445,18 +440,18 @@ void TestSimulate::waits() {
 void TestSimulate::coarse() {
   const fabric::Fabric fabric = star(8);
   test::Dice dice(5);
-  Job job(fabric, {.linkLatency = 0.1, .messageOverhead = 0.2});
+  Job job(fabric, {.linkLatency = Microseconds(0.1), .messageOverhead = Microseconds(0.2)});
   for (int i = 0; i < 200; ++i) {
     const int from = dice.index(0, 7);
     const int to = (from + dice.index(1, 7)) % 8;
     send(job, {fabric.gpus()[from], 0, fabric.gpus()[to]}, static_cast<double>(dice.pick(1, 99)) / 1000, from, to);
   }
-  const Run exact = must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .resolution = 0}));
-  QCOMPARE(exact.resolution, 0.0);
-  const double least = job.timePerByte() * kBytes;
+  const Run exact = must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .resolution = Microseconds(0)}));
+  QCOMPARE(exact.resolution.count(), 0.0);
+  const Microseconds least = job.timePerByte() * kBytes;
   for (const double share : {0.0001, 0.001, 0.01}) {
     const Run coarse = must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .resolution = share * exact.time}));
-    QVERIFY(coarse.resolution > 0);
+    QVERIFY(coarse.resolution > Microseconds(0));
     QVERIFY(coarse.fills < exact.fills);
     QVERIFY(coarse.time >= least);
     QVERIFY2(coarse.time <= exact.time * (1 + 40 * share), qPrintable(QString::number(coarse.time / exact.time)));
@@ -467,12 +462,13 @@ void TestSimulate::coarse() {
 void TestSimulate::limits() {
   constexpr int kRanks = 4;
   const fabric::Fabric fabric = mesh(kRanks);
-  const Job job = ringSteps(fabric, {.linkLatency = 1}, kRanks, 2 * (kRanks - 1));
-  const double time = must(simulate::run(job, {.bytes = kBytes, .repeats = 10})).time;
+  const Job job = ringSteps(fabric, {.linkLatency = Microseconds(1)}, kRanks, 2 * (kRanks - 1));
+  const Microseconds time = must(simulate::run(job, {.bytes = kBytes, .repeats = 10})).time;
   for (const double share : {1.0, 1.5}) {
-    QCOMPARE(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = share * time})).time, time);
+    QCOMPARE(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = share * time})).time.count(),
+             time.count());
   }
-  QVERIFY(std::isinf(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = 0.5 * time})).time));
+  QVERIFY(std::isinf(must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .limit = 0.5 * time})).time.count()));
 }
 
 void TestSimulate::sameTwice() {
@@ -496,7 +492,7 @@ void TestSimulate::sameTwice() {
 /// 0 tells 1 and 2 at once; or it tells 1, which tells 2.
 void TestSimulate::differences() {
   const fabric::Fabric fabric = mesh(3);
-  const Model still{.linkLatency = 0, .messageOverhead = 0};
+  const Model still{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
   const auto details = [](const Job& job) {
     return simulate::Details{.row = {.size = static_cast<std::int64_t>(kBytes)}, .phases = {{&job, play(job)}}};
   };
@@ -520,7 +516,7 @@ void TestSimulate::differences() {
   COMPARE_TIME(links[0].bandwidth, kBandwidth);
   QCOMPARE(told(links[1].tail + links[1].head), QByteArray("g0g1"));
   COMPARE_TIME(links[1].first.busy, whole);
-  QVERIFY(std::abs(links[1].busyDifference()) < 1e-9 * whole);
+  QVERIFY(std::abs(links[1].busyDifference().count()) < 1e-9 * whole);
   QCOMPARE(told(links[2].tail + links[2].head), QByteArray("g0g2"));
   COMPARE_TIME(links[2].busyDifference(), -whole);
 
@@ -533,10 +529,10 @@ void TestSimulate::differences() {
   COMPARE_TIME(gpus[1].first.sent, 2 * kBytes);
   // Both messages leave at the same time.
   COMPARE_TIME(gpus[1].first.sending, whole);
-  QCOMPARE(gpus[1].first.done, 0.0);
+  QCOMPARE(gpus[1].first.done.count(), 0.0);
   QCOMPARE(told(gpus[2].gpu), QByteArray("g1"));
   COMPARE_TIME(gpus[2].second.sending, whole);
-  QCOMPARE(gpus[2].first.sending, 0.0);
+  QCOMPARE(gpus[2].first.sending.count(), 0.0);
 
   // A GPU and links that one of the fabrics alone has.
   const fabric::Fabric smaller = mesh(2);

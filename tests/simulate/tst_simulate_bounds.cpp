@@ -27,7 +27,7 @@ using test::presetFabric;
 namespace {
 
 constexpr double kRounding = 1e-9;
-const simulate::Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
+const simulate::Model kBandwidthOnly{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
 
 /// What nothing may exceed, in GB/s.
 double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
@@ -36,7 +36,7 @@ double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
     if (!optimum) {
       qFatal("%s", describe(optimum.error()).c_str());
     }
-    return (optimum->upper * Rational(fabric.gpuCount())).toDouble();
+    return toGBps(optimum->upper * Rational(fabric.gpuCount()));
   }
   const auto optimum = forestcoll::optimum(fabric, {.collective = demand.collective, .root = demand.root});
   if (!optimum) {
@@ -44,7 +44,7 @@ double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
   }
   // Reduce-scatter then allgather is not a bound on other allreduces.
   const bool hasLimit = optimum->allreduceLimit && optimum->allreduceLimit->algbw > optimum->algbw;
-  return (hasLimit ? optimum->allreduceLimit->algbw : optimum->algbw).toDouble();
+  return toGBps(hasLimit ? optimum->allreduceLimit->algbw : optimum->algbw);
 }
 
 std::unique_ptr<simulate::Subject> subjectOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
@@ -88,11 +88,11 @@ QString excessOf(const fabric::Fabric& fabric, const workflow::Demand& demand, c
       if (!details) {
         return QString::fromStdString(describe(details.error()));
       }
-      if (details->row.algbw > limit * (1 + kRounding)) {
+      if (details->row.algbw.gigabytesPerSecond() > limit * (1 + kRounding)) {
         return QStringLiteral("%1, %2 bytes: %3 > %4")
             .arg(QString::fromUtf8(toString(demand.collective).data()))
             .arg(bytes)
-            .arg(details->row.algbw)
+            .arg(details->row.algbw.gigabytesPerSecond())
             .arg(limit);
       }
     }

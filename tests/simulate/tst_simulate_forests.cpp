@@ -36,10 +36,10 @@ schedule::Schedule generated(const fabric::Fabric& fabric, Collective collective
 }
 
 double algbwOf(Subject& subject, std::int64_t bytes, std::optional<std::uint32_t> pieces = {}) {
-  return must(subject.simulate(bytes, {.pieces = pieces})).row.algbw;
+  return must(subject.simulate(bytes, {.pieces = pieces})).row.algbw.gigabytesPerSecond();
 }
 
-const Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
+const Model kBandwidthOnly{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
 
 }  // namespace
 
@@ -86,8 +86,8 @@ void TestSimulateForests::samples() {
   const auto subject = must(simulate::subjectOf(sample.fabric, sample.schedule, kBandwidthOnly));
   const auto details = must(subject->simulate(1'000'000'000, {.pieces = 1}));
   const double expected = time * 1e9;
-  QVERIFY2(std::abs(details.row.time - expected) <= kRounding * expected,
-           qPrintable(QString::number(details.row.time)));
+  QVERIFY2(std::abs(details.row.time.count() - expected) <= kRounding * expected,
+           qPrintable(QString::number(details.row.time.count())));
   QCOMPARE(details.phases.size(), std::size_t(which == 3 ? 2 : 1));
 }
 
@@ -110,7 +110,7 @@ void TestSimulateForests::tendsToTheBound() {
   const fabric::Fabric fabric = presetFabric(preset.toStdString(), {{"boxes", std::to_string(boxes)}});
   const schedule::Schedule schedule =
       generated(fabric, collective, isRooted(collective) ? std::optional(0) : std::nullopt);
-  const double exact = schedule.algbw.toDouble();
+  const double exact = toGBps(schedule.algbw);
   const auto subject = must(simulate::subjectOf(fabric, schedule, {}));
   double last = 0;
   for (const std::int64_t bytes : {1'000LL, 1'000'000LL, 10'000'000'000LL}) {
@@ -140,8 +140,10 @@ void TestSimulateForests::neverAboveTheBound() {
     const int root = dice.index(0, gpus - 1);
     const schedule::Schedule schedule =
         generated(fabric, collective, isRooted(collective) ? std::optional(root) : std::nullopt);
-    const double bound = schedule.bound.toDouble() * (1 + kRounding);
-    for (const Model& model : {kBandwidthOnly, Model{}, Model{.linkLatency = 5, .messageOverhead = 0.5, .window = 3}}) {
+    const double bound = toGBps(schedule.bound) * (1 + kRounding);
+    for (const Model& model :
+         {kBandwidthOnly, Model{},
+          Model{.linkLatency = Microseconds(5), .messageOverhead = Microseconds(0.5), .window = 3}}) {
       const auto subject = must(simulate::subjectOf(fabric, schedule, model));
       for (int i = 0; i < 4; ++i) {
         const std::int64_t bytes = std::int64_t{1} << dice.pick(0, 40);
@@ -189,12 +191,13 @@ void TestSimulateForests::partsAreTheirTrees() {
 void TestSimulateForests::choosingPieces() {
   const fabric::Fabric fabric = presetFabric("ring", {{"gpus", "9"}});
   const schedule::Schedule schedule = generated(fabric, Collective::broadcast, 0);
-  const auto subject = must(simulate::subjectOf(fabric, schedule, {.linkLatency = 3, .messageOverhead = 2}));
+  const auto subject =
+      must(simulate::subjectOf(fabric, schedule, {.linkLatency = Microseconds(3), .messageOverhead = Microseconds(2)}));
   constexpr std::int64_t kBytes = 50'000'000;
   double least = 1e300;
   std::uint32_t pieces = 0;
   for (std::uint32_t count = 1; count <= 200; ++count) {
-    const double time = must(subject->simulate(kBytes, {.pieces = count})).row.time;
+    const double time = must(subject->simulate(kBytes, {.pieces = count})).row.time.count();
     if (time < least) {
       least = time;
       pieces = count;
@@ -202,9 +205,9 @@ void TestSimulateForests::choosingPieces() {
   }
   const simulate::Row best = must(simulate::bestPieces(*subject, kBytes, 1024));
   QCOMPARE(best.pieces, pieces);
-  QCOMPARE(best.time, least);
+  QCOMPARE(best.time.count(), least);
   const simulate::Row usual = must(subject->simulate(kBytes, {})).row;
-  QVERIFY(usual.time <= 1.05 * least);
+  QVERIFY(usual.time.count() <= 1.05 * least);
   QVERIFY(must(subject->simulate(100, {})).row.pieces < usual.pieces);
 }
 
@@ -221,20 +224,25 @@ void TestSimulateForests::periodsAreSkipped() {
   const fabric::Fabric fabric =
       must(fabric::Fabric::build(test::randomEulerian(gpus, dice.index(0, 3), dice.index(2, 6), seed)));
   const schedule::Schedule schedule = generated(fabric, Collective::allgather);
-  for (const Model& model : {kBandwidthOnly, Model{}, Model{.linkLatency = 5, .messageOverhead = 0.5, .window = 3}}) {
+  for (const Model& model :
+       {kBandwidthOnly, Model{},
+        Model{.linkLatency = Microseconds(5), .messageOverhead = Microseconds(0.5), .window = 3}}) {
     const auto subject = must(simulate::subjectOf(fabric, schedule, model));
     const auto pieces = static_cast<std::uint32_t>(dice.pick(32, 300));
     const std::int64_t bytes = std::int64_t{1} << dice.pick(16, 34);
-    const auto quick = must(subject->simulate(bytes, {.pieces = pieces, .resolution = 0}));
-    const auto whole = must(subject->simulate(bytes, {.pieces = pieces, .record = true, .resolution = 0}));
+    const auto quick = must(subject->simulate(bytes, {.pieces = pieces, .resolution = Microseconds(0)}));
+    const auto whole =
+        must(subject->simulate(bytes, {.pieces = pieces, .record = true, .resolution = Microseconds(0)}));
     constexpr double kClose = 1e-6;
-    QVERIFY2(
-        std::abs(quick.row.time - whole.row.time) <= kClose * whole.row.time,
-        qPrintable(QString("%1 instead of %2 with %3 pieces").arg(quick.row.time).arg(whole.row.time).arg(pieces)));
+    QVERIFY2(abs(quick.row.time - whole.row.time) <= kClose * whole.row.time,
+             qPrintable(QString("%1 instead of %2 with %3 pieces")
+                            .arg(quick.row.time.count())
+                            .arg(whole.row.time.count())
+                            .arg(pieces)));
     QVERIFY(quick.phases.front().run.fills <= whole.phases.front().run.fills);
     for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-      const double busy = whole.phases.front().run.links[arc].busy;
-      QVERIFY(std::abs(quick.phases.front().run.links[arc].busy - busy) <= kClose * whole.row.time);
+      const Microseconds busy = whole.phases.front().run.links[arc].busy;
+      QVERIFY(abs(quick.phases.front().run.links[arc].busy - busy) <= kClose * whole.row.time);
     }
   }
 }
@@ -253,7 +261,9 @@ void TestSimulateForests::otherFabric() {
 }
 
 void TestSimulateForests::switchOvers() {
-  const auto row = [](std::int64_t size, double time) { return simulate::Row{.size = size, .time = time}; };
+  const auto row = [](std::int64_t size, double time) {
+    return simulate::Row{.size = size, .time = Microseconds(time)};
+  };
   const std::vector<simulate::Contender> contenders{{"low latency", {row(1, 1), row(10, 5), row(100, 50)}},
                                                     {"high bandwidth", {row(1, 4), row(10, 5), row(100, 20)}}};
   const auto found = simulate::switchOvers(contenders);

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "compare_time.hpp"
 #include "coppice/test_paths.hpp"
 #include "fabric/fabric.hpp"
 #include "presets/presets.hpp"
@@ -33,10 +34,6 @@ using test::must;
 namespace {
 
 constexpr double kRate = 25'000;  // bytes per us of a link
-
-#define COMPARE_TIME(actual, expected)                                   \
-  QVERIFY2(std::abs((actual) - (expected)) <= 1e-9 * std::abs(expected), \
-           qPrintable(QString("%1 instead of %2").arg(actual, 0, 'g', 17).arg(double(expected), 0, 'g', 17)))
 
 /// Every GPU joined to every other at 25 GB/s.
 fabric::Fabric mesh(int gpus) {
@@ -99,7 +96,7 @@ void TestSimulatePrograms::ringAllgather() {
     constexpr double kBytes = 1 << 20;
     const double step = 0.75 + 2 + kBytes / ranks / kRate;
     COMPARE_TIME(simulated(mesh(ranks), samples::ringAllgather(ranks, 1, true),
-                           {.linkLatency = 0.75, .messageOverhead = 2}, 1 << 20)
+                           {.linkLatency = Microseconds(0.75), .messageOverhead = Microseconds(2)}, 1 << 20)
                      .time,
                  (ranks - 1) * step);
   }
@@ -108,10 +105,10 @@ void TestSimulatePrograms::ringAllgather() {
 void TestSimulatePrograms::ringAllreduce() {
   constexpr int kRanks = 4;
   constexpr double kBytes = 1 << 20;
-  COMPARE_TIME(
-      simulated(mesh(kRanks), samples::ringAllreduce(kRanks, true), {.linkLatency = 1, .messageOverhead = 2}, 1 << 20)
-          .time,
-      2 * (kRanks - 1) * (3 + kBytes / kRanks / kRate));
+  COMPARE_TIME(simulated(mesh(kRanks), samples::ringAllreduce(kRanks, true),
+                         {.linkLatency = Microseconds(1), .messageOverhead = Microseconds(2)}, 1 << 20)
+                   .time,
+               2 * (kRanks - 1) * (3 + kBytes / kRanks / kRate));
 }
 
 /// Fused steps pass chunk after chunk down a chain.
@@ -120,7 +117,7 @@ void TestSimulatePrograms::chainBroadcast() {
   constexpr int kChunks = 6;
   constexpr double kBytes = 6 << 20;
   COMPARE_TIME(simulated(mesh(kRanks), samples::chainBroadcast(kRanks, kChunks, true),
-                         {.linkLatency = 0, .messageOverhead = 4}, 6 << 20)
+                         {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(4)}, 6 << 20)
                    .time,
                (kRanks - 2 + kChunks) * (4 + kBytes / kChunks / kRate));
 }
@@ -128,10 +125,10 @@ void TestSimulatePrograms::chainBroadcast() {
 void TestSimulatePrograms::directAlltoall() {
   constexpr int kRanks = 6;
   constexpr double kBytes = 6 << 20;
-  const simulate::Row row =
-      simulated(mesh(kRanks), samples::directAlltoall(kRanks), {.linkLatency = 1, .messageOverhead = 2}, 6 << 20);
+  const simulate::Row row = simulated(mesh(kRanks), samples::directAlltoall(kRanks),
+                                      {.linkLatency = Microseconds(1), .messageOverhead = Microseconds(2)}, 6 << 20);
   COMPARE_TIME(row.time, 3 + kBytes / kRanks / kRate);
-  COMPARE_TIME(row.busbw, row.algbw * 5 / 6);
+  COMPARE_TIME(row.busbw, row.algbw * (5.0 / 6));
 }
 
 /// A receiver that takes nothing lets a sender run ahead by the slots of its connection, then the sender waits.
@@ -155,7 +152,8 @@ void TestSimulatePrograms::slots_() {
   // Latency 100: messages 0 and 1 leave at once, the next two when those have been taken.
   const double send = kBytes / 8 / kRate;
   const double oneWay = 2 * (100 + send) + send;
-  const auto subject = simulate::subjectOf(fabric, program, {.linkLatency = 100, .messageOverhead = 0});
+  const auto subject =
+      simulate::subjectOf(fabric, program, {.linkLatency = Microseconds(100), .messageOverhead = Microseconds(0)});
   const auto details = must(subject->simulate(8 << 20, {.record = true}));
   COMPARE_TIME(details.row.time, 2 * oneWay);
   const auto& path = details.phases.front().run.criticalPath;
@@ -171,18 +169,19 @@ void TestSimulatePrograms::turns() {
   QCOMPARE(simulated(fabric, program, {}, 8 << 20).pieces, 1U);
   QCOMPARE(simulated(fabric, program, {}, 64 << 20).pieces, 8U);
   // Without latencies the turns follow each other without a gap: every link carries 3/4 of the bytes all the time.
-  const simulate::Row row = simulated(fabric, program, {.linkLatency = 0, .messageOverhead = 0}, 1LL << 32);
+  const simulate::Row row =
+      simulated(fabric, program, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)}, 1LL << 32);
   const double least = 0.75 * static_cast<double>(1LL << 32) / kRate;
-  QVERIFY(row.time >= least * (1 - 1e-9));
-  QVERIFY2(row.time <= least * 1.05, qPrintable(QString::number(row.time / least)));
+  QVERIFY(row.time.count() >= least * (1 - 1e-9));
+  QVERIFY2(row.time.count() <= least * 1.05, qPrintable(QString::number(row.time.count() / least)));
 }
 
 /// LL doubles the bytes on the wire, LL128 adds a fifteenth; slots are smaller.
 void TestSimulatePrograms::protocols() {
   const fabric::Fabric fabric = mesh(3);
-  const Model model{.linkLatency = 0, .messageOverhead = 0};
+  const Model model{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
   Program program = samples::ringAllgather(3, 1, true);
-  const double simple = simulated(fabric, program, model, 3000).time;
+  const Microseconds simple = simulated(fabric, program, model, 3000).time;
   program.protocol = program::Protocol::ll;
   COMPARE_TIME(simulated(fabric, program, model, 3000).time, 2 * simple);
   program.protocol = program::Protocol::ll128;
@@ -194,7 +193,7 @@ void TestSimulatePrograms::allSamples() {
   for (const auto& [name, program] : samples::allPrograms()) {
     const fabric::Fabric fabric = mesh(static_cast<int>(program.ranks.size()));
     const auto subject = simulate::subjectOf(fabric, program, {});
-    double last = 0;
+    Microseconds last(0);
     for (const std::int64_t bytes : {1LL, 1000LL, 1LL << 20, 1LL << 28}) {
       const auto details = must(subject->simulate(bytes, {}));
       QVERIFY2(details.row.time > last, name.c_str());
@@ -227,7 +226,7 @@ void TestSimulatePrograms::thirdParty() {
   QCOMPARE(QString::fromStdString(subject->collectiveName()), collective);
   constexpr std::int64_t kBytes = 1 << 24;
   const auto details = must(subject->simulate(kBytes, {.record = true}));
-  QVERIFY(details.row.time > 0);
+  QVERIFY(details.row.time > Microseconds(0));
   QVERIFY(subject->notes().empty());
   int ports = 0;
   for (const simulate::LinkLoad& load : simulate::linkLoads(details)) {
@@ -238,7 +237,7 @@ void TestSimulatePrograms::thirdParty() {
     }
   }
   QCOMPARE(ports, 8);
-  double sum = 0;
+  Microseconds sum(0);
   for (const simulate::PathPart& part : simulate::pathParts(details)) {
     sum += part.overhead + part.sending + part.sharing + part.latency;
   }
@@ -324,7 +323,8 @@ void TestSimulatePrograms::trace() {
 }
 
 void TestSimulatePrograms::reports() {
-  const simulate::Row row{.size = 1048576, .time = 12.5, .algbw = 83.89, .busbw = 73.4, .pieces = 3};
+  const simulate::Row row{
+      .size = 1048576, .time = Microseconds(12.5), .algbw = Throughput(83.89), .busbw = Throughput(73.4), .pieces = 3};
   QCOMPARE(QString::fromStdString(simulate::csvOf(std::vector{row})),
            QString("size,pieces,time_us,algbw_GBps,busbw_GBps,resolution_us\n"
                    "1048576,3,12.5,83.890000000000001,73.400000000000006,0\n"));
@@ -344,7 +344,8 @@ void TestSimulatePrograms::measured() {
   constexpr int kSlow = 2;
   const fabric::Fabric fabric = mesh(kRanks);
   const Program program = samples::ringAllgather(kRanks, 1, true);
-  const auto subject = simulate::subjectOf(fabric, program, {.linkLatency = 0, .messageOverhead = 0});
+  const auto subject =
+      simulate::subjectOf(fabric, program, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)});
   const auto planned = must(subject->simulate(kBytes, {.record = true}));
   const auto hop = static_cast<std::int64_t>(1000 * kBytes / kRanks / kRate);
   const auto isSlow = [&](const program::StepPlace& place) {
@@ -359,8 +360,8 @@ void TestSimulatePrograms::measured() {
   };
   const auto even = must(simulate::measuredRun(fabric, program, kBytes, steps(hop)));
   QCOMPARE(even.phases.front().run.messages, std::int64_t{kRanks * (kRanks - 1)});
-  QVERIFY(std::abs(even.row.time - (kRanks - 1) * static_cast<double>(hop) / 1000) < 0.1);
-  QVERIFY(std::abs(even.row.algbw - kBytes / even.row.time / 1000) < 1e-9);
+  QVERIFY(std::abs(even.row.time.count() - (kRanks - 1) * static_cast<double>(hop) / 1000) < 0.1);
+  QVERIFY(std::abs(even.row.algbw.gigabytesPerSecond() - kBytes / even.row.time.count() / 1000) < 1e-9);
   const auto sameBytes = [](const simulate::LinkUse& a, const simulate::LinkUse& b) {
     return std::abs(a.bytes - b.bytes) < 1e-6;
   };
@@ -368,7 +369,7 @@ void TestSimulatePrograms::measured() {
   const simulate::Comparison same = simulate::compared(planned, even);
   QCOMPARE(same.links.size(), std::size_t{kRanks});
   for (const simulate::ComparedPart& part : same.links) {
-    QVERIFY(std::abs(part.lost()) < 0.1);
+    QVERIFY(std::abs(part.lost().count()) < 0.1);
     QVERIFY(part.ratio() && std::abs(*part.ratio() - 1) < 0.01);
   }
   const simulate::Comparison late =
@@ -380,7 +381,7 @@ void TestSimulatePrograms::measured() {
   QVERIFY(std::abs(*late.links.front().ratio() - 5) < 0.05);
   QVERIFY(late.measured > 2 * late.planned);
   for (std::size_t i = 1; i < late.links.size(); ++i) {
-    QVERIFY2(std::abs(late.links[i].lost()) < 0.1, "only one link is slow");
+    QVERIFY2(std::abs(late.links[i].lost().count()) < 0.1, "only one link is slow");
   }
 }
 
@@ -415,24 +416,25 @@ void TestSimulatePrograms::measuredFaults() {
 /// Latency and rate of a pair replace those of its messages; links that are not the slowest of a route stay.
 void TestSimulatePrograms::fits() {
   const fabric::Fabric fabric = mesh(2);
-  const std::vector<simulate::PairFit> pairs{{.from = 0, .to = 1, .latency = 7, .rate = 10},
-                                             {.from = 1, .to = 0, .latency = 7, .rate = 10}};
+  const std::vector<simulate::PairFit> pairs{{.from = 0, .to = 1, .latency = Microseconds(7), .rate = Throughput(10)},
+                                             {.from = 1, .to = 0, .latency = Microseconds(7), .rate = Throughput(10)}};
   const Model model{.fits = must(simulate::fitsFor(fabric, pairs))};
   constexpr double kBytes = 1 << 20;
   COMPARE_TIME(simulated(fabric, samples::ringAllgather(2, 1, true), model, 1 << 20).time, 7 + kBytes / 2 / 10'000);
   const fabric::Fabric boxes = twoBoxes();
-  const auto across = must(simulate::fitsFor(boxes, std::vector<simulate::PairFit>{{0, 4, 3, 1}}));
+  const auto across =
+      must(simulate::fitsFor(boxes, std::vector<simulate::PairFit>{{0, 4, Microseconds(3), Throughput(1)}}));
   for (std::size_t arc = 0; arc < across->linkRates.size(); ++arc) {
-    const bool isNamed = across->linkRates[arc] > 0;
+    const bool isNamed = across->linkRates[arc] > Throughput();
     const auto kind = [&](fabric::NodeIndex node) { return boxes.nodes()[node].kind; };
     QVERIFY2(!isNamed || kind(boxes.arcs()[arc].tail) != fabric::NodeKind::gpu ||
                  kind(boxes.arcs()[arc].head) != fabric::NodeKind::gpu,
              "only links of the route");
   }
-  QVERIFY(std::ranges::count_if(across->linkRates, [](double rate) { return rate > 0; }) >= 1);
-  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 2, 1, 1}}));
-  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, 1, 0}}));
-  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, -1, 5}}));
+  QVERIFY(std::ranges::count_if(across->linkRates, [](Throughput rate) { return rate > Throughput(); }) >= 1);
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 2, Microseconds(1), Throughput(1)}}));
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, Microseconds(1), Throughput(0)}}));
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, Microseconds(-1), Throughput(5)}}));
 }
 
 QTEST_APPLESS_MAIN(TestSimulatePrograms)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compare_time.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
@@ -25,10 +26,6 @@ namespace {
 
 constexpr std::int64_t kBytes = 1 << 30;
 constexpr double kWhole = static_cast<double>(kBytes) / 25'000;  // us for all bytes over one link
-
-#define COMPARE_TIME(actual, expected)                                   \
-  QVERIFY2(std::abs((actual) - (expected)) <= 1e-9 * std::abs(expected), \
-           qPrintable(QString("%1 instead of %2").arg(actual, 0, 'g', 17).arg(double(expected), 0, 'g', 17)))
 
 /// Every GPU joined to every other at 25 GB/s.
 fabric::Fabric mesh(int gpus) {
@@ -109,7 +106,8 @@ StepSchedule directAlltoall(int ranks) {
 }
 
 double timeOf(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, Barriers barriers) {
-  return must(must(simulate::subjectOf(fabric, schedule, model, barriers))->simulate(kBytes, {.pieces = 1})).row.time;
+  return must(must(simulate::subjectOf(fabric, schedule, model, barriers))->simulate(kBytes, {.pieces = 1}))
+      .row.time.count();
 }
 
 }  // namespace
@@ -146,7 +144,7 @@ void TestSimulateSteps::closedForms() {
   QFETCH(double, latency);
   QFETCH(double, overhead);
   const fabric::Fabric fabric = mesh(ranks);
-  const Model model{.linkLatency = latency, .messageOverhead = overhead};
+  const Model model{.linkLatency = Microseconds(latency), .messageOverhead = Microseconds(overhead)};
   const double start = latency + overhead;
   const double ringStep = start + kWhole / ranks;
   const double doublings = std::log2(ranks);
@@ -183,7 +181,7 @@ void TestSimulateSteps::barriersWait() {
   }
   const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
   const StepSchedule schedule = recursiveDoubling(4);
-  const Model model{.linkLatency = 0, .messageOverhead = 0};
+  const Model model{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
   const double quarter = kWhole / 4;
   // g2 and g3 exchange in `quarter`; g0 and g1 need five of it, and so do all that follow.
   COMPARE_TIME(timeOf(fabric, schedule, model, Barriers::steps), 7 * quarter);
@@ -193,7 +191,7 @@ void TestSimulateSteps::barriersWait() {
   const auto& run = free.phases.front().run;
   int early = 0;
   for (const simulate::Interval& interval : run.intervals) {
-    early += std::abs(interval.left - 3 * quarter) < 1e-6 ? 1 : 0;
+    early += std::abs(interval.left.count() - 3 * quarter) < 1e-6 ? 1 : 0;
   }
   QCOMPARE(early, 2);  // the second messages of g2 and g3 need nothing of the slow link
   const schedule::StepCost cost = [&] {
@@ -203,7 +201,7 @@ void TestSimulateSteps::barriersWait() {
     }
     return must(schedule::stepCost(fabric, routed));
   }();
-  COMPARE_TIME(7 * quarter, cost.timePerByte.toDouble() * kBytes / 1000);
+  COMPARE_TIME(7 * quarter, cost.timePerByte.perGBps().toDouble() * kBytes / 1000);
 }
 
 /// Without latencies and with barriers a run takes at least what the schedule's links need step by step, and exactly
@@ -226,8 +224,8 @@ void TestSimulateSteps::noFasterThanItsCost() {
          {ring(Collective::allgather, gpus), ring(Collective::reduceScatter, gpus), directAlltoall(gpus)}) {
       QVERIFY(schedule::addRoutes(fabric, schedule));
       const schedule::StepCost cost = must(schedule::stepCost(fabric, schedule));
-      const double least = cost.timePerByte.toDouble() * kBytes / 1000;
-      const Model model{.linkLatency = 0, .messageOverhead = 0};
+      const double least = cost.timePerByte.perGBps().toDouble() * kBytes / 1000;
+      const Model model{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
       const double time = timeOf(fabric, schedule, model, Barriers::steps);
       QVERIFY2(time >= least * (1 - 1e-9), qPrintable(QString("%1 below %2").arg(time).arg(least)));
       if (direct) {
@@ -241,13 +239,13 @@ void TestSimulateSteps::noFasterThanItsCost() {
 void TestSimulateSteps::forestAsTransfers() {
   for (const samples::Sample& sample : {samples::twoGpus(), samples::ring(), samples::star(),
                                         samples::reduceScattered(samples::star()), samples::broadcastStar()}) {
-    for (const Model& model : {Model{.linkLatency = 0, .messageOverhead = 0}, Model{}}) {
+    for (const Model& model : {Model{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)}, Model{}}) {
       const StepSchedule transfers = must(schedule::stepScheduleOf(sample.fabric, sample.schedule));
       const auto forest = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
       const auto steps = must(simulate::subjectOf(sample.fabric, transfers, model));
       QVERIFY(steps->hasPieces());
       for (const std::uint32_t pieces : {1U, 4U, 32U}) {
-        const double expected = must(forest->simulate(kBytes, {.pieces = pieces})).row.time;
+        const Microseconds expected = must(forest->simulate(kBytes, {.pieces = pieces})).row.time;
         COMPARE_TIME(must(steps->simulate(kBytes, {.pieces = pieces})).row.time, expected);
       }
       COMPARE_TIME(must(steps->simulate(kBytes, {})).row.time, must(forest->simulate(kBytes, {})).row.time);
@@ -274,7 +272,8 @@ void TestSimulateSteps::partsOfPieces() {
   QCOMPARE(jobs.size(), std::size_t{1});
   QCOMPARE(jobs.front().messages().size(), std::size_t{4});
   QCOMPARE(jobs.front().dependencies().size(), std::size_t{2});
-  const auto subject = must(simulate::subjectOf(fabric, schedule, {.linkLatency = 0, .messageOverhead = 0}));
+  const auto subject =
+      must(simulate::subjectOf(fabric, schedule, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)}));
   // Both halves share the first link, then both the second: as with two pieces on one tree, but side by side.
   COMPARE_TIME(must(subject->simulate(kBytes, {.pieces = 1})).row.time, 2 * kWhole);
   COMPARE_TIME(must(subject->simulate(kBytes, {.pieces = 100})).row.time, 1.01 * kWhole);
@@ -288,7 +287,8 @@ void TestSimulateSteps::defaultPieces() {
   for (int rank = 0; rank < 7; ++rank) {
     chain.transfers.add({.end = 1, .from = rank, .to = rank + 1});
   }
-  const auto subject = must(simulate::subjectOf(fabric, chain, {.linkLatency = 1, .messageOverhead = 2}));
+  const auto subject =
+      must(simulate::subjectOf(fabric, chain, {.linkLatency = Microseconds(1), .messageOverhead = Microseconds(2)}));
   for (const std::int64_t size : {std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{1} << 30}) {
     const simulate::Row row = must(subject->simulate(size, {})).row;
     for (const std::uint32_t other : {row.pieces / 2, row.pieces * 2}) {

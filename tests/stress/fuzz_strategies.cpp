@@ -135,10 +135,10 @@ bool isFeasibleByListing(const fabric::Fabric& fabric, const std::vector<int64_t
 }
 
 /// floor(U * b), or just below U: ceil(U * b) - 1.
-std::vector<int64_t> roundedCapacities(const fabric::Fabric& fabric, const Rational& scale, bool justBelow) {
+std::vector<int64_t> roundedCapacities(const fabric::Fabric& fabric, const InverseBandwidth& scale, bool justBelow) {
   std::vector<int64_t> capacities;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const Rational product = arc.bandwidth.gigabytesPerSecond() * scale;
+    const Rational product = arc.bandwidth * scale;
     capacities.push_back(product.floor() - (justBelow && product.isInteger() ? 1 : 0));
   }
   return capacities;
@@ -177,17 +177,17 @@ std::string compareWithListing(const fabric::Fabric& fabric, const Question& que
   const fabric::Fabric turned = fabric.transposed();
   const Rational out = test::bruteForceRatio(fabric, question.demand);
   const Rational in = test::bruteForceRatio(turned, question.demand);
-  Rational bound = isReducing(request.collective) ? in : out;
+  InverseBandwidth bound(isReducing(request.collective) ? in : out);
   if (request.collective == Collective::allreduce) {
-    bound = in + out;
+    bound = InverseBandwidth(in + out);
   }
   if (optimum.inverseRate < bound) {
-    return "faster than a cut allows: 1/x = " + optimum.inverseRate.toString() + ", cuts say " + bound.toString();
+    return "faster than a cut allows: 1/x = " + toFraction(optimum.inverseRate) + ", cuts say " + toFraction(bound);
   }
   if (!request.fixedK && !request.maxK) {
     tally.add("optimum listed");
     if (isBalancedAtSwitches(fabric) && optimum.inverseRate != bound) {
-      return "1/x = " + optimum.inverseRate.toString() + ", listing all cuts gives " + bound.toString();
+      return "1/x = " + toFraction(optimum.inverseRate) + ", listing all cuts gives " + toFraction(bound);
     }
     return {};
   }
@@ -200,10 +200,10 @@ std::string compareWithListing(const fabric::Fabric& fabric, const Question& que
     return "1/x is not U/k";
   }
   if (!isFeasibleByListing(fabric, question.demand, k, roundedCapacities(fabric, optimum.scale, false))) {
-    return "U = " + optimum.scale.toString() + " is too small for k = " + std::to_string(k);
+    return "U = " + toFraction(optimum.scale) + " is too small for k = " + std::to_string(k);
   }
   if (isFeasibleByListing(fabric, question.demand, k, roundedCapacities(fabric, optimum.scale, true))) {
-    return "a smaller U than " + optimum.scale.toString() + " is feasible for k = " + std::to_string(k);
+    return "a smaller U than " + toFraction(optimum.scale) + " is feasible for k = " + std::to_string(k);
   }
   return {};
 }
@@ -242,7 +242,7 @@ std::string solvePublicly(unsigned seed, const fabric::Fabric& fabric, const Que
     return "the bound is not proved";
   }
   if (verdict->algbw != optimum->algbw || generated->optimum.algbw != optimum->algbw) {
-    return "the trees reach " + verdict->algbw.toString() + ", the optimum is " + optimum->algbw.toString();
+    return "the trees reach " + toFraction(verdict->algbw) + ", the optimum is " + toFraction(optimum->algbw);
   }
   tally.add("verified forests");
   for (const auto* forest : {&generated->schedule.reduceForest, &generated->schedule.broadcastForest}) {

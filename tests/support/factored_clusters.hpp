@@ -150,7 +150,7 @@ struct RegularCluster {
   /// The optimal allgather, by parts.
   [[nodiscard]] Sample sample() const {
     const int boxCount = pods * boxes;
-    const Rational algbw(gpuCount(), boxCount - 1);
+    const Bandwidth algbw(gpuCount(), boxCount - 1);
     std::vector<fabric::NodeIndex> allButFirstBox;
     for (int node = 0; node < core() + (pods > 1 ? 1 : 0); ++node) {
       const bool inFirstBox = node < gpus || (node >= gpuCount() && node < gpuCount() + gpus) || node == boxSwitch(0);
@@ -159,7 +159,7 @@ struct RegularCluster {
       }
     }
     Sample sample = finish(describeFabric(), Collective::allgather, algbw,
-                           {{std::move(allButFirstBox), gpuCount() - gpus, Rational(gpus)}});
+                           {{std::move(allButFirstBox), gpuCount() - gpus, Bandwidth(gpus)}});
     schedule::Forest forest = emptyForest(
         gpuCount(), std::vector<std::int64_t>(static_cast<std::size_t>(gpuCount()), 1), Rational(boxCount - 1));
     forest.factored = std::make_shared<const schedule::FactoredForest>(factored());

@@ -73,11 +73,11 @@ inline schedule::Forest emptyForest(int gpuCount, std::vector<std::int64_t> tree
   forest.direction = direction;
   forest.gpuCount = gpuCount;
   forest.treesOfRoot = std::move(treesOfRoot);
-  forest.scale = scale;
+  forest.scale = InverseBandwidth(scale);
   return forest;
 }
 
-inline Sample finish(fabric::Description description, Collective collective, const Rational& algbw,
+inline Sample finish(fabric::Description description, Collective collective, const Bandwidth& algbw,
                      std::vector<schedule::Cut> cuts) {
   fabric::Fabric fabric = buildFabric(description);
   schedule::Schedule schedule;
@@ -93,7 +93,7 @@ inline Sample finish(fabric::Description description, Collective collective, con
 /// g0 <-> g1 at 25 GB/s: 50 GB/s, k 1.
 inline Sample twoGpus() {
   Sample sample = finish(describeFabric("two", {"g0", "g1"}, {}, {{"g0", "g1", "25"}}), Collective::allgather,
-                         Rational(50), {{{0}, 1, Rational(25)}});
+                         Bandwidth(50), {{{0}, 1, Bandwidth(25)}});
   schedule::Forest forest = emptyForest(2, {1, 1}, Rational(1, 25));
   addTree(forest, 0, 1, {{0, 1, {0, 1}}});
   addTree(forest, 1, 1, {{1, 0, {1, 0}}});
@@ -106,7 +106,7 @@ inline Sample ring() {
   Sample sample =
       finish(describeFabric("ring", {"g0", "g1", "g2", "g3"}, {},
                             {{"g0", "g1", "10"}, {"g1", "g2", "10"}, {"g2", "g3", "10"}, {"g3", "g0", "10"}}),
-             Collective::allgather, Rational(80, 3), {{{0, 1, 2}, 3, Rational(20)}});
+             Collective::allgather, Bandwidth(80, 3), {{{0, 1, 2}, 3, Bandwidth(20)}});
   schedule::Forest forest = emptyForest(4, {2, 2, 2, 2}, Rational(3, 10));
   for (int root = 0; root < 4; ++root) {
     for (const int step : {1, 3}) {
@@ -130,7 +130,7 @@ inline fabric::Description describeStar(bool capable = false) {
 
 /// Three GPUs at 10 GB/s round a switch (node 3): 15 GB/s, k 1, chains.
 inline Sample star(bool capable = false) {
-  Sample sample = finish(describeStar(capable), Collective::allgather, Rational(15), {{{0, 1, 3}, 2, Rational(10)}});
+  Sample sample = finish(describeStar(capable), Collective::allgather, Bandwidth(15), {{{0, 1, 3}, 2, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 5));
   for (int root = 0; root < 3; ++root) {
     const int next = (root + 1) % 3;
@@ -171,7 +171,7 @@ inline Sample allreduced(Sample sample) {
 
 /// From g1 round the star: 10 GB/s, k 1.
 inline Sample broadcastStar() {
-  Sample sample = finish(describeStar(), Collective::broadcast, Rational(10), {{{1}, 1, Rational(10)}});
+  Sample sample = finish(describeStar(), Collective::broadcast, Bandwidth(10), {{{1}, 1, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(3, {0, 1, 0}, Rational(1, 10));
   addTree(forest, 1, 1, {{1, 2, {1, 3, 2}}, {2, 0, {2, 3, 0}}});
   sample.schedule.root = 1;
@@ -189,7 +189,7 @@ inline Sample reduceStar() {
 
 /// Amounts 2, 1, 0 on the star: g2 must receive 3 units at 10 GB/s, so 10 GB/s in all.
 inline Sample unevenStar() {
-  Sample sample = finish(describeStar(), Collective::allgather, Rational(10), {{{0, 1, 3}, 3, Rational(10)}});
+  Sample sample = finish(describeStar(), Collective::allgather, Bandwidth(10), {{{0, 1, 3}, 3, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(3, {2, 1, 0}, Rational(3, 10));
   addTree(forest, 0, 2, {{0, 1, {0, 3, 1}}, {1, 2, {1, 3, 2}}});
   addTree(forest, 1, 1, {{1, 2, {1, 3, 2}}, {2, 0, {2, 3, 0}}});
@@ -202,7 +202,7 @@ inline Sample unevenStar() {
 inline Sample lopsided() {
   Sample sample =
       finish(describeFabric("lopsided", {"g0", "g1"}, {}, {{"g0", "g1", "20", false}, {"g1", "g0", "10", false}}),
-             Collective::allgather, Rational(20), {{{1}, 1, Rational(10)}});
+             Collective::allgather, Bandwidth(20), {{{1}, 1, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(2, {1, 1}, Rational(1, 10));
   addTree(forest, 0, 1, {{0, 1, {0, 1}}});
   addTree(forest, 1, 1, {{1, 0, {1, 0}}});
@@ -219,7 +219,7 @@ inline Sample lopsidedReduceScatter() {
   addTree(forest, 1, 1, {{1, 0, {0, 1}}});
   sample.schedule.broadcastForest.reset();
   sample.schedule.reduceForest = forest;
-  sample.schedule.bottlenecks = {{{0}, 1, Rational(10)}};
+  sample.schedule.bottlenecks = {{{0}, 1, Bandwidth(10)}};
   return sample;
 }
 
@@ -227,7 +227,7 @@ inline Sample lopsidedReduceScatter() {
 inline Sample oneSided() {
   Sample sample = finish(describeFabric("one-sided", {"g0", "g1", "g2"}, {},
                                         {{"g0", "g1", "100"}, {"g1", "g2", "10", false}, {"g2", "g1", "30", false}}),
-                         Collective::allgather, Rational(15), {{{0, 1}, 2, Rational(10)}});
+                         Collective::allgather, Bandwidth(15), {{{0, 1}, 2, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 5));
   addTree(forest, 0, 1, {{0, 1, {0, 1}}, {1, 2, {1, 2}}});
   addTree(forest, 1, 1, {{1, 0, {1, 0}}, {1, 2, {1, 2}}});
@@ -240,8 +240,8 @@ inline Sample oneSided() {
 inline Sample oneSidedReduceScatter() {
   Sample sample = oneSided();
   sample.schedule.collective = Collective::reduceScatter;
-  sample.schedule.algbw = sample.schedule.bound = Rational(30);
-  sample.schedule.bottlenecks = {{{2}, 1, Rational(10)}};
+  sample.schedule.algbw = sample.schedule.bound = Bandwidth(30);
+  sample.schedule.bottlenecks = {{{2}, 1, Bandwidth(10)}};
   schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 10), schedule::Direction::in);
   addTree(forest, 0, 1, {{0, 1, {1, 0}}, {1, 2, {2, 1}}});
   addTree(forest, 1, 1, {{1, 0, {0, 1}}, {1, 2, {2, 1}}});
@@ -256,7 +256,7 @@ inline Sample oneSidedAllreduce() {
   Sample sample = oneSided();
   sample.schedule.collective = Collective::allreduce;
   sample.schedule.reduceForest = oneSidedReduceScatter().schedule.reduceForest;
-  sample.schedule.algbw = sample.schedule.bound = Rational(10);
+  sample.schedule.algbw = sample.schedule.bound = Bandwidth(10);
   return sample;
 }
 
@@ -265,7 +265,7 @@ inline Sample oneWayRing() {
   Sample sample =
       finish(describeFabric("one-way", {"g0", "g1", "g2"}, {},
                             {{"g0", "g1", "10", false}, {"g1", "g2", "10", false}, {"g2", "g0", "10", false}}),
-             Collective::allgather, Rational(15), {{{0, 1}, 2, Rational(10)}});
+             Collective::allgather, Bandwidth(15), {{{0, 1}, 2, Bandwidth(10)}});
   schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 5));
   for (int root = 0; root < 3; ++root) {
     const int next = (root + 1) % 3;

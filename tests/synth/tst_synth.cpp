@@ -66,7 +66,7 @@ synth::SynthesisOptions optionsFor(const QString& fabric) {
 }
 
 /// Empty where the verifiers accept it.
-QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Rational& unit,
+QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Bandwidth& unit,
                 bool isOneBandwidth) {
   const auto verdict = verify::verifySteps(fabric, schedule);
   if (!verdict) {
@@ -277,8 +277,8 @@ void TestSynth::fronts_data() {
   QTest::addColumn<QString>("collective");
   QTest::addColumn<int>("maxSteps");
   QTest::addColumn<QString>("front");  // "C,S,R" of points that are optimal
-  QTest::addColumn<int>("leastSteps");
-  QTest::addColumn<QString>("leastRatio");
+  QTest::addColumn<int>("minSteps");
+  QTest::addColumn<QString>("minRatio");
   QTest::addColumn<bool>("isComplete");
   for (const auto& [fabric, better, other] : kDgx1) {
     const auto add = [name = fabric](const QByteArray& collective, int maxSteps, const char* front, const char* ratio,
@@ -312,8 +312,8 @@ void TestSynth::fronts() {
   QFETCH(QString, collective);
   QFETCH(int, maxSteps);
   QFETCH(QString, front);
-  QFETCH(int, leastSteps);
-  QFETCH(QString, leastRatio);
+  QFETCH(int, minSteps);
+  QFETCH(QString, minRatio);
   QFETCH(bool, isComplete);
   if (!synth::SatSolver::isAvailable()) {
     QSKIP("this build has no CaDiCaL");
@@ -330,8 +330,8 @@ void TestSynth::fronts() {
     QCOMPARE(faultOf(made, point.schedule, found->unit, options.unit.isOneBandwidth), QString());
   }
   QCOMPARE(points.join(' '), front);
-  QCOMPARE(int(found->leastSteps), leastSteps);
-  QCOMPARE(QString::fromStdString(found->leastRatio.toString()), leastRatio);
+  QCOMPARE(int(found->minSteps), minSteps);
+  QCOMPARE(QString::fromStdString(found->minRatio.toString()), minRatio);
   QCOMPARE(found->isComplete, isComplete);
 }
 
@@ -495,7 +495,7 @@ void TestSynth::refusals() {
   const fabric::Fabric made = ::made(fabric);
   auto options = optionsFor(fabric);
   if (!unit.isEmpty()) {
-    options.unit.unit = *Rational::parse(unit.toStdString());
+    options.unit.unit = Bandwidth(*Rational::parse(unit.toStdString()));
   }
   const auto answer = synth::synthesize(made, goalOf(collective, made), {chunks, steps, rounds}, options, {});
   QVERIFY(!answer);

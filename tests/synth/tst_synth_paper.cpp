@@ -182,7 +182,7 @@ void TestSynthPaper::agrees() {
         }
         ++decided;
         synth::SynthesisOptions options;
-        options.unit.unit = Rational(1);
+        options.unit.unit = Bandwidth(1);
         const auto answer = synth::synthesize(*fabric, *goal, {chunks, steps, rounds}, options, {});
         QVERIFY2(answer, answer ? "" : describe(answer.error()).c_str());
         const QString place = QStringLiteral("(%1, %2, %3): ").arg(chunks).arg(steps).arg(rounds);
@@ -190,7 +190,7 @@ void TestSynthPaper::agrees() {
                  qPrintable(place + QString::fromStdString(answer->reason)));
         if (*expected) {
           QVERIFY(verify::verifySteps(*fabric, *answer->schedule)->ok);
-          QVERIFY(verify::checkRounds(*fabric, *answer->schedule, Rational(1))->empty());
+          QVERIFY(verify::checkRounds(*fabric, *answer->schedule, Bandwidth(1))->empty());
         }
       }
     }

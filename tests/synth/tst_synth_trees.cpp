@@ -200,7 +200,7 @@ void TestSynthTrees::coarseBoundsHold() {
   const synth::Problem fine = problemOn(presetFabric(fabric), "allgather");
   const synth::Problem coarse = synth::coarse(fine);
   QVERIFY(coarse.topology.arcs.size() <= fine.topology.arcs.size());
-  for (int steps = synth::leastSteps(fine); steps < synth::leastSteps(fine) + 2; ++steps) {
+  for (int steps = synth::minSteps(fine); steps < synth::minSteps(fine) + 2; ++steps) {
     const Progress progress;
     synth::Search all(fine, 1, progress);
     synth::Search pairs(coarse, 1, progress);
@@ -270,7 +270,7 @@ void TestSynthTrees::tooManyRoutes() {
     const auto rounds = verify::checkRounds(made, point.schedule, front->unit);
     QVERIFY(rounds && rounds->empty());
     QVERIFY(Rational(point.size.rounds, point.size.chunks) >= point.bound);
-    QVERIFY(point.bound >= front->leastRatio);
+    QVERIFY(point.bound >= front->minRatio);
   }
   const auto impossible = synth::synthesize(made, goalOf("allgather", made), {1, steps, steps}, options, {});
   QVERIFY(impossible && impossible->verdict == Verdict::unsat);  // by a cut, or by the program on pairs

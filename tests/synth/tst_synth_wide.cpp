@@ -33,7 +33,7 @@ synth::Problem problemOn(const fabric::Fabric& fabric, const char* collective) {
 }
 
 /// Empty where the verifiers accept it.
-QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Rational& unit) {
+QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Bandwidth& unit) {
   const auto verdict = verify::verifySteps(fabric, schedule);
   if (!verdict) {
     return QString::fromStdString(describe(verdict.error()));
@@ -113,7 +113,7 @@ void TestSynthWide::narrowProblems() {
     }
     const Progress progress;
     synth::WideSearch search(narrow->problem, 1, progress);
-    const int steps = synth::leastSteps(narrow->problem) + 1;
+    const int steps = synth::minSteps(narrow->problem) + 1;
     auto found = search.byPull({.steps = steps, .n = 2, .work = 10'000'000}, [] { return false; });
     QVERIFY(found);
     for (synth::Send& send : found->steps.sends) {
@@ -147,9 +147,9 @@ void TestSynthWide::twoLevels() {
   const Progress progress;
   const auto levels = synth::TwoLevel::make(problem, *boxes, 2, 1, progress);
   QVERIFY(levels);
-  QVERIFY(!levels->schedule(levels->leastSteps() - 1, 1, progress));
+  QVERIFY(!levels->schedule(levels->minSteps() - 1, 1, progress));
   synth::Search search(problem, 1, progress);
-  for (int steps = levels->leastSteps(); steps < levels->leastSteps() + 3; ++steps) {
+  for (int steps = levels->minSteps(); steps < levels->minSteps() + 3; ++steps) {
     const auto bound = search.ratioBound(steps, synth::Clock::now() + std::chrono::seconds(2));
     for (const int n : {1, 3}) {
       const auto found = levels->schedule(steps, n, progress);
@@ -293,7 +293,7 @@ void TestSynthWide::pullNeedsNoWish() {
       QVERIFY2(!fault, fault ? fault->c_str() : "");
       QCOMPARE(int(found->rounds.size()), steps);
       const std::vector<std::int64_t> tooFew(steps - 1, 1);
-      if (steps - 1 < synth::leastSteps(problem)) {
+      if (steps - 1 < synth::minSteps(problem)) {
         QVERIFY(!pull.run(tooFew, 1'000'000, {7, width, width}, [] { return false; }));
       }
     }

@@ -827,7 +827,7 @@ void TestTaccl::flowIsTheOptimumOfForestColl() {
   const sketch::Scale scale;
   const auto fabric = must(fabric::Fabric::build(must(sketch::fabricOf(model, scale)).description));
   const auto optimum = must(forestcoll::optimum(fabric, {}));
-  const Rational time = Rational(scale.chunkBytes, 1000) * Rational(model.chunksPerGpu) * optimum.inverseRate;
+  const Rational time = Rational(scale.chunkBytes, 1000) * Rational(model.chunksPerGpu) * optimum.inverseRate.perGBps();
   QCOMPARE(flow.time, -(-time * Rational(problem.ticksPerUnit)).floor());
 }
 
@@ -986,11 +986,11 @@ void TestTaccl::costsWithoutACommonUnit() {
 void TestTaccl::scaleIsGuessedFromOfficialFiles() {
   const auto scale = [](const char* name) { return sketch::guessScale(topologyOf(name)); };
   QCOMPARE(scale("ndv2-1mb").chunkBytes, std::int64_t{1} << 20);
-  QVERIFY(scale("ndv2-1mb").unitMicroseconds == Rational(1));
+  QVERIFY(scale("ndv2-1mb").timeUnit == ExactMicroseconds(1));
   QCOMPARE(scale("ndv2-32kb").chunkBytes, std::int64_t{1} << 15);
-  QVERIFY(scale("ndv2-32kb").unitMicroseconds == Rational(1, 10));
+  QVERIFY(scale("ndv2-32kb").timeUnit == ExactMicroseconds(Rational(1, 10)));
   QCOMPARE(scale("dgx2-1kb").chunkBytes, std::int64_t{1} << 10);
-  QVERIFY(scale("dgx2-1kb").unitMicroseconds == Rational(1, 100));
+  QVERIFY(scale("dgx2-1kb").timeUnit == ExactMicroseconds(Rational(1, 100)));
 }
 
 void TestTaccl::topologiesAreFabrics_data() {
@@ -1048,7 +1048,7 @@ void TestTaccl::topologiesAreFabrics() {
   const auto plan = synthesized(made->model, Collective::allgather, 40).plan;
   QCOMPARE(faultOf(made->model, plan), QString());
   // Half the speed, twice the unit.
-  options.taccl.unitMicroseconds = Rational(2) * sketch::guessScale(topologyOf(name)).unitMicroseconds;
+  options.taccl.timeUnit = Rational(2) * sketch::guessScale(topologyOf(name)).timeUnit;
   const auto slower = must(io::importFabric(text, *format, "x.json", options));
   QVERIFY(number(QString::fromStdString(slower.description.links.front().bandwidth)) * Rational(2) ==
           number(QString::fromStdString(imported.description.links.front().bandwidth)));

@@ -129,7 +129,7 @@ private slots:
     row("order", "grouped", [](Forest&, FactoredForest& f) { std::swap(f.shapes[2].trees[0], f.shapes[2].trees[7]); });
     row("missing tree", "add up to 0", [](Forest&, FactoredForest& f) { f.shapes[2].trees.pop_back(); });
     row("no trees", "add up to 0", [](Forest&, FactoredForest& f) { f.shapes[2].trees.clear(); });
-    row("scale", "its capacity is 4", [](Forest& forest, FactoredForest&) { forest.scale = Rational(4); });
+    row("scale", "its capacity is 4", [](Forest& forest, FactoredForest&) { forest.scale = InverseBandwidth(4); });
   }
 
   void findsWhatWrittenTreesShow() {

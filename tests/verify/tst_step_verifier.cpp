@@ -177,9 +177,9 @@ void TestStepVerifier::soundOnes() {
     QVERIFY2(verdict->ok, verdict->findings.empty() ? "" : describe(verdict->findings.front()).c_str());
   }
   // Two steps, each a third of M over links of 10 GB/s.
-  QVERIFY(ringAllgather(fabric).algbw == Rational(15));
+  QVERIFY(ringAllgather(fabric).algbw == Bandwidth(15));
   // Every link a -> b ... carries M; b -> a and c -> b go over the links of 10 GB/s in the other direction.
-  QVERIFY(chainAllreduce(fabric).algbw == Rational(10));
+  QVERIFY(chainAllreduce(fabric).algbw == Bandwidth(10));
   QCOMPARE(schedule::transferOrder(chainAllreduce(fabric))->depth, 4);
 }
 
@@ -215,7 +215,7 @@ void TestStepVerifier::bandwidthsWithoutAUnit() {
     }
   }
   complete(fabric, schedule);
-  QVERIFY(schedule.algbw == Rational(12'000, 11 * 157));
+  QVERIFY(schedule.algbw == Bandwidth(12'000, 11 * 157));
   const auto verdict = verify::verifySteps(fabric, schedule);
   QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
   QVERIFY2(verdict->ok, verdict->findings.empty() ? "" : describe(verdict->findings.front()).c_str());
@@ -358,7 +358,7 @@ void TestStepVerifier::plantedFaults_data() {
       "before it has it");
   row("never delivered", 0, changed(5, [](Transfer&) { return false; }), "never gets");
   row(
-      "claims too much", 0, [](StepSchedule& s) { s.algbw = 16; }, "claims 16 GB/s");
+      "claims too much", 0, [](StepSchedule& s) { s.algbw = Bandwidth(16); }, "claims 16 GB/s");
   row(
       "added twice", 1,
       [](StepSchedule& s) {

@@ -133,7 +133,7 @@ void TestCompare::frontsTakePart() {
   QVERIFY(found.contenders.size() >= 2);
   for (const Contender& contender : found.contenders) {
     QVERIFY2(contender.playable.name.starts_with("sccl ("), contender.playable.name.c_str());
-    QVERIFY(contender.algbw && contender.leastTraffic && contender.maxStretch >= 1);
+    QVERIFY(contender.algbw && contender.minTraffic && contender.maxStretch >= 1);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/theme.hpp"
 
 namespace coppice::designer {
@@ -15,10 +16,6 @@ namespace {
 
 constexpr double kCurveTick = 5;
 constexpr double kCurveDot = 4;
-
-QString decimal(const Rational& value) {
-  return QString::fromStdString(toDecimal(value));
-}
 
 }  // namespace
 
@@ -30,11 +27,11 @@ BandwidthCurve::BandwidthCurve(QWidget* parent) : QWidget(parent) {
 
 void BandwidthCurve::setWhatIf(WhatIf whatIf) {
   m_whatIf = std::move(whatIf);
-  m_change = Rational(0);
+  m_change = {};
   QWidget::update();
 }
 
-void BandwidthCurve::setChange(const Rational& change) {
+void BandwidthCurve::setChange(const Bandwidth& change) {
   m_change = change;
   QWidget::update();
 }
@@ -77,10 +74,10 @@ struct BandwidthCurve::Scale {
   double width = 1;
   double top = 1;
 
-  [[nodiscard]] qreal x(const Rational& change) const {
-    return area.left() + (change.toDouble() - begin) / width * area.width();
+  [[nodiscard]] qreal x(const Bandwidth& change) const {
+    return area.left() + (toGBps(change) - begin) / width * area.width();
   }
-  [[nodiscard]] qreal y(const Rational& algbw) const { return area.bottom() - algbw.toDouble() / top * area.height(); }
+  [[nodiscard]] qreal y(const Bandwidth& algbw) const { return area.bottom() - toGBps(algbw) / top * area.height(); }
   /// Left end of a text of this width that is centred at x and stays inside.
   [[nodiscard]] qreal leftOf(qreal at, qreal textWidth) const {
     return std::clamp(at - textWidth / 2, area.left(), std::max(area.left(), area.right() - textWidth));
@@ -94,10 +91,10 @@ void BandwidthCurve::paintEvent(QPaintEvent*) {
     return;
   }
   Scale scale{.area = area,
-              .begin = points.front().change.toDouble(),
-              .width = points.back().change.toDouble() - points.front().change.toDouble()};
+              .begin = toGBps(points.front().change),
+              .width = toGBps(points.back().change) - toGBps(points.front().change)};
   const auto highest = std::ranges::max_element(points, {}, &live::CurvePoint::algbw);
-  scale.top = highest->algbw.isPositive() ? highest->algbw.toDouble() : 1;
+  scale.top = highest->algbw.isPositive() ? toGBps(highest->algbw) : 1;
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   paintCurve(painter, scale);
@@ -111,7 +108,7 @@ void BandwidthCurve::paintCurve(QPainter& painter, const Scale& scale) const {
   painter.setPen(QPen(colors[Token::line], 1));
   painter.drawLine(scale.area.bottomLeft(), scale.area.bottomRight());
   painter.setPen(QPen(colors[Token::muted], 1, Qt::DashLine));
-  const qreal zero = scale.x(Rational(0));
+  const qreal zero = scale.x(Bandwidth());
   painter.drawLine(QPointF(zero, scale.area.top()), QPointF(zero, scale.area.bottom()));
 
   QPainterPath path;
@@ -143,10 +140,10 @@ void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
   qreal used = -1;
   // Links of one bandwidth: what they have there; else by how much each changes.
   const bool isOneBandwidth = m_whatIf.least == m_whatIf.most;
-  const double least = isOneBandwidth ? m_whatIf.least.toDouble() : 0;
+  const double least = isOneBandwidth ? toGBps(m_whatIf.least) : 0;
   for (const live::CurvePoint& point : m_whatIf.curve.points) {
     constexpr int kDigits = 6;
-    const double value = least + point.change.toDouble();
+    const double value = least + toGBps(point.change);
     const QString text =
         (least > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits);
     const qreal wide = metrics.horizontalAdvance(text);

@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "base/units.hpp"
 #include "designer/analysis/what_if.hpp"
 
 namespace coppice::designer {
@@ -17,7 +18,7 @@ public:
 
   void setWhatIf(WhatIf whatIf);
   [[nodiscard]] const WhatIf& whatIf() const { return m_whatIf; }
-  void setChange(const Rational& change);
+  void setChange(const Bandwidth& change);
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
@@ -40,7 +41,7 @@ private:
   void paintChange(QPainter& painter, const Scale& scale) const;
 
   WhatIf m_whatIf;
-  Rational m_change;
+  Bandwidth m_change;
 };
 
 }  // namespace coppice::designer

@@ -32,8 +32,8 @@ QString line(const QString& name, const LensSide& side) {
   QString text = name + u' ' + counted(side.gpus, Texts::tr("GPU"), Texts::tr("GPUs")) + Texts::tr(" through ") + width;
   if (side.algbw) {
     text += u" → "_s + QString::fromStdString(toDecimal(*side.algbw)) + u" GB/s"_s;
-    if (!side.algbw->isInteger()) {
-      text += u" = "_s + QString::fromStdString(side.algbw->toString());
+    if (!side.algbw->gigabytesPerSecond().isInteger()) {
+      text += u" = "_s + QString::fromStdString(toFraction(*side.algbw));
     }
   } else {
     text += Texts::tr(" → no limit");
@@ -59,8 +59,8 @@ std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, c
     if (lens.out.gpus == 0 || lens.in.gpus == 0) {
       return std::nullopt;
     }
-    Rational leaving;
-    Rational entering;
+    Bandwidth leaving;
+    Bandwidth entering;
     for (const NodeId id : set) {
       if (!model.nodes().contains(id)) {
         return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, c
         if (!bandwidth) {
           return std::nullopt;
         }
-        const Rational total = bandwidth->gigabytesPerSecond() * Rational(link.count);
+        const Bandwidth total = *bandwidth * Rational(link.count);
         if (leaves || link.duplex) {
           leaving += total;
         }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/units.hpp"
 #include "designer/document/model.hpp"
 #include "designer/jobs/bound.hpp"
 
@@ -14,9 +15,9 @@ namespace coppice::designer {
 struct LensSide {
   int gpus = 0;             ///< on the side whose data must get out
   std::int64_t demand = 0;  ///< what must get out: the GPUs, or 1 for the root
-  Rational bandwidth;       ///< GB/s that leave the side (in a reduction: that enter it)
+  Bandwidth bandwidth;      ///< GB/s that leave the side (in a reduction: that enter it)
   /// GB/s; absent where nothing has to cross. Of an allreduce: of the half that runs this way.
-  std::optional<Rational> algbw = {};
+  std::optional<Bandwidth> algbw = {};
 };
 
 /// Both directions of the cut around a set.
@@ -25,8 +26,9 @@ struct CutLens {
   LensSide in;   ///< the data of the others must get in
 };
 
-/// The cut ratio of a set of nodes, whatever it is. nullopt where it is no cut (one side has no GPU), for an all-to-all, whose routes may cross it often, or where a number
-/// cannot be read or leaves the exact range. Looks only at links of the set.
+/// The cut ratio of a set of nodes, whatever it is. nullopt where it is no cut (one side has no GPU), for an
+/// all-to-all, whose routes may cross it often, or where a number cannot be read or leaves the exact range. Looks only
+/// at links of the set.
 [[nodiscard]] std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, const Question& question);
 /// Two lines for a person: "out: 8 GPUs through 200 GB/s → at most 800 GB/s".
 [[nodiscard]] QString lensText(const CutLens& lens, Collective collective);

@@ -17,7 +17,7 @@ namespace {
 class Collector {
 public:
   void add(LinkId id, live::NodeId src, live::NodeId dst, const fabric::LinkDescription& link,
-           const Rational& bandwidth) {
+           const Bandwidth& bandwidth) {
     m_links.bandwidth = m_links.ids.empty() ? bandwidth : std::min(m_links.bandwidth, bandwidth);
     m_links.most = m_links.ids.empty() ? bandwidth : std::max(m_links.most, bandwidth);
     m_links.ids.push_back(id);
@@ -50,7 +50,7 @@ void forEachLink(const live::LiveBound& live, const Snapshot& snapshot, Use&& us
     const auto dst = live.find(link.dst);
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
     if (src && dst && *src != *dst && bandwidth && link.count > 0) {
-      use(snapshot.links[i], *src, *dst, link, bandwidth->gigabytesPerSecond());
+      use(snapshot.links[i], *src, *dst, link, *bandwidth);
     }
   }
 }
@@ -71,7 +71,7 @@ std::string kindName(fabric::NodeKind kind) {
 }  // namespace
 
 std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapshot& snapshot) {
-  using Key = std::tuple<fabric::NodeKind, fabric::NodeKind, bool, bool, Rational>;
+  using Key = std::tuple<fabric::NodeKind, fabric::NodeKind, bool, bool, Bandwidth>;
   std::map<Key, Collector> classes;
   forEachLink(live, snapshot,
               [&](LinkId id, live::NodeId src, live::NodeId dst, const auto& link, const auto& bandwidth) {
@@ -88,8 +88,7 @@ std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapsh
     if (collector.size() > 1) {
       const auto& [tail, head, isDuplex, isInside, bandwidth] = key;
       result.push_back(collector.take("all " + kindName(tail) + (isDuplex ? "–" : "→") + kindName(head) + " links" +
-                                      (isInside ? " within boxes, " : ", ") + Bandwidth(bandwidth).toString() +
-                                      " GB/s"));
+                                      (isInside ? " within boxes, " : ", ") + toExactText(bandwidth) + " GB/s"));
     }
   }
   return result;

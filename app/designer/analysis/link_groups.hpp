@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "base/units.hpp"
 #include "designer/jobs/snapshot.hpp"
 #include "live/prices.hpp"
 
@@ -15,8 +16,8 @@ struct PricedLinks {
   live::LinkGroup group;
   std::vector<LinkId> ids;
   std::int64_t count = 0;  ///< parallel links counted singly
-  Rational bandwidth;      ///< GB/s per direction of each; the least where they differ
-  Rational most;           ///< the largest
+  Bandwidth bandwidth;     ///< GB/s per direction of each; the least where they differ
+  Bandwidth most;          ///< the largest
 };
 
 // All of these are for a snapshot whose bound is known: names are unique, ends exist, bandwidths can be read. Links for

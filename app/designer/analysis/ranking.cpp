@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "designer/analysis/link_groups.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/models/element_table_model.hpp"
 #include "live/failures.hpp"
 #include "live/prices.hpp"
@@ -22,18 +23,12 @@ struct RankingTexts {
   Q_DECLARE_TR_FUNCTIONS(Ranking)
 };
 
-QString decimalOf(const Rational& value) {
-  return QString::fromStdString(toDecimal(value));
-}
-
-/// "8.67", and "26/3" behind it where that says more.
-QString exactly(const Rational& value) {
-  const QString fraction = QString::fromStdString(value.toString());
-  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(decimalOf(value), fraction);
-}
-
 RankedCell number(const Rational& value, const QString& text, const QString& toolTip) {
   return {text, value, true, toolTip};
+}
+
+RankedCell number(const Bandwidth& value, const QString& text, const QString& toolTip) {
+  return number(value.gigabytesPerSecond(), text, toolTip);
 }
 
 Ranking rankingOf(const Snapshot& snapshot, const Question& question) {
@@ -86,7 +81,7 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
   const QString what = QString::fromStdString(links.group.name);
   row.cells.push_back({what, {}, false, what});
   row.cells.push_back({QString::number(links.count), Rational(links.count), true});
-  row.cells.push_back(number(links.bandwidth, decimalOf(links.bandwidth),
+  row.cells.push_back(number(links.bandwidth, decimal(links.bandwidth),
                              RankingTexts::tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
   QString gain =
       price.raise.isPositive()
@@ -101,20 +96,20 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
                                          : RankingTexts::tr("up to %1 GB/s more"))
                    .arg(exactly(*price.nextAbove));
   }
-  row.cells.push_back(number(
-      price.raise, price.raise.isPositive() ? u'+' + decimalOf(price.raise) : RankingTexts::tr("nothing"), gain));
+  row.cells.push_back(
+      number(price.raise, price.raise.isPositive() ? u'+' + decimal(price.raise) : RankingTexts::tr("nothing"), gain));
   RankedCell upTo;
   upTo.isNumber = true;
   upTo.toolTip = gain;
   if (price.raise.isPositive()) {
-    upTo.text = hasEnd ? decimalOf(links.bandwidth + *price.nextAbove) : RankingTexts::tr("no limit");
+    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : RankingTexts::tr("no limit");
     if (hasEnd) {
-      upTo.value = links.bandwidth + *price.nextAbove;
+      upTo.value = (links.bandwidth + *price.nextAbove).gigabytesPerSecond();
     }
   }
   row.cells.push_back(std::move(upTo));
   row.cells.push_back(number(
-      price.lower, price.lower.isPositive() ? u'−' + decimalOf(price.lower) : RankingTexts::tr("nothing"),
+      price.lower, price.lower.isPositive() ? u'−' + decimal(price.lower) : RankingTexts::tr("nothing"),
       price.lower.isPositive() ? RankingTexts::tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
                                : RankingTexts::tr("Less bandwidth here costs nothing at first")));
   return row;
@@ -229,9 +224,9 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
                           : RankingTexts::tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
       row.cells.push_back({name, {}, false, name});
       row.cells.push_back({partName(failure.part), {}, false, exact});
-      row.cells.push_back(number(damage.loss, decimalOf(percent) + u" %"_s, exact));
+      row.cells.push_back(number(damage.loss, decimal(percent) + u" %"_s, exact));
       row.cells.push_back(
-          number(damage.algbw, damage.algbw.isZero() ? RankingTexts::tr("none") : decimalOf(damage.algbw), exact));
+          number(damage.algbw, damage.algbw.isZero() ? RankingTexts::tr("none") : decimal(damage.algbw), exact));
       row.cells.push_back({QString::number(damage.gpuCount), Rational(damage.gpuCount), true, exact});
       ranking.rows.push_back(std::move(row));
     }

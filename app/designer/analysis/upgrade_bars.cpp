@@ -14,6 +14,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/analysis/link_groups.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 #include "live/prices.hpp"
@@ -27,15 +28,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kShown = 4;
-
-QString decimalLabel(const Rational& value) {
-  return QString::fromStdString(toDecimal(value));
-}
-
-QString exactlyOf(const Rational& value) {
-  const QString fraction = QString::fromStdString(value.toString());
-  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(fraction, decimalLabel(value));
-}
 
 }  // namespace
 
@@ -58,8 +50,8 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     std::vector<PricedLinks> groups = linkClassesOf(*live, snapshot);
     // Links in a row (GPU to NIC to switch) gain nothing one class at a time: those of one speed also go together.
     std::vector<QString> titles;
-    std::map<Rational, std::set<LinkId>> bySpeed;
-    std::map<Rational, int> classesOf;
+    std::map<Bandwidth, std::set<LinkId>> bySpeed;
+    std::map<Bandwidth, int> classesOf;
     for (const PricedLinks& group : groups) {
       titles.push_back(QString::fromStdString(group.group.name));
       bySpeed[group.bandwidth].insert(group.ids.begin(), group.ids.end());
@@ -68,7 +60,7 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     for (const auto& [speed, links] : bySpeed) {
       if (classesOf[speed] > 1) {
         groups.push_back(linksTogether(*live, snapshot, links));
-        titles.push_back(QCoreApplication::translate("UpgradeBars", "every link of %1 GB/s").arg(decimalLabel(speed)));
+        titles.push_back(QCoreApplication::translate("UpgradeBars", "every link of %1 GB/s").arg(decimal(speed)));
       }
     }
     PricedLinks across = linksTogether(*live, snapshot, cut);
@@ -126,14 +118,14 @@ public:
   void setBar(UpgradeBar bar, double share) {
     m_bar = std::move(bar);
     m_share = share;
-    const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimalLabel(m_bar.raise) : u"0"_s;
+    const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimal(m_bar.raise) : u"0"_s;
     setAccessibleName(tr("%1: %2 GB/s").arg(m_bar.title, gain));
     setToolTip(m_bar.raise.isPositive()
                    ? tr("One more GB/s per direction on every one of these links raises the bound by %1 GB/s%2. "
                         "Now %3 GB/s. Click to select them.")
-                         .arg(exactlyOf(m_bar.raise),
-                              m_bar.until ? tr(", up to %1 GB/s").arg(exactlyOf(*m_bar.until)) : QString(),
-                              exactlyOf(m_bar.bandwidth))
+                         .arg(exactly(m_bar.raise),
+                              m_bar.until ? tr(", up to %1 GB/s").arg(exactly(*m_bar.until)) : QString(),
+                              exactly(m_bar.bandwidth))
                    : tr("More bandwidth here alone gains nothing, because the bottleneck is elsewhere too. "
                         "Click to select the links."));
     update();
@@ -155,7 +147,7 @@ protected:
     constexpr int kInset = 4;
     const QRect words = rect().adjusted(0, 0, -kInset, -kBar - 6);
     painter.setFont(figureFont(kFigure));
-    const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimalLabel(m_bar.raise) : u"0"_s;
+    const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimal(m_bar.raise) : u"0"_s;
     painter.setPen(colors[isOn ? Token::text : Token::faint]);
     painter.drawText(words, Qt::AlignRight | Qt::AlignVCenter, gain);
     constexpr int kGap = 24;
@@ -301,7 +293,7 @@ void UpgradeBarsView::show(UpgradeBars bars) {
     m_note->setText(tr("Several cuts are equally tight: no class of links alone can raise the bound."));
   } else if (m_bars.bars.front().until) {
     m_note->setText(tr("The first helps up to %1 GB/s, then another cut becomes the limit.")
-                        .arg(exactlyOf(*m_bars.bars.front().until)));
+                        .arg(exactly(*m_bars.bars.front().until)));
   } else {
     m_note->setText(tr("The first keeps helping at any bandwidth."));
   }

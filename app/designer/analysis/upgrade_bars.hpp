@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "base/units.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
 
@@ -19,9 +20,9 @@ namespace coppice::designer {
 struct UpgradeBar {
   QString title;
   std::set<LinkId> links;
-  Rational bandwidth;             ///< GB/s per direction now, of the slowest
-  Rational raise;                 ///< GB/s of the bound for each GB/s on every one of them
-  std::optional<Rational> until;  ///< bandwidth at which another cut takes over
+  Bandwidth bandwidth;             ///< GB/s per direction now, of the slowest
+  Rational raise;                  ///< of the bound, for each GB/s on every one of them
+  std::optional<Bandwidth> until;  ///< bandwidth at which another cut takes over
 };
 
 struct UpgradeBars {

@@ -71,7 +71,7 @@ WhatIf whatIf(const BoundSolver& solver, const Snapshot& snapshot, const Questio
   return result;
 }
 
-CurveValue valueAt(const live::Curve& curve, const Rational& change) {
+CurveValue valueAt(const live::Curve& curve, const Bandwidth& change) {
   const auto& points = curve.points;
   const auto after = std::find_if(points.begin(), points.end(),
                                   [&](const live::CurvePoint& point) { return !(point.change < change); });
@@ -86,16 +86,16 @@ CurveValue valueAt(const live::Curve& curve, const Rational& change) {
   return {before.algbw + slope * (change - before.change), curve.isPiecewiseLinear};
 }
 
-Rational changeAt(const live::Curve& curve, int step, int steps) {
-  const Rational begin = curve.points.front().change;
-  const Rational width = (curve.points.back().change - begin) / Rational(steps);
-  const Rational change = begin + width * Rational(step);
-  std::vector<Rational> marks = {Rational(0)};
+Bandwidth changeAt(const live::Curve& curve, int step, int steps) {
+  const Bandwidth begin = curve.points.front().change;
+  const Bandwidth width = (curve.points.back().change - begin) / Rational(steps);
+  const Bandwidth change = begin + width * Rational(step);
+  std::vector<Bandwidth> marks = {Bandwidth()};
   for (const live::CurvePoint& point : curve.points) {
     marks.push_back(point.change);
   }
-  for (const Rational& mark : marks) {
-    const Rational distance = mark < change ? change - mark : mark - change;
+  for (const Bandwidth& mark : marks) {
+    const Bandwidth distance = mark < change ? change - mark : mark - change;
     if (!(width < distance * Rational(2))) {
       return mark;
     }
@@ -103,13 +103,13 @@ Rational changeAt(const live::Curve& curve, int step, int steps) {
   return change;
 }
 
-int stepOf(const live::Curve& curve, const Rational& change, int steps) {
-  const double begin = curve.points.front().change.toDouble();
-  const double end = curve.points.back().change.toDouble();
-  return static_cast<int>(std::lround((change.toDouble() - begin) / (end - begin) * steps));
+int stepOf(const live::Curve& curve, const Bandwidth& change, int steps) {
+  const double begin = toGBps(curve.points.front().change);
+  const double end = toGBps(curve.points.back().change);
+  return static_cast<int>(std::lround((toGBps(change) - begin) / (end - begin) * steps));
 }
 
-Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Rational& change) {
+Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Bandwidth& change) {
   std::vector<std::pair<LinkId, std::string>> wanted;
   try {
     for (const LinkId id : links) {
@@ -121,12 +121,12 @@ Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Ration
       if (!bandwidth) {
         return bandwidth.error();
       }
-      const Bandwidth raised = *bandwidth + Bandwidth(change);
-      if (!raised.gigabytesPerSecond().isPositive()) {
+      const Bandwidth raised = *bandwidth + change;
+      if (!raised.isPositive()) {
         return Error{ErrorCode::badInput, WhatIfTexts::tr("A link needs a bandwidth above 0.").toStdString(),
                      WhatIfTexts::tr("delete it instead").toStdString()};
       }
-      wanted.emplace_back(id, raised.toString());
+      wanted.emplace_back(id, toExactText(raised));
     }
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow,

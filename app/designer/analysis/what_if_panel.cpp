@@ -14,6 +14,7 @@
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -24,10 +25,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSteps = 400;
-
-QString decimalText(const Rational& value) {
-  return QString::fromStdString(toDecimal(value));
-}
 
 }  // namespace
 
@@ -97,7 +94,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
           [this](double share) { m_slider->setValue(static_cast<int>(std::lround(share * kSteps))); });
   connect(m_before, &QPushButton::clicked, this, [this] { goToBreak(false); });
   connect(m_after, &QPushButton::clicked, this, [this] { goToBreak(true); });
-  connect(m_reset, &QPushButton::clicked, this, [this] { setChange(Rational(0)); });
+  connect(m_reset, &QPushButton::clicked, this, [this] { setChange(Bandwidth()); });
   connect(m_apply, &QPushButton::clicked, this, &WhatIfPanel::apply);
   refresh();
 }
@@ -175,18 +172,18 @@ void WhatIfPanel::receive(WhatIf whatIf) {
   }
   m_hasAnswer = true;
   m_curve->setWhatIf(std::move(whatIf));
-  setChange(Rational(0));
+  setChange(Bandwidth());
   follow();
 }
 
-void WhatIfPanel::setChange(const Rational& change) {
+void WhatIfPanel::setChange(const Bandwidth& change) {
   const WhatIf& shown = m_curve->whatIf();
   const live::Curve& curve = shown.curve;
   if (!curve.points.empty()) {
     constexpr std::int64_t kHundred = 100;
     try {
       Trial trial{valueAt(curve, change), shown.least + change, shown.most + change, {}};
-      const Rational before = valueAt(curve, Rational(0)).algbw;
+      const Bandwidth before = valueAt(curve, Bandwidth()).algbw;
       if (before.isPositive()) {
         trial.percent = (trial.value.algbw / before - Rational(1)) * Rational(kHundred);
       }
@@ -199,21 +196,21 @@ void WhatIfPanel::setChange(const Rational& change) {
     m_slider->setValue(stepOf(curve, change, kSteps));
     m_curve->setChange(change);
     const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-    Q_EMIT tried(shown.links, change,
-                 shown.least == shown.most
-                     ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimalText(m_trial.least))
-                     : tr("What if: %1, each %2%3 GB/s per direction")
-                           .arg(links, change.isPositive() ? u"+"_s : u"−"_s,
-                                decimalText(change.isPositive() ? change : -change)));
+    Q_EMIT tried(
+        shown.links, change,
+        shown.least == shown.most
+            ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimal(m_trial.least))
+            : tr("What if: %1, each %2%3 GB/s per direction")
+                  .arg(links, change.isPositive() ? u"+"_s : u"−"_s, decimal(change.isPositive() ? change : -change)));
   }
   refresh();
 }
 
 void WhatIfPanel::goToBreak(bool isForward) {
   const auto& points = m_curve->whatIf().curve.points;
-  std::optional<Rational> next;
+  std::optional<Bandwidth> next;
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
-    const Rational& at = points[i].change;
+    const Bandwidth& at = points[i].change;
     if (isForward ? m_change < at && !next : at < m_change) {
       next = at;
     }
@@ -228,7 +225,7 @@ void WhatIfPanel::apply() {
     return;
   }
   const std::set<LinkId> links = m_curve->whatIf().links;
-  const Rational change = m_change;
+  const Bandwidth change = m_change;
   Outcome outcome = Done{};
   m_document->edit(tr("Bandwidth of ") + counted(static_cast<qsizetype>(links.size()), tr("link"), tr("links")),
                    [&](Edit& edit) { outcome = changeBandwidths(edit, links, change); });
@@ -264,22 +261,19 @@ void WhatIfPanel::refresh() {
   }
   const bool isUniform = shown.least == shown.most;
   const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-  const QString now =
-      isUniform ? decimalText(shown.least) : decimalText(shown.least) + u" … "_s + decimalText(shown.most);
-  const QString then =
-      isUniform ? decimalText(m_trial.least) : decimalText(m_trial.least) + u" … "_s + decimalText(m_trial.most);
+  const QString now = isUniform ? decimal(shown.least) : decimal(shown.least) + u" … "_s + decimal(shown.most);
+  const QString then = isUniform ? decimal(m_trial.least) : decimal(m_trial.least) + u" … "_s + decimal(m_trial.most);
   m_heading->setText(m_change.isZero() ? tr("%1 of %2 GB/s per direction").arg(links, now)
                                        : tr("%1: %2 → %3 GB/s per direction").arg(links, now, then));
-  m_heading->setToolTip(tr("Change of each: %1 GB/s").arg(QString::fromStdString(m_change.toString())));
+  m_heading->setToolTip(tr("Change of each: %1 GB/s").arg(QString::fromStdString(toFraction(m_change))));
   const CurveValue& value = m_trial.value;
-  QString result = (value.isExact ? QString() : u"≈ "_s) + decimalText(value.algbw) + u" GB/s"_s;
-  if (value.isExact && !value.algbw.isInteger()) {
-    result += u" = "_s + QString::fromStdString(value.algbw.toString());
+  QString result = (value.isExact ? QString() : u"≈ "_s) + decimal(value.algbw) + u" GB/s"_s;
+  if (value.isExact && !value.algbw.gigabytesPerSecond().isInteger()) {
+    result += u" = "_s + QString::fromStdString(toFraction(value.algbw));
   }
   if (!m_trial.percent.isZero()) {
     result += u" ("_s +
-              (m_trial.percent.isPositive() ? u"+"_s + decimalText(m_trial.percent)
-                                            : u"−"_s + decimalText(-m_trial.percent)) +
+              (m_trial.percent.isPositive() ? u"+"_s + decimal(m_trial.percent) : u"−"_s + decimal(-m_trial.percent)) +
               u" %)"_s;
   }
   m_result->setText(result);

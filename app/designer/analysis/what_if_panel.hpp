@@ -8,6 +8,7 @@
 #include <QWidget>
 #include <memory>
 
+#include "base/units.hpp"
 #include "designer/analysis/bandwidth_curve.hpp"
 #include "designer/document/selection.hpp"
 #include "designer/jobs/latest_job.hpp"
@@ -29,14 +30,14 @@ public:
   /// The curve is about the selected links and the facts as they are now.
   [[nodiscard]] bool isCurrent() const;
   /// GB/s by which each link's bandwidth is changed on trial.
-  [[nodiscard]] const Rational& change() const { return m_change; }
+  [[nodiscard]] const Bandwidth& change() const { return m_change; }
   /// Nothing changes where the numbers would leave the exact range.
-  void setChange(const Rational& change);
+  void setChange(const Bandwidth& change);
   void apply();
 
 Q_SIGNALS:
   /// Another bandwidth is tried on the links; a change of 0 is none.
-  void tried(const std::set<LinkId>& links, const Rational& change, const QString& title);
+  void tried(const std::set<LinkId>& links, const Bandwidth& change, const QString& title);
   /// An edit was refused; the text says why.
   void refused(const QString& why);
 
@@ -54,12 +55,12 @@ private:
   QPointer<Selection> m_selection;
   QPointer<LiveBound> m_bound;
   std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
-  Rational m_change;
+  Bandwidth m_change;
   /// What the change makes of the links and of the bound.
   struct Trial {
     CurveValue value;
-    Rational least;
-    Rational most;
+    Bandwidth least;
+    Bandwidth most;
     Rational percent;  ///< by which the bound rises
   };
   Trial m_trial;

@@ -270,7 +270,7 @@ void CanvasScene::addLines() {
     line.count = bundle.lines;
     line.hasForward = bundle.hasForward;
     line.hasBackward = bundle.hasBackward;
-    const auto number = [](const std::optional<Rational>& value) { return value ? value->toDouble() : 0.0; };
+    const auto number = [](const std::optional<Bandwidth>& value) { return value ? toGBps(*value) : 0.0; };
     line.bandwidth = std::max(number(bundle.forward), number(bundle.backward));
     line.label = bundle.label();
     const bool isFolded = m_nodes[line.a].shape == Shape::foldedBox || m_nodes[line.b].shape == Shape::foldedBox;

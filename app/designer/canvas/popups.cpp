@@ -59,10 +59,10 @@ BandwidthPopup::BandwidthPopup(const QString& initial, std::function<void(const 
 
 void BandwidthPopup::check() {
   const auto parsed = Bandwidth::parse(m_field->text().trimmed().toStdString());
-  const bool isGood = parsed && parsed->gigabytesPerSecond() > Rational(0);
+  const bool isGood = parsed && parsed->isPositive();
   m_meaning->setProperty("role", isGood ? "muted" : "error");
   m_meaning->style()->polish(m_meaning);
-  m_meaning->setText(isGood    ? tr("= %1 GB/s per direction").arg(QString::fromStdString(parsed->toString()))
+  m_meaning->setText(isGood    ? tr("= %1 GB/s per direction").arg(QString::fromStdString(toExactText(*parsed)))
                      : !parsed ? QString::fromStdString(parsed.error().message)
                                : tr("Must be above 0"));
   adjustSize();
@@ -71,7 +71,7 @@ void BandwidthPopup::check() {
 void BandwidthPopup::take() {
   const std::string text = m_field->text().trimmed().toStdString();
   const auto parsed = Bandwidth::parse(text);
-  if (!parsed || !(parsed->gigabytesPerSecond() > Rational(0))) {
+  if (!parsed || !parsed->isPositive()) {
     return;
   }
   const auto done = m_done;

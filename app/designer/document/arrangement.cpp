@@ -92,7 +92,7 @@ Graph graphOf(const Model& model, const std::vector<NodeId>& ids) {
       Graph::Edge& edge = edges[found->second];
       edge.to = found->second;
       const auto bandwidth = Bandwidth::parse(link.bandwidth);
-      edge.bandwidth += bandwidth ? bandwidth->gigabytesPerSecond().toDouble() * link.count : 0;
+      edge.bandwidth += bandwidth ? toGBps(*bandwidth) * link.count : 0;
     }
     for (const auto& [to, edge] : edges) {
       vertex.edges.push_back(edge);

@@ -32,21 +32,21 @@ private:
 /// Reads each different bandwidth text once.
 class Bandwidths {
 public:
-  std::optional<Rational> operator()(const std::string& text) {
+  std::optional<Bandwidth> operator()(const std::string& text) {
     const auto [found, isNew] = m_known.try_emplace(text);
     if (isNew) {
       if (const auto parsed = Bandwidth::parse(text)) {
-        found->second = parsed->gigabytesPerSecond();
+        found->second = *parsed;
       }
     }
     return found->second;
   }
 
 private:
-  std::unordered_map<std::string, std::optional<Rational>> m_known;
+  std::unordered_map<std::string, std::optional<Bandwidth>> m_known;
 };
 
-std::optional<Rational> sum(const std::optional<Rational>& a, const std::optional<Rational>& b) {
+std::optional<Bandwidth> sum(const std::optional<Bandwidth>& a, const std::optional<Bandwidth>& b) {
   if (!a || !b) {
     return std::nullopt;
   }
@@ -57,7 +57,7 @@ std::optional<Rational> sum(const std::optional<Rational>& a, const std::optiona
   }
 }
 
-std::optional<Rational> times(const std::optional<Rational>& a, int count) {
+std::optional<Bandwidth> times(const std::optional<Bandwidth>& a, int count) {
   if (!a) {
     return std::nullopt;
   }
@@ -69,12 +69,12 @@ std::optional<Rational> times(const std::optional<Rational>& a, int count) {
 }
 
 void addLink(LinkBundle& bundle, LinkId id, const Link& link, bool runsForward, Bandwidths& bandwidths) {
-  const std::optional<Rational> one = bandwidths(link.bandwidth);
-  const std::optional<Rational> all = times(one, link.count);
+  const std::optional<Bandwidth> one = bandwidths(link.bandwidth);
+  const std::optional<Bandwidth> all = times(one, link.count);
   if (bundle.links.empty()) {
     bundle.each = one;
-    bundle.forward = Rational(0);
-    bundle.backward = Rational(0);
+    bundle.forward = Bandwidth();
+    bundle.backward = Bandwidth();
   } else if (bundle.each != one) {
     bundle.each.reset();
   }
@@ -137,12 +137,12 @@ bool isVisible(const Model& model, const ElementId& id) {
 }
 
 QString LinkBundle::label() const {
-  const auto text = [](const Rational& value) { return QString::fromStdString(Bandwidth(value).toString()); };
+  const auto text = [](const Bandwidth& value) { return QString::fromStdString(toExactText(value)); };
   if (each) {
     const QString one = QCoreApplication::translate("LinkBundle", "%1 GB/s").arg(text(*each));
     return lines == 1 ? one : QCoreApplication::translate("LinkBundle", "%1 × %2").arg(lines).arg(one);
   }
-  const std::optional<Rational>& shown = hasForward ? forward : backward;
+  const std::optional<Bandwidth>& shown = hasForward ? forward : backward;
   if (!shown || (hasForward && hasBackward && forward != backward)) {
     return QCoreApplication::translate("LinkBundle", "%1 links").arg(lines);
   }

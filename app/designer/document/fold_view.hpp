@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "designer/document/model.hpp"
 
 /// The fabric as it is to be drawn: folded boxes stand for what they hold, and links that run between the same two
@@ -25,10 +25,10 @@ struct LinkBundle {
   std::vector<LinkId> links;  ///< ascending
   std::int64_t lines = 0;     ///< parallel links in all, counts included
   /// The bandwidth that all of them share, GB/s per direction; absent where they differ or one cannot be read.
-  std::optional<Rational> each;
+  std::optional<Bandwidth> each;
   /// Sums, GB/s; absent where one cannot be read or the sum leaves the exact range.
-  std::optional<Rational> forward;   ///< a to b
-  std::optional<Rational> backward;  ///< b to a
+  std::optional<Bandwidth> forward;   ///< a to b
+  std::optional<Bandwidth> backward;  ///< b to a
   bool hasForward = false;
   bool hasBackward = false;
 

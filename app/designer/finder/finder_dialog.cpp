@@ -446,15 +446,15 @@ void FinderDialog::showChosen() {
   }
   const finder::Entry& entry = m_table->rows()[row].topology.entry;
   m_breaks->setText(m_table->breakPointsText(entry.nodes));
-  const Bandwidth bandwidth = m_table->times().bandwidth;
-  if (m_drawn == entry.construction && m_drawnBandwidth == bandwidth.toString()) {
+  const Bandwidth bandwidth = m_table->times().model.bandwidth;
+  if (m_drawn == entry.construction && m_drawnBandwidth == bandwidth) {
     return;
   }
   if (m_drawn != entry.construction) {
     m_tree->setConstruction(entry.construction);
   }
   m_drawn = entry.construction;
-  m_drawnBandwidth = bandwidth.toString();
+  m_drawnBandwidth = bandwidth;
   if (entry.nodes > kMaxDrawnNodes) {
     m_preview->submit([nodes = entry.nodes](const std::stop_token& /*stop*/) -> Result<Model> {
       return Error{ErrorCode::limit, std::to_string(nodes) + " GPUs are more than the window can draw",
@@ -509,9 +509,9 @@ QString FinderDialog::commandText() const {
     words << u"--duplex"_s;
   }
   if (const auto times = readTimes()) {
-    words << u"--alpha"_s << QString::fromStdString(times->model.alpha.toString()) << u"--bandwidth"_s
-          << QString::fromStdString(times->bandwidth.toString()) << u"--size"_s << QString::number(bytes()) << u"-c"_s
-          << QString::fromStdString(std::string(toString(times->collective)));
+    words << u"--alpha"_s << QString::fromStdString(times->model.alpha.count().toString()) << u"--bandwidth"_s
+          << QString::fromStdString(toExactText(times->model.bandwidth)) << u"--size"_s << QString::number(bytes())
+          << u"-c"_s << QString::fromStdString(std::string(toString(times->collective)));
   }
   return words.join(u' ');
 }

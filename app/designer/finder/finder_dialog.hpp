@@ -17,8 +17,8 @@
 #include "base/collective.hpp"
 #include "designer/document/model.hpp"
 #include "designer/finder/construction_tree.hpp"
-#include "designer/finder/pareto_chart.hpp"
 #include "designer/finder/front_table.hpp"
+#include "designer/finder/pareto_chart.hpp"
 #include "designer/finder/topology_search.hpp"
 #include "designer/palette/fabric_preview.hpp"
 
@@ -101,7 +101,7 @@ private:
   bool m_hasTimes = true;    ///< and what the times are
   bool m_isOpenWanted = false;
   finder::ConstructionPtr m_drawn;
-  std::string m_drawnBandwidth;
+  Bandwidth m_drawnBandwidth;
 };
 
 }  // namespace coppice::designer

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 #include "workflow/sizes.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 QString exact(const Rational& value) {
   return QString::fromStdString(value.toString());
-}
-
-QString decimal(const Rational& value, int places) {
-  return QString::fromStdString(toDecimal(value, places));
 }
 
 QString rounded(const Rational& bytes) {
@@ -43,7 +40,8 @@ QString sizeText(std::int64_t bytes) {
   return decimal(Rational(bytes, size), 2) + u' ' + QLatin1String(kUnits[unit]);
 }
 
-QString microsecondsText(const Rational& microseconds) {
+QString microsecondsText(const ExactMicroseconds& time) {
+  const Rational microseconds = time.count();
   const Rational thousand(1000);
   if (microseconds < thousand) {
     return decimal(microseconds, 1) + u" µs"_s;
@@ -212,7 +210,8 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
                                   : tr("At least %1 are needed").arg(least);
     }
     case kTime:
-      return row.time ? tr("Exactly %1 µs").arg(exact(*row.time)) : tr("The cost of this collective is not known");
+      return row.time ? tr("Exactly %1 µs").arg(exact(row.time->count()))
+                      : tr("The cost of this collective is not known");
     case kBestFor:
       return row.fromBytes ? tr("Fastest from %1 bytes").arg(exact(*row.fromBytes)) +
                                  (row.toBytes ? tr(" to %1 bytes").arg(exact(*row.toBytes)) : QString())

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "designer/finder/topology_search.hpp"
 
 namespace coppice::designer {
@@ -15,15 +16,15 @@ namespace coppice::designer {
 /// "1.25 MiB", "512 bytes": exact for up to two decimals.
 [[nodiscard]] QString sizeText(std::int64_t bytes);
 /// "123.4 µs", "1.23 ms".
-[[nodiscard]] QString microsecondsText(const Rational& microseconds);
+[[nodiscard]] QString microsecondsText(const ExactMicroseconds& time);
 
 /// One topology with what it costs at the chosen size.
 struct FrontRow {
   workflow::FoundTopology topology;
-  std::optional<Rational> time;       ///< microseconds at the size; absent where the cost is not known
-  bool isFastest = false;             ///< among those of its number of nodes, at the size
-  std::optional<Rational> fromBytes;  ///< from this size on it is the fastest; absent: it never is
-  std::optional<Rational> toBytes;    ///< up to this one; absent: for all larger ones
+  std::optional<ExactMicroseconds> time;  ///< microseconds at the size; absent where the cost is not known
+  bool isFastest = false;                 ///< among those of its number of nodes, at the size
+  std::optional<Rational> fromBytes;      ///< from this size on it is the fastest; absent: it never is
+  std::optional<Rational> toBytes;        ///< up to this one; absent: for all larger ones
 };
 
 /// The fronts as rows. The times follow the question without a new search.

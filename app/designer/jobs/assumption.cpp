@@ -41,9 +41,9 @@ Snapshot assumed(const Snapshot& snapshot, const Assumption& assumption) {
     }
     if (assumption.changed.contains(snapshot.links[i])) {
       if (const auto bandwidth = Bandwidth::parse(link.bandwidth)) {
-        const Rational now = bandwidth->gigabytesPerSecond() + assumption.change;
+        const Bandwidth now = *bandwidth + assumption.change;
         isGone = isGone || !now.isPositive();
-        link.bandwidth = now.toString();
+        link.bandwidth = toFraction(now);
       }
     }
     if (!isGone) {

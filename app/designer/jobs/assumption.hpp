@@ -4,7 +4,7 @@
 #include <QString>
 #include <set>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "designer/jobs/snapshot.hpp"
 
 namespace coppice::designer {
@@ -14,7 +14,8 @@ struct Assumption {
   QString title = {};               ///< "If b0g0 fails", "What if: 8 links at 100 GB/s per direction"
   std::set<ElementId> failed = {};  ///< nodes, and one of the parallel links of each link
   std::set<LinkId> changed = {};
-  Rational change = {};  ///< GB/s per direction that each parallel link of `changed` gains; a link that has none left fails
+  Bandwidth change =
+      {};  ///< GB/s per direction that each parallel link of `changed` gains; a link that has none left fails
 
   friend bool operator==(const Assumption&, const Assumption&) = default;
 };

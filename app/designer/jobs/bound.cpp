@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "workflow/alltoall_method.hpp"
@@ -25,12 +26,8 @@ struct Texts {
   Q_DECLARE_TR_FUNCTIONS(Bound)
 };
 
-QString gigabytes(const Rational& value) {
-  return QString::fromStdString(toDecimal(value)) + u" GB/s"_s;
-}
-
-QString exact(const Rational& value) {
-  return value.isInteger() ? QString() : QString::fromStdString(value.toString());
+QString exact(const Bandwidth& value) {
+  return value.gigabytesPerSecond().isInteger() ? QString() : QString::fromStdString(toFraction(value));
 }
 
 /// An all-to-all that is not solved exactly by then is shown as an interval.

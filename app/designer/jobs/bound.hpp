@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "designer/jobs/cut_views.hpp"
 #include "designer/jobs/snapshot.hpp"
 #include "fabric/edited_fabric.hpp"
@@ -35,12 +35,12 @@ struct Bound {
   std::vector<Finding> findings;    ///< of fabric::validate
   std::vector<ElementId> culprits;  ///< as findings; invalid = the fabric as a whole
   int gpuCount = 0;
-  std::optional<Rational> algbw;  ///< GB/s; absent where there is no answer
+  std::optional<Bandwidth> algbw;  ///< GB/s; absent where there is no answer
   /// All-to-all where it is less than algbw: the GB/s that known routes reach. The optimum is between the two.
-  std::optional<Rational> reached;
+  std::optional<Bandwidth> reached;
   /// AllReduce where it is more than algbw, which is that of reduce-scatter then allgather: the GB/s of trees that
   /// reduce and broadcast at the same time.
-  std::optional<Rational> overlapped;
+  std::optional<Bandwidth> overlapped;
   std::vector<CutView> cuts;    ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
   std::int64_t cutCount = 0;    ///< of all tied cuts
   bool isCutCountExact = true;  ///< false: there are at least cutCount

@@ -8,6 +8,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -17,10 +18,6 @@ namespace {
 struct CutTexts {
   Q_DECLARE_TR_FUNCTIONS(Bound)
 };
-
-QString gigabytesOf(const Rational& value) {
-  return QString::fromStdString(toDecimal(value)) + u" GB/s"_s;
-}
 
 constexpr qsizetype kShown = 3;
 
@@ -40,7 +37,7 @@ QString joined(const QStringList& names, qsizetype count) {
 std::vector<std::vector<NodeId>> areasOf(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
                                          const schedule::ExchangeLengths& lengths) {
   using Neighbours = std::vector<std::vector<fabric::NodeIndex>>;
-  constexpr std::size_t kMostAreas = 16;
+  constexpr std::size_t kMaxAreas = 16;
   const std::size_t nodes = fabric.nodes.size();
   Neighbours after(nodes);
   Neighbours before(nodes);
@@ -72,7 +69,7 @@ std::vector<std::vector<NodeId>> areasOf(const fabric::EditedFabric::Indexed& fa
     if (isDone[gpu]) {
       continue;
     }
-    if (areas.size() == kMostAreas) {
+    if (areas.size() == kMaxAreas) {
       return {};
     }
     const std::vector<bool> follows = reached(gpu, after);
@@ -161,12 +158,11 @@ CutView CutViews::of(const schedule::Cut& cut) const {
   const bool isInto = m_traffic != CutTraffic::shardsOut;
   for (const fabric::Arc& arc : m_fabric.arcs) {
     if (isIn[arc.tail] != isIn[arc.head] && isIn[arc.head] == isInto) {
-      view.crossings.push_back(
-          {NodeId{m_fabric.keys[arc.tail]}, NodeId{m_fabric.keys[arc.head]}, arc.bandwidth.gigabytesPerSecond()});
+      view.crossings.push_back({NodeId{m_fabric.keys[arc.tail]}, NodeId{m_fabric.keys[arc.head]}, arc.bandwidth});
     }
   }
 
-  const QString width = gigabytesOf(cut.exitBandwidth);
+  const QString width = gigabytes(cut.exitBandwidth);
   const QString through =
       view.crossings.size() == 1 ? CutTexts::tr(" through %1 of %2.") : CutTexts::tr(" through %1 of %2 in total.");
   const QString inside = sideName(isIn);
@@ -191,10 +187,10 @@ CutView CutViews::of(const schedule::Cut& cut) const {
 }
 
 CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
-                     const schedule::ExchangeLengths& lengths, const Rational& bound) {
+                     const schedule::ExchangeLengths& lengths, const Bandwidth& bound) {
   CutView view;
-  Rational total;
-  Rational weighted;
+  Bandwidth total;
+  Bandwidth weighted;
   std::set<std::int64_t> kinds;
   bool isExact = true;
   for (std::size_t at = 0; at < arcs.size(); ++at) {
@@ -202,7 +198,7 @@ CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<cons
     if (lengths[at] == 0) {
       continue;
     }
-    const Rational bandwidth = arc.bandwidth.gigabytesPerSecond();
+    const Bandwidth bandwidth = arc.bandwidth;
     view.crossings.push_back({NodeId{fabric.keys[arc.tail]}, NodeId{fabric.keys[arc.head]}, bandwidth});
     kinds.insert(lengths[at]);
     try {
@@ -222,10 +218,10 @@ CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<cons
   view.areas = areasOf(fabric, arcs, lengths);
   view.links = counted(static_cast<qsizetype>(view.crossings.size()), CutTexts::tr("link direction"),
                        CutTexts::tr("link directions"));
-  const QString width = isExact ? u" · "_s + gigabytesOf(total) : QString();
+  const QString width = isExact ? u" · "_s + gigabytes(total) : QString();
   view.words = view.links + width;
   view.sentence = CutTexts::tr("All pairs of GPUs must share %1").arg(view.links) +
-                  (isExact ? CutTexts::tr(" of %1 in total").arg(gigabytesOf(total)) : QString()) +
+                  (isExact ? CutTexts::tr(" of %1 in total").arg(gigabytes(total)) : QString()) +
                   (kinds.size() > 1 ? CutTexts::tr("; some of them count more than others.") : u"."_s);
   return view;
 }

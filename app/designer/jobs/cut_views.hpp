@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "designer/document/ids.hpp"
 #include "fabric/box_tree.hpp"
 #include "fabric/edited_fabric.hpp"
@@ -18,7 +18,7 @@ namespace coppice::designer {
 struct Crossing {
   NodeId tail;
   NodeId head;
-  Rational bandwidth;  ///< GB/s from tail to head, all parallel links together
+  Bandwidth bandwidth;  ///< GB/s from tail to head, all parallel links together
 };
 
 /// What limits a collective, as the designer shows it: a cut, or for an all-to-all the links of its proof.
@@ -27,7 +27,7 @@ struct CutView {
   int gpusInside = 0;          ///< |S ∩ Vc|
   int gpusOutside = 0;
   std::int64_t demand = 0;  ///< all-to-all: the sum of the distances, 0 where it leaves the exact range
-  Rational exitBandwidth;   ///< B+(S), GB/s; all-to-all: the sum of bandwidth times length
+  Bandwidth exitBandwidth;  ///< B+(S), GB/s; all-to-all: the sum of bandwidth times length
   std::vector<Crossing> crossings;
   /// "into b1 · 8 GPUs · 200 GB/s"
   QString words;
@@ -72,6 +72,6 @@ private:
 /// The proof of an all-to-all's bound: links of a positive length, which all routes must share.
 /// @param arcs as the lengths are numbered @param bound GB/s per ordered pair of GPUs
 [[nodiscard]] CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
-                                   const schedule::ExchangeLengths& lengths, const Rational& bound);
+                                   const schedule::ExchangeLengths& lengths, const Bandwidth& bound);
 
 }  // namespace coppice::designer

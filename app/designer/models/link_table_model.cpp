@@ -103,7 +103,7 @@ QVariant LinkTableModel::data(const QModelIndex& index, int role) const {
     case kBandwidth:
       if (role == kSortRole) {
         const auto bandwidth = Bandwidth::parse(link->bandwidth);
-        return bandwidth ? bandwidth->gigabytesPerSecond().toDouble() : -1.0;
+        return bandwidth ? toGBps(*bandwidth) : -1.0;
       }
       return QString::fromStdString(link->bandwidth);
     case kCount:
@@ -113,7 +113,7 @@ QVariant LinkTableModel::data(const QModelIndex& index, int role) const {
       if (role == kSortRole) {
         return total ? total->toDouble() : -1.0;
       }
-      return total ? QString::fromStdString(Bandwidth(*total).toString()) : tr("?");
+      return total ? QString::fromStdString(toExactText(*total)) : tr("?");
     }
     case kLatency:
       return QString::fromStdString(link->latency.value_or(""));
@@ -138,7 +138,7 @@ bool LinkTableModel::setData(const QModelIndex& index, const QVariant& value, in
       return change(tr("Set direction"), [&](Link& changed) { changed.duplex = value.toBool(); });
     case kBandwidth: {
       const auto bandwidth = Bandwidth::parse(text);
-      if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive()) {
+      if (!bandwidth || !bandwidth->isPositive()) {
         Q_EMIT refused(bandwidth ? tr("A bandwidth must be above 0") : errorText(bandwidth.error()));
         return false;
       }

@@ -51,7 +51,7 @@ CardFacts boundFacts(const Model& model, std::stop_token stop) {
   facts.why = bound.why;
   if (bound.algbw) {
     facts.bound = QString::fromStdString(toDecimal(*bound.algbw)) + u" GB/s"_s;
-    facts.exact = QString::fromStdString(bound.algbw->toString()) + u" GB/s"_s;
+    facts.exact = QString::fromStdString(toFraction(*bound.algbw)) + u" GB/s"_s;
   }
   return facts;
 }

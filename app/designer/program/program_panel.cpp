@@ -38,7 +38,7 @@ constexpr int kThousand = 1000;
 constexpr int kPanelMargin = 8;
 constexpr int kPlaceRole = Qt::UserRole + 1;
 /// Lists of waits end here; a step that thousands wait for is rare, and longer lists are not read.
-constexpr std::size_t kMostListed = 500;
+constexpr std::size_t kMaxListed = 500;
 
 QVariant toVariant(const StepPlace& place) {
   return QVariantList{place.rank, place.threadBlock, place.step};
@@ -276,8 +276,8 @@ QWidget* ProgramPanel::makeBody() {
   m_pages->setObjectName(u"programPages"_s);
   m_pages->setDocumentMode(true);
   // Less than the ring would like: on small screens the drawing needs the room.
-  constexpr int kLeastHeight = 90;
-  m_pages->setMinimumHeight(kLeastHeight);
+  constexpr int kMinHeight = 90;
+  m_pages->setMinimumHeight(kMinHeight);
   m_pages->addTab(makeWaits(), tr("Waits"));
   m_pages->addTab(makeBuffers(), tr("Buffers"));
   m_pages->addTab(m_blocks, tr("Threadblocks"));
@@ -742,12 +742,12 @@ void ProgramPanel::fillWaits() {
   }
   m_step->setText(stepSentence(*m_reading, *m_current, replay().get(), m_treeName));
   const auto fill = [this](QListWidget* into, const std::vector<program::StepLink>& links) {
-    for (std::size_t at = 0; at < links.size() && at < kMostListed; ++at) {
+    for (std::size_t at = 0; at < links.size() && at < kMaxListed; ++at) {
       auto* item = new QListWidgetItem(waitTitle(links[at].reason) + u"  "_s + nameOf(links[at].place), into);
       item->setData(kPlaceRole, toVariant(links[at].place));
     }
-    if (links.size() > kMostListed) {
-      new QListWidgetItem(tr("and %1 more").arg(links.size() - kMostListed), into);
+    if (links.size() > kMaxListed) {
+      new QListWidgetItem(tr("and %1 more").arg(links.size() - kMaxListed), into);
     } else if (links.empty()) {
       auto* none = new QListWidgetItem(tr("nothing"), into);
       none->setFlags(Qt::NoItemFlags);
@@ -792,7 +792,7 @@ void ProgramPanel::fillRing() {
     return;
   }
   const verify::ProgramStudy& study = m_reading->study();
-  for (std::size_t at = 0; at < study.ring.size() && at < kMostListed; ++at) {
+  for (std::size_t at = 0; at < study.ring.size() && at < kMaxListed; ++at) {
     auto* item = new QListWidgetItem(QString::number(at + 1) + u". "_s +
                                          QString::fromStdString(verify::describe(m_reading->program(), study.ring[at])),
                                      m_ringList);

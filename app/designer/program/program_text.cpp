@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/export_check.hpp"
-#include "designer/schedule/figures.hpp"
 #include "lowering/lowering.hpp"
 
 using namespace Qt::StringLiterals;

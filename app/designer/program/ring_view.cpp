@@ -19,7 +19,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr std::size_t kMostDrawn = 12;
+constexpr std::size_t kMaxDrawn = 12;
 constexpr QSizeF kWideBox(182, 36);
 constexpr QSizeF kNarrowBox(112, 36);  // two beside each other in a small dock
 constexpr int kWide = 420;
@@ -83,12 +83,12 @@ std::vector<int> RingView::shown() const {
     return indices;
   }
   const std::size_t count = ring()->size();
-  for (std::size_t at = 0; at < std::min(count, kMostDrawn); ++at) {
+  for (std::size_t at = 0; at < std::min(count, kMaxDrawn); ++at) {
     indices.push_back(static_cast<int>(at));
   }
-  if (count > kMostDrawn) {
+  if (count > kMaxDrawn) {
     indices.back() = static_cast<int>(count) - 1;
-    indices[kMostDrawn - 2] = -1;
+    indices[kMaxDrawn - 2] = -1;
   }
   return indices;
 }
@@ -147,7 +147,7 @@ void RingView::paintEvent(QPaintEvent* /*event*/) {
     if (index < 0) {
       painter.setPen(theme.color(Token::muted));
       painter.fillRect(box, theme.color(Token::canvas));
-      painter.drawText(box, Qt::AlignCenter, tr("%1 more").arg(ring()->size() - kMostDrawn + 1));
+      painter.drawText(box, Qt::AlignCenter, tr("%1 more").arg(ring()->size() - kMaxDrawn + 1));
       continue;
     }
     const verify::RingStep& step = (*ring())[index];

@@ -74,7 +74,7 @@ std::vector<ArcLoad> unloaded(const fabric::Fabric& fabric) {
     ArcLoad load;
     load.tail = arc.tail;
     load.head = arc.head;
-    load.bandwidth = arc.bandwidth.gigabytesPerSecond();
+    load.bandwidth = arc.bandwidth;
     loads.push_back(load);
   }
   return loads;
@@ -139,7 +139,7 @@ std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric, const schedule
                                     const schedule::StepCost& cost, std::int32_t step) {
   std::vector<ArcLoad> loads = unloaded(fabric);
   const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
-  const Rational& time = cost.stepLoads[step].time;
+  const InverseBandwidth& time = cost.stepLoads[step].time;
   const auto steps = schedule.transfers.steps();
   const auto [first, last] = std::equal_range(steps.begin(), steps.end(), step);
   for (auto at = first; at != last && time.isPositive(); ++at) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_cost.hpp"
@@ -18,13 +18,13 @@ namespace coppice::designer {
 struct ArcLoad {
   fabric::NodeIndex tail = 0;
   fabric::NodeIndex head = 0;
-  Rational bandwidth;                   ///< GB/s, parallel links together
+  Bandwidth bandwidth;  ///< GB/s, parallel links together
   /// That cross it: in the reduce forest, in the broadcast forest. Of a step schedule, transfers, in the first.
   std::array<std::int64_t, 2> trees{};
   /// GB/s while that forest runs at its algbw: trees / scale. Of a step schedule, the mean over its time, in the first.
-  std::array<Rational, 2> rates{};
-  Rational rate;                        ///< the larger of both
-  bool isBusiest = false;               ///< no arc is used to a larger share
+  std::array<Bandwidth, 2> rates{};
+  Bandwidth rate;          ///< the larger of both
+  bool isBusiest = false;  ///< no arc is used to a larger share
 };
 
 /// One entry for each arc of the fabric, in its order. Trees are read one by one, so that memory grows with the GPUs
@@ -37,8 +37,7 @@ struct ArcLoad {
 [[nodiscard]] std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
                                             const schedule::StepCost& cost);
 /// The loads while one step, or one phase, runs: GB/s over the time of that step. Throws OverflowError.
-[[nodiscard]] std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric,
-                                                  const schedule::StepSchedule& schedule,
+[[nodiscard]] std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
                                                   const schedule::StepCost& cost, std::int32_t step);
 
 }  // namespace coppice::designer

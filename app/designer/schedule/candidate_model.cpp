@@ -7,7 +7,7 @@
 #include <QPolygonF>
 #include <array>
 
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
@@ -164,7 +164,7 @@ QVariant CandidateModel::sortKeyOf(const FrontCandidate& candidate, int column) 
     case kRatio:
       return candidate.ratio().toDouble();
     case kSpeed:
-      return candidate.algbw ? candidate.algbw->toDouble() : 0.0;
+      return candidate.algbw ? toGBps(*candidate.algbw) : 0.0;
     case kSeconds:
       return candidate.seconds;
     case kResult:

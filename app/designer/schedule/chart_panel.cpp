@@ -23,9 +23,9 @@
 #include <cmath>
 
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/picture_file.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -95,7 +95,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   m_unit->setAccessibleName(tr("Scale of the throughput"));
   m_unit->addItem(tr("GB/s"));
   m_unit->addItem(tr("loss, %"));
-  m_maxK->setObjectName(u"chartMostK"_s);
+  m_maxK->setObjectName(u"chartMaxK"_s);
   m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
   constexpr int kUsualK = 12;
   m_maxK->setValue(kUsualK);
@@ -259,11 +259,11 @@ void ChartPanel::drawTreeCount() {
     return;
   }
   const Theme& theme = Theme::instance();
-  const Rational bound = m_result->forests()->bound;
+  const Bandwidth bound = m_result->forests()->bound;
   const bool isLoss = m_unit->currentIndex() == 1;
   constexpr double kHundred = 100;
-  const auto shown = [&](const Rational& algbw) {
-    return isLoss ? kHundred * (Rational(1) - algbw / bound).toDouble() : algbw.toDouble();
+  const auto shown = [&](const Bandwidth& algbw) {
+    return isLoss ? kHundred * (Rational(1) - algbw / bound).toDouble() : toGBps(algbw);
   };
   auto* line = new QLineSeries;
   auto* points = new QScatterSeries;
@@ -341,12 +341,12 @@ void ChartPanel::drawSteps() {
   QChart* chart = emptied(*m_treeCount);
   chart->legend()->hide();
   const schedule::StepCost& cost = *m_result->cost;
-  const double total = cost.timePerByte.toDouble();
+  const double total = cost.timePerByte.perGBps().toDouble();
   constexpr double kHundred = 100;
   auto* top = new QLineSeries;
   double most = 0;
   for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
-    const double share = kHundred * cost.stepLoads[step].time.toDouble() / total;
+    const double share = kHundred * cost.stepLoads[step].time.perGBps().toDouble() / total;
     const double at = static_cast<double>(step) + 1;
     top->append(at - 0.5, share);
     top->append(at + 0.5, share);
@@ -385,10 +385,10 @@ QString ChartPanel::stepsCsv() const {
   const schedule::StepCost& cost = *m_result->cost;
   constexpr double kHundred = 100;
   for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
-    const Rational& time = cost.stepLoads[step].time;
+    const Rational& time = cost.stepLoads[step].time.perGBps();
     text += u"%1,%2,%3\n"_s.arg(step + 1)
                 .arg(QString::fromStdString(time.toString()))
-                .arg(kHundred * time.toDouble() / cost.timePerByte.toDouble(), 0, 'g', 12);
+                .arg(kHundred * time.toDouble() / cost.timePerByte.perGBps().toDouble(), 0, 'g', 12);
   }
   return text;
 }
@@ -397,7 +397,7 @@ std::vector<int> ChartPanel::histogram() const {
   std::vector<int> bins(kBins, 0);
   if (m_result) {
     for (const ArcLoad& load : m_result->loads) {
-      const double share = load.rate.toDouble() / load.bandwidth.toDouble();
+      const double share = toGBps(load.rate) / toGBps(load.bandwidth);
       ++bins[std::clamp(static_cast<int>(share * kBins), 0, kBins - 1)];
     }
   }
@@ -477,10 +477,10 @@ QString ChartPanel::csv(Which which) const {
     text = u"k,algbw_GBps,algbw_exact,bound_GBps,bound_exact\n"_s;
     for (const KValue& value : m_values) {
       text += u"%1,%2,%3,%4,%5\n"_s.arg(value.k)
-                  .arg(value.algbw.toDouble(), 0, 'g', 12)
-                  .arg(QString::fromStdString(value.algbw.toString()))
-                  .arg(m_result->forests()->bound.toDouble(), 0, 'g', 12)
-                  .arg(QString::fromStdString(m_result->forests()->bound.toString()));
+                  .arg(toGBps(value.algbw), 0, 'g', 12)
+                  .arg(QString::fromStdString(toFraction(value.algbw)))
+                  .arg(toGBps(m_result->forests()->bound), 0, 'g', 12)
+                  .arg(QString::fromStdString(toFraction(m_result->forests()->bound)));
     }
     return text;
   }

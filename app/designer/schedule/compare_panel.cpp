@@ -12,9 +12,9 @@
 #include <chrono>
 #include <utility>
 
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
@@ -42,11 +42,6 @@ QString stepsOf(const ScheduleResult& result) {
     return ComparePanel::tr("height %1").arg(result.heights.logicalMax);
   }
   return result.stepSchedule()->isSynchronous ? QString::number(result.cost->steps) : ComparePanel::tr("none");
-}
-
-QString microsecondsText(double microseconds) {
-  constexpr double kNanoseconds = 1000;
-  return timeText(kNanoseconds * microseconds);
 }
 
 }  // namespace
@@ -301,8 +296,8 @@ QString ComparePanel::fastestSizes(int row) const {
   return ranges.join(u", "_s);
 }
 
-std::optional<Rational> ComparePanel::commonBound() const {
-  std::optional<Rational> bound;
+std::optional<Bandwidth> ComparePanel::commonBound() const {
+  std::optional<Bandwidth> bound;
   for (const ComparedSchedule& each : m_schedules) {
     bound = std::max(bound, each.result->bound);
   }
@@ -345,9 +340,9 @@ void ComparePanel::fillRow(int row) {
   if (prediction != nullptr) {
     const simulate::Row* found = prediction->at(sizeIn(*m_size));
     value = found == nullptr        ? (schedule.isRun() ? tr("not measured") : tr("not known"))
-            : what() == What::time  ? microsecondsText(found->time)
-            : what() == What::busbw ? QString::number(found->busbw, 'f', 2)
-                                    : QString::number(found->algbw, 'f', 2);
+            : what() == What::time  ? timeText(found->time)
+            : what() == What::busbw ? QString::number(found->busbw.gigabytesPerSecond(), 'f', 2)
+                                    : QString::number(found->algbw.gigabytesPerSecond(), 'f', 2);
   }
   const QStringList texts{schedule.name,
                           shareOfBound(result),

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/prediction.hpp"
@@ -85,7 +86,7 @@ private:
   [[nodiscard]] SpeedChart::What what() const;
   [[nodiscard]] std::set<int> selectedRows() const;
   /// The largest that any of the schedules knows: that of an allreduce forest is the bound of its two halves.
-  [[nodiscard]] std::optional<Rational> commonBound() const;
+  [[nodiscard]] std::optional<Bandwidth> commonBound() const;
   [[nodiscard]] QString shareOfBound(const ScheduleResult& result) const;
 
   std::vector<ComparedSchedule> m_schedules;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/rough_bytes.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -15,14 +15,12 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr double kNanoseconds = 1000;  // in a microsecond
-
 QString bytesOrNone(double bytes) {
   return bytes > 0 ? roughBytes(bytes) : u"–"_s;
 }
 
-QString timeOrNone(double microseconds) {
-  return microseconds > 0 ? timeText(microseconds * kNanoseconds) : u"–"_s;
+QString timeOrNone(Microseconds time) {
+  return time > Microseconds(0) ? timeText(time) : u"–"_s;
 }
 
 }  // namespace
@@ -64,11 +62,11 @@ double DifferenceModel::valueAt(int row, int column) const {
     case kBytesB:
       return numbers.bytesB;
     case kTimeA:
-      return numbers.timeA;
+      return numbers.timeA.count();
     case kTimeB:
-      return numbers.timeB;
+      return numbers.timeB.count();
     default:
-      return numbers.timeB - numbers.timeA;
+      return (numbers.timeB - numbers.timeA).count();
   }
 }
 
@@ -94,12 +92,12 @@ QString DifferenceModel::textAt(int row, int column) const {
       return bytesOrNone(value);
     case kTimeA:
     case kTimeB:
-      return timeOrNone(value);
+      return timeOrNone(Microseconds(value));
     default:
       // Less is what rounding leaves of nothing.
       constexpr double kLeast = 1e-4;
       return std::abs(value) < kLeast ? u"0"_s
-                                      : (value > 0 ? u"+"_s : u"−"_s) + timeText(std::abs(value) * kNanoseconds);
+                                      : (value > 0 ? u"+"_s : u"−"_s) + timeText(Microseconds(std::abs(value)));
   }
 }
 
@@ -109,7 +107,7 @@ QString DifferenceModel::toolTipAt(int row) const {
   if (m_kind == Kind::links) {
     return tr("%1, %2 GB/s\nA: %3 in %4\nB: %5 in %6")
         .arg(nameAt(row))
-        .arg(m_links[at].bandwidth)
+        .arg(m_links[at].bandwidth.gigabytesPerSecond())
         .arg(bytesOrNone(numbers.bytesA), timeOrNone(numbers.timeA), bytesOrNone(numbers.bytesB),
              timeOrNone(numbers.timeB));
   }
@@ -130,7 +128,7 @@ QString DifferenceModel::csv() const {
     const auto quoted = [](QString name) { return u"\"%1\""_s.arg(name.replace(u'"', u"\"\""_s)); };
     QStringList cells{quoted(tail)};
     if (m_kind == Kind::links) {
-      cells << quoted(head) << QString::number(m_links[row].bandwidth, 'g', kDigits);
+      cells << quoted(head) << QString::number(m_links[row].bandwidth.gigabytesPerSecond(), 'g', kDigits);
     }
     for (int column = kBytesA; column < kColumns; ++column) {
       cells << QString::number(valueAt(row, column), 'g', kDigits);

@@ -39,8 +39,8 @@ private:
   struct Numbers {
     double bytesA = 0;
     double bytesB = 0;
-    double timeA = 0;  ///< us
-    double timeB = 0;
+    Microseconds timeA{};
+    Microseconds timeB{};
   };
   [[nodiscard]] Numbers numbersAt(int row) const;
   [[nodiscard]] double valueAt(int row, int column) const;

@@ -12,8 +12,8 @@
 #include "advice/tree_count.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
-#include "designer/schedule/figures.hpp"
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/used_sizes.hpp"
@@ -121,7 +121,7 @@ void offerChunks(const ScheduleResult& result, const schedule::StepSchedule& sch
   constexpr std::int64_t kMaxChunks = 256;
   Progress quiet = progress;
   quiet.onReport = nullptr;
-  std::optional<Rational> best;
+  std::optional<Bandwidth> best;
   lowering::Options chosen = options;
   for (std::int64_t chunks = 1; chunks <= kMaxChunks && !progress.isCancelled(); chunks *= 2) {
     const auto cut = schedule::onGrid(*result.fabric, schedule, chunks, quiet);

@@ -14,8 +14,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/style.hpp"
 #include "io/files.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -163,7 +163,7 @@ Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
   Heat heat;
   for (std::size_t arc = 0; arc < result.loads.size(); ++arc) {
     const ArcLoad& load = result.loads[arc];
-    const double share = load.rate.toDouble() / load.bandwidth.toDouble();
+    const double share = toGBps(load.rate) / toGBps(load.bandwidth);
     for (const LinkStep& step : map.stepsOf(arc)) {
       LinkLoad& drawn = heat.load[step.link];
       (step.isForward ? drawn.forward : drawn.backward) = share;

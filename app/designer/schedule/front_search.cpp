@@ -131,7 +131,7 @@ void FrontSearch::start(std::shared_ptr<const fabric::Description> facts, const 
     const std::lock_guard lock(shared->mutex);
     shared->isDone = true;
     if (front) {
-      shared->end = FrontEnd{front->leastSteps, front->leastRatio, front->isComplete, front->isCutOff};
+      shared->end = FrontEnd{front->minSteps, front->minRatio, front->isComplete, front->isCutOff};
     } else {
       shared->error = front.error();
     }

@@ -13,6 +13,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "base/units.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "fabric/description.hpp"
@@ -32,9 +33,9 @@ struct FrontCandidate {
   synth::Verdict verdict = synth::Verdict::unknown;
   QString reason;
   double seconds = 0;
-  bool isOptimal = false;              ///< found, and the proved bound is reached
-  std::optional<Rational> bound = {};  ///< proved, on R/C at this number of steps
-  std::optional<Rational> algbw = {};  ///< GB/s; where found
+  bool isOptimal = false;               ///< found, and the proved bound is reached
+  std::optional<Rational> bound = {};   ///< proved, on R/C at this number of steps
+  std::optional<Bandwidth> algbw = {};  ///< GB/s; where found
   /// Where found: null until it has been measured for the other docks.
   ScheduleResultPtr result = {};
 
@@ -45,8 +46,8 @@ struct FrontCandidate {
 
 /// How a search ended.
 struct FrontEnd {
-  std::int64_t leastSteps = 0;
-  Rational leastRatio;
+  std::int64_t minSteps = 0;
+  Rational minRatio;
   bool isComplete = false;
   bool isCutOff = false;
 };

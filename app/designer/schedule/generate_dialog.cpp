@@ -14,8 +14,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "forestcoll/amounts.hpp"
 #include "workflow/generator.hpp"
@@ -158,7 +158,7 @@ void GenerateDialog::setUpTreeCounts() {
   m_k->setObjectName(u"generateK"_s);
   m_k->setAccessibleName(tr("Trees per root"));
   m_k->setRange(1, static_cast<int>(kMaxFixedK));
-  m_maxK->setObjectName(u"generateMostK"_s);
+  m_maxK->setObjectName(u"generateMaxK"_s);
   m_maxK->setAccessibleName(tr("Maximum trees per root"));
   m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
 }
@@ -656,11 +656,11 @@ void GenerateDialog::receive(const Found& found) {
   m_values.push_back(*found.value);
   const bool hasBound = m_bound && m_bound->isCurrent() && m_bound->bound()->algbw && m_gpus->currentData() == kAll &&
                         m_amounts->text().trimmed().isEmpty();
-  const Rational best = hasBound
-                            ? *m_bound->bound()->algbw
-                            : std::max_element(m_values.begin(), m_values.end(), [](const KValue& a, const KValue& b) {
-                                return a.algbw < b.algbw;
-                              })->algbw;
+  const Bandwidth best = hasBound
+                             ? *m_bound->bound()->algbw
+                             : std::max_element(m_values.begin(), m_values.end(), [](const KValue& a, const KValue& b) {
+                                 return a.algbw < b.algbw;
+                               })->algbw;
   m_table->setRowCount(static_cast<int>(m_values.size()));
   for (std::size_t i = 0; i < m_values.size(); ++i) {
     const KValue& value = m_values[i];

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/transfer_model.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
@@ -114,8 +114,8 @@ bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
       return left.rate < right.rate;
     case kShare: {
       // What is fullest is known exactly; among the others a rounding error does no harm.
-      const double x = left.rate.toDouble() / left.bandwidth.toDouble();
-      const double y = right.rate.toDouble() / right.bandwidth.toDouble();
+      const double x = toGBps(left.rate) / toGBps(left.bandwidth);
+      const double y = toGBps(right.rate) / toGBps(right.bandwidth);
       return left.isBusiest == right.isBusiest ? !left.isBusiest && x < y : right.isBusiest;
     }
     case kTrees:
@@ -173,7 +173,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
       return data(index, Qt::DisplayRole).toString() +
              (load.isBusiest && index.column() == kLink ? u", "_s + tr("bottleneck") : QString());
     case kShareRole:
-      return load.rate.toDouble() / load.bandwidth.toDouble();
+      return toGBps(load.rate) / toGBps(load.bandwidth);
     case kBusiestRole:
       return load.isBusiest;
     default:

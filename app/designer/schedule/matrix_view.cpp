@@ -90,10 +90,10 @@ MatrixView::Layout MatrixView::layoutFor(const QSizeF& size, const Range& rows, 
   const double width = size.width() - 2 * kMatrixMargin - kAxis - kLegend;
   layout.rowStride = strideFor(height / rows.count, kRowRoom);
   // Upright names where each column has room for one, and where they leave most of the height to the cells.
-  constexpr double kLeastShare = 4;
+  constexpr double kMinShare = 4;
   constexpr double kGap = 8;
   const double column = (width - longest) / columns.count;
-  layout.hasUprightNames = column < longest + kGap && column >= kRowRoom && height > kLeastShare * longest;
+  layout.hasUprightNames = column < longest + kGap && column >= kRowRoom && height > kMinShare * longest;
   layout.columnStride = layout.hasUprightNames ? 1 : strideFor(column, longest + kGap);
   const double top = layout.hasUprightNames ? longest : kRowRoom + kGap;
   layout.cells = QRectF(kMatrixMargin + kAxis + longest, kMatrixMargin + kAxis + top, std::max(1.0, width - longest),
@@ -235,16 +235,16 @@ void MatrixView::paintGroups(QPainter& painter, const Layout& layout) const {
   painter.drawRect(layout.cells);
   const double width = layout.cells.width() / layout.columns.count;
   const double height = layout.cells.height() / layout.rows.count;
-  constexpr double kLeastGap = 6;
+  constexpr double kMinGap = 6;
   const std::size_t groups = m_matrix.groups.size();
   const double meanRows = static_cast<double>(m_matrix.size) / std::max<double>(1, static_cast<double>(groups));
   for (std::size_t group = 1; group < groups; ++group) {
     const double y = layout.cells.top() + (m_matrix.groups[group] - layout.rows.first) * height;
     const double x = layout.cells.left() + (m_matrix.groups[group] - layout.columns.first) * width;
-    if (meanRows * height >= kLeastGap && y > layout.cells.top() && y < layout.cells.bottom()) {
+    if (meanRows * height >= kMinGap && y > layout.cells.top() && y < layout.cells.bottom()) {
       painter.drawLine(QPointF(layout.cells.left(), y), QPointF(layout.cells.right(), y));
     }
-    if (meanRows * width >= kLeastGap && x > layout.cells.left() && x < layout.cells.right()) {
+    if (meanRows * width >= kMinGap && x > layout.cells.left() && x < layout.cells.right()) {
       painter.drawLine(QPointF(x, layout.cells.top()), QPointF(x, layout.cells.bottom()));
     }
   }

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/bus_factor.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/chart_style.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -28,22 +28,22 @@ namespace {
 
 using Measure = MeasuredChart::What;
 
-constexpr double kChartNanoseconds = 1000;  // in a microsecond
-
 double place(std::int64_t size) {
   return std::log2(static_cast<double>(size));
 }
 
 double valueOf(const io::NcclTime& time, Measure what) {
-  return what == Measure::time ? time.time : what == Measure::busbw ? time.busbw : time.algbw;
+  return what == Measure::time ? time.time.count()
+                               : (what == Measure::busbw ? time.busbw : time.algbw).gigabytesPerSecond();
 }
 
 double valueOf(const simulate::Row& row, Measure what) {
-  return what == Measure::time ? row.time : what == Measure::busbw ? row.busbw : row.algbw;
+  return what == Measure::time ? row.time.count()
+                               : (what == Measure::busbw ? row.busbw : row.algbw).gigabytesPerSecond();
 }
 
 QString textOf(double value, Measure what) {
-  return what == Measure::time ? timeText(value * kChartNanoseconds) : QString::number(value, 'f', 2);
+  return what == Measure::time ? timeText(Microseconds(value)) : QString::number(value, 'f', 2);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ QLineSeries* MeasuredChart::makeBound(double first, double last) const {
   const Rational factor = m_what == Measure::busbw
                               ? busFactor(schedule::collectiveOf(result.schedule), result.fabric->gpuCount())
                               : Rational(1);
-  const double value = (*result.bound * factor).toDouble();
+  const double value = toGBps(*result.bound * factor);
   auto* bound = new QLineSeries;
   bound->setName(tr("bound"));
   bound->setPen(QPen(Theme::instance().color(Token::text), 1.4, Qt::DashLine));

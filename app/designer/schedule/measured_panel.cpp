@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -31,10 +31,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr double kPanelNanoseconds = 1000;  // in a microsecond
-
-QString signedTime(double microseconds) {
-  return (microseconds < 0 ? u"−"_s : u"+"_s) + timeText(std::abs(microseconds) * kPanelNanoseconds);
+QString signedTime(Microseconds time) {
+  return (time < Microseconds(0) ? u"−"_s : u"+"_s) + timeText(abs(time));
 }
 
 QString ratioText(const std::optional<double>& ratio) {
@@ -290,8 +288,7 @@ void MeasuredPanel::fillTable() {
     m_table->setRowCount(listed != nullptr ? static_cast<int>(listed->size()) : 0);
     for (int row = 0; row < m_table->rowCount(); ++row) {
       const simulate::ComparedPart& part = (*listed)[row];
-      const QStringList texts{nameOf(part), timeText(part.planned * kPanelNanoseconds),
-                              timeText(part.measured * kPanelNanoseconds), ratioText(part.ratio()),
+      const QStringList texts{nameOf(part), timeText(part.planned), timeText(part.measured), ratioText(part.ratio()),
                               signedTime(part.lost())};
       for (int column = 0; column < kColumns; ++column) {
         auto* item = new QTableWidgetItem(texts[column]);
@@ -299,12 +296,11 @@ void MeasuredPanel::fillTable() {
           item->setFont(figureFont());
           item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
         }
-        if (column == kLost && part.lost() > 0) {
+        if (column == kLost && part.lost() > Microseconds(0)) {
           item->setForeground(Theme::instance().color(Token::cut));
         }
         item->setToolTip(tr("%1: last arrival planned at %2, measured at %3")
-                             .arg(texts[kName], timeText(part.plannedEnd * kPanelNanoseconds),
-                                  timeText(part.measuredEnd * kPanelNanoseconds)));
+                             .arg(texts[kName], timeText(part.plannedEnd), timeText(part.measuredEnd)));
         m_table->setItem(row, column, item);
       }
     }
@@ -338,8 +334,8 @@ void MeasuredPanel::tell() {
   } else if (m_comparison && m_comparison->measured) {
     const simulate::Comparison& parts = m_comparison->parts;
     text = tr("%1 the plan: %2, planned %3")
-               .arg(ratioText(parts.measured / std::max(parts.planned, 1e-9)),
-                    timeText(parts.measured * kPanelNanoseconds), timeText(parts.planned * kPanelNanoseconds));
+               .arg(ratioText(parts.measured / std::max(parts.planned, Microseconds(1e-9))), timeText(parts.measured),
+                    timeText(parts.planned));
     if (m_comparison->run->droppedEvents > 0) {
       text +=
           u" · "_s + counted(m_comparison->run->droppedEvents, tr("event"), tr("events")) + u' ' + tr("not recorded");
@@ -362,12 +358,13 @@ QString MeasuredPanel::csv() const {
   }
   QString text = u"size_bytes,predicted_us,measured_us,measured_in_place_us\n"_s;
   const auto number = [](const std::optional<io::NcclTime>& time) {
-    return time ? QString::number(time->time, 'g', 9) : QString();
+    return time ? QString::number(time->time.count(), 'g', 9) : QString();
   };
   for (std::size_t at = 0; at < m_comparison->run->rows.size(); ++at) {
     const io::NcclRow& row = m_comparison->run->rows[at];
-    const QString predicted =
-        at < m_comparison->predicted.size() ? QString::number(m_comparison->predicted[at].time, 'g', 9) : QString();
+    const QString predicted = at < m_comparison->predicted.size()
+                                  ? QString::number(m_comparison->predicted[at].time.count(), 'g', 9)
+                                  : QString();
     text += u"%1,%2,%3,%4\n"_s.arg(row.size).arg(predicted, number(row.outOfPlace), number(row.inPlace));
   }
   if (const auto* listed = parts()) {
@@ -376,9 +373,9 @@ QString MeasuredPanel::csv() const {
       QString name = nameOf(part);
       name.replace(u'"', u"\"\""_s);
       text += u"\"%1\",%2,%3,%4\n"_s.arg(name)
-                  .arg(part.planned, 0, 'g', 9)
-                  .arg(part.measured, 0, 'g', 9)
-                  .arg(part.lost(), 0, 'g', 9);
+                  .arg(part.planned.count(), 0, 'g', 9)
+                  .arg(part.measured.count(), 0, 'g', 9)
+                  .arg(part.lost().count(), 0, 'g', 9);
     }
   }
   return text;

@@ -14,9 +14,9 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/export_check.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"

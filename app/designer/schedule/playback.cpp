@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "designer/document/counted.hpp"
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/scales.hpp"
@@ -140,7 +140,7 @@ PlaybackPtr Playback::of(ScheduleResultPtr result, simulate::Details details) {
 }
 
 void Playback::collect() {
-  double offset = 0;
+  Microseconds offset(0);
   for (std::uint32_t phase = 0; phase < m_details.phases.size(); ++phase) {
     const simulate::Run& run = m_details.phases[phase].run;
     std::map<std::pair<simulate::MessageId, std::uint32_t>, const simulate::CriticalMessage*> critical;
@@ -149,9 +149,9 @@ void Playback::collect() {
     }
     for (const simulate::Interval& interval : run.intervals) {
       Message message;
-      message.begin = (offset + interval.flowing) * kPlaybackNanoseconds;
-      message.end = (offset + interval.left) * kPlaybackNanoseconds;
-      message.arrived = (offset + interval.arrived) * kPlaybackNanoseconds;
+      message.begin = (offset + interval.flowing).count() * kPlaybackNanoseconds;
+      message.end = (offset + interval.left).count() * kPlaybackNanoseconds;
+      message.arrived = (offset + interval.arrived).count() * kPlaybackNanoseconds;
       message.message = interval.message;
       message.phase = phase;
       if (const auto found = critical.find({interval.message, interval.repeat}); found != critical.end()) {
@@ -163,7 +163,7 @@ void Playback::collect() {
     }
     offset += run.time;
   }
-  m_duration = offset * kPlaybackNanoseconds;
+  m_duration = offset.count() * kPlaybackNanoseconds;
   std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) { return a.begin < b.begin; });
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
   m_blockArrived.assign((m_messages.size() + kBlock - 1) / kBlock, 0);
@@ -501,7 +501,7 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
   }
   motion.arrivals = arrivalsAt(time, map);
   for (const auto& [arc, rate] : ratesAt(time)) {
-    const double bandwidth = m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    const double bandwidth = toGBps(m_result->fabric->arcs()[arc].bandwidth);
     const double share = std::clamp(rate / bandwidth, 0.0, 1.0);
     for (const LinkStep& step : map.stepsOf(arc)) {
       motion.flows.push_back({step, share, heat(share, scheme)});
@@ -548,7 +548,7 @@ QString Playback::describeRange(double begin, double end) const {
                           counted(count, PlaybackTexts::tr("message"), PlaybackTexts::tr("messages")),
                           bytesText(static_cast<std::int64_t>(total)));
   const auto shareOf = [&](std::size_t arc) {
-    return carried[arc] / (end - begin) / m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    return carried[arc] / (end - begin) / toGBps(m_result->fabric->arcs()[arc].bandwidth);
   };
   std::size_t busiest = 0;
   for (std::size_t arc = 1; arc < carried.size(); ++arc) {

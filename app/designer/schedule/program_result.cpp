@@ -16,7 +16,7 @@ namespace {
 
 /// Rates at which the links run while the program runs at what they allow.
 Result<std::vector<ArcLoad>> loadsOf(const fabric::Fabric& fabric, const program::Program& program,
-                                     const Rational& algbw, const Progress& progress) {
+                                     const Bandwidth& algbw, const Progress& progress) {
   const auto made = simulate::programJob(fabric, program, 1, {}, progress);
   if (!made) {
     return made.error();
@@ -29,7 +29,7 @@ Result<std::vector<ArcLoad>> loadsOf(const fabric::Fabric& fabric, const program
     ArcLoad load;
     load.tail = arc.tail;
     load.head = arc.head;
-    load.bandwidth = arc.bandwidth.gigabytesPerSecond();
+    load.bandwidth = arc.bandwidth;
     // Every share is a whole number of these parts.
     load.rate =
         algbw * Rational(std::llround(shares[at] * static_cast<double>(made->sharesPerByte)), made->sharesPerByte);

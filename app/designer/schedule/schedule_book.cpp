@@ -12,7 +12,7 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "workflow/generator.hpp"
 
 using namespace Qt::StringLiterals;

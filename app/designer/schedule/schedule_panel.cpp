@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
@@ -146,7 +146,8 @@ void addForestFacts(const ScheduleResult& result, const FactRow& row) {
                    counted(result.heights.physicalMax, SchedulePanel::tr("link"), SchedulePanel::tr("links"))) +
           each);
   row(SchedulePanel::tr("Latency"),
-      SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax, 'f', 1)) + each);
+      SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax.count(), 'f', 1)) +
+          each);
 }
 
 /// "346.67 GB/s · k 13 · height 2"
@@ -410,7 +411,7 @@ void SchedulePanel::updateList() {
         const bool isFresh = m_book->isFresh(entry);
         state = !isFresh ? State::stale : (result.meetsBound ? State::good : State::lossy);
         mark = result.shareOfBound() + (isFresh ? QString() : u" · "_s + tr("stale"));
-        line = summaryOf(result) + u'\n' + QString::fromStdString(result.algbw.toString()) + u" · "_s +
+        line = summaryOf(result) + u'\n' + QString::fromStdString(toFraction(result.algbw)) + u" · "_s +
                result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from file"));
         item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
                          (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
@@ -475,7 +476,7 @@ void SchedulePanel::updateCard() {
       u"<span style='font-size:14px; font-weight:400; color:%1'> GB/s</span>"_s.arg(theme.color(Token::muted).name()));
   m_number->setEnabled(isFresh);
   m_exact->setEnabled(isFresh);
-  const QString fraction = QString::fromStdString(result.algbw.toString());
+  const QString fraction = QString::fromStdString(toFraction(result.algbw));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(fraction, collectiveName(result.options.collective),
                                            counted(result.fabric->gpuCount(), tr("GPU"), tr("GPUs"))));
   m_details->setText(result.verdictDetails());

@@ -13,8 +13,8 @@
 
 #include "base/text.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
 #include "io/collective_file.hpp"
@@ -311,7 +311,7 @@ void measureForests(ScheduleResult& result, const Progress& progress) {
     const schedule::Heights heights = schedule::heights(*forest, *result.fabric, progress);
     const int logicalMax = std::max(result.heights.logicalMax, heights.logicalMax);
     const int physicalMax = std::max(result.heights.physicalMax, heights.physicalMax);
-    const double latencyMax = std::max(result.heights.latencyMax, heights.latencyMax);
+    const Microseconds latencyMax = std::max(result.heights.latencyMax, heights.latencyMax);
     result.heights = heights;
     result.heights.logicalMax = logicalMax;
     result.heights.physicalMax = physicalMax;

@@ -14,6 +14,7 @@
 #include "base/collective.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "designer/jobs/snapshot.hpp"
 #include "designer/schedule/arc_loads.hpp"
 #include "fabric/fabric.hpp"
@@ -78,14 +79,14 @@ struct ScheduleResult {
   schedule::AnySchedule schedule;
   /// Of a program without a schedule: what is simulated. `schedule` then says which collective, and has no transfers.
   std::shared_ptr<const program::Program> program = {};
-  verify::ScheduleVerdict verdict;          ///< ok
-  Rational algbw;                           ///< GB/s
-  std::optional<Rational> bound;            ///< GB/s, exact; absent where it is not known
-  bool meetsBound = false;                  ///< algbw equals the exact bound
-  std::optional<schedule::StepCost> cost;   ///< of a step schedule, always; of a forest never
+  verify::ScheduleVerdict verdict;         ///< ok
+  Bandwidth algbw;                         ///< GB/s
+  std::optional<Bandwidth> bound;          ///< GB/s, exact; absent where it is not known
+  bool meetsBound = false;                 ///< algbw equals the exact bound
+  std::optional<schedule::StepCost> cost;  ///< of a step schedule, always; of a forest never
   // ---- of forests alone, from here to `readers`; loads are those of every schedule
-  std::int64_t k = 0;                       ///< trees per root; the maximum where roots differ
-  std::int64_t trees = 0;           ///< in all, copies counted
+  std::int64_t k = 0;      ///< trees per root; the maximum where roots differ
+  std::int64_t trees = 0;  ///< in all, copies counted
   std::int64_t differentTrees = 0;
   bool isByParts = false;
   schedule::Heights heights;  ///< means are those of the last forest

@@ -15,8 +15,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/side_letter.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
@@ -436,9 +436,9 @@ QString SideBySidePanel::numbers(int side) const {
   if (!run) {
     return {};
   }
-  const QString predicted =
-      tr("%1 GB/s at %2 in %3")
-          .arg(QString::number(run->row().algbw, 'f', 2), bytesText(run->bytes()), timeText(run->duration()));
+  const QString predicted = tr("%1 GB/s at %2 in %3")
+                                .arg(QString::number(run->row().algbw.gigabytesPerSecond(), 'f', 2),
+                                     bytesText(run->bytes()), timeText(run->duration()));
   if (!m_clock.time()) {
     return predicted;
   }
@@ -459,8 +459,9 @@ void SideBySidePanel::refresh() {
   } else if (m_clock.time()) {
     m_state->setText(tr("%1 of %2").arg(timeText(*m_clock.time()), timeText(m_clock.end())));
   } else {
-    m_state->setText(
-        tr("algbw: A %1, B %2 GB/s").arg(playback(0)->row().algbw, 0, 'f', 2).arg(playback(1)->row().algbw, 0, 'f', 2));
+    m_state->setText(tr("algbw: A %1, B %2 GB/s")
+                         .arg(playback(0)->row().algbw.gigabytesPerSecond(), 0, 'f', 2)
+                         .arg(playback(1)->row().algbw.gigabytesPerSecond(), 0, 'f', 2));
   }
   m_state->setToolTip(m_state->text());
 }

@@ -13,8 +13,8 @@
 #include <cmath>
 
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/chart_style.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
@@ -223,9 +223,9 @@ void SizeChart::draw() {
     line->setName(m_search.candidates()[m_front[i]].sizeText());
     line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
     for (const simulate::Row& row : prediction->rows) {
-      line->append(std::log2(static_cast<double>(row.size)), row.time);
-      least = least == 0 ? row.time : std::min(least, row.time);
-      most = std::max(most, row.time);
+      line->append(std::log2(static_cast<double>(row.size)), row.time.count());
+      least = least == 0 ? row.time.count() : std::min(least, row.time.count());
+      most = std::max(most, row.time.count());
     }
     lines << line;
   }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 
 namespace coppice::designer {
 

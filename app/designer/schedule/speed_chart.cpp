@@ -17,8 +17,8 @@
 
 #include "base/bus_factor.hpp"
 #include "base/collective.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/chart_style.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
@@ -31,8 +31,6 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kLine = 1.8;
-constexpr double kSpeedNanoseconds = 1000;  // in a microsecond
-
 /// Every doubling of the size is one step of the axis.
 double placeOf(std::int64_t size) {
   return std::log2(static_cast<double>(size));
@@ -46,7 +44,7 @@ QString dot(int index) {
 
 std::optional<double> latencyOf(const SpeedSeries& series) {
   const simulate::Row* first = series.prediction ? series.prediction->at(comparedSizes().front()) : nullptr;
-  return first != nullptr ? std::optional(first->time) : std::nullopt;
+  return first != nullptr ? std::optional(first->time.count()) : std::nullopt;
 }
 
 void SpeedChart::Extent::add(double value) {
@@ -67,7 +65,7 @@ SpeedChart::SpeedChart(QWidget* parent) : QChartView(new QChart, parent) {
   connect(&Theme::instance(), &Theme::changed, this, &SpeedChart::draw);
 }
 
-void SpeedChart::setSeries(std::vector<SpeedSeries> series, What what, const std::optional<Rational>& bound) {
+void SpeedChart::setSeries(std::vector<SpeedSeries> series, What what, const std::optional<Bandwidth>& bound) {
   m_series = std::move(series);
   m_what = what;
   m_bound = bound;
@@ -81,11 +79,11 @@ const simulate::Row* SpeedChart::rowOf(std::size_t series, std::size_t size) con
 }
 
 double SpeedChart::valueOf(const simulate::Row& row) const {
-  return m_what == What::time ? row.time : m_what == What::busbw ? row.busbw : row.algbw;
+  return m_what == What::time ? row.time.count() : (m_what == What::busbw ? row.busbw : row.algbw).gigabytesPerSecond();
 }
 
 QString SpeedChart::valueText(const simulate::Row& row) const {
-  return m_what == What::time ? timeText(kSpeedNanoseconds * row.time) : QString::number(valueOf(row), 'f', 2);
+  return m_what == What::time ? timeText(row.time) : QString::number(valueOf(row), 'f', 2);
 }
 
 std::optional<double> SpeedChart::boundAt(std::size_t size) const {
@@ -95,13 +93,13 @@ std::optional<double> SpeedChart::boundAt(std::size_t size) const {
   const ScheduleResult& result = *m_series.front().result;
   switch (m_what) {
     case What::busbw:
-      return (*m_bound * busFactor(result.options.collective, result.fabric->gpuCount())).toDouble();
+      return toGBps(*m_bound * busFactor(result.options.collective, result.fabric->gpuCount()));
     case What::time: {
       constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
-      return static_cast<double>(comparedSizes()[size]) / (m_bound->toDouble() * kBytesPerMicrosecond);
+      return static_cast<double>(comparedSizes()[size]) / (toGBps(*m_bound) * kBytesPerMicrosecond);
     }
     default:
-      return m_bound->toDouble();
+      return toGBps(*m_bound);
   }
 }
 
@@ -200,8 +198,8 @@ std::vector<std::size_t> SpeedChart::front() const {
   const auto isBeaten = [&](std::size_t by, std::size_t series) {
     const double fast = *latencyOf(m_series[by]);
     const double slow = *latencyOf(m_series[series]);
-    const Rational& high = m_series[by].result->algbw;
-    const Rational& low = m_series[series].result->algbw;
+    const Bandwidth& high = m_series[by].result->algbw;
+    const Bandwidth& low = m_series[series].result->algbw;
     return fast <= slow && high >= low && (fast < slow || high > low);
   };
   std::vector<std::size_t> best;
@@ -218,12 +216,12 @@ std::vector<std::size_t> SpeedChart::front() const {
 void SpeedChart::drawLatency() {
   const Theme& theme = Theme::instance();
   Extent times;
-  double most = m_bound ? m_bound->toDouble() : 0;
+  double most = m_bound ? toGBps(*m_bound) : 0;
   QList<QXYSeries*> all;
   for (std::size_t series = 0; series < m_series.size(); ++series) {
     if (const auto latency = latencyOf(m_series[series])) {
       times.add(*latency);
-      most = std::max(most, m_series[series].result->algbw.toDouble());
+      most = std::max(most, toGBps(m_series[series].result->algbw));
     }
   }
   if (times.most == 0) {
@@ -240,9 +238,9 @@ void SpeedChart::drawLatency() {
     const double latency = *latencyOf(m_series[best[at]]);
     // What comes next is better in the limit alone, and only from its own latency on.
     if (at > 0) {
-      steps->append(latency, m_series[best[at - 1]].result->algbw.toDouble());
+      steps->append(latency, toGBps(m_series[best[at - 1]].result->algbw));
     }
-    steps->append(latency, m_series[best[at]].result->algbw.toDouble());
+    steps->append(latency, toGBps(m_series[best[at]].result->algbw));
   }
   all << steps;
   for (std::size_t series = 0; series < m_series.size(); ++series) {
@@ -254,15 +252,15 @@ void SpeedChart::drawLatency() {
       point->setMarkerSize(kMarker);
       point->setColor(isBest ? color : theme.color(Token::canvas));
       point->setBorderColor(color);
-      point->append(*latency, m_series[series].result->algbw.toDouble());
+      point->append(*latency, toGBps(m_series[series].result->algbw));
       all << point;
     }
   }
   if (m_bound) {
     auto* line = new QLineSeries;
     line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
-    line->append(times.least / 10, m_bound->toDouble());
-    line->append(times.most * 10, m_bound->toDouble());
+    line->append(times.least / 10, toGBps(*m_bound));
+    line->append(times.most * 10, toGBps(*m_bound));
     all << line;
   }
   auto* y = new QValueAxis;
@@ -351,8 +349,8 @@ std::optional<std::size_t> SpeedChart::pointAt(const QPointF& position) const {
   double distance = kReach;
   for (std::size_t series = 0; series < m_series.size() && !chart()->series().isEmpty(); ++series) {
     if (const auto latency = latencyOf(m_series[series])) {
-      const QPointF at = chart()->mapToPosition(QPointF(*latency, m_series[series].result->algbw.toDouble()),
-                                                chart()->series().front());
+      const QPointF at =
+          chart()->mapToPosition(QPointF(*latency, toGBps(m_series[series].result->algbw)), chart()->series().front());
       const double away = QLineF(mapFromScene(chart()->mapToScene(at)), position).length();
       if (away < distance) {
         distance = away;
@@ -368,7 +366,7 @@ QString SpeedChart::pointText(std::size_t series) const {
   const std::vector<std::size_t> best = front();
   const bool isBest = std::find(best.begin(), best.end(), series) != best.end();
   return tr("%1 <b>%2</b>: %3 at %4, limit %5 GB/s, %6")
-      .arg(dot(static_cast<int>(series)), each.name.toHtmlEscaped(), timeText(kSpeedNanoseconds * *latencyOf(each)),
+      .arg(dot(static_cast<int>(series)), each.name.toHtmlEscaped(), timeText(Microseconds(*latencyOf(each))),
            bytesText(comparedSizes().front()), exactly(each.result->algbw),
            isBest ? tr("on the Pareto front") : tr("another schedule is better in both"));
 }
@@ -384,7 +382,7 @@ QString SpeedChart::valuesAt(std::size_t size) const {
   if (const auto bound = boundAt(size)) {
     text += u" &nbsp; "_s +
             tr("bound: <b>%1</b>")
-                .arg(m_what == What::time ? timeText(kSpeedNanoseconds * *bound) : QString::number(*bound, 'f', 2));
+                .arg(m_what == What::time ? timeText(Microseconds(*bound)) : QString::number(*bound, 'f', 2));
   }
   return text;
 }
@@ -436,12 +434,12 @@ QString SpeedChart::csv() const {
     for (const simulate::Row& row : series.prediction ? series.prediction->rows : std::vector<simulate::Row>()) {
       constexpr int kDigits = 9;
       text += u"\"%1\",%2,%3,%4,%5,%6,%7\n"_s
-                  .arg(name, QString::fromStdString(series.result->algbw.toString()),
-                       series.result->bound ? QString::fromStdString(series.result->bound->toString()) : QString())
+                  .arg(name, QString::fromStdString(toFraction(series.result->algbw)),
+                       series.result->bound ? QString::fromStdString(toFraction(*series.result->bound)) : QString())
                   .arg(row.size)
-                  .arg(row.time, 0, 'g', kDigits)
-                  .arg(row.algbw, 0, 'g', kDigits)
-                  .arg(row.busbw, 0, 'g', kDigits);
+                  .arg(row.time.count(), 0, 'g', kDigits)
+                  .arg(row.algbw.gigabytesPerSecond(), 0, 'g', kDigits)
+                  .arg(row.busbw.gigabytesPerSecond(), 0, 'g', kDigits);
     }
   }
   return text;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "designer/schedule/prediction.hpp"
 
 namespace coppice::designer {
@@ -34,7 +35,7 @@ public:
   explicit SpeedChart(QWidget* parent = nullptr);
 
   /// @param bound GB/s of algbw
-  void setSeries(std::vector<SpeedSeries> series, What what, const std::optional<Rational>& bound);
+  void setSeries(std::vector<SpeedSeries> series, What what, const std::optional<Bandwidth>& bound);
   /// Those that no other one beats in both latency and limit, by index, ascending in latency.
   [[nodiscard]] std::vector<std::size_t> front() const;
   /// Indices into comparedSizes().
@@ -80,7 +81,7 @@ private:
 
   std::vector<SpeedSeries> m_series;
   What m_what = What::algbw;
-  std::optional<Rational> m_bound;
+  std::optional<Bandwidth> m_bound;
   std::set<std::size_t> m_pins;
   std::optional<std::size_t> m_at;  ///< size under the pointer, or where keys went
   QList<QGraphicsItem*> m_labels;   ///< of pins

@@ -20,8 +20,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/table_editor.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"
@@ -571,11 +571,11 @@ void SynthesizeDialog::say() {
               : end.isCutOff ? tr("The time limit ended the search, after %1. More time may find more.").arg(time)
                              : tr("Searched up to the maximum of steps, in %1.").arg(time))
           << count + u'.'
-          << (end.leastRatio.isPositive()
+          << (end.minRatio.isPositive()
                   ? tr("No schedule has fewer than %1, or R/C below %2.")
-                        .arg(counted(end.leastSteps, tr("step"), tr("steps")),
-                             QString::fromStdString(end.leastRatio.toString()))
-                  : tr("No schedule has fewer than %1.").arg(counted(end.leastSteps, tr("step"), tr("steps"))));
+                        .arg(counted(end.minSteps, tr("step"), tr("steps")),
+                             QString::fromStdString(end.minRatio.toString()))
+                  : tr("No schedule has fewer than %1.").arg(counted(end.minSteps, tr("step"), tr("steps"))));
     role = end.isComplete ? u"good"_s : u"muted"_s;
   } else {
     lines << tr("Searches for schedules with few steps, and proves how close each is to the best possible.");

@@ -9,8 +9,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
@@ -301,11 +301,12 @@ void TimelinePanel::refresh() {
     m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Simulating…") : QString());
     return;
   }
-  const QString speed =
-      m_measured
-          ? tr("%1: planned %2, measured %3")
-                .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()), timeText(m_measured->duration()))
-          : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()), QString::number(m_playback->row().algbw, 'f', 2));
+  const QString speed = m_measured ? tr("%1: planned %2, measured %3")
+                                         .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()),
+                                              timeText(m_measured->duration()))
+                                   : tr("%1, %2 GB/s")
+                                         .arg(timeText(m_playback->duration()),
+                                              QString::number(m_playback->row().algbw.gigabytesPerSecond(), 'f', 2));
   m_text->setText(time() ? tr("%1 of %2 · %3 under way")
                                .arg(timeText(*time()), speed,
                                     counted(playback()->activeCount(*time()), tr("message"), tr("messages")))

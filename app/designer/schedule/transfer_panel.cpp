@@ -8,8 +8,8 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
@@ -218,11 +218,11 @@ void TransferPanel::refresh() {
   }
   const schedule::StepCost& cost = *m_model.result()->cost;
   if (const auto at = step()) {
-    const Rational& time = cost.stepLoads[*at].time;
+    const InverseBandwidth& time = cost.stepLoads[*at].time;
     m_stepText->setText(tr("%1 of %2 · %3 of the time")
                             .arg(stepTitle(*schedule, *at))
                             .arg(schedule->stepCount)
-                            .arg(percentOf(time, cost.timePerByte)));
+                            .arg(percentOf(time.perGBps(), cost.timePerByte.perGBps())));
   } else {
     m_stepText->setText(schedule->isSynchronous ? counted(schedule->stepCount, tr("step"), tr("steps"))
                                                 : counted(schedule->stepCount, tr("phase"), tr("phases")));

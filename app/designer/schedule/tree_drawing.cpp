@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/layout/graphviz.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "designer/document/counted.hpp"
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 
 using namespace Qt::StringLiterals;
@@ -328,9 +328,7 @@ QString TreeModel::text(const Item& item, int column) const {
       }
       if (column == kVia) {
         const auto arc = m_result->fabric->findArc(tail, head);
-        return arc ? tr("link of %1")
-                         .arg(gigabytes(m_result->fabric->arcs()[toSize(*arc)].bandwidth.gigabytesPerSecond()))
-                   : QString();
+        return arc ? tr("link of %1").arg(gigabytes(m_result->fabric->arcs()[toSize(*arc)].bandwidth)) : QString();
       }
       return {};
     }

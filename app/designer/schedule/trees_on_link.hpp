@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "designer/schedule/tree_model.hpp"
 
@@ -18,7 +19,7 @@ struct TreeOnLink {
   TreeRef tree;
   fabric::Rank root = 0;
   std::int64_t copies = 1;
-  Rational rate;  ///< GB/s that all copies carry over the links, while their forest runs at its algbw
+  Bandwidth rate;  ///< GB/s that all copies carry over the links, while their forest runs at its algbw
 };
 
 struct TreesOnLink {

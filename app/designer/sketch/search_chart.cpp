@@ -72,8 +72,8 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
   double least = 0;
   double most = 0;
   for (const SearchTrace::Point& point : points) {
-    const double time = point.makespan.toDouble();
-    const double under = point.bound.toDouble();
+    const double time = point.makespan.count().toDouble();
+    const double under = point.bound.count().toDouble();
     // A schedule stays the best one until a better one is found.
     if (!best.isEmpty()) {
       best.emplace_back(point.seconds, best.back().y());
@@ -84,8 +84,8 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
     least = least == 0 ? under : std::min(least, under);
     most = std::max(most, time);
   }
-  constexpr double kLeastSpan = 0.06;  // s
-  double last = std::max(seconds, kLeastSpan);
+  constexpr double kMinSpan = 0.06;  // s
+  double last = std::max(seconds, kMinSpan);
   if (!best.isEmpty()) {
     bound.prepend({0, bound.front().y()});
     last = std::max(last, best.back().x());

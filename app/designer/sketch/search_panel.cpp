@@ -8,8 +8,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/style.hpp"
 #include "lp/mixed_program.hpp"
@@ -25,9 +25,9 @@ namespace {
 constexpr int kSearchGap = 6;
 constexpr int kSearchLetters = 4;  // of a list, at least
 
-QString gapText(const Rational& makespan, const Rational& bound) {
+QString gapText(const ExactMicroseconds& makespan, const ExactMicroseconds& bound) {
   return makespan == bound ? SearchPanel::tr("bound reached")
-                           : SearchPanel::tr("gap %1").arg(percentOf(makespan - bound, makespan));
+                           : SearchPanel::tr("gap %1").arg(percentOf((makespan - bound).count(), makespan.count()));
 }
 
 }  // namespace
@@ -196,19 +196,19 @@ void SearchPanel::showCurves() {
     role = u"error"_s;
   } else if (const auto& answer = m_desk->answer()) {
     text = tr("%1 µs, %2, %3, %4; verified")
-               .arg(decimal(answer->makespan), gapText(answer->makespan, answer->bound),
+               .arg(decimal(answer->makespan.count()), gapText(answer->makespan, answer->bound),
                     counted(answer->connections, tr("connection"), tr("connections")), duration(answer->seconds));
     role = u"good"_s;
     m_figures->setToolTip(tr("%1 µs, %2. No schedule of this sketch takes less than %3 µs: %4 (%5)")
-                              .arg(exactly(answer->makespan),
+                              .arg(exactly(answer->makespan.count()),
                                    counted(static_cast<qsizetype>(answer->messages), tr("message"), tr("messages")),
-                                   exactly(answer->bound), QString::fromStdString(answer->boundName),
+                                   exactly(answer->bound.count()), QString::fromStdString(answer->boundName),
                                    QString::fromStdString(answer->boundMembers)));
   } else if (m_desk->isRunning()) {
     const bool isReached = !points.empty() && points.back().makespan == points.back().bound;
     text = points.empty() ? tr("Finding the bound, %1").arg(duration(m_desk->seconds()))
                           : tr("%1 µs so far, %2, %3")
-                                .arg(decimal(points.back().makespan),
+                                .arg(decimal(points.back().makespan.count()),
                                      isReached ? tr("bound reached, comparing connections")
                                                : gapText(points.back().makespan, points.back().bound),
                                      duration(m_desk->seconds()));

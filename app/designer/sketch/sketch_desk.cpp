@@ -69,7 +69,9 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
                                      .seconds = static_cast<double>(question.seconds),
                                      .effort = question.effort,
                                      .seed = question.seed};
-    settings.onBetter = [&](const Rational& makespan, const Rational& bound, double) { trace.add(makespan, bound); };
+    settings.onBetter = [&](const Rational& makespan, const Rational& bound, double) {
+      trace.add(ExactMicroseconds(makespan), ExactMicroseconds(bound));
+    };
     auto synthesis = taccl::synthesize(fit.model, question.collective, root, settings, searching);
     if (!synthesis) {
       if (synthesis.error().code == ErrorCode::cancelled) {
@@ -84,8 +86,8 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     }
     const sketch::Plan& plan = judged->synthesis.plan;
     auto answer = std::make_shared<SearchAnswer>();
-    answer->makespan = plan.makespan;
-    answer->bound = plan.bound;
+    answer->makespan = ExactMicroseconds(plan.makespan);
+    answer->bound = ExactMicroseconds(plan.bound);
     answer->boundName = plan.boundName;
     answer->boundMembers = plan.boundMembers;
     answer->gap = workflow::gapOf(plan);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "designer/document/document_file.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
@@ -28,11 +29,11 @@ class SearchTrace {
 public:
   struct Point {
     double seconds = 0;
-    Rational makespan;  ///< of the best schedule so far, microseconds
-    Rational bound;     ///< no schedule of this sketch is shorter
+    ExactMicroseconds makespan;  ///< of the best schedule so far, microseconds
+    ExactMicroseconds bound;     ///< no schedule of this sketch is shorter
   };
 
-  void add(const Rational& makespan, const Rational& bound) {
+  void add(const ExactMicroseconds& makespan, const ExactMicroseconds& bound) {
     const std::lock_guard lock(m_mutex);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - m_begin;
     m_points.push_back({elapsed.count(), makespan, bound});
@@ -63,8 +64,8 @@ struct SearchQuestion {
 /// What it found.
 struct SearchAnswer {
   ScheduleResultPtr schedule;  ///< verified
-  Rational makespan;           ///< microseconds, as planned
-  Rational bound;
+  ExactMicroseconds makespan;  ///< microseconds, as planned
+  ExactMicroseconds bound;
   std::string boundName;
   std::string boundMembers;
   double gap = 0;

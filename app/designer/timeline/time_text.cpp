@@ -18,4 +18,9 @@ QString timeText(double nanoseconds) {
   return QString::number(nanoseconds, 'f', 0) + u" ns"_s;
 }
 
+QString timeText(Microseconds time) {
+  constexpr double kNanoseconds = 1000;  // in a microsecond
+  return timeText(time.count() * kNanoseconds);
+}
+
 }  // namespace coppice::designer

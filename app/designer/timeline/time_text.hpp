@@ -3,9 +3,12 @@
 
 #include <QString>
 
+#include "base/duration.hpp"
+
 namespace coppice::designer {
 
 /// "512 ns", "12.3 µs", "4.567 ms": four digits.
 [[nodiscard]] QString timeText(double nanoseconds);
+[[nodiscard]] QString timeText(Microseconds time);
 
 }  // namespace coppice::designer

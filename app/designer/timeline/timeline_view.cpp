@@ -285,10 +285,10 @@ void TimelineView::paintPath(QPainter& painter) const {
       const QPointF from(xAt(before.end), middleOf(before));
       const QPointF to(xAt(next->begin), middleOf(*next));
       // Where all of it is above or below, or hidden by what one pixel shows already, nothing is to be seen.
-      constexpr int kMostOnPixel = 8;
+      constexpr int kMaxOnPixel = 8;
       onPixel = to.x() - pixel < 1 ? onPixel + 1 : 0;
       pixel = onPixel == 0 ? to.x() : pixel;
-      if (std::max(from.y(), to.y()) < kHead || std::min(from.y(), to.y()) > bottom || onPixel > kMostOnPixel) {
+      if (std::max(from.y(), to.y()) < kHead || std::min(from.y(), to.y()) > bottom || onPixel > kMaxOnPixel) {
         continue;
       }
       // What reaches far out of the view costs as much as its length.

@@ -224,17 +224,17 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
 }
 
 Outcome parseFilm(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
-  constexpr int kMostFrames = 60;
-  constexpr double kMostSeconds = 600;
+  constexpr int kMaxFrames = 60;
+  constexpr double kMaxSeconds = 600;
   FilmRequest film;
   bool isNumber = false;
   film.seconds = parser.value(options.seconds).toDouble(&isNumber);
-  if (!isNumber || !std::isfinite(film.seconds) || film.seconds <= 0 || film.seconds > kMostSeconds) {
+  if (!isNumber || !std::isfinite(film.seconds) || film.seconds <= 0 || film.seconds > kMaxSeconds) {
     return usage(
-        u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds)).arg(kMostSeconds),
+        u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds)).arg(kMaxSeconds),
         u"for example --seconds 8"_s);
   }
-  const auto frames = numberOf(parser, options.framesPerSecond, 1, kMostFrames);
+  const auto frames = numberOf(parser, options.framesPerSecond, 1, kMaxFrames);
   if (!frames) {
     return frames.error();
   }

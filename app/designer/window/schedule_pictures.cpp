@@ -9,12 +9,12 @@
 #include <functional>
 #include <utility>
 
+#include "designer/document/figures.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/render/film.hpp"
 #include "designer/render/picture.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/playback.hpp"
 #include "designer/schedule/schedule_book.hpp"
 #include "designer/schedule/transfer_model.hpp"
@@ -61,7 +61,8 @@ Result<double> nanosecondsOf(const PlayTime& time, const Playback& run) {
 
 QString captionOf(const Playback& run, double time) {
   return QCoreApplication::translate("Film", "%1 of %2 · %3 · %4 GB/s")
-      .arg(timeText(time), timeText(run.duration()), bytesText(run.bytes()), QString::number(run.row().algbw, 'f', 2));
+      .arg(timeText(time), timeText(run.duration()), bytesText(run.bytes()),
+           QString::number(run.row().algbw.gigabytesPerSecond(), 'f', 2));
 }
 
 /// The widget at this size, unless the request names another.
@@ -136,8 +137,8 @@ Outcome saveTimeline(const ImageRequest& request, const ScheduleResultPtr& resul
     view.setCursor(*time);
   }
   constexpr int kWidth = 1200;
-  constexpr int kMostHeight = 900;
-  return saveWidget(view, {kWidth, std::min(view.heightForAll(), kMostHeight)}, request);
+  constexpr int kMaxHeight = 900;
+  return saveWidget(view, {kWidth, std::min(view.heightForAll(), kMaxHeight)}, request);
 }
 
 Outcome saveComparison(const ImageRequest& request, const std::vector<ScheduleResultPtr>& results) {

@@ -327,7 +327,7 @@ void ImportDialog::takeServer(const io::ImportedServer& server) {
     QLineEdit* field = m_bandwidths.at(choice);
     show(choice, taken.has_value() || !field->text().isEmpty());
     if (taken && field->text().isEmpty()) {
-      field->setPlaceholderText(tr("%1 GB/s (estimate)").arg(QString::fromStdString(Bandwidth(*taken).toString())));
+      field->setPlaceholderText(tr("%1 GB/s (estimate)").arg(QString::fromStdString(toExactText(*taken))));
     }
   }
 }

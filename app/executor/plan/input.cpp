@@ -200,7 +200,7 @@ Outcome readForest(const std::string& text, const InputOptions& options, const P
   if (!options.goal.empty()) {
     return needlessGoal("a .forest.json");
   }
-  input.record.boundGBps = forest->schedule.bound.toDouble();
+  input.record.boundGBps = toGBps(forest->schedule.bound);
   return addSchedule(forest->fabric, forest->schedule, forest->schedule.collective, forest->schedule.root.value_or(-1),
                      nullptr, options, progress, input);
 }
@@ -244,9 +244,9 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
                  .fix = "shorten it; blanks and comments count too",
                  .where = {.file = options.file}};
   }
-  const Outcome read = !isJson(*text)           ? readXml(*text, options, progress, input)
+  const Outcome read = !isJson(*text)              ? readXml(*text, options, progress, input)
                        : io::isScheduleJson(*text) ? readSteps(*text, options, progress, input)
-                                               : readForest(*text, options, progress, input);
+                                                   : readForest(*text, options, progress, input);
   if (!read) {
     return read.error();
   }

@@ -18,12 +18,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kLeastSamples = 7;
-constexpr double kLeastThreshold = 0.6;
-constexpr double kMostThreshold = 0.9;
+constexpr std::size_t kMinSamples = 7;
+constexpr double kMinThreshold = 0.6;
+constexpr double kMaxThreshold = 0.9;
 constexpr double kLatencyMargin = 0.05;
-constexpr std::size_t kMostOrders = 64;
-constexpr int kMostGpus = 64;
+constexpr std::size_t kMaxOrders = 64;
+constexpr int kMaxAloneGpus = 64;
 
 double medianOf(Samples values) {
   if (values.empty()) {
@@ -117,9 +117,9 @@ private:
     for (const BesideNicSample& each : m_record.besideNic) {
       least = std::min(least, each.ofGpu.size());
     }
-    if (least < kLeastSamples) {
+    if (least < kMinSamples) {
       note("a measurement was taken " + std::to_string(least) + " times only",
-           "take " + std::to_string(kLeastSamples) + " or more of each");
+           "take " + std::to_string(kMinSamples) + " or more of each");
     }
   }
 
@@ -145,10 +145,10 @@ private:
     shares.push_back(1);
     std::sort(shares.begin(), shares.end());
     double widest = 0;
-    m_result.threshold = (kLeastThreshold + kMostThreshold) / 2;
+    m_result.threshold = (kMinThreshold + kMaxThreshold) / 2;
     for (std::size_t i = 1; i < shares.size(); ++i) {
       const double middle = (shares[i] + shares[i - 1]) / 2;
-      if (middle >= kLeastThreshold && middle <= kMostThreshold && shares[i] - shares[i - 1] > widest) {
+      if (middle >= kMinThreshold && middle <= kMaxThreshold && shares[i] - shares[i - 1] > widest) {
         widest = shares[i] - shares[i - 1];
         m_result.threshold = middle;
       }
@@ -250,7 +250,7 @@ private:
     std::vector<bool> isUsed(m_gpus);
     std::int64_t steps = 0;
     const std::function<void()> extend = [&] {
-      if (m_result.orders.size() >= kMostOrders || ++steps > 1'000'000) {
+      if (m_result.orders.size() >= kMaxOrders || ++steps > 1'000'000) {
         return;
       }
       const int place = static_cast<int>(chosen.size());
@@ -307,8 +307,9 @@ Result<ContentionRecord> readContention(const std::string& text) {
       record.alone.push_back(readSamples(each, "alone"));
     }
     const int gpus = static_cast<int>(record.alone.size());
-    if (gpus < 1 || gpus > kMostGpus) {
-      throw BadRecord{"alone", "has " + std::to_string(gpus) + " GPUs; 1 to " + std::to_string(kMostGpus) + " can be"};
+    if (gpus < 1 || gpus > kMaxAloneGpus) {
+      throw BadRecord{"alone",
+                      "has " + std::to_string(gpus) + " GPUs; 1 to " + std::to_string(kMaxAloneGpus) + " can be"};
     }
     const auto entries = [&](const char* key) {
       if (!all.contains(key)) {
@@ -319,7 +320,7 @@ Result<ContentionRecord> readContention(const std::string& text) {
       }
       return all[key];
     };
-    constexpr int kMostParts = 1024;
+    constexpr int kMaxParts = 1024;
     for (const Json& each : entries("together")) {
       TogetherSample sample{.a = readIndex(each, "a", gpus, "together"), .b = readIndex(each, "b", gpus, "together")};
       if (sample.a == sample.b) {
@@ -331,13 +332,13 @@ Result<ContentionRecord> readContention(const std::string& text) {
     }
     for (const Json& each : entries("beside_nic")) {
       BesideNicSample sample{.gpu = readIndex(each, "gpu", gpus, "beside_nic"),
-                             .nic = readIndex(each, "nic", kMostParts, "beside_nic")};
+                             .nic = readIndex(each, "nic", kMaxParts, "beside_nic")};
       sample.ofGpu = readMember(each, "of_gpu", "beside_nic");
       record.besideNic.push_back(std::move(sample));
     }
     for (const Json& each : entries("loopback")) {
-      LoopbackSample sample{.cpu = readIndex(each, "cpu", kMostParts, "loopback"),
-                            .nic = readIndex(each, "nic", kMostParts, "loopback")};
+      LoopbackSample sample{.cpu = readIndex(each, "cpu", kMaxParts, "loopback"),
+                            .nic = readIndex(each, "nic", kMaxParts, "loopback")};
       sample.seconds = readMember(each, "seconds", "loopback");
       record.loopbacks.push_back(std::move(sample));
     }

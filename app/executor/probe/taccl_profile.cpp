@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 /// Times per byte further apart than this are links of different classes.
 constexpr double kGap = 1.2;
 /// No link takes fewer units.
-constexpr double kLeastCost = 30;
+constexpr double kMinCost = 30;
 
 double medianOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -171,7 +171,7 @@ Result<sketch::Topology> tacclTopology(const std::vector<PairProfile>& pairs, in
   }
   double scale = 1;
   std::int64_t perMicrosecond = 1;
-  while (least * scale < kLeastCost && perMicrosecond < 1'000'000'000) {
+  while (least * scale < kMinCost && perMicrosecond < 1'000'000'000) {
     scale *= 10;
     perMicrosecond *= 10;
   }

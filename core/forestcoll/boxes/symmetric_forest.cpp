@@ -88,7 +88,7 @@ struct Graph {
 /// Shortest routes from one GPU to others over switches, inside its box or outside of all boxes.
 class ShortestRoutes {
 public:
-  ShortestRoutes(const Graph& graph, int source, bool isInner, int mostHops = std::numeric_limits<int>::max())
+  ShortestRoutes(const Graph& graph, int source, bool isInner, int maxHops = std::numeric_limits<int>::max())
       : m_graph(graph), m_source(source), m_isInner(isInner ? 1 : 0) {
     m_hops.emplace(source, 0);
     std::vector<int> queue{source};
@@ -96,7 +96,7 @@ public:
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const int node = queue[i];
       const int next = m_hops.at(node) + 1;
-      if (next > mostHops || (node != source && graph.network.isGpu[node] != 0)) {
+      if (next > maxHops || (node != source && graph.network.isGpu[node] != 0)) {
         continue;
       }
       for (const int arc : graph.out[node]) {
@@ -236,13 +236,13 @@ private:
     if (!isUneven) {
       return;
     }
-    m_mostHops = farthest - 1;  // GPUs that are not nearer than the root are excluded
+    m_maxHops = farthest - 1;  // GPUs that are not nearer than the root are excluded
     for (const int sender : box(m_own)) {
       if (sender == 0) {
         continue;
       }
       throwIfCancelled(m_progress);
-      const ShortestRoutes routes(m_graph, node(sender), false, m_mostHops);
+      const ShortestRoutes routes(m_graph, node(sender), false, m_maxHops);
       for (int rank = 0; rank < m_gpuCount; ++rank) {
         if (m_shape.boxOf[rank] != m_own && routes.hops(node(rank)) < m_hopsTo[rank]) {
           m_hopsTo[rank] = routes.hops(node(rank));
@@ -286,11 +286,13 @@ private:
   }
 
   /// ShortestRoutes inside its box, of any GPU.
-  ShortestRoutes& innerRoutes(int rank) { return m_innerRoutes.try_emplace(rank, m_graph, node(rank), true).first->second; }
+  ShortestRoutes& innerRoutes(int rank) {
+    return m_innerRoutes.try_emplace(rank, m_graph, node(rank), true).first->second;
+  }
 
   /// ShortestRoutes to other boxes, of a GPU of the root's box.
   ShortestRoutes& outerRoutes(int rank) {
-    return rank == 0 ? m_outer : m_outerRoutes.try_emplace(rank, m_graph, node(rank), false, m_mostHops).first->second;
+    return rank == 0 ? m_outer : m_outerRoutes.try_emplace(rank, m_graph, node(rank), false, m_maxHops).first->second;
   }
 
   bool addEdge(ShortestRoutes& routes, int parent, int child) {
@@ -351,9 +353,9 @@ private:
   int m_gpuCount;
   int m_own;  ///< the box of rank 0
   ShortestRoutes m_outer;
-  std::vector<int> m_senderOf;                       ///< by rank
-  std::vector<int> m_hopsTo;                         ///< by rank: from its sender
-  int m_mostHops = std::numeric_limits<int>::max();  ///< of routes from other GPUs than the root
+  std::vector<int> m_senderOf;                      ///< by rank
+  std::vector<int> m_hopsTo;                        ///< by rank: from its sender
+  int m_maxHops = std::numeric_limits<int>::max();  ///< of routes from other GPUs than the root
   std::unordered_map<int, ShortestRoutes> m_outerRoutes;
   std::unordered_map<int, ShortestRoutes> m_innerRoutes;
   FactoredForest::Shape m_top;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
@@ -32,7 +33,7 @@ struct GrowthProblem {
   const Network& network;
   const std::vector<TreeArc>& capacities;   ///< feasible for the supplies, balanced at switches
   const std::vector<std::int64_t>& supply;  ///< by node
-  Rational scale;                           ///< U, for Forest::scale
+  InverseBandwidth scale;                   ///< U, for Forest::scale
 };
 
 struct GrowthOptions {

@@ -72,7 +72,7 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
 }
 
 /// The largest load / bandwidth over links, in trees per GB/s.
-Rational neededScale(const Fabric& fabric, const schedule::Forest& forest, const Progress& progress) {
+InverseBandwidth neededScale(const Fabric& fabric, const schedule::Forest& forest, const Progress& progress) {
   schedule::TreeReader reader(forest, fabric.gpus());
   std::vector<int64_t> load(fabric.arcs().size(), 0);
   for (int64_t i = 0; i < reader.size(); ++i) {
@@ -89,10 +89,10 @@ Rational neededScale(const Fabric& fabric, const schedule::Forest& forest, const
       }
     }
   }
-  Rational scale;
+  InverseBandwidth scale;
   for (std::size_t i = 0; i < load.size(); ++i) {
     if (load[i] > 0) {
-      scale = std::max(scale, Rational(load[i]) / fabric.arcs()[i].bandwidth.gigabytesPerSecond());
+      scale = std::max(scale, Rational(load[i]) / fabric.arcs()[i].bandwidth);
     }
   }
   return scale;

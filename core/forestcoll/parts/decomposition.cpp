@@ -121,7 +121,7 @@ private:
       part.nodes = family[f];
       std::sort(part.nodes.begin(), part.nodes.end());
       part.network.nodeCount = static_cast<int>(part.nodes.size());
-      part.network.unit = Rational(1);
+      part.network.unit = Bandwidth(1);
       part.supply.assign(part.nodes.size(), 0);
       for (std::size_t i = 0; i < part.nodes.size(); ++i) {
         const int node = part.nodes[i];
@@ -180,7 +180,7 @@ private:
     // GPUs and parts in the order of their lowest ranks, then switches.
     m_outer = {};
     m_outerOf.assign(m_network.nodeCount, -1);
-    m_outer.unit = Rational(1);
+    m_outer.unit = Bandwidth(1);
     m_outerPart.clear();
     m_outerRank.clear();
     m_outerSupply.clear();

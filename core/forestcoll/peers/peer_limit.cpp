@@ -46,8 +46,8 @@ void requireUsable(const Fabric& fabric, int maxPeers) {
     if (other != arc.bandwidth) {
       throw Failure{{ErrorCode::unbalanced,
                      "a limit on peers needs links with the same bandwidth both ways, and from " + name(arc.tail) +
-                         " to " + name(arc.head) + " it is " + arc.bandwidth.toString() + " GB/s, back " +
-                         other.toString(),
+                         " to " + name(arc.head) + " it is " + toExactText(arc.bandwidth) + " GB/s, back " +
+                         toExactText(other),
                      "leave the limit out, or make the links duplex",
                      {{}, 0, 0, {RefKind::node, fabric.nodes()[arc.tail].id, arc.tail}}}};
     }
@@ -78,7 +78,7 @@ struct WiredFabric {
   std::vector<Wire> wires;
 };
 
-WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational& bandwidthOfTree) {
+WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Bandwidth& bandwidthOfTree) {
   fabric::Description description;
   description.name = fabric.name();
   std::vector<int> nodeOf;
@@ -103,7 +103,7 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
       fabric::LinkDescription link;
       link.src = fabric.nodes()[arc.tail].id;
       link.dst = fabric.nodes()[arc.head].id;
-      link.bandwidth = arc.bandwidth.toString();
+      link.bandwidth = toExactText(arc.bandwidth);
       description.links.push_back(std::move(link));
     }
   }
@@ -118,7 +118,7 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
     fabric::NodeDescription added;
     added.id = prefix + std::to_string(i);
     added.kind = fabric::toString(fabric::NodeKind::switchNode);
-    const std::string bandwidth = Bandwidth(Rational(wire.trees) * bandwidthOfTree).toString();
+    const std::string bandwidth = toExactText(Rational(wire.trees) * bandwidthOfTree);
     for (const int gpu : {wire.a, wire.b}) {
       fabric::LinkDescription link;
       link.src = fabric.nodes()[gpu].id;
@@ -178,7 +178,7 @@ schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, c
 /// A wiring with what it reaches.
 struct WiredAttempt {
   WiredFabric wired;
-  Rational algbw;
+  Bandwidth algbw;
   int64_t k = 0;
 };
 
@@ -194,13 +194,9 @@ public:
   PeerLimited run() {
     std::vector<StageSeconds> seconds;
     StageClock clock(seconds);
-    Request free = m_request;
-    free.fixedK.reset();
-    free.maxK.reset();
-    free.maxLoss.reset();
-    m_bound = valueOrThrow(optimum(m_fabric, free, m_progress));
+    m_bound = valueOrThrow(optimum(m_fabric, withoutTreeLimits(m_request), m_progress));
     m_optimum = m_bound;
-    if (limitsTrees()) {
+    if (limitsTrees(m_request)) {
       Request fixed = m_request;
       fixed.allreduceBudget = {};
       m_optimum = valueOrThrow(optimum(m_fabric, fixed, m_progress));
@@ -224,11 +220,9 @@ public:
   }
 
 private:
-  [[nodiscard]] std::vector<TreeArc> capacitiesAt(const Rational& scale) const {
+  [[nodiscard]] std::vector<TreeArc> capacitiesAt(const InverseBandwidth& scale) const {
     return scaledArcs(m_network, scale * m_network.unit);
   }
-
-  [[nodiscard]] bool limitsTrees() const { return m_request.fixedK || m_request.maxK || m_request.maxLoss; }
 
   [[nodiscard]] bool keepsLimitByItself() const {
     try {
@@ -242,12 +236,12 @@ private:
   }
 
   /// The next larger scale at which a port of a replaced switch has room for one tree more.
-  [[nodiscard]] Rational scaleAfter(const Rational& scale, const std::vector<char>& isReplaced) const {
-    std::optional<Rational> next;
+  [[nodiscard]] InverseBandwidth scaleAfter(const InverseBandwidth& scale, const std::vector<char>& isReplaced) const {
+    std::optional<InverseBandwidth> next;
     for (const TreeArc& arc : m_network.arcs) {
       if (isReplaced[arc.tail] != 0 || isReplaced[arc.head] != 0) {
-        const Rational bandwidth = Rational(arc.capacity) * m_network.unit;
-        const Rational candidate = Rational((scale * bandwidth).floor() + 1) / bandwidth;
+        const Bandwidth bandwidth = Rational(arc.capacity) * m_network.unit;
+        const InverseBandwidth candidate = Rational((scale * bandwidth).floor() + 1) / bandwidth;
         next = next ? std::min(*next, candidate) : candidate;
       }
     }
@@ -264,7 +258,7 @@ private:
       }
       for (const int64_t factor : {1, 2, 4}) {
         const int64_t k = checkedMul(m_optimum.treesPerRoot, factor);
-        const bool mayTake = factor == 1 || !limitsTrees() || (m_request.maxK && k <= *m_request.maxK);
+        const bool mayTake = factor == 1 || !limitsTrees(m_request) || (m_request.maxK && k <= *m_request.maxK);
         if (mayTake && tryRoundings(style, k, m_optimum.scale * Rational(factor), best, failure, hasLeaves)) {
           return best;
         }
@@ -277,7 +271,7 @@ private:
   }
 
   /// Wirings at the scale and some above it. True where one keeps the optimum.
-  bool tryRoundings(WiringStyle style, int64_t k, Rational scale, std::optional<WiredAttempt>& best,
+  bool tryRoundings(WiringStyle style, int64_t k, InverseBandwidth scale, std::optional<WiredAttempt>& best,
                     std::optional<Error>& failure, bool& hasLeaves) const {
     constexpr int kRoundings = 3;
     for (int rounding = 0; rounding < kRoundings; ++rounding) {
@@ -296,7 +290,7 @@ private:
         return false;  // rounding alone cannot make the limit hold
       }
       hasLeaves = hasLeaves || wiring->hasLeaves;
-      const Rational next = scaleAfter(scale, wiring->isReplaced);
+      const InverseBandwidth next = scaleAfter(scale, wiring->isReplaced);
       WiredAttempt attempt{buildWired(m_fabric, *std::move(wiring), scale.inverse()), {}, k};
       Request fixed = m_request;
       fixed.maxK.reset();
@@ -337,7 +331,7 @@ private:
     request.maxK.reset();
     request.maxLoss.reset();
     const bool keepsOptimum = best.algbw == m_bound.algbw;
-    if (!keepsOptimum || limitsTrees()) {
+    if (!keepsOptimum || limitsTrees(m_request)) {
       request.fixedK = best.k;
     }
     PeerLimited result;
@@ -357,10 +351,10 @@ private:
       schedule.allreduceBound = m_bound.allreduceLimit->algbw;
     }
     const int64_t k = result.generated.optimum.treesPerRoot;
-    if (schedule.algbw < schedule.bound || limitsTrees()) {
+    if (schedule.algbw < schedule.bound || limitsTrees(m_request)) {
       schedule.fixedK = k;
     }
-    const Rational scale = result.generated.optimum.scale;
+    const InverseBandwidth scale = result.generated.optimum.scale;
     result.generated.optimum = m_optimum;
     result.generated.optimum.treesPerRoot = k;
     result.generated.optimum.scale = scale;

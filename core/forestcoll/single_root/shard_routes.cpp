@@ -240,8 +240,8 @@ std::vector<int64_t> cheapestShardFlow(const ShardProblem& problem, const PieceC
 
 }  // namespace
 
-PieceCount leastPieces(const ShardProblem& problem, const Rational& ratio, const TiedCuts& cuts,
-                       const Progress& progress) {
+PieceCount minPieces(const ShardProblem& problem, const Rational& ratio, const TiedCuts& cuts,
+                     const Progress& progress) {
   constexpr int64_t kMaxTries = 64;
   const int64_t enough = ratio.denominator();
   int64_t step = 1;

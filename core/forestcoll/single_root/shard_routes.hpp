@@ -20,8 +20,8 @@ struct PieceCount {
 
 /// Every arc of a tight cut must carry a whole number of pieces, which leaves only multiples of one number; the
 /// denominator of the ratio is one and always suffices. Throws OverflowError, CancelledError.
-[[nodiscard]] PieceCount leastPieces(const ShardProblem& problem, const Rational& ratio, const TiedCuts& cuts,
-                                     const Progress& progress);
+[[nodiscard]] PieceCount minPieces(const ShardProblem& problem, const Rational& ratio, const TiedCuts& cuts,
+                                   const Progress& progress);
 
 /// Transfers at exactly this ratio, asynchronous, with the fewest bytes sent between GPUs, then over links: the flow of
 /// least cost, taken apart into paths, widest first. GPUs on a path pass its pieces on.

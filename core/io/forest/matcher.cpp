@@ -82,11 +82,11 @@ public:
              "amounts");
     }
     schedule.amounts = std::move(m_raw.amounts);
-    schedule.algbw = readFraction(m_raw.algbw, "algbw");
-    schedule.bound = readFraction(m_raw.bound, "bound");
+    schedule.algbw = Bandwidth(readFraction(m_raw.algbw, "algbw"));
+    schedule.bound = Bandwidth(readFraction(m_raw.bound, "bound"));
     schedule.fixedK = m_raw.fixedK;
     if (m_raw.allreduceBound) {
-      schedule.allreduceBound = readFraction(*m_raw.allreduceBound, "allreduce_bound");
+      schedule.allreduceBound = Bandwidth(readFraction(*m_raw.allreduceBound, "allreduce_bound"));
     }
     for (std::size_t i = 0; i < m_raw.cuts.size(); ++i) {
       const std::string element = "bottlenecks[" + std::to_string(i) + "]";
@@ -98,7 +98,7 @@ public:
         std::sort(cut.nodes.begin(), cut.nodes.end());
       }
       cut.demand = m_raw.cuts[i].demand;
-      cut.exitBandwidth = readFraction(m_raw.cuts[i].exitBandwidth, element + ".exit_bandwidth");
+      cut.exitBandwidth = Bandwidth(readFraction(m_raw.cuts[i].exitBandwidth, element + ".exit_bandwidth"));
       schedule.bottlenecks.push_back(std::move(cut));
     }
     if (m_raw.reduceForest) {
@@ -153,7 +153,7 @@ private:
     Forest forest = std::move(rawForest.forest);
     forest.direction = direction;
     forest.gpuCount = m_fabric.gpuCount();
-    forest.scale = readFraction(rawForest.scale, element + ".scale");
+    forest.scale = InverseBandwidth(readFraction(rawForest.scale, element + ".scale"));
     if (forest.treesOfRoot.size() != static_cast<std::size_t>(forest.gpuCount)) {
       refuse("has " + std::to_string(forest.treesOfRoot.size()) + " entries for " + std::to_string(forest.gpuCount) +
                  " GPUs",

@@ -116,7 +116,7 @@ void TestDesignerAnalysis::upgradesAgreeWithEdits() {
   f.question.collective = collective;
   const Ranking ranking = f.ranking(rankUpgrades);
   QVERIFY(!ranking.rows.empty());
-  const Rational before = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
+  const Bandwidth before = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
   // Raise what the best row names by little: the bound rises by the slope it tells.
   const Rational step(1, 1000);
   for (const std::size_t row : {std::size_t{0}, ranking.rows.size() - 1}) {
@@ -126,13 +126,13 @@ void TestDesignerAnalysis::upgradesAgreeWithEdits() {
         links.push_back(id.link());
       }
       edits::changeLinks(edit, links, [&](Link& link) {
-        link.bandwidth = Bandwidth(Bandwidth::parse(link.bandwidth)->gigabytesPerSecond() + step).toString();
+        link.bandwidth = toExactText(Bandwidth::parse(link.bandwidth)->gigabytesPerSecond() + step);
       });
     });
-    const Rational after = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
+    const Bandwidth after = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
     QCOMPARE((after - before).isPositive(), ranking.rows[row].cells[3].value->isPositive());
     if (collective != Collective::allreduce) {
-      QCOMPARE((after - before).toString(), (*ranking.rows[row].cells[3].value * step).toString());
+      QCOMPARE(toFraction(after - before), (*ranking.rows[row].cells[3].value * step).toString());
     }
     f.document.undoStack()->undo();
   }
@@ -262,24 +262,24 @@ void TestDesignerAnalysis::lens() {
   const auto box = lensOf(model, {a, b, s}, {});
   QVERIFY(box.has_value());
   QCOMPARE(box->out.gpus, 2);
-  QCOMPARE(box->out.bandwidth.toString(), std::string("4"));
-  QCOMPARE(box->out.algbw->toString(), std::string("6"));
-  QCOMPARE(box->in.algbw->toString(), std::string("12"));
+  QCOMPARE(toFraction(box->out.bandwidth), std::string("4"));
+  QCOMPARE(toFraction(*box->out.algbw), std::string("6"));
+  QCOMPARE(toFraction(*box->in.algbw), std::string("12"));
   QCOMPARE(lensText(*box, Collective::allgather),
            u"Out: 2 GPUs through 4 GB/s → 6 GB/s\nIn: 1 GPU through 4 GB/s → 12 GB/s"_s);
   // The broadcast from a: only what holds the root must send.
   const auto rooted = lensOf(model, {b}, {Collective::broadcast, a});
   QVERIFY(!rooted->out.algbw);
-  QCOMPARE(rooted->in.algbw->toString(), std::string("10"));
+  QCOMPARE(toFraction(*rooted->in.algbw), std::string("10"));
   // One way and the other differ, and a reduction runs against the data.
   const Model oneWay = readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"}],"links":[
     {"src":"a","dst":"b","bandwidth":5,"duplex":false},{"src":"b","dst":"a","bandwidth":3,"duplex":false}]})",
                                       "")
                            ->model;
-  QCOMPARE(lensOf(oneWay, {a}, {})->out.bandwidth.toString(), std::string("5"));
-  QCOMPARE(lensOf(oneWay, {a}, {})->in.bandwidth.toString(), std::string("3"));
-  QCOMPARE(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->out.bandwidth.toString(), std::string("3"));
-  QCOMPARE(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->in.bandwidth.toString(), std::string("5"));
+  QCOMPARE(toFraction(lensOf(oneWay, {a}, {})->out.bandwidth), std::string("5"));
+  QCOMPARE(toFraction(lensOf(oneWay, {a}, {})->in.bandwidth), std::string("3"));
+  QCOMPARE(toFraction(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->out.bandwidth), std::string("3"));
+  QCOMPARE(toFraction(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->in.bandwidth), std::string("5"));
   // No cut: nothing, all, a switch alone, a node that is not there.
   QVERIFY(!lensOf(model, {}, {}));
   QVERIFY(!lensOf(model, {a, b, c}, {}));
@@ -305,8 +305,8 @@ void TestDesignerAnalysis::lensOfABoundCut() {
   for (const CutView& cut : bound.cuts) {
     const auto lens = lensOf(document.model(), {cut.inside.begin(), cut.inside.end()}, question);
     QVERIFY(lens.has_value());
-    QCOMPARE(lens->out.algbw->toString(), bound.algbw->toString());
-    QCOMPARE(lens->out.bandwidth.toString(), cut.exitBandwidth.toString());
+    QCOMPARE(toFraction(*lens->out.algbw), toFraction(*bound.algbw));
+    QCOMPARE(toFraction(lens->out.bandwidth), toFraction(cut.exitBandwidth));
   }
 }
 
@@ -319,18 +319,18 @@ void TestDesignerAnalysis::curve() {
   const WhatIf answer = whatIf(solver, snapshot, {}, {LinkId{3}}, {});
   QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
   QCOMPARE(answer.count, 2);
-  QCOMPARE(answer.least.toString(), std::string("2"));
+  QCOMPARE(toFraction(answer.least), std::string("2"));
   // Up from nothing at 0, 3 for each GB/s, until a and b take over at 5 each with 15.
   QCOMPARE(answer.curve.points.size(), std::size_t{3});
-  QCOMPARE(answer.curve.points[1].change.toString(), std::string("3"));
-  QCOMPARE(valueAt(answer.curve, Rational(-2)).algbw.toString(), std::string("0"));
-  QCOMPARE(valueAt(answer.curve, Rational(0)).algbw.toString(), std::string("6"));
-  QCOMPARE(valueAt(answer.curve, Rational(1, 3)).algbw.toString(), std::string("7"));
-  QCOMPARE(valueAt(answer.curve, Rational(5)).algbw.toString(), std::string("15"));
+  QCOMPARE(toFraction(answer.curve.points[1].change), std::string("3"));
+  QCOMPARE(toFraction(valueAt(answer.curve, Bandwidth(-2)).algbw), std::string("0"));
+  QCOMPARE(toFraction(valueAt(answer.curve, Bandwidth(0)).algbw), std::string("6"));
+  QCOMPARE(toFraction(valueAt(answer.curve, Bandwidth(1, 3)).algbw), std::string("7"));
+  QCOMPARE(toFraction(valueAt(answer.curve, Bandwidth(5)).algbw), std::string("15"));
   // Steps meet what matters exactly, whatever their number.
   for (const int steps : {7, 100, 400}) {
-    for (const Rational& mark : {Rational(0), Rational(3), Rational(-2), Rational(6)}) {
-      QCOMPARE(changeAt(answer.curve, stepOf(answer.curve, mark, steps), steps).toString(), mark.toString());
+    for (const Bandwidth& mark : {Bandwidth(0), Bandwidth(3), Bandwidth(-2), Bandwidth(6)}) {
+      QCOMPARE(toFraction(changeAt(answer.curve, stepOf(answer.curve, mark, steps), steps)), toFraction(mark));
     }
   }
   QVERIFY(!whatIf(solver, snapshot, {}, {LinkId{99}}, {}).why.isEmpty());
@@ -348,12 +348,12 @@ void TestDesignerAnalysis::curveAgreesWithEdits() {
   const WhatIf answer = whatIf(solver, snapshot, {}, links, {});
   QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
   for (const int step : {1, 30, 150, 399}) {
-    const Rational change = changeAt(answer.curve, step, 400);
+    const Bandwidth change = changeAt(answer.curve, step, 400);
     Outcome outcome = Done{};
     document.edit(u"x"_s, [&](Edit& edit) { outcome = changeBandwidths(edit, links, change); });
     QVERIFY(outcome.hasValue());
-    QCOMPARE(computeBound(Snapshot::of(document), {}, {}).algbw->toString(),
-             valueAt(answer.curve, change).algbw.toString());
+    QCOMPARE(toFraction(*computeBound(Snapshot::of(document), {}, {}).algbw),
+             toFraction(valueAt(answer.curve, change).algbw));
     if (!change.isZero()) {
       document.undoStack()->undo();
     }
@@ -362,22 +362,22 @@ void TestDesignerAnalysis::curveAgreesWithEdits() {
 
 void TestDesignerAnalysis::changes() {
   Fixture f;
-  const auto change = [&](const Rational& by) {
+  const auto change = [&](const Bandwidth& by) {
     Outcome outcome = Done{};
     f.document.edit(u"x"_s, [&](Edit& edit) { outcome = changeBandwidths(edit, {LinkId{1}, LinkId{3}}, by); });
     return outcome.hasValue();
   };
   // A link that would have nothing left: neither is changed, and there is no step of history.
-  QVERIFY(!change(Rational(-2)));
+  QVERIFY(!change(Bandwidth(-2)));
   QCOMPARE(f.document.undoStack()->count(), 0);
-  QVERIFY(change(Rational(1, 2)));
+  QVERIFY(change(Bandwidth(1, 2)));
   QCOMPARE(f.document.undoStack()->count(), 1);
   QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10.5"));
   QCOMPARE(f.document.model().find(LinkId{3})->bandwidth, std::string("2.5"));
   f.document.undoStack()->undo();
   QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10"));
   setBandwidth(f.document, LinkId{3}, "fast");
-  QVERIFY(!change(Rational(1)));
+  QVERIFY(!change(Bandwidth(1)));
   QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10"));
 }
 
@@ -401,9 +401,9 @@ void TestDesignerAnalysis::whatIfPanel() {
   // The keyboard alone: one step of 8 / 400.
   slider->setFocus();
   QTest::keyClick(slider, Qt::Key_Right);
-  QCOMPARE(panel.change().toString(), std::string("1/50"));
+  QCOMPARE(toFraction(panel.change()), std::string("1/50"));
   QTest::mouseClick(panel.findChild<QPushButton*>(u"whatIfAfter"_s), Qt::LeftButton);
-  QCOMPARE(panel.change().toString(), std::string("3"));
+  QCOMPARE(toFraction(panel.change()), std::string("3"));
   QCOMPARE(result->text(), u"15 GB/s (+150 %)"_s);
   // Nothing has changed yet; then all at once, and back.
   QCOMPARE(f.document.undoStack()->count(), 0);
@@ -419,7 +419,7 @@ void TestDesignerAnalysis::whatIfPanel() {
   QCOMPARE(result->text(), u"6 GB/s"_s);
   // At 0 there is nothing to apply.
   slider->setValue(slider->minimum());
-  QCOMPARE(panel.change().toString(), std::string("-2"));
+  QCOMPARE(toFraction(panel.change()), std::string("-2"));
   QVERIFY(!apply->isEnabled());
   selection.clear();
   QVERIFY2(message->text().startsWith(u"Select links"_s), qPrintable(message->text()));

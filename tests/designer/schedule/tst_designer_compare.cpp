@@ -36,6 +36,7 @@
 using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
+using namespace std::chrono_literals;
 using designer::test::Fixture;
 
 /// The docks Compare, Side by Side and Traffic, alone and in the window.
@@ -111,9 +112,7 @@ class TestDesignerCompare : public QObject {
   Q_OBJECT
 
 private Q_SLOTS:
-  void initTestCase() {
-    designer::test::prepareApplication("compare");
-  }
+  void initTestCase() { designer::test::prepareApplication("compare"); }
 
   void clock() {
     PlayClock clock;
@@ -189,9 +188,9 @@ private Q_SLOTS:
   void theTableOfDifferences() {
     DifferenceModel model;
     const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-    model.setDifferences({{"a", "b", 25, {.bytes = 1024, .busy = 2}, {.bytes = 4096, .busy = 8}},
-                          {"b", "a", 25, {.bytes = 2048, .busy = 4}, {}}},
-                         {{"a", {.sent = 10, .done = 3}, {.sent = 20, .done = 1}}});
+    model.setDifferences({{"a", "b", Throughput(25), {.bytes = 1024, .busy = 2us}, {.bytes = 4096, .busy = 8us}},
+                          {"b", "a", Throughput(25), {.bytes = 2048, .busy = 4us}, {}}},
+                         {{"a", {.sent = 10, .done = 3us}, {.sent = 20, .done = 1us}}});
     const auto text = [&](int row, int column) { return model.index(row, column).data().toString(); };
     QCOMPARE(model.rowCount(), 2);
     QCOMPARE(text(0, DifferenceModel::kName), u"a → b"_s);
@@ -301,7 +300,7 @@ private Q_SLOTS:
     for (int from = 0; from < ring.fabric->gpuCount(); ++from) {
       for (int to = 0; to < ring.fabric->gpuCount(); ++to) {
         if (from != to) {
-          pairs.push_back({from, to, 100, 1});
+          pairs.push_back({from, to, 100us, Throughput(1)});
         }
       }
     }
@@ -371,7 +370,7 @@ private Q_SLOTS:
   void aRunTakesPart() {
     const auto schedules = schedulesOf(twoBoxes(), {"forestcoll", "ring"});
     auto measured = std::make_shared<Prediction>();
-    measured->rows.push_back({.size = 1 << 20, .time = 1, .algbw = 1000, .busbw = 1000});
+    measured->rows.push_back({.size = 1 << 20, .time = 1us, .algbw = Throughput(1000), .busbw = Throughput(1000)});
     const auto recorded = Playback::record(schedules[1].result, 1 << 20, {});
     QVERIFY(recorded);
     std::vector<ComparedSchedule> all = schedules;
@@ -555,7 +554,7 @@ private Q_SLOTS:
     for (const ComparedSchedule& each : schedulesOf(twoBoxes(), {"forestcoll", "ring", "recursive-doubling"})) {
       series.push_back({each.name, each.result, predict(*each.result, {})});
     }
-    const Rational bound = *series[0].result->bound;
+    const Bandwidth bound = *series[0].result->bound;
     chart.setSeries(series, SpeedChart::What::algbw, bound);
     // Three lines and the bound.
     QCOMPARE(chart.chart()->series().size(), 4);
@@ -564,15 +563,16 @@ private Q_SLOTS:
     const QString values = chart.valuesAt(at);
     for (const SpeedSeries& each : series) {
       QVERIFY2(values.contains(each.name), qPrintable(values));
-      QVERIFY2(values.contains(QString::number(each.prediction->rows[at].algbw, 'f', 2)), qPrintable(values));
+      QVERIFY2(values.contains(QString::number(each.prediction->rows[at].algbw.gigabytesPerSecond(), 'f', 2)),
+               qPrintable(values));
     }
-    QVERIFY2(values.contains(QString::number(bound.toDouble(), 'f', 2)), qPrintable(values));
+    QVERIFY2(values.contains(QString::number(toGBps(bound), 'f', 2)), qPrintable(values));
     // The bus bandwidth has its own bound: 15/16 of it for 16 GPUs.
     chart.setSeries(series, SpeedChart::What::busbw, bound);
-    QVERIFY(chart.valuesAt(at).contains(QString::number(bound.toDouble() * 15 / 16, 'f', 2)));
+    QVERIFY(chart.valuesAt(at).contains(QString::number(toGBps(bound) * 15 / 16, 'f', 2)));
     chart.setSeries(series, SpeedChart::What::time, bound);
     for (const SpeedSeries& each : series) {
-      QVERIFY(each.prediction->rows[at].time >= static_cast<double>(sizes[at]) / (1000 * bound.toDouble()));
+      QVERIFY(each.prediction->rows[at].time.count() >= static_cast<double>(sizes[at]) / (1000 * toGBps(bound)));
     }
     // Pins by mouse and keys.
     chart.show();

@@ -14,11 +14,11 @@
 #include <cmath>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/loads_panel.hpp"
 #include "designer/schedule/measured_panel.hpp"
@@ -99,7 +99,7 @@ struct Fixture {
 
 /// The steps' loads, weighted by their times, are those of the whole schedule, and each step fills a link.
 void checkLoadsOfSteps(const ScheduleResult& result) {
-  std::vector<Rational> sums(result.loads.size());
+  std::vector<Bandwidth> sums(result.loads.size());
   for (std::int32_t step = 0; step < result.stepSchedule()->stepCount; ++step) {
     const auto loads = arcLoadsInStep(*result.fabric, *result.stepSchedule(), *result.cost, step);
     const Rational share = result.cost->stepLoads[static_cast<std::size_t>(step)].time / result.cost->timePerByte;
@@ -170,7 +170,7 @@ private Q_SLOTS:
     QVERIFY2(fixture.book.failure().isEmpty(), qPrintable(fixture.book.failure()));
     QVERIFY(fixture.book.current() != nullptr);
     const ScheduleResultPtr& result = fixture.book.current()->result;
-    QCOMPARE(result->algbw.toString(), std::string("1024/3"));
+    QCOMPARE(toFraction(result->algbw), std::string("1024/3"));
     QVERIFY(result->verdict.ok);
     QVERIFY(fixture.book.current()->name.contains(u"Trial"_s));
     // Kept in the file with its options.
@@ -300,7 +300,7 @@ private Q_SLOTS:
       QVERIFY2(prediction->problem.isEmpty(), qPrintable(prediction->problem));
       QCOMPARE(prediction->rows.size(), comparedSizes().size());
       for (const simulate::Row& each : prediction->rows) {
-        QVERIFY(each.algbw <= schedules[row].result->algbw.toDouble() * (1 + 1e-9));
+        QVERIFY(each.algbw.gigabytesPerSecond() <= toGBps(schedules[row].result->algbw) * (1 + 1e-9));
       }
     }
     // Few steps win where latency counts, the optimum where bandwidth does.
@@ -342,7 +342,7 @@ private Q_SLOTS:
     QVERIFY2(recorded, recorded ? "" : describe(recorded.error()).c_str());
     const Playback& run = **recorded;
     QVERIFY(!run.messages().empty() && !run.criticalTimes().empty());
-    QVERIFY(std::abs(run.duration() - run.row().time * 1000) < 1e-3 * run.duration());
+    QVERIFY(std::abs(run.duration() - run.row().time.count() * 1000) < 1e-3 * run.duration());
     double last = 0;
     double moved = 0;
     for (const Playback::Message& message : run.messages()) {
@@ -635,7 +635,7 @@ private Q_SLOTS:
     for (int from = 0; from < result->fabric->gpuCount(); ++from) {
       for (int to = 0; to < result->fabric->gpuCount(); ++to) {
         if (from != to) {
-          pairs.push_back({from, to, 100, 1});
+          pairs.push_back({from, to, Microseconds(100), Throughput(1)});
         }
       }
     }

@@ -16,9 +16,9 @@
 #include "designer/document/edits.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
-#include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/schedule_fixture.hpp"
@@ -136,7 +136,7 @@ void TestDesignerSchedule::generateShowsTheVerdict() {
   QCOMPARE(result.algbw, *fixture.editor()->bound().bound()->algbw);
   QVERIFY2(fixture.label("scheduleVerdict").contains(u"Meets the bound, verified"_s),
            qPrintable(fixture.label("scheduleVerdict")));
-  QVERIFY(fixture.label("scheduleExact").contains(QString::fromStdString(result.algbw.toString())));
+  QVERIFY(fixture.label("scheduleExact").contains(QString::fromStdString(toFraction(result.algbw))));
   QVERIFY(fixture.label("scheduleNumber").startsWith(decimal(result.algbw)));
   QVERIFY(fixture.label("scheduleDetails").contains(u"no schedule can be faster"_s));
   auto* list = fixture.window->findChild<QListView*>(u"scheduleList"_s);
@@ -311,7 +311,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY(!dialog->isModal());
   QVERIFY(!dialog->findChild<QComboBox*>(u"generateRoot"_s)->isVisible());
   dialog->findChild<QRadioButton*>(u"generateScan"_s)->click();
-  dialog->findChild<QSpinBox*>(u"generateMostK"_s)->setValue(3);
+  dialog->findChild<QSpinBox*>(u"generateMaxK"_s)->setValue(3);
   auto* table = dialog->findChild<QTableWidget*>(u"generateTable"_s);
   QVERIFY(QTest::qWaitFor([&] { return table->rowCount() == 3; }, kLong));
   QCOMPARE(dialog->options().treeCount, TreeCount::scan);

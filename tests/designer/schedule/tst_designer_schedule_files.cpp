@@ -102,7 +102,7 @@ void TestDesignerScheduleFiles::keptBesideTheFile() {
   QVERIFY(fixture.editor()->file().isModified());
   QVERIFY(fixture.save());
   QVERIFY(!fixture.editor()->file().isModified());
-  const Rational algbw = fixture.current()->result->algbw;
+  const Bandwidth algbw = fixture.current()->result->algbw;
   const QString file = fixture.current()->path;
   QCOMPARE(QFileInfo(file).path(), ScheduleBook::folderOf(path));
   QVERIFY(QFileInfo::exists(file));
@@ -269,7 +269,7 @@ void TestDesignerScheduleFiles::hostileFilesAreRefused() {
   QVERIFY(write("empty.forest.json", {}));
   // A claim that the trees do not keep.
   QByteArray faster = text;
-  const QByteArray claim = "\"algbw\": \"" + QByteArray::fromStdString(result->algbw.toString()) + '"';
+  const QByteArray claim = "\"algbw\": \"" + QByteArray::fromStdString(toFraction(result->algbw)) + '"';
   const QByteArray compact = QByteArray(claim).replace(": ", ":");
   QVERIFY(faster.contains(claim) || faster.contains(compact));
   faster.replace(claim, "\"algbw\": \"99999\"").replace(compact, "\"algbw\":\"99999\"");
@@ -384,7 +384,7 @@ void TestDesignerScheduleFiles::openingTrees() {
   QVERIFY(io::saveFile(path.toStdString(), [&](std::ostream& out) {
     return io::writeTreeXml(out, *fixture.current()->result->forests(), *fixture.current()->result->fabric);
   }));
-  const Rational algbw = fixture.current()->result->algbw;
+  const Bandwidth algbw = fixture.current()->result->algbw;
   fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));

@@ -89,7 +89,7 @@ void TestDesignerTrees::loadsAreThoseOfTheForest() {
       made(description, {.collective = static_cast<Collective>(collective), .usesMulticast = usesMulticast});
   QVERIFY(result);
   QVERIFY(result->verdict.ok);
-  Rational busiest;
+  InverseBandwidth busiest;
   for (std::size_t half = 0; half < 2; ++half) {
     const schedule::Forest* forest = result->forest(half);
     std::int64_t inTable = 0;
@@ -251,7 +251,7 @@ void TestDesignerTrees::treesOfALink() {
   for (const ArcLoad& load : result->loads) {
     const TreesOnLink found = treesOn(*result, {{load.tail, load.head}}, 100000, {});
     QCOMPARE(found.first.size(), static_cast<std::size_t>(found.different));
-    Rational sum;
+    Bandwidth sum;
     std::int64_t copies = 0;
     for (const TreeOnLink& tree : found.first) {
       sum = sum + tree.rate;
@@ -385,7 +385,7 @@ void TestDesignerTrees::charts() {
   }
   const QString csv = charts->csv(ChartPanel::Which::treeCount);
   QCOMPARE(csv.trimmed().split(u'\n').size(), 5);
-  QVERIFY(csv.contains(QString::fromStdString(charts->values()[1].algbw.toString())));
+  QVERIFY(csv.contains(QString::fromStdString(toFraction(charts->values()[1].algbw))));
   const QStringList bins = charts->csv(ChartPanel::Which::histogram).trimmed().split(u'\n');
   int links = 0;
   for (const QString& line : bins.mid(1)) {

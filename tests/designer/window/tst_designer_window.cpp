@@ -658,13 +658,13 @@ void TestDesignerWindow::triedBandwidthIsShown() {
   const auto* number = f.window->findChild<QLabel*>(u"boundNumber"_s);
   const auto* state = f.window->findChild<QLabel*>(u"boundState"_s);
   const QString before = number->text();
-  whatIf->setChange(Rational(-90));
+  whatIf->setChange(Bandwidth(-90));
   QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"what if"_s, 60000);
   const QString result = f.window->findChild<QLabel*>(u"whatIfResult"_s)->text();
   QVERIFY2(result.startsWith(number->text()), qPrintable(result + u" / "_s + number->text()));
   QVERIFY(number->text() != before);
   QVERIFY(f.window->findChild<QLabel*>(u"boundAssumption"_s)->text().startsWith(u"What if: 4 links at "_s));
-  whatIf->setChange(Rational(0));
+  whatIf->setChange(Bandwidth(0));
   QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"exact"_s, 60000);
   QCOMPARE(number->text(), before);
 }
@@ -717,7 +717,7 @@ void TestDesignerWindow::pictures() {
     f.editor()->selection().set({LinkId{1}, LinkId{2}, LinkId{3}, LinkId{4}});
     auto* whatIf = f.window->findChild<WhatIfPanel*>();
     QVERIFY(QTest::qWaitFor([&] { return whatIf->isCurrent(); }, 20000));
-    whatIf->setChange(Rational(-90));
+    whatIf->setChange(Bandwidth(-90));
     QTest::qWait(100);
     QVERIFY(f.window->grab().save(folder + u"/what-if"_s + suffix));
     f.editor()->selection().set({f.editor()->model().boxAt({}, "b0")});

@@ -576,12 +576,12 @@ void ExecutorProbeTest::passesTogether() {
   const auto costs = io::readProfileJson(text, "p.json");
   QVERIFY(costs.hasValue());
   QVERIFY(costs->together);
-  QVERIFY(std::abs(costs->together->latency - 0.5) < 1e-3);
+  QVERIFY(std::abs(costs->together->latency.count() - 0.5) < 1e-3);
   QVERIFY(std::abs(costs->together->microsecondsPerByte - 1e-4) < 1e-7);
   // Without it, the pairs count.
   const auto alone = io::readProfileJson(profileJson(pairs, nullptr, info, ranks), "p.json");
   QVERIFY(alone.hasValue() && !alone->together);
-  QVERIFY(std::abs(alone->pairs.front().bandwidth - 10) < 0.1);
+  QVERIFY(std::abs(alone->pairs.front().bandwidth.gigabytesPerSecond() - 10) < 0.1);
   // The backend runs it.
   auto backend = executor::threadsBackend().create({.ranks = ranks, .workers = 2});
   QVERIFY(backend.hasValue());

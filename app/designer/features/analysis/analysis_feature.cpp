@@ -42,7 +42,7 @@ void AnalysisFeature::follow() {
   m_whatIf->setSubject(document, context != nullptr ? &context->selection() : nullptr, bound);
 }
 
-void AnalysisFeature::tryBandwidth(const std::set<LinkId>& links, const Rational& change, const QString& title) {
+void AnalysisFeature::tryBandwidth(const std::set<LinkId>& links, const Bandwidth& change, const QString& title) {
   EditorContext* context = current();
   if (context != nullptr && !change.isZero()) {
     context->assume(Assumption{.title = title, .changed = links, .change = change});

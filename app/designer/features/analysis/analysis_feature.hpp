@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QString>
+#include <set>
+
+#include "base/units.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -17,7 +21,7 @@ public:
 
 private:
   void follow();
-  void tryBandwidth(const std::set<LinkId>& links, const Rational& change, const QString& title);
+  void tryBandwidth(const std::set<LinkId>& links, const Bandwidth& change, const QString& title);
 
   RankingPanel* m_upgrades;
   RankingPanel* m_failures;

@@ -13,6 +13,7 @@
 #include "designer/analysis/cut_lens.hpp"
 #include "designer/analysis/upgrade_bars.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
@@ -79,11 +80,6 @@ QLabel* head(const QString& text, QWidget* parent) {
   constexpr double kHead = 12.5;
   label->setFont(uiFont(kHead, QFont::DemiBold));
   return label;
-}
-
-QString exactly(const Rational& value) {
-  const QString fraction = QString::fromStdString(value.toString());
-  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(fraction, QString::fromStdString(toDecimal(value)));
 }
 
 /// The sentence with its nouns as links. They are replaced from the end, so that a noun in an earlier one stays whole.
@@ -331,7 +327,7 @@ void BoundCard::showCut() {
   }
   m_cuts->setCurrentRow(row);
   m_why->setText(linked(*cut) + (bound.note.isEmpty() ? QString() : u' ' + bound.note.toHtmlEscaped()));
-  const QString width = QString::fromStdString(Bandwidth(cut->exitBandwidth).toString());
+  const QString width = QString::fromStdString(toExactText(cut->exitBandwidth));
   switch (bound.question.collective) {
     case Collective::allgather:
     case Collective::reduceScatter:
@@ -480,15 +476,14 @@ void BoundCard::refresh() {
   }
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setText(QString::fromStdString(toDecimal(*bound->algbw)));
-  const QString exact = QString::fromStdString(bound->algbw->toString());
+  const QString exact = QString::fromStdString(toFraction(*bound->algbw));
   m_number->setToolTip(
       bound->reached ? tr("No schedule of this collective is faster on this fabric; routes are known for %1 GB/s")
                            .arg(exactly(*bound->reached))
       : bound->overlapped
           ? tr("Exactly %1 GB/s: no reduce-scatter followed by an allgather is faster on this fabric").arg(exact)
           : tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric").arg(exact));
-  m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
-                                           collectiveName(bound->question.collective),
+  m_exact->setText(u"= %1 · %2 · %3"_s.arg(exact, collectiveName(bound->question.collective),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
   for (const CutView& cut : bound->cuts) {
     auto* item = new QListWidgetItem(cut.words, m_cuts);

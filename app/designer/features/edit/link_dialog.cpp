@@ -253,7 +253,7 @@ Result<edits::LinkTemplate> LinkDialog::linkTemplate() const {
   if (!bandwidth) {
     return bandwidth.error();
   }
-  if (!bandwidth->gigabytesPerSecond().isPositive()) {
+  if (!bandwidth->isPositive()) {
     return Error{ErrorCode::badInput, tr("a bandwidth must be above 0").toStdString(),
                  tr("write 50 or 400Gb/s").toStdString()};
   }

@@ -47,7 +47,7 @@ QString inGigabytes(const std::string& bandwidth) {
   const QString typed = QString::fromStdString(bandwidth);
   const bool hasUnit = std::any_of(typed.begin(), typed.end(), [](QChar each) { return each.isLetter(); });
   const auto parsed = Bandwidth::parse(bandwidth);
-  return hasUnit && parsed ? QString::fromStdString(parsed->toString()) : typed;
+  return hasUnit && parsed ? QString::fromStdString(toExactText(*parsed)) : typed;
 }
 
 QString checkNumber(const QString& text) {
@@ -326,7 +326,7 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
         if (!bandwidth) {
           return QString::fromStdString(describe(bandwidth.error()));
         }
-        return bandwidth->gigabytesPerSecond().isPositive() ? QString() : tr("A bandwidth must be above 0");
+        return bandwidth->isPositive() ? QString() : tr("A bandwidth must be above 0");
       },
       [count, change](const QString& typed) {
         change(tr("Set bandwidth of %1").arg(counted(count, tr("link"), tr("links"))),

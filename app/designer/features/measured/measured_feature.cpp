@@ -26,8 +26,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr double kNanoseconds = 1000;  // in a microsecond
-
 std::string digestOf(const ScheduleResultPtr& result) {
   return result ? result->fabricDigest() : std::string();
 }
@@ -193,33 +191,32 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
   const FabricMap map(*m_result, current()->model());
   Overlay overlay;
   const std::optional<simulate::ComparedPart> chosen = m_panel->chosen();
-  double most = 0;
+  Microseconds most(0);
   for (const simulate::ComparedPart& part : comparison->parts.links) {
     most = std::max(most, part.lost());
   }
   for (const simulate::ComparedPart& part : comparison->parts.links) {
-    const double share = most > 0 ? std::max(0.0, part.lost()) / most : 0;
+    const double share = most > Microseconds(0) ? std::max(Microseconds(0), part.lost()) / most : 0;
     const bool isChosen = m_panel->showsLinks() && chosen && chosen->index == part.index;
     for (const LinkStep& step : map.stepsOf(static_cast<std::size_t>(part.index))) {
       LinkLoad& load = overlay.heat.load[step.link];
       (step.isForward ? load.forward : load.backward) = share;
       load.isBottleneck = load.isBottleneck || isChosen;
       if (isChosen) {
-        load.text = (part.lost() < 0 ? u"−"_s : u"+"_s) + timeText(std::abs(part.lost()) * kNanoseconds);
+        load.text = (part.lost() < Microseconds(0) ? u"−"_s : u"+"_s) + timeText(abs(part.lost()));
       }
     }
   }
   overlay.heat.title = tr("Time lost against the plan");
   overlay.heat.low = tr("none");
-  overlay.heat.high = timeText(most * kNanoseconds);
+  overlay.heat.high = timeText(most);
   overlay.heat.bottleneck = tr("chosen");
   if (!m_panel->showsLinks() && chosen) {
     const NodeId node = map.nodeOf(m_result->fabric->gpus()[chosen->index]);
     if (node.isValid()) {
       Hull hull;
       hull.nodes = {node};
-      hull.label =
-          tr("rank %1: %2 lost").arg(chosen->index).arg(timeText(std::max(0.0, chosen->lost()) * kNanoseconds));
+      hull.label = tr("rank %1: %2 lost").arg(chosen->index).arg(timeText(std::max(Microseconds(0), chosen->lost())));
       overlay.hulls.push_back(std::move(hull));
     }
   }

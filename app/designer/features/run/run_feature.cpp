@@ -38,7 +38,7 @@ RunnableSchedule runnable(const ScheduleEntry& entry) {
   schedule.name = entry.name;
   schedule.suffix = fileSuffix(*entry.result).mid(1);
   if (entry.result->bound) {
-    schedule.boundGBps = entry.result->bound->toDouble();
+    schedule.boundGBps = toGBps(*entry.result->bound);
   }
   schedule.ranks = entry.result->fabric->gpuCount();
   schedule.root = entry.result->root().value_or(-1);

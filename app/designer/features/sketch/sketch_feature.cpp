@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "designer/document/error_text.hpp"
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/sketch/sketch_edits.hpp"
 #include "designer/sketch/sketch_overlay.hpp"
 #include "io/taccl_fabric.hpp"
@@ -369,7 +369,7 @@ void SketchFeature::take(EditorContext& context, SketchDesk& desk) {
   const QString file = QFileInfo(desk.path()).completeBaseName();
   const QString name = ScheduleBook::nameFor(*answer->schedule) + u' ' + (file.isEmpty() ? tr("sketch") : file);
   ScheduleActivity::bookOf(context.file(), context.bound())->add(answer->schedule, name);
-  m_workspace.say(tr("%1: %2 µs, verified").arg(name, decimal(answer->makespan)));
+  m_workspace.say(tr("%1: %2 µs, verified").arg(name, decimal(answer->makespan.count())));
 }
 
 }  // namespace coppice::designer

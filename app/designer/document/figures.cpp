@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/schedule/figures.hpp"
+#include "designer/document/figures.hpp"
 
 #include <QCoreApplication>
 #include <algorithm>
@@ -42,13 +42,21 @@ QString decimal(const Rational& value, int places) {
   return QString::fromStdString(toDecimal(value, places));
 }
 
-QString gigabytes(const Rational& value) {
+QString decimal(const Bandwidth& value, int places) {
+  return decimal(value.gigabytesPerSecond(), places);
+}
+
+QString gigabytes(const Bandwidth& value) {
   return decimal(value) + u" GB/s"_s;
 }
 
 QString exactly(const Rational& value) {
   const QString fraction = QString::fromStdString(value.toString());
   return value.isInteger() ? fraction : decimal(value) + u" = "_s + fraction;
+}
+
+QString exactly(const Bandwidth& value) {
+  return exactly(value.gigabytesPerSecond());
 }
 
 QString percentOf(const Rational& part, const Rational& whole) {
@@ -67,6 +75,10 @@ QString percentOf(const Rational& part, const Rational& whole) {
   // Rounded away from the whole and from nothing, which would be untrue.
   const double tenths = part < whole ? std::floor(percent * kTen) / kTen : std::ceil(percent * kTen) / kTen;
   return QString::number(std::max(tenths, 0.1), 'f', 1) + u" %"_s;
+}
+
+QString percentOf(const Bandwidth& part, const Bandwidth& whole) {
+  return percentOf(part.gigabytesPerSecond(), whole.gigabytesPerSecond());
 }
 
 QString duration(double seconds) {

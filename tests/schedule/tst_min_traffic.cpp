@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 
-#include "schedule/least_traffic.hpp"
+#include "schedule/min_traffic.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/must.hpp"
 
@@ -28,7 +28,7 @@ fabric::Fabric twoBoxes() {
 
 }  // namespace
 
-class TestLeastTraffic : public QObject {
+class TestMinTraffic : public QObject {
   Q_OBJECT
 
 private slots:
@@ -37,7 +37,7 @@ private slots:
   void unknown();
 };
 
-void TestLeastTraffic::boxes_data() {
+void TestMinTraffic::boxes_data() {
   QTest::addColumn<Collective>("collective");
   QTest::addColumn<QString>("traffic");
   // A spanning tree: two hops in each box, one of four links between the boxes.
@@ -51,20 +51,20 @@ void TestLeastTraffic::boxes_data() {
   QTest::newRow("alltoall") << Collective::alltoall << "10";
 }
 
-void TestLeastTraffic::boxes() {
+void TestMinTraffic::boxes() {
   QFETCH(Collective, collective);
   QFETCH(QString, traffic);
   const auto goal =
       must(CollectiveTable::make(collective, 4, isRooted(collective) ? std::optional<fabric::Rank>(0) : std::nullopt));
-  const auto least = must(schedule::leastTraffic(twoBoxes(), goal));
+  const auto least = must(schedule::minTraffic(twoBoxes(), goal));
   QVERIFY(least.has_value());
   QCOMPARE(QString::fromStdString(least->toString()), traffic);
 }
 
 /// One-way rings have no spanning tree that serves all roots; custom tables have no closed form.
-void TestLeastTraffic::unknown() {
+void TestMinTraffic::unknown() {
   const auto custom = must(CollectiveTable::custom(4, {{{.share = 1, .sources = {0}, .destinations = {1}}}}));
-  QVERIFY(!must(schedule::leastTraffic(twoBoxes(), custom)).has_value());
+  QVERIFY(!must(schedule::minTraffic(twoBoxes(), custom)).has_value());
   fabric::Description ring;
   for (const char* id : {"g0", "g1", "g2"}) {
     ring.nodes.push_back({.id = id, .kind = "gpu"});
@@ -73,10 +73,10 @@ void TestLeastTraffic::unknown() {
     ring.links.push_back({.src = from, .dst = to, .bandwidth = "10", .duplex = false});
   }
   const fabric::Fabric oneWay = must(fabric::Fabric::build(ring));
-  QVERIFY(!must(schedule::leastTraffic(oneWay, must(CollectiveTable::make(Collective::allgather, 3)))).has_value());
-  const auto scatter = must(schedule::leastTraffic(oneWay, must(CollectiveTable::make(Collective::scatter, 3, 0))));
+  QVERIFY(!must(schedule::minTraffic(oneWay, must(CollectiveTable::make(Collective::allgather, 3)))).has_value());
+  const auto scatter = must(schedule::minTraffic(oneWay, must(CollectiveTable::make(Collective::scatter, 3, 0))));
   QCOMPARE(QString::fromStdString(scatter->toString()), QString("1"));
 }
 
-QTEST_APPLESS_MAIN(TestLeastTraffic)
-#include "tst_least_traffic.moc"
+QTEST_APPLESS_MAIN(TestMinTraffic)
+#include "tst_min_traffic.moc"

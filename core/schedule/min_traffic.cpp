@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/least_traffic.hpp"
+#include "schedule/min_traffic.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -120,7 +120,7 @@ Result<std::optional<std::int64_t>> spanningTree(Distances& distances, int ranks
 
 Result<std::optional<Rational>> find(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                      const Progress& progress) {
-  if (goal.collective() == Collective::custom || fabric.gpuCount() > kMaxLeastTrafficGpus ||
+  if (goal.collective() == Collective::custom || fabric.gpuCount() > kMaxMinTrafficGpus ||
       goal.rankCount() != fabric.gpuCount()) {
     return std::optional<Rational>();
   }
@@ -145,8 +145,8 @@ Result<std::optional<Rational>> find(const fabric::Fabric& fabric, const Collect
 
 }  // namespace
 
-Result<std::optional<Rational>> leastTraffic(const fabric::Fabric& fabric, const CollectiveTable& goal,
-                                             const Progress& progress) {
+Result<std::optional<Rational>> minTraffic(const fabric::Fabric& fabric, const CollectiveTable& goal,
+                                           const Progress& progress) {
   try {
     return find(fabric, goal, progress);
   } catch (const OverflowError&) {
