@@ -24,8 +24,8 @@ namespace coppice::workflow {
 struct Contender {
   Playable playable;
   std::string method = {};                    ///< that made it; empty = not known
-  std::optional<Bandwidth> algbw = {};        ///< GB/s; of a program, what its links allow
-  std::optional<Bandwidth> bound = {};        ///< GB/s; no schedule is faster; absent where it is not known
+  std::optional<Bandwidth> algbw = {};        ///< of a program, what its links allow
+  std::optional<Bandwidth> bound = {};        ///< no schedule is faster; absent where it is not known
   std::int64_t steps = 0;                     ///< the longest chain of transfers or messages
   int maxStretch = 0;                         ///< links per transfer
   double meanStretch = 0;                     ///< weighted by bytes

@@ -21,7 +21,7 @@ struct JudgedSchedule {
   schedule::AnySchedule schedule;
   bool ok = false;
   std::vector<Finding> findings;
-  Bandwidth algbw;         ///< GB/s, recomputed
+  Bandwidth algbw;         ///< recomputed
   std::int64_t steps = 0;  ///< of a forest, the height of its trees (both halves in turn for allreduce)
   /// Of a forest, that of its transfers; absent where switches copy or sum up, and where they are too many.
   std::optional<schedule::StepCost> cost;

@@ -56,7 +56,7 @@ struct Judged {
   Made made;
   verify::ScheduleVerdict verdict;                  ///< ok
   std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
-  std::optional<Bandwidth> bound = {};              ///< GB/s; no schedule is faster; absent where it is not known
+  std::optional<Bandwidth> bound = {};              ///< no schedule is faster; absent where it is not known
   double generating = 0;                            ///< seconds
   double verifying = 0;                             ///< seconds
 };

@@ -16,7 +16,7 @@ inline constexpr int kMaxHeightEffort = 8;
 /// algbw with a number of trees per root.
 struct KValue {
   std::int64_t k = 0;
-  Bandwidth algbw;  ///< GB/s
+  Bandwidth algbw;
 };
 
 }  // namespace coppice::workflow

@@ -87,7 +87,7 @@ struct ScclFront {
   bool isMinRatioExact = false;  ///< the relaxation reaches it
   bool isComplete = false;       ///< the last point has the least ratio
   bool isCutOff = false;         ///< time limit or cancel; what was found is kept
-  Bandwidth unit;                ///< GB/s, as used
+  Bandwidth unit;                ///< as used
 };
 
 /// Searches the front and judges what is found. A cancel ends the search and keeps what was found. Errors: those of

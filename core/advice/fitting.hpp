@@ -22,10 +22,10 @@ namespace coppice::advice {
 struct Fit {
   std::optional<std::int64_t> k = {};  ///< trees per root
   std::optional<int> maxPeers = {};    ///< at most this many peers per GPU
-  Bandwidth algbw;                     ///< GB/s
-  Rational share;                      ///< of the optimum
-  int height = 0;                      ///< GPU-to-GPU hops of the highest tree
-  int threadBlocks = 0;                ///< of the rank with the most
+  Bandwidth algbw;
+  Rational share;        ///< of the optimum
+  int height = 0;        ///< GPU-to-GPU hops of the highest tree
+  int threadBlocks = 0;  ///< of the rank with the most
 };
 
 /// The request that a schedule answers; settings that a schedule does not state have their defaults.

@@ -28,8 +28,8 @@ struct WantedSizes {
 struct TreeCount {
   std::int64_t k = 1;
   std::int64_t maxK = 1;      ///< 1 to this were looked at
-  Bandwidth algbw;            ///< GB/s with this k
-  Bandwidth optimum;          ///< GB/s with any k
+  Bandwidth algbw;            ///< with this k
+  Bandwidth optimum;          ///< with any k
   std::int64_t optimumK = 1;  ///< the least k that reaches it
   Rational loss;              ///< the part of the optimum that this k gives up; 0 = none
 };

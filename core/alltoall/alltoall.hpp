@@ -28,7 +28,7 @@ struct Request {
 
 struct Optimum {
   int gpuCount = 0;
-  Bandwidth lower;  ///< GB/s per ordered pair of GPUs: the routing reaches it
+  Bandwidth lower;  ///< per ordered pair of GPUs: the routing reaches it
   Bandwidth upper;  ///< the lengths prove that nothing is faster
   schedule::ExchangeRouting routing;
   schedule::ExchangeLengths lengths;

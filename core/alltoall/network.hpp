@@ -17,7 +17,7 @@ struct Network {
   explicit Network(const fabric::Fabric& of);
 
   const fabric::Fabric& fabric;
-  Bandwidth unit;                      ///< GB/s per unit of capacity
+  Bandwidth unit;                      ///< per unit of capacity
   std::vector<std::int64_t> capacity;  ///< by arc
   std::vector<std::int32_t> firstOut;  ///< by node, into Fabric::arcs(), which are sorted by tail; one more at the end
   std::vector<std::int32_t> firstIn;   ///< by node, into `in`

@@ -23,7 +23,7 @@ using std::int64_t;
 struct Bundle {
   std::vector<std::pair<Rank, Rank>> ends;
   std::vector<std::vector<NodeIndex>> routes;
-  std::vector<Bandwidth> rates;  ///< GB/s
+  std::vector<Bandwidth> rates;
 };
 
 class Wiring {

@@ -15,7 +15,7 @@ namespace coppice::bfb {
 /// A fabric as a digraph of its GPUs, by rank.
 struct Logical {
   Digraph graph;
-  Bandwidth unit;  ///< GB/s of a unit link
+  Bandwidth unit;  ///< of a unit link
   /// By link: the nodes from GPU to GPU.
   std::vector<std::vector<fabric::NodeIndex>> routes;
   /// Between which GPUs routes through switches were laid, in words; empty without switches.

@@ -44,7 +44,7 @@ struct Witness {
 /// The exact costs. Loads are in shards per unit link, in the order of the steps; a shard is 1/N of the M bytes, or all
 /// of them for broadcast and reduce.
 struct Costs {
-  Bandwidth unit;                        ///< GB/s of a unit link
+  Bandwidth unit;                        ///< of a unit link
   std::int64_t degree = 0;               ///< most unit links into or out of a GPU: B = degree * unit
   bool isTimed = false;                  ///< with Request::bytes: loads are times, latencies included
   Rational shardsPerCollective;          ///< N, or 1

@@ -14,7 +14,7 @@ namespace coppice::fabric {
 struct BalanceChange {
   std::string src;
   std::string dst;
-  Bandwidth increase;      ///< GB/s, positive
+  Bandwidth increase;      ///< positive
   bool isNewLink = false;  ///< no link runs from src to dst yet
 
   friend bool operator==(const BalanceChange&, const BalanceChange&) = default;

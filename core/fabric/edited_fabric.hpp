@@ -49,14 +49,14 @@ public:
   struct Node {
     NodeDescription facts;
     std::optional<NodeKind> kind;
-    Bandwidth surplus;  ///< GB/s: what enters minus what leaves
+    Bandwidth surplus;  ///< what enters minus what leaves
     int linkEnds = 0;   ///< of links without faults
     bool hasFault = false;
     bool hasAdvice = false;  ///< validate() has a warning about the node alone
   };
   /// All parallel links of one direction.
   struct Arc {
-    Bandwidth bandwidth;  ///< GB/s
+    Bandwidth bandwidth;
     std::vector<Key> links;
   };
   /// What has changed since the last takeChanges(): a superset.
@@ -101,7 +101,7 @@ private:
     LinkDescription facts;
     // Of a link that is part of the arcs.
     Ends ends;
-    Bandwidth total;  ///< GB/s per direction, parallel links together
+    Bandwidth total;  ///< per direction, parallel links together
     bool isAttached = false;
   };
   void setNode(NodeChange change);

@@ -33,8 +33,8 @@ struct Node {
 struct Arc {
   NodeIndex tail = 0;
   NodeIndex head = 0;
-  Bandwidth bandwidth;                       ///< sum over the parallel links, GB/s
-  std::optional<ExactMicroseconds> latency;  ///< microseconds; the largest stated one
+  Bandwidth bandwidth;                       ///< sum over the parallel links
+  std::optional<ExactMicroseconds> latency;  ///< the largest stated one
 };
 
 /// Immutable, valid fabric: unique ids, positive bandwidths, at least two GPUs, every GPU reaches every other.

@@ -60,7 +60,7 @@ struct Request {
 
 /// What no allreduce by trees can beat (linear program of B.7), beside reduce-scatter then allgather.
 struct AllreduceLimit {
-  Bandwidth algbw;         ///< GB/s
+  Bandwidth algbw;
   bool isExact = false;    ///< the program's optimum, proved on both sides; otherwise a proved upper bound on it
   bool isReached = false;  ///< reduce-scatter then allgather at the cut bound reaches it, so nothing is left to gain
 };
@@ -70,7 +70,7 @@ struct Optimum {
   int gpuCount = 0;
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
   InverseBandwidth inverseRate;
-  Bandwidth algbw;                ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
+  Bandwidth algbw;                ///< total demand / inverseRate (allreduce: 1/(1/RS + 1/AG))
   std::int64_t treesPerRoot = 0;  ///< k that is used; gather and scatter have no trees
   InverseBandwidth scale;         ///< U of that k
   /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.

@@ -26,7 +26,7 @@ struct Network {
   std::vector<char> isGpu;           ///< by node
   std::vector<int> gpus;             ///< node of each rank
   std::vector<TreeArc> arcs;         ///< capacity = bandwidth / unit; one per ordered pair
-  Bandwidth unit;                    ///< GB/s per capacity unit
+  Bandwidth unit;                    ///< per capacity unit
   std::vector<std::int64_t> demand;  ///< by node: a(v), the data rooted there; 0 at switches
   std::int64_t totalDemand = 0;
   /// By node the lowest node that a symmetry of the network maps onto it (symmetryClasses); empty = not looked for.

@@ -49,7 +49,7 @@ struct BoxNode {
   std::string id;               ///< unique inside the box
   std::string device = {};      ///< nic: the system's name for it ("mlx5_0")
   int parent = -1;              ///< index of the next node towards the CPU; -1 = none
-  Bandwidth uplink = {};        ///< GB/s per direction to the parent
+  Bandwidth uplink = {};        ///< per direction to the parent
   Bandwidth netBandwidth = {};  ///< nic: GB/s per direction towards the network
 };
 

@@ -30,7 +30,7 @@ struct Failure {
 
 struct Damage {
   std::size_t failure = 0;              ///< index into the failures given
-  Bandwidth algbw;                      ///< GB/s after it; 0 where GPUs are cut off
+  Bandwidth algbw;                      ///< after it; 0 where GPUs are cut off
   int gpuCount = 0;                     ///< that still take part
   std::optional<Finding> finding = {};  ///< why algbw is 0
   /// 1 - algbw after / algbw before, exact; negative where the bound rises (a slow GPU gone).

@@ -40,7 +40,7 @@ struct Moves {
   int gpuCount = 0;
   int phases = 1;
   std::int64_t chunks = 0;  ///< what the algbw counts
-  Bandwidth algbw;          ///< GB/s, for choosing the number of channels
+  Bandwidth algbw;          ///< for choosing the number of channels
   std::vector<Move> moves;  ///< by message
   std::vector<int> order;   ///< all messages, in the order in which they choose their channels
   std::vector<Fusible> fusible;

@@ -55,8 +55,8 @@ struct StepWork {
   Collective collective = Collective::allgather;
   int gpuCount = 0;
   int root = -1;
-  int chunks = 0;   ///< of each shard
-  Bandwidth algbw;  ///< GB/s
+  int chunks = 0;  ///< of each shard
+  Bandwidth algbw;
   Placement placement;
   std::vector<Item> items = {};
   std::vector<StepMessage> messages = {};  ///< in an order in which they can happen; exchanged ones of an item in a row

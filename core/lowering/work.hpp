@@ -56,7 +56,7 @@ struct Work {
   int chunks = 0;           ///< full buffer
   int rootChunks = 0;       ///< the most of one root: k without its common divisor
   int sliceChunks = 0;      ///< per rank (allgather, reduce_scatter); 0 otherwise
-  Bandwidth algbw;          ///< GB/s, for choosing the number of channels
+  Bandwidth algbw;          ///< for choosing the number of channels
   std::vector<Part> parts;  ///< ascending by start
   std::vector<TreeShape> reduceTrees;
   std::vector<TreeShape> broadcastTrees;

@@ -30,7 +30,7 @@ struct AllreduceShares {
 
 struct AllreduceBound {
   BoundStatus status = BoundStatus::notComputed;
-  Bandwidth algbw = {};  ///< X = M / T in GB/s; 0 when notComputed
+  Bandwidth algbw = {};  ///< X = M / T; 0 when notComputed
   /// algbw equals the known value that was passed in, so that value is optimal.
   bool knownIsOptimal = false;
   int cuts = 0;                                ///< cut constraints that the proof used

@@ -64,7 +64,7 @@ Result<SubCapacity> balancedSubCapacity(const BalanceProblem& problem, const Pro
 struct RateArc {
   int tail = 0;
   int head = 0;
-  Bandwidth bandwidth;  ///< > 0, GB/s
+  Bandwidth bandwidth;  ///< > 0
 };
 
 /// Bandwidths on a digraph of GPUs and relays, which may be unbalanced anywhere.

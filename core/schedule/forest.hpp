@@ -137,7 +137,7 @@ struct Heights {
 struct Cut {
   std::vector<fabric::NodeIndex> nodes;  ///< S, ascending
   std::int64_t demand = 0;  ///< |S ∩ Vc| (uniform), the amounts of the roots in S, or 1 (broadcast, reduce)
-  Bandwidth exitBandwidth;  ///< GB/s leaving S in allgather's direction (entering S for reductions and scatter)
+  Bandwidth exitBandwidth;  ///< leaving S in allgather's direction (entering S for reductions and scatter)
 
   friend bool operator==(const Cut&, const Cut&) = default;
 };
@@ -151,11 +151,11 @@ struct Schedule {
   std::vector<std::int64_t> amounts;      ///< relative data per rank for non-uniform collectives; empty = equal
   std::optional<Forest> reduceForest;     ///< Direction::in: reduce_scatter, reduce, first half of allreduce
   std::optional<Forest> broadcastForest;  ///< Direction::out: allgather, broadcast, second half of allreduce
-  Bandwidth algbw;                        ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
-  Bandwidth bound;                        ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
+  Bandwidth algbw;                        ///< allreduce: 1 / (1/reduce + 1/broadcast)
+  Bandwidth bound;                        ///< no schedule with these roots and amounts is faster (cut bound)
   std::vector<Cut> bottlenecks;           ///< at least one cut that proves `bound` (for allreduce: of the slower half)
   std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
-  std::optional<Bandwidth> allreduceBound;  ///< the linear program of B.7 in GB/s, where computed
+  std::optional<Bandwidth> allreduceBound;  ///< that of the linear program of B.7, where computed
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -27,7 +27,7 @@ struct StepCost {
   /// Time per byte of M of the whole collective, 1/(GB/s). Synchronous: the sum of the steps' busiest links.
   /// Asynchronous: the sum of the phases' busiest links, which pipelining approaches from above.
   InverseBandwidth timePerByte;
-  Bandwidth algbw;                  ///< 1 / timePerByte, GB/s
+  Bandwidth algbw;                  ///< 1 / timePerByte
   std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: by phase
   std::vector<Rational> traffic;    ///< by arc: bytes over the link per byte of M
   Rational totalTraffic;            ///< their sum

@@ -91,7 +91,7 @@ struct StepSchedule {
   std::vector<std::int32_t> rounds;  ///< by step (SCCL); empty = 1 each
   TransferList transfers;            ///< by step
   PathPool paths;
-  Bandwidth algbw;  ///< GB/s: 1 / t_b of stepCost, recomputed by the verifier
+  Bandwidth algbw;  ///< 1 / t_b of stepCost, recomputed by the verifier
 
   friend bool operator==(const StepSchedule&, const StepSchedule&) = default;
 };

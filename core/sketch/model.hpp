@@ -61,7 +61,7 @@ struct Model {
   std::string policy;                         ///< of the first switch; empty = free
   std::vector<std::vector<int>> switches;     ///< as listed, within a node
   std::vector<std::pair<int, int>> offsets;   ///< symmetries that the sketch asks for
-  std::optional<ExactMicroseconds> timeUnit;  ///< guessed from remote_alpha (see timeUnit)
+  std::optional<ExactMicroseconds> timeUnit;  ///< guessed from remote_alpha (see guessScale)
 
   [[nodiscard]] int gpus() const { return nodes * gpusPerNode; }
   [[nodiscard]] int nodeOf(int gpu) const { return gpu / gpusPerNode; }

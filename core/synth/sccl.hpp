@@ -40,7 +40,7 @@ struct Synthesis {
   std::string reason;
   std::optional<schedule::StepSchedule> schedule;  ///< where sat; unverified
   double seconds = 0;
-  Bandwidth unit;           ///< GB/s, as used
+  Bandwidth unit;           ///< as used
   bool isBySolver = false;  ///< unsat: the solver says so, and Refutation can show it; else a bound does
 };
 

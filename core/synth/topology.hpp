@@ -46,7 +46,7 @@ struct Topology {
   std::vector<fabric::NodeIndex> gpus;  ///< by rank
   std::vector<int> boxOf;               ///< by rank: number of its innermost box; -1 = in none
   int fabricNodes = 0;
-  Bandwidth unit;           ///< GB/s: the bandwidth that moves one chunk per round
+  Bandwidth unit;           ///< the bandwidth that moves one chunk per round
   bool isIntegral = false;  ///< every perRound is a whole number
   /// Some routes are left out, because there are too many: what has no schedule here may have one.
   bool isPartial = false;

@@ -16,7 +16,7 @@ namespace coppice::verify {
 struct ScheduleVerdict {
   bool ok = false;
   std::vector<Finding> findings;  ///< every fault found (at most 100 are listed), in order of discovery; notes
-  Bandwidth algbw;                ///< recomputed from the trees, GB/s
+  Bandwidth algbw;                ///< recomputed from the trees
   InverseBandwidth busiestLoad;   ///< largest load / bandwidth over links (of both forests), trees per GB/s
   /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it.
   bool boundProved = false;

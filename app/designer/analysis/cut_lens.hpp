@@ -15,7 +15,7 @@ namespace coppice::designer {
 struct LensSide {
   int gpus = 0;             ///< on the side whose data must get out
   std::int64_t demand = 0;  ///< what must get out: the GPUs, or 1 for the root
-  Bandwidth bandwidth;      ///< GB/s that leave the side (in a reduction: that enter it)
+  Bandwidth bandwidth;      ///< that leave the side (in a reduction: that enter it)
   /// GB/s; absent where nothing has to cross. Of an allreduce: of the half that runs this way.
   std::optional<Bandwidth> algbw = {};
 };

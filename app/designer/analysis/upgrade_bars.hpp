@@ -20,7 +20,7 @@ namespace coppice::designer {
 struct UpgradeBar {
   QString title;
   std::set<LinkId> links;
-  Bandwidth bandwidth;             ///< GB/s per direction now, of the slowest
+  Bandwidth bandwidth;             ///< per direction now, of the slowest
   Rational raise;                  ///< of the bound, for each GB/s on every one of them
   std::optional<Bandwidth> until;  ///< bandwidth at which another cut takes over
 };

@@ -21,7 +21,7 @@ struct WhatIf {
   bool isAnswered = true;  ///< as Ranking::isAnswered
   QString why;             ///< why there is no curve
   std::int64_t count = 0;  ///< links, parallel ones counted singly
-  Bandwidth least;         ///< GB/s per direction of the slowest of them now
+  Bandwidth least;         ///< per direction of the slowest of them now
   Bandwidth most;          ///< of the fastest
   live::Curve curve;       ///< from the slowest at 0 to the fastest at four times what it has
 };

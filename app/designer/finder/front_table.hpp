@@ -21,7 +21,7 @@ namespace coppice::designer {
 /// One topology with what it costs at the chosen size.
 struct FrontRow {
   workflow::FoundTopology topology;
-  std::optional<ExactMicroseconds> time;  ///< microseconds at the size; absent where the cost is not known
+  std::optional<ExactMicroseconds> time;  ///< at the size; absent where the cost is not known
   bool isFastest = false;                 ///< among those of its number of nodes, at the size
   std::optional<Rational> fromBytes;      ///< from this size on it is the fastest; absent: it never is
   std::optional<Rational> toBytes;        ///< up to this one; absent: for all larger ones

@@ -35,7 +35,7 @@ struct Bound {
   std::vector<Finding> findings;    ///< of fabric::validate
   std::vector<ElementId> culprits;  ///< as findings; invalid = the fabric as a whole
   int gpuCount = 0;
-  std::optional<Bandwidth> algbw;  ///< GB/s; absent where there is no answer
+  std::optional<Bandwidth> algbw;  ///< absent where there is no answer
   /// All-to-all where it is less than algbw: the GB/s that known routes reach. The optimum is between the two.
   std::optional<Bandwidth> reached;
   /// AllReduce where it is more than algbw, which is that of reduce-scatter then allgather: the GB/s of trees that

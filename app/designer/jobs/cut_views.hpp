@@ -18,7 +18,7 @@ namespace coppice::designer {
 struct Crossing {
   NodeId tail;
   NodeId head;
-  Bandwidth bandwidth;  ///< GB/s from tail to head, all parallel links together
+  Bandwidth bandwidth;  ///< from tail to head, all parallel links together
 };
 
 /// What limits a collective, as the designer shows it: a cut, or for an all-to-all the links of its proof.

@@ -18,7 +18,7 @@ namespace coppice::designer {
 struct ArcLoad {
   fabric::NodeIndex tail = 0;
   fabric::NodeIndex head = 0;
-  Bandwidth bandwidth;  ///< GB/s, parallel links together
+  Bandwidth bandwidth;  ///< parallel links together
   /// That cross it: in the reduce forest, in the broadcast forest. Of a step schedule, transfers, in the first.
   std::array<std::int64_t, 2> trees{};
   /// GB/s while that forest runs at its algbw: trees / scale. Of a step schedule, the mean over its time, in the first.

@@ -35,7 +35,7 @@ struct FrontCandidate {
   double seconds = 0;
   bool isOptimal = false;               ///< found, and the proved bound is reached
   std::optional<Rational> bound = {};   ///< proved, on R/C at this number of steps
-  std::optional<Bandwidth> algbw = {};  ///< GB/s; where found
+  std::optional<Bandwidth> algbw = {};  ///< where found
   /// Where found: null until it has been measured for the other docks.
   ScheduleResultPtr result = {};
 

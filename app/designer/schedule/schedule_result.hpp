@@ -79,9 +79,9 @@ struct ScheduleResult {
   schedule::AnySchedule schedule;
   /// Of a program without a schedule: what is simulated. `schedule` then says which collective, and has no transfers.
   std::shared_ptr<const program::Program> program = {};
-  verify::ScheduleVerdict verdict;         ///< ok
-  Bandwidth algbw;                         ///< GB/s
-  std::optional<Bandwidth> bound;          ///< GB/s, exact; absent where it is not known
+  verify::ScheduleVerdict verdict;  ///< ok
+  Bandwidth algbw;
+  std::optional<Bandwidth> bound;          ///< exact; absent where it is not known
   bool meetsBound = false;                 ///< algbw equals the exact bound
   std::optional<schedule::StepCost> cost;  ///< of a step schedule, always; of a forest never
   // ---- of forests alone, from here to `readers`; loads are those of every schedule

@@ -19,7 +19,7 @@ struct TreeOnLink {
   TreeRef tree;
   fabric::Rank root = 0;
   std::int64_t copies = 1;
-  Bandwidth rate;  ///< GB/s that all copies carry over the links, while their forest runs at its algbw
+  Bandwidth rate;  ///< that all copies carry over the links, while their forest runs at its algbw
 };
 
 struct TreesOnLink {

@@ -64,7 +64,7 @@ struct SearchQuestion {
 /// What it found.
 struct SearchAnswer {
   ScheduleResultPtr schedule;  ///< verified
-  ExactMicroseconds makespan;  ///< microseconds, as planned
+  ExactMicroseconds makespan;  ///< as planned
   ExactMicroseconds bound;
   std::string boundName;
   std::string boundMembers;
