@@ -158,7 +158,13 @@ void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
       isOneBandwidth ? tr("GB/s of each link, per direction") : tr("change of each link, GB/s per direction");
   painter.setPen(colors[Token::faint]);
   painter.drawText(scale.area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
-  painter.drawText(scale.area.adjusted(2, 0, 0, 0), Qt::AlignLeft | Qt::AlignTop, tr("bound, GB/s"));
+  // A curve that is high from its begin on would cross the upper corner.
+  const QString up = tr("bound, GB/s");
+  const bool isHigh = scale.y(m_whatIf.curve.points.front().algbw) < scale.area.bottom() - 2 * metrics.height();
+  const bool fits =
+      metrics.horizontalAdvance(up) + metrics.horizontalAdvance(across) + metrics.height() < scale.area.width();
+  painter.drawText(scale.area.adjusted(2, 0, 0, -3), Qt::AlignLeft | (isHigh && fits ? Qt::AlignBottom : Qt::AlignTop),
+                   up);
 }
 
 void BandwidthCurve::paintChange(QPainter& painter, const Scale& scale) const {
