@@ -160,7 +160,7 @@ void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
   painter.drawText(scale.area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
   // A curve that is high from its begin on would cross the upper corner.
   const QString up = tr("bound, GB/s");
-  const bool isHigh = scale.y(m_whatIf.curve.points.front().algbw) < scale.area.bottom() - 2 * metrics.height();
+  const bool isHigh = scale.y(m_whatIf.curve.points.front().algbw) < scale.area.center().y();
   const bool fits =
       metrics.horizontalAdvance(up) + metrics.horizontalAdvance(across) + metrics.height() < scale.area.width();
   painter.drawText(scale.area.adjusted(2, 0, 0, -3), Qt::AlignLeft | (isHigh && fits ? Qt::AlignBottom : Qt::AlignTop),
