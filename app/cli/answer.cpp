@@ -36,8 +36,8 @@ std::string treeCountText(const forestcoll::Optimum& optimum, bool weighted, boo
                      gigabytes(optimum.scale.inverse()) + " (U = " + toFraction(optimum.scale) + ")\n";
   if (isFree && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
     text += "              " +
-            std::string(optimum.isLeastK ? "the minimum k that reaches the optimum; with whole capacities"
-                                         : "a smaller k than with whole capacities, which") +
+            std::string(optimum.isMinimumK ? "the minimum k that reaches the optimum; with whole capacities"
+                                           : "a smaller k than with whole capacities, which") +
             " it would be " + std::to_string(optimum.integralTreesPerRoot) + "\n";
   }
   return text;
@@ -81,7 +81,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["forestcoll_k"] = optimum.integralTreesPerRoot;
     json["forestcoll_U"] = toFraction(optimum.integralScale);
     if (isExact && free == nullptr) {
-      json["least_k"] = optimum.isLeastK;
+      json["least_k"] = optimum.isMinimumK;
     }
   }
   json["optimal"] = isExact;

@@ -145,16 +145,16 @@ Result<Report> runOne(const FindTopologyOptions& options, const TopologyTimes& q
   if (!rows) {
     return rows.error();
   }
-  const Rational least(options.nodes - 1, options.nodes);
+  const Rational min(options.nodes - 1, options.nodes);
   const int moore = finder::mooreSteps(options.nodes, options.degree);
   Report report;
   report.json = {{"nodes", options.nodes},
                  {"degree", options.degree},
                  {"duplex", options.isDuplex},
                  {"least_steps", moore},
-                 {"least_t_b", least.toString()}};
+                 {"least_t_b", min.toString()}};
   report.text = counted(options.nodes, "node") + " of degree " + std::to_string(options.degree) + ": at least " +
-                counted(moore, "step") + " and T_B " + least.toString() + " M/B\n";
+                counted(moore, "step") + " and T_B " + min.toString() + " M/B\n";
   report.json["front"] = Json::array();
   for (const FoundTopology& row : *rows) {
     const std::size_t index = report.json["front"].size();

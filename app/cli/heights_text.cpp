@@ -17,7 +17,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   std::int64_t trees = 0;
   std::int64_t batches = 0;
   bool hasParts = false;
-  schedule::Heights most;
+  schedule::Heights max;
   std::array<std::string, 3> means;
   std::array<double, 3> sums{};
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
@@ -28,9 +28,9 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
     trees += (*forest)->treeCount();
     batches += schedule::sizeOf(**forest).trees;
     hasParts = hasParts || (*forest)->factored;
-    most.logicalMax = std::max(most.logicalMax, heights.logicalMax);
-    most.physicalMax = std::max(most.physicalMax, heights.physicalMax);
-    most.latencyMax = std::max(most.latencyMax, heights.latencyMax);
+    max.logicalMax = std::max(max.logicalMax, heights.logicalMax);
+    max.physicalMax = std::max(max.physicalMax, heights.physicalMax);
+    max.latencyMax = std::max(max.latencyMax, heights.latencyMax);
     const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean.count()};
     for (std::size_t i = 0; i < values.size(); ++i) {
       means[i] += (means[i].empty() ? "" : " and ") + withPlaces(values[i], 1);
@@ -45,9 +45,9 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["trees"] = trees;
   json["tree_batches"] = batches;
   json["form"] = hasParts ? "parts" : "trees";
-  json["max_height"] = most.logicalMax;
-  json["max_physical_height"] = most.physicalMax;
-  json["max_latency_us"] = most.latencyMax.count();
+  json["max_height"] = max.logicalMax;
+  json["max_physical_height"] = max.physicalMax;
+  json["max_latency_us"] = max.latencyMax.count();
   json["mean_height"] = sums[0] / static_cast<double>(trees);
   json["mean_physical_height"] = sums[1] / static_cast<double>(trees);
   json["mean_latency_us"] = sums[2] / static_cast<double>(trees);
@@ -55,10 +55,10 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   const int peers = schedule::maxPeers(schedule, fabric, progress);
   json["max_peers"] = peers;
   text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " distinct" +
-          (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
-          " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
+          (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(max.logicalMax, "GPU hop") +
+          " (mean " + means[0] + "), " + counted(max.physicalMax, "link") + " (mean " + means[1] + ")\n";
   text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
-  text += "  latency     at most " + withPlaces(most.latencyMax.count(), 1) +
+  text += "  latency     at most " + withPlaces(max.latencyMax.count(), 1) +
           " us along the links from root to leaf (mean " + means[2] + "), " + source + "\n";
 }
 

@@ -73,8 +73,8 @@ std::string headText(const LoadedLive& input) {
 
 RowsShown rowsShown(const std::optional<int>& top, std::size_t all) {
   constexpr int kRows = 20;
-  const auto most = [all](int wanted) { return wanted > 0 ? static_cast<std::size_t>(wanted) : all; };
-  return {most(top.value_or(0)), most(top.value_or(kRows))};
+  const auto upTo = [all](int wanted) { return wanted > 0 ? static_cast<std::size_t>(wanted) : all; };
+  return {upTo(top.value_or(0)), upTo(top.value_or(kRows))};
 }
 
 void closeReport(Report& report, const LoadedLive& input, double seconds) {

@@ -146,9 +146,9 @@ private:
     if (kind == "env" || kind == "plan" || kind == "summary" || kind == "stuck") {
       m_answer[kind] = json;
     } else if (kind == "result" || kind == "error" || kind == "wrong") {
-      constexpr std::size_t kMost = 10'000;
+      constexpr std::size_t kMax = 10'000;
       Json& list = m_answer[kind + "s"];
-      if (list.size() < kMost) {
+      if (list.size() < kMax) {
         list.push_back(json);
       }
     }

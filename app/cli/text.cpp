@@ -285,13 +285,13 @@ Json toJson(const std::vector<Finding>& findings) {
   return json;
 }
 
-std::string lines(const std::vector<Finding>& findings, std::size_t most) {
+std::string lines(const std::vector<Finding>& findings, std::size_t max) {
   std::string text;
-  for (std::size_t i = 0; i < findings.size() && i < most; ++i) {
+  for (std::size_t i = 0; i < findings.size() && i < max; ++i) {
     text += "  " + oneLine(describe(findings[i])) + "\n";
   }
-  if (findings.size() > most) {
-    text += "  and " + std::to_string(findings.size() - most) + " more\n";
+  if (findings.size() > max) {
+    text += "  and " + std::to_string(findings.size() - max) + " more\n";
   }
   return text;
 }

@@ -47,7 +47,7 @@ namespace coppice::cli {
 [[nodiscard]] Json toJson(const Place& place);
 [[nodiscard]] Json toJson(const Finding& finding);
 [[nodiscard]] Json toJson(const std::vector<Finding>& findings);
-/// One indented line each, at most `most` of them and then how many more there are.
-[[nodiscard]] std::string lines(const std::vector<Finding>& findings, std::size_t most = 50);
+/// One indented line each, at most `max` of them and then how many more there are.
+[[nodiscard]] std::string lines(const std::vector<Finding>& findings, std::size_t max = 50);
 
 }  // namespace coppice::cli

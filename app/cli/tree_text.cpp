@@ -58,18 +58,18 @@ std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest
 
 }  // namespace
 
-std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& schedule, std::int64_t most) {
+std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& schedule, std::int64_t max) {
   std::string text;
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (!*forest) {
       continue;
     }
-    if (most == 0) {
+    if (max == 0) {
       return text;
     }
     schedule::TreeReader reader(**forest, fabric.gpus());
     const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
-    for (std::int64_t i = 0; i < std::min(reader.size(), most); ++i) {
+    for (std::int64_t i = 0; i < std::min(reader.size(), max); ++i) {
       const schedule::TreeReader::View tree = reader.read(i);
       const std::string root = oneLine(fabric.nodes()[fabric.gpus()[tree.root]].id);
       text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(reader.size()) + " " + verb + root + ", " +

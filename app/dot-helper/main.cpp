@@ -45,8 +45,8 @@ void limitResources() {
 #ifndef COPPICE_IS_SANITIZED
   rlimit memory{};
   if (getrlimit(RLIMIT_AS, &memory) == 0) {
-    constexpr rlim_t kMost = rlim_t{4} << 30;
-    memory.rlim_cur = memory.rlim_max == RLIM_INFINITY || memory.rlim_max > kMost ? kMost : memory.rlim_max;
+    constexpr rlim_t kMax = rlim_t{4} << 30;
+    memory.rlim_cur = memory.rlim_max == RLIM_INFINITY || memory.rlim_max > kMax ? kMax : memory.rlim_max;
     setrlimit(RLIMIT_AS, &memory);
   }
 #endif

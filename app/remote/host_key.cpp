@@ -56,8 +56,8 @@ Result<HostKey> fetchHostKey(const SshOptions& ssh, const Target& target, const 
   if (!fetched) {
     return fetched.error();
   }
-  constexpr std::size_t kMost = std::size_t{64} << 10;
-  auto lines = io::readFile(file, kMost);
+  constexpr std::size_t kMax = std::size_t{64} << 10;
+  auto lines = io::readFile(file, kMax);
   if (!lines || lines->empty()) {
     return Error{ErrorCode::io, "the host key of " + target.host + " could not be read: " + inQuotes(fetched->errors),
                  "connect once in a terminal"};

@@ -200,11 +200,11 @@ Outcome Session::waitForSocket(Limits::Time limit, const std::stop_token& stop) 
 }
 
 void Session::readMasterLog() {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kMax = std::size_t{1} << 20;
   std::ifstream file(m_private->file("log"), std::ios::binary);
   file.seekg(static_cast<std::streamoff>(m_masterLog.size()));
   std::array<char, 65536> buffer{};
-  while (m_masterLog.size() < kMost && (file.read(buffer.data(), buffer.size()), file.gcount() > 0)) {
+  while (m_masterLog.size() < kMax && (file.read(buffer.data(), buffer.size()), file.gcount() > 0)) {
     m_masterLog.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
   // Line by line, as the steps go by.

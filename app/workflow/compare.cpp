@@ -167,11 +167,11 @@ Outcome findLimits(Contender& contender, const Progress& progress) {
     return table.error();
   }
   goal.goal = *std::move(table);
-  auto least = schedule::minTraffic(playable.fabric(), goal.goal, progress);
-  if (!least) {
-    return least.error();
+  auto min = schedule::minTraffic(playable.fabric(), goal.goal, progress);
+  if (!min) {
+    return min.error();
   }
-  contender.minTraffic = *std::move(least);
+  contender.minTraffic = *std::move(min);
   auto bound = boundOf(playable.fabric(), goal, progress);
   if (!bound) {
     return bound.error();
@@ -205,8 +205,8 @@ Values valuesWithin(const Generator& method, const FrontMethod& front, const std
     return {};
   }
   const auto usual = parseInteger(limit->defaultText);
-  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
-  return {{front.timeOption, std::to_string(usual ? std::min(*usual, most) : most)}};
+  const auto max = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
+  return {{front.timeOption, std::to_string(usual ? std::min(*usual, max) : max)}};
 }
 
 struct AllMade {

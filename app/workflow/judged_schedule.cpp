@@ -45,11 +45,11 @@ Outcome findMinTraffic(const fabric::Fabric& fabric, const Progress& progress, J
   if (!goal) {
     return goal.error();
   }
-  auto least = schedule::minTraffic(fabric, *goal, progress);
-  if (!least) {
-    return least.error();
+  auto min = schedule::minTraffic(fabric, *goal, progress);
+  if (!min) {
+    return min.error();
   }
-  judged.minTraffic = *std::move(least);
+  judged.minTraffic = *std::move(min);
   return Done{};
 }
 

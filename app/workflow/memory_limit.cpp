@@ -37,7 +37,7 @@ Outcome applyMemoryLimit(const std::string& limit) {
     std::set_new_handler(nullptr);
     throw std::bad_alloc();
   });
-  std::optional<std::int64_t> most;
+  std::optional<std::int64_t> max;
   if (!limit.empty()) {
     const auto bytes = parseBytes(limit, "memory-limit");
     if (!bytes) {
@@ -46,14 +46,14 @@ Outcome applyMemoryLimit(const std::string& limit) {
     if (*bytes < kMinLimit) {
       return optionError("memory-limit", byteSize(*bytes) + " are not enough", "give at least " + byteSize(kMinLimit));
     }
-    most = *bytes;
+    max = *bytes;
   }
   if (const auto available = availableMemory()) {
     const std::int64_t free = std::max(*available - margin(*available), kMinLimit);
-    most = most ? std::min(*most, free) : free;
+    max = max ? std::min(*max, free) : free;
   }
-  if (most && limitMemory(*most)) {
-    g_limit = most;
+  if (max && limitMemory(*max)) {
+    g_limit = max;
   }
   return Done{};
 }

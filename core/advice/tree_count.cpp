@@ -40,20 +40,20 @@ std::string listed(const WantedSizes& sizes) {
   if (sizes.powersOfTwo && sizes.bytes.empty()) {
     return "powers of two";
   }
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   std::string text = sizes.powersOfTwo ? "powers of two" : "";
-  for (std::size_t i = 0; i < sizes.bytes.size() && i < kMost; ++i) {
+  for (std::size_t i = 0; i < sizes.bytes.size() && i < kMax; ++i) {
     text += (text.empty() ? "" : ", ") + program::byteText(sizes.bytes[i]);
   }
-  return sizes.bytes.size() > kMost ? text + " and " + std::to_string(sizes.bytes.size() - kMost) + " more" : text;
+  return sizes.bytes.size() > kMax ? text + " and " + std::to_string(sizes.bytes.size() - kMax) + " more" : text;
 }
 
 Error noSuchK(const forestcoll::Request& request, int ranks, const WantedSizes& sizes, std::int64_t maxK) {
-  const std::int64_t least = isRooted(request.collective) ? 1 : ranks;
+  const std::int64_t min = isRooted(request.collective) ? 1 : ranks;
   Error error{ErrorCode::infeasible, "no number of trees per root from 1 to " + std::to_string(maxK) +
                                          " gives a program that all runtimes use at " + listed(sizes) +
-                                         ": its chunks are a multiple of " + std::to_string(least)};
-  const auto used = program::usedSizes(factsWith(request.collective, ranks, least), Runtime::mscclExecutorNccl);
+                                         ": its chunks are a multiple of " + std::to_string(min)};
+  const auto used = program::usedSizes(factsWith(request.collective, ranks, min), Runtime::mscclExecutorNccl);
   error.fix = "leave --sizes out, and measure at other sizes";
   if (used.sweep) {
     error.fix += ", as nccl-tests -b " + std::to_string(used.sweep->first) + " -f 2 does for k = 1";

@@ -18,9 +18,9 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   const auto nodes = static_cast<std::size_t>(network.nodeCount());
   // A regular group of all GPUs is always wanted; larger ones only where they are small.
   const std::size_t wanted = std::max(request.maxSymmetries, static_cast<std::size_t>(fabric.gpuCount()));
-  const std::size_t most =
+  const std::size_t max =
       request.maxSymmetries <= 1 ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
-  const SymmetryGroup group = findSymmetries(network, most, progress);
+  const SymmetryGroup group = findSymmetries(network, max, progress);
   Program program(network, group, progress);
   program.run(request.budget);
   Optimum optimum;

@@ -194,19 +194,19 @@ private:
       m_isBound[k] = m_isBound[k] != 0 || other[k] > 0 ? 1 : 0;
     }
     std::vector<double> lengths;
-    std::vector<double> least(all.group.sources.size(), -1);
+    std::vector<double> min(all.group.sources.size(), -1);
     for (const TreeRow& tree : m_trees.rows) {
       double length = 0;
       for (std::size_t k = 0; k < m_orbits; ++k) {
         length += static_cast<double>(tree.uses[k]) * other[k];
       }
-      double& shortest = least[tree.source];
+      double& shortest = min[tree.source];
       shortest = shortest < 0 ? length : std::min(shortest, length);
       lengths.push_back(length);
     }
     std::vector<TreeRow> kept;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      if (lengths[i] <= least[m_trees.rows[i].source] * (1 + kClose)) {
+      if (lengths[i] <= min[m_trees.rows[i].source] * (1 + kClose)) {
         kept.push_back(std::move(m_trees.rows[i]));
       }
     }
@@ -310,7 +310,7 @@ private:
   }
 
   std::optional<WholeMixture> correctedMixture() {
-    constexpr int64_t least = 16;
+    constexpr int64_t min = 16;
     TreeSet all = m_trees;
     std::vector<int64_t> atLeast(all.rows.size(), 0);
     std::map<std::size_t, std::size_t> variants;  // by move, among all trees
@@ -318,21 +318,21 @@ private:
       for (const auto& [move, count] : pivot.moves) {
         if (variants.try_emplace(move, all.rows.size()).second) {
           all.rows.push_back(variantOf(m_moves[move]));
-          atLeast.push_back(least);
-          atLeast[m_moves[move].row] += least;
+          atLeast.push_back(min);
+          atLeast[m_moves[move].row] += min;
         }
       }
     }
     std::vector<int64_t> spare;
     for (std::size_t k = 0; k < m_orbits; ++k) {
-      spare.push_back(mustMeet(k) ? 0 : least);
+      spare.push_back(mustMeet(k) ? 0 : min);
     }
     std::vector<double> preferences;  // keep the simplex from many steps without progress
     for (std::size_t i = 0; i < all.rows.size(); ++i) {
       preferences.push_back(-1e-11 * static_cast<double>(1 + (i * 2654435761U) % 1009U) / 1009.0);
     }
     lp::Simplex simplex =
-        mixtureProgram(all, {.parts = kParts, .least = atLeast, .spare = spare, .preferences = preferences});
+        mixtureProgram(all, {.parts = kParts, .min = atLeast, .spare = spare, .preferences = preferences});
     if (simplex.solve(m_stop) != lp::SimplexStatus::optimal) {
       return std::nullopt;
     }
@@ -436,22 +436,22 @@ lp::Simplex mixtureProgram(const TreeSet& trees, const MixtureOptions& options) 
   for (std::size_t k = 0; k < orbits; ++k) {
     std::vector<int64_t> largest(sources, 0);
     for (std::size_t i = 0; i < trees.rows.size(); ++i) {
-      int64_t& most = largest[trees.rows[i].source];
-      most = std::max(most, trees.load(i, k));
+      int64_t& max = largest[trees.rows[i].source];
+      max = std::max(max, trees.load(i, k));
     }
     maxTheta = std::max(maxTheta, std::accumulate(largest.begin(), largest.end(), int64_t{0}) / trees.capacity[k] + 1);
   }
   std::vector<lp::Column> columns;
   for (std::size_t i = 0; i < trees.rows.size(); ++i) {
-    columns.push_back({.lower = options.least.empty() ? 0 : options.least[i],
+    columns.push_back({.lower = options.min.empty() ? 0 : options.min[i],
                        .upper = parts,
                        .cost = 0,
                        .scale = static_cast<double>(parts),
                        .preference = options.preferences.empty() ? 0.0 : options.preferences[i]});
   }
   const auto theta = static_cast<int>(columns.size());
-  const int64_t most = checkedMul(maxTheta, parts);
-  columns.push_back({.lower = 0, .upper = most, .cost = -1, .scale = static_cast<double>(most)});
+  const int64_t max = checkedMul(maxTheta, parts);
+  columns.push_back({.lower = 0, .upper = max, .cost = -1, .scale = static_cast<double>(max)});
   lp::Simplex simplex(columns);
   for (std::size_t k = 0; k < orbits; ++k) {
     lp::Row row{{{theta, -trees.capacity[k]}}, {}, options.spare.empty() ? 0 : -options.spare[k]};

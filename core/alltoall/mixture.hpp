@@ -35,7 +35,7 @@ struct TreeSet {
 /// minimise theta, with sum of y = parts for every source and sum of weight y uses <= theta C for every orbit.
 struct MixtureOptions {
   std::int64_t parts = 1;
-  std::vector<std::int64_t> least = {};  ///< by tree, its smallest y; empty = 0
+  std::vector<std::int64_t> min = {};    ///< by tree, its smallest y; empty = 0
   std::vector<std::int64_t> spare = {};  ///< by orbit, what stays free of theta C; empty = 0
   std::vector<double> preferences = {};  ///< by tree, see lp::Column; empty = 0
 };

@@ -88,9 +88,9 @@ void Program::spread(const TreeRow& row) {
   for (std::size_t k = 0; k < m_capacity.size(); ++k) {
     m_used[k] = 0.9 * m_used[k] + static_cast<double>(row.uses[k]) / static_cast<double>(m_capacity[k]);
   }
-  const double most = *std::max_element(m_used.begin(), m_used.end());
+  const double max = *std::max_element(m_used.begin(), m_used.end());
   for (std::size_t arc = 0; arc < m_second.size(); ++arc) {
-    m_second[arc] = 0.01 + m_used[m_group.orbitOfArc[arc]] / most;
+    m_second[arc] = 0.01 + m_used[m_group.orbitOfArc[arc]] / max;
   }
 }
 
@@ -141,9 +141,9 @@ void Program::priceRounds(nanoseconds end) {
                    static_cast<double>(m_capacity[k]);
       }
     }
-    const double most = *std::max_element(load.begin(), load.end());
+    const double max = *std::max_element(load.begin(), load.end());
     for (std::size_t k = 0; k < price.size(); ++k) {
-      price[k] += step * load[k] / most;
+      price[k] += step * load[k] / max;
     }
     const double top = *std::max_element(price.begin(), price.end());
     for (double& each : price) {
@@ -256,15 +256,15 @@ private:
   /// Of the trees seen, the shortest of each source where the vertex claims more; false where there is none.
   bool addViolated() {
     std::vector<std::size_t> shortest(m_sums.size(), m_program.m_rows.size());
-    std::vector<double> least(m_sums);
+    std::vector<double> min(m_sums);
     for (std::size_t i = 0; i < m_program.m_rows.size(); ++i) {
       const TreeRow& tree = m_program.m_rows[i];
       double length = 0;
       for (int k = 0; k < m_orbits; ++k) {
         length += static_cast<double>(tree.uses[k]) * m_vertex[k];
       }
-      if (length < least[tree.source] - 1e-7 * (1 + m_sums[tree.source])) {
-        least[tree.source] = length;
+      if (length < min[tree.source] - 1e-7 * (1 + m_sums[tree.source])) {
+        min[tree.source] = length;
         shortest[tree.source] = i;
       }
     }
@@ -392,8 +392,8 @@ TreeSet Program::tightTrees() const {
     for (std::size_t k = 0; k < m_best.size(); ++k) {
       sum += Int128{row.uses[k]} * m_best[k];
     }
-    Int128& least = shortest[row.source];
-    least = length.empty() || least == 0 ? sum : std::min(least, sum);
+    Int128& min = shortest[row.source];
+    min = length.empty() || min == 0 ? sum : std::min(min, sum);
     length.push_back(sum);
   }
   TreeSet tight{m_network, m_group, m_capacity, {}};
@@ -409,8 +409,8 @@ TreeSet Program::tightTrees() const {
 bool Program::mixExactly(schedule::ExchangeRouting& routing) {
   constexpr unsigned kAttempts = 3;
   const TreeSet tight = tightTrees();
-  const auto within = [this](std::chrono::seconds most) -> lp::StopTest {
-    return [this, end = threadTime() + most] { return m_progress.isCancelled() || threadTime() > end; };
+  const auto within = [this](std::chrono::seconds max) -> lp::StopTest {
+    return [this, end = threadTime() + max] { return m_progress.isCancelled() || threadTime() > end; };
   };
   const lp::StopTest stop = within(std::chrono::seconds(3));
   for (unsigned attempt = 0; attempt < kAttempts && !stop(); ++attempt) {

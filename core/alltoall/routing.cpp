@@ -296,14 +296,14 @@ Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const ExchangeRouting& ro
     const int64_t copies = commonCopies(routing);
     const std::vector<Int128> load = loadsOf(fabric, routing, copies);
     const Rational part(1, checkedMul(routing.denominator, copies));
-    std::optional<Bandwidth> least;
+    std::optional<Bandwidth> min;
     for (std::size_t arc = 0; arc < load.size(); ++arc) {
       if (load[arc] > 0) {
         const Bandwidth rate = fabric.arcs()[arc].bandwidth / (Rational(narrow64(load[arc])) * part);
-        least = least ? std::min(*least, rate) : rate;
+        min = min ? std::min(*min, rate) : rate;
       }
     }
-    return least.value_or(Bandwidth());
+    return min.value_or(Bandwidth());
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The loads of the routing leave the 64-bit range"};
   }

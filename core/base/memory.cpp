@@ -83,12 +83,12 @@ std::optional<std::int64_t> leftIn(const path& group, const GroupFiles& files) {
 
 /// What the group and all above it leave; inside a container its own group is the root that can be seen.
 std::optional<std::int64_t> leftInGroups(const path& mount, std::string_view group, const GroupFiles& files) {
-  Least least;
+  Least min;
   path inner = path(group).lexically_normal().relative_path();
   for (;;) {
-    least.add(leftIn(mount / inner, files));
+    min.add(leftIn(mount / inner, files));
     if (inner.empty() || inner == inner.parent_path()) {
-      return least.value();
+      return min.value();
     }
     inner = inner.parent_path();
   }
@@ -107,16 +107,16 @@ std::optional<std::int64_t> left(int resource, std::optional<std::int64_t> used)
 
 std::optional<std::int64_t> memoryWithinLimits() {
   constexpr std::int64_t kKibibyte = 1024;
-  Least least;
-  least.add(left(RLIMIT_AS, entry("/proc/self/status", "VmSize", kKibibyte)));
-  least.add(left(RLIMIT_DATA, entry("/proc/self/status", "VmData", kKibibyte)));
-  return least.value();
+  Least min;
+  min.add(left(RLIMIT_AS, entry("/proc/self/status", "VmSize", kKibibyte)));
+  min.add(left(RLIMIT_DATA, entry("/proc/self/status", "VmData", kKibibyte)));
+  return min.value();
 }
 
 std::optional<std::int64_t> availableMemory(const path& root) {
   constexpr std::int64_t kKibibyte = 1024;
-  Least least;
-  least.add(entry(root / "proc/meminfo", "MemAvailable", kKibibyte));
+  Least min;
+  min.add(entry(root / "proc/meminfo", "MemAvailable", kKibibyte));
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     // "0::/path" of version 2, "5:cpu,memory:/path" of version 1.
@@ -128,28 +128,28 @@ std::optional<std::int64_t> availableMemory(const path& root) {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const std::string_view group = std::string_view(line).substr(second + 1);
     if (controllers == ",,") {
-      least.add(leftInGroups(root / "sys/fs/cgroup", group, {"memory.max", "memory.current", "inactive_file"}));
+      min.add(leftInGroups(root / "sys/fs/cgroup", group, {"memory.max", "memory.current", "inactive_file"}));
     } else if (controllers.find(",memory,") != std::string::npos) {
-      least.add(leftInGroups(root / "sys/fs/cgroup/memory", group,
-                             {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}));
+      min.add(leftInGroups(root / "sys/fs/cgroup/memory", group,
+                           {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}));
     }
   }
-  least.add(memoryWithinLimits());
-  return least.value();
+  min.add(memoryWithinLimits());
+  return min.value();
 }
 
 bool limitMemory(std::int64_t bytes) {
   constexpr std::int64_t kKibibyte = 1024;
   rlimit limit{};
   const auto used = entry("/proc/self/status", "VmData", kKibibyte);
-  std::int64_t most = 0;
+  std::int64_t max = 0;
   if (!used || getrlimit(RLIMIT_DATA, &limit) != 0) {
     return false;
   }
-  if (__builtin_add_overflow(*used, std::max<std::int64_t>(bytes, 0), &most)) {
+  if (__builtin_add_overflow(*used, std::max<std::int64_t>(bytes, 0), &max)) {
     return true;  // no limit could be that high
   }
-  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(most));
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(max));
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 

@@ -54,11 +54,11 @@ InverseBandwidth busiest(const fabric::Fabric& fabric, const Forest& forest) {
       ++load[*fabric.findArc(path[link], path[link + 1])];
     }
   }
-  InverseBandwidth most;
+  InverseBandwidth max;
   for (std::size_t arc = 0; arc < load.size(); ++arc) {
-    most = std::max(most, Rational(load[arc]) / fabric.arcs()[arc].bandwidth);
+    max = std::max(max, Rational(load[arc]) / fabric.arcs()[arc].bandwidth);
   }
-  return most;
+  return max;
 }
 
 }  // namespace

@@ -82,12 +82,12 @@ public:
     if (arcs.empty()) {
       return 0;
     }
-    std::optional<Rational> least;
+    std::optional<Rational> min;
     for (const int arc : arcs) {
       const Rational share = m_builder.fabric().arcs()[arc].bandwidth.gigabytesPerSecond() / Rational(m_uses[arc] + 1);
-      least = least ? std::min(*least, share) : share;
+      min = min ? std::min(*min, share) : share;
     }
-    return *least;
+    return *min;
   }
 
   void use(std::span<const NodeIndex> nodes) {
@@ -131,16 +131,16 @@ private:
 };
 
 /// Depth-first search for a path through all given GPUs, from the first to the last of them (or back to the first where
-/// `isCycle`), over pairs with at least `least` to spare. Gives up after a fixed number of tries.
+/// `isCycle`), over pairs with at least `min` to spare. Gives up after a fixed number of tries.
 class PathSearch {
 public:
-  PathSearch(Spare& spare, const std::vector<Rank>& gpus, Rational least, bool isCycle)
+  PathSearch(Spare& spare, const std::vector<Rank>& gpus, Rational min, bool isCycle)
       : m_gpus(gpus), m_isCycle(isCycle), m_isUsed(gpus.size(), 0), m_next(gpus.size()) {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       for (std::size_t j = 0; j < gpus.size(); ++j) {
         // Those that follow come first, so that the order of the fabric is kept where all are equal.
         const std::size_t to = (i + 1 + j) % gpus.size();
-        if (to != i && spare.between(gpus[i], gpus[to]) >= least) {
+        if (to != i && spare.between(gpus[i], gpus[to]) >= min) {
           m_next[i].push_back(to);
         }
       }
@@ -253,11 +253,11 @@ public:
   [[nodiscard]] const std::vector<Gate>& of(int box) const { return m_gates[box]; }
   /// Gates that every box has.
   [[nodiscard]] int count() const {
-    std::size_t least = m_gates.front().size();
+    std::size_t min = m_gates.front().size();
     for (const auto& gates : m_gates) {
-      least = std::min(least, gates.size());
+      min = std::min(min, gates.size());
     }
-    return static_cast<int>(least);
+    return static_cast<int>(min);
   }
 
 private:
@@ -425,23 +425,23 @@ Ring closed(Spare& spare, std::vector<Rank> order) {
 }
 
 /// As many cycles over all GPUs as still have the width of the first one.
-std::vector<Ring> ringsInside(Builder& builder, int most) {
+std::vector<Ring> ringsInside(Builder& builder, int max) {
   Spare spare(builder);
   std::vector<Ring> rings;
   std::optional<Rational> width;
-  while (static_cast<int>(rings.size()) < most) {
+  while (static_cast<int>(rings.size()) < max) {
     const auto order = widestOrder(spare, allRanks(builder), true);
     if (order.empty()) {
       break;
     }
-    Rational least = spare.between(order.back(), order.front());
+    Rational min = spare.between(order.back(), order.front());
     for (std::size_t i = 1; i < order.size(); ++i) {
-      least = std::min(least, spare.between(order[i - 1], order[i]));
+      min = std::min(min, spare.between(order[i - 1], order[i]));
     }
-    if (width && least < *width) {
+    if (width && min < *width) {
       break;
     }
-    width = least;
+    width = min;
     rings.push_back(closed(spare, order));
   }
   return rings;

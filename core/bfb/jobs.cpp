@@ -38,7 +38,7 @@ InLinks::InLinks(const Digraph& digraph)
     return first != second ? first < second : a < b;
   });
   m_links = std::move(order);
-  std::size_t most = 1;
+  std::size_t max = 1;
   for (const int link : m_links) {
     m_tails.push_back(digraph.links[link].tail);
     m_widths.push_back(digraph.links[link].width);
@@ -48,12 +48,12 @@ InLinks::InLinks(const Digraph& digraph)
   }
   for (int node = 0; node < digraph.nodeCount; ++node) {
     const auto tails = tailsInto(node);
-    most = std::max(most, tails.size());
+    max = std::max(max, tails.size());
     // Parallel links lie side by side.
     std::unique_copy(tails.begin(), tails.end(), std::back_inserter(m_neighbours));
     m_firstNeighbour.push_back(m_neighbours.size());
   }
-  m_words = (most + kBitsOfWord - 1) / kBitsOfWord;
+  m_words = (max + kBitsOfWord - 1) / kBitsOfWord;
 }
 
 Levels::Levels(const InLinks& in)

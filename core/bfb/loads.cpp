@@ -43,10 +43,10 @@ int64_t Digraph::degree() const {
     in[link.head] = checkedAdd(in[link.head], link.width);
     out[link.tail] = checkedAdd(out[link.tail], link.width);
   }
-  const auto most = [](const std::vector<int64_t>& sums) {
+  const auto largest = [](const std::vector<int64_t>& sums) {
     return sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
   };
-  return std::max(most(in), most(out));
+  return std::max(largest(in), largest(out));
 }
 
 Rational Loads::bandwidthTime() const {

@@ -95,16 +95,16 @@ private:
   /// What all steps put on a link of each class, in chunks per GB/s.
   [[nodiscard]] InverseBandwidth busiest() const {
     std::vector<int64_t> load(m_half.logical.graph.links.size(), 0);
-    Rational most;
+    Rational max;
     for (const Send& send : sends()) {
       load[send.link] += send.end - send.begin;
     }
     for (std::size_t link = 0; link < load.size(); ++link) {
       if (load[link] > 0) {
-        most = std::max(most, Rational(load[link], m_half.logical.graph.links[link].width));
+        max = std::max(max, Rational(load[link], m_half.logical.graph.links[link].width));
       }
     }
-    return most / m_half.logical.unit;
+    return max / m_half.logical.unit;
   }
 
   /// Equal trees once; every edge is a link, without switches.
@@ -226,12 +226,12 @@ std::vector<Rational> loadsAtRankZero(const Half& half) {
     for (std::size_t i = block.start[step]; i < block.start[step + 1]; ++i) {
       chunksOver[block.sends[i].link] += block.sends[i].end - block.sends[i].begin;
     }
-    Rational most;
+    Rational max;
     for (const auto& [link, chunks] : chunksOver) {
       const int64_t width = half.logical.graph.links[link].width;
-      most = std::max(most, Rational(chunks, checkedMul(width, half.chunks)));
+      max = std::max(max, Rational(chunks, checkedMul(width, half.chunks)));
     }
-    loads.push_back(most);
+    loads.push_back(max);
   }
   return loads;
 }

@@ -393,13 +393,13 @@ private:
     return shape == "component" || shape == "cds" ? "nic" : "gpu";
   }
 
-  int wholeNumber(const ElementRef& element, const Attribute& attribute, int least) const {
+  int wholeNumber(const ElementRef& element, const Attribute& attribute, int min) const {
     int value = 0;
     const std::string& text = attribute.value;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < least) {
+    if (error != std::errc{} || end != text.data() + text.size() || value < min) {
       refuse(element, attribute.name + " is " + inQuotes(text),
-             "write a whole number of at least " + std::to_string(least));
+             "write a whole number of at least " + std::to_string(min));
     }
     return value;
   }

@@ -49,14 +49,14 @@ std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeMode
 
 std::size_t fastestFor(std::span<const Cost> costs, const TimeModel& model, std::span<const WeightedSize> sizes) {
   std::size_t best = 0;
-  std::optional<ExactMicroseconds> least;
+  std::optional<ExactMicroseconds> min;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     ExactMicroseconds sum(0);
     for (const WeightedSize& size : sizes) {
       sum += size.weight * timeOf(costs[i], model, size.bytes);
     }
-    if (!least || sum < *least) {
-      least = sum;
+    if (!min || sum < *min) {
+      min = sum;
       best = i;
     }
   }

@@ -264,7 +264,7 @@ bool FeasibilityOracle<Cap>::isFeasible(const Progress& progress) {
 }
 
 template <typename Cap>
-std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const int> sinks, std::size_t most,
+std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const int> sinks, std::size_t max,
                                                                  const Progress& progress) {
   std::vector<Violation<Cap>> found;
   clearAbsorbed();
@@ -279,7 +279,7 @@ std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const
     undo();
     absorb(sink);
     progress.spend(takeWork());
-    if (found.size() >= most) {
+    if (found.size() >= max) {
       break;
     }
   }
@@ -288,8 +288,8 @@ std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const
 }
 
 template <typename Cap>
-std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violations(std::size_t most, const Progress& progress) {
-  return violationsAt(m_sinks, most, progress);
+std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violations(std::size_t max, const Progress& progress) {
+  return violationsAt(m_sinks, max, progress);
 }
 
 template <typename Cap>

@@ -57,11 +57,11 @@ public:
 
   /// One pass; stops at the first violation. Throws CancelledError.
   [[nodiscard]] bool isFeasible(const Progress& progress = {});
-  /// One pass over all sinks; the first `most` violated sets, each with its deficit. Empty = feasible. Both spend the
+  /// One pass over all sinks; the first `max` violated sets, each with its deficit. Empty = feasible. Both spend the
   /// progress's work.
-  [[nodiscard]] std::vector<Violation<Cap>> violations(std::size_t most, const Progress& progress = {});
+  [[nodiscard]] std::vector<Violation<Cap>> violations(std::size_t max, const Progress& progress = {});
   /// One pass over the given sinks only (each absorbed in turn).
-  [[nodiscard]] std::vector<Violation<Cap>> violationsAt(std::span<const int> sinks, std::size_t most,
+  [[nodiscard]] std::vector<Violation<Cap>> violationsAt(std::span<const int> sinks, std::size_t max,
                                                          const Progress& progress = {});
   /// Largest K - in(Q) - r(Q) over sets with a sink, 0 when feasible. One full pass.
   [[nodiscard]] Cap largestDeficit();

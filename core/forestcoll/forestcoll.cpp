@@ -11,7 +11,7 @@
 #include "forestcoll/even_balance.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/guarded.hpp"
-#include "forestcoll/least_k.hpp"
+#include "forestcoll/minimum_k.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "forestcoll/packing/growth.hpp"
@@ -125,7 +125,7 @@ struct Plan {
   InverseBandwidth scale;  ///< U in trees per GB/s
   int64_t integralK = 0;   ///< k and U of B.5.1
   InverseBandwidth integralScale;
-  bool isLeastK = false;
+  bool isMinimumK = false;
   std::vector<TreeArc> capacities;  ///< trees per arc; balanced at switches, feasible
   std::vector<schedule::Cut> cuts;
   bool usedSubCapacity = false;
@@ -231,15 +231,15 @@ void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress
   constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 28;
   Progress limited = progress;
   limited.work = std::make_shared<WorkMeter>(kMaxWork);
-  plan.isLeastK = true;
+  plan.isMinimumK = true;
   try {
-    LeastK search(plan.network, ratio, plan.cuts, plan.integralK);
+    MinimumK search(plan.network, ratio, plan.cuts, plan.integralK);
     for (int64_t k = search.next(limited); k < plan.integralK; k = search.next(limited)) {
       const Rational scale = ratio * Rational(k);
       std::vector<TreeArc> capacities = scaledArcs(plan.network, scale);
       if (!unbalancedSwitches(plan.network, capacities).empty()) {
         const lp::SubCapacity sub = balanceCapacities(plan.network, capacities, supplies(plan.network, k), progress);
-        plan.isLeastK = plan.isLeastK && sub.status != lp::BalanceStatus::undecided;
+        plan.isMinimumK = plan.isMinimumK && sub.status != lp::BalanceStatus::undecided;
         if (sub.status != lp::BalanceStatus::found) {
           continue;
         }
@@ -252,7 +252,7 @@ void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress
       return;
     }
   } catch (const WorkLimitReached&) {
-    plan.isLeastK = false;
+    plan.isMinimumK = false;
   }
 }
 
@@ -415,7 +415,7 @@ Plan planWithLoss(const Fabric& fabric, const std::vector<int64_t>& demand, cons
   plan.integralScale = exact.integralScale;
   const Rational exactTime = exact.inverseRate * plan.network.unit;
   const Rational maxTime = exactTime / (Rational(1) - *request.maxLoss);
-  LeastK search(plan.network, maxTime, {}, exact.k);
+  MinimumK search(plan.network, maxTime, {}, exact.k);
   for (int64_t k = search.next(progress); k < exact.k; k = search.next(progress)) {
     FixedScale found = fixedScale(fabric, plan.network, k, exactTime, std::nullopt, progress);
     if (found.scale / Rational(k) <= maxTime) {
@@ -566,7 +566,7 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
   optimum.scale = first.scale;
   optimum.integralTreesPerRoot = first.integralK;
   optimum.integralScale = first.integralScale;
-  optimum.isLeastK = first.isLeastK;
+  optimum.isMinimumK = first.isMinimumK;
   optimum.bottlenecks = first.cuts;
   optimum.usedSubCapacity = first.usedSubCapacity;
   optimum.note = first.note;
@@ -585,7 +585,7 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
       optimum.integralTreesPerRoot = plans.in->integralK;
       optimum.integralScale = plans.in->integralScale;
     }
-    optimum.isLeastK = plans.in->isLeastK && plans.out->isLeastK;
+    optimum.isMinimumK = plans.in->isMinimumK && plans.out->isMinimumK;
     optimum.usedSubCapacity = plans.in->usedSubCapacity || plans.out->usedSubCapacity;
     if (optimum.note.empty()) {
       optimum.note = plans.in->note;

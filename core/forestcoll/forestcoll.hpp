@@ -76,9 +76,9 @@ struct Optimum {
   /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.
   std::int64_t integralTreesPerRoot = 0;
   InverseBandwidth integralScale;
-  /// No smaller k reaches the same algbw, proved by cuts (LeastK). False with fixedK and maxK, where the search ended
+  /// No smaller k reaches the same algbw, proved by cuts (MinimumK). False with fixedK and maxK, where the search ended
   /// at its limit of work, and where forwarding alone, not a cut, sets the rate.
-  bool isLeastK = false;
+  bool isMinimumK = false;
   std::vector<schedule::Cut> bottlenecks;  ///< at least one; first the minimal one found, then others, distinct
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;

@@ -495,16 +495,16 @@ private:
 
   /// mu of (B.4) for the partial tree.
   int64_t addable(int arc, int64_t multiplicity) {
-    const int64_t most = std::min(multiplicity, m_remaining[arc]);
-    if (most == 0) {
+    const int64_t max = std::min(multiplicity, m_remaining[arc]);
+    if (max == 0) {
       return 0;
     }
-    m_oracle->setCapacity(arc, m_remaining[arc] - most);
+    m_oracle->setCapacity(arc, m_remaining[arc] - max);
     const int64_t target = m_oracle->target();
     const int64_t flow = m_oracle->flowInto(m_problem.arcs[arc].head, target);
     m_oracle->undo();
     m_oracle->setCapacity(arc, m_remaining[arc]);
-    return std::max<int64_t>(0, most - (target - flow));
+    return std::max<int64_t>(0, max - (target - flow));
   }
 
   const PackingProblem& m_problem;

@@ -235,19 +235,19 @@ private:
       pass([&](const Shortage& shortage) {
         // theta = (what the set needs from these links) / (what they could give it).
         Int128 needed = shortage.missing;
-        Int128 most = 0;
+        Int128 max = 0;
         for (const DuplexLink& link : links) {
           if (crosses(link, shortage.inSet)) {
             needed += value(link.there);
-            most += link.full;
+            max += link.full;
           }
         }
-        if (most == 0) {  // the full tier was feasible, so some of its links enter every violated set
+        if (max == 0) {  // the full tier was feasible, so some of its links enter every violated set
           throw Failure{{ErrorCode::internal, "trimming met a cut that the full capacities do not cover"}};
         }
         for (const DuplexLink& link : links) {
-          const Int128 wanted = (needed * link.full + most - 1) / most;
-          isRounded = isRounded || needed * link.full % most != 0;
+          const Int128 wanted = (needed * link.full + max - 1) / max;
+          isRounded = isRounded || needed * link.full % max != 0;
           set(link, std::max(value(link.there), std::min(link.full, narrow64(wanted))));
         }
       });
@@ -321,11 +321,11 @@ private:
     std::iota(order.begin(), order.end(), 0);
     while (!order.empty()) {
       throwIfCancelled(m_progress);
-      const auto most = std::max_element(order.begin(), order.end(), [&](int a, int b) {
+      const auto max = std::max_element(order.begin(), order.end(), [&](int a, int b) {
         return std::pair(missing[a], -a) < std::pair(missing[b], -b);
       });
-      const int shortest = *most;
-      order.erase(most);
+      const int shortest = *max;
+      order.erase(max);
       std::vector<Joint>& around = joints[shortest];
       const auto missingAt = [&](const Joint& joint) { return joint.other < 0 ? 0 : missing[joint.other]; };
       std::stable_sort(around.begin(), around.end(),

@@ -644,13 +644,13 @@ private:
         end.element = link;
       }
     }
-    constexpr std::int64_t kMost = 1 << 20;
+    constexpr std::int64_t kMax = 1 << 20;
     if (toSwitch > 0) {
       const int hub = nvSwitch();
-      m_box.gpuLinks.push_back({gpu.node, hub, nvlink, static_cast<int>(std::min(toSwitch, kMost))});
+      m_box.gpuLinks.push_back({gpu.node, hub, nvlink, static_cast<int>(std::min(toSwitch, kMax))});
     }
     if (toCpu > 0) {
-      addCpuLink(gpu.element, gpu, nvlink, static_cast<int>(std::min(toCpu, kMost)));
+      addCpuLink(gpu.element, gpu, nvlink, static_cast<int>(std::min(toCpu, kMax)));
     }
   }
 

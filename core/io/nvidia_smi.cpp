@@ -327,10 +327,10 @@ private:
       m_linksPerGpu = 0;
       return;
     }
-    const int most = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
+    const int max = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
     bool isSwitch = m_options.reading == NvlinkReading::nvSwitch;
     if (m_options.reading == NvlinkReading::guess) {
-      isSwitch = maxInRow > most;
+      isSwitch = maxInRow > max;
       if (!isSwitch && m_options.linksPerGpu == 0 && isUniform && maxInCell > 1 && maxInRow > 6) {
         tell(Severity::warning,
              "every pair of GPUs shows NV" + std::to_string(maxInCell) + ", read as direct links of each pair, " +
@@ -365,22 +365,22 @@ private:
     const int hub = static_cast<int>(m_box.nodes.size());
     m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}});
     for (std::size_t i = 0; i < m_gpus.size(); ++i) {
-      int least = 0;
-      int most = 0;
+      int min = 0;
+      int max = 0;
       for (const int other : m_gpus) {
         if (const int count = m_matrix.cell(m_gpus[i], other).nvlinks; count > 0) {
-          least = least == 0 ? count : std::min(least, count);
-          most = std::max(most, count);
+          min = min == 0 ? count : std::min(min, count);
+          max = std::max(max, count);
         }
       }
-      if (least != most) {
+      if (min != max) {
         tell(Severity::warning,
-             m_matrix.name(m_gpus[i]) + " shows " + std::to_string(least) + " to " + std::to_string(most) +
+             m_matrix.name(m_gpus[i]) + " shows " + std::to_string(min) + " to " + std::to_string(max) +
                  " links to the NVSwitch; the smaller one is used",
              "choose mesh if the links are direct");
       }
-      if (least > 0) {
-        m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, least});
+      if (min > 0) {
+        m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, min});
       }
     }
   }

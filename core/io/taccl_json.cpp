@@ -106,8 +106,8 @@ protected:
 
   int integer(const JsonValue& value, const std::string& key) const {
     const Rational read = number(value, key);
-    constexpr std::int64_t kMost = 1 << 20;
-    if (!read.isInteger() || read.numerator() > kMost || read.numerator() < -kMost) {
+    constexpr std::int64_t kMax = 1 << 20;
+    if (!read.isInteger() || read.numerator() > kMax || read.numerator() < -kMax) {
       refuse(value, key, read.toString() + " is not a whole number in the valid range", "give a whole number");
     }
     return static_cast<int>(read.numerator());

@@ -234,16 +234,16 @@ private:
     }
   }
 
-  std::int64_t integer(Column column, std::int64_t most) {
+  std::int64_t integer(Column column, std::int64_t max) {
     const Field& field = m_fields[m_places[column]];
     std::int64_t number = 0;
     const char* const end = field.text.data() + field.text.size();
     const auto parsed = std::from_chars(field.text.data(), end, number);
-    if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number > most) {
-      refuse(field.column,
-             inQuotes(field.text) + " is not a " + std::string(kColumnNames[column]) + " from 0 to " +
-                 std::to_string(most),
-             "write a whole number in this range");
+    if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number > max) {
+      refuse(
+          field.column,
+          inQuotes(field.text) + " is not a " + std::string(kColumnNames[column]) + " from 0 to " + std::to_string(max),
+          "write a whole number in this range");
     }
     return number;
   }

@@ -351,12 +351,12 @@ private:
     return attribute.value();
   }
 
-  std::int64_t integer(const pugi::xml_node& node, const char* name, std::int64_t least) {
+  std::int64_t integer(const pugi::xml_node& node, const char* name, std::int64_t min) {
     const std::string_view text = trimmedText(required(node, name));
     const auto value = parseInteger(text);
-    if (!value || *value < least) {
+    if (!value || *value < min) {
       fault(node,
-            std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(least),
+            std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(min),
             "write the file again");
     }
     return *value;

@@ -142,9 +142,9 @@ int CutEngine::giveSlot(int node) {
 void CutEngine::requireFits(Int128 totalCapacity, Int128 totalDemand, int64_t denominator) const {
   // Every scaled capacity is at most P * c and every supply at most Q * a, with P <= D and Q <= 2B (the halved ratio of
   // resolve); a residual pair holds two of them. Fractions as compared stay within twice the bits of D and B.
-  constexpr Int128 kMost = Int128{1} << 62;
+  constexpr Int128 kMax = Int128{1} << 62;
   constexpr Int128 kMaxProduct = Int128{1} << 122;
-  if (totalCapacity * denominator >= kMost || totalDemand >= kMost ||
+  if (totalCapacity * denominator >= kMax || totalDemand >= kMax ||
       (totalDemand > 0 && totalCapacity * denominator >= kMaxProduct / totalDemand)) {
     throw OverflowError("the bandwidths and amounts leave the exact range of flows");
   }

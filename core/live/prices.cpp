@@ -184,12 +184,12 @@ public:
   [[nodiscard]] Rational now() const { return m_now.at(0); }
   /// The largest fall of t before some arc has nothing left.
   [[nodiscard]] Rational room() const {
-    std::optional<Rational> least;
+    std::optional<Rational> min;
     for (const ArcChange& arc : m_arcs) {
       const Rational each(capacity(arc), arc.weight);
-      least = !least || each < *least ? each : *least;
+      min = !min || each < *min ? each : *min;
     }
-    return least.value_or(Rational(0));
+    return min.value_or(Rational(0));
   }
 
 private:

@@ -314,8 +314,8 @@ Copies planCopies(const Work& work, const Options& options) {
   for (int rank = 0; rank < work.gpuCount; ++rank) {
     CopyNeed& need = copies.need[rank];
     need.steps = static_cast<int>(copies.runsOf[rank].size());
-    const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
-    need.blocks = std::min(std::max(need.blocks, least), need.steps);
+    const int min = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
+    need.blocks = std::min(std::max(need.blocks, min), need.steps);
   }
   return copies;
 }

@@ -22,14 +22,14 @@ bool isPlain(char c) {
 }
 
 Outcome checkScratch(const program::Program& program, const Options& options, const std::string& fix) {
-  const int most = program::limits(options.runtime).offset + 1;
+  const int max = program::limits(options.runtime).offset + 1;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const int need = program.ranks[rank].scratchChunks;
-    if (need > most) {
+    if (need > max) {
       return Error{ErrorCode::limit,
                    "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " chunks of scratch; " +
-                       std::string(program::toString(options.runtime)) + " addresses at most " + std::to_string(most) +
-                       " (" + std::to_string(need - most) + " too many)",
+                       std::string(program::toString(options.runtime)) + " addresses at most " + std::to_string(max) +
+                       " (" + std::to_string(need - max) + " too many)",
                    fix,
                    {}};
     }
@@ -76,8 +76,8 @@ Outcome checkOptions(const Options& options) {
   // MSCCL's window excludes its end; the others' includes it, and 0 means no end.
   const bool isMsccl = options.runtime == program::Runtime::msccl;
   const bool isOpen = !isMsccl && options.maxBytes == 0;
-  const std::int64_t least = isMsccl ? options.minBytes : options.minBytes - 1;
-  if (options.minBytes < 0 || (!isOpen && options.maxBytes <= least)) {
+  const std::int64_t min = isMsccl ? options.minBytes : options.minBytes - 1;
+  if (options.minBytes < 0 || (!isOpen && options.maxBytes <= min)) {
     return Error{ErrorCode::badUsage,
                  "the size window from " + std::to_string(options.minBytes) + " to " +
                      std::to_string(options.maxBytes) + " bytes is empty",

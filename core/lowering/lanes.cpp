@@ -47,14 +47,14 @@ void Planner::makeGroups(const Tactics& tactics) {
 }
 
 /// Channels that this much traffic should have: its share of the collective's bandwidth over one channel's rate.
-int Planner::wantedLanes(const Group& group, const Tactics& tactics, int least) const {
+int Planner::wantedLanes(const Group& group, const Tactics& tactics, int min) const {
   const Int128 rate =
       static_cast<Int128>(std::max<std::int64_t>(m_moves.algbw.gigabytesPerSecond().numerator(), 0)) * group.load;
   const Int128 unit = static_cast<Int128>(m_moves.algbw.gigabytesPerSecond().denominator()) *
                       (m_moves.chunks * m_options.instances) * tactics.blockRate;
   const Int128 wanted = (rate + unit - 1) / unit;
-  const int most = std::min({kMaxLanes, group.messages, m_channelsEach});
-  return std::max(least, static_cast<int>(std::min<Int128>(wanted, most)));
+  const int max = std::min({kMaxLanes, group.messages, m_channelsEach});
+  return std::max(min, static_cast<int>(std::min<Int128>(wanted, max)));
 }
 
 std::optional<Error> Planner::openConnections(const Tactics& tactics) {
@@ -67,12 +67,12 @@ std::optional<Error> Planner::openConnections(const Tactics& tactics) {
     group.lanes.clear();
     // The steps of one message stay together, so a threadblock may be full before its end.
     const int capacity = std::max(1, m_limit.stepsPerThreadBlock - (group.longest - 1));
-    const int least = (group.steps + capacity - 1) / capacity;
-    const int wanted = wantedLanes(group, tactics, least);
-    m_hasSpareLanes = m_hasSpareLanes || wanted > least;
+    const int min = (group.steps + capacity - 1) / capacity;
+    const int wanted = wantedLanes(group, tactics, min);
+    m_hasSpareLanes = m_hasSpareLanes || wanted > min;
     openLanes(group, wanted);
-    if (static_cast<int>(group.lanes.size()) < least) {
-      return tooFewChannels(group, least);
+    if (static_cast<int>(group.lanes.size()) < min) {
+      return tooFewChannels(group, min);
     }
   }
   return std::nullopt;

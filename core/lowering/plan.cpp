@@ -56,9 +56,9 @@ Outcome Planner::squeeze(Tactics tactics) {
       return *failed;
     }
   } while (relax(tactics));
-  const int most = busiestRank([&](int rank) { return blocksOf(rank); });
-  if (blocksOf(most) > m_blocksEach) {
-    return tooManyBlocks(most, blocksOf(most));
+  const int max = busiestRank([&](int rank) { return blocksOf(rank); });
+  if (blocksOf(max) > m_blocksEach) {
+    return tooManyBlocks(max, blocksOf(max));
   }
   const int fullest = busiestRank([&](int rank) { return elementsOf(rank); });
   if (elementsOf(fullest) > m_limit.xmlNodes) {
@@ -191,14 +191,14 @@ Error Planner::tooManyElements(int rank) const {
           {}};
 }
 
-Error Planner::tooFewChannels(const Group& group, int least) const {
+Error Planner::tooFewChannels(const Group& group, int min) const {
   return {ErrorCode::limit,
           "rank " + std::to_string(group.from) + " sends " + std::to_string(group.steps) + " steps to rank " +
-              std::to_string(group.to) + ", which takes " + std::to_string(least) + " channels of " +
+              std::to_string(group.to) + ", which takes " + std::to_string(min) + " channels of " +
               std::to_string(m_limit.stepsPerThreadBlock) + " steps and at most " +
               std::to_string(m_limit.peersPerChannel) + " peers; " + runtimeName() + " leaves " +
               std::to_string(group.lanes.size()) + " of " + std::to_string(m_channelsEach) + " for them (" +
-              std::to_string(least - static_cast<int>(group.lanes.size())) + " too few)",
+              std::to_string(min - static_cast<int>(group.lanes.size())) + " too few)",
           m_moves.fix,
           {}};
 }

@@ -64,11 +64,11 @@ private:
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
   [[nodiscard]] Error tooManyBlocks(int rank, int blocks) const;
   [[nodiscard]] Error tooManyElements(int rank) const;
-  [[nodiscard]] Error tooFewChannels(const Group& group, int least) const;
+  [[nodiscard]] Error tooFewChannels(const Group& group, int min) const;
 
   // lanes.cpp
   void makeGroups(const Tactics& tactics);
-  [[nodiscard]] int wantedLanes(const Group& group, const Tactics& tactics, int least) const;
+  [[nodiscard]] int wantedLanes(const Group& group, const Tactics& tactics, int min) const;
   [[nodiscard]] std::optional<Error> openConnections(const Tactics& tactics);
   void openLanes(Group& group, int wanted);
   void assignByTime();

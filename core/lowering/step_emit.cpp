@@ -423,9 +423,9 @@ StepCopies planCopies(const StepWork& work, const Options& options) {
         static_cast<Int128>(std::max<std::int64_t>(work.algbw.gigabytesPerSecond().numerator(), 0)) * own[rank];
     const Int128 unit = static_cast<Int128>(work.algbw.gigabytesPerSecond().denominator()) *
                         (placement.chunksOfAll() * options.instances) * kBlockRate;
-    const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
+    const int min = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
     const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMaxBlocks));
-    need.blocks = std::min(std::max(wanted, least), need.steps);
+    need.blocks = std::min(std::max(wanted, min), need.steps);
   }
   return copies;
 }

@@ -217,8 +217,8 @@ Result<Arranged> arrangeOnce(const StepWork& work, const Style& style, const Opt
 
 Result<program::Program> arrangeSteps(const fabric::Fabric& fabric, const StepSchedule& schedule, int chunks,
                                       const Options& options, const Progress& progress) {
-  const int most = program::limits(options.runtime).count;
-  const auto work = makeStepWork(fabric, schedule, chunks, most, options, progress);
+  const int max = program::limits(options.runtime).count;
+  const auto work = makeStepWork(fabric, schedule, chunks, max, options, progress);
   if (!work) {
     return work.error();
   }
@@ -280,14 +280,14 @@ struct Grid {
   std::int64_t chunks = 0;
   StepSchedule schedule;
 };
-std::optional<Grid> bestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t most,
+std::optional<Grid> bestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t max,
                              const Progress& progress) {
   constexpr std::int64_t kMaxGrids = 64;
   constexpr std::int64_t kMaxTransfers = 4'000'000;  // of all grids together
   const auto transfers = std::max<std::int64_t>(1, static_cast<std::int64_t>(schedule.transfers.size()));
   const std::int64_t grids = std::clamp<std::int64_t>(kMaxTransfers / transfers, 1, kMaxGrids);
   std::optional<Grid> best;
-  for (std::int64_t chunks = most; chunks >= std::max<std::int64_t>(1, most - grids + 1); --chunks) {
+  for (std::int64_t chunks = max; chunks >= std::max<std::int64_t>(1, max - grids + 1); --chunks) {
     throwIfCancelled(progress);
     auto rounded = schedule::onGrid(fabric, schedule, chunks, progress);
     if (rounded && (!best || best->schedule.algbw < rounded->algbw)) {
@@ -307,8 +307,8 @@ std::string percent(const Rational& share) {
 /// Says on how many chunks the schedule would fit, and what that costs.
 Error withNearestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t exact,
                       const Options& options, Error refused, const Progress& progress) {
-  for (std::int64_t most = std::min(exact - 1, maxChunks(schedule, options)); most >= 1; most /= 2) {
-    const auto grid = bestGrid(fabric, schedule, most, progress);
+  for (std::int64_t max = std::min(exact - 1, maxChunks(schedule, options)); max >= 1; max /= 2) {
+    const auto grid = bestGrid(fabric, schedule, max, progress);
     if (!grid) {
       break;
     }

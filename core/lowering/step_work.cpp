@@ -51,9 +51,9 @@ Result<std::vector<int>> levelsOf(const StepSchedule& schedule, const Progress& 
 
 class Reader {
 public:
-  Reader(const fabric::Fabric& fabric, const StepSchedule& schedule, int most, const Options& options,
+  Reader(const fabric::Fabric& fabric, const StepSchedule& schedule, int max, const Options& options,
          const Progress& progress, StepWork& work)
-      : m_fabric(fabric), m_schedule(schedule), m_most(most), m_options(options), m_progress(progress), m_work(work) {}
+      : m_fabric(fabric), m_schedule(schedule), m_max(max), m_options(options), m_progress(progress), m_work(work) {}
 
   void run(const std::vector<int>& levels) {
     readAtoms(levels, {});
@@ -85,7 +85,7 @@ private:
             static_cast<std::size_t>(grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
         const int start = chunkAt(shard, grid.points[i]);
         const int count = chunkAt(shard, grid.points[i + 1]) - start;
-        for (const auto& [from, length] : cut(count, m_most)) {
+        for (const auto& [from, length] : cut(count, m_max)) {
           const bool isExchanged = !exchanged.empty() && exchanged[before++];
           for (const auto& [inner, part] : cut(length, isExchanged ? held : length)) {
             addItem({shard, start + from + inner, part}, transfers, levels);
@@ -101,8 +101,8 @@ private:
   }
 
   /// Parts as equal as can be: where each begins, and its length.
-  [[nodiscard]] static std::vector<std::pair<int, int>> cut(int count, int most) {
-    const int pieces = (count + most - 1) / most;
+  [[nodiscard]] static std::vector<std::pair<int, int>> cut(int count, int max) {
+    const int pieces = (count + max - 1) / max;
     std::vector<std::pair<int, int>> parts;
     for (int piece = 0; piece < pieces; ++piece) {
       const int begin = static_cast<int>(std::int64_t{count} * piece / pieces);
@@ -201,7 +201,7 @@ private:
     const int before = message.firstItem + message.items - 1;
     if (message.isExchange || atom.isExchange || atom.item != before + 1 || message.from != atom.from ||
         message.to != atom.to || message.level != atom.level || message.reduces != atom.reduces ||
-        m_work.parity.back() != parity || message.count + m_work.items[atom.item].count > m_most ||
+        m_work.parity.back() != parity || message.count + m_work.items[atom.item].count > m_max ||
         (atom.reduces && program::isRccl(m_options.runtime))) {
       return false;
     }
@@ -246,7 +246,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   const StepSchedule& m_schedule;
-  const int m_most;
+  const int m_max;
   const Options& m_options;
   const Progress& m_progress;
   StepWork& m_work;
@@ -260,7 +260,7 @@ int chunksHeld(const Options& options) {
   return program::connectionDepth(options.protocol.value_or(program::Protocol::simple));
 }
 
-Result<StepWork> makeStepWork(const fabric::Fabric& fabric, const StepSchedule& schedule, int chunks, int most,
+Result<StepWork> makeStepWork(const fabric::Fabric& fabric, const StepSchedule& schedule, int chunks, int max,
                               const Options& options, const Progress& progress) {
   const auto levels = levelsOf(schedule, progress);
   if (!levels) {
@@ -273,7 +273,7 @@ Result<StepWork> makeStepWork(const fabric::Fabric& fabric, const StepSchedule& 
                 .algbw = schedule.algbw,
                 .placement = Placement(schedule.goal, chunks, options.inPlace)};
   try {
-    Reader(fabric, schedule, most, options, progress, work).run(*levels);
+    Reader(fabric, schedule, max, options, progress, work).run(*levels);
   } catch (const schedule::PieceLimitReached&) {
     return Error{ErrorCode::limit, "The pieces of the transfers overlap too often to be lowered",
                  "cut the shards into pieces with common ends"};

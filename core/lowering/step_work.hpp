@@ -68,10 +68,10 @@ struct StepWork {
 
 /// @param schedule on the grid of the program: every shard is cut into schedule::exactGrid(schedule) chunks, or a
 /// multiple (`chunks`); verified
-/// @param most chunks of one message
+/// @param max chunks of one message
 /// Errors: limit (pieces that overlap too often), verification (cyclic order). Throws OverflowError, CancelledError.
 [[nodiscard]] Result<StepWork> makeStepWork(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
-                                            int chunks, int most, const Options& options, const Progress& progress);
+                                            int chunks, int max, const Options& options, const Progress& progress);
 
 /// A message of an exchange is held by its connection until the other ones are sent: this many chunks are.
 [[nodiscard]] int chunksHeld(const Options& options);

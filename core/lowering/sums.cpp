@@ -22,8 +22,8 @@ Sums planSums(const Work& work) {
       for (const int c : children) {
         const auto loadOf = [&](int child) { return load[v * gpus + static_cast<std::size_t>(child)]; };
         const int height = tree.height[c];
-        const int most = best < 0 ? -1 : tree.height[best];
-        if (height > most || (height == most && loadOf(c) < loadOf(best))) {
+        const int max = best < 0 ? -1 : tree.height[best];
+        if (height > max || (height == max && loadOf(c) < loadOf(best))) {
           best = c;
         }
       }

@@ -168,8 +168,8 @@ void divide(TreeGroup& group, std::int64_t divisor) {
 }
 
 /// Cuts a run of chunks into parts as equal as can be.
-void addParts(std::vector<Part>& parts, const Part& run, int most) {
-  const int pieces = (run.count + most - 1) / most;
+void addParts(std::vector<Part>& parts, const Part& run, int max) {
+  const int pieces = (run.count + max - 1) / max;
   for (int piece = 0; piece < pieces; ++piece) {
     const int begin = static_cast<int>(std::int64_t{run.count} * piece / pieces);
     const int end = static_cast<int>(std::int64_t{run.count} * (piece + 1) / pieces);
@@ -319,11 +319,11 @@ Outcome checkElements(const Work& work, const Options& options) {
 
 }  // namespace
 
-Work withSmallerParts(const Work& work, int most) {
+Work withSmallerParts(const Work& work, int max) {
   Work finer = work;
   finer.parts.clear();
   for (const Part& part : work.parts) {
-    addParts(finer.parts, part, most);
+    addParts(finer.parts, part, max);
   }
   return finer;
 }

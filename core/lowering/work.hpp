@@ -88,9 +88,9 @@ struct Work {
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                       const Progress& progress);
 
-/// The same with parts of at most `most` chunks. A step passes data on when it has all of it, so long chains of steps
+/// The same with parts of at most `max` chunks. A step passes data on when it has all of it, so long chains of steps
 /// with large counts are slow to fill.
-[[nodiscard]] Work withSmallerParts(const Work& work, int most);
+[[nodiscard]] Work withSmallerParts(const Work& work, int max);
 
 /// What would make a program fit that is too large.
 [[nodiscard]] std::string suggestedFix(const Work& work, const Options& options);

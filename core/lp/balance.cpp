@@ -39,7 +39,7 @@ private:
   enum class NodeOutcome { found, closed, fractional, stuck };
 
   [[nodiscard]] bool isBalanced(std::span<const std::int64_t> capacities) const;
-  [[nodiscard]] SubCapacity foundAnswer(std::vector<std::int64_t> capacities, bool least, std::string reason) const;
+  [[nodiscard]] SubCapacity foundAnswer(std::vector<std::int64_t> capacities, bool min, std::string reason) const;
   void buildProgram();
   bool addCut(const NodeSet& set);
   /// Cuts that the floating-point solution violates by more than its errors.
@@ -76,14 +76,14 @@ bool BalanceSearch::isBalanced(std::span<const std::int64_t> capacities) const {
   return true;
 }
 
-SubCapacity BalanceSearch::foundAnswer(std::vector<std::int64_t> capacities, bool least, std::string reason) const {
+SubCapacity BalanceSearch::foundAnswer(std::vector<std::int64_t> capacities, bool min, std::string reason) const {
   SubCapacity answer;
   answer.status = BalanceStatus::found;
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     answer.removed += m_capacities[i] - capacities[i];
   }
   answer.capacities = std::move(capacities);
-  answer.minRemoved = least;
+  answer.minRemoved = min;
   answer.reason = std::move(reason);
   return answer;
 }
@@ -233,8 +233,8 @@ SubCapacity BalanceSearch::branch() {
     const NodeOutcome outcome = solveNode();
     throwIfCancelled(m_progress);
     if (outcome == NodeOutcome::found) {
-      const bool least = frames.empty() && isProvedBest(m_point.numerators);
-      return foundAnswer(m_point.numerators, least, frames.empty() ? "linear program" : "linear program, branching");
+      const bool min = frames.empty() && isProvedBest(m_point.numerators);
+      return foundAnswer(m_point.numerators, min, frames.empty() ? "linear program" : "linear program, branching");
     }
     if (outcome == NodeOutcome::stuck && m_deadline.hasPassed()) {
       return {.reason = "out of time in the linear program"};

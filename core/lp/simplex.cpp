@@ -604,23 +604,23 @@ bool Simplex::infeasibilityProved() const {
   }
   try {
     std::vector<Int128> coefficients(m_columns.size());
-    Int128 least = 0;
+    Int128 min = 0;
     for (std::size_t i = 0; i < multipliers.size(); ++i) {
       const auto multiplier = static_cast<std::int64_t>(std::llround(multipliers[i] / largest * kMultiplierScale));
       const std::optional<std::int64_t>& end = multiplier > 0 ? m_rows[i].lower : m_rows[i].upper;
       if (multiplier == 0 || !end) {
         continue;
       }
-      least = checkedAdd(least, multiplyWide(multiplier, *end));
+      min = checkedAdd(min, multiplyWide(multiplier, *end));
       for (const Term& term : m_rows[i].terms) {
         coefficients[term.column] = checkedSub(coefficients[term.column], multiplyWide(multiplier, term.coefficient));
       }
     }
     for (std::size_t j = 0; j < coefficients.size(); ++j) {
       const std::int64_t end = coefficients[j] > 0 ? m_columns[j].lower : m_columns[j].upper;
-      least = checkedAdd(least, multiplyWide(coefficients[j], end));
+      min = checkedAdd(min, multiplyWide(coefficients[j], end));
     }
-    return least > 0;
+    return min > 0;
   } catch (const OverflowError&) {
     return false;
   }

@@ -159,13 +159,13 @@ int portsFor(const Links& wanted, const std::vector<Link>& placed) {
   std::vector<int> out(wanted.ids.size(), 0);
   std::vector<int> in(wanted.ids.size(), 0);
   auto& second = wanted.kind == CableKind::simplex ? in : out;
-  int most = 0;
+  int max = 0;
   for (const auto& [a, b] : placed) {
     const int portsA = ++out[static_cast<size_t>(a)];
     const int portsB = ++second[static_cast<size_t>(b)];
-    most = std::max({most, portsA, portsB});
+    max = std::max({max, portsA, portsB});
   }
-  return most;
+  return max;
 }
 
 /// Gives each link that is to be added a cable that is to go: one that shares an end where there is one.

@@ -570,11 +570,11 @@ void Reader::checkChunks(const Tag& tag) {
     fault(Rule::chunks, tag.at, who + ": chunk counts must not be negative");
     return;
   }
-  const int most = std::max({rank.inputChunks, rank.outputChunks, rank.scratchChunks});
-  if (most > m_limits.offset + 1) {
+  const int max = std::max({rank.inputChunks, rank.outputChunks, rank.scratchChunks});
+  if (max > m_limits.offset + 1) {
     fault(
         Rule::chunks, tag.at,
-        who + ": " + std::to_string(most) + " chunks in one buffer; offsets end at " + std::to_string(m_limits.offset));
+        who + ": " + std::to_string(max) + " chunks in one buffer; offsets end at " + std::to_string(m_limits.offset));
   }
   const bool isForeign = m_program.collectiveText == "gather" || m_program.collectiveText == "scatter";
   if (!isMsccl() || !m_gpusStated || isForeign) {

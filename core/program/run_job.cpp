@@ -88,13 +88,13 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
   if (!request.goal.empty() && request.goal.front() == '-') {
     fault(inQuotes(request.goal) + " is not a table of shards", "name a file", "goal");
   }
-  const auto least = bytesOf(request.minBytes);
-  const auto most = bytesOf(request.maxBytes);
-  if (!least || *least == 0) {
+  const auto min = bytesOf(request.minBytes);
+  const auto max = bytesOf(request.maxBytes);
+  if (!min || *min == 0) {
     fault(inQuotes(request.minBytes) + " is not a size", "write bytes, or 64K, 1M, 2G", "sizes");
-  } else if (!most) {
+  } else if (!max) {
     fault(inQuotes(request.maxBytes) + " is not a size", "write bytes, or 64K, 1M, 2G", "sizes");
-  } else if (*least > *most) {
+  } else if (*min > *max) {
     fault("the smallest size is above the largest", "swap them", "sizes");
   }
   const auto factor = numberOf(request.factor);

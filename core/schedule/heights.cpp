@@ -133,7 +133,7 @@ class Summary {
 public:
   void add(const Distance& height, std::int64_t multiplicity) {
     const auto weight = static_cast<double>(multiplicity);
-    m_most.raise(height);
+    m_max.raise(height);
     m_hops += weight * height.hops;
     m_links += weight * height.links;
     m_picoseconds += weight * static_cast<double>(height.picoseconds);
@@ -142,16 +142,16 @@ public:
   [[nodiscard]] Heights result() const {
     constexpr double kPicoseconds = 1e6;
     const double weight = m_weight > 0 ? m_weight : 1;
-    return {m_most.hops,
+    return {m_max.hops,
             m_hops / weight,
-            m_most.links,
+            m_max.links,
             m_links / weight,
-            Microseconds(static_cast<double>(m_most.picoseconds) / kPicoseconds),
+            Microseconds(static_cast<double>(m_max.picoseconds) / kPicoseconds),
             Microseconds(m_picoseconds / weight / kPicoseconds)};
   }
 
 private:
-  Distance m_most;
+  Distance m_max;
   double m_hops = 0;
   double m_links = 0;
   double m_picoseconds = 0;

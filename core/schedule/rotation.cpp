@@ -206,10 +206,10 @@ std::vector<Rotation> rotationsOf(const fabric::Fabric& fabric) {
   ImageSearch search(fabric);
   std::vector<Rotation> rotations;
   for (int step = 1; step < fabric.gpuCount();) {
-    const int most = fabric.gpuCount() / step;
+    const int max = fabric.gpuCount() / step;
     std::optional<Rotation> found;
-    for (int count = most; count >= 2 && !found; --count) {
-      if (most % count == 0) {
+    for (int count = max; count >= 2 && !found; --count) {
+      if (max % count == 0) {
         found = search.find(step, count);
       }
     }

@@ -172,8 +172,8 @@ Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces)
   if (pieces == 0) {
     return Error{ErrorCode::badUsage, "A transfer needs at least one piece"};
   }
-  const std::size_t most = std::numeric_limits<std::int32_t>::max() / pieces;
-  if (schedule.transfers.size() > most) {
+  const std::size_t max = std::numeric_limits<std::int32_t>::max() / pieces;
+  if (schedule.transfers.size() > max) {
     return Error{ErrorCode::limit, "The schedule would have more than 2^31 transfers", "ask for fewer pieces"};
   }
   StepSchedule cut = schedule;

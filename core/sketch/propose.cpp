@@ -228,11 +228,11 @@ private:
 
   /// Microseconds for a chunk, without latency.
   [[nodiscard]] Rational costOf(const Route& route) const {
-    Bandwidth least = arc(route[0], route[1]).bandwidth;
+    Bandwidth min = arc(route[0], route[1]).bandwidth;
     for (std::size_t i = 1; i + 1 < route.size(); ++i) {
-      least = std::min(least, arc(route[i], route[i + 1]).bandwidth);
+      min = std::min(min, arc(route[i], route[i + 1]).bandwidth);
     }
-    return transferTime(m_options.chunkBytes, least).count();
+    return transferTime(m_options.chunkBytes, min).count();
   }
 
   [[nodiscard]] Rational latencyOf(const Route& route) const {
@@ -497,8 +497,8 @@ int fewestChunks(const Model& model) {
     }
     return longest / Rational(count);
   };
-  const Rational most = timeOf(counts.back()) * Rational(21, 20);
-  return *std::find_if(counts.begin(), counts.end(), [&](int count) { return timeOf(count) <= most; });
+  const Rational max = timeOf(counts.back()) * Rational(21, 20);
+  return *std::find_if(counts.begin(), counts.end(), [&](int count) { return timeOf(count) <= max; });
 }
 
 }  // namespace

@@ -99,17 +99,17 @@ Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, cons
 
 Rational AllreduceSearch::ratioOfMessages() const {
   const Topology& topology = m_gather->problem().topology;
-  Rational least = 0;
+  Rational min = 0;
   Rational in = 0;
   Rational out = 0;
   for (int node = 0; node < topology.nodes; ++node) {
     for (const bool isIn : {true, false}) {
       const Rational rate = rateInto(topology, node, isIn);
-      least = std::max(least, Rational(1) / rate);
+      min = std::max(min, Rational(1) / rate);
       (isIn ? in : out) += rate;
     }
   }
-  return std::max(least, Rational(2 * (topology.nodes - 1)) / std::min(in, out));
+  return std::max(min, Rational(2 * (topology.nodes - 1)) / std::min(in, out));
 }
 
 Rational AllreduceSearch::halvesRatio(int steps, Clock::time_point deadline) {
@@ -121,12 +121,12 @@ Rational AllreduceSearch::halvesRatio(int steps, Clock::time_point deadline) {
   if (steps == 0) {
     return ratio(0, 0);
   }
-  std::optional<Rational> least;
+  std::optional<Rational> min;
   for (int first = m_scatter->minSteps(); steps - first >= m_gather->minSteps(); ++first) {
     const Rational here = ratio(first, steps - first);
-    least = least ? std::min(*least, here) : here;
+    min = min ? std::min(*min, here) : here;
   }
-  return least.value_or(Rational(0));
+  return min.value_or(Rational(0));
 }
 
 std::optional<AllreduceSearch::Answer> AllreduceSearch::refused(int steps, std::int64_t rounds,
@@ -168,7 +168,7 @@ void AllreduceSearch::findRoots() {
     std::size_t count = 0;
     for (int rank = 0; rank < ranks() && count < kMaxRoots; ++rank) {
       const auto goal = CollectiveTable::make(Collective::broadcast, ranks(), rank);
-      if (orbits.least(rank) != rank || !goal) {
+      if (orbits.smallest(rank) != rank || !goal) {
         continue;
       }
       if (auto problem = problemOf(search->problem().topology, *goal)) {
@@ -287,8 +287,8 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std:
   };
   for (int first = m_scatter->minSteps(); steps - first >= m_gather->minSteps(); ++first) {
     const int second = steps - first;
-    const std::int64_t most = rounds - minRounds(*m_gather, second);
-    for (std::int64_t r = minRounds(*m_scatter, first); r <= most; ++r) {
+    const std::int64_t max = rounds - minRounds(*m_gather, second);
+    for (std::int64_t r = minRounds(*m_scatter, first); r <= max; ++r) {
       const Decision scatter = decided(*m_scatter, {first, r, n});
       if (scatter.verdict != Verdict::sat) {
         continue;
@@ -353,8 +353,8 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
     return best && Rational(best->rounds, best->chunks) * Rational(kNearBound) <= bound * Rational(kNearBound + 1);
   };
   // The halves alike first, then unlike.
-  const int least = m_scatter->minSteps();
-  for (int first = std::max(least, steps / 2); first >= least && first >= steps / 2 - 1; --first) {
+  const int min = m_scatter->minSteps();
+  for (int first = std::max(min, steps / 2); first >= min && first >= steps / 2 - 1; --first) {
     const int second = steps - first;
     if (second < m_gather->minSteps() || isNear()) {
       continue;

@@ -64,12 +64,12 @@ private:
     m_bound = m_search.stepsRatio(steps, m_levelEnd);
     m_events.onBound(steps, m_bound);
     m_maxRounds = roundsWithin(steps, m_limits.extraRounds);
-    m_least = minRatioWithin(m_bound, steps, m_maxRounds);
+    m_min = minRatioWithin(m_bound, steps, m_maxRounds);
     m_below.reset();
     if (!m_front.points.empty()) {
       m_below = ratioOf(m_front.points.back().size);
     }
-    if (!m_least || (m_below && *m_least >= *m_below)) {
+    if (!m_min || (m_below && *m_min >= *m_below)) {
       return;
     }
     try {
@@ -103,7 +103,7 @@ private:
     }
     m_point->bound = m_bound;
     m_point->isOptimal = ratioOf(m_point->size) == m_bound;
-    m_point->isOptimalWithin = ratioOf(m_point->size) == *m_least;
+    m_point->isOptimalWithin = ratioOf(m_point->size) == *m_min;
     m_front.isComplete = ratioOf(m_point->size) == m_front.minRatio;
     m_front.points.push_back(*std::move(m_point));
   }
@@ -202,7 +202,7 @@ private:
   }
 
   [[nodiscard]] bool isOver() const {
-    return Clock::now() >= m_levelEnd || (m_point && ratioOf(m_point->size) == *m_least);
+    return Clock::now() >= m_levelEnd || (m_point && ratioOf(m_point->size) == *m_min);
   }
 
   /// One chunk, with as many rounds as it takes: something to improve on.
@@ -216,8 +216,8 @@ private:
   [[nodiscard]] std::vector<StatedSize> sizes() const {
     constexpr std::int64_t kMoreRounds = 8;
     std::vector<StatedSize> all;
-    const std::int64_t most = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMaxDirect) : kMaxDirect;
-    for (std::int64_t chunks = 1; chunks <= most; ++chunks) {
+    const std::int64_t max = m_limits.maxChunks > 0 ? std::min(m_limits.maxChunks, kMaxDirect) : kMaxDirect;
+    for (std::int64_t chunks = 1; chunks <= max; ++chunks) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, -(-(m_bound * Rational(chunks))).floor());
       const std::int64_t last = std::min(first + kMoreRounds, m_maxRounds);
       for (std::int64_t rounds = first; rounds <= last; ++rounds) {
@@ -240,7 +240,7 @@ private:
   Clock::time_point m_levelEnd;
   Rational m_bound;
   std::int64_t m_maxRounds = 0;
-  std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
+  std::optional<Rational> m_min;  ///< that the bound leaves within these rounds; nullopt = none
   std::optional<Rational> m_below;
   std::optional<StatedPoint> m_point;
   std::map<std::pair<std::int64_t, std::int64_t>, Verdict> m_verdicts;  ///< by chunks and rounds

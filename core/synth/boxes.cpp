@@ -160,8 +160,8 @@ public:
     bool isNew = false;
     for (int a = 0; a < m_nodes; ++a) {
       for (int b = 0; b < m_nodes; ++b) {
-        const int from = m_orbits.least(a * m_nodes + b);
-        const int to = m_orbits.least(ranks[a] * m_nodes + ranks[b]);
+        const int from = m_orbits.smallest(a * m_nodes + b);
+        const int to = m_orbits.smallest(ranks[a] * m_nodes + ranks[b]);
         if (from != to) {
           m_orbits.join(from, to);
           isNew = true;
@@ -174,7 +174,7 @@ public:
   bool wouldJoin(const Ranks& ranks) {
     for (int a = 0; a < m_nodes; ++a) {
       for (int b = 0; b < m_nodes; ++b) {
-        if (m_orbits.least(a * m_nodes + b) != m_orbits.least(ranks[a] * m_nodes + ranks[b])) {
+        if (m_orbits.smallest(a * m_nodes + b) != m_orbits.smallest(ranks[a] * m_nodes + ranks[b])) {
           return true;
         }
       }

@@ -43,8 +43,8 @@ void Clauses::add(std::initializer_list<int> clause) {
   pass();
 }
 
-// Totaliser (Bailleux and Boufkhad, CP 2003), cut off above `most`.
-std::vector<int> Clauses::counts(const std::vector<int>& literals, std::int64_t most, bool both) {
+// Totaliser (Bailleux and Boufkhad, CP 2003), cut off above `max`.
+std::vector<int> Clauses::counts(const std::vector<int>& literals, std::int64_t max, bool both) {
   std::vector<std::vector<int>> parts;
   std::vector<int> constants;
   for (const int literal : literals) {
@@ -63,19 +63,19 @@ std::vector<int> Clauses::counts(const std::vector<int>& literals, std::int64_t 
   while (parts.size() > 1) {
     std::vector<std::vector<int>> next;
     for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-      next.push_back(merged(parts[i], parts[i + 1], most, both));
+      next.push_back(merged(parts[i], parts[i + 1], max, both));
     }
     if (parts.size() % 2 == 1) {
       next.push_back(std::move(parts.back()));
     }
     parts = std::move(next);
   }
-  parts.front().resize(static_cast<std::size_t>(most) + 1, kFalse);
+  parts.front().resize(static_cast<std::size_t>(max) + 1, kFalse);
   return std::move(parts.front());
 }
 
-std::vector<int> Clauses::merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t most, bool both) {
-  const std::size_t size = std::min(a.size() + b.size(), static_cast<std::size_t>(most) + 1);
+std::vector<int> Clauses::merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t max, bool both) {
+  const std::size_t size = std::min(a.size() + b.size(), static_cast<std::size_t>(max) + 1);
   std::vector<int> sum(size);
   for (int& output : sum) {
     output = fresh();

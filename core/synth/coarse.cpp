@@ -194,14 +194,14 @@ Problem coarse(const Problem& problem) {
       }
     }
   }
-  std::vector<Rational> least(topology.arcs.size(), 0);  // of the limits that hold several arcs
+  std::vector<Rational> min(topology.arcs.size(), 0);  // of the limits that hold several arcs
   for (const auto& [arcs, rate] : limits) {
     for (const int arc : arcs) {
-      least[arc] = arcs.size() > 1 && (least[arc].isZero() || rate < least[arc]) ? rate : least[arc];
+      min[arc] = arcs.size() > 1 && (min[arc].isZero() || rate < min[arc]) ? rate : min[arc];
     }
   }
   for (const auto& [arcs, rate] : limits) {
-    if (arcs.size() > 1 || least[arcs.front()].isZero() || rate < least[arcs.front()]) {
+    if (arcs.size() > 1 || min[arcs.front()].isZero() || rate < min[arcs.front()]) {
       topology.limits.push_back({arcs, rate});
     }
   }

@@ -52,8 +52,8 @@ void DirectEncoding::findOrbits() {
   for (const Symmetry& each : m_group) {
     for (int node = 0; node < nodes; ++node) {
       for (int origin = 0; origin < nodes; ++origin) {
-        int& least = m_holdOrbit[node * nodes + origin];
-        least = std::min(least, each.node[node] * nodes + each.node[origin]);
+        int& min = m_holdOrbit[node * nodes + origin];
+        min = std::min(min, each.node[node] * nodes + each.node[origin]);
       }
     }
     for (std::size_t arc = 0; arc < m_arcOrbit.size(); ++arc) {

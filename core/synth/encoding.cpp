@@ -45,12 +45,12 @@ void Encoding::findOrbits() {
   for (const Symmetry& each : m_group) {
     for (int c = 0; c < classes; ++c) {
       for (int node = 0; node < m_topology.nodes; ++node) {
-        int& least = m_haveOrbit[c * m_topology.nodes + node];
-        least = std::min(least, each.chunkClass[c] * m_topology.nodes + each.node[node]);
+        int& min = m_haveOrbit[c * m_topology.nodes + node];
+        min = std::min(min, each.chunkClass[c] * m_topology.nodes + each.node[node]);
       }
       for (int arc = 0; arc < arcs; ++arc) {
-        int& least = m_sendOrbit[c * arcs + arc];
-        least = std::min(least, each.chunkClass[c] * arcs + each.arc[arc]);
+        int& min = m_sendOrbit[c * arcs + arc];
+        min = std::min(min, each.chunkClass[c] * arcs + each.arc[arc]);
       }
     }
     for (std::size_t limit = 0; limit < m_limitOrbit.size(); ++limit) {

@@ -30,11 +30,11 @@ public:
         m_handlers(handlers),
         m_bound(search.ratioBound(steps, deadline).ratio),
         m_maxRounds(roundsWithin(steps, options.extraRounds)),
-        m_least(minRatioWithin(m_bound, steps, m_maxRounds)) {}
+        m_min(minRatioWithin(m_bound, steps, m_maxRounds)) {}
 
   std::optional<FrontPoint> best() {
     m_handlers.onBound(m_steps, m_bound);
-    if (!m_least || (m_below && *m_least >= *m_below)) {
+    if (!m_min || (m_below && *m_min >= *m_below)) {
       return std::nullopt;
     }
     try {
@@ -78,9 +78,9 @@ private:
       tryPull();
     }
     findAny();
-    for (std::int64_t most = kFirstChunks; !isDone(); most = std::min(2 * most, m_options.maxN)) {
-      tryBetter(most, true);
-      if (most >= m_options.maxN) {
+    for (std::int64_t max = kFirstChunks; !isDone(); max = std::min(2 * max, m_options.maxN)) {
+      tryBetter(max, true);
+      if (max >= m_options.maxN) {
         break;
       }
     }
@@ -90,12 +90,12 @@ private:
   }
 
   [[nodiscard]] bool isDone() const {
-    return (m_best && ratioOf(m_best->size) == *m_least) || Clock::now() >= m_deadline;
+    return (m_best && ratioOf(m_best->size) == *m_min) || Clock::now() >= m_deadline;
   }
 
   /// For each number of rounds, the smallest n that would be better is refuted, and with it all larger ones.
   [[nodiscard]] bool isBestWithin(const Rational& ratio) const {
-    if (ratio == *m_least) {
+    if (ratio == *m_min) {
       return true;
     }
     if (!m_options.extraRounds) {
@@ -156,14 +156,14 @@ private:
 
   /// Few chunks: those of the bound first.
   void tryPull() {
-    if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= *m_least * Rational(kNearBound + 1)) {
+    if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= *m_min * Rational(kNearBound + 1)) {
       return;
     }
     std::vector<std::int64_t> counts{1, 2, 4, 8};
     if (m_bound.isPositive()) {
       // As many as the bound lets into steps of one round, and parts of that.
-      const std::int64_t most = std::min((Rational(m_steps) / m_bound).floor(), m_options.maxN);
-      for (const std::int64_t n : {most, most * 3 / 4, most / 2}) {
+      const std::int64_t max = std::min((Rational(m_steps) / m_bound).floor(), m_options.maxN);
+      for (const std::int64_t n : {max, max * 3 / 4, max / 2}) {
         if (n > counts.back()) {
           counts.insert(counts.begin(), n);
         }
@@ -174,7 +174,7 @@ private:
     }
     for (std::size_t i = 0; i < counts.size() && !isDone(); ++i) {
       const std::int64_t n = counts[i];
-      const std::int64_t least = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
+      const std::int64_t min = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
       std::optional<std::int64_t> below;
       if (limit()) {
         below = roundedUp(*limit() * Rational(n));
@@ -182,7 +182,7 @@ private:
       if (m_options.extraRounds) {
         below = std::min(below.value_or(m_maxRounds + 1), m_maxRounds + 1);
       }
-      if (n > m_options.maxN || (i > 0 && n == counts.front()) || (below && least >= *below)) {
+      if (n > m_options.maxN || (i > 0 && n == counts.front()) || (below && min >= *below)) {
         continue;
       }
       const auto start = Clock::now();
@@ -190,7 +190,7 @@ private:
       const auto found = m_search.fewestByTries(m_steps, n, below, end);
       // Where the solver comes after it, what pull does not find is not decided yet.
       if (found || m_search.isWide()) {
-        hear(found, {m_steps, least, n}, start);
+        hear(found, {m_steps, min, n}, start);
       }
     }
   }
@@ -225,11 +225,11 @@ private:
     }
   }
 
-  /// Sizes of up to `most` chunks that would be better than the best, by ascending ratio; in earnest, those without an
+  /// Sizes of up to `max` chunks that would be better than the best, by ascending ratio; in earnest, those without an
   /// answer, by ascending chunks.
-  void tryBetter(std::int64_t most, bool isQuick) {
+  void tryBetter(std::int64_t max, bool isQuick) {
     std::vector<Size> sizes;
-    for (std::int64_t n = 1; n <= most; ++n) {
+    for (std::int64_t n = 1; n <= max; ++n) {
       const std::int64_t first = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
       for (std::int64_t rounds = first; rounds <= m_maxRounds && isBetter({m_steps, rounds, n}); ++rounds) {
         const auto known = m_verdicts.find({m_steps, rounds, n});
@@ -258,7 +258,7 @@ private:
   const FrontHandlers& m_handlers;
   Rational m_bound;
   std::int64_t m_maxRounds;
-  std::optional<Rational> m_least;  ///< that the bound leaves within these rounds; nullopt = none
+  std::optional<Rational> m_min;  ///< that the bound leaves within these rounds; nullopt = none
   std::map<Size, Verdict> m_verdicts;
   std::optional<FrontPoint> m_best;
 };
@@ -269,14 +269,14 @@ std::optional<Rational> minRatioWithin(const Rational& bound, std::int64_t steps
   if (maxRounds == kAnyRounds || !bound.isPositive()) {
     return bound;
   }
-  std::optional<Rational> least;
-  for (std::int64_t rounds = steps; rounds <= maxRounds && least != bound; ++rounds) {
+  std::optional<Rational> min;
+  for (std::int64_t rounds = steps; rounds <= maxRounds && min != bound; ++rounds) {
     const std::int64_t n = (Rational(rounds) / bound).floor();
-    if (n > 0 && (!least || Rational(rounds, n) < *least)) {
-      least = Rational(rounds, n);
+    if (n > 0 && (!min || Rational(rounds, n) < *min)) {
+      min = Rational(rounds, n);
     }
   }
-  return least;
+  return min;
 }
 
 Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers) {

@@ -178,17 +178,17 @@ Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
 }
 
 int minSteps(const Problem& problem) {
-  int least = 1;
+  int min = 1;
   DistancesFromSources distances(problem.topology);
   for (const ChunkClass& chunks : problem.classes) {
     const auto& distance = distances(chunks);
     for (int node = 0; node < problem.topology.nodes; ++node) {
       if (chunks.post[node]) {
-        least = std::max(least, distance[node]);
+        min = std::max(min, distance[node]);
       }
     }
   }
-  return least;
+  return min;
 }
 
 std::optional<std::string> faultOf(const Problem& problem, std::int64_t n, const Steps& steps) {

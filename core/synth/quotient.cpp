@@ -59,10 +59,10 @@ Quotient::Quotient(const Problem& whole, std::span<const Symmetry> symmetries) :
   std::vector<int> numberOf(limits, -1);
   std::vector<int> orbitOf;
   for (int limit = 0; limit < limits; ++limit) {
-    int& number = numberOf[joined.least(limit)];
+    int& number = numberOf[joined.smallest(limit)];
     if (number < 0) {
       number = orbits();
-      least.push_back(limit);
+      min.push_back(limit);
       size.push_back(0);
     }
     orbitOf.push_back(number);

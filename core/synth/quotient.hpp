@@ -22,10 +22,8 @@ struct Quotient {
   /// @param symmetries complete, or empty; none but the identity fixes a rank or a class; must outlive this
   Quotient(const Problem& whole, std::span<const Symmetry> symmetries);
 
-  [[nodiscard]] int orbits() const { return static_cast<int>(least.size()); }
-  [[nodiscard]] const Rational& rate(std::size_t orbit) const {
-    return problem->topology.limits[least[orbit]].perRound;
-  }
+  [[nodiscard]] int orbits() const { return static_cast<int>(min.size()); }
+  [[nodiscard]] const Rational& rate(std::size_t orbit) const { return problem->topology.limits[min[orbit]].perRound; }
   /// The sends with their images, pruned; rounds are as few as these need. Chunk i of the class of number c is c * n +
   /// i in `sends`.
   [[nodiscard]] Steps expanded(std::int64_t n, int steps, std::span<const Send> sends) const;
@@ -33,7 +31,7 @@ struct Quotient {
   const Problem* problem;
   std::span<const Symmetry> group;
   std::vector<int> classes;                ///< one of each orbit
-  std::vector<int> least;                  ///< by orbit: one of its limits
+  std::vector<int> min;                    ///< by orbit: one of its limits
   std::vector<std::int64_t> size;          ///< by orbit: its limits
   std::vector<std::int64_t> weight;        ///< by orbit: what one send and its images put on each of its limits
   std::vector<std::vector<int>> orbitsOf;  ///< by arc, a limit's orbit once for each limit

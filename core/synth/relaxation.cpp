@@ -46,11 +46,11 @@ std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> 
       }
     }
   }
-  std::vector<int> least(arcs * problem.groups);
-  for (std::size_t i = 0; i < least.size(); ++i) {
-    least[i] = orbits.least(static_cast<int>(i));
+  std::vector<int> min(arcs * problem.groups);
+  for (std::size_t i = 0; i < min.size(); ++i) {
+    min[i] = orbits.smallest(static_cast<int>(i));
   }
-  return least;
+  return min;
 }
 
 Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, const std::vector<int>& orbits,
@@ -91,7 +91,7 @@ void Relaxation::chooseRequirements(const Progress& progress) {
     }
   }
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
-    if (orbits.least(i) == i) {
+    if (orbits.smallest(i) == i) {
       m_requirements.push_back(i);
     }
   }
@@ -150,12 +150,12 @@ void Relaxation::makeColumns(const Progress& progress) {
           m_columns.resize(m_columns.size() + layers(), -1);
         }
         m_columns[static_cast<std::size_t>(m_firstColumn[orbit]) + step] = static_cast<int>(m_data.size());
-        Rational most = m_largest;
+        Rational max = m_largest;
         for (const int limit : topology.limitsOf[arc]) {
-          most = std::min(most, topology.limits[limit].perRound);
+          max = std::min(max, topology.limits[limit].perRound);
         }
         m_data.push_back(
-            {.lower = 0, .upper = ceilingOf(most * Rational(m_rounds)), .scale = static_cast<double>(m_rounds)});
+            {.lower = 0, .upper = ceilingOf(max * Rational(m_rounds)), .scale = static_cast<double>(m_rounds)});
       }
     }
   }
@@ -175,7 +175,7 @@ void Relaxation::makeRows(const Progress& progress) {
     }
   }
   for (int limit = 0; limit < static_cast<int>(topology.limits.size()); ++limit) {
-    if (orbits.least(limit) != limit) {
+    if (orbits.smallest(limit) != limit) {
       continue;
     }
     const Rational& rate = topology.limits[limit].perRound;
@@ -203,8 +203,8 @@ void Relaxation::makeRows(const Progress& progress) {
   m_isUsable = m_simplex->rows().size() * m_data.size() <= kMaxDictionary;
 }
 
-void Relaxation::setRounds(int step, std::int64_t least, std::int64_t most) {
-  m_simplex->setBounds(1 + step, least, most);
+void Relaxation::setRounds(int step, std::int64_t min, std::int64_t max) {
+  m_simplex->setBounds(1 + step, min, max);
 }
 
 bool Relaxation::addCut(const Requirement& requirement, const std::vector<bool>& side) {

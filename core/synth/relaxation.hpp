@@ -49,7 +49,7 @@ public:
   /// False where the program is too large for the dense simplex; nothing else may then be called.
   [[nodiscard]] bool isUsable() const { return m_isUsable; }
 
-  void setRounds(int step, std::int64_t least, std::int64_t most);
+  void setRounds(int step, std::int64_t min, std::int64_t max);
   /// nullopt: stopped, or no exact bound was found. Stops early once the bound is below `enough`. Throws OverflowError,
   /// CancelledError.
   std::optional<ProvedBound> solve(const Rational& enough, const lp::StopTest& stop, const Progress& progress);

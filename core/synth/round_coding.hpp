@@ -11,11 +11,11 @@ namespace coppice::synth {
 
 /// Rounds that each step may have; they add up to `total` at most.
 struct RoundBox {
-  std::vector<std::int64_t> least;
-  std::vector<std::int64_t> most;
+  std::vector<std::int64_t> min;
+  std::vector<std::int64_t> max;
   std::int64_t total = 0;
 
-  [[nodiscard]] int steps() const { return static_cast<int>(least.size()); }
+  [[nodiscard]] int steps() const { return static_cast<int>(min.size()); }
 };
 
 /// The rounds of the steps as surplus bits in unary, and limits that grow with them.

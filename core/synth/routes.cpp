@@ -141,15 +141,15 @@ private:
 
 }  // namespace
 
-std::optional<std::vector<Route>> allRoutes(const fabric::Fabric& fabric, std::size_t most) {
+std::optional<std::vector<Route>> allRoutes(const fabric::Fabric& fabric, std::size_t max) {
   std::vector<Route> all;
   try {
-    RouteSearch search(fabric, most);
+    RouteSearch search(fabric, max);
     for (const NodeIndex gpu : fabric.gpus()) {
       for (auto& [receiver, routes] : search.from(gpu)) {
         dropDominated(routes);
         std::move(routes.begin(), routes.end(), std::back_inserter(all));
-        if (all.size() > most) {
+        if (all.size() > max) {
           return std::nullopt;
         }
       }
@@ -160,7 +160,7 @@ std::optional<std::vector<Route>> allRoutes(const fabric::Fabric& fabric, std::s
   return all;
 }
 
-std::optional<std::vector<Route>> shortestRoutes(const fabric::Fabric& fabric, std::size_t most, std::size_t inAll) {
+std::optional<std::vector<Route>> shortestRoutes(const fabric::Fabric& fabric, std::size_t max, std::size_t inAll) {
   std::vector<Route> all;
   for (std::size_t rank = 0; rank < fabric.gpus().size(); ++rank) {
     const ShortestRoutes search(fabric, fabric.gpus()[rank]);
@@ -169,7 +169,7 @@ std::optional<std::vector<Route>> shortestRoutes(const fabric::Fabric& fabric, s
         continue;
       }
       std::vector<Route> routes;
-      for (std::size_t number = 0; number < most; ++number) {
+      for (std::size_t number = 0; number < max; ++number) {
         Route route = search.route(fabric.gpus()[other], rank + other + number);
         if (std::find(routes.begin(), routes.end(), route) == routes.end()) {
           routes.push_back(std::move(route));

@@ -14,12 +14,12 @@ namespace coppice::synth {
 using Route = std::vector<int>;
 
 /// All simple paths through switches and NICs, less those that use all links of another of the same pair; by sender,
-/// then receiver. nullopt where there are more than `most`, or finding them takes too long.
-[[nodiscard]] std::optional<std::vector<Route>> allRoutes(const fabric::Fabric& fabric, std::size_t most);
+/// then receiver. nullopt where there are more than `max`, or finding them takes too long.
+[[nodiscard]] std::optional<std::vector<Route>> allRoutes(const fabric::Fabric& fabric, std::size_t max);
 
-/// Of each pair up to `most` routes of the fewest links, spread over the switches that these may pass. nullopt where
+/// Of each pair up to `max` routes of the fewest links, spread over the switches that these may pass. nullopt where
 /// there are more than `inAll`.
-[[nodiscard]] std::optional<std::vector<Route>> shortestRoutes(const fabric::Fabric& fabric, std::size_t most,
+[[nodiscard]] std::optional<std::vector<Route>> shortestRoutes(const fabric::Fabric& fabric, std::size_t max,
                                                                std::size_t inAll);
 
 }  // namespace coppice::synth

@@ -87,10 +87,10 @@ public:
   void add(const std::vector<int>& clause);
   /// Outputs o[k] for k = 0 .. most: at least k + 1 of the literals are true implies o[k]; with `both`, the converse
   /// holds as well. Constants are counted.
-  [[nodiscard]] std::vector<int> counts(const std::vector<int>& literals, std::int64_t most, bool both);
+  [[nodiscard]] std::vector<int> counts(const std::vector<int>& literals, std::int64_t max, bool both);
 
 private:
-  std::vector<int> merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t most, bool both);
+  std::vector<int> merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t max, bool both);
   void pass();
 
   SatSolver& m_solver;

@@ -43,13 +43,13 @@ Progress limitedBy(const TimeLimit& limit, const Progress& progress) {
   return limited;
 }
 
-std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t most) {
-  if (value >= 1 && value <= most) {
+std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t max) {
+  if (value >= 1 && value <= max) {
     return std::nullopt;
   }
   return Error{ErrorCode::badUsage,
                std::to_string(value) + " is out of range",
-               "give a whole number from 1 to " + std::to_string(most),
+               "give a whole number from 1 to " + std::to_string(max),
                {.element = {RefKind::option, option}}};
 }
 
@@ -78,13 +78,13 @@ namespace {
 
 /// Refuses sizes beyond memory. @param perUnit chunks of the whole collective per `divisor` chunks as the user counts
 std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, std::int64_t divisor, int ranks) {
-  const std::int64_t most = kMaxPlaces / (perUnit * ranks) * divisor;
-  if (size.chunks <= most) {
+  const std::int64_t max = kMaxPlaces / (perUnit * ranks) * divisor;
+  if (size.chunks <= max) {
     return std::nullopt;
   }
   return Error{ErrorCode::badUsage,
                std::to_string(size.chunks) + " chunks are too many to search on " + std::to_string(ranks) + " GPUs",
-               most > 0 ? "give at most " + std::to_string(most) + " chunks" : "keep fewer GPUs, or choose forestcoll",
+               max > 0 ? "give at most " + std::to_string(max) + " chunks" : "keep fewer GPUs, or choose forestcoll",
                {.element = {RefKind::option, "--chunks"}}};
 }
 

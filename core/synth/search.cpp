@@ -143,7 +143,7 @@ Rational Search::simpleRatio() const {
   if (topology.isPartial) {
     return 0;  // routes that are left out may carry more
   }
-  Rational least = 0;
+  Rational min = 0;
   for (int node = 0; node < topology.nodes; ++node) {
     for (const bool isIn : {true, false}) {
       std::int64_t need = 0;
@@ -173,12 +173,12 @@ Rational Search::simpleRatio() const {
         }
       }
       if (need > 0 && rate.isPositive()) {
-        least = std::max(least, Rational(need) / rate);
+        min = std::max(min, Rational(need) / rate);
       }
     }
   }
-  m_simpleRatio = least;
-  return least;
+  m_simpleRatio = min;
+  return min;
 }
 
 /// The bound of the program on pairs of ranks, where it is better than the one that is known.
@@ -358,12 +358,12 @@ std::optional<Decision> Search::fromKnown(const Size& size, const std::function<
 }
 
 /// Depth first over boxes of rounds; visit() hears every choice that is left open and ends the search by true.
-Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
+Search::RoundChoices Search::roundChoices(const Size& size, std::size_t max,
                                           const std::function<bool(const std::vector<std::int64_t>&)>& visit,
                                           Clock::time_point deadline) {
   struct Box {
-    std::vector<std::int64_t> least;
-    std::vector<std::int64_t> most;
+    std::vector<std::int64_t> min;
+    std::vector<std::int64_t> max;
   };
   RoundChoices choices;
   Relaxation program(m_problem, m_generators, orbits(), size.steps, size.rounds, m_progress);
@@ -378,19 +378,19 @@ Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
     }
     Box box = std::move(stack.back());
     stack.pop_back();
-    const auto minSum = std::accumulate(box.least.begin(), box.least.end(), std::int64_t{0});
-    const auto maxSum = std::accumulate(box.most.begin(), box.most.end(), std::int64_t{0});
+    const auto minSum = std::accumulate(box.min.begin(), box.min.end(), std::int64_t{0});
+    const auto maxSum = std::accumulate(box.max.begin(), box.max.end(), std::int64_t{0});
     if (minSum > size.rounds || maxSum < size.rounds) {
       continue;
     }
     for (int step = 0; step < size.steps; ++step) {
-      const std::int64_t before = box.least[step];
-      box.least[step] = std::max(box.least[step], size.rounds - (maxSum - box.most[step]));
-      box.most[step] = std::min(box.most[step], size.rounds - (minSum - before));
+      const std::int64_t before = box.min[step];
+      box.min[step] = std::max(box.min[step], size.rounds - (maxSum - box.max[step]));
+      box.max[step] = std::min(box.max[step], size.rounds - (minSum - before));
     }
     if (hasProgram) {
       for (int step = 0; step < size.steps; ++step) {
-        program.setRounds(step, box.least[step], box.most[step]);
+        program.setRounds(step, box.min[step], box.max[step]);
       }
       const auto bound = program.solve(Rational(size.n), stop, m_progress);
       if (bound && bound->chunks < Rational(size.n)) {
@@ -399,28 +399,28 @@ Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
     }
     int widest = 0;
     for (int step = 1; step < size.steps; ++step) {
-      widest = box.most[step] - box.least[step] > box.most[widest] - box.least[widest] ? step : widest;
+      widest = box.max[step] - box.min[step] > box.max[widest] - box.min[widest] ? step : widest;
     }
-    if (box.most[widest] == box.least[widest]) {
-      if (visit(box.least)) {
-        choices.open = {box.least};
+    if (box.max[widest] == box.min[widest]) {
+      if (visit(box.min)) {
+        choices.open = {box.min};
         return choices;
       }
-      choices.open.push_back(box.least);
-      if (choices.open.size() > most) {
+      choices.open.push_back(box.min);
+      if (choices.open.size() > max) {
         return choices;
       }
       continue;
     }
     // What the program chose comes first, the rest of the box after it.
-    const std::int64_t chosen = std::clamp(hasProgram ? static_cast<std::int64_t>(program.rounds(widest) + 0.5)
-                                                      : (box.least[widest] + box.most[widest]) / 2,
-                                           box.least[widest], box.most[widest]);
+    const std::int64_t chosen = std::clamp(
+        hasProgram ? static_cast<std::int64_t>(program.rounds(widest) + 0.5) : (box.min[widest] + box.max[widest]) / 2,
+        box.min[widest], box.max[widest]);
     for (const int side : {1, -1, 0}) {
       Box part = box;
-      part.least[widest] = side > 0 ? chosen + 1 : side < 0 ? box.least[widest] : chosen;
-      part.most[widest] = side > 0 ? box.most[widest] : side < 0 ? chosen - 1 : chosen;
-      if (part.least[widest] <= part.most[widest]) {
+      part.min[widest] = side > 0 ? chosen + 1 : side < 0 ? box.min[widest] : chosen;
+      part.max[widest] = side > 0 ? box.max[widest] : side < 0 ? chosen - 1 : chosen;
+      if (part.min[widest] <= part.max[widest]) {
         stack.push_back(std::move(part));
       }
     }
@@ -478,7 +478,7 @@ std::optional<Decision> Search::byWidePull(const Size& size, const Effort& effor
   WideSearch::PullGoal goal;
   goal.steps = size.steps;
   goal.n = size.n;
-  goal.least = size.rounds;
+  goal.min = size.rounds;
   goal.plan = ratioBound(size.steps, effort.deadline).plan;
   goal.work = effort.isQuick ? kQuickWideWork : kWideWork;
   auto found = m_wide.byPull(goal, stopAt(effort.deadline));
@@ -577,13 +577,13 @@ std::optional<WideSearch::Found> Search::tried(WideSearch::PullGoal goal, Clock:
   if (!hasTrees || !isWide()) {
     goal.work = isWide() ? kWideWork : kQuickWideWork;
     best = m_wide.byPull(goal, stopAt(hasTrees ? Clock::now() + (deadline - Clock::now()) / 2 : deadline));
-    if (!hasTrees || (best && best->rounds <= goal.least)) {
+    if (!hasTrees || (best && best->rounds <= goal.min)) {
       return best;
     }
   }
   goal.work = isWide() ? kTreeWork : kQuickTreeWork;
-  if (best && (!goal.most || best->rounds <= *goal.most)) {
-    goal.most = best->rounds - 1;
+  if (best && (!goal.max || best->rounds <= *goal.max)) {
+    goal.max = best->rounds - 1;
   }
   auto found = m_wide.byTrees(goal, stopAt(deadline));
   return found ? std::move(found) : std::move(best);
@@ -595,9 +595,9 @@ std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, s
   WideSearch::PullGoal goal;
   goal.steps = steps;
   goal.n = n;
-  goal.least = std::max<std::int64_t>(steps, -(-(bound.ratio * Rational(n))).floor());
+  goal.min = std::max<std::int64_t>(steps, -(-(bound.ratio * Rational(n))).floor());
   if (below) {
-    goal.most = *below - 1;
+    goal.max = *below - 1;
   }
   goal.plan = bound.plan;
   std::optional<Fewest> best;
@@ -608,14 +608,14 @@ std::optional<Search::Fewest> Search::fewestByTries(int steps, std::int64_t n, s
     if (found && (!below || found->rounds < *below)) {
       const Size size{steps, found->rounds, n};
       best = Fewest{size, accept(size, widened(std::move(found->steps)), std::move(found->how))};
-      goal.most = found->rounds - 1;
+      goal.max = found->rounds - 1;
     }
   }
-  if (best && best->size.rounds <= goal.least) {
+  if (best && best->size.rounds <= goal.min) {
     return best;
   }
   auto found = tried(goal, deadline);
-  if (found && (!goal.most || found->rounds <= *goal.most)) {
+  if (found && (!goal.max || found->rounds <= *goal.max)) {
     const Size size{steps, found->rounds, n};
     best = Fewest{size, accept(size, std::move(found->steps), std::move(found->how))};
   }
@@ -626,7 +626,7 @@ std::optional<Decision> Search::byTrees(const Size& size, std::int64_t work, con
   WideSearch::PullGoal goal;
   goal.steps = size.steps;
   goal.n = size.n;
-  goal.least = size.rounds;
+  goal.min = size.rounds;
   goal.plan = ratioBound(size.steps, effort.deadline).plan;
   goal.work = effort.isQuick ? std::min(work, kQuickTreeWork) : work;
   constexpr int kShare = 2;
@@ -766,9 +766,9 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
   std::size_t firstDecisive = 0;
   if (!choices.isComplete) {
     firstDecisive = boxes.size();
-    const std::vector<std::int64_t> least(size.steps, 1);
-    const std::vector<std::int64_t> most(size.steps, size.rounds - size.steps + 1);
-    boxes.push_back({least, most, size.rounds});
+    const std::vector<std::int64_t> min(size.steps, 1);
+    const std::vector<std::int64_t> max(size.steps, size.rounds - size.steps + 1);
+    boxes.push_back({min, max, size.rounds});
   }
   Attempts attempts(*this, size, std::move(boxes), firstDecisive);
   const auto stop = stopAt(effort.deadline);

@@ -129,7 +129,7 @@ private:
   std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int maxTries,
                                  const Effort& effort);
   Decision bySat(const Size& size, const RoundChoices& choices, const Effort& effort);
-  RoundChoices roundChoices(const Size& size, std::size_t most,
+  RoundChoices roundChoices(const Size& size, std::size_t max,
                             const std::function<bool(const std::vector<std::int64_t>&)>& visit,
                             Clock::time_point deadline);
   Decision accept(const Size& size, Steps steps, std::string how);

@@ -359,8 +359,8 @@ std::vector<Symmetry> generators(const Problem& problem, const Progress& progres
     std::set<int> refused;
     for (int place = depth + 1; place < nodes && !search.isSpent(); ++place) {
       const int image = order[place];
-      const int orbit = orbits.least(image);
-      if (orbit == orbits.least(order[depth]) || refused.contains(orbit)) {
+      const int orbit = orbits.smallest(image);
+      if (orbit == orbits.smallest(order[depth]) || refused.contains(orbit)) {
         continue;
       }
       images[depth] = image;
@@ -417,7 +417,7 @@ Orbits::Orbits(int count) : m_parent(count) {
   std::iota(m_parent.begin(), m_parent.end(), 0);
 }
 
-int Orbits::least(int element) {
+int Orbits::smallest(int element) {
   while (m_parent[element] != element) {
     m_parent[element] = m_parent[m_parent[element]];
     element = m_parent[element];
@@ -426,8 +426,8 @@ int Orbits::least(int element) {
 }
 
 void Orbits::join(int a, int b) {
-  a = least(a);
-  b = least(b);
+  a = smallest(a);
+  b = smallest(b);
   m_parent[std::max(a, b)] = std::min(a, b);
 }
 

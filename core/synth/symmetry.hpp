@@ -36,7 +36,7 @@ class Orbits {
 public:
   explicit Orbits(int count);
   void join(int a, int b);
-  [[nodiscard]] int least(int element);
+  [[nodiscard]] int smallest(int element);
 
 private:
   std::vector<int> m_parent;

@@ -22,8 +22,8 @@ Bandwidth defaultUnit(const fabric::Fabric& fabric, const std::vector<bool>& isU
     }
   }
   const Bandwidth divisor = commonUnit(used);
-  const auto [least, largest] = std::minmax_element(used.begin(), used.end());
-  return *largest / divisor > Rational(kFinestUnit) ? *least : divisor;
+  const auto [min, largest] = std::minmax_element(used.begin(), used.end());
+  return *largest / divisor > Rational(kFinestUnit) ? *min : divisor;
 }
 
 /// The arcs of each link; links of one set of arcs are merged, and sets that follow from a larger one are left out.

@@ -77,19 +77,19 @@ public:
     keep();
     std::int64_t jump = 1;
     // First with the rounds as planned.
-    if (m_bestRounds > m_goal.least) {
+    if (m_bestRounds > m_goal.min) {
       descend();
       restore();
-      jump = std::max<std::int64_t>(1, (m_bestRounds - m_goal.least + 1) / 2);
+      jump = std::max<std::int64_t>(1, (m_bestRounds - m_goal.min + 1) / 2);
     }
-    while (m_bestRounds > m_goal.least && !isStopped()) {
+    while (m_bestRounds > m_goal.min && !isStopped()) {
       const std::int64_t before = m_bestRounds;
-      shrinkTo(std::max(m_goal.least, m_bestRounds - jump));
+      shrinkTo(std::max(m_goal.min, m_bestRounds - jump));
       descend();
       // Far goals shake the trees most, near ones are met.
-      jump = m_bestRounds < before ? std::max<std::int64_t>(1, std::min(jump, (m_bestRounds - m_goal.least + 1) / 2))
+      jump = m_bestRounds < before ? std::max<std::int64_t>(1, std::min(jump, (m_bestRounds - m_goal.min + 1) / 2))
              : jump > 1            ? jump / 2
-                                   : std::max<std::int64_t>(1, (m_bestRounds - m_goal.least) / 2);
+                                   : std::max<std::int64_t>(1, (m_bestRounds - m_goal.min) / 2);
       restore();
     }
     return sendsOf(m_bestArc, m_bestAt);
@@ -132,7 +132,7 @@ private:
       distance.push_back(distancesFrom(m_topology, only));
     }
     m_rounds = wholeRounds(m_goal.plan.empty() ? std::vector<double>(m_steps, 1) : m_goal.plan,
-                           std::max<std::int64_t>(m_steps, m_goal.least));
+                           std::max<std::int64_t>(m_steps, m_goal.min));
     setRooms();
     for (std::size_t chunk = 0; chunk < static_cast<std::size_t>(m_chunks) && !isStopped(); ++chunk) {
       const ChunkClass& ends = owner.m_problem.classes[m_quotient.classes[chunk / owner.m_n]];
@@ -253,7 +253,7 @@ private:
       for (int at = 1; at <= m_steps; ++at) {
         const std::size_t here = cell(orbit, at);
         const std::int64_t load = loadOf(here);
-        m_room[here] = m_topology.capacity(m_quotient.least[orbit], m_rounds[at - 1]);
+        m_room[here] = m_topology.capacity(m_quotient.min[orbit], m_rounds[at - 1]);
         m_free[here] = static_cast<double>(m_room[here] - load);
         noteFull(here);
       }
@@ -274,7 +274,7 @@ private:
   [[nodiscard]] std::int64_t overloadOf(int at, std::int64_t rounds) const {
     std::int64_t sum = 0;
     for (int orbit = 0; orbit < m_quotient.orbits(); ++orbit) {
-      const std::int64_t excess = loadOf(cell(orbit, at)) - m_topology.capacity(m_quotient.least[orbit], rounds);
+      const std::int64_t excess = loadOf(cell(orbit, at)) - m_topology.capacity(m_quotient.min[orbit], rounds);
       sum += excess > 0 ? excess * m_quotient.size[orbit] : 0;
     }
     return sum;
@@ -285,15 +285,15 @@ private:
     std::int64_t sum = std::accumulate(m_rounds.begin(), m_rounds.end(), std::int64_t{0});
     while (sum > target) {
       int chosen = -1;
-      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      std::int64_t min = std::numeric_limits<std::int64_t>::max();
       for (int at = 1; at <= m_steps; ++at) {
         const std::int64_t rounds = m_rounds[at - 1];
         if (rounds == 1) {
           continue;
         }
         const std::int64_t more = overloadOf(at, rounds - 1) - overloadOf(at, rounds);
-        if (more < least || (more == least && m_random() % 2 == 0)) {
-          least = more;
+        if (more < min || (more == min && m_random() % 2 == 0)) {
+          min = more;
           chosen = at;
         }
       }
@@ -310,14 +310,14 @@ private:
   void shiftRound() {
     int worst = -1;
     int best = -1;
-    std::int64_t most = -1;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t max = -1;
+    std::int64_t min = std::numeric_limits<std::int64_t>::max();
     for (int at = 1; at <= m_steps; ++at) {
       const std::int64_t rounds = m_rounds[at - 1];
       const std::int64_t now = overloadOf(at, rounds);
       const std::int64_t gain = now - overloadOf(at, rounds + 1);
-      if (gain > most) {
-        most = gain;
+      if (gain > max) {
+        max = gain;
         worst = at;
       }
     }
@@ -327,8 +327,8 @@ private:
         continue;
       }
       const std::int64_t loss = overloadOf(at, rounds - 1) - overloadOf(at, rounds);
-      if (loss < least || (loss == least && m_random() % 2 == 0)) {
-        least = loss;
+      if (loss < min || (loss == min && m_random() % 2 == 0)) {
+        min = loss;
         best = at;
       }
     }
@@ -356,14 +356,14 @@ private:
     }
     const std::int64_t patience =
         kPatience * static_cast<std::int64_t>(m_chunks) * static_cast<std::int64_t>(m_topology.arcs.size()) * m_steps;
-    std::int64_t least = overload();
+    std::int64_t min = overload();
     std::int64_t end = m_work + patience;
     std::int64_t nextShift = m_work + patience / kShifts;
     while (!m_full.empty() && m_work < end && !isStopped()) {
       move();
       const std::int64_t now = overload();
-      if (now < least) {
-        least = now;
+      if (now < min) {
+        min = now;
         end = m_work + patience;
         nextShift = m_work + patience / kShifts;
         keepBetter();

@@ -25,7 +25,7 @@ public:
   TreeSearch(const Problem& problem, std::int64_t n, std::span<const Symmetry> group, int steps);
 
   struct Goal {
-    std::int64_t least = 0;  ///< rounds that end the search
+    std::int64_t min = 0;  ///< rounds that end the search
     std::uint64_t seed = 1;
     std::int64_t work = 0;          ///< places for sends that are looked at
     std::vector<double> plan = {};  ///< rounds of each step, as a start; up to a factor; empty = even

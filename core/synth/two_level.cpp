@@ -78,13 +78,13 @@ bool TwoLevel::findShifts() {
   m_orbitOf.assign(limits, -1);
   std::vector<std::int64_t> sizes;
   for (int limit = 0; limit < limits; ++limit) {
-    const int least = orbits.least(limit);
-    if (least == limit) {
-      m_orbitOf[limit] = static_cast<int>(m_least.size());
-      m_least.push_back(limit);
+    const int min = orbits.smallest(limit);
+    if (min == limit) {
+      m_orbitOf[limit] = static_cast<int>(m_min.size());
+      m_min.push_back(limit);
       sizes.push_back(0);
     }
-    m_orbitOf[limit] = m_orbitOf[least];
+    m_orbitOf[limit] = m_orbitOf[min];
     ++sizes[m_orbitOf[limit]];
   }
   for (const std::int64_t size : sizes) {
@@ -195,7 +195,7 @@ void TwoLevel::add(const std::vector<int>& arcs, std::int64_t times, Loads& load
 TwoLevel::Foreign TwoLevel::foreignOf(std::int64_t n) const {
   const Topology& topology = m_problem->topology;
   Foreign foreign;
-  Loads loads(m_least.size(), 0);
+  Loads loads(m_min.size(), 0);
   foreign.before.push_back(loads);
   for (std::int64_t i = 0; i < n; ++i) {
     for (int box = 1; box < m_boxes.count(); ++box) {
@@ -205,12 +205,12 @@ TwoLevel::Foreign TwoLevel::foreignOf(std::int64_t n) const {
       for (int place = 0; place < m_boxes.size(); ++place) {
         // Of parallel routes the one that is used least so far.
         const auto worst = [&](int arc) {
-          double most = 0;
+          double max = 0;
           for (const int limit : topology.limitsOf[arc]) {
-            most = std::max(most,
-                            static_cast<double>(loads[m_orbitOf[limit]]) / topology.limits[limit].perRound.toDouble());
+            max = std::max(max,
+                           static_cast<double>(loads[m_orbitOf[limit]]) / topology.limits[limit].perRound.toDouble());
           }
-          return most;
+          return max;
         };
         const auto& arcs = m_across[box][place];
         chosen.push_back(
@@ -231,7 +231,7 @@ public:
       : m_owner(owner), m_pattern(pattern), m_steps(steps), m_n(n), m_foreign(foreign) {
     const auto largest = static_cast<std::int64_t>(pattern.sends.size());
     for (std::int64_t count = 1; count <= largest; ++count) {
-      auto& loads = m_inner.emplace_back(pattern.steps, Loads(owner.m_least.size(), 0));
+      auto& loads = m_inner.emplace_back(pattern.steps, Loads(owner.m_min.size(), 0));
       for (const Send& send : pattern.sends[count - 1]) {
         owner.add({send.arc}, 1, loads[send.step]);
       }
@@ -243,7 +243,7 @@ public:
     const auto total = static_cast<std::int64_t>(m_foreign.box.size());
     const int batches = m_steps - m_pattern.steps;
     Plan best;
-    Cost least;
+    Cost min;
     // Batches of equal size, and shrinking ones, whose spreading keeps pace.
     for (const int shrink : {1, 2, 4}) {
       m_parts.assign(m_steps, 0);
@@ -263,8 +263,8 @@ public:
         left -= part;
       }
       const Cost cost = improve(progress);
-      if (best.pattern == nullptr || cost < least) {
-        least = cost;
+      if (best.pattern == nullptr || cost < min) {
+        min = cost;
         best = {&m_pattern, m_parts, roundsNow()};
       }
     }
@@ -290,7 +290,7 @@ private:
   }
 
   [[nodiscard]] std::vector<Loads> loadsNow() const {
-    std::vector<Loads> loads(m_steps, Loads(m_owner.m_least.size(), 0));
+    std::vector<Loads> loads(m_steps, Loads(m_owner.m_min.size(), 0));
     addSpread(m_n, 0, loads);
     std::int64_t at = 0;
     for (int step = 0; step < m_steps; ++step) {
@@ -309,11 +309,11 @@ private:
   [[nodiscard]] std::vector<std::int64_t> roundsNow() const {
     std::vector<std::int64_t> rounds;
     for (const Loads& loads : loadsNow()) {
-      std::int64_t most = 1;
+      std::int64_t max = 1;
       for (std::size_t orbit = 0; orbit < loads.size(); ++orbit) {
-        most = std::max(most, roundsFor(m_owner.rate(orbit), loads[orbit]));
+        max = std::max(max, roundsFor(m_owner.rate(orbit), loads[orbit]));
       }
-      rounds.push_back(most);
+      rounds.push_back(max);
     }
     return rounds;
   }
@@ -321,18 +321,18 @@ private:
   [[nodiscard]] Cost cost() const {
     Cost sum{0, 0};
     for (const Loads& loads : loadsNow()) {
-      double most = 0;
+      double max = 0;
       std::size_t worst = 0;
       for (std::size_t orbit = 0; orbit < loads.size(); ++orbit) {
         const double here = static_cast<double>(loads[orbit]) /
-                            m_owner.m_problem->topology.limits[m_owner.m_least[orbit]].perRound.toDouble();
-        if (here > most) {
-          most = here;
+                            m_owner.m_problem->topology.limits[m_owner.m_min[orbit]].perRound.toDouble();
+        if (here > max) {
+          max = here;
           worst = orbit;
         }
       }
       sum.first += std::max<std::int64_t>(1, roundsFor(m_owner.rate(worst), loads[worst]));
-      sum.second += std::max(1.0, most);
+      sum.second += std::max(1.0, max);
     }
     return sum;
   }
@@ -354,7 +354,7 @@ private:
             continue;
           }
           throwIfCancelled(progress);
-          work += static_cast<std::int64_t>(m_steps * m_owner.m_least.size());
+          work += static_cast<std::int64_t>(m_steps * m_owner.m_min.size());
           if (work > kMaxWork) {
             return now;
           }

@@ -64,14 +64,14 @@ private:
                                          const Progress& progress) const;
   [[nodiscard]] bool isInner(int arc) const;
   [[nodiscard]] const Rational& rate(std::size_t orbit) const {
-    return m_problem->topology.limits[m_least[orbit]].perRound;
+    return m_problem->topology.limits[m_min[orbit]].perRound;
   }
 
   const Problem* m_problem;
   Boxes m_boxes;
   std::vector<Symmetry> m_shifts;                       ///< one to each box
   std::vector<int> m_orbitOf;                           ///< by limit
-  std::vector<int> m_least;                             ///< by orbit: its first limit
+  std::vector<int> m_min;                               ///< by orbit: its first limit
   std::vector<std::int64_t> m_weight;                   ///< by orbit: what one send and its images put on each limit
   std::vector<int> m_classOf;                           ///< by rank
   std::vector<std::vector<std::vector<int>>> m_across;  ///< by box and place: arcs into box 0, the place kept

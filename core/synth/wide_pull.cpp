@@ -158,7 +158,7 @@ public:
       return false;
     }
     setRoom(rounds);
-    m_sendsOver.resize(m_owner.m_quotient.least.size());
+    m_sendsOver.resize(m_owner.m_quotient.min.size());
     m_isIn.assign(m_state.holders.size() * m_owner.m_boxes, 0);
     placeAll();
     while (isAnyMissed()) {
@@ -254,7 +254,7 @@ private:
   }
 
   void setRoom(std::int64_t rounds) {
-    const std::size_t count = m_owner.m_quotient.least.size();
+    const std::size_t count = m_owner.m_quotient.min.size();
     std::vector<std::int64_t> used(count, 0);
     for (std::size_t orbit = 0; orbit < count && !m_capacity.empty(); ++orbit) {
       used[orbit] = m_capacity[orbit] - m_room[orbit];
@@ -262,7 +262,7 @@ private:
     m_capacity.resize(count);
     m_room.resize(count);
     for (std::size_t orbit = 0; orbit < count; ++orbit) {
-      m_capacity[orbit] = m_topology.capacity(m_owner.m_quotient.least[orbit], rounds);
+      m_capacity[orbit] = m_topology.capacity(m_owner.m_quotient.min[orbit], rounds);
       m_room[orbit] = m_capacity[orbit] - used[orbit];
     }
   }
@@ -306,11 +306,11 @@ private:
 
   /// The share of its limits that is left, the least of them.
   [[nodiscard]] double slack(int arc) const {
-    double least = 1;
+    double min = 1;
     for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {
-      least = std::min(least, static_cast<double>(m_room[orbit]) / static_cast<double>(m_capacity[orbit]));
+      min = std::min(min, static_cast<double>(m_room[orbit]) / static_cast<double>(m_capacity[orbit]));
     }
-    return least;
+    return min;
   }
 
   void take(std::size_t candidate, int arc) {
@@ -355,12 +355,12 @@ private:
   bool place(std::size_t index, int moves) {
     const Candidate& each = m_candidates[index];
     int best = -1;
-    double most = -1;
+    double max = -1;
     const auto& in = m_topology.in[each.node];
     for (const int arc : in) {
       if (has(each.chunk, m_topology.arcs[arc].from) && hasRoom(arc)) {
-        if (const double here = slack(arc) + 1e-3 * noise(m_random); here > most) {
-          most = here;
+        if (const double here = slack(arc) + 1e-3 * noise(m_random); here > max) {
+          max = here;
           best = arc;
         }
       }
@@ -520,17 +520,17 @@ double WidePull::estimate(const State& state) const {
       lackOfBox[box] += state.inBox[chunk * m_boxes + box] == 0 ? 1 : 0;
     }
   }
-  double most = 0;
+  double max = 0;
   double sum = 0;
   // In the quotient, what one rank lacks is spread over its images.
   const double share = m_quotient.group.empty() ? 1.0 : images / nodes;
   if (m_quotient.group.empty()) {
     for (int node = 0; node < nodes; ++node) {
-      most = std::max(most, lack[node] / m_rateInto[node]);
+      max = std::max(max, lack[node] / m_rateInto[node]);
       sum += lack[node];
     }
     for (int box = 0; box < m_boxes && m_boxes > 1; ++box) {
-      most = std::max(most, m_rateIntoBox[box] > 0 ? lackOfBox[box] / m_rateIntoBox[box] : 0);
+      max = std::max(max, m_rateIntoBox[box] > 0 ? lackOfBox[box] / m_rateIntoBox[box] : 0);
     }
   } else {
     double rate = 0;
@@ -538,7 +538,7 @@ double WidePull::estimate(const State& state) const {
       sum += lack[node];
       rate += m_rateInto[node];
     }
-    most = sum * share / (rate / nodes);
+    max = sum * share / (rate / nodes);
     double sumOfBoxes = 0;
     double rateOfBoxes = 0;
     for (int box = 0; box < m_boxes; ++box) {
@@ -546,10 +546,10 @@ double WidePull::estimate(const State& state) const {
       rateOfBoxes += m_rateIntoBox[box];
     }
     if (m_boxes > 1 && rateOfBoxes > 0) {
-      most = std::max(most, sumOfBoxes * images / rateOfBoxes);
+      max = std::max(max, sumOfBoxes * images / rateOfBoxes);
     }
   }
-  return static_cast<double>(state.sum) + most + 1e-6 * sum;
+  return static_cast<double>(state.sum) + max + 1e-6 * sum;
 }
 
 std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::int64_t maxRounds,

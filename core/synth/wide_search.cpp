@@ -126,7 +126,7 @@ std::optional<WideSearch::Found> WideSearch::byTrees(const PullGoal& goal, const
   const auto run = [&](Start& start, std::uint64_t turn, std::int64_t work) {
     throwIfCancelled(m_progress);
     const TreeSearch search(m_problem, goal.n, *start.group, goal.steps);
-    auto found = search.run({goal.least, m_seed * kMaxTries + turn, work, *start.plan}, stop);
+    auto found = search.run({goal.min, m_seed * kMaxTries + turn, work, *start.plan}, stop);
     if (!found) {
       return;
     }
@@ -138,7 +138,7 @@ std::optional<WideSearch::Found> WideSearch::byTrees(const PullGoal& goal, const
                        (order > 1 ? " in the quotient by " + std::to_string(order) + " symmetries" : std::string())};
     }
   };
-  const auto isDone = [&] { return (best && best->rounds <= goal.least) || stop(); };
+  const auto isDone = [&] { return (best && best->rounds <= goal.min) || stop(); };
   // Every start gets its part, then the best ones get the rest.
   constexpr std::uint64_t kAgain = 3;
   const auto parts = static_cast<std::int64_t>(starts.size() + 2 * kAgain);
@@ -153,7 +153,7 @@ std::optional<WideSearch::Found> WideSearch::byTrees(const PullGoal& goal, const
     run(starts[again % starts.size()], turn++, 2 * (goal.work / parts));
   }
   throwIfCancelled(m_progress);
-  if (best && goal.most && best->rounds > *goal.most) {
+  if (best && goal.max && best->rounds > *goal.max) {
     return std::nullopt;
   }
   return best;
@@ -220,17 +220,17 @@ std::optional<WideSearch::Found> WideSearch::byPull(const PullGoal& goal, const 
     }
     std::vector<std::int64_t> rounds;
     if (turn >= static_cast<int>(pulls.size())) {
-      rounds = best ? best->steps.rounds : wholeRounds(wished, std::max<std::int64_t>(goal.least, goal.steps));
+      rounds = best ? best->steps.rounds : wholeRounds(wished, std::max<std::int64_t>(goal.min, goal.steps));
       // Fewer in one step, sometimes more in another.
       const auto from = random() % rounds.size();
       const auto to = random() % rounds.size();
       rounds[from] = std::max<std::int64_t>(1, rounds[from] - 1 - static_cast<std::int64_t>(random() % 2));
       rounds[to] += static_cast<std::int64_t>(random() % 2);
     } else {
-      rounds = wholeRounds(wished, std::max<std::int64_t>(goal.least, goal.steps));
+      rounds = wholeRounds(wished, std::max<std::int64_t>(goal.min, goal.steps));
     }
-    const std::int64_t most = best ? best->rounds : goal.most ? *goal.most : unlimited;
-    auto found = pull.run(rounds, most, {m_seed * kMaxTries + turn, width, width > 1 ? 2 : 1}, stop);
+    const std::int64_t max = best ? best->rounds : goal.max ? *goal.max : unlimited;
+    auto found = pull.run(rounds, max, {m_seed * kMaxTries + turn, width, width > 1 ? 2 : 1}, stop);
     if (!found) {
       continue;
     }
@@ -238,7 +238,7 @@ std::optional<WideSearch::Found> WideSearch::byPull(const PullGoal& goal, const 
     if (!best || sum <= best->rounds) {
       best = Best{*std::move(found), sum, at, width};
     }
-    if (best->rounds <= goal.least) {
+    if (best->rounds <= goal.min) {
       break;
     }
   }

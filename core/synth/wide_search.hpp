@@ -52,10 +52,10 @@ public:
   struct PullGoal {
     int steps = 0;
     std::int64_t n = 1;
-    std::int64_t least = 0;                 ///< rounds that end the search: no fewer are possible, or no fewer needed
-    std::optional<std::int64_t> most = {};  ///< rounds that are worth finding; absent = any
-    std::vector<double> plan = {};          ///< rounds of each step per chunk, of the relaxation; empty = even
-    std::int64_t work = 0;                  ///< how much to try
+    std::int64_t min = 0;                  ///< rounds that end the search: no fewer are possible, or no fewer needed
+    std::optional<std::int64_t> max = {};  ///< rounds that are worth finding; absent = any
+    std::vector<double> plan = {};         ///< rounds of each step per chunk, of the relaxation; empty = even
+    std::int64_t work = 0;                 ///< how much to try
   };
   /// Restarts with growing beams, plans that differ from the best so far, in the quotient by groups of symmetries and
   /// without. Equal seeds give equal answers as long as `stop` does not end it. Throws CancelledError.

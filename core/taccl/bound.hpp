@@ -26,9 +26,9 @@ struct Bound {
 /// they do not join all. Quick: paths and links between nodes alone.
 [[nodiscard]] Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits);
 
-/// The least time in which batches of up to `most` jobs, each batch taking alpha + size * beta, can be done on one
+/// The least time in which batches of up to `max` jobs, each batch taking alpha + size * beta, can be done on one
 /// machine, where `ready` ascends. 0 for no job.
-[[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int most);
+[[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int max);
 
 /// The same until all is at its end, where a batch of n jobs takes spread[n - 1] more after the machine, beside others.
 [[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta,
@@ -36,6 +36,6 @@ struct Bound {
 
 /// The least time in which n chunks arrive in batches at a GPU that sends all but `own` of them on, one at a time, each
 /// taking `forward`.
-[[nodiscard]] Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int most, Ticks forward);
+[[nodiscard]] Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int max, Ticks forward);
 
 }  // namespace coppice::taccl

@@ -42,23 +42,23 @@ struct Reach {
   std::vector<Int128> distance;  ///< by GPU of the node
   std::vector<int> linkInto;     ///< by GPU of the node, along shortest ways
   bool hasTree = false;          ///< the members below are set
-  Int128 treeCost = kNoRoute;  ///< of the cheapest tree
+  Int128 treeCost = kNoRoute;    ///< of the cheapest tree
   std::vector<int> treeLinks;
 };
 
 class Program {
 public:
   Program(const Problem& problem, const Progress& progress)
-      : m_problem(problem), m_model(*problem.model), m_progress(progress), m_most(problem.model->maxTogether) {
+      : m_problem(problem), m_model(*problem.model), m_progress(progress), m_max(problem.model->maxTogether) {
     chooseColumns();
     Int128 longest = 1;
     m_local.resize(m_model.gpus());
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      // A message of `most` chunks pays alpha once; times are multiplied by `most` so that they are whole numbers.
+      // A message of `max` chunks pays alpha once; times are multiplied by `max` so that they are whole numbers.
       const bool isRemote = m_model.links[i].isRemote;
       const Int128 alpha = problem.alpha[i];
-      m_sendTime.push_back(isRemote ? alpha + Int128{m_most} * problem.beta[i]
-                                    : Int128{m_most} * (alpha + problem.beta[i]));
+      m_sendTime.push_back(isRemote ? alpha + Int128{m_max} * problem.beta[i]
+                                    : Int128{m_max} * (alpha + problem.beta[i]));
       longest = std::max(longest, m_sendTime.back());
       if (!isRemote) {
         m_local[m_model.links[i].from].push_back(static_cast<int>(i));
@@ -80,9 +80,9 @@ public:
         break;
       }
       // No weights prove more than this, as far as floating point tells.
-      const double most = simplex.value(static_cast<int>(m_columnCount)) * static_cast<double>(m_unit) /
-                          static_cast<double>(kWeightSum * m_most);
-      if (most <= static_cast<double>(std::max(known, m_best.time)) + kClose * most) {
+      const double max = simplex.value(static_cast<int>(m_columnCount)) * static_cast<double>(m_unit) /
+                         static_cast<double>(kWeightSum * m_max);
+      if (max <= static_cast<double>(std::max(known, m_best.time)) + kClose * max) {
         break;
       }
       weights = vertexOf(simplex);
@@ -182,7 +182,7 @@ private:
     for (std::size_t chunk = 0; chunk < m_problem.chunks.size(); ++chunk) {
       addChunk(static_cast<int>(chunk), block, trees);
     }
-    if (const Ticks time = narrow64((trees.cost + sum * m_most - 1) / (sum * m_most)); time > m_best.time) {
+    if (const Ticks time = narrow64((trees.cost + sum * m_max - 1) / (sum * m_max)); time > m_best.time) {
       m_best.time = time;
       m_best.weights.clear();
       for (const int orbit : m_problem.machineOrbit) {
@@ -212,13 +212,13 @@ private:
       }
       // With more targets, these are in its own node too, and its sender has the chunk in any case.
       const bool isOnly = m_problem.allChunks[m_problem.chunks[chunk]].targets.size() == 1;
-      Int128 least = kNoRoute;
+      Int128 min = kNoRoute;
       int entry = -1;
       for (const Option& option : each.entries) {
         const Link& link = m_model.links[option.link];
         const Int128 cost = (isOnly ? distance(origin, link.from) : 0) + m_cost[option.link] + costOf(link.to, there);
-        if (cost < least) {
-          least = cost;
+        if (cost < min) {
+          min = cost;
           entry = option.link;
         }
       }
@@ -339,11 +339,11 @@ private:
   const Problem& m_problem;
   const Model& m_model;
   const Progress& m_progress;
-  int m_most;
+  int m_max;
   std::vector<int> m_columnOf;  ///< by machine orbit; -1 = none
   std::size_t m_columnCount = 0;
   std::vector<std::vector<int>> m_linkColumns;  ///< by link
-  std::vector<Int128> m_sendTime;               ///< by link, ticks times `most`
+  std::vector<Int128> m_sendTime;               ///< by link, ticks times `max`
   std::vector<std::vector<int>> m_local;        ///< by GPU: links to others of its node
   Int128 m_unit = 1;                            ///< of loads in the program
   std::vector<Int128> m_cost;                   ///< by link, at the present weights

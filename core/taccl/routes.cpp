@@ -45,16 +45,16 @@ StartMaker::StartMaker(const Problem& problem, Random& random)
 void StartMaker::findCrossings() {
   for (const Block& block : m_problem.blocks) {
     const int origin = m_problem.items[m_problem.firstItem[block.chunk]].gpu;
-    Ticks least = std::numeric_limits<Ticks>::max();
+    Ticks min = std::numeric_limits<Ticks>::max();
     const auto head = [&](const Option& entry) {
       const Ticks distance = m_problem.localDistance[origin][m_problem.items[entry.from].gpu];
-      return distance < 0 ? least : distance;
+      return distance < 0 ? min : distance;
     };
     for (const Option& entry : block.entries) {
-      least = std::min(least, head(entry));
+      min = std::min(min, head(entry));
     }
     for (const Option& entry : block.entries) {
-      if (head(entry) == least) {
+      if (head(entry) == min) {
         m_crossing[entry.from] += m_problem.cost(entry.link);
       }
     }
@@ -321,7 +321,7 @@ void StartMaker::setMessages(const MessageStyle& style, Decoder& decoder, Soluti
     const int gpu = m_problem.items[m_problem.firstItem[m_problem.items[i].chunk]].gpu;
     byOrbit[m_problem.linkOrbit[link]].push_back({head, remaining[i], (gpu % m + m) % m, item});
   }
-  const int most = m_problem.model->maxTogether;
+  const int max = m_problem.model->maxTogether;
   int place = 0;
   for (auto& [orbit, entries] : byOrbit) {
     const bool isLate = static_cast<int>(byOrbit.size()) - place <= style.taper;
@@ -335,16 +335,16 @@ void StartMaker::setMessages(const MessageStyle& style, Decoder& decoder, Soluti
     const auto byTail = [](const Entry& a, const Entry& b) {
       return std::tuple(-a.tail, a.offset, a.item) < std::tuple(-b.tail, b.offset, b.item);
     };
-    const int first = std::min({isLate ? 1 : style.first, most, static_cast<int>(entries.size())});
+    const int first = std::min({isLate ? 1 : style.first, max, static_cast<int>(entries.size())});
     if (style.byTail) {
       std::sort(entries.begin(), entries.end(), byHead);
       std::sort(entries.begin() + first, entries.end(), byTail);
     } else {
       std::sort(entries.begin(), entries.end(), byDifference);
     }
-    const int rest = isLate ? 1 : std::min(style.rest, most);
+    const int rest = isLate ? 1 : std::min(style.rest, max);
     const int count = static_cast<int>(entries.size());
-    const int end = isLate ? count : std::max(first, count - std::min(style.last, most));
+    const int end = isLate ? count : std::max(first, count - std::min(style.last, max));
     for (int i = 0; i < count; ++i) {
       const int leader = i < first ? 0 : i < end ? first + (i - first) / rest * rest : end;
       const int item = entries[i].item;

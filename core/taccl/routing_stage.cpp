@@ -261,19 +261,19 @@ private:
     std::vector<Ticks> load(static_cast<std::size_t>(m_problem.machineCount));
     std::vector<Ticks> way(trees.size());
     std::vector<Ticks> sent(trees.size());
-    Ticks most = 0;
+    Ticks max = 0;
     for (const int item : downwards(m_problem, m_graph, trees)) {
       const Send& send = m_graph.sends[trees[item]];
       way[item] = way[send.from] + m_cost[send.link];
-      most = std::max(most, way[item]);
+      max = std::max(max, way[item]);
       for (const int machine : m_problem.linkMachines[send.link]) {
         load[machine] += m_cost[send.link];
-        most = std::max(most, load[machine]);
+        max = std::max(max, load[machine]);
       }
       sent[send.from] += m_problem.sendsOneAtATime ? m_cost[send.link] : 0;
-      most = std::max(most, sent[send.from]);
+      max = std::max(max, sent[send.from]);
     }
-    return most;
+    return max;
   }
 
   [[nodiscard]] bool isCounted(int link) const {
@@ -299,22 +299,22 @@ private:
     }
     double cost = inUnits(timeOf(trees)) + weight() * static_cast<double>(used.size());
     if (m_model.local == sketch::LocalStrategy::minmax || m_model.local == sketch::LocalStrategy::maxmin) {
-      const auto [least, most] = localLoads(load);
-      cost += kConnectionWeight * (m_model.local == sketch::LocalStrategy::minmax ? most : -least);
+      const auto [min, max] = localLoads(load);
+      cost += kConnectionWeight * (m_model.local == sketch::LocalStrategy::minmax ? max : -min);
     }
     return cost;
   }
 
   [[nodiscard]] std::pair<int, int> localLoads(const std::vector<int>& load) const {
-    int least = std::numeric_limits<int>::max();
-    int most = 0;
+    int min = std::numeric_limits<int>::max();
+    int max = 0;
     for (std::size_t i = 0; i < load.size(); ++i) {
       if (!m_model.links[i].isRemote) {
-        least = std::min(least, load[i]);
-        most = std::max(most, load[i]);
+        min = std::min(min, load[i]);
+        max = std::max(max, load[i]);
       }
     }
-    return {most == 0 ? 0 : least, most};
+    return {max == 0 ? 0 : min, max};
   }
 
   // The program.
@@ -334,9 +334,9 @@ private:
       m_way[i] = m_way[representative];
       m_flow[i] = m_flow[representative];
     }
-    m_least = minTime();
+    m_min = minTime();
     const double horizon = m_start.empty() ? lp::kInfinite : inUnits(timeOf(m_start)) + slack();
-    m_time = m_program.addColumn({.lower = inUnits(m_least), .upper = horizon, .cost = 1});
+    m_time = m_program.addColumn({.lower = inUnits(m_min), .upper = horizon, .cost = 1});
     for (std::size_t chunk = 0; chunk < m_problem.chunks.size(); ++chunk) {
       throwIfCancelled(m_progress);
       addChunk(static_cast<int>(chunk));
@@ -371,14 +371,14 @@ private:
       if (sends.empty()) {
         return;
       }
-      Ticks least = m_cost[m_graph.sends[sends.front()].link];
+      Ticks min = m_cost[m_graph.sends[sends.front()].link];
       std::set<int> common = machinesOf[m_graph.sends[sends.front()].link];
       for (const int send : sends) {
-        least = std::min(least, m_cost[m_graph.sends[send].link]);
+        min = std::min(min, m_cost[m_graph.sends[send].link]);
         std::erase_if(common, [&](int machine) { return !machinesOf[m_graph.sends[send].link].contains(machine); });
       }
       for (const int machine : common) {
-        load[machine] += least;
+        load[machine] += min;
       }
     };
     for (std::size_t i = 0; i < m_problem.items.size(); ++i) {
@@ -400,15 +400,15 @@ private:
     Ticks sum = 0;
     std::map<int, Ticks> entry;
     for (int item = m_problem.firstItem[chunk]; item < m_problem.firstItem[chunk + 1]; ++item) {
-      Ticks most = 0;
+      Ticks max = 0;
       for (const int send : m_graph.in[item]) {
-        Ticks& of = m_graph.sends[send].block < 0 ? most : entry[m_graph.sends[send].block];
+        Ticks& of = m_graph.sends[send].block < 0 ? max : entry[m_graph.sends[send].block];
         of = std::max(of, m_cost[m_graph.sends[send].link]);
       }
-      sum += most;
+      sum += max;
     }
-    for (const auto& [block, most] : entry) {
-      sum += most;
+    for (const auto& [block, max] : entry) {
+      sum += max;
     }
     return sum;
   }
@@ -428,7 +428,7 @@ private:
         m_rows.add(terms, 1, 1);
       }
     }
-    if (longestWay(chunk) > m_least) {
+    if (longestWay(chunk) > m_min) {
       addTimes(chunk);
     }
   }
@@ -450,9 +450,9 @@ private:
       return;
     }
     for (const int send : m_graph.in[item]) {
-      const double most = m_program.columns[m_flow[send]].upper;
+      const double max = m_program.columns[m_flow[send]].upper;
       m_rows.add({{m_flow[send], 1}, {m_way[send], -1}}, 0, lp::kInfinite);
-      m_rows.add({{m_flow[send], 1}, {m_way[send], -most}}, -lp::kInfinite, 0);
+      m_rows.add({{m_flow[send], 1}, {m_way[send], -max}}, -lp::kInfinite, 0);
     }
     if (!isTarget) {
       for (const int send : m_graph.out[item]) {
@@ -468,15 +468,15 @@ private:
     const int first = m_problem.firstItem[chunk];
     const int last = m_problem.firstItem[chunk + 1];
     const Ticks horizon =
-        m_start.empty() ? longestWay(chunk) : std::max(timeOf(m_start), m_least) + m_problem.ticksPerUnit;
-    const std::vector<Ticks> least = distances(chunk);
+        m_start.empty() ? longestWay(chunk) : std::max(timeOf(m_start), m_min) + m_problem.ticksPerUnit;
+    const std::vector<Ticks> min = distances(chunk);
     if (m_arrival.empty()) {
       m_arrival.assign(m_problem.items.size(), -1);
     }
     for (int item = first + 1; item < last; ++item) {
       int& column = m_arrival[m_itemClass.find(item)];
       if (column < 0) {
-        column = m_program.addColumn({.lower = inUnits(least[item - first]), .upper = inUnits(horizon) + slack()});
+        column = m_program.addColumn({.lower = inUnits(min[item - first]), .upper = inUnits(horizon) + slack()});
       }
       m_arrival[item] = column;
       if (m_problem.items[item].isTarget) {
@@ -488,7 +488,7 @@ private:
         // t[v] >= t[u] + lat - M (1 - x)
         const int from = m_graph.sends[send].from;
         const double lat = inUnits(m_cost[m_graph.sends[send].link]);
-        const double big = inUnits(horizon) + slack() - inUnits(least[item - first]) + lat;
+        const double big = inUnits(horizon) + slack() - inUnits(min[item - first]) + lat;
         std::vector<MixedTerm> terms = {{m_arrival[item], 1}, {m_way[send], -big}};
         if (from != first) {
           terms.push_back({m_arrival[from], -1});
@@ -500,9 +500,9 @@ private:
 
   [[nodiscard]] std::vector<Ticks> distances(int chunk) const {
     const int first = m_problem.firstItem[chunk];
-    std::vector<Ticks> least(static_cast<std::size_t>(m_problem.firstItem[chunk + 1] - first),
-                             std::numeric_limits<Ticks>::max() / 4);
-    least[0] = 0;
+    std::vector<Ticks> min(static_cast<std::size_t>(m_problem.firstItem[chunk + 1] - first),
+                           std::numeric_limits<Ticks>::max() / 4);
+    min[0] = 0;
     std::set<std::pair<Ticks, int>> queue = {{0, first}};
     while (!queue.empty()) {
       const auto [time, item] = *queue.begin();
@@ -510,14 +510,14 @@ private:
       for (const int send : m_graph.out[item]) {
         const int to = m_graph.sends[send].item;
         const Ticks next = time + m_cost[m_graph.sends[send].link];
-        if (next < least[to - first]) {
-          queue.erase({least[to - first], to});
-          least[to - first] = next;
+        if (next < min[to - first]) {
+          queue.erase({min[to - first], to});
+          min[to - first] = next;
           queue.emplace(next, to);
         }
       }
     }
-    return least;
+    return min;
   }
 
   void addLoads() {
@@ -581,19 +581,19 @@ private:
 
   /// minmax, maxmin: the loads of links within nodes.
   void addBalance() {
-    const bool isMost = m_model.local == sketch::LocalStrategy::minmax;
-    if (!isMost && m_model.local != sketch::LocalStrategy::maxmin) {
+    const bool isMax = m_model.local == sketch::LocalStrategy::minmax;
+    if (!isMax && m_model.local != sketch::LocalStrategy::maxmin) {
       return;
     }
     m_balance = m_program.addColumn({.upper = static_cast<double>(m_problem.chunks.size()),
-                                     .cost = isMost ? kConnectionWeight : -kConnectionWeight});
+                                     .cost = isMax ? kConnectionWeight : -kConnectionWeight});
     std::vector<std::vector<MixedTerm>> loads(m_model.links.size());
     for (std::size_t i = 0; i < m_graph.sends.size(); ++i) {
-      loads[m_graph.sends[i].link].push_back({m_way[i], isMost ? -1.0 : 1.0});
+      loads[m_graph.sends[i].link].push_back({m_way[i], isMax ? -1.0 : 1.0});
     }
     for (std::size_t i = 0; i < loads.size(); ++i) {
       if (!m_model.links[i].isRemote) {
-        loads[i].push_back({m_balance, isMost ? 1.0 : -1.0});
+        loads[i].push_back({m_balance, isMax ? 1.0 : -1.0});
         m_rows.add(loads[i], 0, lp::kInfinite);
       }
     }
@@ -635,19 +635,19 @@ private:
     for (std::size_t i = 0; i < m_arrival.size(); ++i) {
       if (m_arrival[i] >= 0) {
         double& value = values[m_arrival[i]];
-        const double least = m_program.columns[m_arrival[i]].lower;
-        value = std::max({value, least, inUnits(way[i])});
+        const double min = m_program.columns[m_arrival[i]].lower;
+        value = std::max({value, min, inUnits(way[i])});
       }
     }
-    values[m_time] = inUnits(std::max(m_least, timeOf(m_start)));
+    values[m_time] = inUnits(std::max(m_min, timeOf(m_start)));
     for (std::size_t i = 0; i < m_used.size(); ++i) {
       if (m_used[i] >= 0 && isCounted(static_cast<int>(i))) {
         values[m_used[i]] = std::max(values[m_used[i]], load[i] > 0 ? 1.0 : 0.0);
       }
     }
     if (m_balance >= 0) {
-      const auto [least, most] = localLoads(load);
-      values[m_balance] = m_model.local == sketch::LocalStrategy::minmax ? most : least;
+      const auto [min, max] = localLoads(load);
+      values[m_balance] = m_model.local == sketch::LocalStrategy::minmax ? max : min;
     }
     if (!isWhole || std::any_of(values.begin(), values.end(), [](double value) { return value < 0; })) {
       return {};
@@ -704,7 +704,7 @@ private:
   std::vector<int> m_used;     ///< by link: column; -1 = none
   int m_time = -1;
   int m_balance = -1;
-  Ticks m_least = 0;
+  Ticks m_min = 0;
   Routing m_result;
 };
 

@@ -216,14 +216,14 @@ private:
   }
 
   void addMessages(const std::vector<int>& items) {
-    const std::size_t most = static_cast<std::size_t>(m_model.maxTogether);
+    const std::size_t max = static_cast<std::size_t>(m_model.maxTogether);
     for (std::size_t i = 1; i < items.size(); ++i) {
       m_first[items[i]] = m_program.addColumn({.upper = 1, .isInteger = true});
     }
     auto& rows = m_program.rows;
     for (std::size_t i = 0; i < items.size(); ++i) {
       // e[j] >= s[i] + a + b (j - i + 1), unless a message starts after i.
-      for (std::size_t j = i; j < std::min(items.size(), i + most); ++j) {
+      for (std::size_t j = i; j < std::min(items.size(), i + max); ++j) {
         std::vector<MixedTerm> terms = {{m_end[items[j]], 1}, {m_start[items[i]], -1}};
         for (std::size_t k = i + 1; k <= j; ++k) {
           terms.push_back({m_first[items[k]], m_horizon});
@@ -240,9 +240,9 @@ private:
       rows.push_back({{{m_start[next], 1}, {m_start[items[i]], -1}, {starts, -m_horizon}}, -lp::kInfinite, 0});
       rows.push_back({{{m_end[items[i]], 1}, {m_end[next], -1}, {starts, m_horizon}}, 0, lp::kInfinite});
       addAfter(m_start[next], items[i], 0, starts);
-      if (i + most < items.size()) {
+      if (i + max < items.size()) {
         std::vector<MixedTerm> terms;
-        for (std::size_t k = i + 1; k <= i + most; ++k) {
+        for (std::size_t k = i + 1; k <= i + max; ++k) {
           terms.push_back({m_first[items[k]], 1});
         }
         rows.push_back({std::move(terms), 1, lp::kInfinite});

@@ -119,7 +119,7 @@ private:
     Solution solution;
     Score score;
     MessageStyle style;
-    Ticks least = 0;  ///< nothing with these messages is shorter
+    Ticks min = 0;  ///< nothing with these messages is shorter
   };
 
   /// Small enough to be settled by the makespan, large enough to order equal ones.
@@ -271,11 +271,11 @@ private:
         jobs[machine].push_back({message.ready, length, message.tail});
       }
     }
-    Ticks least = 0;
+    Ticks min = 0;
     for (auto& [machine, each] : jobs) {
-      least = std::max(least, minTime(std::move(each)));
+      min = std::max(min, minTime(std::move(each)));
     }
-    return least;
+    return min;
   }
 
   /// One of each way to form messages is kept, so that the pool stays varied.
@@ -284,13 +284,13 @@ private:
       if (known.style.first == start.style.first && known.style.rest == start.style.rest &&
           known.style.last == start.style.last) {
         if (costOf(start.score) < costOf(known.score)) {
-          start.least = minOf(start);
+          start.min = minOf(start);
           known = std::move(start);
         }
         return;
       }
     }
-    start.least = minOf(start);
+    start.min = minOf(start);
     m_pool.push_back(std::move(start));
   }
 
@@ -298,7 +298,7 @@ private:
   const Start* pickStart() {
     std::vector<const Start*> hopeful;
     for (const Start& start : m_pool) {
-      if (start.least < m_best.score.makespan) {
+      if (start.min < m_best.score.makespan) {
         hopeful.push_back(&start);
       }
     }

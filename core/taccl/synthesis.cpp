@@ -53,11 +53,11 @@ int connectionsOf(const Model& model, const std::vector<Message>& messages) {
       used[model.nodeOf(link.from)].insert(message.link);
     }
   }
-  std::size_t most = 0;
+  std::size_t max = 0;
   for (const auto& links : used) {
-    most = std::max(most, links.size());
+    max = std::max(max, links.size());
   }
-  return static_cast<int>(most);
+  return static_cast<int>(max);
 }
 
 ConnectionGoal goalOf(const Model& model) {

@@ -40,25 +40,25 @@ double extentOf(const std::vector<Spot>& spots) {
 
 /// Between nodes and links that pass them, and `share` of that between two nodes. Gives up below `enough`.
 double clearanceOf(const Drawing& drawing, double share, double enough) {
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   const int count = static_cast<int>(drawing.spots.size());
   const auto spot = [&](int node) { return drawing.spots[node]; };
-  for (int a = 0; a < count && least >= enough; ++a) {
+  for (int a = 0; a < count && min >= enough; ++a) {
     for (int b = 0; b < a; ++b) {
-      least = std::min(least, distance(spot(a), spot(b)) * share);
+      min = std::min(min, distance(spot(a), spot(b)) * share);
     }
   }
   for (const auto& [a, b] : drawing.links) {
-    if (least < enough) {
+    if (min < enough) {
       break;
     }
     for (int node = 0; node < count; ++node) {
       if (node != a && node != b) {
-        least = std::min(least, distance(spot(node), spot(a), spot(b)));
+        min = std::min(min, distance(spot(node), spot(a), spot(b)));
       }
     }
   }
-  return least;
+  return min;
 }
 
 /// Corners of a polygon with sides of this length; of 2, the ends of a segment.
@@ -106,17 +106,17 @@ Drawing wrapped(const Drawing& inner, int corners, double pairShare, double& tur
     return copied(inner, polygon(corners, 1, 0));
   }
   Drawing best;
-  double most = -1;
+  double max = -1;
   for (const double side : kSides) {
     for (int i = 0; i < kTurns; ++i) {
       const double angle = period * i / kTurns;
       Drawing drawing = copied(inner, polygon(corners, side * extent, angle));
       const double width = extentOf(drawing.spots);
-      const double share = clearanceOf(drawing, pairShare, most * width) / width;
+      const double share = clearanceOf(drawing, pairShare, max * width) / width;
       // Rounding must not decide between drawings that are equally good.
       constexpr double kBetter = 1.000001;
-      if (share > most * kBetter) {
-        most = share;
+      if (share > max * kBetter) {
+        max = share;
         turn = angle;
         best = std::move(drawing);
       }
@@ -230,9 +230,9 @@ double radiusOf(const Rows& rows, const std::vector<int>& ring, const Clearance&
     const int other = ring[(i + 2) % ring.size()];
     isOver = isOver || hasArc(rows, ring[i], other) || hasArc(rows, other, ring[i]);
   }
-  constexpr double kMost = 2.4;
+  constexpr double kMax = 2.4;
   const double clear = clearance.node / (1 - std::cos(2 * kPi / count));
-  return isOver ? std::clamp(clear, touching, touching * kMost) : touching;
+  return isOver ? std::clamp(clear, touching, touching * kMax) : touching;
 }
 
 }  // namespace

@@ -214,14 +214,14 @@ private:
 
   [[nodiscard]] Bandwidth minRate() const {
     const Int128 whole = checkedMul<Int128>(m_routing.denominator, m_common);
-    std::optional<Bandwidth> least;
+    std::optional<Bandwidth> min;
     for (std::size_t arc = 0; arc < m_load.size(); ++arc) {
       if (m_load[arc] > 0) {
         const Bandwidth rate = m_fabric.arcs()[arc].bandwidth * reducedRatio(whole, m_load[arc]);
-        least = least ? std::min(*least, rate) : rate;
+        min = min ? std::min(*min, rate) : rate;
       }
     }
-    return least.value_or(Bandwidth());
+    return min.value_or(Bandwidth());
   }
 
   const fabric::Fabric& m_fabric;

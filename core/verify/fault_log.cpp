@@ -50,15 +50,15 @@ std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank) {
 }
 
 std::string routeName(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   if (nodes.empty()) {
     return "an empty route";
   }
   std::string text;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes.size() > kMost && i == kMost / 2) {
+    if (nodes.size() > kMax && i == kMax / 2) {
       text += " -> ...";
-      i = nodes.size() - kMost / 2;
+      i = nodes.size() - kMax / 2;
     }
     text += (i == 0 ? "" : " -> ") + nodeName(fabric, nodes[i]);
   }

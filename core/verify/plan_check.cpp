@@ -66,10 +66,10 @@ private:
       }
       const Link& link = linkOf(message);
       const std::set<int> chunks(message.chunks.begin(), message.chunks.end());
-      const std::size_t most = link.isRemote ? static_cast<std::size_t>(m_model.maxTogether) : 1;
-      if (chunks.size() != message.chunks.size() || chunks.empty() || chunks.size() > most) {
+      const std::size_t max = link.isRemote ? static_cast<std::size_t>(m_model.maxTogether) : 1;
+      if (chunks.size() != message.chunks.size() || chunks.empty() || chunks.size() > max) {
         m_log.fault("carries " + std::to_string(message.chunks.size()) + " chunks, " + std::to_string(chunks.size()) +
-                        " different ones; 1 to " + std::to_string(most) + " may go together",
+                        " different ones; 1 to " + std::to_string(max) + " may go together",
                     named(i));
       }
       if (!chunks.empty() && (*chunks.begin() < 0 || *chunks.rbegin() >= static_cast<int>(m_chunks.size()))) {
@@ -393,16 +393,16 @@ private:
         used[m_model.nodeOf(linkOf(message).from)].insert(message.link);
       }
     }
-    std::size_t most = 0;
+    std::size_t max = 0;
     for (const auto& links : used) {
-      most = std::max(most, links.size());
+      max = std::max(max, links.size());
     }
     if (end != m_plan.makespan) {
       m_log.fault("claims " + m_plan.makespan.toString() + ", its last message ends at " + end.toString(),
                   {RefKind::field, "makespan"});
     }
-    if (static_cast<int>(most) != m_plan.connections) {
-      m_log.fault("claims " + std::to_string(m_plan.connections) + ", a node uses " + std::to_string(most),
+    if (static_cast<int>(max) != m_plan.connections) {
+      m_log.fault("claims " + std::to_string(m_plan.connections) + ", a node uses " + std::to_string(max),
                   {RefKind::field, "connections"});
     }
     if (m_plan.bound > m_plan.makespan || m_plan.bound < Rational(0)) {
@@ -444,8 +444,8 @@ private:
     using Key = std::tuple<int, int, int>;  // phase, link, chunk
     std::vector<std::pair<Key, const Message*>> known;
     for (const Message& message : m_plan.messages) {
-      const int least = *std::min_element(message.chunks.begin(), message.chunks.end());
-      known.emplace_back(Key(message.phase, message.link, least), &message);
+      const int min = *std::min_element(message.chunks.begin(), message.chunks.end());
+      known.emplace_back(Key(message.phase, message.link, min), &message);
     }
     std::sort(known.begin(), known.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t s = 0; s < m_plan.symmetries.size(); ++s) {

@@ -313,13 +313,13 @@ namespace {
 
 /// " of rank 3", " of one of the ranks 0 3", " of the ranks 0 1 2".
 std::string sourcesText(const CustomShard& shard) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   const bool isOne = shard.sources.size() == 1;
   std::string text = isOne ? " of rank" : shard.combines ? " of the ranks" : " of one of the ranks";
-  for (std::size_t i = 0; i < std::min(kMost, shard.sources.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, shard.sources.size()); ++i) {
     text += " " + std::to_string(shard.sources[i]);
   }
-  return shard.sources.size() > kMost ? text + " ..." : text;
+  return shard.sources.size() > kMax ? text + " ..." : text;
 }
 
 }  // namespace

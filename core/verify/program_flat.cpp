@@ -212,33 +212,33 @@ void StructureCheck::checkHead() {
 }
 
 void StructureCheck::checkWindow() {
-  const std::int64_t least = m_program.minBytes;
-  const std::int64_t most = m_program.maxBytes;
-  if (least < 0 || most < 0) {
+  const std::int64_t min = m_program.minBytes;
+  const std::int64_t max = m_program.maxBytes;
+  if (min < 0 || max < 0) {
     report(Check::window, Severity::error, ErrorCode::verification, {},
            [] { return std::string("minBytes and maxBytes must not be negative"); });
-  } else if (least > most && (isMsccl() || most != 0)) {
+  } else if (min > max && (isMsccl() || max != 0)) {
     report(Check::window, Severity::error, ErrorCode::verification, {},
-           [&] { return "minBytes=" + std::to_string(least) + " is above maxBytes=" + std::to_string(most); });
-  } else if (isMsccl() && least == most) {
+           [&] { return "minBytes=" + std::to_string(min) + " is above maxBytes=" + std::to_string(max); });
+  } else if (isMsccl() && min == max) {
     report(
         Check::window, Severity::warning, ErrorCode::verification, {},
         [] { return std::string("the size window is empty: MSCCL takes minBytes <= size < maxBytes"); },
         "raise maxBytes");
   }
-  if (!isMsccl() || most <= 0 || m_program.chunksPerLoop < 1) {
+  if (!isMsccl() || max <= 0 || m_program.chunksPerLoop < 1) {
     return;
   }
   int scratch = 0;
   for (const RankProgram& rank : m_program.ranks) {
     scratch = std::max(scratch, rank.scratchChunks);
   }
-  const Int128 bytes = Int128{most} * scratch / m_program.chunksPerLoop;
+  const Int128 bytes = Int128{max} * scratch / m_program.chunksPerLoop;
   if (bytes >> kDeviceBytesShift != 0) {
     report(
         Check::scratch, Severity::error, ErrorCode::limit, {},
         [&] {
-          return "maxBytes=" + std::to_string(most) + " with " + std::to_string(scratch) +
+          return "maxBytes=" + std::to_string(max) + " with " + std::to_string(scratch) +
                  " scratch chunks asks for more than 64 GiB of scratch when the communicator is made: its creation "
                  "fails";
         },

@@ -27,13 +27,13 @@ std::int64_t slotBytes(Protocol protocol, Runtime runtime) {
 }  // namespace
 
 int fullestMessage(const Program& program, Runtime runtime) {
-  const int most = program::limits(runtime).count;
+  const int max = program::limits(runtime).count;
   if (program.maxBytes <= 0) {
     return 1;
   }
   const std::int64_t chunkBytes = (program.maxBytes - 1) / program.chunksPerLoop + 1;
   const std::int64_t fit = slotBytes(program.protocol, runtime) / chunkBytes;
-  return static_cast<int>(std::clamp<std::int64_t>(fit, 1, most));
+  return static_cast<int>(std::clamp<std::int64_t>(fit, 1, max));
 }
 
 }  // namespace coppice::verify

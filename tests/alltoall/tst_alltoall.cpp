@@ -206,7 +206,7 @@ void TestAlltoall::symmetriesChangeNothing() {
 /// One-way and unequal links, switches that are unbalanced: nothing is symmetric.
 void TestAlltoall::randomFabrics() {
   std::mt19937 rng(5);
-  const auto draw = [&](int most) { return static_cast<int>(rng() % static_cast<unsigned>(most)); };
+  const auto draw = [&](int max) { return static_cast<int>(rng() % static_cast<unsigned>(max)); };
   int exact = 0;
   constexpr int kRounds = 40;
   for (int round = 0; round < kRounds; ++round) {

@@ -55,7 +55,7 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
     const std::string& name = fabric.nodes()[gpu].box;
     box.push_back(name.empty() ? -1 : numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second);
   }
-  BoxHeights most;
+  BoxHeights max;
   std::vector<Depth> depths(box.size());
   coppice::schedule::TreeReader reader(forest, fabric.gpus());
   for (std::int64_t index = 0; index < reader.size(); ++index) {
@@ -72,13 +72,13 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
         ++depth.between;
         depth.run = 0;
       }
-      most.inside = std::max(most.inside, depth.inside);
-      most.run = std::max(most.run, depth.run);
-      most.between = std::max(most.between, depth.between);
+      max.inside = std::max(max.inside, depth.inside);
+      max.run = std::max(max.run, depth.run);
+      max.between = std::max(max.between, depth.between);
       depths[child] = depth;
     }
   }
-  return most;
+  return max;
 }
 
 /// Looking at every edge of larger forests would take longer than making them.

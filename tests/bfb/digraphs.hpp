@@ -91,7 +91,7 @@ inline Digraph lineGraph(const Digraph& graph) {
 /// A one-way cycle, so that all reach each other, and further links at random, of random widths.
 inline Digraph random(int n, int extra, int maxWidth, std::mt19937& rng) {
   Digraph graph{n, {}};
-  const auto draw = [&](int most) { return static_cast<int>(rng() % static_cast<unsigned>(most)); };
+  const auto draw = [&](int max) { return static_cast<int>(rng() % static_cast<unsigned>(max)); };
   for (int i = 0; i < n; ++i) {
     graph.links.push_back({i, (i + 1) % n, 1 + draw(maxWidth)});
   }

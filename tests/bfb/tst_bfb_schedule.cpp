@@ -187,8 +187,8 @@ void TestBfbSchedule::allCollectives() {
     QCOMPARE(toFraction(all / t), toFraction(made->schedule.algbw));
     if (!isRooted(collective)) {
       QCOMPARE(t.toString(), (collective == Collective::allreduce ? once + once : once).toString());
-      const Rational least(graph.nodeCount - 1, graph.nodeCount);
-      QCOMPARE(made->isBandwidthOptimal(), once == least);
+      const Rational min(graph.nodeCount - 1, graph.nodeCount);
+      QCOMPARE(made->isBandwidthOptimal(), once == min);
     }
   }
 }

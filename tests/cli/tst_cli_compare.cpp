@@ -79,13 +79,13 @@ void TestCliCompare::methods() {
   QCOMPARE(best.last().toObject()["schedule"].toString(), QString("forestcoll"));
   for (const QJsonValue& each : best) {
     const double size = each.toObject()["size"].toDouble();
-    double least = 0;
+    double min = 0;
     QString name;
     for (const QJsonValue& schedule : report["schedules"].toArray()) {
       for (const QJsonValue& row : schedule.toObject()["rows"].toArray()) {
         const double time = row.toObject()["time_us"].toDouble();
-        if (row.toObject()["size"].toDouble() == size && (name.isEmpty() || time < least)) {
-          least = time;
+        if (row.toObject()["size"].toDouble() == size && (name.isEmpty() || time < min)) {
+          min = time;
           name = schedule.toObject()["name"].toString();
         }
         QVERIFY(row.toObject()["algbw"].toDouble() <= schedule.toObject()["algbw_GBps"].toDouble() * 1.000001);

@@ -236,9 +236,9 @@ void TestDot::randomRoundTrips() {
   const std::string letters = "ab\"\\<>/{}; \n\t\r%-=[]#.+:\xC3\xA9|&'$0";
   for (unsigned seed = 1; seed <= 200; ++seed) {
     std::mt19937 random(seed);
-    const auto text = [&](std::size_t most) {
+    const auto text = [&](std::size_t max) {
       std::string out;
-      const std::size_t length = random() % (most + 1);
+      const std::size_t length = random() % (max + 1);
       for (std::size_t i = 0; i < length; ++i) {
         const char c = letters[random() % letters.size()];
         if (static_cast<unsigned char>(c) >= 0x80) {

@@ -74,11 +74,11 @@ void TestCheapestFlow::randomNetworks() {
   int limited = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const Instance instance = randomInstance(seed);
-    const int64_t most = largestValue(instance);
-    const int64_t wanted = seed % 2 == 0 ? most + 1 : std::max<int64_t>(1, most / 2);
+    const int64_t max = largestValue(instance);
+    const int64_t wanted = seed % 2 == 0 ? max + 1 : std::max<int64_t>(1, max / 2);
     const auto found = flow::cheapestFlow(instance.nodes, instance.arcs, 0, 1, wanted);
     const QByteArray what = QByteArray::number(seed);
-    QVERIFY2(found.value == std::min(most, wanted), what.constData());
+    QVERIFY2(found.value == std::min(max, wanted), what.constData());
     std::vector<int64_t> surplus(std::size_t(instance.nodes), 0);
     QCOMPARE(found.flow.size(), instance.arcs.size());
     for (std::size_t i = 0; i < found.flow.size(); ++i) {
@@ -90,7 +90,7 @@ void TestCheapestFlow::randomNetworks() {
       QVERIFY2(surplus[node] == (node == 0 ? -found.value : node == 1 ? found.value : 0), what.constData());
     }
     QVERIFY2(!hasNegativeCycle(instance, found.flow), what.constData());
-    limited += found.value > 0 && found.value < most ? 1 : 0;
+    limited += found.value > 0 && found.value < max ? 1 : 0;
   }
   QVERIFY(limited > 100);
 }

@@ -241,11 +241,11 @@ PackingProblem problemOn(const Graph& graph) {
   for (const auto& [ends, weight] : graph.weight) {
     in[ends.second] += weight;
   }
-  const int64_t least = *std::min_element(in.begin(), in.end());
-  const int64_t divisor = std::gcd(least, int64_t{graph.nodes} - 1);
+  const int64_t min = *std::min_element(in.begin(), in.end());
+  const int64_t divisor = std::gcd(min, int64_t{graph.nodes} - 1);
   PackingProblem problem;
   problem.nodeCount = graph.nodes;
-  problem.supply.assign(static_cast<std::size_t>(graph.nodes), least / divisor);
+  problem.supply.assign(static_cast<std::size_t>(graph.nodes), min / divisor);
   for (const auto& [ends, weight] : graph.weight) {
     problem.arcs.push_back({ends.first, ends.second, weight * (graph.nodes - 1) / divisor});
   }
@@ -253,7 +253,7 @@ PackingProblem problemOn(const Graph& graph) {
 }
 
 struct Heights {
-  int most = 0;
+  int max = 0;
   double mean = 0;
 };
 
@@ -283,7 +283,7 @@ QByteArray check(const PackingProblem& problem, const std::vector<PackedTree>& t
     if (tree.arcs.size() + 1 != static_cast<std::size_t>(problem.nodeCount)) {
       return "a tree does not span";
     }
-    found.most = std::max(found.most, deepest);
+    found.max = std::max(found.max, deepest);
     found.mean += static_cast<double>(deepest) * static_cast<double>(tree.multiplicity);
     count += tree.multiplicity;
   }
@@ -430,17 +430,17 @@ void TestLowPacking::symmetric() {
   Heights heights;
   const QByteArray wrong = check(problem, *trees, &heights);
   QVERIFY2(wrong.isEmpty(), wrong);
-  QCOMPARE(heights.most, diameter);
+  QCOMPARE(heights.max, diameter);
   const auto packed = forestcoll::packTrees(problem, {});
   const QByteArray alsoWrong = check(problem, packed, &heights);
   QVERIFY2(alsoWrong.isEmpty(), alsoWrong);
-  QCOMPARE(heights.most, diameter);
+  QCOMPARE(heights.max, diameter);
 }
 
 void TestLowPacking::hard_data() {
-  // No slack, and breadth-first levels do not suffice everywhere. `most` is what is reached, not what is proved best.
+  // No slack, and breadth-first levels do not suffice everywhere. `max` is what is reached, not what is proved best.
   QTest::addColumn<PackingProblem>("problem");
-  QTest::addColumn<int>("most");
+  QTest::addColumn<int>("max");
   QTest::newRow("two MI250 boxes by pairs") << mi250Pairs() << 6;
   QTest::newRow("Kautz 2, 4") << problemOn(kautz(2, 4)) << 5;
   QTest::newRow("Kautz 3, 3") << problemOn(kautz(3, 3)) << 4;
@@ -451,13 +451,13 @@ void TestLowPacking::hard_data() {
 
 void TestLowPacking::hard() {
   QFETCH(PackingProblem, problem);
-  QFETCH(int, most);
+  QFETCH(int, max);
   const auto packed = forestcoll::packTrees(problem, {});
   Heights heights;
   const QByteArray wrong = check(problem, packed, &heights);
   QVERIFY2(wrong.isEmpty(), wrong);
-  QVERIFY(heights.most >= diameter(problem));
-  QVERIFY2(heights.most <= most, qPrintable(QString::number(heights.most)));
+  QVERIFY(heights.max >= diameter(problem));
+  QVERIFY2(heights.max <= max, qPrintable(QString::number(heights.max)));
 }
 
 void TestLowPacking::randomPackings() {
@@ -492,11 +492,11 @@ void TestLowPacking::lowering() {
     Heights after;
     const QByteArray wrong = check(solved.problem, trees, &after);
     QVERIFY2(wrong.isEmpty(), wrong + " in round " + QByteArray::number(round));
-    QVERIFY(after.most <= before.most);
+    QVERIFY(after.max <= before.max);
     if (round % 3 == 0) {
-      QVERIFY(after.most == before.most && after.mean == before.mean);
+      QVERIFY(after.max == before.max && after.mean == before.mean);
     }
-    lowered += after.most < before.most ? 1 : 0;
+    lowered += after.max < before.max ? 1 : 0;
   }
   QVERIFY2(lowered > 300, qPrintable(QString::number(lowered)));
 }
@@ -595,7 +595,7 @@ void TestLowPacking::effortZero() {
   const auto check0 = check(problem, forestcoll::packTrees(problem, {}, {.heightEffort = 0}), &none);
   const auto check1 = check(problem, forestcoll::packTrees(problem, {}, {.heightEffort = 1}), &some);
   QVERIFY(check0.isEmpty() && check1.isEmpty());
-  QVERIFY(none.most > some.most);
+  QVERIFY(none.max > some.max);
 }
 
 void TestLowPacking::deterministic() {
@@ -619,14 +619,14 @@ void TestLowPacking::deterministic() {
 void TestLowPacking::heightIsRespected() {
   // Growth, too: packings under a cap keep it.
   int found = 0;
-  for (int most = 1; most < 9; ++most) {
+  for (int max = 1; max < 9; ++max) {
     const PackingProblem pairs = mi250Pairs();
-    const auto trees = forestcoll::packLow(pairs, {}, {.maxHeight = most});
+    const auto trees = forestcoll::packLow(pairs, {}, {.maxHeight = max});
     if (trees) {
       Heights heights;
       const QByteArray wrong = check(pairs, *trees, &heights);
       QVERIFY2(wrong.isEmpty(), wrong);
-      QVERIFY(heights.most <= most);
+      QVERIFY(heights.max <= max);
       ++found;
     }
   }

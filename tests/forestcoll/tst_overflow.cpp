@@ -18,7 +18,7 @@ using std::int64_t;
 
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 struct Answer {
   std::string wrong;    ///< empty = right, or refused as it should be
@@ -185,7 +185,7 @@ void TestOverflow::largestK_data() {
   QTest::newRow("2^60") << (qint64(1) << 60) << false;
   QTest::newRow("2^62 - 1") << (qint64(1) << 62) - 1 << false;
   QTest::newRow("2^62") << (qint64(1) << 62) << false;
-  QTest::newRow("2^63 - 1") << qint64(kMost) << false;
+  QTest::newRow("2^63 - 1") << qint64(kMax) << false;
 }
 
 void TestOverflow::largestK() {
@@ -223,8 +223,8 @@ void TestOverflow::extremes() {
                                          "9223372036854775807/4611686018427387905",
                                          "1/4611686018427387904",
                                          "1/9223372036854775807"};
-  constexpr int64_t kAmounts[] = {0, 1, 2, 3, int64_t{1} << 31, (int64_t{1} << 61) - 1, int64_t{1} << 62, kMost};
-  constexpr int64_t kTrees[] = {1, 2, 7, int64_t{1} << 31, int64_t{1} << 55, int64_t{1} << 61, kMost};
+  constexpr int64_t kAmounts[] = {0, 1, 2, 3, int64_t{1} << 31, (int64_t{1} << 61) - 1, int64_t{1} << 62, kMax};
+  constexpr int64_t kTrees[] = {1, 2, 7, int64_t{1} << 31, int64_t{1} << 55, int64_t{1} << 61, kMax};
   int solved = 0;
   for (int seed = first; seed < first + 300; ++seed) {
     test::Dice dice(static_cast<unsigned>(seed));

@@ -113,7 +113,7 @@ void TestReference::optimality() {
     QCOMPARE(QString::fromStdString(toFraction(optimum.algbw)), algbw);
     QCOMPARE(optimum.integralTreesPerRoot, k);
     QCOMPARE(QString::fromStdString(toFraction(optimum.integralScale)), scale);
-    QVERIFY(optimum.isLeastK);
+    QVERIFY(optimum.isMinimumK);
     QVERIFY(optimum.treesPerRoot <= k);
     QVERIFY(!optimum.bottlenecks.empty());
   }

@@ -167,7 +167,7 @@ void TestShards::minPieces() {
     const auto problem = forestcoll::shardProblem(fabric, request);
     const Rational ratio = forestcoll::worstShardCut(problem, {}).value();
     const auto pieces = forestcoll::minPieces(problem, ratio, forestcoll::tightShardCuts(problem, ratio, {}), {});
-    QVERIFY(pieces.isLeast);
+    QVERIFY(pieces.isMinimum);
     QVERIFY(suffices(problem, ratio, pieces.k));
     for (int64_t k = 1; k < pieces.k; ++k) {
       QVERIFY2(!suffices(problem, ratio, k), QByteArray::number(seed).constData());

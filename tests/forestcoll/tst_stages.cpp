@@ -41,7 +41,7 @@ int64_t minEntering(const forestcoll::Network& network, const std::vector<TreeAr
       switches.push_back(node);
     }
   }
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t min = std::numeric_limits<int64_t>::max();
   for (unsigned chosen = 0; chosen < (1U << switches.size()); ++chosen) {
     unsigned set = gpus;
     for (std::size_t i = 0; i < switches.size(); ++i) {
@@ -54,9 +54,9 @@ int64_t minEntering(const forestcoll::Network& network, const std::vector<TreeAr
     for (int node = 0; node < network.nodeCount; ++node) {
       entering += (set >> node & 1U) != 0 ? supply[node] : 0;
     }
-    least = std::min(least, entering);
+    min = std::min(min, entering);
   }
-  return least;
+  return min;
 }
 
 /// All sets of GPUs but the empty one, as masks of nodes.
@@ -84,13 +84,13 @@ int64_t total(const std::vector<int64_t>& supply) {
 QByteArray checkCuts(const forestcoll::Network& network, const std::vector<TreeArc>& arcs,
                      const std::vector<int64_t>& supply) {
   const int64_t wanted = total(supply);
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t min = std::numeric_limits<int64_t>::max();
   for (const unsigned set : setsOfGpus(network)) {
     // All trees start in the set of all GPUs.
-    least = std::min(least, minEntering(network, arcs, supply, set));
+    min = std::min(min, minEntering(network, arcs, supply, set));
   }
-  if (least != wanted) {
-    return "the least cut carries " + QByteArray::number(qlonglong{least}) + " trees instead of " +
+  if (min != wanted) {
+    return "the least cut carries " + QByteArray::number(qlonglong{min}) + " trees instead of " +
            QByteArray::number(qlonglong{wanted});
   }
   return {};

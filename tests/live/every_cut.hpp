@@ -130,11 +130,11 @@ struct Reference {
   [[nodiscard]] Rational algbw(const std::vector<std::vector<Line>>& halfLines, const Rational& t) const {
     std::vector<Rational> rates;
     for (const auto& cuts : halfLines) {
-      Rational least = cuts.front().value(t);
+      Rational min = cuts.front().value(t);
       for (const Line& line : cuts) {
-        least = std::min(least, line.value(t));
+        min = std::min(min, line.value(t));
       }
-      rates.push_back(least);
+      rates.push_back(min);
     }
     if (rates.size() == 1) {
       return Rational(total()) * rates[0];

@@ -130,12 +130,12 @@ private:
   [[nodiscard]] bool is(const char* other) const { return m_program.collectiveText == other; }
   /// Of the longer buffer: what is said of it, where nchunksperloop counts one rank's share.
   [[nodiscard]] int chunks() const {
-    int most = m_program.chunksPerLoop;
+    int max = m_program.chunksPerLoop;
     for (const RankProgram& rank : m_program.ranks) {
       const int longer = is("gather") ? rank.outputChunks : is("scatter") ? rank.inputChunks : 0;
-      most = std::max(most, longer);
+      max = std::max(max, longer);
     }
-    return most;
+    return max;
   }
   [[nodiscard]] int slice() const { return chunks() / ranks(); }
   [[nodiscard]] static bool isDone(const Block& block) { return block.plan->steps.empty() || block.iteration < 0; }

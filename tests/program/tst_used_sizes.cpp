@@ -13,9 +13,8 @@ constexpr std::int64_t kOpen = std::int64_t{1} << 40;
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kGiB = kKiB * kKiB * kKiB;
 
-SizeFacts facts(Collective collective, int ranks, std::int64_t chunks, std::int64_t least = 0,
-                std::int64_t most = kOpen) {
-  return {collective, {}, ranks, chunks, least, most};
+SizeFacts facts(Collective collective, int ranks, std::int64_t chunks, std::int64_t min = 0, std::int64_t max = kOpen) {
+  return {collective, {}, ranks, chunks, min, max};
 }
 
 Program programOf(Collective collective, int ranks, int chunks) {

@@ -56,9 +56,9 @@ void TestMinTraffic::boxes() {
   QFETCH(QString, traffic);
   const auto goal =
       must(CollectiveTable::make(collective, 4, isRooted(collective) ? std::optional<fabric::Rank>(0) : std::nullopt));
-  const auto least = must(schedule::minTraffic(twoBoxes(), goal));
-  QVERIFY(least.has_value());
-  QCOMPARE(QString::fromStdString(least->toString()), traffic);
+  const auto min = must(schedule::minTraffic(twoBoxes(), goal));
+  QVERIFY(min.has_value());
+  QCOMPARE(QString::fromStdString(min->toString()), traffic);
 }
 
 /// One-way rings have no spanning tree that serves all roots; custom tables have no closed form.

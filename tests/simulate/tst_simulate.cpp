@@ -448,12 +448,12 @@ void TestSimulate::coarse() {
   }
   const Run exact = must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .resolution = Microseconds(0)}));
   QCOMPARE(exact.resolution.count(), 0.0);
-  const Microseconds least = job.timePerByte() * kBytes;
+  const Microseconds min = job.timePerByte() * kBytes;
   for (const double share : {0.0001, 0.001, 0.01}) {
     const Run coarse = must(simulate::run(job, {.bytes = kBytes, .repeats = 10, .resolution = share * exact.time}));
     QVERIFY(coarse.resolution > Microseconds(0));
     QVERIFY(coarse.fills < exact.fills);
-    QVERIFY(coarse.time >= least);
+    QVERIFY(coarse.time >= min);
     QVERIFY2(coarse.time <= exact.time * (1 + 40 * share), qPrintable(QString::number(coarse.time / exact.time)));
   }
 }

@@ -194,20 +194,20 @@ void TestSimulateForests::choosingPieces() {
   const auto subject =
       must(simulate::subjectOf(fabric, schedule, {.linkLatency = Microseconds(3), .messageOverhead = Microseconds(2)}));
   constexpr std::int64_t kBytes = 50'000'000;
-  double least = 1e300;
+  double min = 1e300;
   std::uint32_t pieces = 0;
   for (std::uint32_t count = 1; count <= 200; ++count) {
     const double time = must(subject->simulate(kBytes, {.pieces = count})).row.time.count();
-    if (time < least) {
-      least = time;
+    if (time < min) {
+      min = time;
       pieces = count;
     }
   }
   const simulate::Row best = must(simulate::bestPieces(*subject, kBytes, 1024));
   QCOMPARE(best.pieces, pieces);
-  QCOMPARE(best.time.count(), least);
+  QCOMPARE(best.time.count(), min);
   const simulate::Row usual = must(subject->simulate(kBytes, {})).row;
-  QVERIFY(usual.time.count() <= 1.05 * least);
+  QVERIFY(usual.time.count() <= 1.05 * min);
   QVERIFY(must(subject->simulate(100, {})).row.pieces < usual.pieces);
 }
 

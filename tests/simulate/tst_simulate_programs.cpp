@@ -171,9 +171,9 @@ void TestSimulatePrograms::turns() {
   // Without latencies the turns follow each other without a gap: every link carries 3/4 of the bytes all the time.
   const simulate::Row row =
       simulated(fabric, program, {.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)}, 1LL << 32);
-  const double least = 0.75 * static_cast<double>(1LL << 32) / kRate;
-  QVERIFY(row.time.count() >= least * (1 - 1e-9));
-  QVERIFY2(row.time.count() <= least * 1.05, qPrintable(QString::number(row.time.count() / least)));
+  const double min = 0.75 * static_cast<double>(1LL << 32) / kRate;
+  QVERIFY(row.time.count() >= min * (1 - 1e-9));
+  QVERIFY2(row.time.count() <= min * 1.05, qPrintable(QString::number(row.time.count() / min)));
 }
 
 /// LL doubles the bytes on the wire, LL128 adds a fifteenth; slots are smaller.

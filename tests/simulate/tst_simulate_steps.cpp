@@ -224,12 +224,12 @@ void TestSimulateSteps::noFasterThanItsCost() {
          {ring(Collective::allgather, gpus), ring(Collective::reduceScatter, gpus), directAlltoall(gpus)}) {
       QVERIFY(schedule::addRoutes(fabric, schedule));
       const schedule::StepCost cost = must(schedule::stepCost(fabric, schedule));
-      const double least = cost.timePerByte.perGBps().toDouble() * kBytes / 1000;
+      const double min = cost.timePerByte.perGBps().toDouble() * kBytes / 1000;
       const Model model{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
       const double time = timeOf(fabric, schedule, model, Barriers::steps);
-      QVERIFY2(time >= least * (1 - 1e-9), qPrintable(QString("%1 below %2").arg(time).arg(least)));
+      QVERIFY2(time >= min * (1 - 1e-9), qPrintable(QString("%1 below %2").arg(time).arg(min)));
       if (direct) {
-        COMPARE_TIME(time, least);
+        COMPARE_TIME(time, min);
       }
     }
   }

@@ -133,7 +133,7 @@ inline fabric::Description smallUnbalanced(Dice& dice, unsigned seed) {
 }
 
 inline fabric::Description smallTorus(Dice& dice) {
-  const auto side = [&](int most) { return std::to_string(dice.index(1, most)); };
+  const auto side = [&](int max) { return std::to_string(dice.index(1, max)); };
   const std::string dims = dice.oneIn(2) ? std::to_string(dice.index(2, 4)) + "x" + side(5)
                                          : std::to_string(dice.index(2, 3)) + "x" + side(3) + "x" + side(2);
   return presetDescription(dice.oneIn(3) ? "mesh" : "torus",

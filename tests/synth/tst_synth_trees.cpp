@@ -120,7 +120,7 @@ void TestSynthTrees::meetsBounds() {
   QVERIFY(synth::TreeSearch::applies(problem, steps));
   const Progress progress;
   synth::WideSearch search(problem, 1, progress);
-  const auto found = search.byTrees({.steps = steps, .n = chunks, .least = rounds, .work = 300'000'000}, kNever);
+  const auto found = search.byTrees({.steps = steps, .n = chunks, .min = rounds, .work = 300'000'000}, kNever);
   QVERIFY(found);
   const auto fault = synth::faultOf(problem, chunks, found->steps);
   QVERIFY2(!fault, fault ? fault->c_str() : "");
@@ -143,9 +143,9 @@ void TestSynthTrees::appliesWhereChunksReachAll() {
 void TestSynthTrees::treesStopAndRepeat() {
   const synth::Problem problem = problemOn(presetFabric("azure-ndv2 boxes=2"), "allgather");
   const synth::TreeSearch search(problem, 2, {}, 3);
-  QVERIFY(!search.run({.least = 3, .work = 1'000'000}, [] { return true; }));
-  const auto first = search.run({.least = 3, .seed = 5, .work = 1'000'000}, kNever);
-  const auto second = search.run({.least = 3, .seed = 5, .work = 1'000'000}, kNever);
+  QVERIFY(!search.run({.min = 3, .work = 1'000'000}, [] { return true; }));
+  const auto first = search.run({.min = 3, .seed = 5, .work = 1'000'000}, kNever);
+  const auto second = search.run({.min = 3, .seed = 5, .work = 1'000'000}, kNever);
   QVERIFY(first && second);
   QVERIFY(first->sends == second->sends);
   QVERIFY(!synth::faultOf(problem, 2, *first));
@@ -160,7 +160,7 @@ void TestSynthTrees::cutsAreTheLeast() {
       const synth::Problem problem = problemOn(fabric, collective);
       const auto bound = synth::cutBound(problem, {});
       QVERIFY(bound);
-      Rational most = 0;
+      Rational max = 0;
       for (unsigned side = 1; side < 1U << fabric.nodeCount(); ++side) {
         const auto isIn = [side](int node) { return (side >> node & 1U) != 0; };
         Rational capacity = 0;
@@ -174,11 +174,11 @@ void TestSynthTrees::cutsAreTheLeast() {
             classes += isIn(fabric.gpus()[source]) ? 1 : 0;
           }
           if (!isIn(gpu) && classes > 0) {
-            most = std::max(most, Rational(classes) / capacity);
+            max = std::max(max, Rational(classes) / capacity);
           }
         }
       }
-      QCOMPARE(bound->toString(), most.toString());
+      QCOMPARE(bound->toString(), max.toString());
     }
   }
 }

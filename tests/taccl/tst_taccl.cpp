@@ -848,7 +848,7 @@ void TestTaccl::treesAreCheapest() {
         }
       }
     }
-    std::optional<Int128> least;
+    std::optional<Int128> min;
     for (std::size_t set = 0; set < std::size_t{1} << arcs.size(); ++set) {
       if (std::popcount(set) != kNodes - 1) {
         continue;
@@ -865,17 +865,17 @@ void TestTaccl::treesAreCheapest() {
       for (std::size_t i = 0; i < arcs.size(); ++i) {
         cost += (set >> i & 1U) != 0 ? arcs[i].cost : 0;
       }
-      if (reached + 1 == 1U << kNodes && (!least || cost < *least)) {
-        least = cost;
+      if (reached + 1 == 1U << kNodes && (!min || cost < *min)) {
+        min = cost;
       }
     }
     const std::vector<int> tree = taccl::arborescence(kNodes, 0, arcs);
-    QCOMPARE(tree.empty(), !least.has_value());
+    QCOMPARE(tree.empty(), !min.has_value());
     Int128 cost = 0;
     for (const int arc : tree) {
       cost += arcs[arc].cost;
     }
-    QVERIFY(!least || cost == *least);
+    QVERIFY(!min || cost == *min);
     QVERIFY(tree.empty() || tree.size() == kNodes - 1);
   }
 }

@@ -139,13 +139,13 @@ void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
   painter.setPen(colors[Token::muted]);
   qreal used = -1;
   // Links of one bandwidth: what they have there; else by how much each changes.
-  const bool isOneBandwidth = m_whatIf.least == m_whatIf.most;
-  const double least = isOneBandwidth ? toGBps(m_whatIf.least) : 0;
+  const bool isOneBandwidth = m_whatIf.min == m_whatIf.max;
+  const double min = isOneBandwidth ? toGBps(m_whatIf.min) : 0;
   for (const live::CurvePoint& point : m_whatIf.curve.points) {
     constexpr int kDigits = 6;
-    const double value = least + toGBps(point.change);
+    const double value = min + toGBps(point.change);
     const QString text =
-        (least > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits);
+        (min > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits);
     const qreal wide = metrics.horizontalAdvance(text);
     const qreal left = scale.leftOf(scale.x(point.change), wide);
     if (left > used) {

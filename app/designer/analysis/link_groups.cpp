@@ -19,7 +19,7 @@ public:
   void add(LinkId id, live::NodeId src, live::NodeId dst, const fabric::LinkDescription& link,
            const Bandwidth& bandwidth) {
     m_links.bandwidth = m_links.ids.empty() ? bandwidth : std::min(m_links.bandwidth, bandwidth);
-    m_links.most = m_links.ids.empty() ? bandwidth : std::max(m_links.most, bandwidth);
+    m_links.max = m_links.ids.empty() ? bandwidth : std::max(m_links.max, bandwidth);
     m_links.ids.push_back(id);
     m_links.count += link.count;
     m_weights[{src, dst}] += link.count;

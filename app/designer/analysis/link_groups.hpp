@@ -17,7 +17,7 @@ struct PricedLinks {
   std::vector<LinkId> ids;
   std::int64_t count = 0;  ///< parallel links counted singly
   Bandwidth bandwidth;     ///< per direction of each; the least where they differ
-  Bandwidth most;          ///< the largest
+  Bandwidth max;           ///< the largest
 };
 
 // All of these are for a snapshot whose bound is known: names are unique, ends exist, bandwidths can be read. Links for

@@ -144,22 +144,22 @@ void RankingPanel::fitColumns() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setTextElideMode(Qt::ElideRight);
   const QAbstractItemView& view = *m_table;  // where the hints are public
-  std::vector<int> least;
+  std::vector<int> min;
   std::vector<int> full;
   int wanted = view.sizeHintForColumn(0);
   int spare = 0;
   for (int column = 1; column < m_model.columnCount(); ++column) {
-    least.push_back(std::max(view.sizeHintForColumn(column), header->minimumSectionSize()));
-    full.push_back(std::max(least.back(), header->sectionSizeHint(column)));
+    min.push_back(std::max(view.sizeHintForColumn(column), header->minimumSectionSize()));
+    full.push_back(std::max(min.back(), header->sectionSizeHint(column)));
     wanted += full.back();
-    spare += full.back() - least.back();
+    spare += full.back() - min.back();
   }
   // The table may not have been laid out for this width yet.
   const int room = width() - m_table->verticalScrollBar()->sizeHint().width();
   const int missing = std::clamp(wanted - room, 0, spare);
   for (int column = 1; column < m_model.columnCount(); ++column) {
     const auto at = static_cast<std::size_t>(column - 1);
-    const int give = spare > 0 ? (full[at] - least[at]) * missing / spare : 0;
+    const int give = spare > 0 ? (full[at] - min[at]) * missing / spare : 0;
     header->setSectionResizeMode(column, QHeaderView::Interactive);
     header->resizeSection(column, full[at] - give);
   }

@@ -36,11 +36,11 @@ Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_t
                  WhatIfTexts::tr("Select links to see what more bandwidth on them would change.").toStdString()};
   }
   result.count = links.count;
-  result.least = links.bandwidth;
-  result.most = links.most;
+  result.min = links.bandwidth;
+  result.max = links.max;
   Progress progress;
   progress.stop = std::move(stop);
-  auto curve = live::curveOf(*live, links.group, -links.bandwidth, Rational(3) * links.most, progress);
+  auto curve = live::curveOf(*live, links.group, -links.bandwidth, Rational(3) * links.max, progress);
   if (!curve) {
     return curve.error();
   }

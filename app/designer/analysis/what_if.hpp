@@ -21,8 +21,8 @@ struct WhatIf {
   bool isAnswered = true;  ///< as Ranking::isAnswered
   QString why;             ///< why there is no curve
   std::int64_t count = 0;  ///< links, parallel ones counted singly
-  Bandwidth least;         ///< per direction of the slowest of them now
-  Bandwidth most;          ///< of the fastest
+  Bandwidth min;           ///< per direction of the slowest of them now
+  Bandwidth max;           ///< of the fastest
   live::Curve curve;       ///< from the slowest at 0 to the fastest at four times what it has
 };
 

@@ -182,7 +182,7 @@ void WhatIfPanel::setChange(const Bandwidth& change) {
   if (!curve.points.empty()) {
     constexpr std::int64_t kHundred = 100;
     try {
-      Trial trial{valueAt(curve, change), shown.least + change, shown.most + change, {}};
+      Trial trial{valueAt(curve, change), shown.min + change, shown.max + change, {}};
       const Bandwidth before = valueAt(curve, Bandwidth()).algbw;
       if (before.isPositive()) {
         trial.percent = (trial.value.algbw / before - Rational(1)) * Rational(kHundred);
@@ -196,12 +196,11 @@ void WhatIfPanel::setChange(const Bandwidth& change) {
     m_slider->setValue(stepOf(curve, change, kSteps));
     m_curve->setChange(change);
     const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-    Q_EMIT tried(
-        shown.links, change,
-        shown.least == shown.most
-            ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimal(m_trial.least))
-            : tr("What if: %1, each %2%3 GB/s per direction")
-                  .arg(links, change.isPositive() ? u"+"_s : u"−"_s, decimal(change.isPositive() ? change : -change)));
+    Q_EMIT tried(shown.links, change,
+                 shown.min == shown.max ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimal(m_trial.min))
+                                        : tr("What if: %1, each %2%3 GB/s per direction")
+                                              .arg(links, change.isPositive() ? u"+"_s : u"−"_s,
+                                                   decimal(change.isPositive() ? change : -change)));
   }
   refresh();
 }
@@ -259,10 +258,10 @@ void WhatIfPanel::refresh() {
   if (!message.isEmpty()) {
     return;
   }
-  const bool isUniform = shown.least == shown.most;
+  const bool isUniform = shown.min == shown.max;
   const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
-  const QString now = isUniform ? decimal(shown.least) : decimal(shown.least) + u" … "_s + decimal(shown.most);
-  const QString then = isUniform ? decimal(m_trial.least) : decimal(m_trial.least) + u" … "_s + decimal(m_trial.most);
+  const QString now = isUniform ? decimal(shown.min) : decimal(shown.min) + u" … "_s + decimal(shown.max);
+  const QString then = isUniform ? decimal(m_trial.min) : decimal(m_trial.min) + u" … "_s + decimal(m_trial.max);
   m_heading->setText(m_change.isZero() ? tr("%1 of %2 GB/s per direction").arg(links, now)
                                        : tr("%1: %2 → %3 GB/s per direction").arg(links, now, then));
   m_heading->setToolTip(tr("Change of each: %1 GB/s").arg(QString::fromStdString(toFraction(m_change))));
@@ -278,7 +277,7 @@ void WhatIfPanel::refresh() {
   }
   m_result->setText(result);
   m_reset->setEnabled(isNow && !m_change.isZero());
-  m_apply->setEnabled(isNow && !m_change.isZero() && m_trial.least.isPositive());
+  m_apply->setEnabled(isNow && !m_change.isZero() && m_trial.min.isPositive());
 }
 
 }  // namespace coppice::designer

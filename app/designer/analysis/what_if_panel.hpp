@@ -59,8 +59,8 @@ private:
   /// What the change makes of the links and of the bound.
   struct Trial {
     CurveValue value;
-    Bandwidth least;
-    Bandwidth most;
+    Bandwidth min;
+    Bandwidth max;
     Rational percent;  ///< by which the bound rises
   };
   Trial m_trial;

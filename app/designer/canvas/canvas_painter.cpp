@@ -306,7 +306,7 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
   title.ground = QRectF(-20, 0, width + 40, bold.height());
   if (isFar && !title.isOutside) {
     // Inside it covers nodes: as few as can be.
-    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::size_t min = std::numeric_limits<std::size_t>::max();
     std::vector<std::uint32_t> covered;
     for (const double top : {y, box.rect.center().y() - size * 0.62,
                              box.isTitleBelow ? box.rect.top() + aside : box.rect.bottom() - aside - size * 1.25}) {
@@ -316,8 +316,8 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
       const auto count = static_cast<std::size_t>(std::count_if(covered.begin(), covered.end(), [&](std::uint32_t at) {
         return m_scene.nodes()[at].rect.intersects(moved.rect());
       }));
-      if (count < least) {
-        least = count;
+      if (count < min) {
+        min = count;
         title.origin.setY(top);
       }
     }
@@ -655,8 +655,8 @@ void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) co
   // The name as large as a quarter of the box, but not below what can be read while there is room; then the GPUs.
   constexpr double kMinPixels = 6;
   constexpr double kReadPixels = 10;
-  const double least = px(kReadPixels);
-  double size = std::min(std::max(node.rect.height() / 4, least), node.rect.height() * 0.8);
+  const double min = px(kReadPixels);
+  double size = std::min(std::max(node.rect.height() / 4, min), node.rect.height() * 0.8);
   const QFont bold = uiFont(100, QFont::DemiBold);
   const QFontMetricsF metrics(bold);
   const double room = node.rect.width() * 0.92;

@@ -106,9 +106,9 @@ void OverlayLayer::addLoads(const CanvasScene& scene) {
     if (!isNew && link.text != load->text) {
       mixedTexts.insert(*at);
     }
-    const double most = std::max(forward, backward);
-    if (isNew || most > hottest[*at]) {
-      hottest[*at] = most;
+    const double max = std::max(forward, backward);
+    if (isNew || max > hottest[*at]) {
+      hottest[*at] = max;
       load->text = link.text;
     }
   }

@@ -31,7 +31,7 @@ public:
     double backward = 0;
     QString text;
     bool isBottleneck = false;
-    [[nodiscard]] double most() const { return forward > backward ? forward : backward; }
+    [[nodiscard]] double max() const { return forward > backward ? forward : backward; }
   };
   /// What is on one line.
   struct OnLine {

@@ -103,7 +103,7 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
     }
   }
   std::optional<QPointF> best;
-  std::array<double, 3> least{};
+  std::array<double, 3> min{};
   for (QPointF place : places) {
     place = {std::clamp(place.x(), centres.left(), centres.right()),
              std::clamp(place.y(), centres.top(), centres.bottom())};
@@ -125,9 +125,9 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
                             std::count_if(titles.begin(), titles.end(), isHidden));
     // A few nodes of others rather than a label far from its hull.
     const std::array<double, 3> cost{hidden, away / px(30) + covered, away};
-    if (!best || cost < least) {
+    if (!best || cost < min) {
       best = place;
-      least = cost;
+      min = cost;
     }
   }
   return best;
@@ -160,20 +160,20 @@ void CanvasPainter::paintLeader(QPainter& painter, const QRectF& label, const st
                                 const QColor& color) const {
   QPointF from;
   QPointF to;
-  double least = std::numeric_limits<double>::max();
+  double min = std::numeric_limits<double>::max();
   for (const QRectF& part : parts) {
     const QPointF end(std::clamp(label.center().x(), part.left(), part.right()),
                       std::clamp(label.center().y(), part.top(), part.bottom()));
     const QPointF start(std::clamp(end.x(), label.left(), label.right()),
                         std::clamp(end.y(), label.top(), label.bottom()));
     const double length = std::hypot(end.x() - start.x(), end.y() - start.y());
-    if (length < least) {
-      least = length;
+    if (length < min) {
+      min = length;
       from = start;
       to = end;
     }
   }
-  if (least > 0 && least < std::numeric_limits<double>::max()) {
+  if (min > 0 && min < std::numeric_limits<double>::max()) {
     painter.setPen(QPen(color, px(1.5)));
     painter.drawLine(from, to);
   }
@@ -233,8 +233,8 @@ void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
     }
     // The hotter, the higher.
     std::stable_sort(loaded.begin(), loaded.end(), [](const OnLine& x, const OnLine& y) {
-      return std::pair(x.second->load->isBottleneck, x.second->load->most()) <
-             std::pair(y.second->load->isBottleneck, y.second->load->most());
+      return std::pair(x.second->load->isBottleneck, x.second->load->max()) <
+             std::pair(y.second->load->isBottleneck, y.second->load->max());
     });
     addInSteps(result, std::move(loaded), [this](QPainter& painter, const OnLine& each) {
       paintHeat(painter, m_scene.lines()[each.first], *each.second->load);
@@ -271,14 +271,14 @@ void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const Ove
   };
   const bool isSplit =
       line.hasForward && line.hasBackward && std::abs(load.forward - load.backward) > 0.005 && m_detail != Detail::far;
-  const double width = widthFor(load.most());
+  const double width = widthFor(load.max());
   const double whole = isSplit ? 2 * width + px(1) : width;
   if (load.isBottleneck) {
     stroke(line.curve, m_colors[Token::cut], whole + px(5 * zoomed));
     stroke(line.curve, m_colors[Token::canvas], whole + px(2 * zoomed));
   }
   if (!isSplit) {
-    stroke(line.curve, heat(load.most(), m_colors.scheme()), width);
+    stroke(line.curve, heat(load.max(), m_colors.scheme()), width);
     return;
   }
   const double aside = (width + px(1)) / 2;
@@ -315,13 +315,13 @@ void CanvasPainter::addHeatLabelSteps(const QRectF& part, PaintSteps& result) {
     }
   }
   const auto isBefore = [](const Label& a, const Label& b) {
-    return std::tuple(b.load->isBottleneck, b.load->most(), a.line) <
-           std::tuple(a.load->isBottleneck, a.load->most(), b.line);
+    return std::tuple(b.load->isBottleneck, b.load->max(), a.line) <
+           std::tuple(a.load->isBottleneck, a.load->max(), b.line);
   };
-  constexpr std::size_t kMost = 1200;
+  constexpr std::size_t kMax = 1200;
   std::vector<std::pair<std::uint32_t, bool>> shown;  // line, with its text
   for (const Label& label : labels) {
-    const bool isFree = !label.rect.isNull() && labels.size() <= kMost &&
+    const bool isFree = !label.rect.isNull() && labels.size() <= kMax &&
                         std::none_of(labels.begin(), labels.end(), [&](const Label& other) {
                           return &other != &label && other.rect.intersects(label.rect) && isBefore(other, label);
                         });
@@ -406,7 +406,7 @@ double CanvasPainter::trunkWidth(double share) const {
 void CanvasPainter::paintTrunks(QPainter& painter, const QRectF& part) const {
   struct Trunk {
     const BundleItem* bundle = nullptr;
-    double most = -1;
+    double max = -1;
     bool isBottleneck = false;
     const LinkMark* mark = nullptr;
   };
@@ -419,34 +419,33 @@ void CanvasPainter::paintTrunks(QPainter& painter, const QRectF& part) const {
     for (const std::uint32_t at : bundle.lines) {
       const OverlayLayer::OnLine* on = m_state.layer->on(at);
       if (on != nullptr && on->load) {
-        trunk.most = std::max(trunk.most, on->load->most());
+        trunk.max = std::max(trunk.max, on->load->max());
         trunk.isBottleneck = trunk.isBottleneck || on->load->isBottleneck;
       }
       if (on != nullptr && !on->marks.empty()) {
         trunk.mark = &m_state.layer->overlay().marks[on->marks.back()];
       }
     }
-    if (trunk.most >= 0 || trunk.mark != nullptr) {
+    if (trunk.max >= 0 || trunk.mark != nullptr) {
       trunks.push_back(trunk);
     }
   }
   // The worst last.
   std::stable_sort(trunks.begin(), trunks.end(), [](const Trunk& a, const Trunk& b) {
-    return std::tuple(a.mark != nullptr, a.isBottleneck, a.most) <
-           std::tuple(b.mark != nullptr, b.isBottleneck, b.most);
+    return std::tuple(a.mark != nullptr, a.isBottleneck, a.max) < std::tuple(b.mark != nullptr, b.isBottleneck, b.max);
   });
   painter.setBrush(Qt::NoBrush);
   for (const Trunk& trunk : trunks) {
     const QPainterPath path = trunk.bundle->curve.path();
-    if (trunk.most >= 0) {
-      const double width = trunkWidth(trunk.most);
+    if (trunk.max >= 0) {
+      const double width = trunkWidth(trunk.max);
       if (trunk.isBottleneck) {
         painter.setPen(QPen(m_colors[Token::cut], width + px(3)));
         painter.drawPath(path);
         painter.setPen(QPen(m_colors[Token::canvas], width + px(1)));
         painter.drawPath(path);
       }
-      painter.setPen(QPen(heat(trunk.most, m_colors.scheme()), width));
+      painter.setPen(QPen(heat(trunk.max, m_colors.scheme()), width));
       painter.drawPath(path);
     }
     if (trunk.mark != nullptr) {

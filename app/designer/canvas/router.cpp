@@ -89,8 +89,8 @@ Curve bridgeAt(const QRectF& a, const QRectF& b, double y) {
   const double lift =
       std::min(std::abs((isAbove ? a.top() : a.bottom()) - y), std::abs((isAbove ? b.top() : b.bottom()) - y));
   const auto leave = [&](const QRectF& rect) {
-    const double most = rect.width() > 100 ? rect.width() / 2 - 20 : rect.width() * 0.28;
-    return std::clamp(most - 0.6 * (lift - 10), 0.0, most);
+    const double max = rect.width() > 100 ? rect.width() / 2 - 20 : rect.width() * 0.28;
+    return std::clamp(max - 0.6 * (lift - 10), 0.0, max);
   };
   const double inA = leave(a);
   const double inB = leave(b);
@@ -300,7 +300,7 @@ QRectF Router::areaOf(const LineRequest& request, double reach) {
   return both.adjusted(isVertical ? -reach : -kAround, -kAround, isVertical ? reach : kAround, kAround);
 }
 
-int Router::hits(const Curve& curve, int most) const {
+int Router::hits(const Curve& curve, int max) const {
   curve.boundsOfPieces(m_pieces);
   int count = 0;
   for (const QRectF& obstacle : m_obstacles) {
@@ -309,7 +309,7 @@ int Router::hits(const Curve& curve, int most) const {
       return piece.left() <= rect.right() && piece.right() >= rect.left() && piece.top() <= rect.bottom() &&
              piece.bottom() >= rect.top();
     });
-    if (isNear && curve.meets(rect) && ++count >= most) {
+    if (isNear && curve.meets(rect) && ++count >= max) {
       break;
     }
   }
@@ -365,13 +365,13 @@ Router::Route Router::cable(const LineRequest& request) {
     through.isClear = true;  // by the way it is made
     return through;
   }
-  int least = hits(best.curve);
+  int min = hits(best.curve);
   const auto consider = [&](Route&& route) {
-    if (const int count = hits(route.curve, least); count < least) {
-      least = count;
+    if (const int count = hits(route.curve, min); count < min) {
+      min = count;
       best = std::move(route);
     }
-    return least == 0;
+    return min == 0;
   };
   const double reach = std::min(60.0, std::max(request.a.width(), request.b.width()) * 0.5);
   for (const double bow : {0.16, 0.3, 0.5, 0.8}) {
@@ -441,7 +441,7 @@ bool Router::overRow(const LineRequest& request, bool isColumn, Route& route) {
   }
   std::optional<Route> found;
   double nearest = 0;
-  int least = 0;
+  int min = 0;
   for (const bool isAbove : {true, false}) {
     // The first room above (below) both.
     constexpr double kMinRoom = 10;
@@ -472,8 +472,8 @@ bool Router::overRow(const LineRequest& request, bool isColumn, Route& route) {
     candidate.curve = bridge(request, isColumn, near);
     const int count = hits(candidate.curve);
     const double distance = std::abs(near - rim);
-    if (!found || count < least || (count == least && distance < nearest - 1)) {
-      least = count;
+    if (!found || count < min || (count == min && distance < nearest - 1)) {
+      min = count;
       nearest = distance;
       found = std::move(candidate);
     }
@@ -489,18 +489,18 @@ Router::Route Router::direct(const LineRequest& request) {
   if (isFree(best.curve)) {
     return best;
   }
-  int least = hits(best.curve);
+  int min = hits(best.curve);
   const QPointF way = b - a;
   const double length = std::hypot(way.x(), way.y());
   if (length <= 0) {
     return best;
   }
   const auto consider = [&](Route&& route) {
-    if (const int count = hits(route.curve); count < least) {
-      least = count;
+    if (const int count = hits(route.curve); count < min) {
+      min = count;
       best = std::move(route);
     }
-    return least == 0;
+    return min == 0;
   };
   const QPointF across(-way.y() / length, way.x() / length);
   const auto bow = [&](double height) {

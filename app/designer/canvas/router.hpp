@@ -94,8 +94,8 @@ private:
   [[nodiscard]] bool throughGaps(const LineRequest& request, Route& route);
   /// Over the shapes between two of one row; `isColumn`: beside those between two of one column.
   [[nodiscard]] bool overRow(const LineRequest& request, bool isColumn, Route& route);
-  /// How many obstacles it meets, counted up to `most`.
-  [[nodiscard]] int hits(const Curve& curve, int most = 1000) const;
+  /// How many obstacles it meets, counted up to `max`.
+  [[nodiscard]] int hits(const Curve& curve, int max = 1000) const;
   [[nodiscard]] bool isFree(const Curve& curve) const;
 
   Obstacles m_obstacles;

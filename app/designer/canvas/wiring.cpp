@@ -264,8 +264,8 @@ std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const s
     const bool isLevel = route.way == Router::Way::bridge;
     for (std::size_t i = 0; i < route.passages.size(); ++i) {
       const Router::Passage& passage = route.passages[i];
-      constexpr double kMost = 1e12;
-      if (!passage.isFixed && std::abs(passage.low) < kMost && std::abs(passage.high) < kMost) {
+      constexpr double kMax = 1e12;
+      if (!passage.isFixed && std::abs(passage.low) < kMax && std::abs(passage.high) < kMax) {
         const double aim = isLevel ? passage.end - passage.start : request.a.center().x() + request.b.center().x();
         rooms[{isLevel, std::llround(passage.low), std::llround(passage.high)}].push_back({n, i, aim});
       }

@@ -809,8 +809,8 @@ double Tiers::addRelays(Block& block, const std::vector<int>& relays, double top
   const double same = std::max(10.0, (right - left) * 0.02);
   std::stable_sort(wanted.begin(), wanted.end(),
                    [&](const Wanted& a, const Wanted& b) { return std::floor(a.x / same) < std::floor(b.x / same); });
-  const double most = std::max({(right - left) * 1.25, 700.0});
-  const auto rows = static_cast<std::size_t>(std::max(1.0, std::ceil(total / most - 0.001)));
+  const double max = std::max({(right - left) * 1.25, 700.0});
+  const auto rows = static_cast<std::size_t>(std::max(1.0, std::ceil(total / max - 0.001)));
   const std::size_t perRow = (wanted.size() + rows - 1) / rows;
   double height = 0;
   double y = top - (isAbove ? gap : -gap);

@@ -257,8 +257,8 @@ std::vector<QPointF> nested(const Links& links, const std::vector<int>& sides) {
 /// orbits.
 std::vector<QPointF> rotated(int count, const Links& links) {
   std::vector<QPointF> places;
-  constexpr int kLeast = 9;
-  if (count < kLeast || count > kMaxRotated) {
+  constexpr int kMin = 9;
+  if (count < kMin || count > kMaxRotated) {
     return places;
   }
   std::vector<std::pair<int, int>> arcs;
@@ -367,7 +367,7 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
   const int steps = 400 * count;
   std::vector<int> best = cellOf;
   double now = total();
-  double least = now;
+  double min = now;
   double heat = 12;
   for (int step = 0; step < steps; ++step, heat *= std::pow(0.05 / 12, 1.0 / steps)) {
     if (step % 4096 == 0) {
@@ -398,8 +398,8 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
     }
     if (worse != 0) {
       now = total();
-      if (now < least) {
-        least = now;
+      if (now < min) {
+        min = now;
         best = cellOf;
       }
     }
@@ -466,8 +466,8 @@ std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>
   if (std::vector<QPointF> places = inTwoRows(count, links); !places.empty()) {
     return places;
   }
-  const auto most = static_cast<std::size_t>(count) * static_cast<std::size_t>(count - 1) / 2;
-  const bool isClique = static_cast<double>(links.size()) > 0.7 * static_cast<double>(most);
+  const auto max = static_cast<std::size_t>(count) * static_cast<std::size_t>(count - 1) / 2;
+  const bool isClique = static_cast<double>(links.size()) > 0.7 * static_cast<double>(max);
   if (!isOpen && !isClique) {
     if (std::vector<QPointF> places = rotated(count, links); !places.empty()) {
       return places;

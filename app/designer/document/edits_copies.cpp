@@ -12,11 +12,11 @@
 namespace coppice::designer {
 
 void continueRanks(Edit& edit, const std::set<ElementId>& made) {
-  constexpr int kMost = 1 << 24;
+  constexpr int kMax = 1 << 24;
   int next = 0;
   for (const auto& [id, node] : edit.base().nodes()) {
     if (node.kind() == fabric::NodeKind::gpu) {
-      if (!node.facts.rank || *node.facts.rank < 0 || *node.facts.rank >= kMost) {
+      if (!node.facts.rank || *node.facts.rank < 0 || *node.facts.rank >= kMax) {
         return;
       }
       next = std::max(next, *node.facts.rank + 1);

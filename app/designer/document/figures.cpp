@@ -83,8 +83,8 @@ QString percentOf(const Bandwidth& part, const Bandwidth& whole) {
 
 QString duration(double seconds) {
   constexpr double kMinute = 60;
-  constexpr double kLeast = 0.01;
-  if (seconds < kLeast) {
+  constexpr double kMin = 0.01;
+  if (seconds < kMin) {
     return u"<0.01 s"_s;
   }
   if (seconds < kMinute) {

@@ -145,9 +145,9 @@ QRectF foldedRect(const Model& model, BoxId id) {
   // boxes is as compact as one of open ones, and its names can be read.
   const QRectF outline = boxOutline(model, id);
   constexpr double kShare = 0.8;
-  constexpr double kMost = 6;
+  constexpr double kMax = 6;
   const double grow = std::clamp(
-      std::min(outline.width() / kFoldedSize.width(), outline.height() / kFoldedSize.height()) * kShare, 1.0, kMost);
+      std::min(outline.width() / kFoldedSize.width(), outline.height() / kFoldedSize.height()) * kShare, 1.0, kMax);
   QRectF rect(QPointF(), kFoldedSize * grow);
   rect.moveCenter(outline.center());
   return rect;

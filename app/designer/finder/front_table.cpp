@@ -205,9 +205,9 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
                                      : tr("Not checked against the built fabric, which is large"));
     }
     case kSteps: {
-      const int least = finder::mooreSteps(entry.nodes, entry.degree);
-      return entry.steps == least ? tr("No topology with these ports has fewer steps")
-                                  : tr("At least %1 are needed").arg(least);
+      const int min = finder::mooreSteps(entry.nodes, entry.degree);
+      return entry.steps == min ? tr("No topology with these ports has fewer steps")
+                                : tr("At least %1 are needed").arg(min);
     }
     case kTime:
       return row.time ? tr("Exactly %1 µs").arg(exact(row.time->count()))

@@ -64,8 +64,8 @@ ParetoChart::ParetoChart(const FrontTable& table, QWidget* parent) : QChartView(
   // The table beside it has the same rows for the keyboard.
   setFocusPolicy(Qt::NoFocus);
   viewport()->setFocusPolicy(Qt::NoFocus);
-  constexpr QSize kLeast(320, 180);
-  setMinimumSize(kLeast);
+  constexpr QSize kMin(320, 180);
+  setMinimumSize(kMin);
   connect(&Theme::instance(), &Theme::changed, this, &ParetoChart::draw);
   draw();
 }
@@ -80,13 +80,13 @@ int ParetoChart::rowAt(const QPointF& point) const {
   const auto& rows = m_table.rows();
   int best = -1;
   // A point is what was drawn for it: the nearest is the one itself.
-  double least = 1e-6;
+  double min = 1e-6;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const finder::Entry& entry = rows[i].topology.entry;
     const double distance = std::hypot(entry.steps - point.x(), entry.bandwidthTime.toDouble() - point.y());
     const bool isChosen = static_cast<int>(i) == m_chosen;
-    if (distance < least || (isChosen && distance <= least)) {
-      least = distance;
+    if (distance < min || (isChosen && distance <= min)) {
+      min = distance;
       best = static_cast<int>(i);
     }
   }

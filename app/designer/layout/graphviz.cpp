@@ -79,8 +79,8 @@ std::optional<std::vector<QPointF>> placesIn(std::string_view answer, std::size_
       return std::nullopt;
     }
     read = std::from_chars(read.ptr + 1, last, y);
-    constexpr double kMost = 1e8;
-    if (read.ec != std::errc() || !(std::abs(x) < kMost) || !(std::abs(y) < kMost)) {
+    constexpr double kMax = 1e8;
+    if (read.ec != std::errc() || !(std::abs(x) < kMax) || !(std::abs(y) < kMax)) {
       return std::nullopt;
     }
     places[index] = {x, -y};

@@ -461,9 +461,9 @@ bool holds(const QueryContext& context, const ElementId& id, const Term& term) {
 }  // namespace
 
 Result<Query> Query::parse(const QString& text) {
-  constexpr qsizetype kMost = 4000;
-  if (text.size() > kMost) {
-    return fault(Texts::tr("the query is too long"), kMost, Texts::tr("simplify it"));
+  constexpr qsizetype kMax = 4000;
+  if (text.size() > kMax) {
+    return fault(Texts::tr("the query is too long"), kMax, Texts::tr("simplify it"));
   }
   auto tokens = tokensOf(text);
   if (!tokens) {

@@ -114,8 +114,8 @@ QWidget* ParameterForm::makeEditor(const presets::Rule& rule, const QString& val
   switch (rule.kind) {
     case ValueKind::integer: {
       auto* spin = new QSpinBox(this);
-      constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-      spin->setRange(static_cast<int>(rule.low), static_cast<int>(std::min(rule.high, kMost)));
+      constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+      spin->setRange(static_cast<int>(rule.low), static_cast<int>(std::min(rule.high, kMax)));
       spin->setValue(value.toInt());
       spin->setButtonSymbols(QAbstractSpinBox::NoButtons);
       connect(spin, &QSpinBox::valueChanged, this, tell);

@@ -28,8 +28,8 @@ QString fileNameOf(const QString& name) {
   while (result.startsWith(u'.')) {
     result.remove(0, 1);
   }
-  constexpr int kMost = 80;
-  return result.left(kMost).trimmed();
+  constexpr int kMax = 80;
+  return result.left(kMax).trimmed();
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ void BlockView::bringIntoView() {
   if (m_current && m_current->rank == m_rank) {
     const QRect box = boxOf(*m_current);
     const QRect room(kName, 0, viewport()->width() - kName, viewport()->height());
-    const auto by = [](int from, int to, int least, int most) {
-      return from < least ? from - least : to > most ? to - most : 0;
+    const auto by = [](int from, int to, int min, int max) {
+      return from < min ? from - min : to > max ? to - max : 0;
     };
     horizontalScrollBar()->setValue(horizontalScrollBar()->value() +
                                     by(box.left() - kTop, box.right() + kTop, room.left(), room.right()));

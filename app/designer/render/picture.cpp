@@ -31,7 +31,7 @@ constexpr double kLegendGap = 16;
 constexpr double kHullReach = 24;     // scene units that the outline of a hull reaches out of its nodes
 constexpr double kLabelWidth = 7.5;   // pixels to a letter of a hull's label, at most
 constexpr double kLabelHeight = 14;   // half of it
-constexpr double kCaption = 26;        // height of the line of a caption
+constexpr double kCaption = 26;       // height of the line of a caption
 constexpr double kMaxSide = 32767;    // QPainter's raster ends here
 constexpr double kMaxPixels = 1.5e8;  // 600 MB
 constexpr double kMaxPageInches = 200;
@@ -196,8 +196,8 @@ Result<QByteArray> drawSvg(CanvasView& view, const PictureOptions& options, cons
 Result<QByteArray> drawPdf(CanvasView& view, const PictureOptions& options, const Plan& plan) {
   constexpr double kPointsPerInch = 72;
   constexpr int kResolution = 1200;
-  const double most = std::max(plan.size.width(), plan.size.height()) * plan.enlarge;
-  const double scale = plan.enlarge * std::min(1.0, kMaxPageInches * kDotsPerInch / most);
+  const double max = std::max(plan.size.width(), plan.size.height()) * plan.enlarge;
+  const double scale = plan.enlarge * std::min(1.0, kMaxPageInches * kDotsPerInch / max);
   QByteArray bytes;
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
@@ -221,10 +221,10 @@ Result<QByteArray> drawPdf(CanvasView& view, const PictureOptions& options, cons
 
 Result<QImage> drawRaster(CanvasView& view, const PictureOptions& options, const Plan& plan) {
   const QSizeF pixels(std::ceil(plan.size.width() * plan.enlarge), std::ceil(plan.size.height() * plan.enlarge));
-  const double most = std::max(pixels.width(), pixels.height());
+  const double max = std::max(pixels.width(), pixels.height());
   const double area = pixels.width() * pixels.height();
-  if (most > kMaxSide || area > kMaxPixels) {
-    const double fits = options.scale * std::min(kMaxSide / most, std::sqrt(kMaxPixels / area));
+  if (max > kMaxSide || area > kMaxPixels) {
+    const double fits = options.scale * std::min(kMaxSide / max, std::sqrt(kMaxPixels / area));
     const double rounded = std::max(kMinPictureScale, std::floor(fits * 100) / 100);
     return Error{ErrorCode::limit,
                  "an image of " + QString::number(pixels.width(), 'f', 0).toStdString() + " by " +

@@ -78,8 +78,8 @@ void DifferencesPanel::setDifferences(const QString& title, std::vector<FabricDi
 
 void DifferencesPanel::fill() {
   m_list->clear();
-  constexpr std::size_t kMost = 5'000;
-  for (std::size_t i = 0; i < std::min(m_differences.size(), kMost); ++i) {
+  constexpr std::size_t kMax = 5'000;
+  for (std::size_t i = 0; i < std::min(m_differences.size(), kMax); ++i) {
     const FabricDifference& difference = m_differences[i];
     auto* item = new QTreeWidgetItem(m_list, {difference.place, difference.drawn, difference.found, difference.text});
     const Token token = difference.severity == Severity::error

@@ -160,8 +160,8 @@ void RunChart::rebuild() {
   const int what = m_what->currentData().toInt();
   const bool isLog = m_scale->currentIndex() == 1;
   std::set<qint64> sizes;
-  double least = std::numeric_limits<double>::max();
-  double most = 0;
+  double min = std::numeric_limits<double>::max();
+  double max = 0;
   std::set<double> bounds;
   QList<QLineSeries*> lines;
   int index = 0;
@@ -178,8 +178,8 @@ void RunChart::rebuild() {
           continue;
         }
         sizes.insert(row.size);
-        least = std::min(least, value);
-        most = std::max(most, value);
+        min = std::min(min, value);
+        max = std::max(max, value);
         line->append(place(row.size), value);
       }
       if (line->count() == 0) {
@@ -209,7 +209,7 @@ void RunChart::rebuild() {
   // Room for the points of the first and the last size.
   const double aside = (last - first) * 0.03;
   for (const double bound : bounds) {
-    most = std::max(most, bound);
+    max = std::max(max, bound);
     auto* line = new QLineSeries;
     line->setName(tr("bound %1").arg(bound, 0, 'f', 2));
     line->append(first - aside, bound);
@@ -218,7 +218,7 @@ void RunChart::rebuild() {
     lines << line;
   }
   QCategoryAxis* x = sizeAxis(sizes, first - aside, last + aside);
-  QAbstractAxis* y = valueAxis(isLog, least, most);
+  QAbstractAxis* y = valueAxis(isLog, min, max);
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);
   styleAxis(x);

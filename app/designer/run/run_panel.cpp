@@ -48,8 +48,8 @@ QComboBox* box(const QString& name, const QString& title, QWidget* parent) {
   combo->setObjectName(name);
   combo->setAccessibleName(title);
   combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  constexpr int kLeast = 3;
-  combo->setMinimumContentsLength(kLeast);
+  constexpr int kMin = 3;
+  combo->setMinimumContentsLength(kMin);
   return combo;
 }
 
@@ -58,8 +58,8 @@ QLineEdit* line(const QString& name, const QString& title, const QString& text, 
   edit->setObjectName(name);
   edit->setAccessibleName(title);
   // The dock may be narrow; what is written here is short.
-  constexpr int kLeast = 44;
-  edit->setMinimumWidth(kLeast);
+  constexpr int kMin = 44;
+  edit->setMinimumWidth(kMin);
   return edit;
 }
 

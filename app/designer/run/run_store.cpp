@@ -184,9 +184,9 @@ Outcome RunStore::save(const RunInfo& info) {
 
 std::vector<RunInfo> RunStore::list(const QString& folder) {
   std::vector<RunInfo> runs;
-  constexpr std::size_t kMost = 2'000;
+  constexpr std::size_t kMax = 2'000;
   for (const QString& name : QDir(folder).entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name | QDir::Reversed)) {
-    if (runs.size() == kMost || !remote::isPlainName(name.toStdString())) {
+    if (runs.size() == kMax || !remote::isPlainName(name.toStdString())) {
       continue;
     }
     QFile file(folder + u'/' + name + u"/run.json"_s);

@@ -81,13 +81,13 @@ std::vector<ArcLoad> unloaded(const fabric::Fabric& fabric) {
 }
 
 void markBusiest(std::vector<ArcLoad>& loads) {
-  Rational most;
+  Rational max;
   for (ArcLoad& load : loads) {
     load.rate = std::max(load.rates[0], load.rates[1]);
-    most = std::max(most, load.rate / load.bandwidth);
+    max = std::max(max, load.rate / load.bandwidth);
   }
   for (ArcLoad& load : loads) {
-    load.isBusiest = most.isPositive() && load.rate / load.bandwidth == most;
+    load.isBusiest = max.isPositive() && load.rate / load.bandwidth == max;
   }
 }
 

@@ -156,8 +156,8 @@ QChartView* ChartPanel::makeView(const QString& name, const QString& title, Whic
   view->setAccessibleName(title);
   view->setRenderHint(QPainter::Antialiasing);
   view->setFrameShape(QFrame::NoFrame);
-  constexpr QSize kLeast(220, 110);
-  view->setMinimumSize(kLeast);
+  constexpr QSize kMin(220, 110);
+  view->setMinimumSize(kMin);
   auto* more = new QToolButton(view->viewport());
   more->setObjectName(name + u"More"_s);
   more->setIcon(icon(u"more"_s));
@@ -267,14 +267,14 @@ void ChartPanel::drawTreeCount() {
   };
   auto* line = new QLineSeries;
   auto* points = new QScatterSeries;
-  double least = shown(bound);
-  double most = shown(bound);
+  double min = shown(bound);
+  double max = shown(bound);
   for (const KValue& value : m_values) {
     const double at = shown(value.algbw);
     line->append(static_cast<double>(value.k), at);
     points->append(static_cast<double>(value.k), at);
-    least = std::min(least, at);
-    most = std::max(most, at);
+    min = std::min(min, at);
+    max = std::max(max, at);
   }
   constexpr double kLine = 1.6;
   constexpr double kMarker = 8;
@@ -300,7 +300,7 @@ void ChartPanel::drawTreeCount() {
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
   setTitle(*y, isLoss ? tr("loss, %") : tr("GB/s"));
-  setRange(y, least, std::max(most, isLoss ? 1.0 : 0.0));
+  setRange(y, min, std::max(max, isLoss ? 1.0 : 0.0));
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
   for (QXYSeries* series :
@@ -344,13 +344,13 @@ void ChartPanel::drawSteps() {
   const double total = cost.timePerByte.perGBps().toDouble();
   constexpr double kHundred = 100;
   auto* top = new QLineSeries;
-  double most = 0;
+  double max = 0;
   for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
     const double share = kHundred * cost.stepLoads[step].time.perGBps().toDouble() / total;
     const double at = static_cast<double>(step) + 1;
     top->append(at - 0.5, share);
     top->append(at + 0.5, share);
-    most = std::max(most, share);
+    max = std::max(max, share);
   }
   const Theme& theme = Theme::instance();
   auto* area = new QAreaSeries(top);
@@ -372,7 +372,7 @@ void ChartPanel::drawSteps() {
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
   setTitle(*y, tr("% of the time"));
-  setRange(y, 0, std::max(most, 1.0));
+  setRange(y, 0, std::max(max, 1.0));
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
   chart->addSeries(area);
@@ -439,8 +439,8 @@ void ChartPanel::drawHistogram() {
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
   setTitle(*y, tr("links"));
-  const int most = std::max(1, *std::max_element(bins.begin(), bins.end()));
-  setRange(y, 0, most);
+  const int max = std::max(1, *std::max_element(bins.begin(), bins.end()));
+  setRange(y, 0, max);
   y->setTickInterval(std::max(1.0, y->tickInterval()));
   y->setLabelFormat(u"%.0f"_s);
   chart->addAxis(categories, Qt::AlignBottom);

@@ -37,9 +37,9 @@ void DifferenceModel::setDifferences(std::vector<simulate::LinkDifference> links
 void DifferenceModel::setKind(Kind kind) {
   beginResetModel();
   m_kind = kind;
-  m_most = 0;
+  m_max = 0;
   for (int row = 0; row < rowCount(); ++row) {
-    m_most = std::max(m_most, std::abs(valueAt(row, kDifference)));
+    m_max = std::max(m_max, std::abs(valueAt(row, kDifference)));
   }
   endResetModel();
 }
@@ -95,9 +95,8 @@ QString DifferenceModel::textAt(int row, int column) const {
       return timeOrNone(Microseconds(value));
     default:
       // Less is what rounding leaves of nothing.
-      constexpr double kLeast = 1e-4;
-      return std::abs(value) < kLeast ? u"0"_s
-                                      : (value > 0 ? u"+"_s : u"−"_s) + timeText(Microseconds(std::abs(value)));
+      constexpr double kMin = 1e-4;
+      return std::abs(value) < kMin ? u"0"_s : (value > 0 ? u"+"_s : u"−"_s) + timeText(Microseconds(std::abs(value)));
   }
 }
 
@@ -163,7 +162,7 @@ QVariant DifferenceModel::data(const QModelIndex& index, int role) const {
     case kSortRole:
       return index.column() == kName ? QVariant(nameAt(index.row())) : QVariant(valueAt(index.row(), index.column()));
     case kShareRole:
-      return m_most > 0 ? valueAt(index.row(), kDifference) / m_most : 0.0;
+      return m_max > 0 ? valueAt(index.row(), kDifference) / m_max : 0.0;
     default:
       return {};
   }

@@ -51,7 +51,7 @@ private:
   Kind m_kind = Kind::links;
   std::vector<simulate::LinkDifference> m_links;
   std::vector<simulate::RankDifference> m_gpus;
-  double m_most = 0;  ///< us: the largest difference of this kind
+  double m_max = 0;  ///< us: the largest difference of this kind
 };
 
 }  // namespace coppice::designer

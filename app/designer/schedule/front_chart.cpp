@@ -228,11 +228,11 @@ void FrontChart::fillStairs() {
     height = bound.toDouble();
     m_corners.append({x, *height});
   }
-  const auto least = bounds.find(0);
+  const auto min = bounds.find(0);
   if (height) {
     m_corners.append({m_x->max(), *height});
-  } else if (least != bounds.end()) {
-    m_corners = {{m_x->min(), least->second.toDouble()}, {m_x->max(), least->second.toDouble()}};
+  } else if (min != bounds.end()) {
+    m_corners = {{m_x->min(), min->second.toDouble()}, {m_x->max(), min->second.toDouble()}};
   }
   QList<QPointF> ground;
   QList<QPointF> stairs = m_corners;

@@ -59,8 +59,8 @@ MatrixView::MatrixView(QWidget* parent) : QWidget(parent) {
 }
 
 QSize MatrixView::minimumSizeHint() const {
-  constexpr QSize kLeast(240, 80);
-  return kLeast;
+  constexpr QSize kMin(240, 80);
+  return kMin;
 }
 
 void MatrixView::setMatrix(MatrixData matrix) {

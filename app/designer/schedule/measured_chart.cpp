@@ -144,7 +144,7 @@ QLineSeries* MeasuredChart::makeBound(double first, double last) const {
   return bound;
 }
 
-void MeasuredChart::addAxes(double first, double last, double least, double most) {
+void MeasuredChart::addAxes(double first, double last, double min, double max) {
   auto* x = new QCategoryAxis;
   x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
   x->setStartValue(first);
@@ -161,7 +161,7 @@ void MeasuredChart::addAxes(double first, double last, double least, double most
   y->setTitleText(m_what == Measure::time    ? tr("time, µs")
                   : m_what == Measure::busbw ? tr("busbw, GB/s")
                                              : tr("algbw, GB/s"));
-  y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * 1.01))));
+  y->setRange(std::pow(kBase, std::floor(std::log10(min))), std::pow(kBase, std::ceil(std::log10(max * 1.01))));
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);
   styleAxis(*x);
@@ -188,15 +188,15 @@ void MeasuredChart::draw() {
   if (QLineSeries* bound = makeBound(first, last)) {
     lines << bound;
   }
-  double least = lines.front()->points().front().y();
-  double most = least;
+  double min = lines.front()->points().front().y();
+  double max = min;
   for (const QLineSeries* line : lines) {
     for (const QPointF& point : line->points()) {
-      least = std::min(least, point.y());
-      most = std::max(most, point.y());
+      min = std::min(min, point.y());
+      max = std::max(max, point.y());
     }
   }
-  addAxes(first, last, least, most);
+  addAxes(first, last, min, max);
   for (QLineSeries* line : lines) {
     m_chart->addSeries(line);
     for (QAbstractAxis* axis : m_chart->axes()) {

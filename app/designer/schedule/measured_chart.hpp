@@ -39,7 +39,7 @@ private:
   [[nodiscard]] QList<QLineSeries*> makeLines() const;
   /// nullptr where it is not known, or no speed is drawn.
   [[nodiscard]] QLineSeries* makeBound(double first, double last) const;
-  void addAxes(double first, double last, double least, double most);
+  void addAxes(double first, double last, double min, double max);
 
   RunComparisonPtr m_comparison;
   What m_what = What::algbw;

@@ -370,7 +370,7 @@ std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Pla
   return result;
 }
 
-std::vector<std::size_t> Playback::activeAt(double time, std::size_t most) const {
+std::vector<std::size_t> Playback::activeAt(double time, std::size_t max) const {
   std::vector<std::size_t> active;
   for (std::size_t block = 0; block < m_blockArrived.size() && m_messages[block * kBlock].begin <= time; ++block) {
     if (m_blockArrived[block] < time) {
@@ -381,7 +381,7 @@ std::vector<std::size_t> Playback::activeAt(double time, std::size_t most) const
       if (m_messages[at].arrived >= time) {
         active.push_back(at);
       }
-      if (active.size() == most) {
+      if (active.size() == max) {
         return active;
       }
     }
@@ -452,10 +452,10 @@ std::vector<std::pair<std::size_t, double>> Playback::ratesAt(double time) const
       return rates;
     }
     // Less is what rounding leaves of nothing.
-    constexpr float kLeast = 1e-3F;
+    constexpr float kMin = 1e-3F;
     const auto first = static_cast<std::size_t>(time / m_duration * kParts) * arcs;
     for (std::size_t arc = 0; arc < arcs; ++arc) {
-      if (m_partRates[first + arc] > kLeast) {
+      if (m_partRates[first + arc] > kMin) {
         rates.emplace_back(arc, m_partRates[first + arc]);
       }
     }

@@ -69,8 +69,8 @@ public:
                                                              LaneKind kind, ColorBy color = ColorBy::parts);
   /// What is under way at that time.
   [[nodiscard]] Motion motionAt(double time, const FabricMap& map, ColorBy color = ColorBy::parts) const;
-  /// Indices of the messages under way at that time, in order, at most `most`.
-  [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t most) const;
+  /// Indices of the messages under way at that time, in order, at most `max`.
+  [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t max) const;
   /// What the parts are: "Trees", "Steps" or "Transfers".
   [[nodiscard]] QString partsName() const;
   /// How many messages are under way at that time.

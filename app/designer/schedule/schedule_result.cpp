@@ -236,9 +236,9 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
     options.method = kTableMethod;
   }
   const QJsonObject object = requestIn(description);
-  const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t least, std::int64_t most) {
+  const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t min, std::int64_t max) {
     const qint64 value = object.value(key).toInteger(fallback);
-    return value >= least && value <= most ? static_cast<std::int64_t>(value) : fallback;
+    return value >= min && value <= max ? static_cast<std::int64_t>(value) : fallback;
   };
   if (const std::vector<std::int64_t> amounts = amountsOf(schedule); !amounts.empty()) {
     // The file's words for them, if they say the same.

@@ -210,8 +210,8 @@ void SizeChart::draw() {
   const Theme& theme = Theme::instance();
   styleChart(*m_chart, *m_view);
   QList<QLineSeries*> lines;
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
   for (std::size_t i = 0; i < m_front.size(); ++i) {
     const Prediction* prediction = predictionOf(m_front[i]);
     if (prediction == nullptr || prediction->rows.empty()) {
@@ -224,8 +224,8 @@ void SizeChart::draw() {
     line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
     for (const simulate::Row& row : prediction->rows) {
       line->append(std::log2(static_cast<double>(row.size)), row.time.count());
-      least = least == 0 ? row.time.count() : std::min(least, row.time.count());
-      most = std::max(most, row.time.count());
+      min = min == 0 ? row.time.count() : std::min(min, row.time.count());
+      max = std::max(max, row.time.count());
     }
     lines << line;
   }
@@ -254,7 +254,7 @@ void SizeChart::draw() {
   y->setBase(kBase);
   y->setLabelFormat(u"%g"_s);
   y->setTitleText(tr("Time, µs"));
-  y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * kAbove))));
+  y->setRange(std::pow(kBase, std::floor(std::log10(min))), std::pow(kBase, std::ceil(std::log10(max * kAbove))));
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);
   styleAxis(*x);

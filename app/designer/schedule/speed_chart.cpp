@@ -48,8 +48,8 @@ std::optional<double> latencyOf(const SpeedSeries& series) {
 }
 
 void SpeedChart::Extent::add(double value) {
-  least = least == 0 ? value : std::min(least, value);
-  most = std::max(most, value);
+  min = min == 0 ? value : std::min(min, value);
+  max = std::max(max, value);
 }
 
 SpeedChart::SpeedChart(QWidget* parent) : QChartView(new QChart, parent) {
@@ -122,8 +122,8 @@ void SpeedChart::addLogAxis(const Extent& extent, Qt::Alignment side, const QStr
   axis->setBase(kBase);
   axis->setLabelFormat(u"%g"_s);
   axis->setTitleText(title);
-  axis->setRange(std::pow(kBase, std::floor(std::log10(extent.least))),
-                 std::pow(kBase, std::ceil(std::log10(extent.most * kAbove))));
+  axis->setRange(std::pow(kBase, std::floor(std::log10(extent.min))),
+                 std::pow(kBase, std::ceil(std::log10(extent.max * kAbove))));
   styleAxis(*axis);
   chart()->addAxis(axis, side);
   for (QXYSeries* each : series) {
@@ -216,21 +216,21 @@ std::vector<std::size_t> SpeedChart::front() const {
 void SpeedChart::drawLatency() {
   const Theme& theme = Theme::instance();
   Extent times;
-  double most = m_bound ? toGBps(*m_bound) : 0;
+  double max = m_bound ? toGBps(*m_bound) : 0;
   QList<QXYSeries*> all;
   for (std::size_t series = 0; series < m_series.size(); ++series) {
     if (const auto latency = latencyOf(m_series[series])) {
       times.add(*latency);
-      most = std::max(most, toGBps(m_series[series].result->algbw));
+      max = std::max(max, toGBps(m_series[series].result->algbw));
     }
   }
-  if (times.most == 0) {
+  if (times.max == 0) {
     return;
   }
   // No mark lies on the frame.
   constexpr double kRoom = 1.4;
-  times.add(times.least / kRoom);
-  times.add(times.most * kRoom);
+  times.add(times.min / kRoom);
+  times.add(times.max * kRoom);
   auto* steps = new QLineSeries;
   steps->setPen(QPen(theme.color(Token::muted), 1.2, Qt::DotLine));
   const std::vector<std::size_t> best = front();
@@ -259,13 +259,13 @@ void SpeedChart::drawLatency() {
   if (m_bound) {
     auto* line = new QLineSeries;
     line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
-    line->append(times.least / 10, toGBps(*m_bound));
-    line->append(times.most * 10, toGBps(*m_bound));
+    line->append(times.min / 10, toGBps(*m_bound));
+    line->append(times.max * 10, toGBps(*m_bound));
     all << line;
   }
   auto* y = new QValueAxis;
   constexpr double kAbove = 1.08;
-  y->setRange(0, most * kAbove);
+  y->setRange(0, max * kAbove);
   y->applyNiceNumbers();
   y->setTitleText(tr("limit, GB/s"));
   y->setLabelFormat(u"%.0f"_s);

@@ -60,8 +60,8 @@ protected:
 
 private:
   struct Extent {
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
     void add(double value);
   };
   void draw();

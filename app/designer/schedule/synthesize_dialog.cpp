@@ -183,10 +183,10 @@ void SynthesizeDialog::setUpTableLine() {
 }
 
 void SynthesizeDialog::setUpLimits() {
-  const auto number = [](QSpinBox* box, const QString& name, const QString& text, int least, int most) {
+  const auto number = [](QSpinBox* box, const QString& name, const QString& text, int min, int max) {
     box->setObjectName(name);
     box->setAccessibleName(text);
-    box->setRange(least, most);
+    box->setRange(min, max);
   };
   constexpr int kMaxSteps = 1000;
   constexpr int kMaxChunks = 1'000'000;

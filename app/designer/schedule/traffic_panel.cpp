@@ -75,15 +75,15 @@ void addUp(TrafficTable& table) {
   const schedule::Traffic& traffic = table.traffic;
   for (const Rational& share : traffic.shares) {
     if (share.isPositive()) {
-      table.most = std::max(table.most, share);
+      table.max = std::max(table.max, share);
       table.total += share;
       ++table.pairs;
     }
   }
   table.shares.reserve(traffic.shares.size());
-  const double most = table.most.toDouble();
+  const double max = table.max.toDouble();
   for (const Rational& share : traffic.shares) {
-    table.shares.push_back(share.isPositive() ? static_cast<float>(share.toDouble() / most) : 0.0F);
+    table.shares.push_back(share.isPositive() ? static_cast<float>(share.toDouble() / max) : 0.0F);
   }
 }
 
@@ -252,7 +252,7 @@ void TrafficPanel::showTable() {
   if (m_table) {
     const auto bytes = static_cast<double>(sizeIn(*m_size));
     m_view->setMatrix({m_table->traffic.size, m_table->shares, m_table->names, m_table->groups, u"0"_s,
-                       roughBytes(m_table->most.toDouble() * bytes)});
+                       roughBytes(m_table->max.toDouble() * bytes)});
   }
   tell(std::nullopt);
 }

@@ -24,15 +24,15 @@ namespace coppice::designer {
 /// The traffic of a schedule between GPUs, or between boxes.
 struct TrafficTable {
   bool isByBoxes = false;
-  schedule::Traffic traffic;                ///< in the order of the names
-  QStringList names;                        ///< of GPUs or boxes
-  std::vector<QStringList> gpus;            ///< of each row
-  std::vector<int> groups;                  ///< first GPU of each box, where boxes follow each other
-  Rational most;                            ///< of all pairs, share of the data
+  schedule::Traffic traffic;      ///< in the order of the names
+  QStringList names;              ///< of GPUs or boxes
+  std::vector<QStringList> gpus;  ///< of each row
+  std::vector<int> groups;        ///< first GPU of each box, where boxes follow each other
+  Rational max;                   ///< of all pairs, share of the data
   Rational total;
-  Rational betweenBoxes;                    ///< of the total
-  std::int64_t pairs = 0;                   ///< that carry something
-  std::vector<float> shares;                ///< as MatrixData
+  Rational betweenBoxes;      ///< of the total
+  std::int64_t pairs = 0;     ///< that carry something
+  std::vector<float> shares;  ///< as MatrixData
 };
 using TrafficTablePtr = std::shared_ptr<const TrafficTable>;
 

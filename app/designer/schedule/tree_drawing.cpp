@@ -126,9 +126,9 @@ protected:
 
   void wheelEvent(QWheelEvent* event) override {
     constexpr double kStep = 1.0 / 480;
-    constexpr double kMost = 400;
+    constexpr double kMax = 400;
     const double factor = std::exp2(event->angleDelta().y() * kStep);
-    const double zoom = std::clamp(m_zoom * factor, 1.0, kMost);
+    const double zoom = std::clamp(m_zoom * factor, 1.0, kMax);
     const QPointF middle = QRectF(rect()).center();
     const QPointF pointer = event->position() - middle;
     m_pan = pointer - (pointer - m_pan) * (zoom / m_zoom);
@@ -387,8 +387,8 @@ void TreeDrawing::follow() {
     for (std::size_t i = 0; i < answer.tree->nodes.size(); ++i) {
       LoneTree::Node& node = answer.tree->nodes[i];
       constexpr double kPadding = 20;
-      constexpr double kLeast = 44;
-      node.size = {std::max(kLeast, metrics.horizontalAdvance(node.name) + kPadding), kNodeHeight};
+      constexpr double kMin = 44;
+      node.size = {std::max(kMin, metrics.horizontalAdvance(node.name) + kPadding), kNodeHeight};
       graph.sizes.push_back(node.size);
       if (node.parent >= 0) {
         graph.edges.emplace_back(node.parent, static_cast<int>(i));

@@ -195,14 +195,14 @@ std::optional<TreeRef> TreeModel::treeAt(const QModelIndex& index) const {
   return item->level == Level::tree ? std::optional(TreeRef{item->half, item->value}) : std::nullopt;
 }
 
-std::vector<TreeRef> TreeModel::treesAt(const QModelIndex& index, int most) const {
+std::vector<TreeRef> TreeModel::treesAt(const QModelIndex& index, int max) const {
   std::vector<TreeRef> result;
   if (const auto tree = treeAt(index)) {
     result.push_back(*tree);
   } else if (index.isValid() && at(index).level == Level::root) {
     const Item& item = at(index);
     const std::int64_t first = m_halves[toSize(item.half)].firstTree[toSize(item.value)];
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(childCount(item), most); ++i) {
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(childCount(item), max); ++i) {
       result.push_back({item.half, first + i});
     }
   }
@@ -238,12 +238,12 @@ int TreeModel::heightOf(const Item& tree) const {
     const schedule::TreeReader::View view = reader.read(tree.value);
     // Parents stand before their children.
     std::vector<int> depth(toSize(m_result->fabric->gpuCount()), 0);
-    int most = 0;
+    int max = 0;
     for (const schedule::TreeReader::Edge& edge : view.edges) {
       depth[toSize(edge.child)] = depth[toSize(edge.parent)] + 1;
-      most = std::max(most, depth[toSize(edge.child)]);
+      max = std::max(max, depth[toSize(edge.child)]);
     }
-    tree.height = most;
+    tree.height = max;
   }
   return tree.height;
 }

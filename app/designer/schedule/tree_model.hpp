@@ -37,8 +37,8 @@ public:
   [[nodiscard]] const ScheduleResultPtr& result() const { return m_result; }
   /// The tree of the row: itself, or the one it lies in. nullopt for halves and roots.
   [[nodiscard]] std::optional<TreeRef> treeAt(const QModelIndex& index) const;
-  /// The trees of the row: of a root all of its own, at most `most`.
-  [[nodiscard]] std::vector<TreeRef> treesAt(const QModelIndex& index, int most) const;
+  /// The trees of the row: of a root all of its own, at most `max`.
+  [[nodiscard]] std::vector<TreeRef> treesAt(const QModelIndex& index, int max) const;
   /// Names of the two GPUs or of the ends of the link; empty names for other rows.
   [[nodiscard]] std::pair<QString, QString> endsAt(const QModelIndex& index) const;
   /// "b0g0 · tree 2"

@@ -6,7 +6,7 @@
 namespace coppice::designer {
 
 TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabric::NodeIndex, fabric::NodeIndex>>& arcs,
-                    std::size_t most, const std::stop_token& stop) {
+                    std::size_t max, const std::stop_token& stop) {
   TreesOnLink found;
   for (int half = 0; half < 2; ++half) {
     const schedule::Forest* forest = result.forest(static_cast<std::size_t>(half));
@@ -31,7 +31,7 @@ TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabri
       }
       ++found.different;
       found.copies += view.multiplicity;
-      if (found.first.size() < most) {
+      if (found.first.size() < max) {
         found.first.push_back({{half, tree},
                                view.root,
                                view.multiplicity,

@@ -28,11 +28,11 @@ struct TreesOnLink {
   std::int64_t copies = 0;
 };
 
-/// The trees that cross any of the arcs (tail, head of the fabric), each crossing counted; the first `most` by
+/// The trees that cross any of the arcs (tail, head of the fabric), each crossing counted; the first `max` by
 /// themselves. Reads every tree: meant for another thread. The result of a stopped call is useless.
 /// Throws OverflowError.
 [[nodiscard]] TreesOnLink treesOn(const ScheduleResult& result,
                                   const std::set<std::pair<fabric::NodeIndex, fabric::NodeIndex>>& arcs,
-                                  std::size_t most, const std::stop_token& stop);
+                                  std::size_t max, const std::stop_token& stop);
 
 }  // namespace coppice::designer

@@ -32,8 +32,8 @@ SearchChart::SearchChart(QWidget* parent)
   m_view->setAccessibleName(tr("Best time and bound over the seconds of the search"));
   m_view->setRenderHint(QPainter::Antialiasing);
   m_view->setFrameShape(QFrame::NoFrame);
-  constexpr QSize kLeast(180, 56);
-  m_view->setMinimumSize(kLeast);
+  constexpr QSize kMin(180, 56);
+  m_view->setMinimumSize(kMin);
   m_best->setName(tr("best, µs"));
   m_bound->setName(tr("bound, µs"));
   m_chart->layout()->setContentsMargins(0, 0, 0, 0);
@@ -69,8 +69,8 @@ SearchChart::SearchChart(QWidget* parent)
 void SearchChart::show(const std::vector<SearchTrace::Point>& points, double seconds) {
   QList<QPointF> best;
   QList<QPointF> bound;
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
   for (const SearchTrace::Point& point : points) {
     const double time = point.makespan.count().toDouble();
     const double under = point.bound.count().toDouble();
@@ -81,8 +81,8 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
     }
     best.emplace_back(point.seconds, time);
     bound.emplace_back(point.seconds, under);
-    least = least == 0 ? under : std::min(least, under);
-    most = std::max(most, time);
+    min = min == 0 ? under : std::min(min, under);
+    max = std::max(max, time);
   }
   constexpr double kMinSpan = 0.06;  // s
   double last = std::max(seconds, kMinSpan);
@@ -100,10 +100,10 @@ void SearchChart::show(const std::vector<SearchTrace::Point>& points, double sec
     return;
   }
   constexpr double kAir = 0.08;
-  const double span = std::max(most - least, most / 100);
+  const double span = std::max(max - min, max / 100);
   // Equal curves are in the middle, so that the labels of the axis differ.
-  const double air = kAir * span + (span - (most - least)) / 2;
-  m_time->setRange(std::max(0.0, least - air), most + air);
+  const double air = kAir * span + (span - (max - min)) / 2;
+  m_time->setRange(std::max(0.0, min - air), max + air);
 }
 
 void SearchChart::restyle() {

@@ -274,7 +274,7 @@ QString numbersText(const std::vector<int>& numbers) {
 }
 
 std::optional<std::vector<int>> parseNumbers(const QString& text) {
-  constexpr int kMost = 4096;
+  constexpr int kMax = 4096;
   std::set<int> numbers;
   for (const QString& part : text.split(u',', Qt::SkipEmptyParts)) {
     const QStringList ends = part.trimmed().split(u'-');
@@ -282,7 +282,7 @@ std::optional<std::vector<int>> parseNumbers(const QString& text) {
     bool isLast = false;
     const int first = ends.front().trimmed().toInt(&isFirst);
     const int last = ends.back().trimmed().toInt(&isLast);
-    if (ends.size() > 2 || !isFirst || !isLast || first < 0 || last < first || last > kMost) {
+    if (ends.size() > 2 || !isFirst || !isLast || first < 0 || last < first || last > kMax) {
       return std::nullopt;
     }
     for (int number = first; number <= last; ++number) {

@@ -186,8 +186,8 @@ QWidget* SketchPanel::makeSizes() {
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area->setWidget(sizes);
-  constexpr int kLeast = 228;
-  area->setMinimumWidth(kLeast);
+  constexpr int kMin = 228;
+  area->setMinimumWidth(kMin);
   return area;
 }
 

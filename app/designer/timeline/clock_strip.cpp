@@ -33,10 +33,10 @@ ClockStrip::ClockStrip(PlayClock& clock, QWidget* parent) : QWidget(parent), m_c
 
 void ClockStrip::setRows(std::vector<Row> rows) {
   m_rows = std::move(rows);
-  m_most = 0;
+  m_max = 0;
   for (const Row& row : m_rows) {
     for (const double rate : row.rates) {
-      m_most = std::max(m_most, rate);
+      m_max = std::max(m_max, rate);
     }
   }
   updateGeometry();
@@ -66,7 +66,7 @@ void ClockStrip::paintRow(QPainter& painter, const Row& row, int index, const QR
   painter.drawText(QRectF(0, place.top(), kNames, place.height()), Qt::AlignCenter, row.name);
   painter.setPen(theme.color(Token::line));
   painter.drawLine(QPointF(kNames, place.bottom()), QPointF(width() - kRight, place.bottom()));
-  if (row.rates.empty() || m_most <= 0) {
+  if (row.rates.empty() || m_max <= 0) {
     return;
   }
   const double end = xAt(row.end);
@@ -74,7 +74,7 @@ void ClockStrip::paintRow(QPainter& painter, const Row& row, int index, const QR
   QPainterPath path(QPointF(kNames, place.bottom()));
   constexpr double kGap = 2;
   for (std::size_t at = 0; at < row.rates.size(); ++at) {
-    const double y = place.bottom() - (place.height() - kGap) * row.rates[at] / m_most;
+    const double y = place.bottom() - (place.height() - kGap) * row.rates[at] / m_max;
     path.lineTo(kNames + static_cast<double>(at) * step, y);
     path.lineTo(kNames + static_cast<double>(at + 1) * step, y);
   }

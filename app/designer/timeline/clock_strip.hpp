@@ -46,7 +46,7 @@ private:
 
   PlayClock& m_clock;
   std::vector<Row> m_rows;
-  double m_most = 0;  ///< of all rates
+  double m_max = 0;  ///< of all rates
 };
 
 }  // namespace coppice::designer

@@ -28,10 +28,10 @@ constexpr int kNameWidth = 132;
 constexpr double kMinSpan = 50;  // ns
 
 /// 1, 2 or 5 times a power of ten.
-double roundStep(double least) {
-  const double power = std::pow(10, std::floor(std::log10(least)));
+double roundStep(double min) {
+  const double power = std::pow(10, std::floor(std::log10(min)));
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least) {
+    if (factor * power >= min) {
       return factor * power;
     }
   }

@@ -120,13 +120,13 @@ Error usage(const QString& message, const QString& fix) {
 }
 
 /// A whole number of an option. Errors: badUsage, naming the range.
-Result<int> numberOf(const QCommandLineParser& parser, const QCommandLineOption& option, int least, int most) {
+Result<int> numberOf(const QCommandLineParser& parser, const QCommandLineOption& option, int min, int max) {
   bool isNumber = false;
   const int number = parser.value(option).toInt(&isNumber);
-  if (!isNumber || number < least || number > most) {
+  if (!isNumber || number < min || number > max) {
     return usage(u"--%1: \"%2\" is not a number from %3 to %4"_s.arg(option.names().back(), parser.value(option))
-                     .arg(least)
-                     .arg(most),
+                     .arg(min)
+                     .arg(max),
                  u"give a whole number"_s);
   }
   return number;
@@ -321,12 +321,12 @@ Outcome parsePicture(const QCommandLineParser& parser, const Options& options, I
   }
   if (parser.isSet(options.size)) {
     const QStringList sides = parser.value(options.size).toLower().split(u'x');
-    constexpr int kMost = 32767;
+    constexpr int kMax = 32767;
     bool isWidth = false;
     bool isHeight = false;
     const int width = sides.value(0).toInt(&isWidth);
     const int height = sides.value(1).toInt(&isHeight);
-    if (sides.size() != 2 || !isWidth || !isHeight || width < 1 || height < 1 || width > kMost || height > kMost) {
+    if (sides.size() != 2 || !isWidth || !isHeight || width < 1 || height < 1 || width > kMax || height > kMax) {
       return usage(u"--size: \"%1\" is not a width and a height in pixels"_s.arg(parser.value(options.size)),
                    u"for example --size 1600x1000"_s);
     }

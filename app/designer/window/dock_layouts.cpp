@@ -222,10 +222,10 @@ void DockLayouts::arrange() {
   const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
     QList<int> heights;
     for (const QDockWidget* dock : docks) {
-      constexpr int kMost = 460;
+      constexpr int kMax = 460;
       constexpr int kSome = 220;
       constexpr int kLittle = 130;
-      heights << (dock == docks.front() ? kMost : (dock->objectName() == u"minimapDock"_s ? kLittle : kSome));
+      heights << (dock == docks.front() ? kMax : (dock->objectName() == u"minimapDock"_s ? kLittle : kSome));
     }
     if (!docks.isEmpty()) {
       m_window.resizeDocks(docks, heights, Qt::Vertical);
@@ -239,9 +239,9 @@ void DockLayouts::arrange() {
 void DockLayouts::fitToScreen() {
   const QRect room = available();
   const QSize frame = m_window.isVisible() ? m_window.frameGeometry().size() - m_window.size() : kFrame;
-  const QSize most = room.size() - frame;
-  if (m_window.width() > most.width() || m_window.height() > most.height()) {
-    m_window.resize(m_window.size().boundedTo(most));
+  const QSize max = room.size() - frame;
+  if (m_window.width() > max.width() || m_window.height() > max.height()) {
+    m_window.resize(m_window.size().boundedTo(max));
     m_window.move(room.topLeft());
   }
 }

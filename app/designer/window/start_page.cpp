@@ -34,8 +34,8 @@ QLabel* heading(const QString& text, QWidget* parent) {
 
 /// For pictures of files that another program may have replaced by anything.
 Result<Model> readForPicture(const QString& path) {
-  constexpr qint64 kMost = 8 << 20;
-  if (QFileInfo(path).size() > kMost) {
+  constexpr qint64 kMax = 8 << 20;
+  if (QFileInfo(path).size() > kMax) {
     return Error{ErrorCode::limit, "too large for a preview", "open the file"};
   }
   const auto text = io::readFile(std::filesystem::path(QFile::encodeName(path).toStdString()));
@@ -137,9 +137,9 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
 void StartPage::setRecent(const QStringList& paths) {
   std::vector<CardList::Item> items;
   for (const QString& path : paths) {
-    constexpr std::size_t kMost = 8;
+    constexpr std::size_t kMax = 8;
     const QFileInfo info(path);
-    if (!info.exists() || items.size() >= kMost) {
+    if (!info.exists() || items.size() >= kMax) {
       continue;
     }
     // Another file under the same name gets another picture.

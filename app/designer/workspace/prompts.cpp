@@ -53,10 +53,10 @@ std::optional<QString> Prompts::text(QWidget* parent, const QString& title, cons
   return isAccepted ? std::optional(text) : std::nullopt;
 }
 
-std::optional<int> Prompts::number(QWidget* parent, const QString& title, const QString& label, int value, int least,
-                                   int most) {
+std::optional<int> Prompts::number(QWidget* parent, const QString& title, const QString& label, int value, int min,
+                                   int max) {
   bool isAccepted = false;
-  const int number = QInputDialog::getInt(parent, title, label, value, least, most, 1, &isAccepted);
+  const int number = QInputDialog::getInt(parent, title, label, value, min, max, 1, &isAccepted);
   return isAccepted ? std::optional(number) : std::nullopt;
 }
 

@@ -34,8 +34,8 @@ public:
   virtual QString folder(QWidget* parent, const QString& title, const QString& folder);
   virtual std::optional<QString> text(QWidget* parent, const QString& title, const QString& label,
                                       const QString& value);
-  virtual std::optional<int> number(QWidget* parent, const QString& title, const QString& label, int value, int least,
-                                    int most);
+  virtual std::optional<int> number(QWidget* parent, const QString& title, const QString& label, int value, int min,
+                                    int max);
   /// true = the first, false = the second; nullopt = cancelled.
   virtual std::optional<bool> choice(QWidget* parent, const QString& title, const QString& text, const QString& first,
                                      const QString& second);

@@ -121,11 +121,11 @@ double realInput(DataType type, ReduceOp op, int ranks, int rank, std::uint64_t 
     const double sign = (own & 1U) != 0 ? -1 : 1;
     return turn < 4 ? 2 * sign : turn < 6 ? 0.5 * sign : sign;
   }
-  const std::int64_t most = std::clamp<std::int64_t>(exact / ranks, 1, 64);
+  const std::int64_t max = std::clamp<std::int64_t>(exact / ranks, 1, 64);
   if (turn >= static_cast<std::uint64_t>(exact)) {
     return 0;
   }
-  return static_cast<double>(static_cast<std::int64_t>(own % static_cast<std::uint64_t>(2 * most + 1)) - most);
+  return static_cast<double>(static_cast<std::int64_t>(own % static_cast<std::uint64_t>(2 * max + 1)) - max);
 }
 
 double combine(ReduceOp op, double a, double b) {

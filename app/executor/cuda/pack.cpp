@@ -19,7 +19,7 @@ static_assert(static_cast<int>(Combine::sum) == static_cast<int>(ReduceOp::sum) 
               static_cast<int>(Combine::max) == static_cast<int>(ReduceOp::max));
 static_assert(static_cast<int>(Buffer::scratch) == 2);
 
-constexpr int kMost = std::numeric_limits<std::uint16_t>::max();
+constexpr int kMax = std::numeric_limits<std::uint16_t>::max();
 constexpr std::int64_t kSlotAlignment = 128;
 constexpr std::int64_t kSkewRoom = 16;
 
@@ -42,7 +42,7 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
   PackedPlan packed;
   packed.ops.reserve(plan.steps.size());
   packed.usesSlots.assign(plan.connections.size(), false);
-  const auto fits = [](int value) { return value <= kMost; };
+  const auto fits = [](int value) { return value <= kMax; };
   const auto small = [](int value) { return static_cast<std::uint16_t>(std::max(value, 0)); };
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
     const PlanBlock& owner = plan.blocks[block];
@@ -83,10 +83,10 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
         op.peer = small(shown.offset);
       }
       if (!fits(step.srcOffset) || !fits(step.dstOffset) || !fits(step.count) || !fits(shown.offset) ||
-          !fits(step.waitStep) || !fits(step.waitBlock - firstOfRank) || index - owner.firstStep > kMost) {
+          !fits(step.waitStep) || !fits(step.waitBlock - firstOfRank) || index - owner.firstStep > kMax) {
         return Error{
             .code = ErrorCode::limit,
-            .message = "a number of a step is larger than the GPU's operations hold (" + std::to_string(kMost) + ")",
+            .message = "a number of a step is larger than the GPU's operations hold (" + std::to_string(kMax) + ")",
             .fix = "use the threads backend",
             .where = {.element = stepElement(plan, static_cast<int>(block), index)}};
       }

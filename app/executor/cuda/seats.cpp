@@ -50,11 +50,11 @@ std::vector<std::vector<int>> seatProcesses(const std::vector<SeatRequest>& requ
 }
 
 int maxRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats) {
-  int most = 0;
+  int max = 0;
   for (const auto& [gpu, ranks] : ranksOfGpus(requests, seats)) {
-    most = std::max(most, ranks);
+    max = std::max(max, ranks);
   }
-  return most;
+  return max;
 }
 
 std::vector<int> processesOnGpus(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats,

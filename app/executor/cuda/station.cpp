@@ -370,12 +370,12 @@ Outcome Station::begin(const RunRequest& request) {
 /// Room for events, made with the first traced run, and counts of events set back.
 Outcome Station::beginTrace() {
   if (!m_isTracing) {
-    std::int64_t most = 1;  // blocks on a device
+    std::int64_t max = 1;  // blocks on a device
     for (const Grid& grid : m_grids) {
-      most = std::max(most, static_cast<std::int64_t>(grid.views.size()));
+      max = std::max(max, static_cast<std::int64_t>(grid.views.size()));
     }
     constexpr auto kSlotBytes = static_cast<std::int64_t>(sizeof(TraceSlot));
-    const std::int64_t room = std::max<std::int64_t>(16, kTraceBytes / kSlotBytes / most);
+    const std::int64_t room = std::max<std::int64_t>(16, kTraceBytes / kSlotBytes / max);
     for (int device = 0; device < m_gpus.count(); ++device) {
       const auto index = static_cast<std::size_t>(device);
       m_addresses[index].traceRoom = static_cast<std::uint32_t>(room);

@@ -566,9 +566,9 @@ std::int64_t TeamBackend::maxStrandsFor(const Plan& plan, const Crew& crew) cons
       ++rings[crew.processOf(plan.connections[connection].recvRank)];
     }
   }
-  const std::int64_t most = *std::max_element(rings.begin(), rings.end());
-  return most == 0 ? m_tuning.maxStrands
-                   : std::min(m_tuning.maxStrands, std::max<std::int64_t>(1, kMaxNetworkRings / most));
+  const std::int64_t max = *std::max_element(rings.begin(), rings.end());
+  return max == 0 ? m_tuning.maxStrands
+                  : std::min(m_tuning.maxStrands, std::max<std::int64_t>(1, kMaxNetworkRings / max));
 }
 
 MemoryNeed TeamBackend::need(const Plan& plan, const Geometry& geometry) const {
@@ -992,15 +992,15 @@ RunResult TeamBackend::run(const RunRequest& request) {
 
 /// All processes that are alive agree on how the run ended.
 Outcome TeamBackend::settle(Verdict& agreed) {
-  const auto most = m_world->max(static_cast<double>(m_barriers));
-  if (!most) {
-    return most.error();
+  const auto max = m_world->max(static_cast<double>(m_barriers));
+  if (!max) {
+    return max.error();
   }
   if (m_isInBarrier) {
     MPI_Wait(&m_barrier, MPI_STATUS_IGNORE);
     m_isInBarrier = false;
   }
-  for (; m_barriers < static_cast<std::int64_t>(*most); ++m_barriers) {
+  for (; m_barriers < static_cast<std::int64_t>(*max); ++m_barriers) {
     MPI_Barrier(m_world->comm());
   }
   agreed = m_watch.end();

@@ -673,8 +673,8 @@ Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
     if (share.host.size() < word.size()) {
       const char* const end = word.data() + word.size();
       const auto read = std::from_chars(word.data() + share.host.size() + 1, end, share.ranks);
-      constexpr int kMost = 1 << 20;
-      if (read.ec != std::errc{} || read.ptr != end || share.ranks < 1 || share.ranks > kMost) {
+      constexpr int kMax = 1 << 20;
+      if (read.ec != std::errc{} || read.ptr != end || share.ranks < 1 || share.ranks > kMax) {
         return Error{.code = ErrorCode::badUsage,
                      .message = inQuotes(word) + " has no number of ranks after the colon",
                      .fix = "write a number of 1 or more, for example node1:4"};

@@ -36,9 +36,9 @@ constexpr int kJitterShare = 8;  // one operation in this many sleeps
 
 /// Longest random sleep before an operation, for tests: COPPICE_EXEC_JITTER, in microseconds.
 double jitterSeconds() {
-  constexpr long kMost = 1000000;
+  constexpr long kMax = 1000000;
   const char* const text = std::getenv("COPPICE_EXEC_JITTER");
-  return text == nullptr ? 0 : static_cast<double>(std::clamp(std::strtol(text, nullptr, 10), 0L, kMost)) * 1e-6;
+  return text == nullptr ? 0 : static_cast<double>(std::clamp(std::strtol(text, nullptr, 10), 0L, kMax)) * 1e-6;
 }
 
 void pause() {
@@ -683,15 +683,15 @@ Outcome MpiRunner::settle(Verdict& agreed) {
     agreed = m_host.verdict();
     return outcome;
   }
-  const auto most = m_world.max(static_cast<double>(m_barriers));
-  if (!most) {
-    return most.error();
+  const auto max = m_world.max(static_cast<double>(m_barriers));
+  if (!max) {
+    return max.error();
   }
   if (m_isInBarrier) {
     MPI_Wait(&m_barrier, MPI_STATUS_IGNORE);
     m_isInBarrier = false;
   }
-  for (; m_barriers < static_cast<std::int64_t>(*most); ++m_barriers) {
+  for (; m_barriers < static_cast<std::int64_t>(*max); ++m_barriers) {
     MPI_Barrier(m_world.comm());
   }
   agreed = m_watch.end();

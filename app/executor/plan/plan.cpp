@@ -106,7 +106,7 @@ private:
   void adviseDepth(Finding& finding) const;
   [[nodiscard]] bool runsAt(const FlatProgram& flat, std::uint32_t depth) const;
   void checkDepth(const FlatProgram& flat, PlanSet& set);
-  [[nodiscard]] int smallestDepth(const FlatProgram& flat, int most) const;
+  [[nodiscard]] int smallestDepth(const FlatProgram& flat, int max) const;
   [[nodiscard]] Plan layOut(const FlatProgram& flat, Place place, int root) const;
 
   const Program& m_program;
@@ -226,9 +226,9 @@ void Planner::checkDepth(const FlatProgram& flat, PlanSet& set) {
               set);
 }
 
-int Planner::smallestDepth(const FlatProgram& flat, int most) const {
+int Planner::smallestDepth(const FlatProgram& flat, int max) const {
   int low = 1;
-  int high = most;
+  int high = max;
   while (low < high) {
     const int middle = low + (high - low) / 2;
     if (runsAt(flat, static_cast<std::uint32_t>(middle))) {

@@ -104,21 +104,21 @@ private:
   [[nodiscard]] double alone(int gpu) const { return medianOf(m_record.alone[gpu]); }
 
   void countSamples() {
-    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::size_t min = std::numeric_limits<std::size_t>::max();
     for (const Samples& samples : m_record.alone) {
-      least = std::min(least, samples.size());
+      min = std::min(min, samples.size());
     }
     for (const TogetherSample& each : m_record.together) {
-      least = std::min({least, each.ofA.size(), each.ofB.size()});
+      min = std::min({min, each.ofA.size(), each.ofB.size()});
     }
     for (const LoopbackSample& each : m_record.loopbacks) {
-      least = std::min(least, each.seconds.size());
+      min = std::min(min, each.seconds.size());
     }
     for (const BesideNicSample& each : m_record.besideNic) {
-      least = std::min(least, each.ofGpu.size());
+      min = std::min(min, each.ofGpu.size());
     }
-    if (least < kMinSamples) {
-      note("a measurement was taken " + std::to_string(least) + " times only",
+    if (min < kMinSamples) {
+      note("a measurement was taken " + std::to_string(min) + " times only",
            "take " + std::to_string(kMinSamples) + " or more of each");
     }
   }
@@ -413,23 +413,23 @@ fabric::Description inferredFabric(const ContentionRecord& record, const Inferen
   for (std::size_t i = 0; i < inference.switches.size(); ++i) {
     const std::string id = "pcie" + std::to_string(i);
     description.nodes.push_back({.id = id, .kind = "switch", .extra = basis});
-    std::string most;
+    std::string max;
     double rate = 0;
     for (const int gpu : inference.switches[i]) {
       description.links.push_back(
           {.src = "gpu" + std::to_string(gpu), .dst = id, .bandwidth = rateOf(gpu), .extra = basis});
       if (medianOf(record.alone[gpu]) > rate) {
         rate = medianOf(record.alone[gpu]);
-        most = rateOf(gpu);
+        max = rateOf(gpu);
       }
     }
-    description.links.push_back({.src = id, .dst = "host", .bandwidth = most, .extra = basis});
+    description.links.push_back({.src = id, .dst = "host", .bandwidth = max, .extra = basis});
     for (std::size_t nic = 0; nic < inference.nicGpus.size(); ++nic) {
       const std::vector<int>& beside = inference.nicGpus[nic];
       if (std::find(beside.begin(), beside.end(), inference.switches[i].front()) != beside.end()) {
         const std::string name = "nic" + std::to_string(nic);
         description.nodes.push_back({.id = name, .kind = "nic", .extra = basis});
-        description.links.push_back({.src = id, .dst = name, .bandwidth = most, .extra = basis});
+        description.links.push_back({.src = id, .dst = name, .bandwidth = max, .extra = basis});
       }
     }
   }

@@ -527,16 +527,16 @@ private:
         down += (down.empty() ? "" : ", ") + std::to_string(link.index);
       }
     }
-    std::size_t most = 0;
+    std::size_t max = 0;
     for (const Gpu& peer : m_machine.gpus) {
       if (peer.name == gpu.name) {
-        most = std::max(most, static_cast<std::size_t>(std::count_if(peer.links.begin(), peer.links.end(),
-                                                                     [](const NvLink& link) { return link.isUp; })));
+        max = std::max(max, static_cast<std::size_t>(std::count_if(peer.links.begin(), peer.links.end(),
+                                                                   [](const NvLink& link) { return link.isUp; })));
       }
     }
-    if (up < most) {
+    if (up < max) {
       find(Severity::warning,
-           std::to_string(up) + " NVLinks are up, " + std::to_string(most) + " on its equals" +
+           std::to_string(up) + " NVLinks are up, " + std::to_string(max) + " on its equals" +
                (down.empty() ? "" : "; down: " + down),
            "see nvidia-smi nvlink --status, and the kernel log for NVLink errors", gpuName(gpu));
     } else if (!down.empty() && up > 0) {

@@ -165,13 +165,13 @@ Result<sketch::Topology> tacclTopology(const std::vector<PairProfile>& pairs, in
     return medianOf(betas) * bytes * 1e6;
   };
   const double alpha = localAlphas.empty() ? 0 : medianOf(localAlphas) * 1e6;
-  double least = remoteBetas.empty() ? 1e300 : (medianOf(remoteAlphas) + medianOf(remoteBetas) * bytes) * 1e6;
+  double min = remoteBetas.empty() ? 1e300 : (medianOf(remoteAlphas) + medianOf(remoteBetas) * bytes) * 1e6;
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    least = std::min(least, alpha + classBeta(i));
+    min = std::min(min, alpha + classBeta(i));
   }
   double scale = 1;
   std::int64_t perMicrosecond = 1;
-  while (least * scale < kMinCost && perMicrosecond < 1'000'000'000) {
+  while (min * scale < kMinCost && perMicrosecond < 1'000'000'000) {
     scale *= 10;
     perMicrosecond *= 10;
   }

@@ -55,8 +55,8 @@ public:
       m_pending.clear();
     }
     std::array<char, 65536> buffer{};
-    constexpr std::size_t kMost = std::size_t{1} << 20;
-    while (m_pending.size() < kMost) {
+    constexpr std::size_t kMax = std::size_t{1} << 20;
+    while (m_pending.size() < kMax) {
       const ssize_t got = read(m_file.get(), buffer.data(), buffer.size());
       if (got <= 0) {
         break;

@@ -44,14 +44,14 @@ bool writeAll(int fd, std::string_view text) {
   return true;
 }
 
-std::optional<std::string> readSmall(const std::string& path, std::size_t most) {
+std::optional<std::string> readSmall(const std::string& path, std::size_t max) {
   const Handle file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) {
     return std::nullopt;
   }
   std::string text;
   std::array<char, 4096> buffer{};
-  while (text.size() < most) {
+  while (text.size() < max) {
     const ssize_t got = read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) {
       continue;
@@ -64,7 +64,7 @@ std::optional<std::string> readSmall(const std::string& path, std::size_t most) 
     }
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  text.resize(most);
+  text.resize(max);
   return text;
 }
 

@@ -38,8 +38,8 @@ private:
 
 /// All of it, or false.
 bool writeAll(int fd, std::string_view text);
-/// At most `most` bytes; nullopt if it cannot be read.
-[[nodiscard]] std::optional<std::string> readSmall(const std::string& path, std::size_t most);
+/// At most `max` bytes; nullopt if it cannot be read.
+[[nodiscard]] std::optional<std::string> readSmall(const std::string& path, std::size_t max);
 /// In one step; false if it cannot be written.
 bool writeSmall(const std::string& path, std::string_view text);
 [[nodiscard]] bool exists(const std::string& path);

@@ -107,7 +107,7 @@ int start(const std::string& folder) {
 }
 
 int list(const std::string& root) {
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMax = 10'000;
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
@@ -117,7 +117,7 @@ int list(const std::string& root) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
              c == '.';
     });
-    if (isPlain && names.size() < kMost && exists(entry.path().string() + "/" + kJobFile)) {
+    if (isPlain && names.size() < kMax && exists(entry.path().string() + "/" + kJobFile)) {
       names.push_back(name);
     }
   }

@@ -44,8 +44,8 @@ void onSignal(int) {
 /// A file that grows to a limit and then says so once. On a full disk it keeps its whole lines.
 class Growing {
 public:
-  Growing(const std::string& path, std::size_t most, std::string farewell)
-      : m_most(most), m_farewell(std::move(farewell)) {
+  Growing(const std::string& path, std::size_t max, std::string farewell)
+      : m_max(max), m_farewell(std::move(farewell)) {
     constexpr int kOwn = 0600;
     m_file = Handle(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kOwn));
   }
@@ -53,7 +53,7 @@ public:
     if (m_fault != 0 || m_isFull) {
       return;
     }
-    m_isFull = m_size + text.size() > m_most;
+    m_isFull = m_size + text.size() > m_max;
     put(m_isFull ? m_farewell : text);
   }
   /// Also into a full one, or after a fault.
@@ -73,7 +73,7 @@ private:
   }
 
   Handle m_file;
-  std::size_t m_most;
+  std::size_t m_max;
   std::string m_farewell;
   std::size_t m_size = 0;
   bool m_isFull = false;

@@ -46,10 +46,10 @@ std::optional<double> readQuota1(const fs::path& folder) {
 
 /// The least quota of the process's groups and all above them, in cores.
 std::optional<double> groupQuota(const fs::path& root) {
-  std::optional<double> least;
+  std::optional<double> min;
   const auto take = [&](std::optional<double> quota) {
-    if (quota && (!least || *quota < *least)) {
-      least = quota;
+    if (quota && (!min || *quota < *min)) {
+      min = quota;
     }
   };
   std::ifstream groups(root / "proc/self/cgroup");
@@ -76,7 +76,7 @@ std::optional<double> groupQuota(const fs::path& root) {
       group = group.parent_path();
     }
   }
-  return least;
+  return min;
 }
 
 }  // namespace

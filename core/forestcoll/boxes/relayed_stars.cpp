@@ -83,7 +83,7 @@ private:
     }
     std::stable_sort(relays.begin(), relays.end(), [&](int a, int b) { return m_room[a] > m_room[b]; });
     std::size_t next = 0;
-    const int64_t most = m_count - 2;
+    const int64_t max = m_count - 2;
     for (int root = 0; root < m_count; ++root) {
       int64_t lacking = std::max<int64_t>(0, -m_room[root]);
       int64_t left = trees(root);
@@ -97,8 +97,8 @@ private:
         const int relay = relays[next];
         const int64_t amount = std::min(lacking, m_room[relay]);
         // Whole copies first; what does not fill one is a copy of its own.
-        const Plan plan = amount >= most ? Plan{root, std::min(amount / most, left), relay, static_cast<int>(most)}
-                                         : Plan{root, 1, relay, static_cast<int>(amount)};
+        const Plan plan = amount >= max ? Plan{root, std::min(amount / max, left), relay, static_cast<int>(max)}
+                                        : Plan{root, 1, relay, static_cast<int>(amount)};
         m_plans.push_back(plan);
         left -= plan.copies;
         lacking -= plan.copies * plan.behind;

@@ -111,11 +111,11 @@ private:
     const int64_t gpus = int64_t{m_boxCount} * m_size;
     const int64_t inner = std::min(m_shape.innerIn.front(), m_shape.innerOut.front());
     const int64_t outer = std::min(m_shape.outerIn.front(), m_shape.outerOut.front());
-    const int64_t least = std::max(m_trees * (m_boxCount - 1), m_trees * (gpus - 1) - inner);
-    const int64_t most = std::min(outer, m_trees * (gpus - m_size));
-    const int64_t even = (least + m_trees - 1) / m_trees * m_trees;
-    m_entries = even <= most ? even : least;
-    return least <= most;
+    const int64_t min = std::max(m_trees * (m_boxCount - 1), m_trees * (gpus - 1) - inner);
+    const int64_t max = std::min(outer, m_trees * (gpus - m_size));
+    const int64_t even = (min + m_trees - 1) / m_trees * m_trees;
+    m_entries = even <= max ? even : min;
+    return min <= max;
   }
 
   /// Boxes by leaf; empty where these are not equal groups of several boxes.

@@ -244,14 +244,14 @@ std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vec
   if (groups.gpus.size() < 2) {
     return {};
   }
-  const auto [fewest, most] = std::minmax_element(groups.ofRank.begin(), groups.ofRank.end(),
-                                                  [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  const auto [fewest, max] = std::minmax_element(groups.ofRank.begin(), groups.ofRank.end(),
+                                                 [](const auto& a, const auto& b) { return a.size() < b.size(); });
   std::vector<TwoLevelShape> shapes;
-  if (most->size() == 1 && groups.hasWhole) {
+  if (max->size() == 1 && groups.hasWhole) {
     std::vector<int> boxOfGroup(groups.gpus.size());
     std::iota(boxOfGroup.begin(), boxOfGroup.end(), 0);
     shapes.push_back(shapeOf(network, capacities, components, groups, boxOfGroup));
-  } else if (most->size() == 2 && fewest->size() == 2) {
+  } else if (max->size() == 2 && fewest->size() == 2) {
     const std::vector<int> family = twoFamilies(groups);
     for (const int boxes : {0, 1}) {
       std::vector<int> boxOfGroup;

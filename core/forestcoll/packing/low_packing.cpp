@@ -215,11 +215,11 @@ private:
     for (const int64_t supply : m_problem.supply) {
       copies += supply;
     }
-    const int64_t most = std::min({copies, kMaxPerRoot * rootCount(), kMaxCells / m_problem.nodeCount});
+    const int64_t max = std::min({copies, kMaxPerRoot * rootCount(), kMaxCells / m_problem.nodeCount});
     std::optional<std::vector<PackedTree>> best;
     int bestHeight = 0;
     for (int64_t perRoot = m_problem.nodeCount <= kSmall ? 1 : kMaxPerRoot; perRoot <= kMaxPerRoot; perRoot *= 8) {
-      const int64_t trees = std::max<int64_t>(rootCount(), std::min(most, perRoot * rootCount()));
+      const int64_t trees = std::max<int64_t>(rootCount(), std::min(max, perRoot * rootCount()));
       if (!TreeTable::fits(m_problem, trees)) {
         break;
       }

@@ -723,7 +723,7 @@ private:
   /// The shallowest way out of the tail, then one that all copies can take; into the head one that all copies can take.
   void chooseWay(const LogicalProblem& logical, const std::vector<Way>& ways, int arc, int64_t wanted,
                  Decision& decision) const {
-    const int least = m_entryDepth[logical.packing.arcs[arc].tail];
+    const int min = m_entryDepth[logical.packing.arcs[arc].tail];
     int bestDepth = 0;
     int64_t bestRoom = 0;
     for (int j = logical.atomStart[arc]; j < logical.atomStart[static_cast<std::size_t>(arc) + 1]; ++j) {
@@ -745,7 +745,7 @@ private:
           bestRoom = room;
         }
       }
-      if (decision.atom >= 0 && bestRoom == wanted && bestDepth == least) {
+      if (decision.atom >= 0 && bestRoom == wanted && bestDepth == min) {
         break;
       }
     }
@@ -757,12 +757,12 @@ private:
       decision.inStrand = decision.outStrand;
       return;
     }
-    int64_t most = 0;
+    int64_t max = 0;
     for (int s = m_strandStart[way.lastArc]; s < m_strandStart[static_cast<std::size_t>(way.lastArc) + 1]; ++s) {
       const int64_t room = std::min(m_strands[s].left, wanted);
-      if (room > most) {
+      if (room > max) {
         decision.inStrand = s;
-        most = room;
+        max = room;
         if (room == wanted) {
           break;
         }

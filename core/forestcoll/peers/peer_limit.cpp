@@ -58,13 +58,13 @@ void requireUsable(const Fabric& fabric, int maxPeers) {
                            fabric.nodes()[arc.head].kind == fabric::NodeKind::gpu;
     linked[arc.tail] += joinsGpus ? 1 : 0;
   }
-  const auto most = std::max_element(linked.begin(), linked.end());
-  if (*most > maxPeers) {
-    const auto node = static_cast<int>(most - linked.begin());
+  const auto max = std::max_element(linked.begin(), linked.end());
+  if (*max > maxPeers) {
+    const auto node = static_cast<int>(max - linked.begin());
     throw Failure{{ErrorCode::infeasible,
-                   name(node) + " is linked to " + std::to_string(*most) +
+                   name(node) + " is linked to " + std::to_string(*max) +
                        " GPUs directly, and a limit on peers only applies to what runs through switches",
-                   "allow at least " + std::to_string(*most) + " peers",
+                   "allow at least " + std::to_string(*max) + " peers",
                    {{}, 0, 0, {RefKind::node, fabric.nodes()[node].id, node}}}};
   }
 }

@@ -51,17 +51,17 @@ struct Piece {
 /// `count` different steps of 1 .. places/2 that reach every place on a circle in few hops, forwards and backwards:
 /// the digits of a number system whose base is as large as the count allows, and then others, evenly spread.
 std::vector<int> chooseSteps(int places, int count) {
-  const int most = places / 2;
+  const int max = places / 2;
   std::vector<int> steps;
   std::set<int> taken;
   const auto add = [&](int64_t step) {
-    if (static_cast<int>(steps.size()) < count && step >= 1 && step <= most &&
+    if (static_cast<int>(steps.size()) < count && step >= 1 && step <= max &&
         taken.insert(static_cast<int>(step)).second) {
       steps.push_back(static_cast<int>(step));
     }
   };
-  if (count >= most) {
-    for (int step = 1; step <= most; ++step) {
+  if (count >= max) {
+    for (int step = 1; step <= max; ++step) {
       add(step);
     }
     return steps;
@@ -95,7 +95,7 @@ std::vector<int> chooseSteps(int places, int count) {
   }
   const int missing = count - static_cast<int>(steps.size());
   for (int i = 0; i < missing; ++i) {
-    add(1 + static_cast<int64_t>(most - 1) * (2 * i + 1) / (2 * missing));
+    add(1 + static_cast<int64_t>(max - 1) * (2 * i + 1) / (2 * missing));
   }
   for (int step = 1; static_cast<int>(steps.size()) < count; ++step) {
     add(step);
@@ -479,10 +479,10 @@ private:
       }
       return demand;
     }
-    const int most = std::max(1, count / 2);  // different steps
+    const int max = std::max(1, count / 2);  // different steps
     for (int i = 0; i < ports; ++i) {
       const int64_t port = portOf(clusters.front()[i]);
-      int pairs = std::min(degree / 2, (most + ports - 1) / ports);
+      int pairs = std::min(degree / 2, (max + ports - 1) / ports);
       bool hasRound = false;
       if (count % 2 == 0) {
         hasRound = port % 2 != 0 || (pairs == degree / 2 && degree % 2 != 0);
@@ -491,7 +491,7 @@ private:
           pairs -= hasRound ? 1 : 0;
         }
       }
-      const std::vector<int> steps = chooseSteps(count, std::min(most, std::max(1, ports * pairs)));
+      const std::vector<int> steps = chooseSteps(count, std::min(max, std::max(1, ports * pairs)));
       const int64_t shares = 2 * pairs + (hasRound ? 1 : 0);
       const int64_t rest = port % shares;
       for (int layer = 0; layer < pairs; ++layer) {
@@ -582,11 +582,11 @@ private:
 
   static int maxPartners(const Demand& demand) {
     std::map<int, int> partners;
-    int most = 0;
+    int max = 0;
     for (const auto& [pair, trees] : demand) {
-      most = std::max({most, ++partners[pair.first], ++partners[pair.second]});
+      max = std::max({max, ++partners[pair.first], ++partners[pair.second]});
     }
-    return most;
+    return max;
   }
 
   /// The thickest wires first, as far as the limit goes.

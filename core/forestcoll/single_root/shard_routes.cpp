@@ -249,11 +249,11 @@ PieceCount minPieces(const ShardProblem& problem, const Rational& ratio, const T
     step = leastCommonMultiple(step, divisorOfPieces(problem.network, cut.nodes, enough));
   }
   PieceCount pieces;
-  pieces.isLeast = true;
+  pieces.isMinimum = true;
   for (int64_t k = step; k < enough; k += step) {
     throwIfCancelled(progress);
     if (k / step > kMaxTries) {
-      pieces.isLeast = false;
+      pieces.isMinimum = false;
       break;
     }
     std::vector<int64_t> capacities = wholePieces(problem.network, ratio, k);

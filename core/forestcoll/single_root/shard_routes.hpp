@@ -14,7 +14,7 @@ namespace coppice::forestcoll {
 /// The least number of pieces per unit of Network::demand with which whole pieces reach the ratio.
 struct PieceCount {
   std::int64_t k = 1;
-  bool isLeast = false;                  ///< no smaller k does, proved by the cuts and by one flow per candidate
+  bool isMinimum = false;                ///< no smaller k does, proved by the cuts and by one flow per candidate
   std::vector<std::int64_t> capacities;  ///< by arc: whole pieces in the time of the bound
 };
 

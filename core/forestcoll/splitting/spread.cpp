@@ -96,9 +96,9 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
       }
       // The guess need not be exact: it is verified. The small addend lets whole numbers survive rounding.
       const double wanted = std::floor(alpha[i] * beta[j] + 1e-7);
-      const double most = static_cast<double>(std::min(rowLeft[i], columnLeft[j]));
+      const double max = static_cast<double>(std::min(rowLeft[i], columnLeft[j]));
       // Where no such spread exists the factors run away from each other, and their product may be no number.
-      const auto value = wanted > 0 ? static_cast<int64_t>(std::min(wanted, most)) : int64_t{0};
+      const auto value = wanted > 0 ? static_cast<int64_t>(std::min(wanted, max)) : int64_t{0};
       matrix(i, j) = std::min(value, std::min(rowLeft[i], columnLeft[j]));
       rowLeft[i] -= matrix(i, j);
       columnLeft[j] -= matrix(i, j);

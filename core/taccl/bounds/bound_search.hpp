@@ -83,7 +83,7 @@ private:
   /// Where sends of a chunk go one at a time, its time to all targets is that of a broadcast.
   [[nodiscard]] Ticks spreadTime(int from, std::vector<int> targets);
 
-  [[nodiscard]] Ticks broadcastTime(int from, const std::vector<int>& targets, Ticks least) const;
+  [[nodiscard]] Ticks broadcastTime(int from, const std::vector<int>& targets, Ticks min) const;
 
   void findCrossings();
 

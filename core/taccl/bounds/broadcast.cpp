@@ -20,7 +20,7 @@ Ticks BoundSearch::spreadTime(int from, std::vector<int> targets) {
                                  : m_spread.emplace(key, broadcastTime(from, targets, farthest)).first->second;
 }
 
-Ticks BoundSearch::broadcastTime(int from, const std::vector<int>& targets, Ticks least) const {
+Ticks BoundSearch::broadcastTime(int from, const std::vector<int>& targets, Ticks min) const {
   // Doubling: in the time of the fastest send, each GPU that has the chunk can bring it to one more.
   const int first = m_model.nodeOf(from) * m_model.gpusPerNode;
   std::vector<int> links;
@@ -38,7 +38,7 @@ Ticks BoundSearch::broadcastTime(int from, const std::vector<int>& targets, Tick
     holders *= 2;
     doubling += fastest;
   }
-  Ticks bound = std::max(least, doubling);
+  Ticks bound = std::max(min, doubling);
   const int m = m_model.gpusPerNode;
   if (m > 8 || m_allowed != nullptr) {
     return bound;

@@ -5,11 +5,11 @@
 
 namespace coppice::taccl {
 
-Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int most) {
+Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int max) {
   std::vector<Ticks> done(ready.size() + 1, kNever);
   done[0] = 0;
   for (std::size_t k = 1; k <= ready.size(); ++k) {
-    for (std::size_t j = 1; j <= std::min<std::size_t>(k, static_cast<std::size_t>(most)); ++j) {
+    for (std::size_t j = 1; j <= std::min<std::size_t>(k, static_cast<std::size_t>(max)); ++j) {
       done[k] = std::min(done[k], std::max(done[k - j], ready[k - 1]) + alpha + beta * static_cast<Ticks>(j));
     }
   }
@@ -156,7 +156,7 @@ void BoundSearch::waitForInput(const std::vector<const Crossing*>& crossings, st
   const int sender = m_model.links[crossings.front()->links.front()].from;
   std::map<int, std::size_t> uses;  // by chunk of another GPU
   std::size_t own = 0;
-  std::size_t most = 1;
+  std::size_t max = 1;
   for (const Crossing* crossing : crossings) {
     for (const int link : crossing->links) {
       if (m_model.links[link].from != sender) {
@@ -166,7 +166,7 @@ void BoundSearch::waitForInput(const std::vector<const Crossing*>& crossings, st
     if (m_problem.allChunks[crossing->chunk].origin == sender) {
       ++own;
     } else {
-      most = std::max(most, ++uses[crossing->chunk]);
+      max = std::max(max, ++uses[crossing->chunk]);
     }
   }
   TimedServers in;
@@ -182,7 +182,7 @@ void BoundSearch::waitForInput(const std::vector<const Crossing*>& crossings, st
   }
   const std::vector<Ticks> arrivals = timesOf(in, static_cast<int>(uses.size()), false);
   for (std::size_t k = own; k < ready.size(); ++k) {
-    ready[k] = std::max(ready[k], arrivals[(k - own) / most]);
+    ready[k] = std::max(ready[k], arrivals[(k - own) / max]);
   }
 }
 
@@ -201,11 +201,11 @@ std::vector<Ticks> BoundSearch::spreadOf(const std::vector<const Crossing*>& cro
   }
   std::vector<Ticks> spread;
   for (int n = 1; n <= std::min<int>(m_model.maxTogether, static_cast<int>(crossings.size())); ++n) {
-    Ticks least = kNever;
+    Ticks min = kNever;
     for (const int receiver : receivers) {
-      least = std::min(least, spreadOf(receiver, n));
+      min = std::min(min, spreadOf(receiver, n));
     }
-    spread.push_back(std::max(tail, least));
+    spread.push_back(std::max(tail, min));
   }
   return spread;
 }
@@ -227,7 +227,7 @@ void BoundSearch::boundCrossings(const std::vector<const Crossing*>& crossings, 
     tails.insert(crossing->tail);
     heads.insert(crossing->head);
   }
-  const int most = m_model.maxTogether;
+  const int max = m_model.maxTogether;
   for (const Ticks tail : tails) {
     std::vector<Ticks> ready;
     std::vector<const Crossing*> late;
@@ -243,7 +243,7 @@ void BoundSearch::boundCrossings(const std::vector<const Crossing*>& crossings, 
     }
     const std::string text = std::to_string(ready.size()) + " chunks " + members;
     if (machines == 1) {
-      offer(batchTime(ready, alpha, beta, most) + tail, name, text);
+      offer(batchTime(ready, alpha, beta, max) + tail, name, text);
       const std::vector<Ticks> spread = m_allowed == nullptr ? spreadOf(crossings, tail) : std::vector<Ticks>();
       if (!spread.empty()) {
         offer(batchTime(ready, alpha, beta, spread), name, text);
@@ -253,7 +253,7 @@ void BoundSearch::boundCrossings(const std::vector<const Crossing*>& crossings, 
       const auto from = std::lower_bound(ready.begin(), ready.end(), head);
       const auto n = static_cast<Ticks>(ready.end() - from);
       const Ticks each = (n + static_cast<Ticks>(machines) - 1) / static_cast<Ticks>(machines);
-      offer(n == 0 ? 0 : head + alpha * ((each + most - 1) / most) + beta * each + tail, name, text);
+      offer(n == 0 ? 0 : head + alpha * ((each + max - 1) / max) + beta * each + tail, name, text);
     }
   }
 }

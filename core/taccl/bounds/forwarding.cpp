@@ -6,15 +6,15 @@
 
 namespace coppice::taccl {
 
-Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int most, Ticks forward) {
+Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int max, Ticks forward) {
   // worst[k][b]: the least worst finish where k chunks came in b batches. Chunks for the GPU itself come last.
   std::vector<std::vector<Ticks>> worst(static_cast<std::size_t>(n) + 1,
                                         std::vector<Ticks>(static_cast<std::size_t>(n) + 1, kNever));
   worst[0][0] = 0;
   Ticks best = kNever;
   for (int k = 1; k <= n; ++k) {
-    for (int batches = (k + most - 1) / most; batches <= k; ++batches) {
-      for (int size = 1; size <= std::min(k, most); ++size) {
+    for (int batches = (k + max - 1) / max; batches <= k; ++batches) {
+      for (int size = 1; size <= std::min(k, max); ++size) {
         const Ticks before = worst[k - size][batches - 1];
         if (before >= kNever) {
           continue;

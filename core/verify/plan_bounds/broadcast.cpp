@@ -19,7 +19,7 @@ Time BoundProof::spread(int from, std::vector<int> targets) {
   return known->second;
 }
 
-Time BoundProof::spreadOneByOne(int from, const std::vector<int>& targets, Time least) const {
+Time BoundProof::spreadOneByOne(int from, const std::vector<int>& targets, Time min) const {
   const int node = nodeOf(from);
   std::set<Time> costs;
   for (std::size_t i = 0; i < m_model.links.size(); ++i) {
@@ -27,7 +27,7 @@ Time BoundProof::spreadOneByOne(int from, const std::vector<int>& targets, Time 
       costs.insert(cost(static_cast<int>(i)));
     }
   }
-  Time bound = least;
+  Time bound = min;
   Time doubling = 0;
   for (std::size_t holders = 1; holders < targets.size() + 1; holders *= 2) {
     doubling += *costs.begin();

@@ -185,12 +185,12 @@ Time BoundProof::spreadingTime(std::vector<Time> ready, const Server& server, Ti
     }
   }
   std::vector<Time> after = {0};  // by size of the message
-  for (int size = 1; size <= server.most && static_cast<std::size_t>(size) <= passages.size(); ++size) {
-    Time least = kNever;
+  for (int size = 1; size <= server.max && static_cast<std::size_t>(size) <= passages.size(); ++size) {
+    Time min = kNever;
     for (const int end : ends) {
-      least = std::min(least, spreadTogether(end, static_cast<std::size_t>(size)));
+      min = std::min(min, spreadTogether(end, static_cast<std::size_t>(size)));
     }
-    after.push_back(std::max(tail, least));
+    after.push_back(std::max(tail, min));
   }
   std::sort(ready.begin(), ready.end());
   // From the end: by how many chunks are left, the latest time at which their messages may begin.
@@ -247,7 +247,7 @@ Time BoundProof::evenly(std::vector<Time> heads, const Server& server, std::size
   Time best = 0;
   for (std::size_t n = 1; n <= heads.size(); ++n) {
     const auto share = static_cast<Time>((n + machines - 1) / machines);
-    const Time batches = (share + server.most - 1) / server.most;
+    const Time batches = (share + server.max - 1) / server.max;
     best = std::max(best, heads[n - 1] + batches * server.alpha + share * server.beta);
   }
   return best;

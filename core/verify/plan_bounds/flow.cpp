@@ -34,9 +34,9 @@ std::vector<Int128> BoundProof::prices() const {
   }
   for (std::size_t i = 0; i < prices.size(); ++i) {
     // For as many chunks as go together, which pay alpha once.
-    const Int128 most = m_model.maxTogether;
-    const Int128 alphas = m_model.links[i].isRemote ? 1 : most;
-    prices[i] *= alphas * m_alpha[i] + most * m_beta[i];
+    const Int128 max = m_model.maxTogether;
+    const Int128 alphas = m_model.links[i].isRemote ? 1 : max;
+    prices[i] *= alphas * m_alpha[i] + max * m_beta[i];
   }
   return prices;
 }
@@ -89,18 +89,18 @@ Int128 BoundProof::treePrice(int root, std::vector<Int128> prices) const {
         set |= (set & bit(through)) != 0 ? before[through] : 0;
       }
     }
-    std::uint32_t least = 0;
+    std::uint32_t min = 0;
     for (const std::uint32_t set : before) {
-      if ((set & bit(root)) == 0 && (least == 0 || std::popcount(set) < std::popcount(least))) {
-        least = set;
+      if ((set & bit(root)) == 0 && (min == 0 || std::popcount(set) < std::popcount(min))) {
+        min = set;
       }
     }
-    if (least == 0) {
+    if (min == 0) {
       return sum;
     }
     Int128 entry = kPriceless;
     const auto enters = [&](int index) {
-      return (least & bit(link(index).to)) != 0 && (least & bit(link(index).from)) == 0;
+      return (min & bit(link(index).to)) != 0 && (min & bit(link(index).from)) == 0;
     };
     for (const int index : links) {
       entry = enters(index) ? std::min(entry, prices[index]) : entry;
@@ -153,12 +153,12 @@ Time BoundProof::flow() {
     throwIfCancelled(m_progress);
     const Chunk& chunk = m_chunks[passage.chunk];
     const std::vector<int> targets = targetsIn(chunk, passage.node);
-    Int128 least = kPriceless;
+    Int128 min = kPriceless;
     for (const int index : passage.links) {
       const Int128 head = chunk.targets.size() > 1 ? 0 : distance[chunk.origin][link(index).from % m_model.gpusPerNode];
-      least = std::min(least, head + price[index] + spreadPrice(link(index).to, targets));
+      min = std::min(min, head + price[index] + spreadPrice(link(index).to, targets));
     }
-    add(least);
+    add(min);
   }
   const Int128 whole = sum * m_model.maxTogether;
   return total >= kPriceless ? 0 : narrow64((total + whole - 1) / whole);

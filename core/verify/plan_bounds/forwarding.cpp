@@ -59,7 +59,7 @@ bool BoundProof::canForward(int n, int kept, const Server& in, Time forward, Tim
   std::vector<int> fewest(static_cast<std::size_t>(n) + 1, kNone);
   fewest[0] = 0;
   for (int k = 1; k <= n; ++k) {
-    for (int size = 1; size <= std::min(k, in.most); ++size) {
+    for (int size = 1; size <= std::min(k, in.max); ++size) {
       const int before = fewest[k - size];
       const Time end = in.alpha * (before + 1) + in.beta * k;
       const Time onward = forward * std::max(0, n - (k - size) - kept);

@@ -80,7 +80,7 @@ private:
   /// backwards a GPU sends one at a time.
   [[nodiscard]] Time spread(int from, std::vector<int> targets);
 
-  [[nodiscard]] Time spreadOneByOne(int from, const std::vector<int>& targets, Time least) const;
+  [[nodiscard]] Time spreadOneByOne(int from, const std::vector<int>& targets, Time min) const;
 
   /// The GPU that is free first sends to one that lacks the chunk, or never again. `done`: bits of those that do not.
   bool canSpread(int node, const std::vector<int>& targets, std::vector<Time>& free, unsigned done, Time limit) const;

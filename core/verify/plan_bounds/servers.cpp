@@ -24,7 +24,7 @@ Time nthTime(const std::vector<Server>& servers, std::size_t n) {
       return time;
     }
     const Server& each = servers[server];
-    const bool isLast = place == each.most;
+    const bool isLast = place == each.max;
     next.emplace(time + each.beta + (isLast ? each.alpha : 0), server, isLast ? 1 : place + 1);
   }
   return kNever;
@@ -47,7 +47,7 @@ Time batched(std::vector<Time> ready, const Server& server) {
   for (std::size_t k = 1; k <= ready.size(); ++k) {
     Time best = kNever;
     Time start = 0;
-    for (std::size_t size = 1; size <= k && size <= static_cast<std::size_t>(server.most); ++size) {
+    for (std::size_t size = 1; size <= k && size <= static_cast<std::size_t>(server.max); ++size) {
       start = std::max(ready[k - 1], through[k - size]);
       best = std::min(best, start + server.alpha + server.beta * static_cast<Time>(size));
     }

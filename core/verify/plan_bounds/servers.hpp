@@ -12,11 +12,11 @@ using Time = std::int64_t;
 
 inline constexpr Time kNever = std::numeric_limits<Time>::max() / 8;
 
-/// Takes chunks one after another: each `alpha` alone, then up to `most` of them `beta` apart, and again.
+/// Takes chunks one after another: each `alpha` alone, then up to `max` of them `beta` apart, and again.
 struct Server {
   Time alpha = 0;
   Time beta = 0;
-  int most = 1;
+  int max = 1;
 };
 
 /// Takes chunks one after the other from some time on.

@@ -22,9 +22,9 @@ void BoundProof::addEntries(const std::vector<const Passage*>& passages, std::ve
     }
     std::sort(entries.begin(), entries.end());
     for (std::size_t k = 0; k < entries.size() && !links.empty(); ++k) {
-      // Each link has its share; messages of `most` save alphas.
+      // Each link has its share; messages of `max` save alphas.
       const auto share = static_cast<Time>(k / links.size()) + 1;
-      const Time batches = (share + server.most - 1) / server.most;
+      const Time batches = (share + server.max - 1) / server.max;
       ready.push_back(std::max(entries[k], head + batches * server.alpha + share * server.beta));
     }
   }

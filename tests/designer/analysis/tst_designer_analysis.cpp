@@ -319,7 +319,7 @@ void TestDesignerAnalysis::curve() {
   const WhatIf answer = whatIf(solver, snapshot, {}, {LinkId{3}}, {});
   QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
   QCOMPARE(answer.count, 2);
-  QCOMPARE(toFraction(answer.least), std::string("2"));
+  QCOMPARE(toFraction(answer.min), std::string("2"));
   // Up from nothing at 0, 3 for each GB/s, until a and b take over at 5 each with 15.
   QCOMPARE(answer.curve.points.size(), std::size_t{3});
   QCOMPARE(toFraction(answer.curve.points[1].change), std::string("3"));

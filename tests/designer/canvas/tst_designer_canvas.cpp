@@ -100,9 +100,9 @@ private Q_SLOTS:
   void textStandsOut_data() {
     QTest::addColumn<int>("text");
     QTest::addColumn<int>("ground");
-    QTest::addColumn<double>("least");
-    const auto row = [](const char* name, Token text, Token ground, double least) {
-      QTest::newRow(name) << static_cast<int>(text) << static_cast<int>(ground) << least;
+    QTest::addColumn<double>("min");
+    const auto row = [](const char* name, Token text, Token ground, double min) {
+      QTest::newRow(name) << static_cast<int>(text) << static_cast<int>(ground) << min;
     };
     for (const auto& [name, ground] : {std::pair{"window", Token::window}, std::pair{"panel", Token::panel},
                                        std::pair{"canvas", Token::canvas}, std::pair{"room", Token::room}}) {
@@ -127,11 +127,11 @@ private Q_SLOTS:
   void textStandsOut() {
     QFETCH(int, text);
     QFETCH(int, ground);
-    QFETCH(double, least);
+    QFETCH(double, min);
     for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
       const Colors& colors = colorsOf(scheme);
       const double ratio = contrast(colors[static_cast<Token>(text)], colors[static_cast<Token>(ground)]);
-      QVERIFY2(ratio >= least,
+      QVERIFY2(ratio >= min,
                qPrintable(QStringLiteral("%1 at %2").arg(scheme == Scheme::dark ? "dark" : "light").arg(ratio)));
     }
   }

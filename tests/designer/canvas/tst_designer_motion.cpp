@@ -83,10 +83,10 @@ std::pair<double, double> difference(const QImage& a, const QImage& b) {
     for (int x = 0; x < a.width(); ++x) {
       const QRgb p = a.pixel(x, y);
       const QRgb q = b.pixel(x, y);
-      const int most =
+      const int max =
           std::max({std::abs(qRed(p) - qRed(q)), std::abs(qGreen(p) - qGreen(q)), std::abs(qBlue(p) - qBlue(q))});
-      sum += most;
-      many += most > kShade ? 1 : 0;
+      sum += max;
+      many += max > kShade ? 1 : 0;
     }
   }
   const double pixels = static_cast<double>(a.width()) * a.height();

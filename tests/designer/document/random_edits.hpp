@@ -30,7 +30,7 @@ public:
 
   int below(int limit) { return static_cast<int>(m_random() % static_cast<unsigned>(limit)); }
 
-  std::set<ElementId> someElements(int most = 6) {
+  std::set<ElementId> someElements(int max = 6) {
     std::vector<ElementId> all;
     const Model& model = m_document.model();
     for (const auto& [id, node] : model.nodes()) {
@@ -46,7 +46,7 @@ public:
       all.emplace_back(id);
     }
     std::set<ElementId> result;
-    for (int i = below(most + 1); i >= 0 && !all.empty(); --i) {
+    for (int i = below(max + 1); i >= 0 && !all.empty(); --i) {
       result.insert(all[below(static_cast<int>(all.size()))]);
     }
     return result;
@@ -56,13 +56,13 @@ private:
   Point somePoint() { return {static_cast<double>(below(2000) - 1000) / 8, static_cast<double>(below(2000)) / 3}; }
 
   template <typename Element>
-  std::vector<Id<Element>> some(const Table<Element>& table, int most) {
+  std::vector<Id<Element>> some(const Table<Element>& table, int max) {
     std::vector<Id<Element>> all;
     for (const auto& [id, element] : table) {
       all.push_back(id);
     }
     std::vector<Id<Element>> result;
-    for (int i = below(most) + 1; i > 0 && !all.empty(); --i) {
+    for (int i = below(max) + 1; i > 0 && !all.empty(); --i) {
       result.push_back(all[below(static_cast<int>(all.size()))]);
     }
     return result;

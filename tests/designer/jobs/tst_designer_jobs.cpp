@@ -563,7 +563,7 @@ void TestDesignerJobs::solverAgreesWithNothingKept() {
   const NodeId first = document.model().nodeNamed("b0g0");
   const std::vector<Question> questions = {{}, {Collective::allreduce, {}}, {Collective::reduce, first}};
   for (int step = 0; step < 60; ++step) {
-    const auto pick = [&](std::uint32_t most) { return random() % most; };
+    const auto pick = [&](std::uint32_t max) { return random() % max; };
     std::vector<LinkId> links;
     for (const auto& [id, link] : document.model().links()) {
       links.push_back(id);

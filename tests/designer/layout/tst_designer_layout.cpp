@@ -78,7 +78,7 @@ void picture(const Model& model, const QString& name, const Overlay& overlay = {
 }
 
 /// What a drawing must not have: shapes over each other, or links that run through shapes. Returns the first few.
-QStringList faultsOf(const CanvasScene& scene, qsizetype most = 4) {
+QStringList faultsOf(const CanvasScene& scene, qsizetype max = 4) {
   QStringList faults;
   std::vector<std::uint32_t> near;
   const auto label = [&](std::uint32_t at) { return scene.model().title(scene.nodes()[at].id); };
@@ -89,7 +89,7 @@ QStringList faultsOf(const CanvasScene& scene, qsizetype most = 4) {
         faults.append(QStringLiteral("%1 lies on %2").arg(label(a), label(b)));
       }
     }
-    if (faults.size() > most) {
+    if (faults.size() > max) {
       return faults;
     }
   }
@@ -100,7 +100,7 @@ QStringList faultsOf(const CanvasScene& scene, qsizetype most = 4) {
         faults.append(QStringLiteral("%1 runs through %2").arg(scene.model().title(line.links.front()), label(at)));
       }
     }
-    if (faults.size() > most) {
+    if (faults.size() > max) {
       return faults;
     }
   }

@@ -419,14 +419,14 @@ private Q_SLOTS:
     QVERIFY(std::abs(left.width() - right.width()) < left.width() / 4);
     // Each has the loads of its own schedule.
     QVERIFY(!left.overlay().heat.load.empty() && !right.overlay().heat.load.empty());
-    const auto most = [](const CanvasView& canvas) {
+    const auto max = [](const CanvasView& canvas) {
       double sum = 0;
       for (const auto& [link, load] : canvas.overlay().heat.load) {
         sum += load.forward + load.backward;
       }
       return sum;
     };
-    QVERIFY(most(left) > most(right));
+    QVERIFY(max(left) > max(right));
     QVERIFY(s.f.window->findChild<DrawingCaption*>(u"captionA"_s)->text().contains(u"GB/s at 64 MiB"_s));
     QVERIFY(s.second()->caption().text().contains(u"Ring"_s));
 
@@ -499,13 +499,13 @@ private Q_SLOTS:
 
   /// Both docks and every moment of two runs leave the window's thread free, also at 1,024 GPUs.
   void windowStaysFree() {
-    constexpr double kMost = 100;  // ms
+    constexpr double kMax = 100;  // ms
     const Sides s(*presets::make("dgx-h100", {{"boxes", "128"}}));
     QCOMPARE(s.book->entries().size(), std::size_t{2});
     coppice::test::WindowTurns turns;
     const auto check = [&](const char* what, const std::function<void()>& work, const std::function<bool()>& isDone) {
       const double taken = turns.longest(work, isDone);
-      QVERIFY2(taken < kMost, qPrintable(u"%1: %2 ms"_s.arg(QLatin1String(what)).arg(taken)));
+      QVERIFY2(taken < kMax, qPrintable(u"%1: %2 ms"_s.arg(QLatin1String(what)).arg(taken)));
     };
     s.f.run("mode.schedule");
     QTest::qWait(100);

@@ -53,13 +53,13 @@ QImage drawn(QWidget& widget) {
 
 /// The most that any pixel of the picture stands out from the ground.
 double strongest(const QImage& image, const QRect& area, const QColor& ground) {
-  double most = 1;
+  double max = 1;
   for (int y = area.top(); y <= area.bottom(); ++y) {
     for (int x = area.left(); x <= area.right(); ++x) {
-      most = std::max(most, contrast(image.pixelColor(x, y), ground));
+      max = std::max(max, contrast(image.pixelColor(x, y), ground));
     }
   }
-  return most;
+  return max;
 }
 
 /// The leftmost column that holds anything but the colour of the row.
@@ -272,11 +272,11 @@ void TestDesignerTheme::initTestCase() {
 void TestDesignerTheme::textIsReadable_data() {
   QTest::addColumn<Token>("ink");
   QTest::addColumn<Token>("ground");
-  QTest::addColumn<double>("least");
-  const auto add = [](Token ink, std::initializer_list<Token> grounds, double least = kTextContrast) {
+  QTest::addColumn<double>("min");
+  const auto add = [](Token ink, std::initializer_list<Token> grounds, double min = kTextContrast) {
     for (const Token ground : grounds) {
       const auto name = [](Token token) { return tokenTable()[static_cast<std::size_t>(token)].name; };
-      QTest::addRow("%s on %s", name(ink), name(ground)) << ink << ground << least;
+      QTest::addRow("%s on %s", name(ink), name(ground)) << ink << ground << min;
     }
   };
   using enum Token;
@@ -299,11 +299,11 @@ void TestDesignerTheme::textIsReadable_data() {
 void TestDesignerTheme::textIsReadable() {
   QFETCH(Token, ink);
   QFETCH(Token, ground);
-  QFETCH(double, least);
+  QFETCH(double, min);
   for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
     const Colors& colors = colorsOf(scheme);
     const double found = contrast(colors[ink], colors[ground]);
-    QVERIFY2(found >= least, qPrintable(u"%1 in %2"_s.arg(found).arg(colors.isDark() ? u"dark"_s : u"light"_s)));
+    QVERIFY2(found >= min, qPrintable(u"%1 in %2"_s.arg(found).arg(colors.isDark() ? u"dark"_s : u"light"_s)));
   }
 }
 

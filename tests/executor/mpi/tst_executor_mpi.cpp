@@ -198,7 +198,7 @@ private slots:
   void segmentsOfAKilledRun();
 
 private:
-  void drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables, int least);
+  void drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables, int min);
   /// A run that continues until something is done to it.
   std::unique_ptr<ExecRun> endless(bool forcesNetwork, const QStringList& more = {});
 
@@ -382,10 +382,10 @@ void ExecutorMpiTest::schedules_data() {
   QTest::addColumn<int>("processes");
   QTest::addColumn<bool>("forcesNetwork");
   QTest::addColumn<QString>("set");
-  QTest::addColumn<int>("least");
+  QTest::addColumn<int>("min");
   // 16 sanitized processes at once would be too much.
-  const int most = kIsSanitized ? 8 : 16;
-  QTest::addRow("presets up to %d GPUs, shared memory", most) << most << false << "presets" << (kIsSanitized ? 30 : 80);
+  const int max = kIsSanitized ? 8 : 16;
+  QTest::addRow("presets up to %d GPUs, shared memory", max) << max << false << "presets" << (kIsSanitized ? 30 : 80);
   QTest::newRow("8 processes, network only") << 8 << true << "forward" << 20;
   QTest::newRow("8 processes, shared memory") << 8 << false << "forward" << 20;
 }
@@ -395,13 +395,13 @@ void ExecutorMpiTest::schedules() {
   QFETCH(int, processes);
   QFETCH(bool, forcesNetwork);
   QFETCH(QString, set);
-  QFETCH(int, least);
-  drive({"-n", QString::number(processes)}, {set}, environment(forcesNetwork), least);
+  QFETCH(int, min);
+  drive({"-n", QString::number(processes)}, {set}, environment(forcesNetwork), min);
 }
 
-/// Runs mpi_driver with arguments of its own; `least` schedules are right and none is wrong.
+/// Runs mpi_driver with arguments of its own; `min` schedules are right and none is wrong.
 void ExecutorMpiTest::drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables,
-                            int least) {
+                            int min) {
   QProcess process;
   process.setProcessEnvironment(variables);
   const QStringList arguments = launch + QStringList{"--oversubscribe", "--bind-to", "none"};
@@ -417,7 +417,7 @@ void ExecutorMpiTest::drive(const QStringList& launch, const QStringList& driver
   }
   const QByteArray errors = process.readAllStandardError();
   QVERIFY2(hasEnded, (output.right(500) + errors).constData());
-  QVERIFY2(right >= least, QByteArray::number(right).constData());
+  QVERIFY2(right >= min, QByteArray::number(right).constData());
   QCOMPARE(process.exitCode(), 0);
 }
 
@@ -426,7 +426,7 @@ void ExecutorMpiTest::iterations_data() {
   QTest::addColumn<int>("workers");
   QTest::addColumn<bool>("forcesNetwork");
   QTest::addColumn<int>("jitter");  // microseconds
-  QTest::addColumn<int>("least");
+  QTest::addColumn<int>("min");
   QTest::newRow("2 processes") << 2 << 1 << false << 0 << 5;
   QTest::newRow("2 processes, random sleeps") << 2 << 1 << false << 300 << 5;
   QTest::newRow("4 processes") << 4 << 1 << false << 0 << 15;
@@ -444,11 +444,11 @@ void ExecutorMpiTest::iterations() {
   QFETCH(int, workers);
   QFETCH(bool, forcesNetwork);
   QFETCH(int, jitter);
-  QFETCH(int, least);
+  QFETCH(int, min);
   QProcessEnvironment variables = environment(forcesNetwork);
   variables.insert("COPPICE_EXEC_JITTER", QString::number(jitter));
   const QString count = QString::number(processes);
-  drive({"-n", count}, {"iterations", count, QString::number(workers)}, variables, least);
+  drive({"-n", count}, {"iterations", count, QString::number(workers)}, variables, min);
 }
 
 /// Through the launcher: one hello, one end, as the protocol has it.

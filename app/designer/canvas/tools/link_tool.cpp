@@ -273,8 +273,8 @@ void LinkTool::paint(QPainter& painter) {
   pen.setDashPattern({3, 2});
   painter.setPen(pen);
   painter.setBrush(Qt::NoBrush);
-  constexpr std::size_t kMost = 64;
-  for (std::size_t i = 0; i < std::min(from.size(), kMost); ++i) {
+  constexpr std::size_t kMax = 64;
+  for (std::size_t i = 0; i < std::min(from.size(), kMax); ++i) {
     const QPointF start = m_view.scene().rectOf(from[i]).center();
     painter.drawPath(Curve::cable(start, end).path());
   }

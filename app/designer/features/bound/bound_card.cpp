@@ -41,10 +41,10 @@ public:
 
   [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
     constexpr int kPadding = 28;
-    constexpr int kMost = 240;
+    constexpr int kMax = 240;
     const int words =
         QFontMetrics(uiFont(kChipPixels, QFont::Medium)).horizontalAdvance(index.data(kNameRole).toString());
-    return {std::min(words + kPadding, kMost), kChipHeight};
+    return {std::min(words + kPadding, kMax), kChipHeight};
   }
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
@@ -357,15 +357,15 @@ void BoundCard::showCut() {
       break;
   }
   QStringList crossings;
-  constexpr std::size_t kMost = 12;
-  for (std::size_t i = 0; i < std::min(kMost, cut->crossings.size()); ++i) {
+  constexpr std::size_t kMax = 12;
+  for (std::size_t i = 0; i < std::min(kMax, cut->crossings.size()); ++i) {
     const Crossing& crossing = cut->crossings[i];
     crossings << tr("%1 to %2: %3")
                      .arg(m_editor->model().title(crossing.tail), m_editor->model().title(crossing.head),
                           exactly(crossing.bandwidth));
   }
-  if (cut->crossings.size() > kMost) {
-    crossings << tr("and %1 more").arg(cut->crossings.size() - kMost);
+  if (cut->crossings.size() > kMax) {
+    crossings << tr("and %1 more").arg(cut->crossings.size() - kMax);
   }
   const bool isExchange = bound.question.collective == Collective::alltoall;
   m_formula->setToolTip(isExchange ? tr("N: number of GPUs, %1\n"

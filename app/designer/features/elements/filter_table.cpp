@@ -133,8 +133,8 @@ void FilterTable::refresh() {
     m_table->horizontalHeader()->setResizeContentsPrecision(kRowsAsked);
     m_table->resizeColumnsToContents();
     for (int column = 0; column < m_table->model()->columnCount(); ++column) {
-      constexpr int kMost = 320;
-      m_table->setColumnWidth(column, std::min(kMost, m_table->columnWidth(column)));
+      constexpr int kMax = 320;
+      m_table->setColumnWidth(column, std::min(kMax, m_table->columnWidth(column)));
     }
   }
   m_input->setVisible(m_hasFilter && all > 0);

@@ -20,7 +20,7 @@ GoTo::GoTo(EditorContext& editor, QWidget* parent)
 }
 
 void GoTo::fill(const QString& typed) {
-  constexpr std::size_t kMost = 60;
+  constexpr std::size_t kMax = 60;
   if (!m_editor) {
     return;
   }
@@ -40,7 +40,7 @@ void GoTo::fill(const QString& typed) {
   for (const auto& [id, node] : model.nodes()) {
     offer(id, QString::fromStdString(node.facts.name));
   }
-  const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min(hits.size(), kMost));
+  const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min(hits.size(), kMax));
   std::partial_sort(hits.begin(), end, hits.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });

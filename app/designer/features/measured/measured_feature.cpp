@@ -191,12 +191,12 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
   const FabricMap map(*m_result, current()->model());
   Overlay overlay;
   const std::optional<simulate::ComparedPart> chosen = m_panel->chosen();
-  Microseconds most(0);
+  Microseconds max(0);
   for (const simulate::ComparedPart& part : comparison->parts.links) {
-    most = std::max(most, part.lost());
+    max = std::max(max, part.lost());
   }
   for (const simulate::ComparedPart& part : comparison->parts.links) {
-    const double share = most > Microseconds(0) ? std::max(Microseconds(0), part.lost()) / most : 0;
+    const double share = max > Microseconds(0) ? std::max(Microseconds(0), part.lost()) / max : 0;
     const bool isChosen = m_panel->showsLinks() && chosen && chosen->index == part.index;
     for (const LinkStep& step : map.stepsOf(static_cast<std::size_t>(part.index))) {
       LinkLoad& load = overlay.heat.load[step.link];
@@ -209,7 +209,7 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
   }
   overlay.heat.title = tr("Time lost against the plan");
   overlay.heat.low = tr("none");
-  overlay.heat.high = timeText(most);
+  overlay.heat.high = timeText(max);
   overlay.heat.bottleneck = tr("chosen");
   if (!m_panel->showsLinks() && chosen) {
     const NodeId node = map.nodeOf(m_result->fabric->gpus()[chosen->index]);

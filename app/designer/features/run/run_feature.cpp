@@ -179,9 +179,9 @@ void RunFeature::openDetected(const QByteArray& text, const QString& name) {
 }
 
 bool RunFeature::take(const QString& path) {
-  constexpr qint64 kMost = 64 << 20;
+  constexpr qint64 kMax = 64 << 20;
   QFile file(path);
-  if (!path.endsWith(u".json"_s) || file.size() > kMost || !file.open(QIODevice::ReadOnly)) {
+  if (!path.endsWith(u".json"_s) || file.size() > kMax || !file.open(QIODevice::ReadOnly)) {
     return false;
   }
   const QByteArray text = file.readAll();

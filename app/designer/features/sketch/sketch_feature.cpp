@@ -239,9 +239,9 @@ void SketchFeature::openFile(SketchDesk& desk, const QString& path) {
 
 bool SketchFeature::take(const QString& path) {
   SketchDesk* desk = m_panel->desk();
-  constexpr qint64 kMost = 1 << 20;
+  constexpr qint64 kMax = 1 << 20;
   QFile file(path);
-  if (desk == nullptr || current()->model().nodes().isEmpty() || file.size() > kMost ||
+  if (desk == nullptr || current()->model().nodes().isEmpty() || file.size() > kMax ||
       !file.open(QIODevice::ReadOnly) || !io::looksLikeTacclSketch(file.readAll().toStdString())) {
     return false;
   }

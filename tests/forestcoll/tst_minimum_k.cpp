@@ -4,7 +4,7 @@
 #include <string>
 
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/least_k.hpp"
+#include "forestcoll/minimum_k.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "presets/presets.hpp"
@@ -55,7 +55,7 @@ QByteArray faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& sche
 
 }  // namespace
 
-class TestLeastK : public QObject {
+class TestMinimumK : public QObject {
   Q_OBJECT
 
 private slots:
@@ -70,7 +70,7 @@ private slots:
   void badLoss();
 };
 
-void TestLeastK::presets_data() {
+void TestMinimumK::presets_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<Collective>("collective");
   QTest::addColumn<qint64>("k");
@@ -90,7 +90,7 @@ void TestLeastK::presets_data() {
   row("gb200-nvl72,racks=2", Collective::allgather, 19, 19);
 }
 
-void TestLeastK::presets() {
+void TestMinimumK::presets() {
   QFETCH(QString, preset);
   QFETCH(Collective, collective);
   const fabric::Fabric fabric = presetFabric(preset, u',');
@@ -102,7 +102,7 @@ void TestLeastK::presets() {
   const forestcoll::Optimum& optimum = generated->optimum;
   QTEST(qint64(optimum.treesPerRoot), "k");
   QTEST(qint64(optimum.integralTreesPerRoot), "integralK");
-  QVERIFY(optimum.isLeastK);
+  QVERIFY(optimum.isMinimumK);
   QCOMPARE(optimum.scale / Rational(optimum.treesPerRoot),
            optimum.integralScale / Rational(optimum.integralTreesPerRoot));
   QCOMPARE(generated->schedule.algbw, generated->schedule.bound);
@@ -110,7 +110,7 @@ void TestLeastK::presets() {
   QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
 }
 
-void TestLeastK::randomFabrics_data() {
+void TestMinimumK::randomFabrics_data() {
   QTest::addColumn<int>("gpus");
   QTest::addColumn<int>("switches");
   QTest::addColumn<bool>("duplex");
@@ -123,7 +123,7 @@ void TestLeastK::randomFabrics_data() {
   QTest::newRow("broadcast") << 5 << 2 << true << Collective::broadcast;
 }
 
-void TestLeastK::randomFabrics() {
+void TestMinimumK::randomFabrics() {
   QFETCH(int, gpus);
   QFETCH(int, switches);
   QFETCH(bool, duplex);
@@ -140,7 +140,7 @@ void TestLeastK::randomFabrics() {
     const auto generated = forestcoll::generate(fabric, request);
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     const forestcoll::Optimum& optimum = generated->optimum;
-    if (!optimum.isLeastK || optimum.integralTreesPerRoot > kMaxTried) {
+    if (!optimum.isMinimumK || optimum.integralTreesPerRoot > kMaxTried) {
       continue;
     }
     const QByteArray where = "seed " + QByteArray::number(seed);
@@ -153,7 +153,7 @@ void TestLeastK::randomFabrics() {
   }
 }
 
-void TestLeastK::withinLoss_data() {
+void TestMinimumK::withinLoss_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<Collective>("collective");
   QTest::addColumn<QString>("loss");
@@ -168,7 +168,7 @@ void TestLeastK::withinLoss_data() {
   QTest::newRow("nothing to lose") << "dgx-h100,boxes=128" << Collective::allgather << "1/100" << qint64(1);
 }
 
-void TestLeastK::withinLoss() {
+void TestMinimumK::withinLoss() {
   QFETCH(QString, preset);
   QFETCH(Collective, collective);
   QFETCH(QString, loss);
@@ -189,7 +189,7 @@ void TestLeastK::withinLoss() {
   QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
 }
 
-void TestLeastK::badLoss_data() {
+void TestMinimumK::badLoss_data() {
   QTest::addColumn<QString>("loss");
   QTest::addColumn<bool>("hasK");
   QTest::newRow("zero") << "0" << false;
@@ -198,7 +198,7 @@ void TestLeastK::badLoss_data() {
   QTest::newRow("with a fixed k") << "1/100" << true;
 }
 
-void TestLeastK::badLoss() {
+void TestMinimumK::badLoss() {
   QFETCH(QString, loss);
   QFETCH(bool, hasK);
   forestcoll::Request request;
@@ -212,7 +212,7 @@ void TestLeastK::badLoss() {
 }
 
 /// Of equal boxes only one is looked at, with the same answer.
-void TestLeastK::symmetrySparesWork() {
+void TestMinimumK::symmetrySparesWork() {
   const fabric::Fabric fabric = presetFabric("mi250,boxes=32", u',');
   auto network = forestcoll::makeNetwork(fabric, std::vector<int64_t>(fabric.gpuCount(), 1));
   QVERIFY(!network.symmetryClass.empty());
@@ -224,7 +224,7 @@ void TestLeastK::symmetrySparesWork() {
       Progress progress;
       progress.work = std::make_shared<WorkMeter>(limit);
       try {
-        forestcoll::LeastK leastK(network, worst.value(), cuts, worst.value().denominator());
+        forestcoll::MinimumK leastK(network, worst.value(), cuts, worst.value().denominator());
         return std::pair(leastK.next(progress), limit);
       } catch (const WorkLimitReached&) {
         continue;
@@ -238,5 +238,5 @@ void TestLeastK::symmetrySparesWork() {
   QVERIFY2(8 * steps <= more, qPrintable(QString("%1 and %2 steps").arg(steps).arg(more)));
 }
 
-QTEST_GUILESS_MAIN(TestLeastK)
-#include "tst_least_k.moc"
+QTEST_GUILESS_MAIN(TestMinimumK)
+#include "tst_minimum_k.moc"

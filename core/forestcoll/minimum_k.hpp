@@ -23,12 +23,12 @@ namespace coppice::forestcoll {
 /// A cut that is tight at t has equality without the floors. So k*t*b_e must be a whole number on all its links, and k
 /// a multiple of the denominators of their t*b_e. The search visits these multiples in ascending order. It keeps every
 /// cut that has refused a k and evaluates these before it runs a flow, so most values cost no flow at all.
-class LeastK {
+class MinimumK {
 public:
   /// @param time t in network units: p/q of the worst cut, or more where some loss is accepted.
   /// @param tight cuts of the network; those that are tight at t narrow the search, the others are ignored.
   /// @param enough a k that is known to suffice, such as q for t = p/q; the search ends there.
-  LeastK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, std::int64_t enough);
+  MinimumK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, std::int64_t enough);
 
   /// The least k above the last one returned (above 0 at first) whose capacities are feasible. Every smaller one is
   /// refused by a cut. Spends progress.work: WorkLimitReached leaves the question open. Throws OverflowError,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/least_k.hpp"
+#include "forestcoll/minimum_k.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -44,7 +44,7 @@ std::vector<int> oneOfEachClass(const Network& network, std::span<const int> gpu
 
 }  // namespace
 
-LeastK::LeastK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, int64_t enough)
+MinimumK::MinimumK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, int64_t enough)
     : m_network(network), m_time(time), m_enough(enough) {
   std::vector<char> inSet(network.nodeCount);
   for (const schedule::Cut& cut : tight) {
@@ -70,7 +70,7 @@ LeastK::LeastK(const Network& network, const Rational& time, std::span<const sch
   }
 }
 
-int64_t LeastK::next(const Progress& progress) {
+int64_t MinimumK::next(const Progress& progress) {
   for (int64_t k = checkedAdd(m_last, m_step); k < m_enough; k = checkedAdd(k, m_step)) {
     throwIfCancelled(progress);
     if (!isRefusedByKnownCut(k, progress) && isFeasible(k, progress)) {
@@ -80,7 +80,7 @@ int64_t LeastK::next(const Progress& progress) {
   return m_last = m_enough;
 }
 
-bool LeastK::isRefused(const KnownCut& cut, int64_t k) const {
+bool MinimumK::isRefused(const KnownCut& cut, int64_t k) const {
   const Rational scale = m_time * Rational(k);
   const Int128 needed = Int128{k} * cut.demand;
   Int128 sum = 0;
@@ -93,7 +93,7 @@ bool LeastK::isRefused(const KnownCut& cut, int64_t k) const {
   return true;
 }
 
-bool LeastK::isRefusedByKnownCut(int64_t k, const Progress& progress) {
+bool MinimumK::isRefusedByKnownCut(int64_t k, const Progress& progress) {
   for (std::size_t i = 0; i < m_cuts.size(); ++i) {
     progress.spend(m_cuts[i].bandwidths.size());
     if (isRefused(m_cuts[i], k)) {
@@ -105,7 +105,7 @@ bool LeastK::isRefusedByKnownCut(int64_t k, const Progress& progress) {
   return false;
 }
 
-bool LeastK::isFeasible(int64_t k, const Progress& progress) {
+bool MinimumK::isFeasible(int64_t k, const Progress& progress) {
   constexpr std::size_t kMaxCuts = 256;
   constexpr std::size_t kCutsPerPass = 4;
   const std::vector<TreeArc> capacities = scaledArcs(m_network, m_time * Rational(k));
