@@ -140,13 +140,14 @@ bool RankingPanel::isCurrent() const {
 }
 
 void RankingPanel::fitColumns() {
-  // The name comes first: where space is short, the heads of the numbers shrink to the width of their numbers.
+  // In a narrow panel the heads of the numbers shrink to the width of their numbers, so that names stay readable.
+  constexpr int kReadable = 250;
   QHeaderView* header = m_table->horizontalHeader();
   header->setTextElideMode(Qt::ElideRight);
   const QAbstractItemView& view = *m_table;  // where the hints are public
   std::vector<int> min;
   std::vector<int> full;
-  int wanted = view.sizeHintForColumn(0);
+  int wanted = std::min(view.sizeHintForColumn(0), kReadable);
   int spare = 0;
   for (int column = 1; column < m_model.columnCount(); ++column) {
     min.push_back(std::max(view.sizeHintForColumn(column), header->minimumSectionSize()));

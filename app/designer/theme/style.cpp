@@ -140,7 +140,10 @@ QTreeView::item:focus:first { border-right-color: transparent; }
 QTreeView::item:focus:middle { border-left-color: transparent; border-right-color: transparent; }
 QTreeView::item:focus:last { border-left-color: transparent; }
 QHeaderView { background: @panel; border: none; }
-QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 10px; font-weight: 600; }
+QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 0px 5px 10px; font-weight: 600; }
+QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-origin: padding; subcontrol-position: center right; width: 10px; height: 10px; }
+QHeaderView::up-arrow { image: url(@chevron); }
+QHeaderView::down-arrow { image: url(@chevronUp); }
 QTableView { gridline-color: transparent; }
 QTableCornerButton::section { background: @panel; border: none; }
 QTabWidget::pane { border: none; border-top: 1px solid @line; }
@@ -203,9 +206,10 @@ QLabel[role="warning"] { color: @warning; }
   }
   // Style sheets take files alone, so each scheme has its own.
   for (const auto& [name, file] :
-       {std::pair("@chevron", "chevron"), std::pair("@check", "check"), std::pair("@checkOff", "check-off"),
-        std::pair("@dash", "dash"), std::pair("@dashOff", "dash-off"), std::pair("@messageWarning", "message-warning"),
-        std::pair("@messageQuestion", "message-question"), std::pair("@messageInfo", "message-info")}) {
+       {std::pair("@chevron", "chevron"), std::pair("@chevronUp", "chevron-up"), std::pair("@check", "check"),
+        std::pair("@checkOff", "check-off"), std::pair("@dash", "dash"), std::pair("@dashOff", "dash-off"),
+        std::pair("@messageWarning", "message-warning"), std::pair("@messageQuestion", "message-question"),
+        std::pair("@messageInfo", "message-info")}) {
     names.emplace_back(QLatin1String(name),
                        QStringLiteral(":/style/") + QLatin1String(file) +
                            (colors.isDark() ? QStringLiteral("-dark.svg") : QStringLiteral("-light.svg")));
