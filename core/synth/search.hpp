@@ -105,6 +105,11 @@ private:
     Clock::time_point deadline;
   };
   class Attempts;
+  /// Choices of rounds that are tried one by one; with more, the solver chooses them.
+  static constexpr std::size_t kMaxChoices = 6;
+  /// Work of local search over trees: some seconds, or tenths of one.
+  static constexpr std::int64_t kTreeWork = 400'000'000;
+  static constexpr std::int64_t kQuickTreeWork = 10'000'000;
 
   Decision decide(const Size& size, const Effort& effort);
   [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
@@ -136,6 +141,7 @@ private:
   [[nodiscard]] std::string counted(const Size& size) const;
   [[nodiscard]] Rational countedRatio(const Rational& ratio) const { return ratio / Rational(m_problem.divisor); }
   [[nodiscard]] std::function<bool()> stopAt(Clock::time_point deadline) const;
+  [[nodiscard]] std::vector<Symmetry> generatorsOf(const Problem& problem) const;
   const std::vector<std::vector<Symmetry>>& groups();
   const std::vector<int>& orbits();
 
