@@ -85,6 +85,12 @@ void CutEngine::setEqualBoxes(EqualBoxes boxes) {
   const int count = m_boxes.boxOf.empty() ? 0 : 1 + *std::max_element(m_boxes.boxOf.begin(), m_boxes.boxOf.end());
   m_isTouched.assign(count, 0);
   m_touchedCount = 0;
+  m_nodesOf.assign(count, {});
+  for (std::size_t node = 0; node < m_boxes.boxOf.size(); ++node) {
+    if (m_boxes.boxOf[node] >= 0) {
+      m_nodesOf[m_boxes.boxOf[node]].push_back(static_cast<int>(node));
+    }
+  }
   m_seenIn.assign(m_boxes.classOf.size(), 0);
 }
 
@@ -472,6 +478,19 @@ void CutEngine::resolve(LocalFlow<Cap>& flow, int index, Answer& best) {
   }
 }
 
+bool CutEngine::is64() const {
+  // Where the bound of requireFits leaves room for residual pairs and the doubled supply scale.
+  return m_totalCapacity * m_denominator * std::max<int64_t>(m_total, 1) < (Int128{1} << 59);
+}
+
+void CutEngine::resolve(int index, Answer& best) {
+  if (is64()) {
+    resolve(m_flow64, index, best);
+  } else {
+    resolve(m_flow128, index, best);
+  }
+}
+
 const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   Answer& best = m_isProbing ? m_probeAnswer : m_answer;
   if (!m_isProbing && m_isSolved) {
@@ -492,8 +511,6 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   if (witness >= 0) {
     best.sinkSide = m_sinks[witness].set;
   }
-  // 64 bits where the bound of requireFits leaves room for residual pairs and the doubled supply scale.
-  const bool is64 = m_totalCapacity * m_denominator * std::max<int64_t>(m_total, 1) < (Int128{1} << 59);
   ++m_pass;
   for (int i = 0; i < sinkSlots(); ++i) {
     const Sink& sink = m_sinks[i];
@@ -504,14 +521,26 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
     if (best.solvedAgain % 64 == 0) {
       progress.report("bound", static_cast<double>(i) / static_cast<double>(m_sinks.size()));
     }
-    if (is64) {
-      resolve(m_flow64, i, best);
-    } else {
-      resolve(m_flow128, i, best);
-    }
+    resolve(i, best);
   }
   m_isSolved = true;
   return best;
+}
+
+void CutEngine::certifyBoxOf(int node, const Progress& progress) {
+  const int box = static_cast<std::size_t>(node) < m_boxes.boxOf.size() ? m_boxes.boxOf[node] : -1;
+  if (box < 0) {
+    return;
+  }
+  Answer best{m_answer.ratio, {}, 0};
+  std::vector<int>& nodes = m_nodesOf[box];
+  for (; !nodes.empty(); nodes.pop_back()) {
+    const int slot = m_slot[nodes.back()];
+    if (slot >= 0 && m_sinks[slot].isActive && !isAtMost(m_sinks[slot], best.ratio)) {
+      throwIfCancelled(progress);
+      resolve(slot, best);
+    }
+  }
 }
 
 void CutEngine::beginProbe(int64_t denominator) {

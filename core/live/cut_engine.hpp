@@ -95,6 +95,9 @@ public:
   /// Brings the answer up to date. Throws CancelledError and OverflowError; what was solved until then is kept.
   const Answer& solve(const Progress& progress);
   [[nodiscard]] bool isSolved() const { return m_isSolved; }
+  /// Solves the sinks of the node's box that equal ones stand for, so that several probes that change the box find
+  /// their certificates. @pre isSolved(), no probe. Throws CancelledError.
+  void certifyBoxOf(int node, const Progress& progress);
   /// A sink in the engine's order, and whether some cut of the answer's ratio can have it as its first sink. False
   /// is proven by the sink's certificate.
   struct OrderedSink {
@@ -178,6 +181,8 @@ private:
   void touch(int node);
   /// In a pass over the sinks in their order: an earlier one is equal to this.
   [[nodiscard]] bool isCovered(const Sink& sink);
+  [[nodiscard]] bool is64() const;
+  void resolve(int index, Answer& best);
   int giveSlot(int node);
   void requireFits(Int128 totalCapacity, Int128 totalDemand, std::int64_t denominator) const;
   void change(int tail, int head, std::int64_t capacity, bool isFine, bool keepsUses);
@@ -208,8 +213,9 @@ private:
   std::vector<std::vector<Use>> m_usesOf;    // by arc
   std::int64_t m_storedNodes = 0;
 
-  EqualBoxes m_boxes;             // empty = none are known
-  std::vector<char> m_isTouched;  // by box
+  EqualBoxes m_boxes;                       // empty = none are known
+  std::vector<std::vector<int>> m_nodesOf;  // by box, until its sinks are certified
+  std::vector<char> m_isTouched;            // by box
   int m_touchedCount = 0;
   std::vector<std::uint32_t> m_seenIn;  // by class: the last pass that met it
   std::uint32_t m_pass = 0;

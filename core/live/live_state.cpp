@@ -473,6 +473,12 @@ Answer LiveState::probe(const std::vector<Step>& steps, const Progress& progress
   std::vector<CutEngine::Answer> answers;
   for (const HalfView& view : views) {
     view.engine->solve(progress);
+    for (const Step& step : steps) {
+      if (!step.isNode) {
+        view.engine->certifyBoxOf(arcs[step.arc].tail, progress);
+        view.engine->certifyBoxOf(arcs[step.arc].head, progress);
+      }
+    }
     if (!answers.empty() && view.engine == views.front().engine && asymmetric == 0) {
       answers.push_back(answers.front());
       continue;

@@ -42,6 +42,10 @@ public:
       m_arcs.push_back({view.isTurned ? arc.dst : arc.src, view.isTurned ? arc.src : arc.dst, arc.weight});
     }
     m_now = lineOf(m_engine.solve(m_progress), 0);
+    for (const ArcChange& arc : m_arcs) {
+      m_engine.certifyBoxOf(arc.tail, m_progress);
+      m_engine.certifyBoxOf(arc.head, m_progress);
+    }
   }
 
   /// A supporting line at t: a cut that is tight there. @pre no bandwidth falls below 0 at t.

@@ -9,6 +9,7 @@
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "live/live_bound.hpp"
+#include "live/prices.hpp"
 #include "presets/presets.hpp"
 #include "support/must.hpp"
 
@@ -142,6 +143,47 @@ private slots:
       QCOMPARE(boundOf(live.apply(std::vector<live::Edit>{live::SetLink{gpu, "ib", Bandwidth(Rational(40))}})), once);
     }
     QCOMPARE(fromNothing(live), once);
+  }
+
+  /// The first question about a box certifies its sinks for all that follow.
+  void aBoxIsCertifiedOnce() {
+    LiveBound live = follow(must(presets::make("mi250", {{"boxes", "72"}})));
+    QVERIFY(live.bound()->gpuCount >= 1024);
+    int asked = 0;
+    int solved = 0;
+    for (const live::LiveLink& link : live.links()) {
+      if (live.id(link.a).starts_with("b7g") || live.id(link.b).starts_with("b7g")) {
+        const auto slower = live.probe(
+            std::vector<live::Edit>{live::ChangeBandwidth{live.id(link.a), live.id(link.b), Bandwidth(-1, 10), true}});
+        ++asked;
+        solved += must(slower).solvedAgain;
+      }
+    }
+    // Without certificates, each question solves the 16 GPUs of the box.
+    QVERIFY2(asked > 0 && solved < 8 * asked, std::to_string(solved).c_str());
+  }
+
+  /// The slopes of a price against the bound as it is after the change.
+  void pricesAgreeWithEdits() {
+    LiveBound live = follow(must(presets::make("mi250", {{"boxes", "72"}})));
+    const Bandwidth before = live.bound()->algbw;
+    const auto links = live.links();
+    std::mt19937 random(7);
+    for (int i = 0; i < 6; ++i) {
+      const live::LiveLink& link = links[random() % links.size()];
+      const live::Price price = must(live::priceOf(live, live::groupOf(live, link)));
+      const Bandwidth step(1, 8);
+      for (const bool isRaise : {true, false}) {
+        const auto& end = isRaise ? price.nextAbove : price.nextBelow;
+        const Bandwidth change = end       ? (isRaise ? std::min(step, *end) : std::max(-step, *end))
+                                 : isRaise ? step
+                                           : -step;
+        const Rational slope = isRaise ? price.raise : price.lower;
+        const auto changed =
+            live.probe(std::vector<live::Edit>{live::ChangeBandwidth{live.id(link.a), live.id(link.b), change, true}});
+        QCOMPARE(boundOf(changed), before + change * slope);
+      }
+    }
   }
 
   /// Taking the switch between all boxes away touches all of them; afterwards they are equal again.
