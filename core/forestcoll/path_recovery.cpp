@@ -12,6 +12,23 @@
 namespace coppice::forestcoll {
 using std::int64_t;
 
+namespace {
+
+/// A stable sort by a small key (counting sort). @pre `sorted` has the size of `items`, keys are below `limit`
+template <typename KeyOf>
+void sortByCount(const std::vector<int>& items, std::vector<int>& sorted, int limit, const KeyOf& keyOf) {
+  std::vector<int> place(static_cast<std::size_t>(limit) + 1, 0);
+  for (const int item : items) {
+    ++place[keyOf(item) + 1];
+  }
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  for (const int item : items) {
+    sorted[place[keyOf(item)]++] = item;
+  }
+}
+
+}  // namespace
+
 LogicalProblem logicalProblem(const Network& network, const LogicalTopology& topology,
                               const std::vector<int64_t>& supply) {
   LogicalProblem logical;
@@ -33,24 +50,24 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
       live.push_back(static_cast<int>(i));
     }
   }
-  // Pairs of plain numbers sort much faster than atoms looked up at every comparison.
-  struct Key {
-    std::uint64_t ends;
-    int hops;
-    int atom;
-  };
-  std::vector<Key> keys;
-  keys.reserve(live.size());
-  for (const int index : live) {
-    const Atom& atom = topology.atoms[index];
-    const auto tail = static_cast<std::uint64_t>(rankOf[atom.tail]);
-    const auto head = static_cast<std::uint64_t>(rankOf[atom.head]);
-    keys.push_back({tail << 32U | head, hops[index], index});
+  // By tail, head and hops; the counts of the first two sort in linear time, and few atoms have equal ends.
+  std::vector<int> byHead(live.size());
+  sortByCount(live, byHead, network.nodeCount, [&](int atom) { return rankOf[topology.atoms[atom].head]; });
+  sortByCount(byHead, live, network.nodeCount, [&](int atom) { return rankOf[topology.atoms[atom].tail]; });
+  for (std::size_t first = 0; first < live.size();) {
+    const Atom& atom = topology.atoms[live[first]];
+    std::size_t end = first + 1;
+    while (end < live.size() && topology.atoms[live[end]].tail == atom.tail &&
+           topology.atoms[live[end]].head == atom.head) {
+      ++end;
+    }
+    if (end - first > 1) {
+      std::stable_sort(live.begin() + static_cast<std::ptrdiff_t>(first),
+                       live.begin() + static_cast<std::ptrdiff_t>(end),
+                       [&](int a, int b) { return hops[a] < hops[b]; });
+    }
+    first = end;
   }
-  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-    return std::tie(a.ends, a.hops, a.atom) < std::tie(b.ends, b.hops, b.atom);
-  });
-  std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.atom; });
   std::vector<int>& start = logical.atomStart;
   for (std::size_t i = 0; i < live.size(); ++i) {
     const Atom& atom = topology.atoms[live[i]];

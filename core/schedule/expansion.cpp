@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::schedule {
@@ -17,6 +18,7 @@ namespace {
 using fabric::NodeIndex;
 
 constexpr PathId kFree = -1;
+constexpr int kRecentParents = 8;
 
 std::string gibibytes(std::int64_t bytes) {
   const std::int64_t tenths = bytes / ((std::int64_t{1} << 30) / 10);
@@ -50,6 +52,7 @@ Forest expand(const Forest& forest, std::span<const NodeIndex> gpus, const Progr
 
 WrittenTrees::WrittenTrees(const Forest& forest, std::span<const NodeIndex> gpus)
     : m_reader(forest, gpus),
+      m_recent(isRotated(*forest.factored) ? 0 : static_cast<std::size_t>(forest.gpuCount) * kRecentParents),
       m_slots(1024, kFree),
       m_firstOf(static_cast<std::size_t>(forest.gpuCount)),
       m_lastOf(static_cast<std::size_t>(forest.gpuCount)),
@@ -75,11 +78,24 @@ std::span<const TreeEdge> WrittenTrees::read(std::int64_t tree) {
   for (std::size_t done = 0; done < m_queue.size(); ++done) {
     for (int i = m_firstOf[m_queue[done]]; i >= 0; i = m_next[i]) {
       const TreeReader::Edge& edge = view.edges[i];
-      m_edges.push_back({edge.parent, edge.child, routeOf(m_reader.path(edge)), edge.pruned});
+      m_edges.push_back({edge.parent, edge.child, routeOf(edge), edge.pruned});
       m_queue.push_back(edge.child);
     }
   }
   return m_edges;
+}
+
+PathId WrittenTrees::routeOf(const TreeReader::Edge& edge) {
+  if (m_recent.empty()) {
+    return routeOf(m_reader.path(edge));
+  }
+  Recent& recent = m_recent[static_cast<std::size_t>(edge.child) * kRecentParents + edge.parent % kRecentParents];
+  const TreeReader::Edge& known = recent.edge;
+  if (recent.route < 0 || known.parent != edge.parent || known.out != edge.out || known.between != edge.between ||
+      known.in != edge.in) {
+    recent = {edge, routeOf(m_reader.path(edge))};
+  }
+  return recent.route;
 }
 
 PathId WrittenTrees::routeOf(std::span<const NodeIndex> path) {

@@ -43,13 +43,20 @@ public:
   [[nodiscard]] PathPool takePaths() { return std::move(m_paths); }
 
 private:
+  [[nodiscard]] PathId routeOf(const TreeReader::Edge& edge);
   [[nodiscard]] PathId routeOf(std::span<const fabric::NodeIndex> path);
   [[nodiscard]] std::size_t slotOf(std::span<const fabric::NodeIndex> path) const;
 
   TreeReader m_reader;
   PathPool m_paths;
-  std::vector<PathId> m_slots;  ///< hash table of the routes by their nodes, open addressing; a power of two
-  std::vector<int> m_firstOf;   ///< by rank: its first edge as a parent
+  /// Routes of edges met lately: trees repeat most of them, and an edge's pieces compare faster than its nodes.
+  struct Recent {
+    TreeReader::Edge edge;
+    PathId route = -1;  ///< -1 = none yet
+  };
+  std::vector<Recent> m_recent;  ///< by child, then the last bits of the parent; empty where pieces are rotated
+  std::vector<PathId> m_slots;   ///< hash table of the routes by their nodes, open addressing; a power of two
+  std::vector<int> m_firstOf;    ///< by rank: its first edge as a parent
   std::vector<int> m_lastOf;
   std::vector<int> m_next;  ///< by edge: the next of the same parent
   std::vector<fabric::Rank> m_queue;

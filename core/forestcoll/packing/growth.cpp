@@ -211,7 +211,9 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   const bool mayKeepParts =
       options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
                                                       schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
+  int height = 0;
   if (forest && !mayKeepParts) {
+    height = isSmall ? 0 : schedule::heights(*forest).logicalMax;  // of parts, faster than of trees
     auto written = schedule::expanded(*forest, fabric, schedule::kMaxExpandedBytes, progress);
     if (!written) {
       throw Failure{written.error()};
@@ -224,7 +226,7 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   }
   if (forest && !isSmall) {
     constexpr int kLow = 3;
-    if (!isLowTried && schedule::heights(*forest).logicalMax > kLow) {
+    if (!isLowTried && height > kLow) {
       low = growBesideParts(problem, options, progress, clock);
     }
     return low && rankOf(*low) < rankOf(*forest) ? *std::move(low) : *std::move(forest);
