@@ -55,7 +55,7 @@ Result<forestcoll::TiedCuts> cutsOf(const fabric::Fabric& fabric, const forestco
 
 Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
                        const forestcoll::Optimum& optimum, const forestcoll::TiedCuts& tied,
-                       const forestcoll::Optimum* free) {
+                       const forestcoll::Optimum* free, bool hasJson) {
   const Bandwidth bus = busbw(request.collective, optimum.algbw, optimum.gpuCount);
   const bool isExact = free == nullptr || free->algbw == optimum.algbw;
   const bool weighted = !request.amounts.empty();
@@ -90,7 +90,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["optimum_k"] = free->treesPerRoot;
   }
   json["bottleneck_cut"] = Json::array();  // stays empty where no cut, but forwarding alone, sets the limit
-  if (!tied.cuts.empty()) {
+  if (hasJson && !tied.cuts.empty()) {
     const schedule::Cut& cut = tied.cuts.front();
     json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
     json["cut"] = toJson(fabric, request.collective, cut);

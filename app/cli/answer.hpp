@@ -20,9 +20,10 @@ struct Answer {
 [[nodiscard]] Result<forestcoll::TiedCuts> cutsOf(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                                   const forestcoll::Optimum& optimum, const Progress& progress);
 
-/// free: the optimum over all k, where the question fixed k or its maximum; nullptr otherwise.
+/// free: the optimum over all k, where the question fixed k or its maximum; nullptr otherwise. Without `hasJson`, the
+/// JSON lacks the cuts: their lists of nodes take longer than all else.
 [[nodiscard]] Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                      const forestcoll::Optimum& optimum, const forestcoll::TiedCuts& tied,
-                                     const forestcoll::Optimum* free);
+                                     const forestcoll::Optimum* free, bool hasJson);
 
 }  // namespace coppice::cli

@@ -63,7 +63,7 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
 /// What ForestColl says beside the trees: the optimum, the cuts that prove it, and what limits cost.
 Result<Answer> describeForestColl(const GenerateOptions& options, const workflow::OptionValues& values,
                                   const fabric::Fabric& fabric, const workflow::Demand& demand,
-                                  const workflow::Made& made, const schedule::Schedule& schedule,
+                                  const workflow::Made& made, const schedule::Schedule& schedule, bool json,
                                   const Progress& progress) {
   auto request = workflow::forestCollRequest(demand, values);
   if (!request) {
@@ -85,7 +85,7 @@ Result<Answer> describeForestColl(const GenerateOptions& options, const workflow
   if (!tied) {
     return tied.error();
   }
-  Answer answer = describeOptimum(fabric, *request, *made.optimum, *tied, free ? &*free : nullptr);
+  Answer answer = describeOptimum(fabric, *request, *made.optimum, *tied, free ? &*free : nullptr, json);
   if (values.integer("max-height") || values.integer("max-peers")) {
     describeLimits(values, schedule, *made.optimum, answer);
   }
@@ -193,7 +193,7 @@ Result<Report> run(const GenerateOptions& options, bool json, const Progress& pr
   const double total = judged->generating + judged->verifying;
   const auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
   auto answer = judged->made.optimum && forest != nullptr
-                    ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, progress)
+                    ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, json, progress)
                     : Result<Answer>(describeMethod(*method, fabric, *judged, !demand->amounts.empty()));
   if (!answer) {
     return answer.error();

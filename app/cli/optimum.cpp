@@ -67,7 +67,7 @@ Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::Lo
   return report;
 }
 
-Result<Report> run(const OptimumOptions& options, const Progress& progress) {
+Result<Report> run(const OptimumOptions& options, bool json, const Progress& progress) {
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
@@ -97,7 +97,7 @@ Result<Report> run(const OptimumOptions& options, const Progress& progress) {
   if (!tied) {
     return tied.error();
   }
-  Answer answer = describeOptimum(loaded->fabric, *request, *optimum, *tied, free ? &*free : nullptr);
+  Answer answer = describeOptimum(loaded->fabric, *request, *optimum, *tied, free ? &*free : nullptr, json);
   answer.json["import_findings"] = toJson(loaded->findings);
   answer.json["seconds"] = seconds.count();
   answer.text += lines(loaded->findings) + "  time        " + duration(seconds.count()) + "\n";
@@ -119,7 +119,9 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::treeLimitOptions(), options->limits);
   sub.callback([options, &invocation] {
-    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+    invocation.action = [options, &invocation](const Progress& progress) {
+      return run(*options, invocation.json, progress);
+    };
   });
 }
 
