@@ -142,8 +142,8 @@ QTreeView::item:focus:last { border-left-color: transparent; }
 QHeaderView { background: @panel; border: none; }
 QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 0px 5px 10px; font-weight: 600; }
 QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-origin: padding; subcontrol-position: center right; width: 10px; height: 10px; }
-QHeaderView::up-arrow { image: url(@chevron); }
-QHeaderView::down-arrow { image: url(@chevronUp); }
+QHeaderView::up-arrow { image: url(@chevronUp); }
+QHeaderView::down-arrow { image: url(@chevron); }
 QTableView { gridline-color: transparent; }
 QTableCornerButton::section { background: @panel; border: none; }
 QTabWidget::pane { border: none; border-top: 1px solid @line; }
