@@ -217,7 +217,7 @@ Json textsOf(const std::vector<Rational>& values, const Rational& factor) {
   return list;
 }
 
-/// Least T with 1 + d + ... + d^T >= N; 0 where the degree is not a whole number.
+/// Smallest T with 1 + d + ... + d^T >= N; 0 where the degree is not a whole number.
 int mooreSteps(const Rational& degree, int nodes) {
   if (!degree.isInteger()) {
     return 0;

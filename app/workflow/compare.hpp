@@ -31,7 +31,7 @@ struct Contender {
   double meanStretch = 0;                     ///< weighted by bytes
   double traffic = 0;                         ///< bytes over all links per byte of the collective
   std::optional<Rational> exactTraffic = {};  ///< the same; absent for programs and where switches copy
-  /// The least that transfers between GPUs can do (schedule::minTraffic); absent where that is not known.
+  /// The minimum that transfers between GPUs can do (schedule::minTraffic); absent where that is not known.
   std::optional<Rational> minTraffic = {};
   int busiestArc = -1;      ///< into Fabric::arcs()
   double busiestShare = 0;  ///< bytes over it per byte of the collective

@@ -68,7 +68,7 @@ struct FoundTopology {
 /// where all are. SizeRange::entry is an index into `found`. Throws OverflowError.
 [[nodiscard]] std::vector<finder::SizeRange> fastestBySize(std::span<const FoundTopology> found,
                                                            const TopologyTimes& times);
-/// The entry with the least weighted sum of the times of times.sizes; nullopt where no cost or no size is known.
+/// The entry with the minimum weighted sum of the times of times.sizes; nullopt where no cost or no size is known.
 /// Throws OverflowError.
 [[nodiscard]] std::optional<std::size_t> fastestFor(std::span<const FoundTopology> found, const TopologyTimes& times);
 

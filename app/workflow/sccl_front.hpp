@@ -85,7 +85,7 @@ struct ScclFront {
   std::int64_t minSteps = 0;
   Rational minRatio;             ///< bound on R/C over all numbers of steps
   bool isMinRatioExact = false;  ///< the relaxation reaches it
-  bool isComplete = false;       ///< the last point has the least ratio
+  bool isComplete = false;       ///< the last point has the minimum ratio
   bool isCutOff = false;         ///< time limit or cancel; what was found is kept
   Bandwidth unit;                ///< as used
 };

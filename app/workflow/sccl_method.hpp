@@ -7,7 +7,7 @@
 
 namespace coppice::workflow {
 
-/// Step-synchronous synthesis: the least R/C within a number of steps, as far as the time allows.
+/// Step-synchronous synthesis: the minimum R/C within a number of steps, as far as the time allows.
 [[nodiscard]] Generator scclMethod();
 /// All that it finds on the way.
 [[nodiscard]] FrontMethod scclFront();

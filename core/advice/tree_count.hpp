@@ -30,7 +30,7 @@ struct TreeCount {
   std::int64_t maxK = 1;      ///< 1 to this were looked at
   Bandwidth algbw;            ///< with this k
   Bandwidth optimum;          ///< with any k
-  std::int64_t optimumK = 1;  ///< the least k that reaches it
+  std::int64_t optimumK = 1;  ///< the smallest k that reaches it
   Rational loss;              ///< the part of the optimum that this k gives up; 0 = none
 };
 

@@ -57,7 +57,7 @@ Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const sc
 
 /// sum of b_e l_e / sum of distances, GB/s. Errors: badUsage (as many lengths as arcs; all distances 0), overflow.
 Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths);
-/// The least b_e / load_e, GB/s, for one byte per pair. Errors: overflow.
+/// The minimum b_e / load_e, GB/s, for one byte per pair. Errors: overflow.
 Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing);
 
 }  // namespace coppice::alltoall

@@ -16,7 +16,7 @@ namespace {
 
 using std::filesystem::path;
 
-/// The least of all that were found.
+/// The minimum of all that were found.
 class Least {
 public:
   void add(std::optional<std::int64_t> bytes) {

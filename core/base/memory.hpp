@@ -9,7 +9,7 @@
 /// under a limit of its own a process hears of the end as std::bad_alloc instead.
 namespace coppice {
 
-/// Bytes that this process may still take: the least of what the machine has free (MemAvailable), what the process's
+/// Bytes that this process may still take: the minimum of what the machine has free (MemAvailable), what the process's
 /// control groups leave (memory.max of version 2, memory.limit_in_bytes of version 1, of it and all above; page cache
 /// counts as free), and its own limits (RLIMIT_AS, RLIMIT_DATA). nullopt where nothing of these can be read. `root`
 /// stands for "/" in a test.

@@ -211,7 +211,7 @@ Result<Rational> Rational::parse(std::string_view text) {
       throw OverflowError("too many digits");
     }
     if (isNegative) {
-      first.digits = -first.digits;  // before narrowing: the least 64-bit integer has no positive twin
+      first.digits = -first.digits;  // before narrowing: the smallest 64-bit integer has no positive twin
     }
     return first.value() / second.value();
   } catch (const OverflowError&) {

@@ -140,7 +140,7 @@ std::string toDecimal(const Rational& value, int places) {
   while (!digits.empty() && digits.back() == '0') {
     digits.pop_back();
   }
-  // Unsigned: the magnitude of the least value is one above the largest.
+  // Unsigned: the magnitude of the smallest value is one above the largest.
   std::string text = std::to_string(static_cast<std::uint64_t>(whole + carry));
   if (!digits.empty()) {
     text += "." + digits;

@@ -76,7 +76,7 @@ public:
         m_finder(builder.fabric(), schedule::Direction::out),
         m_uses(builder.fabric().arcs().size(), 0) {}
 
-  /// The least bandwidth / (rings + 1) on the way; 0 where no route is.
+  /// The minimum bandwidth / (rings + 1) on the way; 0 where no route is.
   Rational between(Rank from, Rank to) {
     const auto& arcs = arcsOf(from, to);
     if (arcs.empty()) {

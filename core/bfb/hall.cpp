@@ -48,7 +48,7 @@ bool isInside(std::span<const Word> mask, std::span<const Word> set) {
   return true;
 }
 
-/// Least U in which the links do the jobs: with latencies the sum of max(0, U - latency) * width is solved piece by
+/// Smallest U in which the links do the jobs: with latencies the sum of max(0, U - latency) * width is solved piece by
 /// piece, links in order of their latencies.
 Rational minTime(const HallProblem& problem, std::span<const Word> set, int64_t jobs, int64_t width) {
   if (problem.latencies.empty()) {

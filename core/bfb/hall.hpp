@@ -27,7 +27,7 @@ struct HallProblem {
 };
 
 /// The largest cnt(W)/b(W) over sets W of in-links and a set that attains it, where cnt(W) counts the jobs whose mask
-/// lies inside W. With latencies, the largest over W of the least U in which the links of W do cnt(W) jobs, link j
+/// lies inside W. With latencies, the largest over W of the smallest U in which the links of W do cnt(W) jobs, link j
 /// doing max(0, U - latency) * width.
 struct HallValue {
   Rational ratio;
@@ -43,7 +43,7 @@ struct HallValue {
 /// By in-link the whole chunks that it carries: floor(max(0, value - chunks * latency) * width).
 [[nodiscard]] std::vector<std::int64_t> wholeCapacities(const HallProblem& problem, const Rational& value,
                                                         std::int64_t chunks);
-/// Least V for which whole chunks suffice: every job cut into `chunks`, and the capacities those of V. V is chunks *
+/// Smallest V for which whole chunks suffice: every job cut into `chunks`, and the capacities those of V. V is chunks *
 /// ratio where that makes all capacities whole numbers. Throws OverflowError.
 /// @param ratio of solveHall
 [[nodiscard]] Rational solveWhole(const HallProblem& problem, const Rational& ratio, std::int64_t chunks);

@@ -20,7 +20,7 @@ struct BalanceChange {
   friend bool operator==(const BalanceChange&, const BalanceChange&) = default;
 };
 
-/// The least added bandwidth after which every node's ingress equals its egress; empty for a balanced fabric.
+/// The minimum added bandwidth after which every node's ingress equals its egress; empty for a balanced fabric.
 /// One unit of capacity from u to v balances one unit of missing egress at u and of missing ingress at v, so no change
 /// can add less than the sum of the positive imbalances, and this one adds exactly that. Existing links take as much of
 /// it as a maximum flow from the nodes short of egress to those short of ingress can place on them; new one-way links

@@ -59,7 +59,7 @@ Rational lineTime(const CayleyDraw& draw, int nodes, int degree) {
   return lineGraphValue(*graph, search.at(0), 1).bandwidthTime(std::int64_t{nodes} * degree, degree);
 }
 
-/// Of each number of steps the draws of least T_B: one whose reduce_scatter is best, and one whose line graph is.
+/// Of each number of steps the draws of minimum T_B: one whose reduce_scatter is best, and one whose line graph is.
 std::string searchDraws(int nodes, int degree, bool isDuplex, std::uint32_t draws, int lastNodes) {
   Sampler sampler(nodes);
   CayleySearch search;

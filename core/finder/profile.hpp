@@ -22,7 +22,7 @@ using StepJobs = std::vector<JobClass>;
 /// Masks have this many bits.
 inline constexpr int kMaxLinks = 64;
 
-/// The least possible largest load of `links` unit links, in shards: max over sets W of links of cnt(W)/|W|, where
+/// The minimum possible largest load of `links` unit links, in shards: max over sets W of links of cnt(W)/|W|, where
 /// cnt(W) counts the jobs whose mask lies inside W (Theorem 19 made quantitative). Throws OverflowError.
 [[nodiscard]] Rational stepLoad(std::span<const JobClass> jobs, int links);
 

@@ -39,7 +39,7 @@ struct SizeRange {
 /// Throws OverflowError.
 [[nodiscard]] std::vector<SizeRange> fastestBySize(std::span<const Cost> costs, const TimeModel& model);
 
-/// The entry with the least weighted sum of times.
+/// The entry with the minimum weighted sum of times.
 struct WeightedSize {
   Rational bytes;
   Rational weight = 1;

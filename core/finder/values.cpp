@@ -98,7 +98,7 @@ private:
   }
 
   /// The walk (y_0 .. y_j) in the j-th expansion: the distance from (y_1 .. y_j) to (y_0 .. y_(j-1)) in L^(j-1)(G) is
-  /// the least i at which they overlap, or the whole length and the way from y_j to y_0.
+  /// the smallest i at which they overlap, or the whole length and the way from y_j to y_0.
   [[nodiscard]] Removal removal() const {
     const int j = static_cast<int>(m_walk.size()) - 1;
     const int rest = static_cast<int>(m_scale.size()) - 1 - j;
@@ -205,7 +205,7 @@ Value lineGraphValue(const Digraph& graph, const Profile& profile, int times) {
 }
 
 int kautzSteps(int degree, int nodes) {
-  // In t steps v reaches the d^t nodes from (-d)^t v - offset on; the diameter is the least T at which the intervals
+  // In t steps v reaches the d^t nodes from (-d)^t v - offset on; the diameter is the smallest T at which the intervals
   // of t = 0 .. T cover all nodes from every v.
   std::vector<std::pair<int64_t, int64_t>> covered;
   const auto coversFrom = [&](int v, int steps) {

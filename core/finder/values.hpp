@@ -24,7 +24,7 @@ namespace coppice::finder {
 /// Diameter of Pi_{d,m}, without its loads.
 [[nodiscard]] int kautzSteps(int degree, int nodes);
 
-/// T* of Definition 10: the least k with 1 + d + … + d^k >= N.
+/// T* of Definition 10: the smallest k with 1 + d + … + d^k >= N.
 [[nodiscard]] int mooreSteps(std::int64_t nodes, std::int64_t degree);
 
 }  // namespace coppice::finder

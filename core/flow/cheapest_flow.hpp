@@ -21,7 +21,7 @@ struct CheapestFlow {
   std::vector<std::int64_t> flow;  ///< by arc, whole numbers
 };
 
-/// A flow of the value `wanted`, or the largest one where that is less, whose cost is the least of all flows of this
+/// A flow of the value `wanted`, or the largest one where that is less, whose cost is the minimum of all flows of this
 /// value. Primal-dual (Ford and Fulkerson, 1962): shortest paths at reduced costs give potentials, and a blocking flow
 /// (Dinic) fills all paths of that length at once, so there is one round per distinct length of a path. Where all costs
 /// are positive, the flow has no cycle.

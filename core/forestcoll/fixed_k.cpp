@@ -27,7 +27,7 @@ bool reaches(std::span<const int64_t> bandwidths, const Rational& scale, int64_t
   return false;
 }
 
-/// Least U with sum floor(U * b) >= needed. It makes some U*b whole, so candidates are j/b per distinct b.
+/// Smallest U with sum floor(U * b) >= needed. It makes some U*b whole, so candidates are j/b per distinct b.
 Rational minScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
   std::sort(bandwidths.begin(), bandwidths.end());
   std::vector<int64_t> distinct = bandwidths;

@@ -13,7 +13,7 @@ namespace coppice::forestcoll {
 
 // Algorithm 5: the best scale for a fixed number k of trees per root.
 
-/// Algorithm 5 and Theorems 33-35: least U (in 1/capacity units) for which capacities floor(U*b) and supplies k*a(v)
+/// Algorithm 5 and Theorems 33-35: smallest U (in 1/capacity units) for which capacities floor(U*b) and supplies k*a(v)
 /// are feasible. `start` is any lower bound, such as k times the worst ratio. Throws as worstCut.
 [[nodiscard]] Rational minScale(const Network& network, std::int64_t k, const Rational& start,
                                 const Progress& progress);

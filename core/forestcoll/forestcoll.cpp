@@ -225,8 +225,9 @@ void noteRounding(Plan& plan, int64_t k) {
   }
 }
 
-/// After scaleToOptimum: replaces its k by the least one that reaches the same rate, with capacities that are balanced
-/// at the switches. Without copying in switches some balanced integer vector below the capacities must be feasible too.
+/// After scaleToOptimum: replaces its k by the smallest one that reaches the same rate, with capacities that are
+/// balanced at the switches. Without copying in switches some balanced integer vector below the capacities must be
+/// feasible too.
 void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress) {
   constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 28;
   Progress limited = progress;
@@ -401,7 +402,7 @@ void adoptFixed(Plan& plan, int64_t k, FixedScale&& found) {
 Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
                 const Progress& progress);
 
-/// The least k that loses no more than request.maxLoss of what the best k reaches.
+/// The smallest k that loses no more than request.maxLoss of what the best k reaches.
 Plan planWithLoss(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
                   const Progress& progress) {
   Request lossless = request;
@@ -489,7 +490,7 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
   Plans plans;
   plans.shared = request.collective == Collective::allreduce && !transpose;
   if (request.maxLoss && needsIn(request.collective) && needsOut(request.collective) && !plans.shared) {
-    // Both halves have one k: the least with which both together lose no more.
+    // Both halves have one k: the minimum with which both together lose no more.
     Request one = request;
     one.maxLoss.reset();
     plans.out = planForest(fabric, demand, one, progress);
@@ -509,7 +510,7 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
     return plans;
   }
   if (request.maxK && needsIn(request.collective) && needsOut(request.collective) && !plans.shared) {
-    // Both halves have one k: the one with the least time of both together, the smallest on a tie.
+    // Both halves have one k: the one with the minimum time of both together, the smallest on a tie.
     for (int64_t k = 1; k <= *request.maxK; ++k) {
       Request one = request;
       one.maxK.reset();

@@ -35,7 +35,7 @@ struct Request {
   /// Relative data of each rank (allgather, reduce_scatter, gather, scatter); empty = equal. Non-negative, not all
   /// zero.
   std::vector<std::int64_t> amounts = {};
-  /// Trees per root (uniform and rooted) or per unit of amount; absent = the least k that reaches the bound.
+  /// Trees per root (uniform and rooted) or per unit of amount; absent = the smallest k that reaches the bound.
   std::optional<std::int64_t> fixedK = {};
   /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
@@ -115,7 +115,7 @@ struct Routed {
 };
 
 /// A gather or scatter that reaches optimum(): every shard goes to the root (from it) in whole pieces along paths of a
-/// maximum flow of least cost; GPUs may pass pieces on. Asynchronous. Not verified here. Errors: as optimum(), and
+/// maximum flow of minimum cost; GPUs may pass pieces on. Asynchronous. Not verified here. Errors: as optimum(), and
 /// badUsage for other collectives and for limits on trees.
 Result<Routed> routeShards(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 

@@ -14,7 +14,7 @@ namespace coppice::forestcoll {
 
 /// The fewest trees per root that reach a rate.
 ///
-/// The dissertation takes the least k for which all k*b/x* are whole numbers (B.5.1). Fewer trees can reach the same
+/// The dissertation takes the smallest k for which all k*b/x* are whole numbers (B.5.1). Fewer trees can reach the same
 /// rate, because links away from the bottleneck have room to spare: with t the time per unit of data (U = k*t), k trees
 /// suffice iff the capacities floor(k*t*b) are feasible for the supplies k*a(v) (Thm 33 at U = k*t), that is iff
 ///
@@ -30,7 +30,7 @@ public:
   /// @param enough a k that is known to suffice, such as q for t = p/q; the search ends there.
   MinimumK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, std::int64_t enough);
 
-  /// The least k above the last one returned (above 0 at first) whose capacities are feasible. Every smaller one is
+  /// The smallest k above the last one returned (above 0 at first) whose capacities are feasible. Every smaller one is
   /// refused by a cut. Spends progress.work: WorkLimitReached leaves the question open. Throws OverflowError,
   /// CancelledError.
   [[nodiscard]] std::int64_t next(const Progress& progress);

@@ -56,8 +56,8 @@ struct CutFabric {
 /// Errors: badUsage (the cut has no demand or no exit, or a set tighter than it exists), overflow, cancelled.
 Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress = {}, const TiedCutsLimits& limits = {});
-/// Gather and scatter as well, where `cut` is not looked at: the least tight cut around each GPU; unions of these are
-/// tight too and are not counted, so `isExact` only where they are nested.
+/// Gather and scatter as well, where `cut` is not looked at: the smallest tight cut around each GPU; unions of these
+/// are tight too and are not counted, so `isExact` only where they are nested.
 Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress = {}, const TiedCutsLimits& limits = {});
 

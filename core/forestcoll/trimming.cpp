@@ -223,7 +223,7 @@ private:
     return enters(link.there, inSet) || enters(link.back, inSet);
   }
 
-  /// The least factor for all links of the tier; then links into tight sets stay and the others shrink further.
+  /// The smallest factor for all links of the tier; then links into tight sets stay and the others shrink further.
   void shrinkTier(const std::vector<DuplexLink>& all) {
     constexpr int kRounds = 12;
     std::vector<DuplexLink> links = all;
@@ -346,8 +346,8 @@ private:
     }
   }
 
-  /// Tight sets around each GPU: the least one, and the least one that holds the nearest ends of the links as well. The
-  /// second is the one that counts where single GPUs are tight already.
+  /// Tight sets around each GPU: the smallest one, and the smallest one that holds the nearest ends of the links as
+  /// well. The second is the one that counts where single GPUs are tight already.
   std::vector<std::vector<char>> tightSets(const std::vector<DuplexLink>& links) {
     const std::vector<char> isNearEnd = nearEnds(links);
     std::vector<std::vector<int>> next(m_network.nodeCount);

@@ -23,7 +23,7 @@ enum class FabricFormat {
   adjacency,  ///< the official ForestColl form (adjacency.hpp)
   ncclXml,    ///< NCCL's topology file, import only (nccl_topo_xml.hpp)
   nvidiaSmi,  ///< nvidia-smi topo -m, import only (nvidia_smi.hpp)
-  treeXml,    ///< ForestColl's trees, import only: the least fabric that carries them (tree_xml.hpp)
+  treeXml,    ///< ForestColl's trees, import only: the smallest fabric that carries them (tree_xml.hpp)
   taccl       ///< a topology of TACCL, import only (taccl_fabric.hpp)
 };
 

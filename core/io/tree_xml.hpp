@@ -80,7 +80,7 @@ Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName =
 
 /// The trees on a given fabric, as out-trees or reversed. GPU labels are matched by id, or else by rank in the order of
 /// TreeXml::gpus; switch labels by id, or else by the only node whose links fit all routes through them. Edges are put
-/// in breadth-first order; scale is the least that fits all loads. Nothing is verified.
+/// in breadth-first order; scale is the minimum that fits all loads. Nothing is verified.
 /// Errors: badInput (a label that fits no node, or several; another number of GPUs; a tree of the wrong size),
 /// overflow.
 Result<schedule::Forest> forestFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,

@@ -74,7 +74,7 @@ public:
   /// slope, or a lower line turns up, which is nearer or itself tight at 0.
   [[nodiscard]] Side above() {
     CutLine inner = m_now;
-    std::optional<CutLine> flat;  // the least slope of all cuts
+    std::optional<CutLine> flat;  // the minimum slope of all cuts
     const std::vector<int64_t> weights = m_engine.enteringWeights(m_arcs);
     const CutRatio best{m_now.demand, m_now.fixed};
     CutRatio flattest{0, 1};
@@ -208,7 +208,7 @@ private:
     return {narrow64(fixed / t.denominator()), weight, answer.ratio.demand};
   }
 
-  /// A cut of the least weight per demand: the cut problem with the weights as capacities.
+  /// A cut of the minimum weight per demand: the cut problem with the weights as capacities.
   [[nodiscard]] CutLine flattestLine() {
     std::vector<CutEngine::NodeInit> nodes = m_engine.nodeInits();
     std::vector<CutEngine::ArcInit> arcs;

@@ -13,7 +13,7 @@
 /// What one more GB/s is worth: exact derivatives of the cut bound and its curve over a bandwidth.
 ///
 /// With fixed cuts everything is a line: raising a set of arcs by t each, the rate that cut S allows is
-/// (B+(S) + t * (arcs of the set that leave S)) / demand(S), and the bound is the least of these lines. So it is
+/// (B+(S) + t * (arcs of the set that leave S)) / demand(S), and the bound is the minimum of these lines. So it is
 /// concave and piecewise linear in t (the bound of an allreduce is the harmonic sum of two such functions), and a
 /// supporting line at any t is a cut that is tight there. Slopes and breakpoints are found by meeting two supporting
 /// lines and asking the bound at the meeting point, until it lies on both: exact, over all cuts, ties included.

@@ -81,8 +81,8 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
 /// Lowers a verified step schedule. The rules for threadblocks, channels, fused steps, protocols, instances and sizes
 /// are the same.
 ///
-/// Every shard is cut into the same number of chunks, the least one that has a border at all ends of pieces. Steps of
-/// the schedule give the order of a threadblock's steps and become dependencies only where the data or the buffers
+/// Every shard is cut into the same number of chunks, the smallest one that has a border at all ends of pieces. Steps
+/// of the schedule give the order of a threadblock's steps and become dependencies only where the data or the buffers
 /// demand it: there are no barriers, and a piece that two steps forward may take the second hop while others take the
 /// first. What an asynchronous schedule orders between two GPUs keeps its order on every channel. What a rank receives
 /// and does not want lies in scratch from its arrival until it is sent on for the last time; several such pieces use

@@ -24,7 +24,7 @@ public:
 
 private:
   [[nodiscard]] bool isBalanced(std::span<const std::int64_t> capacities) const;
-  /// Least in(Q) / (K - r(Q)) over the cuts, by Newton's method on one violated cut at a time.
+  /// Minimum in(Q) / (K - r(Q)) over the cuts, by Newton's method on one violated cut at a time.
   [[nodiscard]] Rational cutRate(std::span<const std::int64_t> capacities);
   /// Whether capacities / capacityScale carry rate numerator / denominator (all in the same unit).
   [[nodiscard]] std::vector<NodeSet> cutsAgainst(std::span<const std::int64_t> capacities, std::int64_t numerator,

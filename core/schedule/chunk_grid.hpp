@@ -11,8 +11,8 @@
 /// Equal chunks of shards, which programs move.
 namespace coppice::schedule {
 
-/// The least number of equal chunks of every shard such that all pieces begin and end between two of them: the least
-/// common denominator of the ends of all pieces.
+/// The smallest number of equal chunks of every shard such that all pieces begin and end between two of them: the
+/// minimum common denominator of the ends of all pieces.
 [[nodiscard]] std::int64_t exactGrid(const StepSchedule& schedule);
 
 /// The schedule with every end of a piece at the nearest border between `chunks` equal chunks of its shard (the later

@@ -34,7 +34,7 @@ struct Proposal {
 /// each GPU to its counterpart in the next. Of several shortest routes, the widest counts. Between nodes, GPUs that
 /// share a NIC have one sender and one receiver, two different ones if there are; a GPU with a NIC of its own sends to
 /// its counterparts. Symmetry offsets are those rotations, within nodes and of whole nodes, that keep everything.
-/// Costs: chunkBytes over the least bandwidth of the way, plus its latencies between nodes. Errors: infeasible (GPUs
+/// Costs: chunkBytes over the minimum bandwidth of the way, plus its latencies between nodes. Errors: infeasible (GPUs
 /// that no way joins), overflow, those of makeModel.
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options = {});
 

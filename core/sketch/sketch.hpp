@@ -21,7 +21,7 @@ enum class LocalStrategy {
   none,         ///< every link of the node is used as it is
   switchPorts,  ///< GPUs of a list share a switch: each sends and receives one chunk at a time
   minmax,       ///< stage 1 minimizes the largest load of a link
-  maxmin        ///< stage 1 maximizes the least load of a link
+  maxmin        ///< stage 1 maximizes the minimum load of a link
 };
 
 /// "none", "switch", "minmax", "maxmin".

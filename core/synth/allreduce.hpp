@@ -53,12 +53,12 @@ public:
     std::int64_t rounds = 0;
     Answer answer;
   };
-  /// Joins the halves of least R/C that were found for their numbers of steps, with up to maxN chunks per rank each.
+  /// Joins the halves of minimum R/C that were found for their numbers of steps, with up to maxN chunks per rank each.
   /// The first call searches both fronts, for a share of the time. Throws CancelledError.
   std::optional<Fewest> bestHalves(int steps, std::int64_t maxN, Clock::time_point deadline);
   /// Whether there are too many ranks for the solver.
   [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
-  /// On such fabrics: the least R/C in halves that is found with up to maxN chunks per rank in each half and up to
+  /// On such fabrics: the minimum R/C in halves that is found with up to maxN chunks per rank in each half and up to
   /// maxRounds rounds. Throws CancelledError.
   std::optional<Fewest> fewestInHalves(int steps, std::int64_t maxN, std::int64_t maxRounds,
                                        Clock::time_point deadline);
@@ -67,14 +67,14 @@ public:
   [[nodiscard]] int minSteps() const { return m_gather->minSteps(); }
   /// Of the halves: the two one after the other.
   [[nodiscard]] int minStepsOfHalves() const { return m_gather->minSteps() + m_scatter->minSteps(); }
-  /// Least R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P - 1,
-  /// and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
+  /// Minimum R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P -
+  /// 1, and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
   [[nodiscard]] Rational minRatio() const { return m_minRatio; }
-  /// Least R/C of any allreduce of this many steps (0 = of any number): what carries the contribution of one rank to
+  /// Minimum R/C of any allreduce of this many steps (0 = of any number): what carries the contribution of one rank to
   /// all others is a broadcast from it, and what brings all contributions to one rank is a reduce. The bounds of some
   /// ranks, those of each kind first, as far as the time allows. Throws CancelledError.
   Rational stepsRatio(int steps, Clock::time_point deadline);
-  /// Least R/C of the halves with this many steps (0 = any number); C counts slots.
+  /// Minimum R/C of the halves with this many steps (0 = any number); C counts slots.
   Rational halvesRatio(int steps, Clock::time_point deadline);
   [[nodiscard]] const Bandwidth& unit() const { return m_gather->problem().topology.unit; }
 
@@ -106,7 +106,7 @@ private:
   std::vector<std::unique_ptr<Search>> m_roots;  ///< broadcasts from ranks, on both fabrics
   bool m_areRootsKnown = false;
   std::map<int, Rational> m_stepsRatios;
-  std::map<int, Size> m_scatterHalves;  ///< by steps: of least R/n
+  std::map<int, Size> m_scatterHalves;  ///< by steps: of minimum R/n
   std::map<int, Size> m_gatherHalves;
   int m_halvesSteps = 0;  ///< up to which they were searched
 };

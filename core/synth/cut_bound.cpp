@@ -21,7 +21,7 @@ struct Cut {
   std::int64_t classes = 0;  ///< that must cross it
 };
 
-/// The least cut that lets through less than x chunks of each class in a round; nullopt where there is none.
+/// The minimum cut that lets through less than x chunks of each class in a round; nullopt where there is none.
 std::optional<Cut> tightCut(const Topology& topology, const Supply& supply, int rank, const Rational& x,
                             std::int64_t denominator) {
   const int sets = static_cast<int>(supply.size());

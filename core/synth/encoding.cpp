@@ -41,7 +41,7 @@ void Encoding::findOrbits() {
   m_sendOrbit = numbers(classes * arcs);
   m_limitOrbit = numbers(static_cast<int>(m_topology.limits.size()));
   m_nodeOrbit = numbers(m_topology.nodes);
-  // The group is complete, so the least image over its elements is the least of the orbit.
+  // The group is complete, so the smallest image over its elements is the minimum of the orbit.
   for (const Symmetry& each : m_group) {
     for (int c = 0; c < classes; ++c) {
       for (int node = 0; node < m_topology.nodes; ++node) {

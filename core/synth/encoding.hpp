@@ -51,7 +51,7 @@ private:
   SatSolver& m_solver;
   Clauses m_clauses;
   RoundCoding m_rounds;
-  std::vector<int> m_haveOrbit;   ///< by class and node: index of its least image
+  std::vector<int> m_haveOrbit;   ///< by class and node: index of its smallest image
   std::vector<int> m_sendOrbit;   ///< by class and arc
   std::vector<int> m_limitOrbit;  ///< by limit
   std::vector<int> m_nodeOrbit;

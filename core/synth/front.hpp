@@ -13,7 +13,7 @@
 namespace coppice::synth {
 
 struct FrontOptions {
-  int maxSteps = 0;               ///< 0 = four more than the least
+  int maxSteps = 0;               ///< 0 = four more than the minimum
   std::int64_t maxN = 32;         ///< chunks of each class
   std::int64_t maxOfLevels = 32;  ///< the same for two levels
   double candidateSeconds = 10;   ///< one candidate may take this long
@@ -29,7 +29,7 @@ inline constexpr std::int64_t kAnyRounds = std::numeric_limits<std::int64_t>::ma
   return extraRounds ? steps + *extraRounds : kAnyRounds;
 }
 
-/// The least R/n with R from `steps` to `maxRounds` that is not below the bound; nullopt where not even one chunk
+/// The minimum R/n with R from `steps` to `maxRounds` that is not below the bound; nullopt where not even one chunk
 /// fits.
 [[nodiscard]] std::optional<Rational> minRatioWithin(const Rational& bound, std::int64_t steps, std::int64_t maxRounds);
 
@@ -58,7 +58,7 @@ struct Front {
   std::vector<FrontPoint> points;
   int minSteps = 0;
   RatioBound minRatio;      ///< over all numbers of steps, in R/n
-  bool isComplete = false;  ///< the last point has the least ratio of all
+  bool isComplete = false;  ///< the last point has the minimum ratio of all
   bool isCutOff = false;    ///< the time limit or a cancel ended it; what was found is kept
 };
 

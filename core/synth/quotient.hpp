@@ -10,7 +10,7 @@
 
 namespace coppice::synth {
 
-/// Rounds that this load needs on a limit of this rate: least r with floor(rate * r) >= load.
+/// Rounds that this load needs on a limit of this rate: smallest r with floor(rate * r) >= load.
 [[nodiscard]] std::int64_t roundsFor(const Rational& rate, std::int64_t load);
 
 /// Whole rounds, at least one a step, that add up to `total` and follow the wishes as far as they can.

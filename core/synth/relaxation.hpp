@@ -25,7 +25,7 @@ struct ProvedBound {
   bool isTight = false;
 };
 
-/// By group and arc: the least of its equals under the symmetries. The same for programs of any number of steps.
+/// By group and arc: the minimum of its equals under the symmetries. The same for programs of any number of steps.
 /// Throws CancelledError.
 [[nodiscard]] std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> symmetries,
                                             const Progress& progress);

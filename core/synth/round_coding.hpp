@@ -32,7 +32,7 @@ private:
   const Topology& m_topology;
   const RoundBox& m_box;
   Clauses& m_clauses;
-  std::vector<std::vector<int>> m_surplus;  ///< by step: more than k rounds above the least
+  std::vector<std::vector<int>> m_surplus;  ///< by step: more than k rounds above the minimum
 };
 
 }  // namespace coppice::synth

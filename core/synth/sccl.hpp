@@ -68,7 +68,7 @@ struct StatedFront {
   std::int64_t minSteps = 0;
   Rational minRatio;             ///< bound on R/C over all numbers of steps
   bool isMinRatioExact = false;  ///< the relaxation reaches it
-  bool isComplete = false;       ///< the last point has the least ratio
+  bool isComplete = false;       ///< the last point has the minimum ratio
   bool isCutOff = false;         ///< time limit or cancel
   Bandwidth unit;
 };
@@ -81,7 +81,7 @@ struct Candidate {
 };
 
 struct FrontLimits {
-  std::int64_t maxSteps = 0;    ///< 0 = four more than the least
+  std::int64_t maxSteps = 0;    ///< 0 = four more than the minimum
   std::int64_t maxChunks = 0;   ///< 0 = 32 in each class
   double candidateSeconds = 0;  ///< one candidate may take this long; 0 = a sixth of the time
   /// Only k-synchronous schedules: R <= S + k; nullopt = any number of rounds.

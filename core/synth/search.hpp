@@ -43,7 +43,7 @@ enum class BoundSource { counting, cut, program };
 
 /// A lower bound on rounds per chunk.
 struct RatioBound {
-  Rational ratio;        ///< least R / n, in chunks of each class
+  Rational ratio;        ///< minimum R / n, in chunks of each class
   bool isTight = false;  ///< the relaxation reaches it
   BoundSource source = BoundSource::counting;
   std::vector<double> plan = {};  ///< rounds of each step per chunk, as the linear program chose them; a guide only
@@ -61,8 +61,8 @@ public:
   [[nodiscard]] int minSteps() const { return m_minSteps; }
   [[nodiscard]] const std::vector<Symmetry>& generators() const { return m_generators; }
 
-  /// Least R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The linear
-  /// program gets as much time as there is until the deadline, but no more than a fixed share.
+  /// Minimum R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The
+  /// linear program gets as much time as there is until the deadline, but no more than a fixed share.
   RatioBound ratioBound(int steps, Clock::time_point deadline);
 
   /// What the links of one rank carry, over what it must send or receive: a bound on R / n that costs nothing.

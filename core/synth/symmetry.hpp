@@ -31,7 +31,7 @@ struct Symmetry {
 /// CancelledError.
 [[nodiscard]] std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Progress& progress);
 
-/// Elements 0 .. count-1 joined where a generator maps one to the other; gives each its least equal.
+/// Elements 0 .. count-1 joined where a generator maps one to the other; gives each its smallest equal.
 class Orbits {
 public:
   explicit Orbits(int count);

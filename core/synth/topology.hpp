@@ -58,7 +58,7 @@ struct Topology {
 
 struct UnitChoice {
   std::optional<Bandwidth> unit =
-      {};                       ///< GB/s; absent = the gcd of the bandwidths, or the least where that is too fine
+      {};                       ///< GB/s; absent = the gcd of the bandwidths, or the minimum where that is too fine
   bool isOneBandwidth = false;  ///< every link counts as one unit
 };
 

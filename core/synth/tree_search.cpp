@@ -175,7 +175,7 @@ private:
     }
   }
 
-  /// The place of least cost for a send, which must not have one now; of equal ones any.
+  /// The place of minimum cost for a send, which must not have one now; of equal ones any.
   template <typename MaySend>
   Place cheapest(std::size_t send, int latest, const MaySend& maySend) {
     Place best;

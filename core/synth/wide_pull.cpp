@@ -304,7 +304,7 @@ private:
     return true;
   }
 
-  /// The share of its limits that is left, the least of them.
+  /// The share of its limits that is left, the minimum of them.
   [[nodiscard]] double slack(int arc) const {
     double min = 1;
     for (const int orbit : m_owner.m_quotient.orbitsOf[arc]) {

@@ -26,7 +26,7 @@ struct Bound {
 /// they do not join all. Quick: paths and links between nodes alone.
 [[nodiscard]] Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits);
 
-/// The least time in which batches of up to `max` jobs, each batch taking alpha + size * beta, can be done on one
+/// The minimum time in which batches of up to `max` jobs, each batch taking alpha + size * beta, can be done on one
 /// machine, where `ready` ascends. 0 for no job.
 [[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int max);
 
@@ -34,8 +34,8 @@ struct Bound {
 [[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta,
                               const std::vector<Ticks>& spread);
 
-/// The least time in which n chunks arrive in batches at a GPU that sends all but `own` of them on, one at a time, each
-/// taking `forward`.
+/// The minimum time in which n chunks arrive in batches at a GPU that sends all but `own` of them on, one at a time,
+/// each taking `forward`.
 [[nodiscard]] Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int max, Ticks forward);
 
 }  // namespace coppice::taccl

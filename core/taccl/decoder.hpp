@@ -13,7 +13,7 @@ namespace coppice::taccl {
 struct Solution {
   std::vector<int> parent;  ///< by item: the item that sends to it; -1 at origins. Every item has one, needed or not
   std::vector<int> link;    ///< by item: the link used; -1 at origins
-  std::vector<double> priority;  ///< by item, ticks: a larger one waits longer. Of a message, the least counts
+  std::vector<double> priority;  ///< by item, ticks: a larger one waits longer. Of a message, the minimum counts
   /// By item: items entered by links of one orbit with equal labels are one message. Where the sender's own chunks
   /// leave first, only one message of an orbit has own chunks and others; the own ones of other labels are messages
   /// apart.
@@ -97,7 +97,7 @@ private:
   std::vector<char> m_isConnection;
   std::vector<double> m_priority;              ///< by unit in the heap
   std::vector<int> m_unitLink;                 ///< by unit in the heap
-  std::vector<std::pair<double, int>> m_heap;  ///< key and unit, the least first
+  std::vector<std::pair<double, int>> m_heap;  ///< key and unit, the minimum first
   std::vector<int> m_firstMachine;             ///< by link, into m_machines
   std::vector<int> m_machines;                 ///< Problem::linkMachines, one after the other
   std::vector<Ticks> m_remaining;

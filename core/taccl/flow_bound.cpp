@@ -253,7 +253,7 @@ private:
                              [&](int a, int b) { return distance(from, a) < distance(from, b); });
   }
 
-  /// The least cost from a GPU to targets of its node: of a tree to all, or of a way to the farthest of fewer.
+  /// The minimum cost from a GPU to targets of its node: of a tree to all, or of a way to the farthest of fewer.
   Int128 costOf(int from, const std::vector<int>& targets) {
     if (targets.empty()) {
       return 0;

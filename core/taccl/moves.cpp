@@ -256,7 +256,7 @@ bool Moves::newPriority(int item, double scale) {
   return true;
 }
 
-/// Of all items of its message, of which the least counts.
+/// Of all items of its message, of which the minimum counts.
 void Moves::setMessagePriority(int item, double priority) {
   touch(item);
   m_solution->priority[item] = priority;

@@ -171,7 +171,7 @@ private:
     }
   }
 
-  /// The least time before a send starts, and after that until all is over.
+  /// The minimum time before a send starts, and after that until all is over.
   void findLimits() {
     m_head.assign(m_trees.size(), 0);
     m_tail.assign(m_trees.size(), 0);

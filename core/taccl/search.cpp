@@ -29,7 +29,7 @@ struct Shared {
   Instant begin = std::chrono::steady_clock::now();
   Ticks makespan = std::numeric_limits<Ticks>::max();
   double secondsToMakespan = 0;
-  std::atomic<int> finished = std::numeric_limits<int>::max();  ///< least stream that reached all there is to reach
+  std::atomic<int> finished = std::numeric_limits<int>::max();  ///< smallest stream that reached all there is to reach
   std::atomic<bool> isOver = false;
 
   [[nodiscard]] double seconds() const {

@@ -125,7 +125,7 @@ Result<Digraph> circulant(int nodes, std::span<const int> jumps) {
 }
 
 int denseCirculantSteps(int nodes) {
-  // least m with 2m^2 + 2m + 1 >= n, as (2m+1)^2 >= 2n-1
+  // smallest m with 2m^2 + 2m + 1 >= n, as (2m+1)^2 >= 2n-1
   int64_t m = 1;
   while (2 * m * m + 2 * m + 1 < nodes) {
     ++m;

@@ -19,7 +19,7 @@ namespace coppice::topology {
 [[nodiscard]] Result<Digraph> directedCirculant(int degree);
 /// i joined to i+a and i-a for every jump a; a jump of half the nodes is one link.
 [[nodiscard]] Result<Digraph> circulant(int nodes, std::span<const int> jumps);
-/// C(n,{m,m+1}) with the least diameter m of two jumps (Theorem 22), every link `copies`-fold. @param nodes above 6
+/// C(n,{m,m+1}) with the smallest diameter m of two jumps (Theorem 22), every link `copies`-fold. @param nodes above 6
 [[nodiscard]] Result<Digraph> denseCirculant(int nodes, int copies = 1);
 /// Diameter of denseCirculant: ceil((sqrt(2n-1)-1)/2).
 [[nodiscard]] int denseCirculantSteps(int nodes);

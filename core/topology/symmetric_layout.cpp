@@ -201,7 +201,7 @@ bool isRotation(const Rows& rows, int block, int shift) {
   return true;
 }
 
-/// The least jump of a circulant that visits all nodes; 1 where there is none.
+/// The smallest jump of a circulant that visits all nodes; 1 where there is none.
 int minGenerator(const Rows& rows) {
   const int count = static_cast<int>(rows.size());
   for (const int jump : rows.front()) {

@@ -44,7 +44,7 @@ struct Rotation {
 [[nodiscard]] Rotation rotationOf(const Rows& rows);
 
 /// All nodes on one circle, or on a few circles inside each other, such that the rotation is one of the picture. Node 0
-/// is at the top of the outermost, numbers run clockwise; those of a circulant by its least jump that visits all.
+/// is at the top of the outermost, numbers run clockwise; those of a circulant by its smallest jump that visits all.
 [[nodiscard]] std::vector<Spot> onCircles(const Rows& rows, const Clearance& clearance);
 
 }  // namespace coppice::topology

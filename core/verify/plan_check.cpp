@@ -440,7 +440,7 @@ private:
     for (std::size_t i = 0; i < m_model.links.size(); ++i) {
       byEnds[{m_model.links[i].from, m_model.links[i].to, m_model.links[i].lane}] = static_cast<int>(i);
     }
-    // No link carries a chunk twice in a phase, so that the least chunk names a message.
+    // No link carries a chunk twice in a phase, so that the smallest chunk names a message.
     using Key = std::tuple<int, int, int>;  // phase, link, chunk
     std::vector<std::pair<Key, const Message*>> known;
     for (const Message& message : m_plan.messages) {

@@ -15,7 +15,7 @@
 #include "presets/presets.hpp"
 
 /// Processor milliseconds of the optimum of allgather, minimum of several runs: the rate with its bottleneck cuts
-/// alone, and with the least k, which the command line and the window ask for. All presets as they come, then large
+/// alone, and with the smallest k, which the command line and the window ask for. All presets as they come, then large
 /// fabrics of equal boxes. The last line is the peak memory of the process.
 ///
 ///   bench_optimum [large]     large: the largest fabric alone, for its memory

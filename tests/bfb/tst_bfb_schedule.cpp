@@ -96,7 +96,7 @@ std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb:
   return claims;
 }
 
-/// Every way to hand whole chunks to links: the least over them of the largest load / width.
+/// Every way to hand whole chunks to links: the minimum over them of the largest load / width.
 Rational bruteWhole(const bfb::HallProblem& problem, std::int64_t chunks) {
   std::vector<bfb::Word> jobs;
   for (std::size_t c = 0; c < problem.classCount(); ++c) {
@@ -317,7 +317,7 @@ void TestBfbSchedule::latencies() {
   QCOMPARE(faultOf(four, uneven->schedule), QString());
 }
 
-/// The least time of a step with latencies is the largest over all sets of links, each solved by bisection.
+/// The minimum time of a step with latencies is the largest over all sets of links, each solved by bisection.
 void TestBfbSchedule::latenciesAgainstAllSets() {
   std::mt19937 rng(7);
   for (int round = 0; round < 200; ++round) {

@@ -6,7 +6,7 @@
 #include "flow/cheapest_flow.hpp"
 #include "flow/lemon/max_flow.hpp"
 
-/// Flows of least cost: their value against LEMON, their cost by the residual network, which has no cycle of negative
+/// Flows of minimum cost: their value against LEMON, their cost by the residual network, which has no cycle of negative
 /// cost exactly if no flow of this value is cheaper.
 using namespace coppice;
 using std::int64_t;

@@ -235,7 +235,7 @@ Solved randomSolved(std::mt19937& random, int maxNodes) {
 }
 
 /// Every root sends k trees through arcs that are U wide, where U / k is the bound of the in-degree: no slack at any
-/// node of least in-degree.
+/// node of smallest in-degree.
 PackingProblem problemOn(const Graph& graph) {
   std::vector<int64_t> in(static_cast<std::size_t>(graph.nodes), 0);
   for (const auto& [ends, weight] : graph.weight) {

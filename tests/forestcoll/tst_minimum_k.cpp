@@ -218,14 +218,14 @@ void TestMinimumK::symmetrySparesWork() {
   QVERIFY(!network.symmetryClass.empty());
   const auto worst = forestcoll::worstCut(network, {});
   const auto cuts = forestcoll::bottleneckCuts(network, worst, {});
-  /// The answer, and the least power of two of steps with which it is found.
+  /// The answer, and the smallest power of two of steps with which it is found.
   const auto search = [&] {
     for (std::uint64_t limit = 1;; limit *= 2) {
       Progress progress;
       progress.work = std::make_shared<WorkMeter>(limit);
       try {
-        forestcoll::MinimumK leastK(network, worst.value(), cuts, worst.value().denominator());
-        return std::pair(leastK.next(progress), limit);
+        forestcoll::MinimumK minimumK(network, worst.value(), cuts, worst.value().denominator());
+        return std::pair(minimumK.next(progress), limit);
       } catch (const WorkLimitReached&) {
         continue;
       }

@@ -32,7 +32,7 @@ namespace {
 
 constexpr unsigned kSeeds = 40;
 
-/// in(Q) + r(Q), the least over all sets Q that hold the GPUs of `gpus` and no other GPU.
+/// in(Q) + r(Q), the minimum over all sets Q that hold the GPUs of `gpus` and no other GPU.
 int64_t minEntering(const forestcoll::Network& network, const std::vector<TreeArc>& arcs,
                     const std::vector<int64_t>& supply, unsigned gpus) {
   std::vector<int> switches;

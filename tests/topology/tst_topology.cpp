@@ -525,7 +525,7 @@ void TestTopology::nestedPolygonsAreClear() {
   }
 }
 
-/// The links of the least jump that visits all nodes are the rim.
+/// The links of the smallest jump that visits all nodes are the rim.
 void TestTopology::circulantsFollowAGenerator() {
   const Digraph graph = jumps(16, {3, 4});
   const auto places = positions(graph);

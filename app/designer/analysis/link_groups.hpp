@@ -16,7 +16,7 @@ struct PricedLinks {
   live::LinkGroup group;
   std::vector<LinkId> ids;
   std::int64_t count = 0;  ///< parallel links counted singly
-  Bandwidth bandwidth;     ///< per direction of each; the least where they differ
+  Bandwidth bandwidth;     ///< per direction of each; the minimum where they differ
   Bandwidth max;           ///< the largest
 };
 

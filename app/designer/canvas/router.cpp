@@ -208,7 +208,7 @@ double turnCost(double dx, double height) {
   return height < 6 ? kNever : 25 + std::abs(dx) + 12 * std::abs(dx) / height;
 }
 
-/// Where to be at each height, with the least movement sideways; empty where there is no way. Between two heights it
+/// Where to be at each height, with the minimum movement sideways; empty where there is no way. Between two heights it
 /// moves within one gap.
 std::vector<double> cheapestWay(const std::vector<Band>& bands, const std::vector<double>& places) {
   const std::size_t count = places.size();

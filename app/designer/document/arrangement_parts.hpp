@@ -57,8 +57,8 @@ struct Block {
 [[nodiscard]] std::vector<double> spreadOut(const std::vector<double>& wanted, const std::vector<double>& widths,
                                             double gap);
 
-/// Centres for n equal things with these links among them (pairs a < b, each once); pitch = least distance of rows and
-/// columns. `isOpen`: links go from them to elsewhere, so that lanes must be left between them.
+/// Centres for n equal things with these links among them (pairs a < b, each once); pitch = smallest distance of rows
+/// and columns. `isOpen`: links go from them to elsewhere, so that lanes must be left between them.
 [[nodiscard]] std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>>& links, bool isOpen,
                                               const Progress& progress);
 

@@ -95,7 +95,7 @@ struct Box {
   BoxId parent = {};
   std::string type = {};
   bool isFolded = false;  ///< drawn as one node; the inside stays as it is
-  /// Least outline; what is drawn also holds the contents (document/measures.hpp). Absent: as the contents ask.
+  /// Smallest outline; what is drawn also holds the contents (document/measures.hpp). Absent: as the contents ask.
   std::optional<Rect> frame = {};
   std::string extra = {};
 

@@ -57,7 +57,7 @@ public:
   [[nodiscard]] const Element& operator[](Id<Element> id) const { return *m_slots[id.value]; }
   [[nodiscard]] std::size_t size() const { return m_count; }
   [[nodiscard]] bool isEmpty() const { return m_count == 0; }
-  /// The least id that was never used.
+  /// The smallest id that was never used.
   [[nodiscard]] Id<Element> nextId() const { return {static_cast<std::uint32_t>(m_slots.size())}; }
 
 private:

@@ -9,7 +9,7 @@
 
 namespace coppice::designer {
 
-/// Steps against T_B of the topologies found, with the least of both; the one that is best at the chosen size and the
+/// Steps against T_B of the topologies found, with the minimum of both; the one that is best at the chosen size and the
 /// chosen one stand out.
 class ParetoChart : public QChartView {
   Q_OBJECT

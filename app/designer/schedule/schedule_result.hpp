@@ -33,7 +33,7 @@ namespace coppice::designer {
 
 /// How many trees each root gets.
 enum class TreeCount {
-  exact,  ///< the least number that reaches the bound
+  exact,  ///< the smallest number that reaches the bound
   fixed,  ///< as said
   scan,   ///< the best of 1 to a largest number
   sizes,  ///< the best whose program runtimes use at certain sizes

@@ -24,7 +24,7 @@ QStringList foldersOf(const QString& path) {
   return folders;
 }
 
-/// The least part of the folders that tells the path from the others.
+/// The smallest part of the folders that tells the path from the others.
 QString differenceOf(const QString& path, const QStringList& others) {
   const QStringList folders = foldersOf(path);
   qsizetype depth = 1;

@@ -67,7 +67,7 @@ struct Inference {
 
 /// A share is (bandwidth of i beside j + of j beside i) / (of i + of j alone). The threshold is in the middle of the
 /// widest gap between shares whose middle is from 0.6 to 0.9. Sharing must hold for all pairs of a group. The CPU of
-/// a NIC has the least loopback latency, by 5 % or more.
+/// a NIC has the minimum loopback latency, by 5 % or more.
 [[nodiscard]] Inference inferSwitches(const ContentionRecord& record);
 
 /// GPUs, inferred PCIe switches, a root for each CPU and NICs, every link marked "basis": "inferred".

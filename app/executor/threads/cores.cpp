@@ -44,7 +44,7 @@ std::optional<double> readQuota1(const fs::path& folder) {
   return quota / period;
 }
 
-/// The least quota of the process's groups and all above them, in cores.
+/// The smallest quota of the process's groups and all above them, in cores.
 std::optional<double> groupQuota(const fs::path& root) {
   std::optional<double> min;
   const auto take = [&](std::optional<double> quota) {

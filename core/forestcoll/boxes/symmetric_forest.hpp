@@ -34,18 +34,18 @@ namespace coppice::forestcoll {
 ///
 ///   k (n - 1) <= E <= outer   and   k (m - 1) + k (n - 1) m - E <= inner.
 ///
-/// The least such E is taken and dealt evenly to the pairs of a tree and a box. An entry is served by the root, or by
-/// the GPU of the root's box that is nearest to it where that is nearer (rails). Height 2, or 3 with such GPUs. Routes
-/// are shortest ones; of several, the one whose links have the most room left in their orbits is taken. The orbits'
-/// totals are kept at each step, so a forest that is found is exact.
+/// The smallest such E is taken and dealt evenly to the pairs of a tree and a box. An entry is served by the root, or
+/// by the GPU of the root's box that is nearest to it where that is nearer (rails). Height 2, or 3 with such GPUs.
+/// Routes are shortest ones; of several, the one whose links have the most room left in their orbits is taken. The
+/// orbits' totals are kept at each step, so a forest that is found is exact.
 ///
 /// Nothing where the fabric has no such rotations or boxes, or where the totals do not fit. Deterministic.
 /// @param fabric the one the network was made of
 /// Throws CancelledError.
 [[nodiscard]] std::optional<schedule::FactoredForest> growSymmetricForest(const fabric::Fabric& fabric,
-                                                                       const Network& network,
-                                                                       const std::vector<TreeArc>& capacities,
-                                                                       const std::vector<std::int64_t>& supply,
-                                                                       const Progress& progress);
+                                                                          const Network& network,
+                                                                          const std::vector<TreeArc>& capacities,
+                                                                          const std::vector<std::int64_t>& supply,
+                                                                          const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -22,7 +22,7 @@ using std::int64_t;
 
 constexpr int kMedium = 256;  // GPUs: larger fabrics are grown by parts; as a whole only those without switches
 
-/// Hops from GPU to GPU, with any number of switches between, are the least that a tree can do with.
+/// Hops from GPU to GPU, with any number of switches between, are the minimum that a tree can do with.
 void requireReachable(const Fabric& fabric, const Network& network, const std::vector<int64_t>& supply, int maxHeight,
                       const Progress& progress) {
   std::vector<std::vector<int>> next(network.nodeCount);

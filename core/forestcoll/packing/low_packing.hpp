@@ -21,7 +21,7 @@ struct LowPackingOptions {
 /// from tails u of arcs (u, v) with l_r(u) < l_r(v), the parents form spanning trees of height at most max l_r,
 /// whatever the choices. An arc's capacity is consumed at its head alone, so the choices fall apart into one
 /// transportation problem per node: items = roots, bins = entering arcs. No cut condition is needed.
-/// With breadth-first levels all heights are the least possible. On graphs without slack or symmetry some nodes'
+/// With breadth-first levels all heights are the minimum possible. On graphs without slack or symmetry some nodes'
 /// problems have no solution; there levels are raised until all have one or the effort is spent.
 ///
 /// nullopt: none was found within the effort, which says nothing about existence. Deterministic. Needs no

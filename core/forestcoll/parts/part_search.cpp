@@ -72,7 +72,8 @@ private:
            std::all_of(set.begin(), set.end(), [&](int node) { return m_isUsed[node] == 0; });
   }
 
-  /// With the flow into the sink in place: the least tight set around it, and larger ones that also hold GPUs close by.
+  /// With the flow into the sink in place: the smallest tight set around it, and larger ones that also hold GPUs close
+  /// by.
   std::vector<std::vector<int>> chainAround(int sink) {
     constexpr int kMaxTries = 12;         // in vain, at each level
     constexpr int kMaxTriesAtSwitch = 2;  // of them: GPUs of one switch mostly fail together

@@ -309,7 +309,7 @@ private:
     return false;
   }
 
-  /// Throws the failure with the least limit for which there is a wiring.
+  /// Throws the failure with the smallest limit for which there is a wiring.
   [[noreturn]] void suggestLimit(Error failure) const {
     constexpr int kMaxTries = 64;
     const std::vector<TreeArc> capacities = capacitiesAt(m_optimum.scale * Rational(4));

@@ -28,7 +28,7 @@ struct PeerLimited {
 /// are tried, also with two and four times the trees per root unless the request fixes them, and the fastest is taken.
 ///
 /// Errors: badUsage (maxPeers below 1); unbalanced for links whose directions differ in bandwidth; infeasible where no
-/// such wiring was found, naming the least limit for which there is one; and those of generate().
+/// such wiring was found, naming the smallest limit for which there is one; and those of generate().
 Result<PeerLimited> generateWithPeers(const fabric::Fabric& fabric, const Request& request, int maxPeers,
                                       const Progress& progress = {});
 

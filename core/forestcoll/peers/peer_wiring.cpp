@@ -73,7 +73,7 @@ std::vector<int> chooseSteps(int places, int count) {
     }
     return power;
   };
-  // The least number of digits whose steps fit the count; with too few steps even for base 3, one step per digit.
+  // The smallest number of digits whose steps fit the count; with too few steps even for base 3, one step per digit.
   int digits = 1;
   int base = 2;
   for (; digits <= count; ++digits) {

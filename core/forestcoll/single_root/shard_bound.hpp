@@ -32,8 +32,9 @@ struct ShardProblem {
 /// Newton's method (Dinkelbach) on the cut ratio, one flow per round. Throws OverflowError, CancelledError.
 [[nodiscard]] CutRatio worstShardCut(const ShardProblem& problem, const Progress& progress);
 
-/// Distinct tight cuts: for each GPU the least one around it (Picard and Queyranne, 1980), those with the fewest GPUs
-/// first, then the largest of all. Exact where they are nested: unions of others are tight too, and are not counted.
+/// Distinct tight cuts: for each GPU the smallest one around it (Picard and Queyranne, 1980), those with the fewest
+/// GPUs first, then the largest of all. Exact where they are nested: unions of others are tight too, and are not
+/// counted.
 [[nodiscard]] TiedCuts tightShardCuts(const ShardProblem& problem, const Rational& ratio, const Progress& progress);
 
 /// The bound without a schedule: no k.

@@ -11,7 +11,7 @@
 
 namespace coppice::forestcoll {
 
-/// The least number of pieces per unit of Network::demand with which whole pieces reach the ratio.
+/// The smallest number of pieces per unit of Network::demand with which whole pieces reach the ratio.
 struct PieceCount {
   std::int64_t k = 1;
   bool isMinimum = false;                ///< no smaller k does, proved by the cuts and by one flow per candidate
@@ -24,7 +24,7 @@ struct PieceCount {
                                    const Progress& progress);
 
 /// Transfers at exactly this ratio, asynchronous, with the fewest bytes sent between GPUs, then over links: the flow of
-/// least cost, taken apart into paths, widest first. GPUs on a path pass its pieces on.
+/// minimum cost, taken apart into paths, widest first. GPUs on a path pass its pieces on.
 /// Throws Failure (internal), OverflowError, CancelledError.
 [[nodiscard]] schedule::StepSchedule shardRoutes(const fabric::Fabric& fabric, const Request& request,
                                                  const ShardProblem& problem, const PieceCount& pieces,

@@ -23,15 +23,15 @@ struct Crossing {
   int chunk = 0;           ///< into allChunks
   int node = 0;            ///< where to
   std::vector<int> links;  ///< that it may take, ascending
-  Ticks head = 0;          ///< least time until it is at one of their senders
-  Ticks tail = 0;          ///< least time from an entry to the last target there
-  Ticks arrival = 0;       ///< least time until it is in the node
+  Ticks head = 0;          ///< minimum time until it is at one of their senders
+  Ticks tail = 0;          ///< minimum time from an entry to the last target there
+  Ticks arrival = 0;       ///< minimum time until it is in the node
 };
 
 /// Something that takes one chunk after another, each for `time`.
 using Servers = std::vector<Ticks>;
 
-/// The least time in which servers can take n chunks.
+/// The minimum time in which servers can take n chunks.
 [[nodiscard]] Ticks serveTime(const Servers& servers, std::int64_t n);
 
 /// max over k of ready_k plus the time that the chunks from k on take. Sorts `ready`.
@@ -99,7 +99,7 @@ private:
   /// When servers have taken each of n chunks, or begin to, in order of time.
   static std::vector<Ticks> timesOf(const TimedServers& servers, int n, bool isBegin);
 
-  /// The least time in which n chunks that are at one GPU get to all others of its node, by its links and by those of
+  /// The minimum time in which n chunks that are at one GPU get to all others of its node, by its links and by those of
   /// each other one.
   [[nodiscard]] Ticks spreadOf(int from, int n);
 
@@ -139,7 +139,7 @@ private:
 
   void boundSender(int gpu);
 
-  /// Least time in which all links of a GPU, local ones chunk by chunk and remote ones in messages, take n chunks.
+  /// Minimum time in which all links of a GPU, local ones chunk by chunk and remote ones in messages, take n chunks.
   [[nodiscard]] Ticks mixedTime(const std::vector<int>& links, const std::vector<std::vector<int>>& ports,
                                 std::int64_t n) const;
 

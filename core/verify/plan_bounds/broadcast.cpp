@@ -36,7 +36,7 @@ Time BoundProof::spreadOneByOne(int from, const std::vector<int>& targets, Time 
   if (m_model.gpusPerNode > 8) {
     return bound;
   }
-  // The least limit that can be kept is a sum of costs.
+  // The smallest limit that can be kept is a sum of costs.
   std::set<Time> sums = {0};
   for (int i = 1; i < m_model.gpusPerNode && sums.size() < 4096; ++i) {
     std::set<Time> longer = sums;

@@ -106,7 +106,7 @@ private:
   static std::vector<Time> firstTimes(const std::map<int, TimedServer>& servers, std::size_t n, bool isBegun);
 
   /// One machine, after which the chunks of a message have to get from where it ends to all of the node together: the
-  /// least limit that the messages can keep. 0 where some chunk is not for the whole node.
+  /// smallest limit that the messages can keep. 0 where some chunk is not for the whole node.
   [[nodiscard]] Time spreadingTime(std::vector<Time> ready, const Server& server, Time tail,
                                    const std::vector<const Passage*>& passages) const;
 
@@ -147,7 +147,7 @@ private:
   [[nodiscard]] std::vector<std::vector<Int128>> distancesBy(const std::vector<Int128>& prices) const;
 
   /// The cheapest tree from the root to all GPUs of its node, by the sets that it must enter (Fulkerson, Math.
-  /// Programming 6, 1974): a least set without the root that no free link enters costs the cheapest link into it.
+  /// Programming 6, 1974): a smallest set without the root that no free link enters costs the cheapest link into it.
   [[nodiscard]] Int128 treePrice(int root, std::vector<Int128> prices) const;
 
   /// All machines together are busy, each times its weight, for no less than the cheapest routes of all chunks cost;

@@ -31,7 +31,7 @@ struct TimedServer {
 /// The same where the chunks are there from the given times on: some k last ones are all taken after the first of them.
 [[nodiscard]] Time timeFrom(std::vector<Time> ready, const std::vector<Server>& servers);
 
-/// One server in batches, exactly: the least time until the first k have passed, for ascending k.
+/// One server in batches, exactly: the minimum time until the first k have passed, for ascending k.
 [[nodiscard]] Time batched(std::vector<Time> ready, const Server& server);
 
 }  // namespace coppice::verify::plan_bounds

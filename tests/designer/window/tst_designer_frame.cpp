@@ -71,7 +71,7 @@ QString faultOf(const Fixture& f, Mode mode, const QStringList& guests = {}) {
       return u"%1 is not on the screen"_s.arg(QLatin1String(id));
     }
   }
-  // All that the docks are asked to show side by side has its least size.
+  // All that the docks are asked to show side by side has its smallest size.
   for (const QDockWidget* dock : shown) {
     if (!dock->visibleRegion().isEmpty() &&
         (dock->width() < dock->minimumSizeHint().width() || dock->height() < dock->minimumSizeHint().height())) {
