@@ -36,6 +36,10 @@ QString sentence(const Error& error) {
   return text;
 }
 
+QString sentence(const Finding& finding) {
+  return sentence(Error{finding.code, finding.text, finding.fix});
+}
+
 QString errorText(const Error& error) {
   // The place alone, with its colon.
   return QString::fromStdString(describe(Error{error.code, {}, {}, error.where})) + sentence(error);

@@ -10,6 +10,7 @@ namespace coppice::designer {
 /// "Rank 9 does not exist. The fabric has ranks 0 to 7.": message and fix as sentences, for a label. Names keep their
 /// case: "b0g0", "msccl", "k".
 [[nodiscard]] QString sentence(const Error& error);
+[[nodiscard]] QString sentence(const Finding& finding);
 
 /// As sentence(), after the place where there is one: "a.fabric.json:3:7: Key \"id\" is missing. Add \"id\"."
 [[nodiscard]] QString errorText(const Error& error);

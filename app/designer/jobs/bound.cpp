@@ -36,10 +36,6 @@ constexpr std::chrono::milliseconds kExchangeBudget(3000);
 constexpr std::chrono::milliseconds kAllreduceBudget(300);
 
 /// Why there is no answer, and what to do.
-QString reason(const std::string& message, const std::string& fix) {
-  return sentence({ErrorCode::internal, message, fix});
-}
-
 fabric::BoxTree boxesOf(const fabric::EditedFabric::Indexed& fabric) {
   std::vector<std::string_view> boxOfNode;
   boxOfNode.reserve(fabric.nodes.size());
@@ -173,7 +169,7 @@ void BoundSolver::inspect(Bound& bound) const {
   for (Finding& finding : fabric::validate(m_fabric.description())) {
     bound.culprits.push_back(culpritOf(finding.where.element));
     if (finding.severity == Severity::error && bound.why.isEmpty()) {
-      bound.why = reason(finding.text, finding.fix);
+      bound.why = sentence(finding);
     }
     bound.findings.push_back(std::move(finding));
   }
@@ -208,14 +204,14 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   }
   const Result<live::Answer> answer = m_follower.answer(m_fabric, request, root, progress);
   if (!answer) {
-    bound.why = reason(answer.error().message, answer.error().fix);
+    bound.why = sentence(answer.error());
     return;
   }
   if (answer->finding) {
     bound.gpuCount = 0;
     inspect(bound);
     if (bound.why.isEmpty()) {
-      bound.why = reason(answer->finding->text, answer->finding->fix);
+      bound.why = sentence(*answer->finding);
     }
     return;
   }
@@ -231,7 +227,7 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     const auto optimum = fabric ? forestcoll::optimum(*fabric, request, progress) : fabric.error();
     if (!optimum) {
       bound.algbw.reset();
-      bound.why = reason(optimum.error().message, optimum.error().fix);
+      bound.why = sentence(optimum.error());
       return;
     }
     bound.note = QString::fromStdString(optimum->note);
@@ -268,7 +264,7 @@ std::optional<fabric::Fabric> BoundSolver::builtFabric(Bound& bound) const {
   bound.gpuCount = 0;
   inspect(bound);
   if (bound.why.isEmpty()) {
-    bound.why = reason(fabric.error().message, fabric.error().fix);
+    bound.why = sentence(fabric.error());
   }
   return std::nullopt;
 }
@@ -280,7 +276,7 @@ void BoundSolver::solveExchange(const Progress& progress, Bound& bound) const {
   }
   const auto optimum = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
   if (!optimum) {
-    bound.why = reason(optimum.error().message, optimum.error().fix);
+    bound.why = sentence(optimum.error());
     return;
   }
   bound.algbw = optimum->upper * Rational(optimum->gpuCount);
@@ -302,7 +298,7 @@ schedule::Cut BoundSolver::knownCut(const live::Answer& answer, const fabric::Ed
   return known;
 }
 
-/// Of gather and scatter: around each GPU the least cut that is tight.
+/// Of gather and scatter: around each GPU the minimum cut that is tight.
 void BoundSolver::addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
                                Bound& bound) const {
   const fabric::EditedFabric::Indexed indexed = m_fabric.indexed();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/machines_panel.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -256,7 +257,7 @@ void MachinesPanel::refresh() {
   if (isSingle && connection->facts().environment) {
     for (const program::BackendNote& note : connection->facts().environment->backends) {
       if (!note.available) {
-        lacks << QString::fromStdString(note.name + ": " + note.reason + (note.fix.empty() ? "" : "; " + note.fix));
+        lacks << QString::fromStdString(note.name) + u": "_s + sentence({ErrorCode::unavailable, note.reason, note.fix});
       }
     }
   }

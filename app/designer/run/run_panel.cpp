@@ -490,7 +490,7 @@ void RunPanel::checkSeveral(const Note& add) const {
     const bool isSame = first != connection && first->facts().host == connection->facts().host &&
                         first->facts().boot == connection->facts().boot;
     if (!difference.message.empty()) {
-      add(false, QString::fromStdString(difference.message + "; " + difference.fix), true);
+      add(false, sentence(difference), true);
     } else if (isSame) {
       add(false, tr("%1 and %2 are the same machine").arg(first->machine().title(), title), true);
     } else {
@@ -616,7 +616,7 @@ void RunPanel::check() {
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {
     if (fault.where.element != ElementRef(RefKind::field, "schedule")) {
-      add(false, sentence({fault.code, fault.text, fault.fix}), true);
+      add(false, sentence(fault), true);
     }
   }
   checkEnvironment(wanted, add);

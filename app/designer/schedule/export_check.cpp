@@ -387,7 +387,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
     row.state = finding.severity == Severity::error ? CheckState::bad : CheckState::doubtful;
     row.name = finding.severity == Severity::error ? Texts::tr("Fault") : Texts::tr("Warning");
     row.value = placeOf(finding.where);
-    row.detail = sentence({finding.code, finding.text, finding.fix});
+    row.detail = sentence(finding);
     rows.push_back(std::move(row));
   }
   return rows;

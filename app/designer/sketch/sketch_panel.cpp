@@ -282,7 +282,7 @@ void SketchPanel::fill() {
   const QString file = m_desk->path().isEmpty() ? tr("not saved") : QFileInfo(m_desk->path()).fileName();
   state << file + (m_desk->isModified() && !m_desk->path().isEmpty() ? tr(", changed") : QString());
   for (const Finding& note : m_desk->notes()) {
-    state << QString::fromStdString(note.text) + u"; "_s + QString::fromStdString(note.fix);
+    state << sentence(note);
   }
   m_state->setText(state.join(u'\n'));
   m_relays->fill();

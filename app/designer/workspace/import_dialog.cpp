@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/workspace/import_dialog.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -338,7 +339,7 @@ void ImportDialog::receive() {
   m_import->setEnabled(error == nullptr);
   if (error != nullptr) {
     m_isWanted = false;
-    m_fault->setText(QString::fromStdString(error->fix.empty() ? error->message : error->message + "; " + error->fix));
+    m_fault->setText(sentence(*error));
     m_notes->clear();
     return;
   }

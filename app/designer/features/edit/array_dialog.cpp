@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/edit/array_dialog.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -222,7 +223,7 @@ void ArrayDialog::preview() {
   m_create->setEnabled(static_cast<bool>(outcome));
   if (!outcome) {
     m_ghost->setGhost({});
-    m_summary->setText(QString::fromStdString(outcome.error().message + "; " + outcome.error().fix));
+    m_summary->setText(sentence(outcome.error()));
     return;
   }
   m_ghost->setGhost(std::move(trial.ghost));

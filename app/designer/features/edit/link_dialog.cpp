@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/edit/link_dialog.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -311,10 +312,7 @@ void LinkDialog::preview() {
   if (!outcome) {
     m_ghost->setGhost({});
     const bool isBlank = m_tabs->currentIndex() == 1 && m_names->text().isEmpty();
-    m_summary->setText(isBlank
-                           ? QString()
-                           : QString::fromStdString(outcome.error().message +
-                                                    (outcome.error().fix.empty() ? "" : "; " + outcome.error().fix)));
+    m_summary->setText(isBlank ? QString() : sentence(outcome.error()));
     return;
   }
   m_ghost->setGhost(std::move(trial.ghost));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/elements/filter_table.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -106,7 +107,7 @@ void FilterTable::filter() {
       });
     } else {
       // The rows stay as they were until the question can be read.
-      fault = QString::fromStdString(query.error().message) + u": "_s + QString::fromStdString(query.error().fix);
+      fault = sentence(query.error());
     }
   }
   m_input->setProperty("invalid", !fault.isEmpty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/find/find_bar.hpp"
+#include "designer/document/error_text.hpp"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -140,7 +141,7 @@ void FindBar::search() {
       const auto here = std::find(m_hits.begin(), m_hits.end(), m_editor->selection().current());
       m_at = here != m_hits.end() ? here - m_hits.begin() : -1;
     } else {
-      m_fault = QString::fromStdString(query.error().message) + u": "_s + QString::fromStdString(query.error().fix);
+      m_fault = sentence(query.error());
     }
   }
   refresh();
