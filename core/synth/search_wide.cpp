@@ -10,7 +10,7 @@ namespace coppice::synth {
 namespace {
 
 /// Two levels are tried from this many ranks on, and their box is searched for this share of the time left.
-constexpr int kMinOfLevels = 16;
+constexpr int kMinTwoLevelRanks = 16;
 constexpr int kShareOfBox = 6;
 /// Work of pull on many ranks: some tens of seconds, or one.
 constexpr std::int64_t kWideWork = 20'000'000'000;
@@ -23,7 +23,7 @@ constexpr std::int64_t kMaxWideSends = 600'000;
 }  // namespace
 
 std::optional<Decision> Search::byTwoLevels(const Size& size, const Effort& effort) {
-  if (m_isNarrow || !m_wide.boxes() || m_problem.topology.nodes < kMinOfLevels) {
+  if (m_isNarrow || !m_wide.boxes() || m_problem.topology.nodes < kMinTwoLevelRanks) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(effort.deadline - Clock::now()).count() / kShareOfBox;
@@ -97,7 +97,7 @@ std::optional<Decision> Search::byNarrow(const Size& size, const Effort& effort)
 
 std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t minN, std::int64_t maxN,
                                                         std::int64_t maxRounds, Clock::time_point deadline) {
-  if (!m_wide.boxes() || m_problem.topology.nodes < kMinOfLevels) {
+  if (!m_wide.boxes() || m_problem.topology.nodes < kMinTwoLevelRanks) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
