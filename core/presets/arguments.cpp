@@ -172,6 +172,28 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
   return best;
 }
 
+Rule integerRule(const std::string& name, std::int64_t value, std::int64_t low, std::int64_t high,
+                 const std::string& description) {
+  return {.name = name,
+          .kind = ValueKind::integer,
+          .defaultText = std::to_string(value),
+          .description = description,
+          .low = low,
+          .high = high};
+}
+
+Rule bandwidthRule(const std::string& name, const std::string& value, const std::string& description) {
+  return {.name = name, .kind = ValueKind::bandwidth, .defaultText = value, .description = description};
+}
+
+Rule linkBandwidthRule() {
+  return bandwidthRule("bandwidth", "25", "each link");
+}
+
+Rule flagRule(const std::string& name, const std::string& description) {
+  return {.name = name, .kind = ValueKind::flag, .defaultText = "false", .description = description};
+}
+
 std::string allowedText(const Rule& rule) {
   const std::string range = std::to_string(rule.low) + " to " + std::to_string(rule.high);
   std::string bandwidth =

@@ -48,6 +48,15 @@ struct Rule {
   std::vector<std::string> switchedOn = {};  ///< its words for which this parameter is in use
 };
 
+/// A whole number from `low` to `high`.
+[[nodiscard]] Rule integerRule(const std::string& name, std::int64_t value, std::int64_t low, std::int64_t high,
+                               const std::string& description);
+[[nodiscard]] Rule bandwidthRule(const std::string& name, const std::string& value, const std::string& description);
+/// "bandwidth": 25 GB/s for each link.
+[[nodiscard]] Rule linkBandwidthRule();
+/// Off unless given.
+[[nodiscard]] Rule flagRule(const std::string& name, const std::string& description);
+
 [[nodiscard]] std::string allowedText(const Rule& rule);
 
 /// "abc" in quotes with control characters and what is beyond 60 bytes replaced, fit for a message.

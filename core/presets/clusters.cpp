@@ -14,12 +14,7 @@ constexpr int kMaxBoxes = 20'000;
 constexpr int kMaxGpusPerBox = 1024;
 
 std::vector<Rule> boxRules(int boxes, int gpus, const std::string& inner, const std::string& nic) {
-  return {{.name = "boxes",
-           .kind = ValueKind::integer,
-           .defaultText = std::to_string(boxes),
-           .description = "number of boxes",
-           .low = 1,
-           .high = kMaxBoxes},
+  return {integerRule("boxes", boxes, 1, kMaxBoxes, "number of boxes"),
           {.name = "gpus",
            .kind = ValueKind::integers,
            .defaultText = std::to_string(gpus),
@@ -34,10 +29,7 @@ std::vector<Rule> boxRules(int boxes, int gpus, const std::string& inner, const 
            .kind = ValueKind::bandwidths,
            .defaultText = nic,
            .description = "each GPU to the scale-out network"},
-          {.name = "nvls",
-           .kind = ValueKind::flag,
-           .defaultText = "false",
-           .description = "the switches inside boxes multicast and aggregate (NVLink SHARP)"},
+          flagRule("nvls", "the switches inside boxes multicast and aggregate (NVLink SHARP)"),
           sharpRule()};
 }
 

@@ -19,19 +19,6 @@ std::string gpuId(std::int64_t number) {
   return "g" + std::to_string(number);
 }
 
-Rule countRule(const std::string& name, int value, int low, int high, const std::string& description) {
-  return {.name = name,
-          .kind = ValueKind::integer,
-          .defaultText = std::to_string(value),
-          .description = description,
-          .low = low,
-          .high = high};
-}
-
-Rule linkRule() {
-  return {.name = "bandwidth", .kind = ValueKind::bandwidth, .defaultText = "25", .description = "each link"};
-}
-
 enum class Ends { open, joined };
 
 /// Grid of any number of dimensions, the last counting fastest; `joined` closes every line of three or more.
@@ -193,8 +180,8 @@ std::vector<Recipe> directRecipes() {
        .description = "GPUs in a circle, linked in both directions or in one. Two GPUs linked in both directions have "
                       "one link.",
        .sources = std::string("Standard graph.") + kOwnNumbers,
-       .rules = {countRule("gpus", 8, 2, kMaxNodes, "number of GPUs"),
-                 linkRule(),
+       .rules = {integerRule("gpus", 8, 2, kMaxNodes, "number of GPUs"),
+                 linkBandwidthRule(),
                  {.name = "direction",
                   .kind = ValueKind::choice,
                   .defaultText = "two-way",
@@ -220,20 +207,21 @@ std::vector<Recipe> directRecipes() {
        .title = "Hypercube",
        .description = "GPUs linked where their numbers differ in one bit.",
        .sources = std::string("Standard graph.") + kOwnNumbers,
-       .rules = {countRule("dimension", 3, 1, kMaxCubeDimension, "number of bits; 2 to this power GPUs"), linkRule()},
+       .rules = {integerRule("dimension", 3, 1, kMaxCubeDimension, "number of bits; 2 to this power GPUs"),
+                 linkBandwidthRule()},
        .generate = hypercube});
   recipes.push_back({.name = "complete",
                      .title = "Complete graph",
                      .description = "Every GPU linked to every other.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
-                     .rules = {countRule("gpus", 8, 2, kMaxClique, "number of GPUs"), linkRule()},
+                     .rules = {integerRule("gpus", 8, 2, kMaxClique, "number of GPUs"), linkBandwidthRule()},
                      .generate = complete});
   recipes.push_back({.name = "complete-bipartite",
                      .title = "Complete bipartite graph",
                      .description = "Two sets of GPUs, each GPU linked to all GPUs of the other set.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
-                     .rules = {countRule("left", 4, 1, kMaxNodes, "GPUs of the first set"),
-                               countRule("right", 4, 1, kMaxNodes, "GPUs of the second set"), linkRule()},
+                     .rules = {integerRule("left", 4, 1, kMaxNodes, "GPUs of the first set"),
+                               integerRule("right", 4, 1, kMaxNodes, "GPUs of the second set"), linkBandwidthRule()},
                      .generate = completeBipartite});
   return recipes;
 }

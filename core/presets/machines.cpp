@@ -16,16 +16,7 @@ constexpr int kMaxMachines = 10'000;
 constexpr int kGpusOfBox = 8;
 
 Rule boxesRule(int count, const std::string& name = "boxes") {
-  return {.name = name,
-          .kind = ValueKind::integer,
-          .defaultText = std::to_string(count),
-          .description = "number of " + name + "; one alone has no scale-out network",
-          .low = 1,
-          .high = kMaxMachines};
-}
-
-Rule bandwidthRule(const std::string& name, const std::string& value, const std::string& description) {
-  return {.name = name, .kind = ValueKind::bandwidth, .defaultText = value, .description = description};
+  return integerRule(name, count, 1, kMaxMachines, "number of " + name + "; one alone has no scale-out network");
 }
 
 void append(std::vector<Rule>& rules, std::vector<Rule> more) {
@@ -57,12 +48,7 @@ struct NvswitchModel {
 std::vector<Rule> nvswitchRules(const NvswitchModel& model) {
   std::vector<Rule> rules = {
       boxesRule(model.defaultBoxes, model.boxes),
-      {.name = "gpus",
-       .kind = ValueKind::integer,
-       .defaultText = std::to_string(model.gpus),
-       .description = "GPUs in use in each (the first ones)",
-       .low = 1,
-       .high = model.gpus},
+      integerRule("gpus", model.gpus, 1, model.gpus, "GPUs in use in each (the first ones)"),
       bandwidthRule("nvlink", model.nvlink, "each GPU to the NVSwitch"),
       bandwidthRule("nic", model.nic, "each GPU's NIC"),
   };

@@ -56,26 +56,12 @@ void addSwitches(Builder& builder, const std::map<int, Bandwidth>& sums, const s
 std::vector<Rule> scaleOutRulesOf(const std::string& network) {
   std::vector<Rule> rules;
   if (network == kPlanes) {
-    rules.push_back({.name = "planes",
-                     .kind = ValueKind::integer,
-                     .defaultText = "2",
-                     .description = "separate switch planes; the NIC of GPU i is on plane i modulo this",
-                     .low = 1,
-                     .high = kMaxPlanes});
+    rules.push_back(
+        integerRule("planes", 2, 1, kMaxPlanes, "separate switch planes; the NIC of GPU i is on plane i modulo this"));
   }
   if (network == kLeafSpine) {
-    rules.push_back({.name = "boxes_per_leaf",
-                     .kind = ValueKind::integer,
-                     .defaultText = "2",
-                     .description = "boxes whose NICs share one leaf switch",
-                     .low = 1,
-                     .high = kMaxBoxesPerLeaf});
-    rules.push_back({.name = "spines",
-                     .kind = ValueKind::integer,
-                     .defaultText = "2",
-                     .description = "spine switches, each joined to every leaf",
-                     .low = 1,
-                     .high = kMaxSpines});
+    rules.push_back(integerRule("boxes_per_leaf", 2, 1, kMaxBoxesPerLeaf, "boxes whose NICs share one leaf switch"));
+    rules.push_back(integerRule("spines", 2, 1, kMaxSpines, "spine switches, each joined to every leaf"));
   }
   if (network == kLeafSpine || network == kRails) {
     rules.push_back({.name = "oversubscription",
@@ -113,10 +99,7 @@ std::vector<Rule> scaleOutRules(const std::string& defaultNetwork) {
 }
 
 Rule sharpRule() {
-  return {.name = "sharp",
-          .kind = ValueKind::flag,
-          .defaultText = "false",
-          .description = "scale-out switches multicast and aggregate in the network (SHARP)"};
+  return flagRule("sharp", "scale-out switches multicast and aggregate in the network (SHARP)");
 }
 
 bool hasNicNodes(const std::string& network) {

@@ -13,28 +13,12 @@ namespace {
 constexpr int kMaxSwitches = 4096;
 constexpr int kMaxGpusPerSwitch = 4096;
 
-Rule switchRule(const std::string& name, int value, int low, int high, const std::string& description) {
-  return {.name = name,
-          .kind = ValueKind::integer,
-          .defaultText = std::to_string(value),
-          .description = description,
-          .low = low,
-          .high = high};
-}
-
-Rule speedRule(const std::string& name, const std::string& value, const std::string& description) {
-  return {.name = name, .kind = ValueKind::bandwidth, .defaultText = value, .description = description};
-}
-
 Rule ratioRule(const std::string& name, const std::string& description) {
   return {.name = name, .kind = ValueKind::ratio, .defaultText = "1", .description = description};
 }
 
 Rule capableRule() {
-  return {.name = "sharp",
-          .kind = ValueKind::flag,
-          .defaultText = "false",
-          .description = "all switches multicast and aggregate in the network"};
+  return flagRule("sharp", "all switches multicast and aggregate in the network");
 }
 
 std::string numbered(const std::string& word, int number) {
@@ -173,10 +157,10 @@ std::vector<Recipe> switchedRecipes() {
            "divided by the spines and the oversubscription.",
        .sources = "Structure: leaf-spine Clos network, C. Leiserson, Fat-trees (IEEE Transactions on Computers, 1985). "
                   "The default of 50 GB/s is one 400 Gb/s port.",
-       .rules = {switchRule("leaves", 4, 2, kMaxSwitches, "leaf switches"),
-                 switchRule("gpus_per_leaf", 4, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
-                 switchRule("spines", 2, 1, kMaxSwitches, "spine switches"),
-                 speedRule("bandwidth", "50", "each GPU to its leaf"),
+       .rules = {integerRule("leaves", 4, 2, kMaxSwitches, "leaf switches"),
+                 integerRule("gpus_per_leaf", 4, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
+                 integerRule("spines", 2, 1, kMaxSwitches, "spine switches"),
+                 bandwidthRule("bandwidth", "50", "each GPU to its leaf"),
                  ratioRule("oversubscription", "bandwidth into a leaf from below over that to the spines"),
                  capableRule()},
        .generate = fatTree2});
@@ -189,18 +173,18 @@ std::vector<Recipe> switchedRecipes() {
            "wiring=full joins every spine to every core.",
        .sources = "Structure: M. Al-Fares, A. Loukissas, A. Vahdat, A Scalable, Commodity Data Center Network "
                   "Architecture (SIGCOMM 2008), section 3. The default of 50 GB/s is one 400 Gb/s port.",
-       .rules = {switchRule("pods", 4, 2, kMaxSwitches, "pods"),
-                 switchRule("leaves_per_pod", 2, 1, kMaxSwitches, "leaf switches in each pod"),
-                 switchRule("gpus_per_leaf", 2, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
-                 switchRule("spines_per_pod", 2, 1, kMaxSwitches,
-                            "spine switches in each pod, each joined to all its leaves"),
-                 switchRule("cores", 4, 1, kMaxSwitches, "core switches"),
+       .rules = {integerRule("pods", 4, 2, kMaxSwitches, "pods"),
+                 integerRule("leaves_per_pod", 2, 1, kMaxSwitches, "leaf switches in each pod"),
+                 integerRule("gpus_per_leaf", 2, 1, kMaxGpusPerSwitch, "GPUs on each leaf"),
+                 integerRule("spines_per_pod", 2, 1, kMaxSwitches,
+                             "spine switches in each pod, each joined to all its leaves"),
+                 integerRule("cores", 4, 1, kMaxSwitches, "core switches"),
                  {.name = "wiring",
                   .kind = ValueKind::choice,
                   .defaultText = "planes",
                   .description = "which cores a spine is joined to",
                   .words = {"planes", "full"}},
-                 speedRule("bandwidth", "50", "each GPU to its leaf"),
+                 bandwidthRule("bandwidth", "50", "each GPU to its leaf"),
                  ratioRule("oversubscription", "bandwidth into a leaf from below over that to the spines"),
                  ratioRule("core_oversubscription", "bandwidth into a spine from below over that to the cores"),
                  capableRule()},
@@ -212,12 +196,12 @@ std::vector<Recipe> switchedRecipes() {
                       "global link between every two groups (link j of group i leads to group i+j+1).",
        .sources = "Structure and letters: J. Kim, W. Dally, S. Scott, D. Abts, Technology-Driven, Highly-Scalable "
                   "Dragonfly Topology (ISCA 2008), section 3. The default of 25 GB/s is one 200 Gb/s port.",
-       .rules = {switchRule("a", 2, 1, kMaxSwitches, "routers in each group"),
-                 switchRule("p", 2, 1, kMaxGpusPerSwitch, "GPUs on each router"),
-                 switchRule("h", 1, 1, kMaxSwitches, "global links of each router"),
-                 speedRule("terminal", "25", "each GPU to its router"),
-                 speedRule("local", "25", "each link within a group"),
-                 speedRule("global", "25", "each link between groups"), capableRule()},
+       .rules = {integerRule("a", 2, 1, kMaxSwitches, "routers in each group"),
+                 integerRule("p", 2, 1, kMaxGpusPerSwitch, "GPUs on each router"),
+                 integerRule("h", 1, 1, kMaxSwitches, "global links of each router"),
+                 bandwidthRule("terminal", "25", "each GPU to its router"),
+                 bandwidthRule("local", "25", "each link within a group"),
+                 bandwidthRule("global", "25", "each link between groups"), capableRule()},
        .generate = dragonfly});
   return recipes;
 }

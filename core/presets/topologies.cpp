@@ -16,15 +16,6 @@ using topology::Digraph;
 constexpr int kMaxNumber = kMaxNodes;
 constexpr int kMaxTopologyDegree = 512;
 
-Rule numberRule(const std::string& name, int value, int low, int high, const std::string& description) {
-  return {.name = name,
-          .kind = ValueKind::integer,
-          .defaultText = std::to_string(value),
-          .description = description,
-          .low = low,
-          .high = high};
-}
-
 Rule listRule(const std::string& name, const std::string& value, const std::string& description) {
   return {.name = name,
           .kind = ValueKind::list,
@@ -32,10 +23,6 @@ Rule listRule(const std::string& name, const std::string& value, const std::stri
           .description = description,
           .low = 0,
           .high = kMaxNumber};
-}
-
-Rule perLinkRule() {
-  return {.name = "bandwidth", .kind = ValueKind::bandwidth, .defaultText = "25", .description = "each link"};
 }
 
 /// A preset answers choices that cannot be made, sizes and unreachable GPUs included, as bad usage.
@@ -132,25 +119,26 @@ void addOneWay(std::vector<Recipe>& recipes) {
        .description = "A node for every element of the metacyclic group M(m,n,r) of pairs (a,b) with product "
                       "(a,b)(c,e) = (a + r^b c mod m, b + e mod n), linked to its products with the generators.",
        .sources = "Standard construction; r^n = 1 mod m. The default of 25 GB/s belongs to no machine.",
-       .rules = {numberRule("m", 8, 1, kMaxNumber, "order of the first part"),
-                 numberRule("n", 2, 1, kMaxNumber, "order of the second part"),
-                 numberRule("r", 7, 0, kMaxNumber, "how the second part acts on the first"),
-                 listRule("generators", "0,1,1,0,3,1,6,0", "pairs a,b one after the other"), perLinkRule()},
+       .rules = {integerRule("m", 8, 1, kMaxNumber, "order of the first part"),
+                 integerRule("n", 2, 1, kMaxNumber, "order of the second part"),
+                 integerRule("r", 7, 0, kMaxNumber, "how the second part acts on the first"),
+                 listRule("generators", "0,1,1,0,3,1,6,0", "pairs a,b one after the other"), linkBandwidthRule()},
        .generate = cayley});
-  recipes.push_back({.name = "kautz",
-                     .title = "Generalized Kautz graph",
-                     .description = "One-way links from x to -dx-a modulo the number of nodes, a = 1 .. d; self-loops, "
-                                    "which appear unless d+1 divides the number of nodes, are left out.",
-                     .sources = std::string(kSources),
-                     .rules = {numberRule("nodes", 20, 2, kMaxNumber, "number of GPUs"),
-                               numberRule("degree", 4, 1, kMaxTopologyDegree, "links out of each GPU"), perLinkRule()},
-                     .generate = kautz});
+  recipes.push_back(
+      {.name = "kautz",
+       .title = "Generalized Kautz graph",
+       .description = "One-way links from x to -dx-a modulo the number of nodes, a = 1 .. d; self-loops, "
+                      "which appear unless d+1 divides the number of nodes, are left out.",
+       .sources = std::string(kSources),
+       .rules = {integerRule("nodes", 20, 2, kMaxNumber, "number of GPUs"),
+                 integerRule("degree", 4, 1, kMaxTopologyDegree, "links out of each GPU"), linkBandwidthRule()},
+       .generate = kautz});
   recipes.push_back({.name = "debruijn",
                      .title = "de Bruijn graph",
                      .description = "One-way links from x to dx+a modulo d^k, a = 0 .. d-1; self-loops are left out.",
                      .sources = std::string(kSources),
-                     .rules = {numberRule("degree", 2, 2, kMaxTopologyDegree, "links out of each GPU"),
-                               numberRule("symbols", 3, 1, 17, "k: degree to this power GPUs"), perLinkRule()},
+                     .rules = {integerRule("degree", 2, 2, kMaxTopologyDegree, "links out of each GPU"),
+                               integerRule("symbols", 3, 1, 17, "k: degree to this power GPUs"), linkBandwidthRule()},
                      .generate = deBruijn});
 }
 
@@ -163,33 +151,34 @@ std::vector<Recipe> topologyRecipes() {
                      .description = "GPUs in a circle, each linked to those that are one of the jumps before and after "
                                     "it. A jump of half the GPUs is one link.",
                      .sources = std::string(kSources),
-                     .rules = {numberRule("nodes", 16, 3, kMaxNumber, "number of GPUs"),
-                               listRule("jumps", "3,4", "distances along the circle"), perLinkRule()},
+                     .rules = {integerRule("nodes", 16, 3, kMaxNumber, "number of GPUs"),
+                               listRule("jumps", "3,4", "distances along the circle"), linkBandwidthRule()},
                      .generate = circulant});
   addOneWay(recipes);
   recipes.push_back({.name = "hamming",
                      .title = "Hamming graph",
                      .description = "Points of a grid of equal sides, linked where one coordinate differs.",
                      .sources = std::string(kSources),
-                     .rules = {numberRule("dimensions", 2, 1, 16, "number of coordinates"),
-                               numberRule("side", 3, 2, kMaxTopologyDegree, "values of each"), perLinkRule()},
+                     .rules = {integerRule("dimensions", 2, 1, 16, "number of coordinates"),
+                               integerRule("side", 3, 2, kMaxTopologyDegree, "values of each"), linkBandwidthRule()},
                      .generate = hamming});
-  recipes.push_back({.name = "twisted-torus",
-                     .title = "Twisted torus",
-                     .description = "Torus of two dimensions whose columns close with a shift.",
-                     .sources = "Standard graph: the integer grid modulo the vectors (width, 0) and (twist, height). "
-                                "The default of 25 GB/s belongs to no machine.",
-                     .rules = {numberRule("width", 8, 3, kMaxNumber, "GPUs along a row"),
-                               numberRule("height", 4, 2, kMaxNumber, "rows"),
-                               numberRule("twist", 4, 0, kMaxNumber, "shift at the end of a column"), perLinkRule()},
-                     .generate = twistedTorus});
+  recipes.push_back(
+      {.name = "twisted-torus",
+       .title = "Twisted torus",
+       .description = "Torus of two dimensions whose columns close with a shift.",
+       .sources = "Standard graph: the integer grid modulo the vectors (width, 0) and (twist, height). "
+                  "The default of 25 GB/s belongs to no machine.",
+       .rules = {integerRule("width", 8, 3, kMaxNumber, "GPUs along a row"),
+                 integerRule("height", 4, 2, kMaxNumber, "rows"),
+                 integerRule("twist", 4, 0, kMaxNumber, "shift at the end of a column"), linkBandwidthRule()},
+       .generate = twistedTorus});
   recipes.push_back({.name = "twisted-cube",
                      .title = "Twisted cube",
                      .description = "Hypercube of odd dimension with exchanged links and about half its diameter.",
                      .sources =
                          "Hilbers, Koopman and van de Snepscheut, The twisted cube (1987). The default of 25 GB/s "
                          "belongs to no machine.",
-                     .rules = {numberRule("dimension", 3, 3, 17, "odd number of bits"), perLinkRule()},
+                     .rules = {integerRule("dimension", 3, 3, 17, "odd number of bits"), linkBandwidthRule()},
                      .generate = twistedCube});
   recipes.push_back({.name = "distance-regular",
                      .title = "Distance-regular graph",
@@ -203,7 +192,7 @@ std::vector<Recipe> topologyRecipes() {
                                 .defaultText = "pg-2",
                                 .description = "which one",
                                 .words = distanceRegularNames()},
-                               perLinkRule()},
+                               linkBandwidthRule()},
                      .generate = distanceRegular});
   return recipes;
 }
