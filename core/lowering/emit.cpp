@@ -19,12 +19,6 @@ using program::Slot;
 using program::Step;
 using program::StepType;
 
-/// A received share that waits for being added, and the step after which it is there.
-struct Addend {
-  Slot slot = {};
-  StepPlace place = {};
-};
-
 class Emitter {
 public:
   Emitter(const Work& work, const Plan& plan, const Copies& copies, const Options& options, const Progress& progress)
@@ -239,28 +233,13 @@ private:
     } else if (isLast) {
       addends.push_back({landing, here});
     }
-    const StepPlace summed = addUp(rank, id, addends, isLast ? sum : landing, count);
+    const StepPlace summed = m_writer.addUp(rank, id, addends, isLast ? sum : landing, count);
     if (!isLast) {
       addends.assign(1, {landing, summed});
       return;
     }
     m_last[mine] = summed.block >= 0 ? summed : m_last[mine];
     m_addends.erase(mine);
-  }
-
-  /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and the runtime makes one
-  /// reduction of all steps. @return the last step, or none without addends
-  StepPlace addUp(int rank, int id, const std::vector<Addend>& addends, Slot into, int count) {
-    std::vector<StepPlace> waits;
-    for (const Addend& addend : addends) {
-      waits.push_back(addend.place);
-    }
-    StepPlace place;
-    for (std::size_t i = 0; i < addends.size(); ++i) {
-      place = m_writer.append(rank, id, StepType::reduce, addends[i].slot, into, count,
-                              i == 0 ? waits : std::vector<StepPlace>{});
-    }
-    return place;
   }
 
   const Work& m_work;

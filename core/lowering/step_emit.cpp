@@ -20,20 +20,14 @@ using program::Slot;
 using program::Step;
 using program::StepType;
 
-/// A received share that waits for being added, and the step after which it is there.
-struct PendingAddend {
-  Slot slot = {};
-  StepPlace place = {};
-};
-
 /// What a rank has of an item. Without a slot: its own data, or nothing.
 struct Cell {
   Slot slot = {};
   StepPlace writer = {};
-  std::vector<StepPlace> readers = {};      ///< since it was written; for scratch alone
-  int uses = 0;                             ///< messages still to come that leave or reach the rank with it
-  std::vector<PendingAddend> addends = {};  ///< RCCL: arrivals of a sum that is not there yet
-  std::vector<StepPlace> before = {};       ///< RCCL: what the sum has to wait for besides
+  std::vector<StepPlace> readers = {};  ///< since it was written; for scratch alone
+  int uses = 0;                         ///< messages still to come that leave or reach the rank with it
+  std::vector<Addend> addends = {};     ///< RCCL: arrivals of a sum that is not there yet
+  std::vector<StepPlace> before = {};   ///< RCCL: what the sum has to wait for besides
 };
 
 class StepEmitter {
@@ -308,16 +302,16 @@ private:
 
   /// What another threadblock left in o: only a step that has o as its source is sure to read it as it is (see
   /// verify::checkMemoryOrder). So it is added to the arrival, and the sum copied back.
-  [[nodiscard]] bool mustReadAgain(const PendingAddend& own, int block) const {
+  [[nodiscard]] bool mustReadAgain(const Addend& own, int block) const {
     return own.slot.buffer == Buffer::output && own.place.block >= 0 && own.place.block != block &&
            program::isBuilt(StepType::copy, m_options.runtime);
   }
 
   /// The last arrival's threadblock adds everything up.
-  void finishSum(const StepMessage& message, int block, bool landsInSum, bool hasOwn, const PendingAddend& own,
-                 Slot sum, const PendingAddend& last) {
+  void finishSum(const StepMessage& message, int block, bool landsInSum, bool hasOwn, const Addend& own, Slot sum,
+                 const Addend& last) {
     Cell& mine = cell(message.firstItem, message.to);
-    std::vector<PendingAddend> addends = std::exchange(mine.addends, {});
+    std::vector<Addend> addends = std::exchange(mine.addends, {});
     std::vector<StepPlace> before = std::exchange(mine.before, {});
     if (!landsInSum && mustReadAgain(own, block)) {
       addends.insert(addends.begin(), own);  // the step that waits for all is then one that reads o
@@ -338,19 +332,11 @@ private:
     settle(message, sum, addends.empty() ? last.place : summed);
   }
 
-  /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and the runtime makes one
-  /// reduction of all steps. Frees their scratch. @return the last step
-  StepPlace addUp(int rank, int block, const std::vector<PendingAddend>& addends, Slot into, int count,
+  /// As ProgramWriter::addUp(); frees the scratch of the shares.
+  StepPlace addUp(int rank, int block, const std::vector<Addend>& addends, Slot into, int count,
                   std::vector<StepPlace> before) {
-    for (const PendingAddend& addend : addends) {
-      before.push_back(addend.place);
-    }
-    StepPlace place;
-    for (std::size_t i = 0; i < addends.size(); ++i) {
-      place = m_writer.append(rank, block, StepType::reduce, addends[i].slot, into, count,
-                              i == 0 ? std::move(before) : std::vector<StepPlace>{});
-    }
-    for (const PendingAddend& addend : addends) {
+    const StepPlace place = m_writer.addUp(rank, block, addends, into, count, std::move(before));
+    for (const Addend& addend : addends) {
       if (addend.slot.buffer == Buffer::scratch && addend.slot != into) {
         m_scratch[rank].giveBack(addend.slot.offset, count, {place});
       }

@@ -81,6 +81,19 @@ StepPlace ProgramWriter::append(int rank, int block, StepType type, Slot src, Sl
   return {block, static_cast<int>(steps.size()) - 1};
 }
 
+StepPlace ProgramWriter::addUp(int rank, int block, const std::vector<Addend>& addends, Slot into, int count,
+                               std::vector<StepPlace> before) {
+  for (const Addend& addend : addends) {
+    before.push_back(addend.place);
+  }
+  StepPlace place;
+  for (std::size_t i = 0; i < addends.size(); ++i) {
+    place = append(rank, block, StepType::reduce, addends[i].slot, into, count,
+                   i == 0 ? std::move(before) : std::vector<StepPlace>{});
+  }
+  return place;
+}
+
 StepOrigins ProgramWriter::takeOrigins(int instances) {
   for (auto& blocks : m_origins) {
     const std::size_t count = blocks.size();

@@ -17,6 +17,12 @@ struct StepPlace {
   friend auto operator<=>(const StepPlace&, const StepPlace&) = default;
 };
 
+/// A received share that waits for being added, and the step after which it is there.
+struct Addend {
+  program::Slot slot = {};
+  StepPlace place = {};
+};
+
 /// Appends steps to the threadblocks of one instance.
 class ProgramWriter {
 public:
@@ -32,6 +38,11 @@ public:
   /// further waiting. All waits but one take a nop.
   StepPlace append(int rank, int block, program::StepType type, program::Slot src, program::Slot dst, int count,
                    std::vector<StepPlace> after);
+
+  /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and for `before`, and the
+  /// runtime makes one reduction of all steps. @return the last step, or none without addends
+  StepPlace addUp(int rank, int block, const std::vector<Addend>& addends, program::Slot into, int count,
+                  std::vector<StepPlace> before = {});
 
   /// Of the steps from now on; none at first.
   void setOrigin(const StepOrigin& origin) { m_origin = origin; }
