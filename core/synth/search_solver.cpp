@@ -11,7 +11,7 @@
 namespace coppice::synth {
 namespace {
 
-/// Where not all choices are listed, so many are tried one by one beside the choice of the solver.
+/// Where not all choices are listed, this many are tried one by one beside the choice of the solver.
 constexpr std::size_t kMaxGuesses = 2;
 constexpr int kMaxProgramNodes = 300;
 constexpr int kMaxFlowNodes = 20'000;
