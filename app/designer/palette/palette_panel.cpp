@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/palette/palette_panel.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QAction>
 #include <QCoreApplication>
@@ -7,7 +8,6 @@
 #include <QFileInfo>
 #include <QKeyEvent>
 #include <QMenu>
-#include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -62,13 +62,9 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
   bodyLayout->addWidget(m_save, 0, Qt::AlignLeft);
   bodyLayout->addStretch();
 
-  auto* scroll = new QScrollArea(this);
+  auto* scroll = scrolled(m_body, this);
   scroll->setObjectName(u"paletteScroll"_s);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setWidget(m_body);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(0, 4, 0, 0);
   layout->setContentsMargins(kMargins);

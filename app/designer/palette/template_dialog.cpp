@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/palette/template_dialog.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QHBoxLayout>
-#include <QScrollArea>
 #include <QVBoxLayout>
 #include <utility>
 
@@ -52,11 +52,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
     about->setToolTip(tr("Sources: %1").arg(QString::fromStdString(preset->sources)));
   }
 
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  auto* body = new QWidget(scroll);
+  auto* body = new QWidget(this);
   auto* bodyLayout = new QVBoxLayout(body);
   bodyLayout->setContentsMargins(0, 0, 10, 0);
   constexpr int kGap = 12;
@@ -65,7 +61,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   bodyLayout->addWidget(m_form);
   bodyLayout->addWidget(m_fault);
   bodyLayout->addStretch();
-  scroll->setWidget(body);
+  auto* scroll = scrolled(body, this);
   constexpr int kFormWidth = 360;
   scroll->setMinimumWidth(kFormWidth);
 
@@ -74,18 +70,12 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   columns->setSpacing(kColumns);
   columns->addWidget(m_preview);
   columns->addWidget(scroll, 1);
-  auto* buttons = new QHBoxLayout;
-  buttons->addStretch();
-  buttons->addWidget(cancel);
-  buttons->addWidget(m_place);
-  buttons->addWidget(m_add);
-  buttons->addWidget(m_create);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(20, 20, 20, 16);
   layout->setContentsMargins(kMargins);
   layout->setSpacing(kGap);
   layout->addLayout(columns, 1);
-  layout->addLayout(buttons);
+  layout->addLayout(buttonRow({cancel, m_place, m_add, m_create}));
 
   connect(m_preview, &FabricPreview::ready, this, &TemplateDialog::receive);
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/history_panel.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -56,16 +57,10 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   for (QToolButton* button : {m_stop, m_rejoin, m_rerun, m_folder, m_remove}) {
     head->addWidget(button);
   }
-  auto* page = new QWidget(this);
-  auto* inner = new QVBoxLayout(page);
-  inner->setContentsMargins({});
-  inner->setSpacing(0);
-  inner->addLayout(head);
-  inner->addWidget(m_list, 1);
   m_pages->addWidget(emptyLabel(
       tr("Every run is kept here with its fabric, schedule, environment and log. This document has no runs yet."),
       this));
-  m_pages->addWidget(page);
+  m_pages->addWidget(panelPage(head, m_list, this));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_pages);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/machines_panel.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLocale>
-#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -129,14 +129,10 @@ void MachinesPanel::layOut() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addLayout(host);
-  auto* card = new QScrollArea(this);
-  card->setFrameShape(QFrame::NoFrame);
-  card->setWidgetResizable(true);
-  card->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  card->setFocusPolicy(Qt::NoFocus);
   m_card->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   m_card->setProperty("role", u"panel"_s);
-  card->setWidget(m_card);
+  auto* card = scrolled(m_card, this);
+  card->setFocusPolicy(Qt::NoFocus);
   layout->addWidget(m_list, 1);
   layout->addLayout(buttons);
   layout->addLayout(more);
@@ -257,7 +253,8 @@ void MachinesPanel::refresh() {
   if (isSingle && connection->facts().environment) {
     for (const program::BackendNote& note : connection->facts().environment->backends) {
       if (!note.available) {
-        lacks << QString::fromStdString(note.name) + u": "_s + sentence({ErrorCode::unavailable, note.reason, note.fix});
+        lacks << QString::fromStdString(note.name) + u": "_s +
+                     sentence({ErrorCode::unavailable, note.reason, note.fix});
       }
     }
   }

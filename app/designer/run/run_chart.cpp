@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/run_chart.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QGraphicsLayout>
 #include <QHBoxLayout>
@@ -126,17 +127,11 @@ RunChart::RunChart(QWidget* parent)
   head->addWidget(m_scale);
   head->addSpacing(kMargin);
   head->addWidget(m_values, 1);
-  auto* page = new QWidget(this);
-  auto* inner = new QVBoxLayout(page);
-  inner->setContentsMargins({});
-  inner->setSpacing(0);
-  inner->addLayout(head);
-  inner->addWidget(m_view, 1);
   m_pages->addWidget(
       emptyLabel(tr("The bandwidths of a run are drawn here against the bound. Tick runs in the Runs dock "
                     "to compare them."),
                  this));
-  m_pages->addWidget(page);
+  m_pages->addWidget(panelPage(head, m_view, this));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_pages);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/trace_panel.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QHBoxLayout>
 #include <QSignalBlocker>
@@ -58,15 +59,9 @@ TracePanel::TracePanel(QWidget* parent)
   head->addWidget(m_which);
   head->addSpacing(kMargin);
   head->addWidget(m_text, 1);
-  auto* page = new QWidget(this);
-  auto* inner = new QVBoxLayout(page);
-  inner->setContentsMargins({});
-  inner->setSpacing(0);
-  inner->addLayout(head);
-  inner->addWidget(m_view, 1);
   m_pages->addWidget(emptyLabel(
       tr("Tick “Record a trace” and run: when each step of each threadblock ran is drawn here, by rank."), this));
-  m_pages->addWidget(page);
+  m_pages->addWidget(panelPage(head, m_view, this));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_pages);

@@ -181,11 +181,7 @@ QWidget* SketchPanel::makeSizes() {
   layout->addWidget(m_problem);
   layout->addWidget(m_state);
   layout->addStretch(1);
-  auto* area = new QScrollArea(this);
-  area->setFrameShape(QFrame::NoFrame);
-  area->setWidgetResizable(true);
-  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  area->setWidget(sizes);
+  auto* area = scrolled(sizes, this);
   constexpr int kMin = 228;
   area->setMinimumWidth(kMin);
   return area;

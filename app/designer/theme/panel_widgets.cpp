@@ -65,4 +65,22 @@ QWidget* panelPage(QLayout* controls, QWidget* content, QWidget* parent) {
   return page;
 }
 
+QScrollArea* scrolled(QWidget* content, QWidget* parent) {
+  auto* area = new QScrollArea(parent);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setWidget(content);
+  return area;
+}
+
+QHBoxLayout* buttonRow(std::initializer_list<QWidget*> buttons) {
+  auto* row = new QHBoxLayout;
+  row->addStretch();
+  for (QWidget* button : buttons) {
+    row->addWidget(button);
+  }
+  return row;
+}
+
 }  // namespace coppice::designer

@@ -4,6 +4,7 @@
 #include <QAbstractItemView>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QScrollArea>
 #include <QString>
 #include <QTableView>
 #include <QToolButton>
@@ -32,5 +33,11 @@ void setUpSearch(QLineEdit& search, const QString& name, const QString& prompt, 
 
 /// A row of controls over what it controls.
 [[nodiscard]] QWidget* panelPage(QLayout* controls, QWidget* content, QWidget* parent);
+
+/// The content with a scroll bar where it is too high, and no frame.
+[[nodiscard]] QScrollArea* scrolled(QWidget* content, QWidget* parent);
+
+/// The buttons of a dialog, at its right.
+[[nodiscard]] QHBoxLayout* buttonRow(std::initializer_list<QWidget*> buttons);
 
 }  // namespace coppice::designer

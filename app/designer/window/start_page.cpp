@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/start_page.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QDateTime>
 #include <QDir>
@@ -8,7 +9,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QVBoxLayout>
 #include <filesystem>
 
@@ -103,12 +103,8 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   layout->addWidget(heading(tr("Start from a fabric — the bound is for AllGather"), body));
   layout->addWidget(m_fabrics);
   layout->addStretch();
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* scroll = scrolled(body, this);
   scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setWidget(body);
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
   outer->addWidget(scroll);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -58,11 +58,7 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
   m_form->setContentsMargins({});
   addFields();
 
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  auto* body = new QWidget(scroll);
+  auto* body = new QWidget(this);
   auto* bodyLayout = new QVBoxLayout(body);
   bodyLayout->setContentsMargins(0, 0, 10, 0);
   bodyLayout->setSpacing(kGap);
@@ -70,16 +66,12 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
   bodyLayout->addLayout(m_form);
   bodyLayout->addWidget(m_fault);
   bodyLayout->addStretch();
-  scroll->setWidget(body);
+  auto* scroll = scrolled(body, this);
   constexpr int kFormWidth = 400;
   scroll->setMinimumWidth(kFormWidth);
 
-  auto* notes = new QScrollArea(this);
-  notes->setWidgetResizable(true);
-  notes->setFrameShape(QFrame::NoFrame);
-  notes->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* notes = scrolled(m_notes, this);
   notes->setFocusPolicy(Qt::NoFocus);
-  notes->setWidget(m_notes);
   constexpr int kNotesHeight = 96;
   notes->setMinimumHeight(kNotesHeight);
   auto* left = new QVBoxLayout;
@@ -92,16 +84,12 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
   columns->setSpacing(kColumns);
   columns->addLayout(left);
   columns->addWidget(scroll, 1);
-  auto* buttons = new QHBoxLayout;
-  buttons->addStretch();
-  buttons->addWidget(cancel);
-  buttons->addWidget(m_import);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(20, 20, 20, 16);
   layout->setContentsMargins(kMargins);
   layout->setSpacing(kGap);
   layout->addLayout(columns, 1);
-  layout->addLayout(buttons);
+  layout->addLayout(buttonRow({cancel, m_import}));
 
   connect(m_preview, &FabricPreview::ready, this, &ImportDialog::receive);
   connect(cancel, &QPushButton::clicked, this, &QDialog::reject);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/edit/array_dialog.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -134,10 +135,6 @@ QPushButton* ArrayDialog::layOut() {
   form->addRow(tr("Per row"), m_columns);
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
-  auto* buttons = new QHBoxLayout;
-  buttons->addStretch();
-  buttons->addWidget(cancel);
-  buttons->addWidget(m_create);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(18, 16, 18, 14);
   layout->setContentsMargins(kMargins);
@@ -149,7 +146,7 @@ QPushButton* ArrayDialog::layOut() {
   layout->addWidget(m_outer);
   layout->addWidget(m_instances);
   layout->addWidget(m_summary);
-  layout->addLayout(buttons);
+  layout->addLayout(buttonRow({cancel, m_create}));
   constexpr int kWidth = 320;
   setFixedWidth(kWidth);
   return cancel;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/edit/link_dialog.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/theme/panel_widgets.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -208,10 +209,6 @@ QPushButton* LinkDialog::layOut() {
   form->addRow(tr("Parallel"), number);
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
-  auto* buttons = new QHBoxLayout;
-  buttons->addStretch();
-  buttons->addWidget(cancel);
-  buttons->addWidget(m_create);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(18, 10, 18, 14);
   layout->setContentsMargins(kMargins);
@@ -220,7 +217,7 @@ QPushButton* LinkDialog::layOut() {
   layout->addWidget(m_tabs);
   layout->addLayout(form);
   layout->addWidget(m_summary);
-  layout->addLayout(buttons);
+  layout->addLayout(buttonRow({cancel, m_create}));
   constexpr int kWidth = 400;
   setFixedWidth(kWidth);
   return cancel;
