@@ -808,7 +808,13 @@ std::vector<BorderArc> flexibleCrossings(const Network& network, const std::vect
                                          const std::vector<TreeArc>& fullCapacities,
                                          const std::vector<std::vector<int>>& family,
                                          const BorderMigration& migration) {
-  if (migration.ways().empty()) {
+  // Where each switch of the border is reached from one node alone, as a NIC from its GPU, there is nothing to choose,
+  // and the outside is several times smaller without them.
+  std::unordered_map<int, int> tailOf;
+  const bool isChoice = std::any_of(migration.ways().begin(), migration.ways().end(), [&](const TreeArc& way) {
+    return way.capacity > 0 && tailOf.try_emplace(way.head, way.tail).first->second != way.tail;
+  });
+  if (!isChoice) {
     return migration.crossings();
   }
   const BorderMigration entering(network, capacities, fullCapacities, family, BorderMigration::Ends::heads);
