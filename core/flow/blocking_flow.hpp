@@ -40,8 +40,13 @@ public:
   template <typename Network>
   Cap run(Network network, int sink, Cap wanted) {
     Cap flow = 0;
-    while (flow < wanted && growLevels(network, sink, wanted - flow)) {
-      flow += pushAlongLevels(network, sink, wanted - flow);
+    m_maxArcs = kFirstArcs;
+    while (flow < wanted) {
+      if (growLevels(network, sink, wanted - flow)) {
+        flow += pushAlongLevels(network, sink, wanted - flow);
+      } else if (std::exchange(m_maxArcs, std::numeric_limits<int>::max()) != kFirstArcs || !m_isCut) {
+        break;
+      }
     }
     return flow;
   }
@@ -61,6 +66,17 @@ public:
   void addWork(std::uint64_t arcs) { m_work += arcs; }
 
 private:
+  /// Nodes that feed are mostly among the first of a list, since owners list neighbours in the order of the sinks. So
+  /// flow is first looked for along these: a switch with thousands of links is gone through only where that is not
+  /// enough.
+  static constexpr int kFirstArcs = 32;
+
+  /// How many arcs of a list are looked at.
+  template <typename List>
+  [[nodiscard]] int length(const List& list) const {
+    return std::min(list.size(), m_maxArcs);
+  }
+
   void reach(int node, int level) {
     mark(node);
     m_level[node] = level;
@@ -78,15 +94,18 @@ private:
     bool found = false;
     Cap seen = 0;
     int stopLevel = -1;
+    m_isCut = false;
     for (std::size_t at = 0; at < m_queue.size(); ++at) {
       const int node = m_queue[at];
       if (stopLevel >= 0 && m_level[node] >= stopLevel) {
         break;
       }
       const auto list = network.into(node);
-      m_work += static_cast<std::uint64_t>(list.size());
+      const int count = length(list);
+      m_isCut = m_isCut || count < list.size();
+      m_work += static_cast<std::uint64_t>(count);
       const int next = m_level[node] + 1;
-      for (int i = 0; i < list.size(); ++i) {
+      for (int i = 0; i < count; ++i) {
         const int from = list.node(i);
         if (isMarked(from) || !network.isOpen(list.arc(i))) {
           continue;
@@ -163,7 +182,7 @@ private:
   bool advance(Network& network, int node) {
     const auto list = network.into(node);
     const int wanted = m_level[node] + 1;
-    for (int& i = m_next[node]; i < list.size(); ++i) {
+    for (int& i = m_next[node]; i < length(list); ++i) {
       const int from = list.node(i);
       if (isMarked(from) && m_level[from] == wanted && network.isOpen(list.arc(i))) {
         network.enter(list.arc(i));
@@ -183,6 +202,8 @@ private:
   std::vector<int> m_pathNode;
   std::vector<int> m_pathArc;
   std::uint64_t m_work = 0;
+  int m_maxArcs = 0;     // of a list, in this round
+  bool m_isCut = false;  // some list was longer
 };
 
 }  // namespace coppice::flow

@@ -108,18 +108,24 @@ void CutEngine::touch(int node) {
   }
 }
 
-bool CutEngine::isCovered(const Sink& sink) {
-  if (static_cast<std::size_t>(sink.node) >= m_boxes.boxOf.size()) {
-    return false;
+void CutEngine::findUncovered() {
+  m_uncovered.clear();
+  ++m_pass;
+  for (int slot = 0; slot < sinkSlots(); ++slot) {
+    const int node = m_nodeOfSlot[slot];
+    if (m_order[node] != slot) {
+      continue;
+    }
+    const int box = static_cast<std::size_t>(node) < m_boxes.boxOf.size() ? m_boxes.boxOf[node] : -1;
+    if (box >= 0 && m_isTouched[box] == 0) {
+      std::uint32_t& seen = m_seenIn[m_boxes.classOf[node]];
+      if (seen == m_pass) {
+        continue;
+      }
+      seen = m_pass;
+    }
+    m_uncovered.push_back(slot);
   }
-  const int box = m_boxes.boxOf[sink.node];
-  if (box < 0 || m_isTouched[box] != 0) {
-    return false;
-  }
-  std::uint32_t& seen = m_seenIn[m_boxes.classOf[sink.node]];
-  const bool isLater = seen == m_pass;
-  seen = m_pass;
-  return isLater;
 }
 
 int CutEngine::addNode() {
@@ -138,6 +144,8 @@ int CutEngine::giveSlot(int node) {
     m_sinks.emplace_back();
     m_isSaved.push_back(0);
     m_slot[node] = slot;
+    m_setOf.emplace_back();
+    m_nodeOfSlot.push_back(node);
     Sink& sink = m_sinks.back();
     sink.node = node;
     storeSet(slot, {node});
@@ -164,7 +172,6 @@ void CutEngine::setSink(int node, bool isSink, int64_t demand) {
   }
   if (isSink || m_slot[node] >= 0) {
     Sink& sink = m_sinks[giveSlot(node)];
-    m_activeSinks += (isSink ? 1 : 0) - (sink.isActive ? 1 : 0);
     sink.isActive = isSink;
     m_order[node] = isSink ? m_slot[node] : std::numeric_limits<int>::max();
   }
@@ -253,7 +260,7 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
   const int64_t now = inFine && !isFine ? capacity * m_denominator : capacity;
   const int64_t before = inFine && !wasFine ? old * m_denominator : old;
   for (const Entry& entry : m_setsAt[head]) {
-    if (m_sinks[entry.sink].setSerial != entry.serial || holds(m_sinks[entry.sink].set, tail)) {
+    if (m_sinks[entry.sink].setSerial != entry.serial || holds(m_setOf[entry.sink], tail)) {
       continue;
     }
     Sink& sink = modify(entry.sink);
@@ -354,18 +361,16 @@ bool CutEngine::isAtMost(const Sink& sink, const CutRatio& bound) const {
   if (!sink.isCertified || sink.inflow < Int128{sink.supplyScale} * rest) {
     return false;
   }
-  // P * rest / X, in units of 1/denominator, against the bound.
+  // In units of 1/denominator: P / Q, which is quickly found, then P * rest / X, which is no more.
   Int128 left = 0;
   Int128 right = 0;
-  if (!__builtin_mul_overflow(Int128{sink.scale} * rest, Int128{bound.exit}, &left) &&
-      !__builtin_mul_overflow(sink.inflow, Int128{bound.demand}, &right) &&
-      !__builtin_mul_overflow(right, Int128{m_denominator}, &right)) {
-    return left <= right;
+  if (!__builtin_mul_overflow(Int128{bound.demand} * sink.supplyScale, Int128{m_denominator}, &right) &&
+      Int128{sink.scale} * bound.exit <= right) {
+    return true;
   }
-  if (__builtin_mul_overflow(Int128{bound.demand} * sink.supplyScale, Int128{m_denominator}, &right)) {
-    return false;
-  }
-  return Int128{sink.scale} * bound.exit <= right;
+  return !__builtin_mul_overflow(Int128{sink.scale} * rest, Int128{bound.exit}, &left) &&
+         !__builtin_mul_overflow(sink.inflow, Int128{bound.demand}, &right) &&
+         !__builtin_mul_overflow(right, Int128{m_denominator}, &right) && left <= right;
 }
 
 int64_t CutEngine::demandOf(std::span<const int> set) const {
@@ -396,12 +401,13 @@ int64_t CutEngine::entering(std::span<const int> set) {
 
 void CutEngine::storeSet(int index, std::vector<int> set) {
   Sink& sink = m_sinks[index];
+  std::vector<int>& stored = m_setOf[index];
   const auto size = static_cast<int64_t>(set.size());
-  if (size > 1 && m_storedNodes - static_cast<int64_t>(sink.set.size()) + size > kMaxStoredNodes) {
+  if (size > 1 && m_storedNodes - static_cast<int64_t>(stored.size()) + size > kMaxStoredNodes) {
     storeSet(index, {sink.node});
     return;
   }
-  m_storedNodes += size - static_cast<int64_t>(sink.set.size());
+  m_storedNodes += size - static_cast<int64_t>(stored.size());
   ++sink.setSerial;
   for (const int node : set) {
     push(m_setsAt[node], Entry{index, sink.setSerial},
@@ -410,7 +416,7 @@ void CutEngine::storeSet(int index, std::vector<int> set) {
   sink.setDemand = demandOf(set);
   sink.exit = entering(set);
   sink.isExitFine = false;
-  sink.set = std::move(set);
+  stored = std::move(set);
 }
 
 template <typename Cap>
@@ -471,7 +477,7 @@ void CutEngine::resolve(LocalFlow<Cap>& flow, int index, Answer& best) {
   }
   if (isFound && isLess(best.ratio, ratio)) {
     best.ratio = ratio;
-    best.sinkSide = found.empty() ? m_sinks[index].set : found;
+    best.sinkSide = found.empty() ? m_setOf[index] : found;
   }
   if (!m_isProbing && !found.empty()) {
     storeSet(index, std::move(found));
@@ -498,23 +504,19 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   }
   throwIfCancelled(progress);
   best = {{0, 1}, {}, 0};
+  findUncovered();
   int witness = -1;
-  for (int i = 0; i < sinkSlots(); ++i) {
-    const Sink& sink = m_sinks[i];
-    if (sink.isActive) {
-      if (const CutRatio ratio = lowerBound(sink); isLess(best.ratio, ratio)) {
-        best.ratio = ratio;
-        witness = i;
-      }
+  for (const int i : m_uncovered) {
+    if (const CutRatio ratio = lowerBound(m_sinks[i]); isLess(best.ratio, ratio)) {
+      best.ratio = ratio;
+      witness = i;
     }
   }
   if (witness >= 0) {
-    best.sinkSide = m_sinks[witness].set;
+    best.sinkSide = m_setOf[witness];
   }
-  ++m_pass;
-  for (int i = 0; i < sinkSlots(); ++i) {
-    const Sink& sink = m_sinks[i];
-    if (!sink.isActive || isCovered(sink) || isAtMost(sink, best.ratio)) {
+  for (const int i : m_uncovered) {
+    if (isAtMost(m_sinks[i], best.ratio)) {
       continue;
     }
     throwIfCancelled(progress);
@@ -560,7 +562,6 @@ void CutEngine::endProbe() {
     m_demand[saved.node] = saved.demand;
     const int slot = m_slot[saved.node];
     if (slot >= 0) {
-      m_activeSinks += (saved.isSink ? 1 : 0) - (m_sinks[slot].isActive ? 1 : 0);
       m_sinks[slot].isActive = saved.isSink;
       m_order[saved.node] = saved.isSink ? slot : std::numeric_limits<int>::max();
     }
@@ -592,7 +593,7 @@ std::vector<int64_t> CutEngine::enteringWeights(std::span<const WeightedArc> arc
   for (const WeightedArc& arc : arcs) {
     for (const Entry& entry : m_setsAt[arc.head]) {
       const Sink& sink = m_sinks[entry.sink];
-      if (sink.setSerial == entry.serial && !holds(sink.set, arc.tail)) {
+      if (sink.setSerial == entry.serial && !holds(m_setOf[entry.sink], arc.tail)) {
         weights[entry.sink] = checkedAdd(weights[entry.sink], arc.weight);
       }
     }

@@ -131,22 +131,23 @@ public:
   [[nodiscard]] CutRatio storedRatio(int slot) const;
 
 private:
+  /// A cache line each: solve() goes through all.
   struct Sink {
-    int node = -1;
-    bool isActive = false;
-    // The set.
-    std::vector<int> set;
-    std::uint32_t setSerial = 0;
-    bool isExitFine = false;
+    // The set, which is in m_setOf.
     std::int64_t setDemand = 0;
     std::int64_t exit = 0;
     // The certificate.
-    bool isCertified = false;
-    std::uint32_t useSerial = 0;
+    Int128 inflow = 0;             // X
     std::int64_t scale = 0;        // P
     std::int64_t supplyScale = 1;  // Q
-    Int128 inflow = 0;             // X
+    std::uint32_t setSerial = 0;
+    std::uint32_t useSerial = 0;
+    int node = -1;
+    bool isActive = false;
+    bool isExitFine = false;
+    bool isCertified = false;
   };
+  static_assert(sizeof(Sink) <= 64);
   struct Entry {
     int sink = 0;
     std::uint32_t serial = 0;
@@ -179,8 +180,8 @@ private:
   void orderSinks(std::span<const NodeInit> nodes);
   /// The node's box is unequal to all others from now on.
   void touch(int node);
-  /// In a pass over the sinks in their order: an earlier one is equal to this.
-  [[nodiscard]] bool isCovered(const Sink& sink);
+  /// The sinks to which no earlier one is equal, in their order.
+  void findUncovered();
   [[nodiscard]] bool is64() const;
   void resolve(int index, Answer& best);
   int giveSlot(int node);
@@ -206,7 +207,8 @@ private:
   std::vector<int> m_order;            // by node: sink slot while active, else INT_MAX
   std::vector<int> m_slot;             // by node: -1 = never was a sink
   std::vector<Sink> m_sinks;
-  int m_activeSinks = 0;
+  std::vector<std::vector<int>> m_setOf;  // by sink
+  std::vector<int> m_nodeOfSlot;
   std::int64_t m_total = 0;
   Int128 m_totalCapacity = 0;                // in the probe's fractions, rounded up, for requireFits
   std::vector<std::vector<Entry>> m_setsAt;  // by node
@@ -219,6 +221,7 @@ private:
   int m_touchedCount = 0;
   std::vector<std::uint32_t> m_seenIn;  // by class: the last pass that met it
   std::uint32_t m_pass = 0;
+  std::vector<int> m_uncovered;  // of findUncovered()
 
   Answer m_answer;
   bool m_isSolved = false;

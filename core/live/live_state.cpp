@@ -226,6 +226,8 @@ void LiveState::applyNode(int v, const LiveNode& after) {
     } else if (target.isAlive && !surplus[v].isZero()) {
       unbalanced += sign;
     }
+    totalAmount += target.isAlive ? Int128{target.amount} * sign : 0;
+    rootCount += target.isAlive && target.isRoot ? sign : 0;
   };
   count(-1);
   if (target.id != after.id) {
@@ -569,14 +571,8 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
                              {.element = {RefKind::field, "nodes"}}};
     return answer;
   }
-  int64_t total = 0;
-  bool hasRoot = false;
-  for (const LiveNode& node : nodes) {
-    total += node.isAlive ? node.amount : 0;
-    hasRoot = hasRoot || (node.isAlive && node.isRoot);
-  }
-  if (total == 0 || (request.root && !hasRoot)) {
-    const bool isRootGone = request.root && !hasRoot;
+  const bool isRootGone = request.root && rootCount == 0;
+  if (totalAmount == 0 || isRootGone) {
     answer.finding =
         Finding{Severity::error,
                 ErrorCode::infeasible,
@@ -611,7 +607,7 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
     inverse += Rational(half.ratio.demand / divisor, half.ratio.exit) * Rational(denominator) / unit;
   }
   answer.inverseRate = inverse;
-  answer.algbw = Rational(total / divisor) / inverse;
+  answer.algbw = Rational(static_cast<int64_t>(totalAmount) / divisor) / inverse;
   return answer;
 }
 

@@ -111,6 +111,8 @@ struct LiveState {
   int unbalanced = 0;                    ///< live switches and nics with a surplus
   int asymmetric = 0;                    ///< ordered pairs whose bandwidths there and back differ
   int gpuCount = 0;
+  int rootCount = 0;              ///< live ones: 1, or 0 without a root
+  Int128 totalAmount = 0;         ///< of live nodes; the engines refuse what does not fit 64 bits
   Bandwidth unit = Bandwidth(1);  ///< GB/s per capacity unit
   std::optional<CutEngine> out;   ///< allgather, broadcast, gather, and allreduce's second half
   std::optional<CutEngine> in;  ///< the same on the transpose: reduce_scatter, reduce, scatter, allreduce's first half

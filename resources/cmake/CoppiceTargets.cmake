@@ -10,8 +10,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 include(CoppicePrecompiled)
 
-# Warnings, sanitizers and coverage.
+# Warnings, sanitizers, coverage, and code that the program itself calls: in position-independent code, compilers would
+# otherwise neither inline functions with external linkage nor call them directly, as a library loaded before could
+# replace them.
 add_library(coppice_warnings INTERFACE)
+target_compile_options(coppice_warnings INTERFACE -fno-semantic-interposition)
 target_compile_options(
   coppice_warnings
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace coppice::designer {
 namespace {
@@ -70,15 +71,26 @@ struct Interval {
 struct Band {
   double top = 0;
   double bottom = 0;
-  std::vector<Interval> free;  // x, ascending
+  std::size_t firstGap = 0;
+  std::size_t endGap = 0;
+};
 
-  [[nodiscard]] const Interval* at(double x) const {
-    for (const Interval& gap : free) {
-      if (x >= gap.low - 0.01 && x <= gap.high + 0.01) {
-        return &gap;
+/// Bands from top to bottom, with the free intervals of each in x, ascending.
+struct Bands {
+  std::vector<Band> list;
+  std::vector<Interval> gaps;
+
+  [[nodiscard]] std::span<const Interval> gapsOf(const Band& band) const {
+    return std::span(gaps).subspan(band.firstGap, band.endGap - band.firstGap);
+  }
+  /// The number of the gap of the band at x, -1 = none.
+  [[nodiscard]] int gapAt(const Band& band, double x) const {
+    for (std::size_t gap = band.firstGap; gap < band.endGap; ++gap) {
+      if (x >= gaps[gap].low - 0.01 && x <= gaps[gap].high + 0.01) {
+        return static_cast<int>(gap);
       }
     }
-    return nullptr;
+    return -1;
   }
 };
 
@@ -117,9 +129,8 @@ Curve bridge(LineRequest request, bool isColumn, double place) {
   return isColumn ? transposed(std::move(curve)) : curve;
 }
 
-/// The bands between two points and their free intervals; empty where nothing is in the way, or nothing is free.
-std::vector<Band> bandsBetween(const std::vector<QRectF>& obstacles, QPointF start, QPointF end, double left,
-                               double right) {
+/// The bands between two points; empty where nothing is in the way, or nothing is free.
+Bands bandsBetween(const std::vector<QRectF>& obstacles, QPointF start, QPointF end, double left, double right) {
   // Heights at which what is in the way changes.
   std::vector<QRectF> rects;
   std::vector<double> heights{start.y(), end.y()};
@@ -142,49 +153,47 @@ std::vector<Band> bandsBetween(const std::vector<QRectF>& obstacles, QPointF sta
   }
   heights.back() = end.y();
   std::sort(rects.begin(), rects.end(), [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
-  std::vector<Band> bands;
+  Bands bands;
   for (std::size_t i = 0; i + 1 < heights.size(); ++i) {
-    Band band{heights[i], heights[i + 1], {}};
+    Band band{heights[i], heights[i + 1], bands.gaps.size()};
     const double middle = (band.top + band.bottom) / 2;
     double open = left;
     for (const QRectF& rect : rects) {
       if (rect.top() < middle && rect.bottom() > middle) {
         if (rect.left() > open) {
-          band.free.push_back({open, rect.left()});
+          bands.gaps.push_back({open, rect.left()});
         }
         open = std::max(open, rect.right());
       }
     }
     if (right > open) {
-      band.free.push_back({open, right});
+      bands.gaps.push_back({open, right});
     }
-    if (band.free.empty()) {
+    band.endGap = bands.gaps.size();
+    if (band.endGap == band.firstGap) {
       return {};
     }
-    bands.push_back(std::move(band));
+    bands.list.push_back(band);
   }
   return bands;
 }
 
 /// Places to pass at: straight on from either end, and next to what is there, the nearest ones. The last two are the
 /// ends.
-std::vector<double> placesToPass(const std::vector<Band>& bands, double start, double end) {
+std::vector<double> placesToPass(const Bands& bands, double start, double end) {
   std::vector<double> places;
-  std::vector<const Band*> order;
-  for (const Band& band : bands) {
-    order.push_back(&band);
-  }
+  std::vector<Band> order = bands.list;
   // Where there are few gaps it matters most.
   std::stable_sort(order.begin(), order.end(),
-                   [](const Band* a, const Band* b) { return a->free.size() < b->free.size(); });
+                   [](const Band& a, const Band& b) { return a.endGap - a.firstGap < b.endGap - b.firstGap; });
   const auto isNew = [&](double place) {
     return std::none_of(places.begin(), places.end(), [&](double other) { return std::abs(other - place) < 0.5; });
   };
-  for (const Band* band : order) {
+  for (const Band& band : order) {
     for (const double x : {start, end, (start + end) / 2}) {
       double below = -std::numeric_limits<double>::max();
       double above = std::numeric_limits<double>::max();
-      for (const Interval& gap : band->free) {
+      for (const Interval& gap : bands.gapsOf(band)) {
         const double near = std::clamp(x, gap.low, gap.high);
         (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
       }
@@ -210,53 +219,57 @@ double turnCost(double dx, double height) {
 
 /// Where to be at each height, with the minimum movement sideways; empty where there is no way. Between two heights it
 /// moves within one gap.
-std::vector<double> cheapestWay(const std::vector<Band>& bands, const std::vector<double>& places) {
+std::vector<double> cheapestWay(const Bands& bands, const std::vector<double>& places) {
+  // All by height (a band's is its top) and place.
   const std::size_t count = places.size();
-  std::vector<std::vector<int>> gapOf(bands.size(), std::vector<int>(count, -1));
-  for (std::size_t b = 0; b < bands.size(); ++b) {
+  const std::size_t heights = bands.list.size() + 1;
+  std::vector<int> gapOf(heights * count, -1);
+  for (std::size_t b = 0; b < bands.list.size(); ++b) {
     for (std::size_t p = 0; p < count; ++p) {
-      if (const Interval* gap = bands[b].at(places[p])) {
-        gapOf[b][p] = static_cast<int>(gap - bands[b].free.data());
-      }
+      gapOf[b * count + p] = bands.gapAt(bands.list[b], places[p]);
     }
   }
-  const std::size_t heights = bands.size() + 1;
-  std::vector<std::vector<double>> costs(heights, std::vector<double>(count, kNever));
-  std::vector<std::vector<std::size_t>> before(heights, std::vector<std::size_t>(count, 0));
+  std::vector<double> costs(heights * count, kNever);
+  std::vector<std::size_t> before(heights * count, 0);
   const std::size_t first = count - 2;
   const std::size_t last = count - 1;
-  costs[0][first] = 0;
-  for (std::size_t b = 0; b < bands.size(); ++b) {
+  costs[first] = 0;
+  for (std::size_t b = 0; b < bands.list.size(); ++b) {
+    const Band& band = bands.list[b];
+    const int* const gaps = &gapOf[b * count];
+    const int* const gapsBelow = b + 1 < bands.list.size() ? gaps + count : nullptr;
+    const double* const here = &costs[b * count];
+    double* const below = &costs[(b + 1) * count];
     for (std::size_t q = 0; q < count; ++q) {
-      if (costs[b][q] >= kNever || gapOf[b][q] < 0) {
+      if (here[q] >= kNever || gaps[q] < 0) {
         continue;
       }
       for (std::size_t p = 0; p < count; ++p) {
-        if (gapOf[b][p] != gapOf[b][q] || (b + 1 < bands.size() && gapOf[b + 1][p] < 0)) {
+        if (gaps[p] != gaps[q] || (gapsBelow != nullptr && gapsBelow[p] < 0)) {
           continue;
         }
-        const double cost = costs[b][q] + turnCost(places[p] - places[q], bands[b].bottom - bands[b].top);
-        if (cost < costs[b + 1][p]) {
-          costs[b + 1][p] = cost;
-          before[b + 1][p] = q;
+        const double cost = here[q] + turnCost(places[p] - places[q], band.bottom - band.top);
+        if (cost < below[p]) {
+          below[p] = cost;
+          before[(b + 1) * count + p] = q;
         }
       }
     }
   }
-  if (costs.back()[last] >= kNever) {
+  if (costs[(heights - 1) * count + last] >= kNever) {
     return {};
   }
   std::vector<double> way(heights);
-  for (std::size_t i = heights, p = last; i-- > 0; p = before[i][p]) {
+  for (std::size_t i = heights, p = last; i-- > 0; p = before[i * count + p]) {
     way[i] = places[p];
   }
   return way;
 }
 
 /// What runs straight is a passage; it may be moved as far as the gaps before, along and after it allow.
-std::vector<Router::Passage> passagesOf(const std::vector<Band>& bands, const std::vector<double>& way, double left,
-                                        double right) {
-  const auto heightOf = [&](std::size_t i) { return i < bands.size() ? bands[i].top : bands.back().bottom; };
+std::vector<Router::Passage> passagesOf(const Bands& bands, const std::vector<double>& way, double left, double right) {
+  const std::vector<Band>& list = bands.list;
+  const auto heightOf = [&](std::size_t i) { return i < list.size() ? list[i].top : list.back().bottom; };
   std::vector<Router::Passage> passages;
   for (std::size_t i = 0; i < way.size();) {
     std::size_t j = i;
@@ -264,10 +277,10 @@ std::vector<Router::Passage> passagesOf(const std::vector<Band>& bands, const st
       ++j;
     }
     Router::Passage passage{left, right, way[i], heightOf(i), heightOf(j), i == 0 || j + 1 == way.size()};
-    for (std::size_t b = i > 0 ? i - 1 : 0; b < std::min(j + 1, bands.size()); ++b) {
-      if (const Interval* gap = bands[b].at(way[i])) {
-        passage.low = std::max(passage.low, gap->low);
-        passage.high = std::min(passage.high, gap->high);
+    for (std::size_t b = i > 0 ? i - 1 : 0; b < std::min(j + 1, list.size()); ++b) {
+      if (const int gap = bands.gapAt(list[b], way[i]); gap >= 0) {
+        passage.low = std::max(passage.low, bands.gaps[gap].low);
+        passage.high = std::min(passage.high, bands.gaps[gap].high);
       }
     }
     passages.push_back(passage);
@@ -394,8 +407,8 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
   const QPointF end = from.y() < to.y() ? to : from;
   const double left = std::min(from.x(), to.x()) - m_reach + 20;
   const double right = std::max(from.x(), to.x()) + m_reach - 20;
-  const std::vector<Band> bands = bandsBetween(m_obstacles, start, end, left, right);
-  if (bands.empty()) {
+  const Bands bands = bandsBetween(m_obstacles, start, end, left, right);
+  if (bands.list.empty()) {
     return false;
   }
   const std::vector<double> way = cheapestWay(bands, placesToPass(bands, start.x(), end.x()));
@@ -414,7 +427,8 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
 
 Router::Route Router::beside(const LineRequest& request) {
   Route best{plain(request)};
-  if (isFree(best.curve)) {
+  best.isClear = isFree(best.curve);
+  if (best.isClear) {
     return best;
   }
   Route bridge;

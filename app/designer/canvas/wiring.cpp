@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace coppice::designer {
@@ -94,90 +94,75 @@ private:
   std::vector<std::uint32_t> m_found;
 };
 
+/// A route with passages, and where in each of them its line runs.
+struct BentRoute {
+  std::size_t wire;  // index into those that are routed
+  Router::Route route;
+  std::vector<double> places;
+};
+
 /// Use of a passage by a wire.
 struct User {
-  std::size_t wire;  // index into those that are routed
-  std::size_t passage;
+  const Router::Passage* passage;
+  double* place;
   double aim;  // where the wire comes from and goes to
 };
 
+/// Lines of one place in a room each get a lane of it.
+void keepApart(std::span<User> users, bool isLevel) {
+  if (users.size() < 2) {
+    return;
+  }
+  // Short bridges first; of stretches those that come from the left first.
+  std::stable_sort(users.begin(), users.end(), [](const User& x, const User& y) { return x.aim < y.aim; });
+  // Each takes the first lane that is free along its stretch.
+  std::vector<std::vector<std::pair<double, double>>> lanes;
+  std::vector<std::size_t> laneOf(users.size());
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const Router::Passage& passage = *users[i].passage;
+    std::size_t lane = 0;
+    for (; lane < lanes.size(); ++lane) {
+      if (std::none_of(lanes[lane].begin(), lanes[lane].end(),
+                       [&](const auto& taken) { return taken.first < passage.end && passage.start < taken.second; })) {
+        break;
+      }
+    }
+    lanes.resize(std::max(lanes.size(), lane + 1));
+    lanes[lane].emplace_back(passage.start, passage.end);
+    laneOf[i] = lane;
+  }
+  const double low = users.front().passage->low;
+  const double high = users.front().passage->high;
+  const double step = std::min(kLaneGap, (high - low) / static_cast<double>(lanes.size()));
+  const double extent = step * static_cast<double>(lanes.size() - 1);
+  double mean = 0;
+  for (const User& user : users) {
+    mean += user.passage->wish / static_cast<double>(users.size());
+  }
+  const bool isLow = mean < (low + high) / 2;
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const auto lane = static_cast<double>(laneOf[i]);
+    // Bridges grow away from their row; stretches are about where they were wished.
+    const double place = !isLevel ? std::clamp(mean - extent / 2, low, std::max(low, high - extent)) + step * lane
+                         : isLow  ? low + step * lane
+                                  : high - step * lane;
+    *users[i].place = std::clamp(place, low, high);
+  }
+}
+
 /// Wires that share a room keep apart in it.
-class Lanes {
-public:
-  /// routes: by index into those that are routed; alone those that have passages.
-  explicit Lanes(const std::map<std::size_t, Router::Route>& routes) : m_routes(routes) {
-    for (const auto& [at, route] : routes) {
-      std::vector<double>& places = m_places[at];
-      for (const Router::Passage& passage : route.passages) {
-        places.push_back(passage.wish);
-      }
+void spread(std::vector<User>& users, bool isLevel) {
+  std::stable_sort(users.begin(), users.end(),
+                   [](const User& x, const User& y) { return x.passage->wish < y.passage->wish; });
+  for (std::size_t start = 0; start < users.size();) {
+    std::size_t end = start + 1;
+    while (end < users.size() && users[end].passage->wish - users[end - 1].passage->wish < kLaneGap) {
+      ++end;
     }
+    keepApart(std::span(users).subspan(start, end - start), isLevel);
+    start = end;
   }
-
-  void spread(std::vector<User>& users, bool isLevel) {
-    std::stable_sort(users.begin(), users.end(),
-                     [&](const User& x, const User& y) { return passageOf(x).wish < passageOf(y).wish; });
-    for (std::size_t start = 0; start < users.size();) {
-      std::size_t end = start + 1;
-      while (end < users.size() && passageOf(users[end]).wish - passageOf(users[end - 1]).wish < kLaneGap) {
-        ++end;
-      }
-      keepApart(std::span(users).subspan(start, end - start), isLevel);
-      start = end;
-    }
-  }
-  [[nodiscard]] std::span<const double> placesOf(std::size_t at) const { return m_places.at(at); }
-
-private:
-  [[nodiscard]] const Router::Passage& passageOf(const User& user) const {
-    return m_routes.at(user.wire).passages[user.passage];
-  }
-
-  void keepApart(std::span<User> users, bool isLevel) {
-    if (users.size() < 2) {
-      return;
-    }
-    // Short bridges first; of stretches those that come from the left first.
-    std::stable_sort(users.begin(), users.end(), [](const User& x, const User& y) { return x.aim < y.aim; });
-    // Each takes the first lane that is free along its stretch.
-    std::vector<std::vector<std::pair<double, double>>> lanes;
-    std::vector<std::size_t> laneOf(users.size());
-    for (std::size_t i = 0; i < users.size(); ++i) {
-      const Router::Passage& passage = passageOf(users[i]);
-      std::size_t lane = 0;
-      for (; lane < lanes.size(); ++lane) {
-        if (std::none_of(lanes[lane].begin(), lanes[lane].end(), [&](const auto& taken) {
-              return taken.first < passage.end && passage.start < taken.second;
-            })) {
-          break;
-        }
-      }
-      lanes.resize(std::max(lanes.size(), lane + 1));
-      lanes[lane].emplace_back(passage.start, passage.end);
-      laneOf[i] = lane;
-    }
-    const double low = passageOf(users.front()).low;
-    const double high = passageOf(users.front()).high;
-    const double step = std::min(kLaneGap, (high - low) / static_cast<double>(lanes.size()));
-    const double extent = step * static_cast<double>(lanes.size() - 1);
-    double mean = 0;
-    for (const User& user : users) {
-      mean += passageOf(user).wish / static_cast<double>(users.size());
-    }
-    const bool isLow = mean < (low + high) / 2;
-    for (std::size_t i = 0; i < users.size(); ++i) {
-      const auto lane = static_cast<double>(laneOf[i]);
-      // Bridges grow away from their row; stretches are about where they were wished.
-      const double place = !isLevel ? std::clamp(mean - extent / 2, low, std::max(low, high - extent)) + step * lane
-                           : isLow  ? low + step * lane
-                                    : high - step * lane;
-      m_places.at(users[i].wire)[users[i].passage] = std::clamp(place, low, high);
-    }
-  }
-
-  const std::map<std::size_t, Router::Route>& m_routes;
-  std::unordered_map<std::size_t, std::vector<double>> m_places;
-};
+}
 
 /// Places where numbers are clear of each other.
 std::vector<double> numberPlaces(const Wiring& wiring, const std::vector<Curve>& curves) {
@@ -248,7 +233,7 @@ std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const s
   result.reserve(wires.size());
   // Passages that are the same room, by its rims.
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::vector<User>> rooms;
-  std::map<std::size_t, Router::Route> bent;
+  std::deque<BentRoute> bent;  // users point into it
   for (std::size_t n = 0; n < wires.size(); ++n) {
     if (stop.stop_requested()) {
       return std::nullopt;
@@ -257,30 +242,34 @@ std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const s
     Router::Route route = router.route(request, [&](const QRectF& area, std::vector<QRectF>& obstacles) {
       levels.obstaclesOf(wiring.wires[wires[n]], area, obstacles);
     });
-    result.push_back(route.curve);
+    result.push_back(std::move(route.curve));
     if (route.passages.empty()) {
       continue;
     }
-    const bool isLevel = route.way == Router::Way::bridge;
-    for (std::size_t i = 0; i < route.passages.size(); ++i) {
-      const Router::Passage& passage = route.passages[i];
+    bent.push_back({n, std::move(route), {}});
+    BentRoute& added = bent.back();
+    for (const Router::Passage& passage : added.route.passages) {
+      added.places.push_back(passage.wish);
+    }
+    const bool isLevel = added.route.way == Router::Way::bridge;
+    for (std::size_t i = 0; i < added.places.size(); ++i) {
+      const Router::Passage& passage = added.route.passages[i];
       constexpr double kMax = 1e12;
       if (!passage.isFixed && std::abs(passage.low) < kMax && std::abs(passage.high) < kMax) {
         const double aim = isLevel ? passage.end - passage.start : request.a.center().x() + request.b.center().x();
-        rooms[{isLevel, std::llround(passage.low), std::llround(passage.high)}].push_back({n, i, aim});
+        rooms[{isLevel, std::llround(passage.low), std::llround(passage.high)}].push_back(
+            {&passage, &added.places[i], aim});
       }
     }
-    bent.emplace_hint(bent.end(), n, std::move(route));
   }
-  Lanes lanes(bent);
   for (auto& [key, users] : rooms) {
     if (stop.stop_requested()) {
       return std::nullopt;
     }
-    lanes.spread(users, std::get<0>(key));
+    spread(users, std::get<0>(key));
   }
-  for (const auto& [n, route] : bent) {
-    result[n] = Router::through(wiring.requestOf(wires[n]), route, lanes.placesOf(n));
+  for (const BentRoute& each : bent) {
+    result[each.wire] = Router::through(wiring.requestOf(wires[each.wire]), each.route, each.places);
   }
   return result;
 }
