@@ -177,7 +177,10 @@ std::vector<schedule::Cut> tightCuts(const Network& network, const CutRatio& wor
       return;
     }
     const int64_t demand = demandOf(network, nodes);
-    const std::vector<char> outside = flags(network.nodeCount, complement(network.nodeCount, nodes));
+    std::vector<char> outside(network.nodeCount, 1);
+    for (const int node : nodes) {
+      outside[node] = 0;
+    }
     const int64_t exit = enteringBandwidth(network, outside);
     if (demand == 0 || exit == 0 || Rational(demand, exit) != ratio) {
       return;
@@ -196,17 +199,24 @@ std::vector<schedule::Cut> tightCuts(const Network& network, const CutRatio& wor
     oracle.flowInto(sink, oracle.target());
     bool isClosed = false;
     const int seeds[] = {sink};
-    const std::vector<int> nearest = oracle.reaching(seeds, isClosed);  // maximal S
+    const std::vector<int> nearest = oracle.reaching(seeds, isClosed);  // all others are the maximal S
     if (isClosed) {
       add(complement(network.nodeCount, nearest));
     }
+    std::vector<char> isDone = flags(network.nodeCount, nearest);
     for (std::size_t j = 0; j < sources && cuts.size() < kMaxCuts; ++j) {
       const int source = oracle.sinkOrder()[network.gpus.size() - 1 - j];
-      if (source != sink) {
-        std::vector<int> side = oracle.reachableFrom(source);  // minimal S around the source
-        if (!std::binary_search(side.begin(), side.end(), sink)) {
-          add(std::move(side));
-        }
+      if (isDone[source] != 0) {
+        continue;
+      }
+      std::vector<int> side = oracle.reachableFrom(source);  // minimal S around the source
+      // It is that of all that reach each other.
+      const int around[] = {source};
+      for (const int node : oracle.reaching(around, isClosed)) {
+        isDone[node] = std::binary_search(side.begin(), side.end(), node) ? 1 : isDone[node];
+      }
+      if (!std::binary_search(side.begin(), side.end(), sink)) {
+        add(std::move(side));
       }
     }
     oracle.undo();
