@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -14,11 +15,34 @@ namespace {
 constexpr int kWarmUp = 3;
 constexpr int kIterations = 6;
 
-struct Fifo {
-  std::vector<std::int64_t> sent;      // when the k-th chunk was there
-  std::vector<std::int64_t> received;  // when its room was free again
+/// Chunks on their way between two thread blocks, at most as many as the connection holds.
+class Fifo {
+public:
   int sender = -1;
   int receiver = -1;
+
+  void setDepth(std::size_t depth) {
+    m_depth = depth;
+    m_sentAt.resize(std::bit_ceil(depth));
+    m_freeAt.resize(m_sentAt.size());
+  }
+  [[nodiscard]] bool isEmpty() const { return m_received == m_sent; }
+  [[nodiscard]] bool isFull() const { return m_sent == m_received + m_depth; }
+  /// When the next chunk was there. @pre not empty
+  [[nodiscard]] std::int64_t sentAt() const { return m_sentAt[m_received & (m_sentAt.size() - 1)]; }
+  /// When there was room for another. @pre not full
+  [[nodiscard]] std::int64_t freeAt() const {
+    return m_sent < m_depth ? 0 : m_freeAt[(m_sent - m_depth) & (m_freeAt.size() - 1)];
+  }
+  void send(std::int64_t time) { m_sentAt[m_sent++ & (m_sentAt.size() - 1)] = time; }
+  void receive(std::int64_t time) { m_freeAt[m_received++ & (m_freeAt.size() - 1)] = time; }
+
+private:
+  std::size_t m_depth = 0;
+  std::size_t m_sent = 0;
+  std::size_t m_received = 0;
+  std::vector<std::int64_t> m_sentAt;
+  std::vector<std::int64_t> m_freeAt;
 };
 
 struct Runner {
@@ -38,8 +62,8 @@ struct Runner {
 /// Runs every chunk as a message of its own: a Kahn network, whose times do not depend on who is looked at first.
 class Stopwatch {
 public:
-  explicit Stopwatch(const program::Program& program)
-      : m_depth(static_cast<std::size_t>(program::connectionDepth(program.protocol))) {
+  explicit Stopwatch(const program::Program& program) {
+    const auto depth = static_cast<std::size_t>(program::connectionDepth(program.protocol));
     for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
       const int first = static_cast<int>(m_runners.size());
       for (const program::ThreadBlock& block : program.ranks[rank].threadBlocks) {
@@ -51,10 +75,12 @@ public:
         if (block.sendPeer >= 0) {
           runner.out = &m_fifos[{rank, block.sendPeer, block.channel}];
           runner.out->sender = self;
+          runner.out->setDepth(depth);
         }
         if (block.recvPeer >= 0) {
           runner.in = &m_fifos[{block.recvPeer, rank, block.channel}];
           runner.in->receiver = self;
+          runner.in->setDepth(depth);
         }
         m_queue.push_back(self);
         m_runners.push_back(std::move(runner));
@@ -69,7 +95,7 @@ public:
       const int self = m_queue.back();
       m_queue.pop_back();
       m_runners[self].isQueued = false;
-      while (advance(self)) {
+      while (m_runners[self].iteration < kIterations && advance(self)) {
       }
     }
     std::int64_t warm = 0;
@@ -93,65 +119,61 @@ private:
     }
   }
 
+  /// Runs what is left of the step. False: the runner must wait.
   bool advance(int self) {
     Runner& runner = m_runners[self];
-    if (runner.iteration == kIterations) {
-      return false;
-    }
+    const std::size_t steps = runner.block->steps.size();
     const program::Step& step = runner.block->steps[runner.step];
-    std::int64_t start = runner.time;
     if (runner.chunk == 0 && step.dependsOnTb >= 0) {
       Runner& other = m_runners[runner.firstOfRank + step.dependsOnTb];
-      const std::size_t target = static_cast<std::size_t>(runner.iteration) * other.block->steps.size() +
-                                 static_cast<std::size_t>(step.dependsOnStep);
-      if (other.done[target] < 0) {
+      const std::int64_t done = other.done[runner.iteration * other.block->steps.size() + step.dependsOnStep];
+      if (done < 0) {
         other.waiting.push_back(self);
         return false;
       }
-      start = std::max(start, other.done[target]);
+      runner.time = std::max(runner.time, done);
     }
-    Fifo* const in = program::receives(step.type) ? runner.in : nullptr;
-    Fifo* const out = program::sends(step.type) ? runner.out : nullptr;
-    if (in != nullptr) {
-      if (in->received.size() == in->sent.size()) {
-        return false;
-      }
-      start = std::max(start, in->sent[in->received.size()]);
+    if (step.type != program::StepType::nop && !moveChunks(runner, step)) {
+      return false;
     }
-    if (out != nullptr && out->sent.size() >= m_depth) {
-      const std::size_t room = out->sent.size() - m_depth;
-      if (room >= out->received.size()) {
-        return false;
-      }
-      start = std::max(start, out->received[room]);
+    runner.chunk = 0;
+    runner.done[runner.iteration * steps + runner.step] = runner.time;
+    for (const int other : runner.waiting) {
+      wake(other);
     }
-    const bool isNop = step.type == program::StepType::nop;
-    runner.time = isNop ? start : start + 1;
-    if (in != nullptr) {
-      in->received.push_back(runner.time);
-      wake(in->sender);
-    }
-    if (out != nullptr) {
-      out->sent.push_back(runner.time);
-      wake(out->receiver);
-    }
-    if (isNop || ++runner.chunk == step.count) {
-      runner.chunk = 0;
-      runner.done[static_cast<std::size_t>(runner.iteration) * runner.block->steps.size() +
-                  static_cast<std::size_t>(runner.step)] = runner.time;
-      for (const int other : runner.waiting) {
-        wake(other);
-      }
-      runner.waiting.clear();
-      if (++runner.step == static_cast<int>(runner.block->steps.size())) {
-        runner.step = 0;
-        ++runner.iteration;
-      }
+    runner.waiting.clear();
+    if (++runner.step == static_cast<int>(steps)) {
+      runner.step = 0;
+      ++runner.iteration;
     }
     return true;
   }
 
-  const std::size_t m_depth;
+  /// Moves chunks of the step as far as connections allow. True: all of them.
+  bool moveChunks(Runner& runner, const program::Step& step) {
+    Fifo* const in = program::receives(step.type) ? runner.in : nullptr;
+    Fifo* const out = program::sends(step.type) ? runner.out : nullptr;
+    const int first = runner.chunk;
+    while (runner.chunk < step.count && (in == nullptr || !in->isEmpty()) && (out == nullptr || !out->isFull())) {
+      std::int64_t start = runner.time;
+      start = in != nullptr ? std::max(start, in->sentAt()) : start;
+      start = out != nullptr ? std::max(start, out->freeAt()) : start;
+      runner.time = start + 1;
+      if (in != nullptr) {
+        in->receive(runner.time);
+      }
+      if (out != nullptr) {
+        out->send(runner.time);
+      }
+      ++runner.chunk;
+    }
+    if (runner.chunk > first) {
+      wake(in != nullptr ? in->sender : -1);
+      wake(out != nullptr ? out->receiver : -1);
+    }
+    return runner.chunk == step.count;
+  }
+
   std::vector<Runner> m_runners;
   std::map<std::tuple<int, int, int>, Fifo> m_fifos;
   std::vector<int> m_queue;

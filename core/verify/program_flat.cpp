@@ -135,6 +135,13 @@ std::optional<FlatProgram> StructureCheck::run() {
     });
     return std::nullopt;
   }
+  std::size_t steps = 0;
+  for (const RankProgram& rank : m_program.ranks) {
+    for (const ThreadBlock& block : rank.threadBlocks) {
+      steps += block.steps.size();
+    }
+  }
+  m_flat.steps.reserve(steps);
   m_flat.firstBlock.push_back(0);
   for (int rank = 0; rank < ranks(); ++rank) {
     throwIfCancelled(m_progress);
@@ -382,7 +389,7 @@ void StructureCheck::checkBlock(int rank, int id) {
 void StructureCheck::checkStep(int rank, int id, int index) {
   const ThreadBlock& block = rankProgram(rank).threadBlocks[id];
   const Step& step = block.steps[index];
-  const std::string_view type = toString(step.type);
+  const auto type = [&] { return std::string(toString(step.type)); };
   if (!program::isBuilt(step.type, m_runtime)) {
     report(
         Check::type, Severity::error, ErrorCode::verification, place(rank, id, index),
@@ -390,11 +397,11 @@ void StructureCheck::checkStep(int rank, int id, int index) {
   }
   if (sends(step.type) && block.sendPeer < 0) {
     blockingFault(Check::peer, place(rank, id, index),
-                  [&] { return std::string(type) + " sends, but the threadblock has no send peer"; });
+                  [&] { return type() + " sends, but the threadblock has no send peer"; });
   }
   if (receives(step.type) && block.recvPeer < 0) {
     blockingFault(Check::peer, place(rank, id, index),
-                  [&] { return std::string(type) + " receives, but the threadblock has no recv peer"; });
+                  [&] { return type() + " receives, but the threadblock has no recv peer"; });
   }
   if (step.type == StepType::nop) {
     const bool waits = step.dependsOnTb >= 0;
@@ -426,7 +433,7 @@ void StructureCheck::checkStep(int rank, int id, int index) {
   if (step.count == 0) {
     report(
         Check::count, Severity::warning, ErrorCode::verification, place(rank, id, index),
-        [&] { return std::string(type) + " of no chunks does nothing"; }, "remove it");
+        [&] { return type() + " of no chunks does nothing"; }, "remove it");
   }
   if (usesSource(step.type)) {
     checkSlot(rank, id, index, step.src, step.count, "reads");
