@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace coppice::designer {
 namespace {
@@ -63,18 +64,26 @@ void GridIndex::insert(std::uint32_t item, const QRectF& rect) {
 
 void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
   std::vector<Key>& keys = keysOf(item);
+  m_path.clear();
+  for (const QPointF& point : points) {
+    if (const std::pair cell(at(point.x()), at(point.y())); m_path.empty() || m_path.back() != cell) {
+      m_path.push_back(cell);
+    }
+  }
   double cells = 0;
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    cells += (std::abs(static_cast<double>(at(points[i].x()) - at(points[i - 1].x()))) + 1) *
-             (std::abs(static_cast<double>(at(points[i].y()) - at(points[i - 1].y()))) + 1);
+  for (std::size_t i = 1; i < m_path.size(); ++i) {
+    cells += (std::abs(static_cast<double>(m_path[i].first - m_path[i - 1].first)) + 1) *
+             (std::abs(static_cast<double>(m_path[i].second - m_path[i - 1].second)) + 1);
   }
   if (cells > double{kMaxKeys}) {
     m_everywhere.push_back(item);
     return;
   }
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    const auto [left, right] = std::minmax({at(points[i - 1].x()), at(points[i].x())});
-    const auto [top, bottom] = std::minmax({at(points[i - 1].y()), at(points[i].y())});
+  for (std::size_t i = 0; i < m_path.size(); ++i) {
+    const auto [x1, y1] = m_path[i > 0 ? i - 1 : 0];
+    const auto [x2, y2] = m_path[i];
+    const auto [left, right] = std::minmax({x1, x2});
+    const auto [top, bottom] = std::minmax({y1, y2});
     for (std::int64_t x = left; x <= right; ++x) {
       for (std::int64_t y = top; y <= bottom; ++y) {
         keys.push_back(keyOf(x, y));

@@ -5,6 +5,7 @@
 #include <QRectF>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace coppice::designer {
@@ -33,7 +34,8 @@ private:
   double m_cell;
   std::unordered_map<Key, std::vector<std::uint32_t>> m_cells;
   std::vector<std::vector<Key>> m_keysOf;
-  std::vector<std::uint32_t> m_everywhere;  // items that span too many cells
+  std::vector<std::pair<std::int64_t, std::int64_t>> m_path;  // of insert(): cells of points, without repeats
+  std::vector<std::uint32_t> m_everywhere;                    // items that span too many cells
   mutable std::vector<std::uint32_t> m_stamps;
   mutable std::uint32_t m_stamp = 0;
 };
