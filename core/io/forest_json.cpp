@@ -340,17 +340,6 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
   });
 }
 
-Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fileName) {
-  return guarded(fileName, [&]() -> Result<ForestHeader> {
-    const Raw raw = forest::readHeader(text);
-    const auto collective = parseForestCollective(raw.collective);
-    if (!collective) {
-      refuse(inQuotes(raw.collective) + " is not a collective", "collective");
-    }
-    return ForestHeader{*collective, raw.fabricName, raw.digest};
-  });
-}
-
 Result<Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric, const std::string& fileName) {
   return guarded(fileName, [&]() -> Result<Schedule> {
     Raw raw = forest::readContent(text);

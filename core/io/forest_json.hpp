@@ -59,15 +59,6 @@ Outcome writeForestJson(std::ostream& out, const schedule::Schedule& schedule, c
                         const fabric::Description* description = nullptr,
                         schedule::ForestForm form = schedule::ForestForm::automatic, const Progress& progress = {});
 
-struct ForestHeader {
-  Collective collective = Collective::allgather;
-  std::string fabricName;
-  std::string fabricDigest;
-};
-
-/// What the file says it is, without reading its trees. Errors: badInput (not a forest file, another version), limit.
-Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fileName = {});
-
 /// The schedule, for a given fabric; the embedded one is ignored. Nodes are matched by id. Everything is there
 /// and in range afterwards (parts pass schedule::checkStructure), nothing more: verify::verifySchedule judges it.
 /// Errors: badInput with line and column or element, verification (made for a fabric with another digest), limit.

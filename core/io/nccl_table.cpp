@@ -262,17 +262,4 @@ Result<NcclTable> readNcclTable(std::string_view text, const std::string& fileNa
   return read ? reader.finish() : Result<NcclTable>(read.error());
 }
 
-bool looksLikeNcclTable(std::string_view text) {
-  bool isTable = false;
-  (void)eachLine(text, [&](std::string_view line, int) -> Outcome {
-    const std::vector<std::string_view> words = wordsOf(line);
-    constexpr std::size_t kFewest = 8;
-    isTable = isTable || (!words.empty() && words.front().starts_with('#') && columnsNamed(words)) ||
-              (words.size() >= kFewest && numberOf<std::int64_t>(words[0]) && numberOf<std::int64_t>(words[1]) &&
-               !columnsGuessed(words).halves.empty());
-    return Done{};
-  });
-  return isTable;
-}
-
 }  // namespace coppice::io

@@ -42,7 +42,4 @@ struct NcclTable {
 /// badInput with the line (a row with a column missing or not a number; no row at all), limit.
 [[nodiscard]] Result<NcclTable> readNcclTable(std::string_view text, const std::string& fileName);
 
-/// The text has such a row, or the line that names the columns.
-[[nodiscard]] bool looksLikeNcclTable(std::string_view text);
-
 }  // namespace coppice::io

@@ -33,18 +33,7 @@ Rational rateInto(const Topology& topology, int node, bool isIn) {
     }
     return rate;
   }
-  std::vector<int> counted;
-  for (const int arc : isIn ? topology.in[node] : topology.out[node]) {
-    const auto& limits = topology.limitsOf[arc];
-    const bool isCounted = std::any_of(limits.begin(), limits.end(), [&](int limit) {
-      return std::find(counted.begin(), counted.end(), limit) != counted.end();
-    });
-    if (!isCounted) {
-      counted.push_back(limits.front());
-      rate += topology.limits[limits.front()].perRound;
-    }
-  }
-  return rate;
+  return rateOver(topology, isIn ? topology.in[node] : topology.out[node]);
 }
 
 /// Every link has its like in the other direction, so that the transposed fabric is the same.

@@ -2,6 +2,7 @@
 #include "synth/boxes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -187,23 +188,12 @@ private:
   Orbits m_orbits;
 };
 
-/// What the arcs into a rank from its box, or from others, carry in one round; each limit counts once.
+/// What the arcs into a rank from its box, or from others, carry in one round.
 Rational rateInto(const Topology& topology, const Boxes& boxes, int rank, bool isFromWithin) {
-  Rational rate = 0;
-  std::set<int> counted;
-  for (const int arc : topology.in[rank]) {
-    const auto& limits = topology.limitsOf[arc];
-    const bool isWithin = boxes.boxOf[topology.arcs[arc].from] == boxes.boxOf[rank];
-    if (isWithin == isFromWithin &&
-        std::none_of(limits.begin(), limits.end(), [&](int limit) { return counted.contains(limit); })) {
-      counted.insert(limits.begin(), limits.end());
-      const int tightest = *std::min_element(limits.begin(), limits.end(), [&](int a, int b) {
-        return topology.limits[a].perRound < topology.limits[b].perRound;
-      });
-      rate += topology.limits[tightest].perRound;
-    }
-  }
-  return rate;
+  std::vector<int> arcs;
+  std::copy_if(topology.in[rank].begin(), topology.in[rank].end(), std::back_inserter(arcs),
+               [&](int arc) { return (boxes.boxOf[topology.arcs[arc].from] == boxes.boxOf[rank]) == isFromWithin; });
+  return rateOver(topology, arcs);
 }
 
 Ranks renamed(const Boxes& boxes, const std::vector<int>& boxTo) {

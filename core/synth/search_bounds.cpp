@@ -41,22 +41,7 @@ Rational Search::simpleRatio() const {
         }
         need += (isIn ? isNeeded : isNeededElsewhere) ? 1 : 0;
       }
-      // Every arc counts in full under its tightest limit; limits of several arcs count once.
-      Rational rate = 0;
-      std::vector<int> counted;
-      for (const int arc : isIn ? topology.in[node] : topology.out[node]) {
-        const auto& limits = topology.limitsOf[arc];
-        const bool isCounted = std::any_of(limits.begin(), limits.end(), [&](int limit) {
-          return std::find(counted.begin(), counted.end(), limit) != counted.end();
-        });
-        if (!isCounted) {
-          const int widest = *std::max_element(limits.begin(), limits.end(), [&](int a, int b) {
-            return topology.limits[a].arcs.size() < topology.limits[b].arcs.size();
-          });
-          counted.push_back(widest);
-          rate += topology.limits[widest].perRound;
-        }
-      }
+      const Rational rate = rateOver(topology, isIn ? topology.in[node] : topology.out[node]);
       if (need > 0 && rate.isPositive()) {
         min = std::max(min, Rational(need) / rate);
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -164,6 +165,29 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
   topology.limits = limitsFrom(arcsOfLink, perRound);
   indexArcs(topology);
   return topology;
+}
+
+Rational rateOver(const Topology& topology, std::span<const int> arcs) {
+  std::map<int, int> held;  // by limit, how many of the arcs
+  for (const int arc : arcs) {
+    for (const int limit : topology.limitsOf[arc]) {
+      ++held[limit];
+    }
+  }
+  Rational rate = 0;
+  std::set<int> counted;
+  for (const int arc : arcs) {
+    const auto& limits = topology.limitsOf[arc];
+    if (std::any_of(limits.begin(), limits.end(), [&](int limit) { return counted.contains(limit); })) {
+      continue;
+    }
+    const int widest = *std::max_element(limits.begin(), limits.end(), [&](int a, int b) {
+      return std::pair(held[a], topology.limits[b].perRound) < std::pair(held[b], topology.limits[a].perRound);
+    });
+    counted.insert(widest);
+    rate += topology.limits[widest].perRound;
+  }
+  return rate;
 }
 
 std::vector<int> distancesFrom(const Topology& topology, const std::vector<bool>& flagged) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/rational.hpp"
@@ -75,6 +76,10 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
 
 /// Fills what follows from arcs and limits: out, in, limitsOf, isIntegral.
 void indexArcs(Topology& topology);
+
+/// No more chunks than this enter the arcs together in one round: their limits, of which one that holds several counts
+/// once.
+[[nodiscard]] Rational rateOver(const Topology& topology, std::span<const int> arcs);
 
 /// Hops from the nearest of the flagged ranks along arcs; -1 = not reached.
 [[nodiscard]] std::vector<int> distancesFrom(const Topology& topology, const std::vector<bool>& flagged);

@@ -27,26 +27,6 @@ double noise(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) / 9007199254740992.0;
 }
 
-/// What the arcs carry in one round at most; limits that hold several of them count once.
-double rateOver(const Topology& topology, const std::vector<int>& arcs) {
-  double rate = 0;
-  std::vector<int> counted;
-  for (const int arc : arcs) {
-    const auto& limits = topology.limitsOf[arc];
-    const bool isCounted = std::any_of(limits.begin(), limits.end(), [&](int limit) {
-      return std::find(counted.begin(), counted.end(), limit) != counted.end();
-    });
-    if (!isCounted) {
-      const int widest = *std::max_element(limits.begin(), limits.end(), [&](int a, int b) {
-        return topology.limits[a].arcs.size() < topology.limits[b].arcs.size();
-      });
-      counted.push_back(widest);
-      rate += topology.limits[widest].perRound.toDouble();
-    }
-  }
-  return rate;
-}
-
 }  // namespace
 
 /// Chunks are those of one class of each orbit; what happens to their images follows.
@@ -84,7 +64,7 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
   }
   std::vector<std::vector<int>> intoBox(m_boxes);
   for (int node = 0; node < nodes; ++node) {
-    m_rateInto.push_back(rateOver(m_topology, m_topology.in[node]));
+    m_rateInto.push_back(rateOver(m_topology, m_topology.in[node]).toDouble());
     for (const int arc : m_topology.in[node]) {
       if (m_boxOf[m_topology.arcs[arc].from] != m_boxOf[node]) {
         intoBox[m_boxOf[node]].push_back(arc);
@@ -92,7 +72,7 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
     }
   }
   for (const auto& arcs : intoBox) {
-    m_rateIntoBox.push_back(rateOver(m_topology, arcs));
+    m_rateIntoBox.push_back(rateOver(m_topology, arcs).toDouble());
   }
 }
 

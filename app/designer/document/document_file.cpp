@@ -201,11 +201,6 @@ void DocumentFile::markUnsaved() {
   }
 }
 
-void DocumentFile::ignoreDisk() {
-  m_knownDigest = digestOnDisk();
-  m_toldDigest = m_knownDigest;
-}
-
 void DocumentFile::discardChanges() {
   dropJournal();
   if (const QString work = workFolder(); !work.isEmpty()) {

@@ -64,8 +64,6 @@ public:
   [[nodiscard]] bool isChangedOnDisk() const;
   /// The file is gone: the document counts as unsaved and gets a journal.
   void markUnsaved();
-  /// Takes what is on the disk now for known: "keep mine".
-  void ignoreDisk();
   /// The journal is given up: the person said that the changes are not wanted.
   void discardChanges();
 

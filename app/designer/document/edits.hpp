@@ -66,8 +66,6 @@ void changeNodes(Edit& edit, std::span<const NodeId> nodes, const std::function<
 void changeLinks(Edit& edit, std::span<const LinkId> links, const std::function<void(Link&)>& change);
 void changeBoxes(Edit& edit, std::span<const BoxId> boxes, const std::function<void(Box&)>& change);
 void changeNotes(Edit& edit, std::span<const NoteId> notes, const std::function<void(Note&)>& change);
-/// Turns one-way links round; duplex links stay.
-void reverseLinks(Edit& edit, std::span<const LinkId> links);
 void fold(Edit& edit, std::span<const BoxId> boxes, bool isFolded);
 
 // ---- boxes
@@ -77,9 +75,6 @@ void fold(Edit& edit, std::span<const BoxId> boxes, bool isFolded);
 BoxId box(Edit& edit, const std::set<ElementId>& elements, std::string_view wantedName = "box");
 /// Takes the boxes away; what is in them moves one level out.
 void unbox(Edit& edit, std::span<const BoxId> boxes);
-/// Moves nodes and boxes into a box (or to the top level). Boxes that hold the target, or are in another of the
-/// elements, stay.
-void moveIntoBox(Edit& edit, const std::set<ElementId>& elements, BoxId target);
 
 // ---- links between sets
 

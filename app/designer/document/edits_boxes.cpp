@@ -89,15 +89,4 @@ void unbox(Edit& edit, std::span<const BoxId> boxes) {
   }
 }
 
-void moveIntoBox(Edit& edit, const std::set<ElementId>& elements, BoxId target) {
-  if (target.isValid() && edit.find(target) == nullptr) {
-    return;
-  }
-  for (const ElementId& id : elements) {
-    if (exists(edit, id) && !isCovered(edit, id, elements)) {
-      put(edit, id, target);
-    }
-  }
-}
-
 }  // namespace coppice::designer::edits

@@ -130,16 +130,6 @@ void changeNotes(Edit& edit, std::span<const NoteId> notes, const std::function<
   }
 }
 
-void reverseLinks(Edit& edit, std::span<const LinkId> links) {
-  for (const LinkId id : withCounterparts(edit, links)) {
-    edit.change(id, [](Link& link) {
-      if (!link.duplex) {
-        std::swap(link.tail, link.head);
-      }
-    });
-  }
-}
-
 void fold(Edit& edit, std::span<const BoxId> boxes, bool isFolded) {
   changeBoxes(edit, boxes, [&](Box& box) { box.isFolded = isFolded; });
 }

@@ -151,21 +151,6 @@ QString LinkBundle::label() const {
       .arg(QString::fromStdString(toDecimal(*shown)));
 }
 
-std::optional<LinkBundle> bundleOf(const Model& model, LinkId id) {
-  const Link* link = model.find(id);
-  if (link == nullptr || !link->tail.node.isValid() || !link->head.node.isValid()) {
-    return std::nullopt;
-  }
-  LinkBundle bundle;
-  const ElementId tail = link->tail.node;
-  const ElementId head = link->head.node;
-  bundle.a = std::min(tail, head);
-  bundle.b = std::max(tail, head);
-  Bandwidths bandwidths;
-  addLink(bundle, id, *link, bundle.a == tail, bandwidths);
-  return bundle;
-}
-
 namespace {
 
 void collect(LinkId id, const Link& link, Ends& ends, Bandwidths& bandwidths,
@@ -186,15 +171,6 @@ void collect(LinkId id, const Link& link, Ends& ends, Bandwidths& bandwidths,
   addLink(bundle, id, link, a == tail, bandwidths);
 }
 
-std::vector<LinkBundle> listed(std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles) {
-  std::vector<LinkBundle> result;
-  result.reserve(bundles.size());
-  for (auto& [ends, bundle] : bundles) {
-    result.push_back(std::move(bundle));
-  }
-  return result;
-}
-
 }  // namespace
 
 std::vector<LinkBundle> linkBundles(const Model& model) {
@@ -204,27 +180,12 @@ std::vector<LinkBundle> linkBundles(const Model& model) {
   for (const auto& [id, link] : model.links()) {
     collect(id, link, ends, bandwidths, bundles);
   }
-  return listed(std::move(bundles));
-}
-
-std::vector<LinkBundle> linkBundlesOf(const Model& model, const ElementId& visible) {
-  std::set<LinkId> links;
-  if (const NodeId node = visible.node(); node.isValid()) {
-    links.insert(model.linksOf(node).begin(), model.linksOf(node).end());
+  std::vector<LinkBundle> result;
+  result.reserve(bundles.size());
+  for (auto& [pair, bundle] : bundles) {
+    result.push_back(std::move(bundle));
   }
-  if (const BoxId box = visible.box(); box.isValid()) {
-    for (const NodeId node : model.allNodesIn(box)) {
-      links.insert(model.linksOf(node).begin(), model.linksOf(node).end());
-    }
-  }
-  std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles;
-  Ends ends(model);
-  Bandwidths bandwidths;
-  for (const LinkId id : links) {
-    collect(id, *model.find(id), ends, bandwidths, bundles);
-  }
-  std::erase_if(bundles, [&](const auto& entry) { return entry.second.a != visible && entry.second.b != visible; });
-  return listed(std::move(bundles));
+  return result;
 }
 
 }  // namespace coppice::designer

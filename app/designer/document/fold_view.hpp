@@ -36,11 +36,7 @@ struct LinkBundle {
   [[nodiscard]] QString label() const;
 };
 
-/// Of one link alone, whatever is folded; a and b are its nodes. nullopt if an end is missing.
-[[nodiscard]] std::optional<LinkBundle> bundleOf(const Model& model, LinkId id);
 /// Every line to be drawn, ascending by (a, b). Links inside a folded box and links with a missing end have none.
 [[nodiscard]] std::vector<LinkBundle> linkBundles(const Model& model);
-/// The lines that end at the visible thing.
-[[nodiscard]] std::vector<LinkBundle> linkBundlesOf(const Model& model, const ElementId& visible);
 
 }  // namespace coppice::designer

@@ -13,12 +13,6 @@ void QueryFilterModel::setQuery(Query query, Context context) {
   invalidateFilter();
 }
 
-void QueryFilterModel::runAgain() {
-  if (!m_query.isEmpty()) {
-    invalidateFilter();
-  }
-}
-
 bool QueryFilterModel::filterAcceptsRow(int row, const QModelIndex& parent) const {
   if (m_query.isEmpty() || !m_context) {
     return true;

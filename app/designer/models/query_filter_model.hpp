@@ -18,8 +18,6 @@ public:
   using QSortFilterProxyModel::QSortFilterProxyModel;
   /// @param context asked again whenever the filter runs; empty = everything is shown
   void setQuery(Query query, Context context);
-  /// What is selected, or the cut, has changed.
-  void runAgain();
 
 protected:
   [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override;

@@ -409,26 +409,6 @@ program::RunRequest RunPanel::request() const {
   return request;
 }
 
-void RunPanel::setRequest(const program::RunRequest& request) {
-  choose(m_backend, QString::fromStdString(request.backend));
-  m_launch->setCurrentIndex(m_launch->findData(static_cast<int>(request.launch)));
-  QStringList hosts;
-  for (const std::string& host : request.hosts) {
-    hosts << QString::fromStdString(host);
-  }
-  m_hosts->setText(hosts.join(u", "_s));
-  choose(m_partition, QString::fromStdString(request.partition));
-  m_from->setText(QString::fromStdString(request.minBytes));
-  m_to->setText(QString::fromStdString(request.maxBytes));
-  m_factor->setText(QString::fromStdString(request.factor));
-  m_iterations->setValue(request.iterations);
-  m_warmup->setValue(request.warmup);
-  choose(m_type, QString::fromStdString(request.type));
-  choose(m_operation, QString::fromStdString(request.operation));
-  m_checks->setChecked(request.checks);
-  m_traces->setChecked(request.traces);
-}
-
 void RunPanel::setRunning(bool isRunning, bool isCancelling) {
   m_isRunning = isRunning;
   m_stop->setEnabled(isRunning && !isCancelling);

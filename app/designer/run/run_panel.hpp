@@ -36,7 +36,6 @@ public:
   void addFile(const RunnableSchedule& schedule);
   /// What a file turned out to hold; nothing where it has been removed since.
   void setFileFacts(const QString& key, const workflow::ScheduleFacts& facts);
-  void setRequest(const program::RunRequest& request);
   /// A run is under way: Stop instead of Run.
   void setRunning(bool isRunning, bool isCancelling);
 

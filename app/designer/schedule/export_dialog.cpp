@@ -454,16 +454,6 @@ void ExportDialog::apply(const CheckFix& fix) {
   }
 }
 
-void ExportDialog::applyFix(std::size_t index) {
-  for (const CheckRow& row : m_list->rows()) {
-    if (index < row.fixes.size()) {
-      apply(CheckFix(row.fixes[index]));
-      return;
-    }
-    index -= row.fixes.size();
-  }
-}
-
 Outcome ExportDialog::saveProgram(const QString& path) const {
   if (check() == nullptr || !check()->isOk) {
     return Error{ErrorCode::verification, tr("there is no verified program to save").toStdString()};

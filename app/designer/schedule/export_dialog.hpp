@@ -42,8 +42,6 @@ public:
   void setOptions(const lowering::Options& options);
   /// Of the present settings; null while they are being judged.
   [[nodiscard]] const ExportCheck* check() const;
-  /// Applies the i-th fix of all lines.
-  void applyFix(std::size_t index);
   /// Errors: io, verification.
   Outcome saveProgram(const QString& path) const;
   Outcome saveTrees(const QString& path) const;

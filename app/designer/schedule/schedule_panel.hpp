@@ -29,7 +29,6 @@ public:
 
 Q_SIGNALS:
   void generateWanted();
-  void optionsWanted();
   void exportWanted();
   void renameWanted(int id);
   void removeWanted(int id);

@@ -73,7 +73,8 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   schedule::Forest forest =
       recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
   clock.done("routes");
-  if (schedule::heights(forest).logicalMax > options.maxHeight) {
+  if (options.maxHeight < std::numeric_limits<int>::max() &&
+      schedule::heights(forest).logicalMax > options.maxHeight) {
     return std::nullopt;
   }
   return forest;
@@ -211,9 +212,15 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   const bool mayKeepParts =
       options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
                                                       schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
-  int height = 0;
   if (forest && !mayKeepParts) {
-    height = isSmall ? 0 : schedule::heights(*forest).logicalMax;  // of parts, faster than of trees
+    constexpr int kLow = 3;
+    const int height = isSmall ? 0 : schedule::heights(*forest).logicalMax;  // of parts, faster than of trees
+    if (!isLowTried && height > kLow) {
+      low = growBesideParts(problem, options, progress, clock);
+      if (low && schedule::heights(*low).logicalMax < height) {
+        return *std::move(low);
+      }
+    }
     auto written = schedule::expanded(*forest, fabric, schedule::kMaxExpandedBytes, progress);
     if (!written) {
       throw Failure{written.error()};
@@ -225,10 +232,6 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
     return *std::move(forest);
   }
   if (forest && !isSmall) {
-    constexpr int kLow = 3;
-    if (!isLowTried && height > kLow) {
-      low = growBesideParts(problem, options, progress, clock);
-    }
     return low && rankOf(*low) < rankOf(*forest) ? *std::move(low) : *std::move(forest);
   }
   if (!forest) {

@@ -191,14 +191,11 @@ constexpr ContextKeys keysOf(Context context) {
 /// their final arrays.
 class ForestReader {
 public:
-  ForestReader(std::string_view text, bool headerOnly) : m_text(text), m_headerOnly(headerOnly) {
-    m_frames.push_back({Context::document});
-  }
+  explicit ForestReader(std::string_view text) : m_text(text) { m_frames.push_back({Context::document}); }
 
-  /// False on an error, or when the header is complete and only that was asked for.
+  /// False on an error.
   bool parse() { return parseJson(m_text, m_reached, *this); }
 
-  [[nodiscard]] bool headerComplete() const { return m_headerComplete; }
   Raw& raw() { return m_raw; }
   Error& error() { return m_error; }
 
@@ -761,10 +758,7 @@ private:
                       std::to_string(kRotatedVersion),
                   "generate the file again, or use a newer program");
     }
-    constexpr std::uint64_t kHeader =
-        bit(Key::format) | bit(Key::version) | bit(Key::collective) | bit(Key::fabricName) | bit(Key::digest);
-    m_headerComplete = (frame.seen & kHeader) == kHeader;
-    return !(m_headerOnly && m_headerComplete);
+    return true;
   }
 
   bool scalar(const std::string& what) { return m_frames.back().context == Context::fabric || failType(what); }
@@ -804,8 +798,6 @@ private:
   }
 
   std::string_view m_text;
-  bool m_headerOnly;
-  bool m_headerComplete = false;
   const char* m_reached = nullptr;
   std::vector<Frame> m_frames;
   std::vector<std::int64_t> m_numbers;
@@ -816,38 +808,19 @@ private:
   Error m_error;
 };
 
-std::optional<Error> refusedText(std::string_view text) {
-  if (text.size() > kMaxForestBytes) {
-    return Error{ErrorCode::limit, "the text is longer than " + std::to_string(kMaxForestBytes) + " bytes",
-                 "check that it is a forest file"};
-  }
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    return Error{ErrorCode::badInput, "the file is empty", "generate it again"};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Raw readContent(std::string_view text) {
-  if (auto error = refusedText(text)) {
-    throw Refusal{*error};
+  if (text.size() > kMaxForestBytes) {
+    throw Refusal{{ErrorCode::limit, "the text is longer than " + std::to_string(kMaxForestBytes) + " bytes",
+                   "check that it is a forest file"}};
   }
-  ForestReader reader(text, false);
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    throw Refusal{{ErrorCode::badInput, "the file is empty", "generate it again"}};
+  }
+  ForestReader reader(text);
   if (!reader.parse()) {
     throw Refusal{refusedExecutionPlan(text, {}).value_or(reader.error())};
-  }
-  return std::move(reader.raw());
-}
-
-Raw readHeader(std::string_view text) {
-  if (auto error = refusedText(text)) {
-    throw Refusal{*error};
-  }
-  ForestReader reader(text, true);
-  reader.parse();
-  if (!reader.headerComplete()) {
-    throw Refusal{reader.error()};
   }
   return std::move(reader.raw());
 }

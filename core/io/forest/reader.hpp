@@ -9,7 +9,5 @@ namespace coppice::io::forest {
 
 /// Reads the whole text. Throws Refusal.
 [[nodiscard]] Raw readContent(std::string_view text);
-/// Reads as far as the collective, the fabric's name and its digest. Throws Refusal.
-[[nodiscard]] Raw readHeader(std::string_view text);
 
 }  // namespace coppice::io::forest

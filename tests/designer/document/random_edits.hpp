@@ -126,7 +126,7 @@ private:
         });
         break;
       case 11:
-        edits::reverseLinks(edit, links);
+        edits::changeLinks(edit, links, [](Link& link) { std::swap(link.tail, link.head); });
         break;
       case 12:
         edits::fold(edit, boxes, below(2) == 0);
@@ -138,7 +138,7 @@ private:
         edits::unbox(edit, boxes);
         break;
       case 15:
-        edits::moveIntoBox(edit, someElements(), below(2) == 0 ? box : BoxId{});
+        edits::changeNodes(edit, nodes, [&](Node& node) { node.facts.box = box; });
         break;
       case 16:
         if (!isLarge) {

@@ -165,7 +165,7 @@ private:
         if (box.isValid() && below(2) == 0) {
           edits::unbox(edit, std::vector{box});
         } else if (node.isValid()) {
-          edits::moveIntoBox(edit, {node}, box);
+          edits::box(edit, {node});
         }
     }
   }
