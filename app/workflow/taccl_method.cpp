@@ -17,60 +17,46 @@ namespace coppice::workflow {
 namespace {
 
 std::vector<Option> tacclOptions() {
-  std::vector<Option> options;
-  Option seconds;
-  seconds.name = "search-time";
-  seconds.title = "Seconds to search";
-  seconds.help = "Maximum search time in seconds; the search ends early when it reaches the bound.";
-  seconds.kind = OptionKind::integer;
-  seconds.defaultText = "10";
-  seconds.min = 1;
-  seconds.max = 86400;
-  seconds.placeholder = "SECONDS";
-  options.push_back(seconds);
-  Option effort;
-  effort.name = "search-effort";
-  effort.title = "Schedules to try";
-  effort.help = "Number of schedules to try instead of a time; the result is then the same on any machine.";
-  effort.kind = OptionKind::integer;
-  effort.min = 1;
-  effort.max = std::int64_t{1} << 50;
-  effort.placeholder = "N";
-  effort.excludes = {"search-time"};
-  options.push_back(effort);
-  Option engine;
-  engine.name = "search-engine";
-  engine.title = "Engine";
-  engine.help = "search, or milp: the three stages of the paper, with the solver CBC.";
-  engine.kind = OptionKind::choice;
-  engine.defaultText = "search";
-  engine.words = {"search", "milp"};
-  options.push_back(engine);
-  Option seed;
-  seed.name = "search-seed";
-  seed.title = "Seed";
-  seed.help = "Seed of the random choices; the same seed gives the same result.";
-  seed.kind = OptionKind::integer;
-  seed.defaultText = "1";
-  seed.placeholder = "N";
-  options.push_back(seed);
-  Option chunks;
-  chunks.name = "chunks-per-gpu";
-  chunks.title = "Chunks per GPU";
-  chunks.help = "Pieces into which each GPU's data is cut; each takes its own route. Default: by the links.";
-  chunks.kind = OptionKind::integer;
-  chunks.min = 1;
-  chunks.max = 64;
-  chunks.placeholder = "N";
-  chunks.excludes = {"sketch"};
-  options.push_back(chunks);
-  Option sketch;
-  sketch.name = "sketch";
-  sketch.title = "Sketch";
-  sketch.help = "Communication sketch instead of a proposed one: a file of TACCL, or its text.";
-  sketch.placeholder = "FILE";
-  options.push_back(sketch);
-  return options;
+  return {{.name = "search-time",
+           .title = "Seconds to search",
+           .help = "Maximum search time in seconds; the search ends early when it reaches the bound.",
+           .kind = OptionKind::integer,
+           .defaultText = "10",
+           .min = 1,
+           .max = 86400,
+           .placeholder = "SECONDS"},
+          {.name = "search-effort",
+           .title = "Schedules to try",
+           .help = "Number of schedules to try instead of a time; the result is then the same on any machine.",
+           .kind = OptionKind::integer,
+           .min = 1,
+           .max = std::int64_t{1} << 50,
+           .placeholder = "N",
+           .excludes = {"search-time"}},
+          {.name = "search-engine",
+           .title = "Engine",
+           .help = "search, or milp: the three stages of the paper, with the solver CBC.",
+           .kind = OptionKind::choice,
+           .defaultText = "search",
+           .words = {"search", "milp"}},
+          {.name = "search-seed",
+           .title = "Seed",
+           .help = "Seed of the random choices; the same seed gives the same result.",
+           .kind = OptionKind::integer,
+           .defaultText = "1",
+           .placeholder = "N"},
+          {.name = "chunks-per-gpu",
+           .title = "Chunks per GPU",
+           .help = "Pieces into which each GPU's data is cut; each takes its own route. Default: by the links.",
+           .kind = OptionKind::integer,
+           .min = 1,
+           .max = 64,
+           .placeholder = "N",
+           .excludes = {"sketch"}},
+          {.name = "sketch",
+           .title = "Sketch",
+           .help = "Communication sketch instead of a proposed one: a file of TACCL, or its text.",
+           .placeholder = "FILE"}};
 }
 
 /// Proposed, or as the option says.

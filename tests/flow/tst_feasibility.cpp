@@ -5,6 +5,7 @@
 #include <random>
 
 #include "flow/feasibility.hpp"
+#include "flow/lemon/max_flow.hpp"
 
 using namespace coppice;
 using flow::CapacityArc;
@@ -72,6 +73,7 @@ class TestFeasibility : public QObject {
 
 private slots:
   void againstAllCuts();
+  void hubsOfManyLinks();
   void violationsAreReal();
   void changesInPlace();
   void wideNumbers();
@@ -92,6 +94,49 @@ void TestFeasibility::againstAllCuts() {
     feasible += worst == 0 ? 1 : 0;
   }
   QVERIFY(feasible > 100 && feasible < 1900);
+}
+
+/// Hubs with more links than a search looks at first, against LEMON: sinks one by one, then one after the other.
+void TestFeasibility::hubsOfManyLinks() {
+  int beyondFirst = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    const int leaves = pick(30, 120);
+    const int hubs = pick(1, 3);
+    const int source = leaves + hubs;
+    std::vector<CapacityArc<std::int64_t>> arcs;
+    std::vector<std::int64_t> supplies(static_cast<std::size_t>(leaves + hubs), 0);
+    std::vector<int> sinks;
+    // What feeds most is often at the end of the lists.
+    const int firstFed = pick(0, 1) * pick(0, leaves - 2);
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      supplies[static_cast<std::size_t>(leaf)] = leaf < firstFed ? pick(0, 1) : pick(1, 3);
+      sinks.push_back(leaf);
+      for (int hub = leaves; hub < leaves + hubs; ++hub) {
+        arcs.push_back({leaf, hub, leaf < firstFed ? pick(0, 1) : pick(0, 9)});
+        arcs.push_back({hub, leaf, pick(0, 1) * 3 * leaves + pick(0, 9)});
+      }
+    }
+    std::vector<flow::lemon::Arc> all;
+    for (const auto& arc : arcs) {
+      all.push_back({arc.tail, arc.head, arc.capacity});
+    }
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      all.push_back({source, leaf, supplies[static_cast<std::size_t>(leaf)]});
+    }
+    flow::FeasibilityOracle<std::int64_t> oracle(leaves + hubs, arcs, supplies, sinks);
+    std::int64_t worst = 0;
+    for (const int sink : sinks) {
+      const std::int64_t expected = flow::lemon::maxFlow(source + 1, all, source, sink);
+      QCOMPARE(oracle.flowInto(sink, oracle.target()), expected);
+      oracle.undo();
+      worst = std::max(worst, oracle.target() - expected);
+    }
+    QCOMPARE(oracle.largestDeficit(), worst);
+    beyondFirst += firstFed > 32 ? 1 : 0;
+  }
+  QVERIFY(beyondFirst > 5);
 }
 
 void TestFeasibility::violationsAreReal() {

@@ -20,21 +20,14 @@
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
 #include "support/preset_fabrics.hpp"
-#include "verify/schedule_verifier.hpp"
+#include "support/schedule_faults.hpp"
 
 using namespace coppice;
 using namespace coppice::forestcoll;
+using test::faultsOf;
 using test::presetFabric;
 
 namespace {
-
-std::string faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
-  const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 128});
-  if (!verdict) {
-    return describe(verdict.error());
-  }
-  return verdict->ok ? std::string() : describe(verdict->findings.front());
-}
 
 /// Bandwidths scaled to the optimum, as generate() hands them to growForest().
 struct Scaled {

@@ -10,17 +10,17 @@
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
-#include "verify/schedule_verifier.hpp"
+#include "support/schedule_faults.hpp"
 
 /// The fewest trees that reach the optimum, or a share of it, against trying every k.
 using namespace coppice;
 using std::int64_t;
 using test::built;
+using test::faultsOf;
 using test::presetFabric;
 
 namespace {
 
-/// "mi250,boxes=2"
 Bandwidth algbwWith(const fabric::Fabric& fabric, forestcoll::Request request, int64_t k) {
   request.maxLoss.reset();
   request.fixedK = k;
@@ -39,18 +39,6 @@ int64_t triedOut(const fabric::Fabric& fabric, const forestcoll::Request& reques
     ++k;
   }
   return k;
-}
-
-QByteArray faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
-  const auto verdict = verify::verifySchedule(fabric, schedule);
-  if (!verdict) {
-    return QByteArray::fromStdString(describe(verdict.error()));
-  }
-  QByteArray text;
-  for (const Finding& finding : verdict->findings) {
-    text += QByteArray::fromStdString(describe(finding)) + '\n';
-  }
-  return verdict->ok ? QByteArray() : text + "not ok";
 }
 
 }  // namespace
@@ -107,7 +95,7 @@ void TestMinimumK::presets() {
            optimum.integralScale / Rational(optimum.integralTreesPerRoot));
   QCOMPARE(generated->schedule.algbw, generated->schedule.bound);
   QVERIFY(!generated->schedule.fixedK);
-  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+  QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
 }
 
 void TestMinimumK::randomFabrics_data() {
@@ -146,7 +134,7 @@ void TestMinimumK::randomFabrics() {
     const QByteArray where = "seed " + QByteArray::number(seed);
     QVERIFY2(optimum.treesPerRoot == triedOut(fabric, request, optimum.algbw, optimum.integralTreesPerRoot), where);
     fewer += optimum.treesPerRoot < optimum.integralTreesPerRoot ? 1 : 0;
-    QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
   }
   if (collective != Collective::broadcast) {
     QVERIFY2(fewer > 0, "no fabric of the table needs fewer trees than whole capacities take");
@@ -186,7 +174,7 @@ void TestMinimumK::withinLoss() {
   QVERIFY(generated->schedule.algbw >= accepted);
   QCOMPARE(generated->optimum.treesPerRoot, triedOut(fabric, request, accepted, best->treesPerRoot));
   QCOMPARE(generated->schedule.fixedK.has_value(), generated->schedule.algbw < best->algbw);
-  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+  QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
 }
 
 void TestMinimumK::badLoss_data() {

@@ -20,22 +20,15 @@
 #include "schedule/peers.hpp"
 #include "schedule/tree_reader.hpp"
 #include "support/preset_fabrics.hpp"
-#include "verify/schedule_verifier.hpp"
+#include "support/schedule_faults.hpp"
 
 using namespace coppice;
 using namespace coppice::forestcoll;
 using std::int64_t;
+using test::faultsOf;
 using test::presetFabric;
 
 namespace {
-
-std::string faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
-  const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 64});
-  if (!verdict) {
-    return describe(verdict.error());
-  }
-  return verdict->ok ? std::string() : describe(verdict->findings.front());
-}
 
 struct Scaled {
   Network network;

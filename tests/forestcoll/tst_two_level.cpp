@@ -14,13 +14,14 @@
 #include "stress/medium_fabrics.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
-#include "verify/schedule_verifier.hpp"
+#include "support/schedule_faults.hpp"
 
 /// Boxes on a network whose bottleneck is the single GPU: the shape is found, and the forest is low and exact.
 using namespace coppice;
 using std::int64_t;
 using test::built;
 using test::describedBy;
+using test::faultsOf;
 
 namespace {
 
@@ -43,18 +44,6 @@ Posed pose(fabric::Fabric fabric) {
   auto capacities = forestcoll::scaledArcs(network, optimum->scale * network.unit);
   auto supply = forestcoll::supplies(network, optimum->treesPerRoot);
   return {std::move(fabric), *std::move(optimum), std::move(network), std::move(capacities), std::move(supply)};
-}
-
-QByteArray faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
-  const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 64});
-  if (!verdict) {
-    return QByteArray::fromStdString(describe(verdict.error()));
-  }
-  QByteArray text;
-  for (const Finding& finding : verdict->findings) {
-    text += QByteArray::fromStdString(describe(finding)) + '\n';
-  }
-  return verdict->ok ? QByteArray() : text + "not ok";
 }
 
 }  // namespace
@@ -152,7 +141,7 @@ void TestTwoLevel::forests() {
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
   QCOMPARE(generated->schedule.algbw, generated->schedule.bound);
   QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= maxHeight);
-  QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+  QCOMPARE(faultsOf(posed.fabric, generated->schedule), std::string());
 }
 
 /// Racks that lost GPUs at random, of one generation or two, on every network.
@@ -171,7 +160,7 @@ void TestTwoLevel::evenlyBalancedPairs() {
     QVERIFY(forestcoll::unbalancedSwitches(posed.network, lowered).empty());
     const auto generated = forestcoll::generate(posed.fabric, {});
     QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
-    QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+    QCOMPARE(faultsOf(posed.fabric, generated->schedule), std::string());
     QCOMPARE(toFraction(generated->schedule.algbw), toFraction(generated->schedule.bound));
     QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= 3);
   }
@@ -196,7 +185,7 @@ void TestTwoLevel::unequalPlanes() {
     const fabric::Fabric fabric = built(test::unequalPlanes(seed));
     const auto generated = forestcoll::generate(fabric, {});
     QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
-    QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
     QCOMPARE(toFraction(generated->schedule.algbw), toFraction(generated->schedule.bound));
     const int height = schedule::heights(*generated->schedule.broadcastForest).logicalMax;
     QVERIFY2(height <= 3, qPrintable(QStringLiteral("seed %1: height %2").arg(seed).arg(height)));
@@ -234,7 +223,7 @@ void TestTwoLevel::damagedRacks() {
     found += forestcoll::growTwoLevel(posed.network, posed.capacities, posed.supply, {}) ? 1 : 0;
     const auto generated = forestcoll::generate(posed.fabric, {});
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-    QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+    QCOMPARE(faultsOf(posed.fabric, generated->schedule), std::string());
   }
   // Where a box has lost all GPUs of a rail or plane, its trees cannot enter others there.
   QVERIFY2(found >= 2, qPrintable(QString("found %1 of 3").arg(found)));
@@ -273,7 +262,7 @@ void TestTwoLevel::anyRequest() {
   }
   const auto generated = forestcoll::generate(fabric, request);
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+  QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
 }
 
 /// NICs so fast that trees enter a box at all of its GPUs, so that nothing is left to pass on inside.
@@ -288,7 +277,7 @@ void TestTwoLevel::everyGpuAnEntry() {
   const fabric::Fabric fabric = built(description);
   const auto generated = forestcoll::generate(fabric, {});
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+  QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
 }
 
 /// Trees in equal copies: their capacities fit together, nothing is lost at the bottleneck, and the forest is made of
