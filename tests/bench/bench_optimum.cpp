@@ -73,7 +73,7 @@ void print(const Case& which) {
 
 int main(int argc, char** argv) {
   const Case largest{"cluster", {{"boxes", "8192"}, {"gpus", "16"}}};
-  std::printf("| fabric | GPUs | rate and cuts, ms | with least k, ms | times | k | paper's k |\n");
+  std::printf("| fabric | GPUs | rate and cuts, ms | with minimum k, ms | times | k | paper's k |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
   if (argc == 1) {
     for (const presets::Preset& preset : presets::catalogue()) {
