@@ -159,7 +159,6 @@ Rational CutLine::at(const Rational& t) const {
 // --- the model ---
 
 void LiveState::build(const PlainFabric& fabric) {
-  std::vector<PlainNode> ranked;
   for (const PlainNode& plain : fabric.nodes) {
     const int v = addSlot(plain.id);
     LiveNode node{plain.id, plain.kind, plain.box, true, 0};
@@ -170,9 +169,8 @@ void LiveState::build(const PlainFabric& fabric) {
     }
     applyNode(v, node);
   }
-  std::vector<Step> ignored;
   for (const PlainArc& arc : fabric.arcs) {
-    setArc(arc.tail, arc.head, arc.bandwidth, ignored);
+    applyArc(arcBetween(arc.tail, arc.head), arc.bandwidth);
   }
   rebuild();
 }
@@ -192,6 +190,16 @@ int LiveState::nodeOf(const std::string& id) const {
   if (found == byId.end() || !node(found->second).isAlive) {
     fail(ErrorCode::badUsage, "there is no node " + inQuotes(id), "name a node of the fabric by its id",
          nodeElement(id));
+  }
+  return found->second;
+}
+
+int LiveState::arcBetween(int tail, int head) {
+  const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
+  if (isNew) {
+    arcs.push_back({tail, head, {}});
+    arcsAt[tail].push_back(found->second);
+    arcsAt[head].push_back(found->second);
   }
   return found->second;
 }
@@ -254,14 +262,8 @@ void LiveState::setArc(int tail, int head, const Bandwidth& value, std::vector<S
              toFraction(value) + " GB/s)",
          "give 0 to remove the link", nodeElement(node(tail).id));
   }
-  const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
-  if (isNew) {
-    arcs.push_back({tail, head, {}});
-    arcsAt[tail].push_back(found->second);
-    arcsAt[head].push_back(found->second);
-  }
   Step step;
-  step.arc = found->second;
+  step.arc = arcBetween(tail, head);
   step.from = arcs[step.arc].bandwidth;
   step.to = value;
   if (step.from != step.to) {

@@ -145,6 +145,8 @@ struct LiveState {
 
   [[nodiscard]] const LiveNode& node(int v) const { return nodes[v]; }
   [[nodiscard]] int nodeOf(const std::string& id) const;  ///< throws EditFailure
+  /// Its number; a new one has no bandwidth.
+  int arcBetween(int tail, int head);
   [[nodiscard]] Bandwidth bandwidth(int tail, int head) const;
   void setArc(int tail, int head, const Bandwidth& bandwidth, std::vector<Step>& steps);
   void setNode(int node, LiveNode after, std::vector<Step>& steps);

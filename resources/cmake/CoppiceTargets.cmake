@@ -94,7 +94,7 @@ endfunction()
 # coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...] [QUICK_TO_COMPILE] [HOT]): static library coppice_NAME.
 # The sources of HOT libraries compile one by one: GCC inlines less in a group, which made the live bound 1 to 3 % slower.
 # They also inline functions with external linkage, which position-independent code does not by default, as a library
-# loaded before could replace them: 5 to 20 % of an edit of the live bound. Elsewhere it makes code larger, not faster.
+# loaded before could replace them: 5 to 20 % of an edit of the live bound. Elsewhere no difference was measured.
 function(coppice_library name)
   cmake_parse_arguments(ARG "QUICK_TO_COMPILE;HOT" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(coppice_${name} STATIC ${ARG_SOURCES})
