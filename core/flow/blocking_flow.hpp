@@ -40,11 +40,12 @@ public:
   template <typename Network>
   Cap run(Network network, int sink, Cap wanted) {
     Cap flow = 0;
-    m_maxArcs = kFirstArcs;
-    while (flow < wanted) {
-      if (growLevels(network, sink, wanted - flow)) {
+    for (const int maxArcs : {kFirstArcs, std::numeric_limits<int>::max()}) {
+      m_maxArcs = maxArcs;
+      while (flow < wanted && growLevels(network, sink, wanted - flow)) {
         flow += pushAlongLevels(network, sink, wanted - flow);
-      } else if (std::exchange(m_maxArcs, std::numeric_limits<int>::max()) != kFirstArcs || !m_isCut) {
+      }
+      if (flow >= wanted || !m_isCut) {
         break;
       }
     }

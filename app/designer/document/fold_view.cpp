@@ -2,7 +2,6 @@
 #include "designer/document/fold_view.hpp"
 
 #include <QCoreApplication>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
