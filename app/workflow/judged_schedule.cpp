@@ -16,7 +16,7 @@ Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, Ju
   const auto& forest = std::get<schedule::Schedule>(judged.schedule);
   for (const auto* half : {&forest.reduceForest, &forest.broadcastForest}) {
     if (*half) {
-      judged.steps += schedule::heights(**half).logicalMax;
+      judged.steps += schedule::maxHeight(**half);
     }
   }
   const auto transfers = schedule::stepScheduleOf(fabric, forest, 1, progress);

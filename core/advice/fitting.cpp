@@ -122,7 +122,7 @@ private:
     Fit fit{k, maxPeers, schedule.algbw, schedule.algbw / m_optimum};
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
-        fit.height = std::max(fit.height, schedule::heights(**forest).logicalMax);
+        fit.height = std::max(fit.height, schedule::maxHeight(**forest));
       }
     }
     for (const program::RankProgram& rank : program->ranks) {

@@ -686,20 +686,19 @@ const std::vector<int>& RouteReader::of(int atom) {
   m_nodes.assign(1, m_atoms[atom].tail);
   m_stack.assign(1, atom);
   while (!m_stack.empty()) {
-    const Atom& current = m_atoms[m_stack.back()];
+    const Atom* current = &m_atoms[m_stack.back()];
     m_stack.pop_back();
-    if (current.first >= 0) {
-      m_stack.push_back(current.second);
-      m_stack.push_back(current.first);
-      continue;
+    while (current->first >= 0) {
+      m_stack.push_back(current->second);
+      current = &m_atoms[current->first];
     }
     // A node seen before closes a detour: what lies between is dropped, which only frees capacity.
-    const auto seen = std::find(m_nodes.begin(), m_nodes.end(), current.head);
-    if (seen != m_nodes.end()) {
-      m_nodes.erase(seen + 1, m_nodes.end());
-    } else {
-      m_nodes.push_back(current.head);
+    std::size_t kept = 0;
+    while (kept < m_nodes.size() && m_nodes[kept] != current->head) {
+      ++kept;
     }
+    m_nodes.resize(kept);
+    m_nodes.push_back(current->head);
   }
   return m_nodes;
 }

@@ -117,6 +117,8 @@ struct Heights {
 /// Hops; latencies stay 0. Exact; factored forests are not expanded where tables over their parts are small.
 /// @pre of a factored forest checkStructure finds no fault
 [[nodiscard]] Heights heights(const Forest& forest);
+/// heights().logicalMax alone, several times as fast where the trees are written out.
+[[nodiscard]] int maxHeight(const Forest& forest);
 /// Hops and latencies. Links that the fabric has not count nothing. Throws CancelledError.
 [[nodiscard]] Heights heights(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress = {});
 

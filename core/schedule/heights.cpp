@@ -340,6 +340,23 @@ Heights heights(const Forest& forest) {
   return measure(forest, nullptr, {});
 }
 
+int maxHeight(const Forest& forest) {
+  if (forest.factored) {
+    return heights(forest).logicalMax;
+  }
+  int max = 0;
+  std::vector<int> depthOf(std::max(forest.gpuCount, 0));
+  for (const Tree& tree : forest.trees) {
+    depthOf[tree.root] = 0;
+    for (const TreeEdge& edge : forest.edgesOf(tree)) {
+      const int depth = depthOf[edge.parent] + 1;
+      depthOf[edge.child] = depth;
+      max = std::max(max, depth);
+    }
+  }
+  return max;
+}
+
 Heights heights(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
   return measure(forest, &fabric, progress);
 }

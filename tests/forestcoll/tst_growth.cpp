@@ -19,6 +19,7 @@
 #include "forestcoll/packing/growth.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
+#include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
 #include "support/schedule_faults.hpp"
 
@@ -231,6 +232,58 @@ private Q_SLOTS:
     }
     capacities[6].capacity = 2;  // a's 2 and b's 1 no longer pass to c
     QVERIFY(!routeStars(network, capacities, supply, {}).has_value());
+  }
+
+  /// Unequal boxes whose GPUs have room for all their trees: a star in each box, and over all boxes by the root's own
+  /// link to the network.
+  void unequalBoxes_data() {
+    QTest::addColumn<int>("boxes");
+    QTest::newRow("few, whole against by parts") << 5;
+    QTest::newRow("many") << 40;
+  }
+  void unequalBoxes() {
+    QFETCH(int, boxes);
+    test::Dice dice(5);
+    test::Sketch sketch("boxes of 2 to 8 GPUs");
+    for (int i = 0; i < 2; ++i) {
+      sketch.relay("ib" + std::to_string(i));
+    }
+    sketch.link("ib0", "ib1", 25LL * boxes * 8);
+    for (int box = 0; box < boxes; ++box) {
+      const std::string name = "b" + std::to_string(box);
+      sketch.relay(name + "switch", name);
+      const int gpus = dice.index(2, 8);
+      for (int i = 0; i < gpus; ++i) {
+        const std::string gpu = sketch.gpu(name + "g" + std::to_string(i), name);
+        sketch.link(gpu, name + "switch", dice.pick(8, 12) * 25);
+        sketch.link(gpu, "ib" + std::to_string(dice.index(0, 1)), 25);
+      }
+    }
+    const auto fabric = fabric::Fabric::build(sketch.take());
+    QVERIFY(fabric.hasValue());
+    const auto generated = generate(*fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+    QCOMPARE(schedule::maxHeight(*generated->schedule.broadcastForest), 2);
+  }
+
+  /// Links of different speed to one switch: the fast ones do not carry the slow ones' trees on.
+  void unequalLinks() {
+    test::Sketch sketch("one switch");
+    sketch.relay("switch");
+    int number = 0;
+    for (const int bandwidth : {50, 100, 150, 200, 100, 50, 150}) {
+      const std::string gpu = sketch.gpu("gpu" + std::to_string(number++), "");
+      sketch.link(gpu, "switch", bandwidth);
+    }
+    const auto fabric = fabric::Fabric::build(sketch.take());
+    QVERIFY(fabric.hasValue());
+    const auto generated = generate(*fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+    QCOMPARE(schedule::maxHeight(*generated->schedule.broadcastForest), 1);
   }
 
   /// Unequal parts under scarce links, whose outside is not a star: two levels answer before any part is solved.

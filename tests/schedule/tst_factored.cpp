@@ -397,6 +397,7 @@ private slots:
     for (const auto direction : {schedule::Direction::out, schedule::Direction::in}) {
       const auto heights = schedule::heights(forestOf(sample.forest, sample.gpuCount, direction));
       QCOMPARE(heights.logicalMax, logicalMax);
+      QCOMPARE(schedule::maxHeight(forestOf(sample.forest, sample.gpuCount, direction)), logicalMax);
       QCOMPARE(heights.physicalMax, physicalMax);
       QCOMPARE(heights.logicalMean, static_cast<double>(logicalSum) / static_cast<double>(count));
       QCOMPARE(heights.physicalMean, static_cast<double>(physicalSum) / static_cast<double>(count));
@@ -437,6 +438,7 @@ private slots:
       QCOMPARE(heights.latencyMax.count(), written.latencyMax.count());
       QCOMPARE(heights.latencyMean.count(), written.latencyMean.count());
       QCOMPARE(heights.physicalMean, written.physicalMean);
+      QCOMPARE(schedule::maxHeight(schedule::expanded(forest, fabric).value()), written.logicalMax);
       QVERIFY(heights.latencyMax.count() > 12);
       QVERIFY(heights.latencyMean < heights.latencyMax);
     }

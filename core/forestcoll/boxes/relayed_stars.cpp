@@ -142,7 +142,15 @@ private:
       visitEdges(plan, [&](int parent, int child) { demand[pair(parent, child)] += plan.copies; });
     }
     auto topology = routeDemands(
-        m_network, m_capacities, [&](int from, int to) { return demand[pair(from, to)]; }, m_progress);
+        m_network, m_capacities,
+        [&](int receiver, std::vector<SenderDemand>& senders) {
+          for (int sender = 0; sender < m_count; ++sender) {
+            if (demand[pair(sender, receiver)] > 0) {
+              senders.push_back({sender, demand[pair(sender, receiver)]});
+            }
+          }
+        },
+        m_progress);
     if (!topology) {
       return std::nullopt;
     }

@@ -2,9 +2,10 @@
 #include "forestcoll/boxes/star_routing.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 #include "base/checked.hpp"
+#include "forestcoll/path_recovery.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -12,26 +13,27 @@ namespace {
 using std::int64_t;
 
 constexpr int kNoRations = 0;
+constexpr int kNone = std::numeric_limits<int>::max();
 
 class DemandRouting {
 public:
   /// @param isBalanced every sender prefers the outgoing arcs with the most left, and another sender chooses first each
   /// time: slower, and finds routes where parallel networks have unequal links
-  DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand,
+  DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const ReceiverDemand& demand,
                 bool isBalanced)
       : m_network(network),
         m_arcs(capacities),
         m_demand(demand),
         m_isBalanced(isBalanced),
-        m_senders(network.gpus),
         m_left(capacities.size()),
         m_flow(capacities.size(), 0),
         m_quota(capacities.size(), 0),
         m_into(static_cast<std::size_t>(network.nodeCount)),
+        m_fromSwitches(static_cast<std::size_t>(network.nodeCount)),
         m_outOf(static_cast<std::size_t>(network.nodeCount)),
+        m_allOut(static_cast<std::size_t>(network.nodeCount), 0),
         m_level(static_cast<std::size_t>(network.nodeCount), -1),
         m_toSend(static_cast<std::size_t>(network.nodeCount), 0),
-        m_wanted(static_cast<std::size_t>(network.nodeCount), 0),
         m_toCome(static_cast<std::size_t>(network.nodeCount), 0),
         m_next(static_cast<std::size_t>(network.nodeCount), 0),
         m_onPath(static_cast<std::size_t>(network.nodeCount), -1),
@@ -39,27 +41,43 @@ public:
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       m_left[i] = capacities[i].capacity;
       m_into[capacities[i].head].push_back(static_cast<int>(i));
-      m_outOf[capacities[i].tail].push_back(static_cast<int>(i));
+      if (!isTerminal(capacities[i].tail)) {
+        m_fromSwitches[capacities[i].head].push_back(static_cast<int>(i));
+      }
+      if (!isTerminal(capacities[i].head)) {
+        m_outOf[capacities[i].tail].push_back(static_cast<int>(i));
+      }
+      m_allOut[capacities[i].tail] += capacities[i].capacity;
       m_result.atoms.push_back({capacities[i].tail, capacities[i].head, 0});
     }
   }
 
   std::optional<LogicalTopology> run(const Progress& progress) {
     const auto count = static_cast<int>(m_network.gpus.size());
-    for (int sender = 0; sender < count; ++sender) {
-      for (int receiver = 0; receiver < count; ++receiver) {
-        m_toCome[m_network.gpus[sender]] += sender == receiver ? 0 : m_demand(sender, receiver);
+    for (int receiver = 0; receiver < count; ++receiver) {
+      m_senders.clear();
+      m_demand(receiver, m_senders);
+      for (const SenderDemand& demand : m_senders) {
+        m_toCome[m_network.gpus[demand.sender]] += demand.trees;
       }
     }
-    for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
-      const int receiver = m_network.gpus[rank];
+    if (std::any_of(m_network.gpus.begin(), m_network.gpus.end(),
+                    [&](int sender) { return m_toCome[sender] > m_allOut[sender]; })) {
+      return std::nullopt;
+    }
+    for (int rank = 0; rank < count; ++rank) {
       throwIfCancelled(progress);
-      if (!serve(static_cast<int>(rank))) {
+      m_senders.clear();
+      m_demand(rank, m_senders);
+      const int receiver = m_network.gpus[rank];
+      openArcsInto(receiver);
+      if (!serve(rank)) {
         return std::nullopt;
       }
       takePaths(receiver);
-      for (const int terminal : m_network.gpus) {
-        m_toCome[terminal] -= m_wanted[terminal];
+      closeArcsInto(receiver);
+      for (const SenderDemand& demand : m_senders) {
+        m_toCome[m_network.gpus[demand.sender]] -= demand.trees;
       }
     }
     return std::move(m_result);
@@ -70,22 +88,42 @@ private:
   /// What the arc can still carry to this receiver.
   [[nodiscard]] int64_t room(int arc) const { return m_quota[arc] - m_flow[arc]; }
 
+  /// A switch has many arcs into terminals, and a receiver needs only its own: they join the outgoing arcs of their
+  /// tails while it is served.
+  void openArcsInto(int receiver) {
+    for (const int arc : m_into[receiver]) {
+      m_outOf[m_arcs[arc].tail].push_back(arc);
+    }
+  }
+  void closeArcsInto(int receiver) {
+    for (const int arc : m_into[receiver]) {
+      std::erase(m_outOf[m_arcs[arc].tail], arc);
+    }
+  }
+
   /// A flow that brings its demand from every other terminal to the receiver.
   bool serve(int receiverRank) {
     const int receiver = m_network.gpus[receiverRank];
     std::fill(m_flow.begin(), m_flow.end(), 0);
     int64_t wanted = 0;
-    for (int rank = 0; static_cast<std::size_t>(rank) < m_network.gpus.size(); ++rank) {
-      const int64_t amount = rank == receiverRank ? 0 : m_demand(rank, receiverRank);
-      m_toSend[m_network.gpus[rank]] = m_wanted[m_network.gpus[rank]] = amount;
-      wanted += amount;
+    for (const SenderDemand& demand : m_senders) {
+      m_toSend[m_network.gpus[demand.sender]] = demand.trees;
+      wanted += demand.trees;
     }
     orderArcs(receiverRank);
     // Rations grow where the receiver's incoming arcs differ from the senders' outgoing arcs.
-    for (const int eighths : {8, 9, 10, 12, 16, kNoRations}) {
-      for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        const bool isRationed = eighths != kNoRations && isTerminal(m_arcs[i].tail);
-        m_quota[i] = isRationed ? ration(static_cast<int>(i), eighths) : m_left[i];
+    struct Rations {
+      int eighths;
+      bool isSpread;
+    };
+    for (const auto& [eighths, isSpread] : {Rations{8, true}, Rations{8, false}, Rations{9, false}, Rations{10, false},
+                                            Rations{12, false}, Rations{16, false}, Rations{kNoRations, false}}) {
+      m_quota = m_left;
+      if (eighths != kNoRations) {
+        ration(eighths);
+      }
+      if (isSpread) {
+        spread();
       }
       while (wanted > 0 && growLevels(receiver)) {
         const int64_t pushed = blockingFlow(receiver);
@@ -102,58 +140,81 @@ private:
     if (!m_isBalanced) {
       return;
     }
-    const std::vector<int>& gpus = m_network.gpus;
-    std::rotate_copy(gpus.begin(), gpus.begin() + receiverRank, gpus.end(), m_senders.begin());
-    for (const int sender : gpus) {
+    const auto isBefore = [](const SenderDemand& demand, int rank) { return demand.sender < rank; };
+    std::rotate(m_senders.begin(), std::lower_bound(m_senders.begin(), m_senders.end(), receiverRank, isBefore),
+                m_senders.end());
+    for (const int sender : m_network.gpus) {
       std::stable_sort(m_outOf[sender].begin(), m_outOf[sender].end(),
                        [&](int a, int b) { return m_left[a] > m_left[b]; });
     }
   }
 
-  /// The current receiver's part of an outgoing arc of a terminal: the same share of what is left of it as of the
+  /// The current receiver's part of the outgoing arcs of its senders: the same share of what is left of them as of the
   /// demand of this receiver and all later ones, in eighths.
-  [[nodiscard]] int64_t ration(int arc, int eighths) const {
-    const int64_t wanted = m_wanted[m_arcs[arc].tail];
-    const Int128 toCome = Int128{m_toCome[m_arcs[arc].tail]} * 8;
-    const Int128 part = wanted == 0 ? 0 : (Int128{m_left[arc]} * wanted * eighths + toCome - 1) / toCome;
-    return static_cast<int64_t>(std::min<Int128>(part, m_left[arc]));
+  void ration(int eighths) {
+    for (const SenderDemand& demand : m_senders) {
+      const int sender = m_network.gpus[demand.sender];
+      const Int128 toCome = Int128{m_toCome[sender]} * 8;
+      for (const int arc : m_outOf[sender]) {
+        const Int128 part = (Int128{m_left[arc]} * demand.trees * eighths + toCome - 1) / toCome;
+        m_quota[arc] = static_cast<int64_t>(std::min<Int128>(part, m_left[arc]));
+      }
+    }
   }
 
-  /// Distances to the receiver over arcs with room, through switches; true when a terminal with trees to send is
-  /// reached. Stops at the level of the nearest.
+  /// Tightens the quotas to what keeps the ways out of every sender equally full. Where the sender stands for a box
+  /// with a link per GPU, each of its GPUs can then send its own trees by its own link.
+  void spread() {
+    for (const SenderDemand& demand : m_senders) {
+      const int sender = m_network.gpus[demand.sender];
+      const Int128 all = m_allOut[sender];
+      for (const int arc : m_outOf[sender]) {
+        const Int128 part = all == 0 ? 0 : (Int128{m_arcs[arc].capacity} * demand.trees + all - 1) / all;
+        m_quota[arc] = static_cast<int64_t>(std::min<Int128>(part, m_quota[arc]));
+      }
+    }
+  }
+
+  /// Distances to the receiver over arcs with room, through switches, of all switches and of the nearest terminals with
+  /// trees to send; false where there are none.
   bool growLevels(int receiver) {
     std::fill(m_level.begin(), m_level.end(), -1);
     m_level[receiver] = 0;
     m_queue.assign(1, receiver);
-    int found = -1;
     for (std::size_t i = 0; i < m_queue.size(); ++i) {
       const int node = m_queue[i];
-      if (found >= 0 && m_level[node] >= found) {
-        break;
-      }
       const auto visit = [&](int from) {
         if (m_level[from] < 0) {
           m_level[from] = m_level[node] + 1;
-          if (isTerminal(from)) {
-            found = m_toSend[from] > 0 && found < 0 ? m_level[from] : found;
-          } else {
-            m_queue.push_back(from);
-          }
+          m_queue.push_back(from);
         }
       };
-      for (const int arc : m_into[node]) {
-        if (room(arc) > 0 && (!isTerminal(m_arcs[arc].tail) || m_toSend[m_arcs[arc].tail] > 0)) {
+      for (const int arc : m_fromSwitches[node]) {
+        if (room(arc) > 0) {
           visit(m_arcs[arc].tail);
         }
       }
       for (const int arc : m_outOf[node]) {
-        // Taking back flow: only between switches, and from the ways out of terminals below.
+        // Taking back flow, between switches only.
         if (node != receiver && m_flow[arc] > 0 && m_arcs[arc].head != receiver) {
           visit(m_arcs[arc].head);
         }
       }
     }
-    return found >= 0;
+    m_nearest = kNone;
+    for (const SenderDemand& demand : m_senders) {
+      const int sender = m_network.gpus[demand.sender];
+      if (m_toSend[sender] == 0) {
+        continue;
+      }
+      for (const int arc : m_outOf[sender]) {
+        const int level = m_level[m_arcs[arc].head] + 1;
+        if (level > 0 && level <= m_nearest && room(arc) > 0) {
+          m_nearest = m_level[sender] = level;
+        }
+      }
+    }
+    return m_nearest != kNone;
   }
 
   struct Step {
@@ -171,8 +232,9 @@ private:
   int64_t blockingFlow(int receiver) {
     std::fill(m_next.begin(), m_next.end(), 0);
     int64_t total = 0;
-    for (const int terminal : m_senders) {
-      while (m_toSend[terminal] > 0 && m_level[terminal] > 0) {
+    for (const SenderDemand& demand : m_senders) {
+      const int terminal = m_network.gpus[demand.sender];
+      while (m_toSend[terminal] > 0 && m_level[terminal] == m_nearest) {
         const int64_t pushed = push(terminal, receiver);
         if (pushed == 0) {
           break;
@@ -190,12 +252,12 @@ private:
       Step step{-1, true};
       int following = -1;
       const auto outward = static_cast<int>(m_outOf[node].size());
-      const int all = outward + (node == terminal ? 0 : static_cast<int>(m_into[node].size()));
+      const int all = outward + (node == terminal ? 0 : static_cast<int>(m_fromSwitches[node].size()));
       for (int& i = m_next[node]; i < all; ++i) {
         const bool isForward = i < outward;
-        const int arc = isForward ? m_outOf[node][i] : m_into[node][i - outward];
+        const int arc = isForward ? m_outOf[node][i] : m_fromSwitches[node][i - outward];
         const int other = isForward ? m_arcs[arc].head : m_arcs[arc].tail;
-        const int64_t amount = isForward ? room(arc) : (isTerminal(other) ? 0 : m_flow[arc]);
+        const int64_t amount = isForward ? room(arc) : m_flow[arc];
         if (amount > 0 && m_level[other] == m_level[node] - 1 && (other == receiver || !isTerminal(other))) {
           step = {arc, isForward};
           following = other;
@@ -234,9 +296,10 @@ private:
       m_left[i] -= m_flow[i];
     }
     std::fill(m_next.begin(), m_next.end(), 0);
-    std::vector<int> path;
-    for (const int terminal : m_network.gpus) {
-      while (terminal != receiver) {
+    std::vector<int>& path = m_path;
+    for (const SenderDemand& demand : m_senders) {
+      const int terminal = m_network.gpus[demand.sender];
+      while (true) {
         path.clear();
         int node = terminal;
         bool isOver = false;
@@ -325,23 +388,26 @@ private:
 
   const Network& m_network;
   const std::vector<TreeArc>& m_arcs;
-  const PairDemand& m_demand;
+  const ReceiverDemand& m_demand;
   bool m_isBalanced;
   LogicalTopology m_result;
-  std::vector<int> m_senders;    // in the order in which they choose
-  std::vector<int64_t> m_left;   // by arc, for this and later receivers
-  std::vector<int64_t> m_flow;   // by arc, to the current receiver
-  std::vector<int64_t> m_quota;  // by arc, for the current receiver
+  std::vector<SenderDemand> m_senders;  // of the current receiver, in the order in which they choose
+  std::vector<int64_t> m_left;          // by arc, for this and later receivers
+  std::vector<int64_t> m_flow;          // by arc, to the current receiver
+  std::vector<int64_t> m_quota;         // by arc, for the current receiver
   std::vector<std::vector<int>> m_into;
-  std::vector<std::vector<int>> m_outOf;
+  std::vector<std::vector<int>> m_fromSwitches;  // those of m_into whose flow can be taken back
+  std::vector<std::vector<int>> m_outOf;         // to switches and the current receiver
+  std::vector<Int128> m_allOut;                  // by node: capacities of all outgoing arcs, together
   std::vector<int> m_level;
+  int m_nearest = kNone;  // level of the nearest terminals with trees to send
   std::vector<int64_t> m_toSend;
-  std::vector<int64_t> m_wanted;  // by terminal: the demand of the current receiver
   std::vector<int64_t> m_toCome;  // by terminal: the demand of this receiver and all later ones
   std::vector<int> m_next;
   std::vector<int> m_onPath;
   std::vector<int> m_queue;
   std::vector<Step> m_steps;
+  std::vector<int> m_path;
   std::vector<std::vector<Joint>> m_joints;  // by the arc's tail
   std::vector<int> m_jointNodes;             // tails that have any
 };
@@ -349,7 +415,7 @@ private:
 }  // namespace
 
 std::optional<LogicalTopology> routeDemands(const Network& network, const std::vector<TreeArc>& capacities,
-                                            const PairDemand& demand, const Progress& progress) {
+                                            const ReceiverDemand& demand, const Progress& progress) {
   if (auto found = DemandRouting(network, capacities, demand, false).run(progress)) {
     return found;
   }
@@ -358,8 +424,36 @@ std::optional<LogicalTopology> routeDemands(const Network& network, const std::v
 
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<int64_t>& supply, const Progress& progress) {
-  const PairDemand demand = [&](int sender, int) { return supply[network.gpus[sender]]; };
+  const auto terminals = static_cast<int>(network.gpus.size());
+  const ReceiverDemand demand = [&](int receiver, std::vector<SenderDemand>& senders) {
+    for (int sender = 0; sender < terminals; ++sender) {
+      const int64_t trees = supply[network.gpus[sender]];
+      if (sender != receiver && trees > 0) {
+        senders.push_back({sender, trees});
+      }
+    }
+  };
   return routeDemands(network, capacities, demand, progress);
+}
+
+std::optional<TwoLevelForest> growStars(const Network& network, const std::vector<TreeArc>& capacities,
+                                        const std::vector<int64_t>& supply, const Progress& progress) {
+  auto topology = routeStars(network, capacities, supply, progress);
+  if (!topology) {
+    return std::nullopt;
+  }
+  TwoLevelForest forest;
+  forest.topology = *std::move(topology);
+  forest.logical = logicalProblem(network, forest.topology, supply);
+  const PackingProblem& packing = forest.logical.packing;
+  for (int root = 0; root < packing.nodeCount; ++root) {
+    forest.trees.push_back({root, packing.supply[root], {}});
+  }
+  for (std::size_t i = 0; i < packing.arcs.size(); ++i) {
+    forest.trees[packing.arcs[i].tail].arcs.push_back(static_cast<int>(i));
+  }
+  std::erase_if(forest.trees, [](const PackedTree& tree) { return tree.multiplicity == 0; });
+  return forest;
 }
 
 }  // namespace coppice::forestcoll

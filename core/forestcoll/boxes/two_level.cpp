@@ -577,7 +577,8 @@ std::optional<TwoLevelForest> growSlices(const Network& network, const std::vect
                                          const std::vector<TwoLevelSlice>& slices, int nearness,
                                          const Progress& progress) {
   const std::size_t gpuCount = network.gpus.size();
-  const auto pairOf = [&](int from, int to) { return static_cast<std::size_t>(from) * gpuCount + to; };
+  // The senders of one receiver lie side by side, since routing goes through them.
+  const auto pairOf = [&](int from, int to) { return static_cast<std::size_t>(to) * gpuCount + from; };
   std::vector<std::int32_t> inner(gpuCount * gpuCount, 0);
   std::vector<std::int32_t> outer(gpuCount * gpuCount, 0);
   std::vector<TwoLevelPacking> packings;

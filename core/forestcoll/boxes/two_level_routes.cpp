@@ -86,8 +86,18 @@ bool addRoutes(const Network& network, const std::vector<TreeArc>& capacities, c
   for (const int node : nodes) {
     numberOf[node] = -1;
   }
+  const auto senders = static_cast<int>(part.ranks.size());
   const auto routed = routeDemands(
-      local, local.arcs, [&](int from, int to) { return demand(part.ranks[from], part.ranks[to]); }, progress);
+      local, local.arcs,
+      [&](int receiver, std::vector<SenderDemand>& demands) {
+        for (int sender = 0; sender < senders; ++sender) {
+          const std::int64_t trees = sender == receiver ? 0 : demand(part.ranks[sender], part.ranks[receiver]);
+          if (trees > 0) {
+            demands.push_back({sender, trees});
+          }
+        }
+      },
+      progress);
   if (!routed) {
     return false;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -11,6 +13,9 @@
 #include "forestcoll/switch_removal.hpp"
 
 namespace coppice::forestcoll {
+
+/// Trees that the first GPU must be able to send straight to the second; both are ranks.
+using PairDemand = std::function<std::int64_t(int sender, int receiver)>;
 
 /// routeDemands box by box and then between the boxes: `inner` through the switches of the box that both GPUs are in,
 /// `outer` through the network between boxes: one demand for all of it or, where all GPUs are on the same networks

@@ -11,6 +11,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/boxes/symmetric_forest.hpp"
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/parts/decomposition.hpp"
@@ -35,7 +36,7 @@ constexpr std::size_t kThoroughGpus = 64;  // GPUs: up to here there is time to 
 
 /// What makes one forest better than another: lower, then fewer different trees.
 std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
-  return {schedule::heights(forest).logicalMax, forest.trees.size()};
+  return {schedule::maxHeight(forest), forest.trees.size()};
 }
 
 PackingOptions packingOptions(const GrowthOptions& options) {
@@ -57,6 +58,17 @@ schedule::Forest growBy(const SplitOptions& split, const GrowthProblem& problem,
   return forest;
 }
 
+/// A forest of height 1, or nothing where the network has no room for it.
+/// @param capacities before trimming: stars balance the switches by themselves
+std::optional<schedule::Forest> growStarForest(const GrowthProblem& problem, const std::vector<TreeArc>& capacities,
+                                               const Progress& progress) {
+  auto stars = growStars(problem.network, capacities, problem.supply, progress);
+  if (!stars) {
+    return std::nullopt;
+  }
+  return recoverPaths(stars->topology, stars->logical, std::move(stars->trees), problem.scale, progress);
+}
+
 /// Boxes on a network where single GPUs are the bottleneck. Small fabrics are left to the general way, which has time
 /// to look for the lowest trees there.
 std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, const GrowthOptions& options,
@@ -73,11 +85,18 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   schedule::Forest forest =
       recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
   clock.done("routes");
-  if (options.maxHeight < std::numeric_limits<int>::max() &&
-      schedule::heights(forest).logicalMax > options.maxHeight) {
+  if (options.maxHeight < std::numeric_limits<int>::max() && schedule::maxHeight(forest) > options.maxHeight) {
     return std::nullopt;
   }
   return forest;
+}
+
+Int128 treesOf(const GrowthProblem& problem) {
+  Int128 trees = 0;
+  for (const int gpu : problem.network.gpus) {
+    trees += problem.supply[gpu];
+  }
+  return trees;
 }
 
 /// Beside a forest by parts: parts within parts add their heights up, and boxes on a network need no more than 3 hops.
@@ -85,12 +104,8 @@ std::optional<schedule::Forest> growBesideParts(const GrowthProblem& problem, co
                                                 const Progress& progress, StageClock& clock) {
   constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
   constexpr int64_t kMaxEdges = int64_t{1} << 24;
-  Int128 trees = 0;
-  for (const int gpu : problem.network.gpus) {
-    trees += problem.supply[gpu];
-  }
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts || trees * gpus > kMaxEdges) {
+  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts || treesOf(problem) * gpus > kMaxEdges) {
     return std::nullopt;
   }
   Progress limited = progress;
@@ -159,9 +174,13 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   return forestOf(problem, *std::move(parts));
 }
 
-/// A part by parts of its own (a pod by its leaf switches, a group by its routers), or whole, whichever is lower.
+/// Stars where the part has room for them, or by parts of its own (a pod by its leaf switches, a group by its routers),
+/// or whole, whichever is lower.
 schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
                           const GrowthOptions& options, const Progress& progress) {
+  if (auto stars = growStarForest(problem, fullCapacities, progress)) {
+    return *std::move(stars);
+  }
   constexpr int kLow = 2;
   std::optional<schedule::Forest> nested;
   if (problem.network.gpus.size() + 1 < static_cast<std::size_t>(problem.network.nodeCount)) {
@@ -175,7 +194,7 @@ schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeAr
       throw Failure{written.error()};
     }
     nested = *std::move(written);
-    if (schedule::heights(*nested).logicalMax <= kLow) {
+    if (schedule::maxHeight(*nested) <= kLow) {
       return *std::move(nested);
     }
   }
@@ -185,15 +204,23 @@ schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeAr
   return nested && rankOf(*nested) <= rankOf(whole) ? *std::move(nested) : std::move(whole);
 }
 
-/// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept. Larger ones are tried
-/// in two levels where a forest by parts is high: before its parts are solved where that can be told by then.
+/// One strategy. Small fabrics are grown as stars, or both whole and by parts, and the lower forest is kept. Larger
+/// ones are tried in two levels where a forest by parts is high: before its parts are solved where that can be told by
+/// then.
 schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
                              const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+  const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
+  if (isSmall) {
+    auto stars = growStarForest(problem, problem.capacities, progress);
+    clock.done("stars");
+    if (stars) {
+      return *std::move(stars);
+    }
+  }
   std::vector<TreeArc> trimmed = problem.capacities;
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
   const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
   std::optional<schedule::Forest> low;
   bool isLowTried = isSmall;
   const HasBetter hasBetter = [&] {
@@ -214,10 +241,10 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
                                                       schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
   if (forest && !mayKeepParts) {
     constexpr int kLow = 3;
-    const int height = isSmall ? 0 : schedule::heights(*forest).logicalMax;  // of parts, faster than of trees
+    const int height = isSmall ? 0 : schedule::maxHeight(*forest);  // of parts, faster than of trees
     if (!isLowTried && height > kLow) {
       low = growBesideParts(problem, options, progress, clock);
-      if (low && schedule::heights(*low).logicalMax < height) {
+      if (low && schedule::maxHeight(*low) < height) {
         return *std::move(low);
       }
     }
@@ -252,11 +279,7 @@ std::optional<schedule::Forest> growRotated(const Fabric& fabric, const GrowthPr
     return std::nullopt;
   }
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  Int128 trees = 0;
-  for (const int gpu : problem.network.gpus) {
-    trees += problem.supply[gpu];
-  }
-  if (trees * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <= kMaxWrittenImages) {
+  if (treesOf(problem) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <= kMaxWrittenImages) {
     return std::nullopt;
   }
   auto parts = growSymmetricForest(fabric, problem.network, problem.capacities, problem.supply, progress);

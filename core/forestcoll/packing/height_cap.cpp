@@ -136,7 +136,7 @@ schedule::Forest growUnderCap(const Fabric& fabric, const GrowthProblem& optimal
     if (factor == Rational(1) || fabric.gpuCount() > kMedium) {
       forest = growForest(fabric, problem, options, progress, clock);
     }
-    if (!forest || schedule::heights(*forest).logicalMax > options.maxHeight) {
+    if (!forest || schedule::maxHeight(*forest) > options.maxHeight) {
       const bool isTooLarge = fabric.gpuCount() > kMedium && fabric.gpuCount() < network.nodeCount;
       forest = isTooLarge ? std::nullopt : growWithRoom(problem, options, progress, clock);
     }

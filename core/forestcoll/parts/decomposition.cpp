@@ -460,13 +460,11 @@ private:
 
   /// The outside's trees where they can be stars.
   bool packStars() {
-    auto stars = routeStars(m_outer, m_outerFull, m_outerSupply, m_progress);
+    auto stars = growStars(m_outer, m_outerFull, m_outerSupply, m_progress);
     if (!stars) {
       return false;
     }
-    m_outside.topology = *std::move(stars);
-    m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
-    m_outside.trees = starTrees(m_outside.logical.packing);
+    m_outside = *std::move(stars);
     useFully();
     return true;
   }
@@ -565,19 +563,6 @@ private:
     m_result.shapes.push_back(std::move(top));
     m_result.top = static_cast<int>(m_result.instances.size());
     m_result.instances.push_back(std::move(instance));
-  }
-
-  /// supply[v] equal stars for every v. @pre every arc has room for them.
-  static std::vector<PackedTree> starTrees(const PackingProblem& problem) {
-    std::vector<PackedTree> stars;
-    for (int root = 0; root < problem.nodeCount; ++root) {
-      stars.push_back({root, problem.supply[root], {}});
-    }
-    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      stars[problem.arcs[i].tail].arcs.push_back(static_cast<int>(i));
-    }
-    std::erase_if(stars, [](const PackedTree& tree) { return tree.multiplicity == 0; });
-    return stars;
   }
 
   std::vector<Way> waysOf(const LogicalTopology& topology, const LogicalProblem& logical,
