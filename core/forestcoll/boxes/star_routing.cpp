@@ -15,16 +15,22 @@ using std::int64_t;
 constexpr int kNoRations = 0;
 constexpr int kNone = std::numeric_limits<int>::max();
 
+/// Which of their outgoing arcs the senders take.
+enum class Choice {
+  even,      ///< all equally full, as far as that suffices: trees stay low where a sender stands for a box
+  first,     ///< the first with room
+  mostLeft,  ///< the ones with the most left, and another sender chooses first each time: slower, and finds routes
+             ///< where parallel networks have unequal links
+};
+
 class DemandRouting {
 public:
-  /// @param isBalanced every sender prefers the outgoing arcs with the most left, and another sender chooses first each
-  /// time: slower, and finds routes where parallel networks have unequal links
   DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const ReceiverDemand& demand,
-                bool isBalanced)
+                Choice choice)
       : m_network(network),
         m_arcs(capacities),
         m_demand(demand),
-        m_isBalanced(isBalanced),
+        m_choice(choice),
         m_left(capacities.size()),
         m_flow(capacities.size(), 0),
         m_quota(capacities.size(), 0),
@@ -112,17 +118,12 @@ private:
     }
     orderArcs(receiverRank);
     // Rations grow where the receiver's incoming arcs differ from the senders' outgoing arcs.
-    struct Rations {
-      int eighths;
-      bool isSpread;
-    };
-    for (const auto& [eighths, isSpread] : {Rations{8, true}, Rations{8, false}, Rations{9, false}, Rations{10, false},
-                                            Rations{12, false}, Rations{16, false}, Rations{kNoRations, false}}) {
+    for (const int eighths : {8, 9, 10, 12, 16, kNoRations}) {
       m_quota = m_left;
       if (eighths != kNoRations) {
         ration(eighths);
       }
-      if (isSpread) {
+      if (eighths == 8 && m_choice == Choice::even) {
         spread();
       }
       while (wanted > 0 && growLevels(receiver)) {
@@ -137,7 +138,7 @@ private:
   }
 
   void orderArcs(int receiverRank) {
-    if (!m_isBalanced) {
+    if (m_choice != Choice::mostLeft) {
       return;
     }
     const auto isBefore = [](const SenderDemand& demand, int rank) { return demand.sender < rank; };
@@ -389,7 +390,7 @@ private:
   const Network& m_network;
   const std::vector<TreeArc>& m_arcs;
   const ReceiverDemand& m_demand;
-  bool m_isBalanced;
+  Choice m_choice;
   LogicalTopology m_result;
   std::vector<SenderDemand> m_senders;  // of the current receiver, in the order in which they choose
   std::vector<int64_t> m_left;          // by arc, for this and later receivers
@@ -416,10 +417,12 @@ private:
 
 std::optional<LogicalTopology> routeDemands(const Network& network, const std::vector<TreeArc>& capacities,
                                             const ReceiverDemand& demand, const Progress& progress) {
-  if (auto found = DemandRouting(network, capacities, demand, false).run(progress)) {
-    return found;
+  for (const Choice choice : {Choice::even, Choice::first, Choice::mostLeft}) {
+    if (auto found = DemandRouting(network, capacities, demand, choice).run(progress)) {
+      return found;
+    }
   }
-  return DemandRouting(network, capacities, demand, true).run(progress);
+  return std::nullopt;
 }
 
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,

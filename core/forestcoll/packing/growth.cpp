@@ -240,7 +240,7 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
       options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
                                                       schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
   if (forest && !mayKeepParts) {
-    constexpr int kLow = 3;
+    constexpr int kLow = 2;
     const int height = isSmall ? 0 : schedule::maxHeight(*forest);  // of parts, faster than of trees
     if (!isLowTried && height > kLow) {
       low = growBesideParts(problem, options, progress, clock);
