@@ -254,8 +254,8 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
                  {"gap", workflow::gapOf(plan)},
                  {"optimal", plan.makespan == plan.bound},
                  {"algbw_GBps", toGBps(algbwOf(subject, plan))},
-                 {"bound_name", plan.boundName},
-                 {"bound_members", plan.boundMembers},
+                 {"bound_name", relaxationsOf(plan)},
+                 {"bound_members", boundMembersOf(plan)},
                  {"connections", plan.connections},
                  {"messages", plan.messages.size()},
                  {"verified", true},
@@ -272,23 +272,23 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
   if (isRooted(plan.collective)) {
     report.json["root"] = plan.root;
   }
-  for (const std::vector<std::int64_t>& part : plan.boundWeights) {
-    report.json["bound_weights"].push_back(weightsByName(model, part));
+  for (const sketch::BoundReason& reason : plan.boundReasons) {
+    report.json["bound_weights"].push_back(weightsByName(model, reason.weights));
   }
   if (!judged.synthesis.stages.empty()) {
     report.json["stages"] = stageList(judged.synthesis.stages);
   }
-  report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
-                (subject.fabric ? " us" : " units of the topology file") + ", " + gigabytes(algbwOf(subject, plan)) +
-                "\n  bound       " + (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) +
-                " (" + plan.boundName + ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") +
-                ", " + counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
-                counted(plan.connections, "connection") + " within a node" +
-                (model.nics.empty() ? "" : ", whole NICs (not the paper's model)") +
-                "\n  verified    machines, lengths, routes, " +
-                "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
-                ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n" +
-                stageLines(judged.synthesis.stages);
+  report.text =
+      std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
+      (subject.fabric ? " us" : " units of the topology file") + ", " + gigabytes(algbwOf(subject, plan)) +
+      "\n  bound       " + (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" +
+      relaxationsOf(plan) + ": " + boundMembersOf(plan) + ")\n  sketch      " + counted(model.gpus(), "GPU") + ", " +
+      counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
+      counted(plan.connections, "connection") + " within a node" +
+      (model.nics.empty() ? "" : ", whole NICs (not the paper's model)") +
+      "\n  verified    machines, lengths, routes, " + "relays, symmetries and every transfer\n  time        " +
+      duration(judged.synthesis.seconds) + ", the makespan found after " +
+      duration(judged.synthesis.secondsToMakespan) + "\n" + stageLines(judged.synthesis.stages);
 }
 
 Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestion& question, bool json,

@@ -23,6 +23,15 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
+/// Why nothing is shorter: a relaxation, which drops all of a schedule but one machine or one cut.
+struct BoundReason {
+  std::string relaxation;             ///< "path", "in ports", "links between nodes", "flow", …
+  std::string members;                ///< GPUs, nodes and how many chunks it is about
+  std::vector<std::int64_t> weights;  ///< of "flow": by machine of the model
+
+  friend bool operator==(const BoundReason&, const BoundReason&) = default;
+};
+
 /// A schedule with a planned time for everything.
 struct Plan {
   Collective collective = Collective::allgather;
@@ -30,12 +39,14 @@ struct Plan {
   std::vector<Message> messages;  ///< ascending by start, then link
   Rational makespan;
   Rational bound;  ///< nothing on these links is shorter; of allreduce: no reduction followed by a copy
-  std::string boundName;
-  std::string boundMembers;
-  /// Of a bound "flow": weights by machine of the model, which prove it; of an allreduce, first the reduction's.
-  std::vector<std::vector<std::int64_t>> boundWeights;
-  int connections = 0;                  ///< links in use within a node: the most of any node
-  std::vector<Permutation> symmetries;  ///< that map the plan to itself: generators
+  std::vector<BoundReason> boundReasons;  ///< one; of allreduce first the reduction's, then the copy's
+  int connections = 0;                    ///< links in use within a node: the most of any node
+  std::vector<Permutation> symmetries;    ///< that map the plan to itself: generators
 };
+
+/// For messages: "flow"; of allreduce "flow; path".
+[[nodiscard]] std::string relaxationsOf(const Plan& plan);
+/// Likewise the members.
+[[nodiscard]] std::string boundMembersOf(const Plan& plan);
 
 }  // namespace coppice::sketch

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/progress.hpp"
+#include "sketch/plan.hpp"
 #include "taccl/problem.hpp"
 
 namespace coppice::taccl {
@@ -13,9 +12,7 @@ namespace coppice::taccl {
 /// What no schedule of the problem is shorter than, symmetric or not.
 struct Bound {
   Ticks time = 0;
-  std::string name;                   ///< "path", "in ports", "links between nodes", "flow", …
-  std::string members;                ///< GPUs, nodes and how many chunks it is about
-  std::vector<std::int64_t> weights;  ///< of "flow": by machine of the model
+  sketch::BoundReason reason;
 };
 
 /// The largest of several relaxations, each of which drops all of a schedule but one machine or one cut. Sets of GPUs

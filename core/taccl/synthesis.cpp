@@ -138,9 +138,7 @@ private:
     plan.messages.insert(plan.messages.end(), copy.messages.begin(), copy.messages.end());
     plan.makespan = reduction.makespan + copy.makespan;
     plan.bound = reduction.bound + copy.bound;
-    plan.boundName = reduction.boundName + "; " + copy.boundName;
-    plan.boundMembers = reduction.boundMembers + "; " + copy.boundMembers;
-    plan.boundWeights = {reduction.boundWeights.front(), copy.boundWeights.front()};
+    plan.boundReasons = {std::move(reduction.boundReasons.front()), std::move(copy.boundReasons.front())};
     plan.symmetries = copy.symmetries;
     return Done{};
   }
@@ -166,9 +164,7 @@ private:
     }
     m_isFirstPart = false;
     plan.bound = Rational(bound.time, problem->ticksPerUnit);
-    plan.boundName = bound.name;
-    plan.boundMembers = bound.members;
-    plan.boundWeights = {bound.weights};
+    plan.boundReasons = {bound.reason};
     // What the bound takes is part of the time.
     seconds = std::max(0.0, seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     const auto solved = m_options.engine == Engine::search ? addSearched(*problem, collective, seconds, effort, plan)

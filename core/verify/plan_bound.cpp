@@ -6,8 +6,8 @@
 namespace coppice::verify {
 
 Rational provedBound(const sketch::Model& model, const std::vector<sketch::Chunk>& chunks, bool isReduction,
-                     const std::string& name, const std::vector<std::int64_t>& weights, const Progress& progress) {
-  return plan_bounds::BoundProof(model, chunks, isReduction, weights, progress).prove(name);
+                     const sketch::BoundReason& reason, const Progress& progress) {
+  return plan_bounds::BoundProof(model, chunks, isReduction, reason.weights, progress).prove(reason.relaxation);
 }
 
 }  // namespace coppice::verify

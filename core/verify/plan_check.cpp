@@ -416,22 +416,16 @@ private:
   /// Computed again from the links, for the relaxation that the plan names; of an allreduce, for both halves.
   void checkBound() {
     Rational proved = 0;
-    std::string_view names = m_plan.boundName;
     const int phases = m_plan.collective == Collective::allreduce ? 2 : 1;
-    for (int phase = 0; phase < phases; ++phase) {
-      const std::size_t end = std::min(names.find("; "), names.size());
-      const std::string name(names.substr(0, end));
-      names.remove_prefix(std::min(end + 2, names.size()));
+    for (int phase = 0; phase < phases && phase < static_cast<int>(m_plan.boundReasons.size()); ++phase) {
       const bool isBackwards = isReduction(phase);
-      const auto half = static_cast<std::size_t>(phase);
-      proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards, name,
-                            half < m_plan.boundWeights.size() ? m_plan.boundWeights[half] : std::vector<std::int64_t>(),
-                            m_progress);
+      proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards,
+                            m_plan.boundReasons[phase], m_progress);
     }
     if (m_plan.bound > proved) {
-      m_log.fault(
-          "claims " + m_plan.bound.toString() + " by \"" + m_plan.boundName + "\", which proves " + proved.toString(),
-          {RefKind::field, "bound"});
+      m_log.fault("claims " + m_plan.bound.toString() + " by \"" + relaxationsOf(m_plan) + "\", which proves " +
+                      proved.toString(),
+                  {RefKind::field, "bound"});
     }
   }
 

@@ -687,9 +687,11 @@ void TestTaccl::mutantsAreCaught_data() {
       "bound that nothing proves",
       [](const auto&, auto& plan) { plan.bound = (plan.bound + plan.makespan) / Rational(2); }, "which proves 4584/5");
   add(
-      "bound of another relaxation", [](const auto&, auto& plan) { plan.boundName = "path"; }, "by \"path\"");
+      "bound of another relaxation", [](const auto&, auto& plan) { plan.boundReasons.front().relaxation = "path"; },
+      "by \"path\"");
   add(
-      "bound without a name", [](const auto&, auto& plan) { plan.boundName = ""; }, "which proves 0");
+      "bound without a name", [](const auto&, auto& plan) { plan.boundReasons.front().relaxation = ""; },
+      "which proves 0");
   add(
       "fewer connections", [](const auto&, auto& plan) { --plan.connections; }, "a node uses");
   add(
@@ -799,7 +801,7 @@ void TestTaccl::flowBoundsAlltoall() {
   const auto made = must(sketch::makeModel(sketch, topology));
   const taccl::Synthesis found = synthesized(made.model, Collective::alltoall, 400);
   QCOMPARE(faultOf(made.model, found.plan), QString());
-  QCOMPARE(found.plan.boundName, std::string("flow"));
+  QCOMPARE(relaxationsOf(found.plan), std::string("flow"));
   QCOMPARE(found.plan.bound, number("180"));
 }
 
@@ -886,8 +888,7 @@ void TestTaccl::falseWeightsProveNothing() {
   const auto problem = must(taccl::makeProblem(model, Collective::alltoall, 0));
   const taccl::FlowBound flow = taccl::flowBound(problem, 0, {});
   plan.bound = Rational(flow.time, problem.ticksPerUnit);
-  plan.boundName = "flow";
-  plan.boundWeights = {flow.weights};
+  plan.boundReasons = {{"flow", "", flow.weights}};
   QCOMPARE(faultOf(model, plan), QString());
   const auto isRefused = [](const sketch::Model& by, const sketch::Plan& each) {
     return !must(verify::checkPlan(by, each)).ok;
@@ -896,11 +897,11 @@ void TestTaccl::falseWeightsProveNothing() {
   other.bound += Rational(1);
   QVERIFY(isRefused(model, other));
   other = plan;
-  other.boundWeights.clear();
+  other.boundReasons.front().weights.clear();
   QVERIFY(isRefused(model, other));
   other = plan;
   const auto used = std::find_if(flow.weights.begin(), flow.weights.end(), [](std::int64_t each) { return each > 0; });
-  other.boundWeights.front()[used - flow.weights.begin()] *= -1;
+  other.boundReasons.front().weights[used - flow.weights.begin()] *= -1;
   QVERIFY(isRefused(model, other));
   // All links as one machine, which they are not.
   sketch::Model wider = model;
@@ -909,8 +910,8 @@ void TestTaccl::falseWeightsProveNothing() {
     wider.machines.back().links.push_back(static_cast<int>(i));
   }
   other = plan;
-  other.boundWeights.front().assign(wider.machines.size(), 0);
-  other.boundWeights.front().back() = 1;
+  other.boundReasons.front().weights.assign(wider.machines.size(), 0);
+  other.boundReasons.front().weights.back() = 1;
   QVERIFY(isRefused(wider, other));
 }
 

@@ -202,7 +202,7 @@ void SearchPanel::showCurves() {
     m_figures->setToolTip(tr("%1 µs, %2. No schedule of this sketch takes less than %3 µs: %4 (%5)")
                               .arg(exactly(answer->makespan.count()),
                                    counted(static_cast<qsizetype>(answer->messages), tr("message"), tr("messages")),
-                                   exactly(answer->bound.count()), QString::fromStdString(answer->boundName),
+                                   exactly(answer->bound.count()), QString::fromStdString(answer->relaxations),
                                    QString::fromStdString(answer->boundMembers)));
   } else if (m_desk->isRunning()) {
     const bool isReached = !points.empty() && points.back().makespan == points.back().bound;

@@ -88,8 +88,8 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     auto answer = std::make_shared<SearchAnswer>();
     answer->makespan = ExactMicroseconds(plan.makespan);
     answer->bound = ExactMicroseconds(plan.bound);
-    answer->boundName = plan.boundName;
-    answer->boundMembers = plan.boundMembers;
+    answer->relaxations = relaxationsOf(plan);
+    answer->boundMembers = boundMembersOf(plan);
     answer->gap = workflow::gapOf(plan);
     answer->connections = plan.connections;
     answer->messages = plan.messages.size();

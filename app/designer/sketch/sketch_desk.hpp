@@ -66,7 +66,7 @@ struct SearchAnswer {
   ScheduleResultPtr schedule;  ///< verified
   ExactMicroseconds makespan;  ///< as planned
   ExactMicroseconds bound;
-  std::string boundName;
+  std::string relaxations;  ///< that prove the bound
   std::string boundMembers;
   double gap = 0;
   int connections = 0;

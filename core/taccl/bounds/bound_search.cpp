@@ -111,8 +111,8 @@ void BoundSearch::boundFlow() {
   FlowBound flow = flowBound(m_problem, m_best.time, m_progress);
   const auto used = std::count_if(flow.weights.begin(), flow.weights.end(), [](std::int64_t each) { return each > 0; });
   if (flow.time > m_best.time) {
-    m_best = {flow.time, "flow", "all chunks over " + std::to_string(used) + " links and ports",
-              std::move(flow.weights)};
+    m_best = {flow.time,
+              {"flow", "all chunks over " + std::to_string(used) + " links and ports", std::move(flow.weights)}};
   }
 }
 

@@ -52,7 +52,7 @@ public:
 private:
   void offer(Ticks time, const char* name, std::string members) {
     if (time > m_best.time && time < kNever) {
-      m_best = {time, name, std::move(members), {}};
+      m_best = {time, {name, std::move(members), {}}};
     }
   }
 
