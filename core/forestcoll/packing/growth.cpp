@@ -69,12 +69,10 @@ std::optional<schedule::Forest> growStarForest(const GrowthProblem& problem, con
   return recoverPaths(stars->topology, stars->logical, std::move(stars->trees), problem.scale, progress);
 }
 
-/// Boxes on a network where single GPUs are the bottleneck. Small fabrics are left to the general way, which has time
-/// to look for the lowest trees there.
+/// Boxes on a network where single GPUs are the bottleneck.
 std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, const GrowthOptions& options,
                                               const Progress& progress, StageClock& clock) {
-  constexpr std::size_t kFewGpus = 32;
-  if (problem.network.gpus.size() <= kFewGpus || options.maxHeight < 2) {
+  if (options.maxHeight < 2) {
     return std::nullopt;
   }
   auto found = growTwoLevel(problem.network, problem.capacities, problem.supply, progress);
@@ -121,8 +119,11 @@ std::optional<schedule::Forest> growBesideParts(const GrowthProblem& problem, co
 schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress,
                            StageClock& clock) {
   const std::vector<int>& gpus = problem.network.gpus;
-  if (auto forest = growTwoLevels(problem, options, progress, clock)) {
-    return *std::move(forest);
+  constexpr std::size_t kFewGpus = 32;  // up to here, other ways can give lower trees
+  if (gpus.size() > kFewGpus) {
+    if (auto forest = growTwoLevels(problem, options, progress, clock)) {
+      return *std::move(forest);
+    }
   }
   schedule::Forest forest = growBy({}, problem, options, progress, clock);
   const bool isThick =
@@ -204,13 +205,91 @@ schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeAr
   return nested && rankOf(*nested) <= rankOf(whole) ? *std::move(nested) : std::move(whole);
 }
 
-/// One strategy. Small fabrics are grown as stars, or both whole and by parts, and the lower forest is kept. Larger
-/// ones are tried in two levels where a forest by parts is high: before its parts are solved where that can be told by
-/// then.
+void keepBetter(std::optional<schedule::Forest>& best, std::optional<schedule::Forest>&& other) {
+  if (other && (!best || rankOf(*other) < rankOf(*best))) {
+    best = std::move(other);
+  }
+}
+
+bool mayKeepParts(const schedule::Forest& forest, const GrowthOptions& options) {
+  return options.form == schedule::ForestForm::parts ||
+         (options.form == schedule::ForestForm::automatic && schedule::sizeOf(forest).expandedBytes > kMaxWrittenBytes);
+}
+
+schedule::Forest writtenOut(const schedule::Forest& forest, const Fabric& fabric, const Progress& progress) {
+  auto written = schedule::expanded(forest, fabric, schedule::kMaxExpandedBytes, progress);
+  if (!written) {
+    throw Failure{written.error()};
+  }
+  return *std::move(written);
+}
+
+/// Small fabrics are grown in all ways, and the best forest is kept.
+schedule::Forest growSmall(const Fabric& fabric, const GrowthProblem& problem, const GrowthProblem& lean,
+                           const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+  std::optional<schedule::Forest> best = growParts(
+      lean, problem.capacities, options, [] { return false; }, progress);
+  clock.done("parts");
+  if (best && mayKeepParts(*best, options)) {
+    return *std::move(best);
+  }
+  if (best) {
+    best = writtenOut(*best, fabric, progress);
+    clock.done("expansion");
+  }
+  keepBetter(best, growWhole(lean, options, progress, clock));
+  constexpr int kLow = 2;
+  if (schedule::maxHeight(*best) > kLow) {
+    // Trimmed links between switches carry what some forest needs, which need not be this one.
+    keepBetter(best, growTwoLevels(problem, options, progress, clock));
+  }
+  return *std::move(best);
+}
+
+/// Larger fabrics are grown by parts, or in two levels where a forest by parts is high: before its parts are solved
+/// where that can be told by then.
+schedule::Forest growLarge(const Fabric& fabric, const GrowthProblem& problem, const GrowthProblem& lean,
+                           const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+  std::optional<schedule::Forest> low;
+  bool isLowTried = false;
+  const HasBetter hasBetter = [&] {
+    clock.done("parts");
+    low = growBesideParts(problem, options, progress, clock);
+    isLowTried = true;
+    return low.has_value();
+  };
+  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, hasBetter, progress);
+  clock.done("parts");
+  if (low) {
+    return *std::move(low);
+  }
+  if (!forest) {
+    // Trimmed links between switches carry what some forest needs, which need not be this one.
+    auto found = growTwoLevels(problem, options, progress, clock);
+    return found ? *std::move(found) : growWhole(lean, options, progress, clock);
+  }
+  if (mayKeepParts(*forest, options)) {
+    return *std::move(forest);
+  }
+  constexpr int kLow = 2;
+  const int height = schedule::maxHeight(*forest);  // of parts, faster than of trees
+  if (!isLowTried && height > kLow) {
+    low = growBesideParts(problem, options, progress, clock);
+    if (low && schedule::maxHeight(*low) < height) {
+      return *std::move(low);
+    }
+  }
+  forest = writtenOut(*forest, fabric, progress);
+  clock.done("expansion");
+  keepBetter(forest, std::move(low));
+  return *std::move(forest);
+}
+
+/// One strategy. Stars are the lowest trees there are, but routing those of many GPUs takes long.
 schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
                              const GrowthOptions& options, const Progress& progress, StageClock& clock) {
   const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
-  if (isSmall) {
+  if (isSmall && options.form != schedule::ForestForm::parts) {
     auto stars = growStarForest(problem, problem.capacities, progress);
     clock.done("stars");
     if (stars) {
@@ -221,54 +300,8 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
   const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  std::optional<schedule::Forest> low;
-  bool isLowTried = isSmall;
-  const HasBetter hasBetter = [&] {
-    clock.done("parts");
-    if (!isLowTried) {
-      low = growBesideParts(problem, options, progress, clock);
-      isLowTried = true;
-    }
-    return low.has_value();
-  };
-  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, hasBetter, progress);
-  clock.done("parts");
-  if (low) {
-    return *std::move(low);
-  }
-  const bool mayKeepParts =
-      options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
-                                                      schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
-  if (forest && !mayKeepParts) {
-    constexpr int kLow = 2;
-    const int height = isSmall ? 0 : schedule::maxHeight(*forest);  // of parts, faster than of trees
-    if (!isLowTried && height > kLow) {
-      low = growBesideParts(problem, options, progress, clock);
-      if (low && schedule::maxHeight(*low) < height) {
-        return *std::move(low);
-      }
-    }
-    auto written = schedule::expanded(*forest, fabric, schedule::kMaxExpandedBytes, progress);
-    if (!written) {
-      throw Failure{written.error()};
-    }
-    forest = *std::move(written);
-    clock.done("expansion");
-  }
-  if (forest && mayKeepParts) {
-    return *std::move(forest);
-  }
-  if (forest && !isSmall) {
-    return low && rankOf(*low) < rankOf(*forest) ? *std::move(low) : *std::move(forest);
-  }
-  if (!forest) {
-    // Trimmed links between switches carry what some forest needs, which need not be this one.
-    if (auto found = growTwoLevels(problem, options, progress, clock)) {
-      return *std::move(found);
-    }
-  }
-  schedule::Forest whole = growWhole(lean, options, progress, clock);
-  return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
+  return isSmall ? growSmall(fabric, problem, lean, options, progress, clock)
+                 : growLarge(fabric, problem, lean, options, progress, clock);
 }
 
 /// The trees of rank 0 and their images, where writing all trees out would take too much, and the fabric's GPUs are all
