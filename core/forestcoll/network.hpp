@@ -41,6 +41,11 @@ struct Network {
 /// Nodes whose in and out capacity differ, among switches and nics only.
 [[nodiscard]] std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs);
 
+/// Whether all capacities together, and the trees of all roots to all GPUs, stay below 2^56. Accelerations that add
+/// them up in 64 bits and multiply two such sums in 128 bits leave other networks to the general algorithms.
+[[nodiscard]] bool areSumsSmall(const Network& network, std::span<const TreeArc> capacities,
+                                std::span<const std::int64_t> supply);
+
 /// By node: hops to the nearest GPU over the arcs in either direction; -1 where there is no path.
 [[nodiscard]] std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs);
 

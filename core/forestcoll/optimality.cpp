@@ -253,6 +253,19 @@ Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std:
   return network;
 }
 
+bool areSumsSmall(const Network& network, std::span<const TreeArc> capacities, std::span<const int64_t> supply) {
+  constexpr Int128 kMax = Int128{1} << 56;
+  Int128 capacity = 0;
+  for (const TreeArc& arc : capacities) {
+    capacity += arc.capacity;
+  }
+  Int128 trees = 0;
+  for (const int gpu : network.gpus) {
+    trees += supply[gpu];
+  }
+  return capacity < kMax && trees * static_cast<int64_t>(network.gpus.size()) < kMax;
+}
+
 Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
   Network network = makeNetwork(fabric.nodeCount(), fabric.gpus(), fabric.arcs(), demandByRank);
   constexpr int kFewGpus = 256;  // their flows cost less than looking for symmetry

@@ -19,6 +19,23 @@ using std::int64_t;
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr const char* kBandwidths[] = {"1",
+                                       "2",
+                                       "3",
+                                       "25",
+                                       "1/3",
+                                       "2147483647",
+                                       "4294967296",
+                                       "9007199254740993",
+                                       "1000000007/998244353",
+                                       "576460752303423487",
+                                       "2305843009213693951",
+                                       "4611686018427387904",
+                                       "9223372036854775807",
+                                       "9223372036854775807/4611686018427387905",
+                                       "1/4611686018427387904",
+                                       "1/9223372036854775807"};
+constexpr int64_t kTrees[] = {1, 2, 7, int64_t{1} << 31, int64_t{1} << 55, int64_t{1} << 61, kMax};
 
 struct Answer {
   std::string wrong;    ///< empty = right, or refused as it should be
@@ -131,6 +148,8 @@ private slots:
   void largestK();
   void extremes_data();
   void extremes();
+  void extremeBoxes_data();
+  void extremeBoxes();
 };
 
 void TestOverflow::known_data() {
@@ -207,24 +226,7 @@ void TestOverflow::extremes_data() {
 
 void TestOverflow::extremes() {
   QFETCH(int, first);
-  constexpr const char* kBandwidths[] = {"1",
-                                         "2",
-                                         "3",
-                                         "25",
-                                         "1/3",
-                                         "2147483647",
-                                         "4294967296",
-                                         "9007199254740993",
-                                         "1000000007/998244353",
-                                         "576460752303423487",
-                                         "2305843009213693951",
-                                         "4611686018427387904",
-                                         "9223372036854775807",
-                                         "9223372036854775807/4611686018427387905",
-                                         "1/4611686018427387904",
-                                         "1/9223372036854775807"};
   constexpr int64_t kAmounts[] = {0, 1, 2, 3, int64_t{1} << 31, (int64_t{1} << 61) - 1, int64_t{1} << 62, kMax};
-  constexpr int64_t kTrees[] = {1, 2, 7, int64_t{1} << 31, int64_t{1} << 55, int64_t{1} << 61, kMax};
   int solved = 0;
   for (int seed = first; seed < first + 300; ++seed) {
     test::Dice dice(static_cast<unsigned>(seed));
@@ -276,6 +278,55 @@ void TestOverflow::extremes() {
     solved += answer.refusal.empty() ? 1 : 0;
   }
   QVERIFY2(solved > 30, std::to_string(solved).c_str());  // a refusal of everything would pass the rest
+}
+
+void TestOverflow::extremeBoxes_data() {
+  QTest::addColumn<int>("first");
+  QTest::addColumn<int>("maxGpus");  // of a box
+  QTest::newRow("up to 32 GPUs") << 0 << 4;
+  QTest::newRow("more") << 1000 << 9;
+}
+
+/// Boxes on a network, which have ways of their own to be solved.
+void TestOverflow::extremeBoxes() {
+  QFETCH(int, first);
+  QFETCH(int, maxGpus);
+  int solved = 0;
+  for (int seed = first; seed < first + 60; ++seed) {
+    test::Dice dice(static_cast<unsigned>(seed));
+    const std::int64_t lowest = dice.pick(0, 15);
+    const std::int64_t highest = std::min<std::int64_t>(15, lowest + dice.pick(0, 2));
+    const auto bandwidth = [&] { return std::string(kBandwidths[dice.pick(lowest, highest)]); };
+    const int boxes = dice.index(2, 8);
+    const bool areEqual = dice.oneIn(2);
+    const std::string inner = bandwidth();
+    const std::string outer = bandwidth();
+    std::string links;
+    int rank = 0;
+    for (int box = 0; box < boxes; ++box) {
+      const int gpus = areEqual ? maxGpus : dice.index(2, maxGpus);
+      for (int i = 0; i < gpus; ++i, ++rank) {
+        const std::string gpu = "g" + std::to_string(rank);
+        links += gpu + "-s" + std::to_string(box) + " " + (areEqual ? inner : bandwidth()) + "; ";
+        links += gpu + "-sn " + (areEqual ? outer : bandwidth()) + "; ";
+      }
+    }
+    links.resize(links.size() - 2);
+    fabric::Description description = parsed(links);
+    for (fabric::NodeDescription& node : description.nodes) {
+      if (node.kind == "gpu") {
+        node.rank = std::stoi(node.id.substr(1));
+      }
+    }
+    forestcoll::Request request;
+    if (dice.oneIn(2)) {
+      request.fixedK = kTrees[dice.pick(0, 6)];
+    }
+    const Answer answer = ask(description, request);
+    QVERIFY2(answer.wrong.empty(), ("seed " + std::to_string(seed) + ", " + links + ": " + answer.wrong).c_str());
+    solved += answer.refusal.empty() ? 1 : 0;
+  }
+  QVERIFY2(solved > 15, std::to_string(solved).c_str());
 }
 
 QTEST_GUILESS_MAIN(TestOverflow)

@@ -26,7 +26,8 @@ public:
   std::optional<TwoLevelForest> run() {
     // Tables have an entry for each pair of terminals.
     constexpr int kMaxTerminals = 4096;
-    if (m_count < 3 || m_count > kMaxTerminals || !measure() || !dealRelays()) {
+    if (m_count < 3 || m_count > kMaxTerminals || !areSumsSmall(m_network, m_capacities, m_supply) || !measure() ||
+        !dealRelays()) {
       return std::nullopt;
     }
     return build();

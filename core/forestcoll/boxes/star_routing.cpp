@@ -427,6 +427,9 @@ std::optional<LogicalTopology> routeDemands(const Network& network, const std::v
 
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<int64_t>& supply, const Progress& progress) {
+  if (!areSumsSmall(network, capacities, supply)) {
+    return std::nullopt;
+  }
   const auto terminals = static_cast<int>(network.gpus.size());
   const ReceiverDemand demand = [&](int receiver, std::vector<SenderDemand>& senders) {
     for (int sender = 0; sender < terminals; ++sender) {

@@ -28,6 +28,7 @@ using ReceiverDemand = std::function<void(int receiver, std::vector<SenderDemand
 ///
 /// Atoms 0 .. arcs-1 stand for the capacities given, in their order, with what is left over set to zero.
 /// Nothing where the rationed flows fall short; other routes may exist then. Throws CancelledError.
+/// @pre areSumsSmall, with the trees of the demand
 [[nodiscard]] std::optional<LogicalTopology> routeDemands(const Network& network,
                                                           const std::vector<TreeArc>& capacities,
                                                           const ReceiverDemand& demand, const Progress& progress);

@@ -2,6 +2,7 @@
 #include "forestcoll/boxes/two_level.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -624,12 +625,8 @@ std::optional<TwoLevelForest> growSlices(const Network& network, const std::vect
 std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::vector<TreeArc>& capacities,
                                            const std::vector<int64_t>& supply, const Progress& progress) {
   const auto gpus = static_cast<int64_t>(network.gpus.size());
-  if (network.gpus.size() > kMaxGpus) {
+  if (network.gpus.size() > kMaxGpus || !areSumsSmall(network, capacities, supply)) {
     return std::nullopt;
-  }
-  Int128 trees = 0;
-  for (const int gpu : network.gpus) {
-    trees += supply[gpu];
   }
   const std::vector<TwoLevelShape> shapes = twoLevelShapes(network, capacities);
   for (const TwoLevelShape& shape : shapes) {
@@ -638,8 +635,13 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
     }
   }
   std::vector<int64_t> supplyByRank;
+  int64_t trees = 0;
   for (const int gpu : network.gpus) {
     supplyByRank.push_back(supply[gpu]);
+    trees += supply[gpu];
+  }
+  if (trees > std::numeric_limits<std::int32_t>::max()) {
+    return std::nullopt;  // they are counted for each pair of GPUs
   }
   for (const TwoLevelShape& shape : shapes) {
     const bool hasLeaves = std::set<int>(shape.leafOf.begin(), shape.leafOf.end()).size() > 1;
