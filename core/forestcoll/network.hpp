@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "flow/feasibility.hpp"
@@ -40,6 +41,9 @@ struct Network {
 
 /// Nodes whose in and out capacity differ, among switches and nics only.
 [[nodiscard]] std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs);
+
+/// K, the trees of all roots together.
+[[nodiscard]] Int128 treeCount(const Network& network, std::span<const std::int64_t> supply);
 
 /// Whether all capacities together, and the trees of all roots to all GPUs, stay below 2^56. Accelerations that add
 /// them up in 64 bits and multiply two such sums in 128 bits leave other networks to the general algorithms.

@@ -253,17 +253,21 @@ Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std:
   return network;
 }
 
+Int128 treeCount(const Network& network, std::span<const int64_t> supply) {
+  Int128 trees = 0;
+  for (const int gpu : network.gpus) {
+    trees += supply[gpu];
+  }
+  return trees;
+}
+
 bool areSumsSmall(const Network& network, std::span<const TreeArc> capacities, std::span<const int64_t> supply) {
   constexpr Int128 kMax = Int128{1} << 56;
   Int128 capacity = 0;
   for (const TreeArc& arc : capacities) {
     capacity += arc.capacity;
   }
-  Int128 trees = 0;
-  for (const int gpu : network.gpus) {
-    trees += supply[gpu];
-  }
-  return capacity < kMax && trees * static_cast<int64_t>(network.gpus.size()) < kMax;
+  return capacity < kMax && treeCount(network, supply) * static_cast<int64_t>(network.gpus.size()) < kMax;
 }
 
 Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {

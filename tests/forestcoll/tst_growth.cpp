@@ -52,6 +52,17 @@ Scaled scaledToOptimum(const fabric::Fabric& fabric) {
   return result;
 }
 
+/// An optimal allgather with trees of this height.
+void checkHeight(const fabric::Description& description, int height) {
+  const auto fabric = fabric::Fabric::build(description);
+  QVERIFY(fabric.hasValue());
+  const auto generated = generate(*fabric, {});
+  QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+  QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+  QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+  QCOMPARE(schedule::maxHeight(*generated->schedule.broadcastForest), height);
+}
+
 }  // namespace
 
 class TestGrowth : public QObject {
@@ -259,13 +270,7 @@ private Q_SLOTS:
         sketch.link(gpu, "ib" + std::to_string(dice.index(0, 1)), 25);
       }
     }
-    const auto fabric = fabric::Fabric::build(sketch.take());
-    QVERIFY(fabric.hasValue());
-    const auto generated = generate(*fabric, {});
-    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
-    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
-    QCOMPARE(schedule::maxHeight(*generated->schedule.broadcastForest), 2);
+    checkHeight(sketch.take(), 2);
   }
 
   /// Links of different speed to one switch: the fast ones do not carry the slow ones' trees on.
@@ -277,13 +282,7 @@ private Q_SLOTS:
       const std::string gpu = sketch.gpu("gpu" + std::to_string(number++), "");
       sketch.link(gpu, "switch", bandwidth);
     }
-    const auto fabric = fabric::Fabric::build(sketch.take());
-    QVERIFY(fabric.hasValue());
-    const auto generated = generate(*fabric, {});
-    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
-    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
-    QCOMPARE(schedule::maxHeight(*generated->schedule.broadcastForest), 1);
+    checkHeight(sketch.take(), 1);
   }
 
   /// Unequal parts under scarce links, whose outside is not a star: two levels answer before any part is solved.

@@ -635,11 +635,10 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
     }
   }
   std::vector<int64_t> supplyByRank;
-  int64_t trees = 0;
   for (const int gpu : network.gpus) {
     supplyByRank.push_back(supply[gpu]);
-    trees += supply[gpu];
   }
+  const Int128 trees = treeCount(network, supply);
   if (trees > std::numeric_limits<std::int32_t>::max()) {
     return std::nullopt;  // they are counted for each pair of GPUs
   }

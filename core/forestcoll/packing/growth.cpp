@@ -89,21 +89,14 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   return forest;
 }
 
-Int128 treesOf(const GrowthProblem& problem) {
-  Int128 trees = 0;
-  for (const int gpu : problem.network.gpus) {
-    trees += problem.supply[gpu];
-  }
-  return trees;
-}
-
 /// Beside a forest by parts: parts within parts add their heights up, and boxes on a network need no more than 3 hops.
 std::optional<schedule::Forest> growBesideParts(const GrowthProblem& problem, const GrowthOptions& options,
                                                 const Progress& progress, StageClock& clock) {
   constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
   constexpr int64_t kMaxEdges = int64_t{1} << 24;
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts || treesOf(problem) * gpus > kMaxEdges) {
+  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts ||
+      treeCount(problem.network, problem.supply) * gpus > kMaxEdges) {
     return std::nullopt;
   }
   Progress limited = progress;
@@ -175,6 +168,20 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   return forestOf(problem, *std::move(parts));
 }
 
+void keepBetter(std::optional<schedule::Forest>& best, std::optional<schedule::Forest>&& other) {
+  if (other && (!best || rankOf(*other) < rankOf(*best))) {
+    best = std::move(other);
+  }
+}
+
+schedule::Forest writtenOut(const schedule::Forest& forest, const Network& network, const Progress& progress) {
+  auto written = schedule::expanded(forest, network.gpus, network.nodeCount, schedule::kMaxExpandedBytes, progress);
+  if (!written) {
+    throw Failure{written.error()};
+  }
+  return *std::move(written);
+}
+
 /// Stars where the part has room for them, or by parts of its own (a pod by its leaf switches, a group by its routers),
 /// or whole, whichever is lower.
 schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
@@ -189,26 +196,15 @@ schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeAr
         problem, fullCapacities, options, [] { return false; }, progress);
   }
   if (nested) {
-    auto written = schedule::expanded(*nested, problem.network.gpus, problem.network.nodeCount,
-                                      schedule::kMaxExpandedBytes, progress);
-    if (!written) {
-      throw Failure{written.error()};
-    }
-    nested = *std::move(written);
+    nested = writtenOut(*nested, problem.network, progress);
     if (schedule::maxHeight(*nested) <= kLow) {
       return *std::move(nested);
     }
   }
   std::vector<StageSeconds> seconds;
   StageClock clock(seconds);
-  schedule::Forest whole = growWhole(problem, options, progress, clock);
-  return nested && rankOf(*nested) <= rankOf(whole) ? *std::move(nested) : std::move(whole);
-}
-
-void keepBetter(std::optional<schedule::Forest>& best, std::optional<schedule::Forest>&& other) {
-  if (other && (!best || rankOf(*other) < rankOf(*best))) {
-    best = std::move(other);
-  }
+  keepBetter(nested, growWhole(problem, options, progress, clock));
+  return *std::move(nested);
 }
 
 bool mayKeepParts(const schedule::Forest& forest, const GrowthOptions& options) {
@@ -216,17 +212,9 @@ bool mayKeepParts(const schedule::Forest& forest, const GrowthOptions& options) 
          (options.form == schedule::ForestForm::automatic && schedule::sizeOf(forest).expandedBytes > kMaxWrittenBytes);
 }
 
-schedule::Forest writtenOut(const schedule::Forest& forest, const Fabric& fabric, const Progress& progress) {
-  auto written = schedule::expanded(forest, fabric, schedule::kMaxExpandedBytes, progress);
-  if (!written) {
-    throw Failure{written.error()};
-  }
-  return *std::move(written);
-}
-
 /// Small fabrics are grown in all ways, and the best forest is kept.
-schedule::Forest growSmall(const Fabric& fabric, const GrowthProblem& problem, const GrowthProblem& lean,
-                           const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+schedule::Forest growSmall(const GrowthProblem& problem, const GrowthProblem& lean, const GrowthOptions& options,
+                           const Progress& progress, StageClock& clock) {
   std::optional<schedule::Forest> best = growParts(
       lean, problem.capacities, options, [] { return false; }, progress);
   clock.done("parts");
@@ -234,7 +222,7 @@ schedule::Forest growSmall(const Fabric& fabric, const GrowthProblem& problem, c
     return *std::move(best);
   }
   if (best) {
-    best = writtenOut(*best, fabric, progress);
+    best = writtenOut(*best, problem.network, progress);
     clock.done("expansion");
   }
   keepBetter(best, growWhole(lean, options, progress, clock));
@@ -248,8 +236,8 @@ schedule::Forest growSmall(const Fabric& fabric, const GrowthProblem& problem, c
 
 /// Larger fabrics are grown by parts, or in two levels where a forest by parts is high: before its parts are solved
 /// where that can be told by then.
-schedule::Forest growLarge(const Fabric& fabric, const GrowthProblem& problem, const GrowthProblem& lean,
-                           const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+schedule::Forest growLarge(const GrowthProblem& problem, const GrowthProblem& lean, const GrowthOptions& options,
+                           const Progress& progress, StageClock& clock) {
   std::optional<schedule::Forest> low;
   bool isLowTried = false;
   const HasBetter hasBetter = [&] {
@@ -279,15 +267,15 @@ schedule::Forest growLarge(const Fabric& fabric, const GrowthProblem& problem, c
       return *std::move(low);
     }
   }
-  forest = writtenOut(*forest, fabric, progress);
+  forest = writtenOut(*forest, problem.network, progress);
   clock.done("expansion");
   keepBetter(forest, std::move(low));
   return *std::move(forest);
 }
 
 /// One strategy. Stars are the lowest trees there are, but routing those of many GPUs takes long.
-schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
-                             const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+schedule::Forest growTrimmed(Trimming trimming, const GrowthProblem& problem, const GrowthOptions& options,
+                             const Progress& progress, StageClock& clock) {
   const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
   if (isSmall && options.form != schedule::ForestForm::parts) {
     auto stars = growStarForest(problem, problem.capacities, progress);
@@ -300,8 +288,8 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
   const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  return isSmall ? growSmall(fabric, problem, lean, options, progress, clock)
-                 : growLarge(fabric, problem, lean, options, progress, clock);
+  return isSmall ? growSmall(problem, lean, options, progress, clock)
+                 : growLarge(problem, lean, options, progress, clock);
 }
 
 /// The trees of rank 0 and their images, where writing all trees out would take too much, and the fabric's GPUs are all
@@ -312,7 +300,8 @@ std::optional<schedule::Forest> growRotated(const Fabric& fabric, const GrowthPr
     return std::nullopt;
   }
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (treesOf(problem) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <= kMaxWrittenImages) {
+  if (treeCount(problem.network, problem.supply) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <=
+      kMaxWrittenImages) {
     return std::nullopt;
   }
   auto parts = growSymmetricForest(fabric, problem.network, problem.capacities, problem.supply, progress);
@@ -329,9 +318,8 @@ struct Attempt {
 };
 
 /// All strategies side by side, each with the given amount of work.
-std::array<Attempt, kStrategies.size()> race(const Fabric& fabric, const GrowthProblem& problem,
-                                             const GrowthOptions& options, std::uint64_t work,
-                                             const Progress& progress) {
+std::array<Attempt, kStrategies.size()> race(const GrowthProblem& problem, const GrowthOptions& options,
+                                             std::uint64_t work, const Progress& progress) {
   std::array<Attempt, kStrategies.size()> attempts;
   std::array<std::stop_source, kStrategies.size()> stops;
   const std::stop_callback onCancel(progress.stop, [&] {
@@ -346,7 +334,7 @@ std::array<Attempt, kStrategies.size()> race(const Fabric& fabric, const GrowthP
     own.work = std::make_shared<WorkMeter>(work);
     StageClock clock(attempt.seconds);
     try {
-      attempt.forest = growTrimmed(kStrategies[i], fabric, problem, options, own, clock);
+      attempt.forest = growTrimmed(kStrategies[i], problem, options, own, clock);
       for (std::size_t later = i + 1; later < stops.size(); ++later) {
         stops[later].request_stop();
       }
@@ -389,7 +377,7 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
   try {
     Progress alone = progress;
     alone.work = std::make_shared<WorkMeter>(work);
-    return growTrimmed(kStrategies.front(), fabric, problem, options, alone, clock);
+    return growTrimmed(kStrategies.front(), problem, options, alone, clock);
   } catch (const WorkLimitReached&) {
     clock.done("alone");
   } catch (const Failure& failure) {
@@ -401,7 +389,7 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
   for (int round = 0; round < kRounds; ++round) {
     work *= 4;
     progress.report("racing", 0);
-    auto attempts = race(fabric, problem, options, work, progress);
+    auto attempts = race(problem, options, work, progress);
     clock.done("racing");
     for (Attempt& attempt : attempts) {
       if (attempt.forest) {
