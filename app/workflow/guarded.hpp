@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <new>
 #include <utility>
 
-#include "base/checked.hpp"
-#include "base/progress.hpp"
-#include "base/result.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::workflow {
 
@@ -15,15 +12,9 @@ namespace coppice::workflow {
 /// the work.
 template <typename Value, typename Work>
 [[nodiscard]] Result<Value> guarded(Work&& work) {
-  try {
-    return std::forward<Work>(work)();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits, or a smaller k"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "there is not enough memory for this schedule", "use a smaller k or fewer GPUs"};
-  }
+  return coppice::guarded(std::forward<Work>(work), {.overflowFix = "use bandwidths with fewer digits, or a smaller k",
+                                                     .memory = "there is not enough memory for this schedule",
+                                                     .memoryFix = "use a smaller k or fewer GPUs"});
 }
 
 }  // namespace coppice::workflow

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "forestcoll/peers/peer_limit.hpp"
 #include "schedule/peers.hpp"
 
@@ -155,23 +156,21 @@ forestcoll::Request requestOf(const schedule::Schedule& schedule) {
 Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                   const schedule::Schedule& schedule, const lowering::Options& options,
                                   const Progress& progress) {
-  try {
-    if (!request.amounts.empty()) {
-      return std::vector<Fit>();  // no program has different amounts, whatever the trees
-    }
-    forestcoll::Request free = withoutTreeLimits(request);
-    free.allreduceBudget = {};
-    const auto optimum = forestcoll::optimum(fabric, free, progress);
-    if (!optimum) {
-      return optimum.error();
-    }
-    Search search(fabric, request, options, optimum->algbw, progress);
-    return search.run(treesPerRoot(schedule), schedule::maxPeers(schedule, fabric, progress));
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what()};
-  }
+  return guarded(
+      [&]() -> Result<std::vector<Fit>> {
+        if (!request.amounts.empty()) {
+          return std::vector<Fit>();  // no program has different amounts, whatever the trees
+        }
+        forestcoll::Request free = withoutTreeLimits(request);
+        free.allreduceBudget = {};
+        const auto optimum = forestcoll::optimum(fabric, free, progress);
+        if (!optimum) {
+          return optimum.error();
+        }
+        Search search(fabric, request, options, optimum->algbw, progress);
+        return search.run(treesPerRoot(schedule), schedule::maxPeers(schedule, fabric, progress));
+      },
+      {.overflowFix = {}});
 }
 
 }  // namespace coppice::advice

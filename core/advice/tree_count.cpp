@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/units.hpp"
 #include "program/used_sizes.hpp"
 #include "schedule/tree_reader.hpp"
@@ -133,36 +134,36 @@ std::string lossText(const Rational& loss) {
 }
 
 Result<std::int64_t> programChunks(const schedule::Schedule& schedule) {
-  try {
-    // As the lowering counts: one chunk for each tree, and both halves of an allreduce in the same chunks.
-    std::int64_t chunks = 0;
-    for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-      if (*forest) {
-        const std::int64_t trees = (*forest)->treeCount();
-        if (trees < 1) {
+  return guarded(
+      [&]() -> Result<std::int64_t> {
+        // As the lowering counts: one chunk for each tree, and both halves of an allreduce in the same chunks.
+        std::int64_t chunks = 0;
+        for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+          if (*forest) {
+            const std::int64_t trees = (*forest)->treeCount();
+            if (trees < 1) {
+              return Error{ErrorCode::badInput, "the schedule has no trees"};
+            }
+            chunks = chunks == 0 ? trees : leastCommonMultiple(chunks, trees);
+          }
+        }
+        std::int64_t divisor = 0;
+        for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+          if (!*forest) {
+            continue;
+          }
+          const std::int64_t factor = chunks / (*forest)->treeCount();
+          const schedule::TreeReader reader(**forest, {});
+          for (std::int64_t tree = 0; tree < reader.size() && divisor != 1; ++tree) {
+            divisor = std::gcd(divisor, checkedMul(factor, reader.head(tree).multiplicity));
+          }
+        }
+        if (divisor == 0) {
           return Error{ErrorCode::badInput, "the schedule has no trees"};
         }
-        chunks = chunks == 0 ? trees : leastCommonMultiple(chunks, trees);
-      }
-    }
-    std::int64_t divisor = 0;
-    for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-      if (!*forest) {
-        continue;
-      }
-      const std::int64_t factor = chunks / (*forest)->treeCount();
-      const schedule::TreeReader reader(**forest, {});
-      for (std::int64_t tree = 0; tree < reader.size() && divisor != 1; ++tree) {
-        divisor = std::gcd(divisor, checkedMul(factor, reader.head(tree).multiplicity));
-      }
-    }
-    if (divisor == 0) {
-      return Error{ErrorCode::badInput, "the schedule has no trees"};
-    }
-    return chunks / divisor;
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what()};
-  }
+        return chunks / divisor;
+      },
+      {.overflowFix = {}});
 }
 
 Result<std::optional<SizeSetting>> settingForPowersOfTwo(const fabric::Fabric& fabric,

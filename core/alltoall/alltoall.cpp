@@ -6,6 +6,7 @@
 #include "alltoall/network.hpp"
 #include "alltoall/program.hpp"
 #include "alltoall/symmetry.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::alltoall {
 namespace {
@@ -51,14 +52,9 @@ Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, co
   if (request.parts && *request.parts < 1) {
     return Error{ErrorCode::badUsage, "The number of parts is below 1", "give 1 or more parts"};
   }
-  try {
-    return solve(fabric, request, progress);
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads of an all-to-all leave the 64-bit range",
-                 "use bandwidths with a simple ratio"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return solve(fabric, request, progress); },
+                 {.overflow = "The loads of an all-to-all leave the 64-bit range",
+                  .overflowFix = "use bandwidths with a simple ratio"});
 }
 
 }  // namespace coppice::alltoall

@@ -7,6 +7,7 @@
 
 #include "alltoall/alltoall.hpp"
 #include "alltoall/network.hpp"
+#include "base/failure.hpp"
 #include "schedule/arc_finder.hpp"
 #include "schedule/step_cost.hpp"
 
@@ -250,13 +251,9 @@ ExchangeRouting inParts(const ExchangeRouting& routing, int64_t parts) {
 
 Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const ExchangeRouting& routing,
                                           int64_t maxTransfers, const Progress& progress) {
-  try {
-    return Exchange(fabric, routing, maxTransfers, progress).run();
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The pieces of the routing have no common denominator within 64 bits"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded(
+      [&] { return Exchange(fabric, routing, maxTransfers, progress).run(); },
+      {.overflow = "The pieces of the routing have no common denominator within 64 bits", .overflowFix = {}});
 }
 
 Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths) {
@@ -264,49 +261,49 @@ Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::Exchange
     return Error{ErrorCode::badUsage, "There are " + std::to_string(lengths.size()) + " lengths for " +
                                           std::to_string(fabric.arcs().size()) + " links"};
   }
-  try {
-    const Network network(fabric);
-    ShortestPaths paths(network);
-    const std::vector<double> second(lengths.size(), 1.0);
-    Int128 distances = 0;
-    for (const NodeIndex gpu : fabric.gpus()) {
-      paths.run(gpu, lengths, second);
-      distances = checkedAdd(distances, paths.gpuDistances());
-    }
-    Int128 weight = 0;
-    for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
-      weight = checkedAdd(weight, checkedMul<Int128>(network.capacity[arc], lengths[arc]));
-    }
-    if (distances <= 0) {
-      return Error{ErrorCode::badUsage, "Lengths of 0 prove nothing", "give at least one link a length"};
-    }
-    Int128 a = weight;
-    Int128 b = distances;
-    while (b != 0) {
-      a = std::exchange(b, a % b);
-    }
-    return Rational(narrow64(weight / a), narrow64(distances / a)) * network.unit;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The bound leaves the 64-bit range"};
-  }
+  return guarded(
+      [&]() -> Result<Bandwidth> {
+        const Network network(fabric);
+        ShortestPaths paths(network);
+        const std::vector<double> second(lengths.size(), 1.0);
+        Int128 distances = 0;
+        for (const NodeIndex gpu : fabric.gpus()) {
+          paths.run(gpu, lengths, second);
+          distances = checkedAdd(distances, paths.gpuDistances());
+        }
+        Int128 weight = 0;
+        for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
+          weight = checkedAdd(weight, checkedMul<Int128>(network.capacity[arc], lengths[arc]));
+        }
+        if (distances <= 0) {
+          return Error{ErrorCode::badUsage, "Lengths of 0 prove nothing", "give at least one link a length"};
+        }
+        Int128 a = weight;
+        Int128 b = distances;
+        while (b != 0) {
+          a = std::exchange(b, a % b);
+        }
+        return Rational(narrow64(weight / a), narrow64(distances / a)) * network.unit;
+      },
+      {.overflow = "The bound leaves the 64-bit range", .overflowFix = {}});
 }
 
 Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const ExchangeRouting& routing) {
-  try {
-    const int64_t copies = commonCopies(routing);
-    const std::vector<Int128> load = loadsOf(fabric, routing, copies);
-    const Rational part(1, checkedMul(routing.denominator, copies));
-    std::optional<Bandwidth> min;
-    for (std::size_t arc = 0; arc < load.size(); ++arc) {
-      if (load[arc] > 0) {
-        const Bandwidth rate = fabric.arcs()[arc].bandwidth / (Rational(narrow64(load[arc])) * part);
-        min = min ? std::min(*min, rate) : rate;
-      }
-    }
-    return min.value_or(Bandwidth());
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads of the routing leave the 64-bit range"};
-  }
+  return guarded(
+      [&]() -> Result<Bandwidth> {
+        const int64_t copies = commonCopies(routing);
+        const std::vector<Int128> load = loadsOf(fabric, routing, copies);
+        const Rational part(1, checkedMul(routing.denominator, copies));
+        std::optional<Bandwidth> min;
+        for (std::size_t arc = 0; arc < load.size(); ++arc) {
+          if (load[arc] > 0) {
+            const Bandwidth rate = fabric.arcs()[arc].bandwidth / (Rational(narrow64(load[arc])) * part);
+            min = min ? std::min(*min, rate) : rate;
+          }
+        }
+        return min.value_or(Bandwidth());
+      },
+      {.overflow = "The loads of the routing leave the 64-bit range", .overflowFix = {}});
 }
 
 }  // namespace coppice::alltoall

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "baselines/builder.hpp"
 
@@ -151,21 +152,17 @@ Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabr
   if (isRooted(request.collective) && !request.root) {
     used.root = 0;
   }
-  try {
-    if (!entry->add) {
-      return inNetwork(fabric, used, progress);
-    }
-    Builder builder(name, fabric, used, progress);
-    entry->add(builder);
-    return schedule::AnySchedule(builder.finish());
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The schedule leaves the 64-bit range",
-                 "use bandwidths with a smaller common denominator"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded(
+      [&]() -> Result<schedule::AnySchedule> {
+        if (!entry->add) {
+          return inNetwork(fabric, used, progress);
+        }
+        Builder builder(name, fabric, used, progress);
+        entry->add(builder);
+        return schedule::AnySchedule(builder.finish());
+      },
+      {.overflow = "The schedule leaves the 64-bit range",
+       .overflowFix = "use bandwidths with a smaller common denominator"});
 }
 
 }  // namespace coppice::baselines

@@ -15,17 +15,11 @@ void addTrees(Builder& builder, Collective collective, int phase, std::int64_t& 
   forestcoll::Request request;
   request.collective = collective;
   request.root = builder.root();
-  const auto generated = forestcoll::generate(builder.fabric(), request, builder.progress());
-  if (!generated) {
-    throw Failure{generated.error()};
-  }
-  auto part = schedule::stepScheduleOf(builder.fabric(), generated->schedule, 1, builder.progress());
-  if (!part) {
-    throw Failure{part.error()};
-  }
-  denominator = leastCommonMultiple(denominator, part->denominator);
+  const auto generated = orThrow(forestcoll::generate(builder.fabric(), request, builder.progress()));
+  auto part = orThrow(schedule::stepScheduleOf(builder.fabric(), generated.schedule, 1, builder.progress()));
+  denominator = leastCommonMultiple(denominator, part.denominator);
   parts.resize(phase + 1);
-  parts[phase] = std::move(*part);
+  parts[phase] = std::move(part);
 }
 
 }  // namespace

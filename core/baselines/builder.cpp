@@ -35,12 +35,8 @@ using schedule::PathId;
 
 Builder::Builder(std::string_view name, const fabric::Fabric& fabric, const Request& request, const Progress& progress)
     : m_fabric(fabric), m_request(request), m_progress(progress), m_finder(fabric, m_schedule.paths) {
-  auto goal = schedule::CollectiveTable::make(request.collective, fabric.gpuCount(),
-                                              isRooted(request.collective) ? request.root : std::nullopt);
-  if (!goal) {
-    throw Failure{goal.error()};
-  }
-  m_schedule.goal = std::move(*goal);
+  m_schedule.goal = orThrow(schedule::CollectiveTable::make(
+      request.collective, fabric.gpuCount(), isRooted(request.collective) ? request.root : std::nullopt));
   m_schedule.method = name;
   m_schedule.fabricName = fabric.name();
   m_schedule.fabricDigest = fabric.digest();
@@ -89,11 +85,7 @@ PathId Builder::route(Rank from, Rank to) {
 schedule::StepSchedule Builder::finish() {
   m_schedule.transfers.sortBySteps();
   m_schedule.stepCount = m_schedule.transfers.empty() ? 1 : m_schedule.transfers.steps().back() + 1;
-  const auto cost = schedule::stepCost(m_fabric, m_schedule, m_progress);
-  if (!cost) {
-    throw Failure{cost.error()};
-  }
-  m_schedule.algbw = cost->algbw;
+  m_schedule.algbw = orThrow(schedule::stepCost(m_fabric, m_schedule, m_progress)).algbw;
   return std::move(m_schedule);
 }
 

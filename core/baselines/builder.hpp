@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "baselines/baselines.hpp"
@@ -14,11 +15,6 @@
 #include "schedule/step_schedule.hpp"
 
 namespace coppice::baselines {
-
-/// Unwinds a generator with the error that generate() returns.
-struct Failure {
-  Error error;
-};
 
 /// Collects the transfers of one baseline.
 class Builder {

@@ -79,17 +79,14 @@ schedule::AnySchedule inNetwork(const fabric::Fabric& fabric, const Request& req
   optimal.collective = request.collective;
   optimal.root = request.root;
   optimal.allreduceBudget = std::chrono::milliseconds(0);
-  const auto optimum = forestcoll::optimum(fabric, optimal, progress);
-  if (!optimum) {
-    throw Failure{optimum.error()};
-  }
+  const auto optimum = orThrow(forestcoll::optimum(fabric, optimal, progress));
   schedule::Schedule schedule;
   schedule.collective = request.collective;
   schedule.fabricName = fabric.name();
   schedule.fabricDigest = fabric.digest();
   schedule.root = request.root;
-  schedule.bound = optimum->algbw;
-  schedule.bottlenecks = optimum->bottlenecks;
+  schedule.bound = optimum.algbw;
+  schedule.bottlenecks = optimum.bottlenecks;
   schedule.fixedK = 1;
   InverseBandwidth time;
   for (const Direction direction : {Direction::in, Direction::out}) {

@@ -118,20 +118,14 @@ void addUnwound(Builder& builder) {
   request.root = isRooted(builder.collective()) ? std::optional(builder.root()) : std::nullopt;
   request.form = schedule::ForestForm::trees;
   request.allreduceBudget = std::chrono::milliseconds(0);
-  const auto generated = forestcoll::generate(*unwound, request, builder.progress());
-  if (!generated) {
-    throw Failure{generated.error()};
-  }
-  const auto trees = schedule::stepScheduleOf(*unwound, generated->schedule, 1, builder.progress());
-  if (!trees) {
-    throw Failure{trees.error()};
-  }
+  const auto generated = orThrow(forestcoll::generate(*unwound, request, builder.progress()));
+  const auto trees = orThrow(schedule::stepScheduleOf(*unwound, generated.schedule, 1, builder.progress()));
   builder.setAsynchronous();
-  builder.setDenominator(trees->denominator);
+  builder.setDenominator(trees.denominator);
   const auto gpus = fabric.gpus();
   std::map<std::pair<fabric::Rank, fabric::Rank>, schedule::PathId> routes;
-  for (std::size_t i = 0; i < trees->transfers.size(); ++i) {
-    const schedule::Transfer hop = trees->transfers[i];
+  for (std::size_t i = 0; i < trees.transfers.size(); ++i) {
+    const schedule::Transfer hop = trees.transfers[i];
     const auto [found, isNew] = routes.try_emplace({hop.from, hop.to}, schedule::kNoRoute);
     if (isNew) {
       found->second = builder.addRoute(unwinding.nodes(gpus[hop.from], gpus[hop.to]));

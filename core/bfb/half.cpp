@@ -144,11 +144,8 @@ Half makeHalf(const fabric::Fabric& fabric, const Request& request, bool isTurne
   if (wiring > 0) {
     return Half{isTurned, std::move(boxWirings(transposed, progress).at(wiring - 1)), {}, 1, {}, {}};
   }
-  auto logical = logicalGraph(transposed, request.throughSwitches, progress);
-  if (!logical) {
-    throw Failure{logical.error()};
-  }
-  return Half{isTurned, *std::move(logical), {}, 1, {}, {}};
+  auto logical = orThrow(logicalGraph(transposed, request.throughSwitches, progress));
+  return Half{isTurned, std::move(logical), {}, 1, {}, {}};
 }
 
 void setLatencies(const fabric::Fabric& fabric, const Request& request, Half& half) {
@@ -166,11 +163,7 @@ void setLatencies(const fabric::Fabric& fabric, const Request& request, Half& ha
 }
 
 void surveyHalf(Half& half, const Deliveries& deliveries, int lastTarget, const Progress& progress) {
-  auto found = survey(deliveries, 0, lastTarget, progress);
-  if (!found) {
-    throw Failure{found.error()};
-  }
-  half.found = *std::move(found);
+  half.found = orThrow(survey(deliveries, 0, lastTarget, progress));
   const auto& pairs = half.found.pairs;
   if (std::accumulate(pairs.begin(), pairs.end(), int64_t{0}) > kMaxDeliveries) {
     throw Failure{{ErrorCode::limit, "The schedule would have more than 2^30 transfers",

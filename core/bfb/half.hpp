@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
@@ -18,11 +19,6 @@
 namespace coppice::bfb {
 
 inline constexpr std::int64_t kMaxChunks = std::numeric_limits<std::int32_t>::max();
-
-/// Unwinds with the error that generate() returns.
-struct Failure {
-  Error error;
-};
 
 /// [begin, end) chunks of the owner's shard over a link.
 struct Send {

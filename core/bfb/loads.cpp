@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "bfb/bfb.hpp"
 #include "bfb/survey.hpp"
 
@@ -69,23 +70,21 @@ Result<Loads> loads(const Digraph& digraph, const LoadOptions& options, const Pr
   if (auto fault = faultOf(digraph, options)) {
     return *std::move(fault);
   }
-  try {
-    const int first = options.onlyTarget.value_or(0);
-    const int last = options.onlyTarget ? first + 1 : digraph.nodeCount;
-    auto found = survey(Deliveries(digraph, std::nullopt), first, last, progress);
-    if (!found) {
-      return found.error();
-    }
-    for (int64_t& pairs : found->pairs) {
-      pairs *= digraph.nodeCount / (last - first);
-    }
-    return Loads{digraph.nodeCount, digraph.degree(), std::move(found->stepLoads), std::move(found->tight),
-                 std::move(found->pairs)};
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads leave the 64-bit range", "use link widths with fewer digits"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded(
+      [&]() -> Result<Loads> {
+        const int first = options.onlyTarget.value_or(0);
+        const int last = options.onlyTarget ? first + 1 : digraph.nodeCount;
+        auto found = survey(Deliveries(digraph, std::nullopt), first, last, progress);
+        if (!found) {
+          return found.error();
+        }
+        for (int64_t& pairs : found->pairs) {
+          pairs *= digraph.nodeCount / (last - first);
+        }
+        return Loads{digraph.nodeCount, digraph.degree(), std::move(found->stepLoads), std::move(found->tight),
+                     std::move(found->pairs)};
+      },
+      {.overflow = "The loads leave the 64-bit range", .overflowFix = "use link widths with fewer digits"});
 }
 
 Digraph transposed(const Digraph& digraph) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/network.hpp"
@@ -82,11 +83,7 @@ Result<Logical> logicalGraph(const fabric::Fabric& fabric, bool throughSwitches,
         "add --through-switches to split the links of switches into routes between GPUs",
         {.element = {RefKind::node, relay->id}}};
   }
-  try {
-    return withoutSwitches(fabric, progress);
-  } catch (const forestcoll::Failure& failure) {
-    return failure.error;
-  }
+  return guarded([&] { return withoutSwitches(fabric, progress); });
 }
 
 }  // namespace coppice::bfb

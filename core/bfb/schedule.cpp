@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "bfb/half.hpp"
 #include "bfb/rule.hpp"
 #include "schedule/step_cost.hpp"
@@ -23,11 +24,7 @@ class Assembly {
 public:
   Assembly(const fabric::Fabric& fabric, const Request& request, const std::vector<Half>& halves)
       : m_fabric(fabric), m_collective(request.collective), m_halves(halves) {
-    auto goal = schedule::CollectiveTable::make(request.collective, fabric.gpuCount(), request.root);
-    if (!goal) {
-      throw Failure{goal.error()};
-    }
-    m_schedule.goal = *std::move(goal);
+    m_schedule.goal = orThrow(schedule::CollectiveTable::make(request.collective, fabric.gpuCount(), request.root));
     m_schedule.method = "bfb";
     m_schedule.fabricName = fabric.name();
     m_schedule.fabricDigest = fabric.digest();
@@ -176,11 +173,7 @@ Generated makeOn(const fabric::Fabric& fabric, const Request& request, std::size
   result.costs.isTimed = request.bytes.has_value();
   result.costs.shardsPerCollective = root ? 1 : fabric.gpuCount();
   result.schedule = Assembly(fabric, request, halves).run(result.chunks, progress);
-  auto cost = schedule::stepCost(fabric, result.schedule, progress);
-  if (!cost) {
-    throw Failure{cost.error()};
-  }
-  result.schedule.algbw = cost->algbw;
+  result.schedule.algbw = orThrow(schedule::stepCost(fabric, result.schedule, progress)).algbw;
   return result;
 }
 
@@ -233,16 +226,9 @@ bool Generated::isBandwidthOptimal() const {
 }
 
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
-  try {
-    return make(fabric, request, progress);
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads leave the 64-bit range",
-                 "use bandwidths with a simple ratio, or choose --chunks"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return make(fabric, request, progress); },
+                 {.overflow = "The loads leave the 64-bit range",
+                  .overflowFix = "use bandwidths with a simple ratio, or choose --chunks"});
 }
 
 }  // namespace coppice::bfb

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "dot/cgraph_session.hpp"
@@ -23,10 +24,6 @@ namespace coppice::dot {
 namespace {
 
 constexpr char kAnonymous = '%';  // begins libcgraph's own name for something without one
-
-struct Refused {
-  Error error;
-};
 
 struct Attribute {
   std::string name;
@@ -58,7 +55,7 @@ public:
   io::ImportResult run() {
     const ReadState state = m_session.read(m_text);
     if (state == ReadState::tooLarge) {
-      throw Refused{{ErrorCode::limit, "the graph has more than 262144 nodes or 1048576 edges", "give a smaller graph",
+      throw Failure{{ErrorCode::limit, "the graph has more than 262144 nodes or 1048576 edges", "give a smaller graph",
                      Place{m_fileName}}};
     }
     if (state == ReadState::failed) {
@@ -66,7 +63,7 @@ public:
     }
     Agraph_t* graph = m_session.graph();
     if (static_cast<std::size_t>(agnnodes(graph)) > CgraphSession::kMaxNodes) {
-      throw Refused{
+      throw Failure{
           {ErrorCode::limit, "the graph has more than 262144 nodes", "give a smaller graph", Place{m_fileName}}};
     }
     readGraph(graph);
@@ -90,7 +87,7 @@ private:
       }
     }
     if (text.empty()) {
-      throw Refused{{ErrorCode::badInput, "the text contains no graph", "write digraph { ... }", Place{m_fileName}}};
+      throw Failure{{ErrorCode::badInput, "the text contains no graph", "write digraph { ... }", Place{m_fileName}}};
     }
     Place where{m_fileName};
     if (const std::size_t at = text.find("line "); at != std::string::npos) {
@@ -106,13 +103,13 @@ private:
         near = near.substr(1, near.size() - 2);
       }
     }
-    throw Refused{{ErrorCode::badInput,
+    throw Failure{{ErrorCode::badInput,
                    "not valid DOT" + (near.empty() ? ", or the text ends too early" : " near " + inQuotes(near)),
                    "correct the text here", std::move(where)}};
   }
 
   [[noreturn]] void refuse(const ElementRef& element, std::string message, std::string fix) const {
-    throw Refused{{ErrorCode::badInput, std::move(message), std::move(fix), Place{m_fileName, 0, 0, element}}};
+    throw Failure{{ErrorCode::badInput, std::move(message), std::move(fix), Place{m_fileName, 0, 0, element}}};
   }
 
   void tell(Severity severity, std::string text, std::string fix = {}, const ElementRef& element = {}) {
@@ -574,19 +571,17 @@ private:
 }  // namespace
 
 Result<io::ImportResult> readDot(std::string_view text, const std::string& fileName) {
-  try {
-    if (text.starts_with("\xEF\xBB\xBF")) {
-      text.remove_prefix(3);
-    }
-    if (auto outcome = checkDotText(text, fileName); !outcome) {
-      return outcome.error();
-    }
-    return Reader(text, fileName).run();
-  } catch (const Refused& refused) {
-    return refused.error;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "give a smaller graph", Place{fileName}};
-  }
+  return guarded(
+      [&]() -> Result<io::ImportResult> {
+        if (text.starts_with("\xEF\xBB\xBF")) {
+          text.remove_prefix(3);
+        }
+        if (auto outcome = checkDotText(text, fileName); !outcome) {
+          return outcome.error();
+        }
+        return Reader(text, fileName).run();
+      },
+      {.memory = "the graph does not fit into memory", .memoryFix = "give a smaller graph", .where = Place{fileName}});
 }
 
 }  // namespace coppice::dot

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "dot/cgraph_session.hpp"
 #include "dot/dot.hpp"
@@ -23,10 +24,6 @@ namespace {
 constexpr std::size_t kMaxWrittenAttributes = 200;
 constexpr std::size_t kMaxBoxDepth = 16;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-struct WriteRefused {
-  Error error;
-};
 
 std::string numberText(double value) {
   char buffer[32];
@@ -101,7 +98,7 @@ public:
 private:
   [[noreturn]] static void refuse(const ElementRef& element, std::string message, std::string fix,
                                   ErrorCode code = ErrorCode::badInput) {
-    throw WriteRefused{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
+    throw Failure{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
   }
 
   static void checkText(const ElementRef& element, std::string_view text) {
@@ -401,13 +398,8 @@ private:
 }  // namespace
 
 Result<std::string> writeDot(const fabric::Description& description) {
-  try {
-    return Writer(description).run();
-  } catch (const WriteRefused& refused) {
-    return refused.error;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "export a smaller fabric"};
-  }
+  return guarded([&] { return Writer(description).run(); },
+                 {.memory = "the graph does not fit into memory", .memoryFix = "export a smaller fabric"});
 }
 
 }  // namespace coppice::dot

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "fabric/inspection.hpp"
 
@@ -96,25 +97,23 @@ bool byEnds(const Arc& a, const Arc& b) {
 }  // namespace
 
 Result<Fabric> Fabric::build(const Description& description) {
-  try {
-    detail::Inspection inspection = detail::inspect(description, false);
-    for (Finding& finding : inspection.findings) {
-      if (finding.severity == Severity::error) {
-        return Error{finding.code, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
-      }
-    }
-    Fabric fabric;
-    fabric.m_name = description.name;
-    fabric.m_nodes = std::move(inspection.nodes);
-    fabric.m_arcs = std::move(inspection.arcs);
-    fabric.m_gpus = std::move(inspection.gpus);
-    fabric.index();
-    return fabric;
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory for this fabric", "use a smaller fabric"};
-  }
+  return guarded(
+      [&]() -> Result<Fabric> {
+        detail::Inspection inspection = detail::inspect(description, false);
+        for (Finding& finding : inspection.findings) {
+          if (finding.severity == Severity::error) {
+            return Error{finding.code, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
+          }
+        }
+        Fabric fabric;
+        fabric.m_name = description.name;
+        fabric.m_nodes = std::move(inspection.nodes);
+        fabric.m_arcs = std::move(inspection.arcs);
+        fabric.m_gpus = std::move(inspection.gpus);
+        fabric.index();
+        return fabric;
+      },
+      {.memory = "not enough memory for this fabric"});
 }
 
 void Fabric::index() {
@@ -186,77 +185,77 @@ Fabric Fabric::transposed() const {
 }
 
 Result<Description> subset(const Description& description, std::span<const std::string> gpuIds) {
-  try {
-    std::unordered_map<std::string_view, const NodeDescription*> byId;
-    for (const NodeDescription& node : description.nodes) {
-      byId.emplace(node.id, &node);
-    }
-    std::unordered_set<std::string_view> kept;
-    for (const std::string& id : gpuIds) {
-      const auto found = byId.find(id);
-      if (found == byId.end()) {
-        return Error{ErrorCode::badUsage, "there is no node " + inQuotes(id) + " to keep",
-                     "name GPUs of the fabric by their ids"};
-      }
-      if (parseNodeKind(found->second->kind) != NodeKind::gpu) {
-        return Error{ErrorCode::badUsage, inQuotes(id) + " is a " + inQuotes(found->second->kind) + ", not a GPU",
-                     "name GPUs only; switches and nics are always kept"};
-      }
-      if (!kept.insert(id).second) {
-        return Error{ErrorCode::badUsage, "GPU " + inQuotes(id) + " is named twice", "name each GPU once"};
-      }
-    }
-    if (kept.size() < 2) {
-      return Error{ErrorCode::badUsage,
-                   "a subset needs at least two GPUs, and " + std::to_string(kept.size()) +
-                       (kept.size() == 1 ? " is" : " are") + " named",
-                   "name two or more"};
-    }
+  return guarded(
+      [&]() -> Result<Description> {
+        std::unordered_map<std::string_view, const NodeDescription*> byId;
+        for (const NodeDescription& node : description.nodes) {
+          byId.emplace(node.id, &node);
+        }
+        std::unordered_set<std::string_view> kept;
+        for (const std::string& id : gpuIds) {
+          const auto found = byId.find(id);
+          if (found == byId.end()) {
+            return Error{ErrorCode::badUsage, "there is no node " + inQuotes(id) + " to keep",
+                         "name GPUs of the fabric by their ids"};
+          }
+          if (parseNodeKind(found->second->kind) != NodeKind::gpu) {
+            return Error{ErrorCode::badUsage, inQuotes(id) + " is a " + inQuotes(found->second->kind) + ", not a GPU",
+                         "name GPUs only; switches and nics are always kept"};
+          }
+          if (!kept.insert(id).second) {
+            return Error{ErrorCode::badUsage, "GPU " + inQuotes(id) + " is named twice", "name each GPU once"};
+          }
+        }
+        if (kept.size() < 2) {
+          return Error{ErrorCode::badUsage,
+                       "a subset needs at least two GPUs, and " + std::to_string(kept.size()) +
+                           (kept.size() == 1 ? " is" : " are") + " named",
+                       "name two or more"};
+        }
 
-    const auto isDropped = [&](const NodeDescription& node) {
-      return parseNodeKind(node.kind) == NodeKind::gpu && !kept.contains(node.id);
-    };
-    std::unordered_set<std::string_view> dropped;
-    for (const NodeDescription& node : description.nodes) {
-      if (isDropped(node)) {
-        dropped.insert(node.id);
-      }
-    }
-    Description result;
-    result.name = description.name;
-    result.extra = description.extra;
-    std::unordered_set<std::string_view> attached;
-    for (const LinkDescription& link : description.links) {
-      if (!dropped.contains(link.src) && !dropped.contains(link.dst)) {
-        result.links.push_back(link);
-        attached.insert(link.src);
-        attached.insert(link.dst);
-      }
-    }
-    std::vector<std::size_t> ranked;
-    bool allRanked = true;
-    for (const NodeDescription& node : description.nodes) {
-      const bool isGpu = parseNodeKind(node.kind) == NodeKind::gpu;
-      if (isGpu ? !kept.contains(node.id) : !attached.contains(node.id)) {
-        continue;
-      }
-      if (isGpu) {
-        allRanked = allRanked && node.rank.has_value();
-        ranked.push_back(result.nodes.size());
-      }
-      result.nodes.push_back(node);
-    }
-    if (allRanked) {
-      std::stable_sort(ranked.begin(), ranked.end(),
-                       [&](std::size_t a, std::size_t b) { return *result.nodes[a].rank < *result.nodes[b].rank; });
-      for (std::size_t i = 0; i < ranked.size(); ++i) {
-        result.nodes[ranked[i]].rank = static_cast<int>(i);
-      }
-    }
-    return result;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory for this fabric", "use a smaller fabric"};
-  }
+        const auto isDropped = [&](const NodeDescription& node) {
+          return parseNodeKind(node.kind) == NodeKind::gpu && !kept.contains(node.id);
+        };
+        std::unordered_set<std::string_view> dropped;
+        for (const NodeDescription& node : description.nodes) {
+          if (isDropped(node)) {
+            dropped.insert(node.id);
+          }
+        }
+        Description result;
+        result.name = description.name;
+        result.extra = description.extra;
+        std::unordered_set<std::string_view> attached;
+        for (const LinkDescription& link : description.links) {
+          if (!dropped.contains(link.src) && !dropped.contains(link.dst)) {
+            result.links.push_back(link);
+            attached.insert(link.src);
+            attached.insert(link.dst);
+          }
+        }
+        std::vector<std::size_t> ranked;
+        bool allRanked = true;
+        for (const NodeDescription& node : description.nodes) {
+          const bool isGpu = parseNodeKind(node.kind) == NodeKind::gpu;
+          if (isGpu ? !kept.contains(node.id) : !attached.contains(node.id)) {
+            continue;
+          }
+          if (isGpu) {
+            allRanked = allRanked && node.rank.has_value();
+            ranked.push_back(result.nodes.size());
+          }
+          result.nodes.push_back(node);
+        }
+        if (allRanked) {
+          std::stable_sort(ranked.begin(), ranked.end(),
+                           [&](std::size_t a, std::size_t b) { return *result.nodes[a].rank < *result.nodes[b].rank; });
+          for (std::size_t i = 0; i < ranked.size(); ++i) {
+            result.nodes[ranked[i]].rank = static_cast<int>(i);
+          }
+        }
+        return result;
+      },
+      {.memory = "not enough memory for this fabric"});
 }
 
 }  // namespace coppice::fabric

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "finder/catalogue.hpp"
 #include "finder/paper.hpp"
 #include "finder/search.hpp"
@@ -93,22 +94,21 @@ Result<std::vector<Entry>> Finder::front(const Query& query, const Progress& pro
   if (const Outcome checked = check(query); !checked) {
     return checked.error();
   }
-  try {
-    std::vector<Entry> entries = query.isPaper
-                                     ? m_paper->front(query.nodes, query.degree, progress)
-                                     : m_search->front(query.nodes, query.degree, query.isDuplex, progress, notes);
-    std::erase_if(entries, [&](const Entry& entry) {
-      return (query.maxSteps && entry.steps > *query.maxSteps) || (query.onlyOptimal && !entry.isBandwidthOptimal()) ||
-             (query.isDuplex && !entry.isDuplex);
-    });
-    return entries;
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "interrupted"};
-  } catch (const OverflowError& overflow) {
-    return Error{ErrorCode::overflow, overflow.what(), "give fewer nodes"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory for so large a search", "give fewer nodes"};
-  }
+  return guarded(
+      [&]() -> Result<std::vector<Entry>> {
+        std::vector<Entry> entries = query.isPaper
+                                         ? m_paper->front(query.nodes, query.degree, progress)
+                                         : m_search->front(query.nodes, query.degree, query.isDuplex, progress, notes);
+        std::erase_if(entries, [&](const Entry& entry) {
+          return (query.maxSteps && entry.steps > *query.maxSteps) ||
+                 (query.onlyOptimal && !entry.isBandwidthOptimal()) || (query.isDuplex && !entry.isDuplex);
+        });
+        return entries;
+      },
+      {.overflowFix = "give fewer nodes",
+       .memory = "not enough memory for so large a search",
+       .memoryFix = "give fewer nodes",
+       .cancelled = "interrupted"});
 }
 
 Result<Value> reduceScatterValue(const Entry& entry, const Progress& progress) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "flow/feasibility.hpp"
@@ -14,11 +15,6 @@
 namespace coppice::forestcoll {
 
 using TreeArc = flow::CapacityArc<std::int64_t>;
-
-/// Unwinds the stages of this module with the error that the public entry returns.
-struct Failure {
-  Error error;
-};
 
 /// The fabric as the algorithms see it: dense nodes and integer bandwidths without a common divisor, so that Prop.
 /// B.5.1 reads k = q and U = p for 1/x* = p/q in these units.

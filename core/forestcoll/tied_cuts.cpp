@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "forestcoll/guarded.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
@@ -533,38 +534,34 @@ void turnRound(Network& network) {
 
 Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress, const TiedCutsLimits& limits) {
-  try {
-    Network network = makeNetwork(fabric.boxes.nodeCount(), fabric.gpus, fabric.arcs, demandOf(fabric, request));
-    std::vector<char> isInside(network.nodeCount, 0);
-    CutRatio ratio;
-    for (const int node : cut.nodes) {
-      if (node < 0 || node >= network.nodeCount) {
-        failUsage("the cut names a node that the fabric does not have");
-      }
-      isInside[node] = 1;
-      ratio.demand += network.demand[node];
-    }
-    const bool isReduction = request.collective == Collective::reduceScatter ||
-                             request.collective == Collective::reduce ||
-                             (request.collective == Collective::allreduce &&
-                              Rational(exitOf(network, isInside)) * network.unit != cut.exitBandwidth);
-    if (isReduction) {
-      turnRound(network);
-    }
-    ratio.exit = exitOf(network, isInside);
-    if (ratio.demand <= 0 || ratio.exit <= 0) {
-      failUsage("nothing has to cross the cut, or nothing can");
-    }
-    return fits64(network) ? Search<int64_t>(fabric, network, ratio, progress, limits).run()
-                           : Search<Int128>(fabric, network, ratio, progress, limits).run();
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
-                 "use bandwidths with fewer digits or a common divisor"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded(
+      [&]() -> Result<TiedCuts> {
+        Network network = makeNetwork(fabric.boxes.nodeCount(), fabric.gpus, fabric.arcs, demandOf(fabric, request));
+        std::vector<char> isInside(network.nodeCount, 0);
+        CutRatio ratio;
+        for (const int node : cut.nodes) {
+          if (node < 0 || node >= network.nodeCount) {
+            failUsage("the cut names a node that the fabric does not have");
+          }
+          isInside[node] = 1;
+          ratio.demand += network.demand[node];
+        }
+        const bool isReduction = request.collective == Collective::reduceScatter ||
+                                 request.collective == Collective::reduce ||
+                                 (request.collective == Collective::allreduce &&
+                                  Rational(exitOf(network, isInside)) * network.unit != cut.exitBandwidth);
+        if (isReduction) {
+          turnRound(network);
+        }
+        ratio.exit = exitOf(network, isInside);
+        if (ratio.demand <= 0 || ratio.exit <= 0) {
+          failUsage("nothing has to cross the cut, or nothing can");
+        }
+        return fits64(network) ? Search<int64_t>(fabric, network, ratio, progress, limits).run()
+                               : Search<Int128>(fabric, network, ratio, progress, limits).run();
+      },
+      {.overflow = "the fabric's numbers leave the range in which results are proven exact",
+       .overflowFix = "use bandwidths with fewer digits or a common divisor"});
 }
 
 Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "io/exact_json.hpp"
@@ -26,10 +27,6 @@ constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxNodes = 65536;
 constexpr std::size_t kMaxMatrix = 4096;
 constexpr std::size_t kMaxLabel = 4096;
-
-struct Refused {
-  Error error;
-};
 
 /// (server, 'KIND', index), the label of the official code.
 struct OfficialLabel {
@@ -117,7 +114,7 @@ private:
 
   [[noreturn]] void refuse(std::size_t offset, std::string message, std::string fix,
                            ErrorCode code = ErrorCode::badInput) const {
-    throw Refused{{code, std::move(message), std::move(fix), m_places.at(offset)}};
+    throw Failure{{code, std::move(message), std::move(fix), m_places.at(offset)}};
   }
 
   void tell(Severity severity, std::string text, std::string fix = {}) {
@@ -712,29 +709,24 @@ Result<std::string> write(const fabric::Description& description) {
 }  // namespace
 
 Result<ImportResult> readAdjacency(std::string_view text, const std::string& fileName) {
-  try {
-    if (text.size() > kMaxBytes) {
-      return Error{ErrorCode::limit, "the text is larger than 64 MiB", "give a smaller graph", Place{fileName}};
-    }
-    return Reader(text, fileName).run();
-  } catch (const Refused& refused) {
-    return refused.error;
-  } catch (const OverflowError& overflow) {
-    return Error{ErrorCode::overflow, overflow.what(), "use fewer digits or another unit", Place{fileName}};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "give a smaller graph", Place{fileName}};
-  }
+  return guarded(
+      [&]() -> Result<ImportResult> {
+        if (text.size() > kMaxBytes) {
+          return Error{ErrorCode::limit, "the text is larger than 64 MiB", "give a smaller graph", Place{fileName}};
+        }
+        return Reader(text, fileName).run();
+      },
+      {.overflowFix = "use fewer digits or another unit",
+       .memory = "the graph does not fit into memory",
+       .memoryFix = "give a smaller graph",
+       .where = Place{fileName}});
 }
 
 Result<std::string> writeAdjacency(const fabric::Description& description) {
-  try {
-    return write(description);
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "the merged bandwidth of parallel links leaves the exact 64-bit range",
-                 "use bandwidths with fewer digits"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the text does not fit into memory", "export a smaller fabric"};
-  }
+  return guarded([&] { return write(description); },
+                 {.overflow = "the merged bandwidth of parallel links leaves the exact 64-bit range",
+                  .memory = "the text does not fit into memory",
+                  .memoryFix = "export a smaller fabric"});
 }
 
 }  // namespace coppice::io

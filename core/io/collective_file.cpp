@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
 #include "io/schedule_json.hpp"
@@ -46,11 +47,6 @@ const RowNames* rowsWith(std::string_view name) {
   return nullptr;
 }
 
-/// Unwinds the reader.
-struct CollectiveRefusal {
-  Error error;
-};
-
 std::string_view trimmedLine(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   return begin == std::string_view::npos ? std::string_view()
@@ -72,16 +68,16 @@ public:
 
 protected:
   [[noreturn]] void refuse(std::size_t offset, std::string message, std::string fix = {}) const {
-    throw CollectiveRefusal{{ErrorCode::badInput, std::move(message), std::move(fix),
-                             TextPlaces(m_text, m_fileName).at(offset, m_element)}};
+    throw Failure{{ErrorCode::badInput, std::move(message), std::move(fix),
+                   TextPlaces(m_text, m_fileName).at(offset, m_element)}};
   }
 
   void beginShard() {
     if (m_shards.size() == kMaxCollectiveShards) {
-      throw CollectiveRefusal{{ErrorCode::limit,
-                               "more than " + std::to_string(kMaxCollectiveShards) + " shards",
-                               "use fewer and larger shards",
-                               {.file = m_fileName}}};
+      throw Failure{{ErrorCode::limit,
+                     "more than " + std::to_string(kMaxCollectiveShards) + " shards",
+                     "use fewer and larger shards",
+                     {.file = m_fileName}}};
     }
     m_element = {RefKind::shard, m_shards.size()};
   }
@@ -480,13 +476,11 @@ Result<CollectiveTable> readTable(std::string_view text, const std::string& file
     text.remove_prefix(kMark.size());
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  try {
+  return guarded([&] {
     return first != std::string_view::npos && (text[first] == '{' || text[first] == '[')
                ? JsonTable(text, fileName, rankCount, fabric).run()
                : CsvTable(text, fileName, rankCount, fabric).run();
-  } catch (const CollectiveRefusal& refusal) {
-    return refusal.error;
-  }
+  });
 }
 
 /// "all", or "0-3 7".

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/child.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/dot_messages.hpp"
 #include "io/fabric_json.hpp"
@@ -66,8 +67,7 @@ Result<Answer> judge(int status, Answer answer, const std::string& program) {
       return Error{ErrorCode::badInput, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
     }
   }
-  return Error{ErrorCode::io,
-               "the Graphviz helper failed with status " + std::to_string(status) + " and no message",
+  return Error{ErrorCode::io, "the Graphviz helper failed with status " + std::to_string(status) + " and no message",
                "check the installation of " + program};
 }
 
@@ -96,8 +96,8 @@ Result<Answer> run(const std::string& program, const char* mode, std::string_vie
                     "the Graphviz helper took longer than " + std::to_string(options.timeLimit.count()) + " ms",
                     "give a smaller graph, or more time"};
     } else if (answer.output.size() > kMaxOutput) {
-      fault = Error{ErrorCode::limit, "the answer of the Graphviz helper is larger than 512 MiB",
-                    "give a smaller graph"};
+      fault =
+          Error{ErrorCode::limit, "the answer of the Graphviz helper is larger than 512 MiB", "give a smaller graph"};
     } else {
       return;
     }
@@ -148,63 +148,63 @@ Result<std::filesystem::path> findDotHelper() {
 
 Result<ImportResult> readDotWithHelper(std::string_view text, const std::string& fileName,
                                        const DotHelperOptions& options) {
-  try {
-    auto answer = runHelper("read", text, options);
-    if (!answer) {
-      Error error = answer.error();
-      error.where.file = fileName;
-      return error;
-    }
-    auto description = readFabricJson(answer->output, fileName);
-    if (!description) {
-      return Error{ErrorCode::io, "the Graphviz helper's answer cannot be read: " + description.error().message,
-                   "use the coppice-dot of this version", Place{fileName}};
-    }
-    return ImportResult{std::move(*description), findingsIn(answer->messages, fileName)};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "give a smaller graph", Place{fileName}};
-  }
+  return guarded(
+      [&]() -> Result<ImportResult> {
+        auto answer = runHelper("read", text, options);
+        if (!answer) {
+          Error error = answer.error();
+          error.where.file = fileName;
+          return error;
+        }
+        auto description = readFabricJson(answer->output, fileName);
+        if (!description) {
+          return Error{ErrorCode::io, "the Graphviz helper's answer cannot be read: " + description.error().message,
+                       "use the coppice-dot of this version", Place{fileName}};
+        }
+        return ImportResult{std::move(*description), findingsIn(answer->messages, fileName)};
+      },
+      {.memory = "the graph does not fit into memory", .memoryFix = "give a smaller graph", .where = Place{fileName}});
 }
 
 Result<std::string> writeDotWithHelper(const fabric::Description& description, const DotHelperOptions& options) {
-  try {
-    auto answer = runHelper("write", writeFabricJson(description), options);
-    if (!answer) {
-      return answer.error();
-    }
-    return std::move(answer->output);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "export a smaller fabric"};
-  }
+  return guarded(
+      [&]() -> Result<std::string> {
+        auto answer = runHelper("write", writeFabricJson(description), options);
+        if (!answer) {
+          return answer.error();
+        }
+        return std::move(answer->output);
+      },
+      {.memory = "the graph does not fit into memory", .memoryFix = "export a smaller fabric"});
 }
 
 Result<std::string> layOutDotWithHelper(std::string_view text, DotLayout layout, const DotHelperOptions& options) {
-  try {
-    const char* mode = "layout-dot";
-    switch (layout) {
-      case DotLayout::layered:
-        break;
-      case DotLayout::force:
-        mode = "layout-fdp";
-        break;
-      case DotLayout::energy:
-        mode = "layout-neato";
-        break;
-      case DotLayout::scalable:
-        mode = "layout-sfdp";
-        break;
-      case DotLayout::circular:
-        mode = "layout-circo";
-        break;
-    }
-    auto answer = runHelper(mode, text, options);
-    if (!answer) {
-      return answer.error();
-    }
-    return std::move(answer->output);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the graph does not fit into memory", "lay out a part of it"};
-  }
+  return guarded(
+      [&]() -> Result<std::string> {
+        const char* mode = "layout-dot";
+        switch (layout) {
+          case DotLayout::layered:
+            break;
+          case DotLayout::force:
+            mode = "layout-fdp";
+            break;
+          case DotLayout::energy:
+            mode = "layout-neato";
+            break;
+          case DotLayout::scalable:
+            mode = "layout-sfdp";
+            break;
+          case DotLayout::circular:
+            mode = "layout-circo";
+            break;
+        }
+        auto answer = runHelper(mode, text, options);
+        if (!answer) {
+          return answer.error();
+        }
+        return std::move(answer->output);
+      },
+      {.memory = "the graph does not fit into memory", .memoryFix = "lay out a part of it"});
 }
 
 }  // namespace coppice::io

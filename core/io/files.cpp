@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "io/fabric_json.hpp"
 
 namespace coppice::io {
@@ -168,48 +169,48 @@ private:
 }  // namespace
 
 Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxBytes) {
-  try {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.isOpen()) {
-      return ioError(path, "cannot open", errno);
-    }
-    struct stat status {};
-    if (::fstat(file.get(), &status) != 0) {
-      return ioError(path, "cannot read", errno);
-    }
-    const auto tooLong = [&] {
-      return Error{ErrorCode::limit,
-                   "the file is longer than " + std::to_string(maxBytes) + " bytes",
-                   "check that it is the right file",
-                   {.file = path.string()}};
-    };
-    std::string text;
-    if (S_ISREG(status.st_mode)) {
-      if (std::cmp_greater(status.st_size, maxBytes)) {
-        return tooLong();
-      }
-      text.reserve(status.st_size);
-    }
-    std::array<char, 65536> block;
-    for (;;) {
-      const ssize_t count = ::read(file.get(), block.data(), block.size());
-      if (count < 0 && errno == EINTR) {
-        continue;
-      }
-      if (count < 0) {
-        return ioError(path, "cannot read", errno);
-      }
-      if (count == 0) {
-        return text;
-      }
-      if (text.size() + static_cast<std::size_t>(count) > maxBytes) {
-        return tooLong();
-      }
-      text.append(block.data(), static_cast<std::size_t>(count));
-    }
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to read the file", "free memory", {.file = path.string()}};
-  }
+  return guarded(
+      [&]() -> Result<std::string> {
+        Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file.isOpen()) {
+          return ioError(path, "cannot open", errno);
+        }
+        struct stat status {};
+        if (::fstat(file.get(), &status) != 0) {
+          return ioError(path, "cannot read", errno);
+        }
+        const auto tooLong = [&] {
+          return Error{ErrorCode::limit,
+                       "the file is longer than " + std::to_string(maxBytes) + " bytes",
+                       "check that it is the right file",
+                       {.file = path.string()}};
+        };
+        std::string text;
+        if (S_ISREG(status.st_mode)) {
+          if (std::cmp_greater(status.st_size, maxBytes)) {
+            return tooLong();
+          }
+          text.reserve(status.st_size);
+        }
+        std::array<char, 65536> block;
+        for (;;) {
+          const ssize_t count = ::read(file.get(), block.data(), block.size());
+          if (count < 0 && errno == EINTR) {
+            continue;
+          }
+          if (count < 0) {
+            return ioError(path, "cannot read", errno);
+          }
+          if (count == 0) {
+            return text;
+          }
+          if (text.size() + static_cast<std::size_t>(count) > maxBytes) {
+            return tooLong();
+          }
+          text.append(block.data(), static_cast<std::size_t>(count));
+        }
+      },
+      {.memory = "not enough memory to read the file", .memoryFix = "free memory", .where = {.file = path.string()}});
 }
 
 Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
@@ -220,55 +221,55 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
 }
 
 Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(std::ostream&)>& write) {
-  try {
-    struct stat status {};
-    const bool exists = ::stat(path.c_str(), &status) == 0;
-    if (exists && S_ISDIR(status.st_mode)) {
-      return ioError(path, "cannot write", EISDIR);
-    }
-    if (exists && !S_ISREG(status.st_mode)) {
-      return writeDirectly(path, write);
-    }
-    std::error_code problem;
-    std::filesystem::path target = path;
-    if (exists) {
-      target = std::filesystem::canonical(path, problem);
-      if (problem) {
-        return ioError(path, "cannot write", problem.value());
-      }
-      if (::access(target.c_str(), W_OK) != 0) {
-        return ioError(path, "cannot write", errno);
-      }
-    }
-    std::string temporary;
-    Descriptor file(createBeside(target, temporary));
-    if (!file.isOpen()) {
-      return ioError(path, "cannot write", errno);
-    }
-    Temporary unfinished(temporary);
-    int failure = exists && ::fchmod(file.get(), status.st_mode & 07777) != 0 ? errno : 0;
-    if (failure == 0) {
-      const Outcome written = fill(file.get(), path, write);
-      if (!written) {
-        return written.error();
-      }
-    }
-    if (failure == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
-      failure = errno;
-    }
-    const int closing = file.close();
-    failure = failure == 0 ? closing : failure;
-    if (failure == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) {
-      failure = errno;
-    }
-    if (failure != 0) {
-      return ioError(path, "cannot write", failure);
-    }
-    unfinished.keep();
-    return Done{};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to write the file", "free memory", {.file = path.string()}};
-  }
+  return guarded(
+      [&]() -> Outcome {
+        struct stat status {};
+        const bool exists = ::stat(path.c_str(), &status) == 0;
+        if (exists && S_ISDIR(status.st_mode)) {
+          return ioError(path, "cannot write", EISDIR);
+        }
+        if (exists && !S_ISREG(status.st_mode)) {
+          return writeDirectly(path, write);
+        }
+        std::error_code problem;
+        std::filesystem::path target = path;
+        if (exists) {
+          target = std::filesystem::canonical(path, problem);
+          if (problem) {
+            return ioError(path, "cannot write", problem.value());
+          }
+          if (::access(target.c_str(), W_OK) != 0) {
+            return ioError(path, "cannot write", errno);
+          }
+        }
+        std::string temporary;
+        Descriptor file(createBeside(target, temporary));
+        if (!file.isOpen()) {
+          return ioError(path, "cannot write", errno);
+        }
+        Temporary unfinished(temporary);
+        int failure = exists && ::fchmod(file.get(), status.st_mode & 07777) != 0 ? errno : 0;
+        if (failure == 0) {
+          const Outcome written = fill(file.get(), path, write);
+          if (!written) {
+            return written.error();
+          }
+        }
+        if (failure == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
+          failure = errno;
+        }
+        const int closing = file.close();
+        failure = failure == 0 ? closing : failure;
+        if (failure == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) {
+          failure = errno;
+        }
+        if (failure != 0) {
+          return ioError(path, "cannot write", failure);
+        }
+        unfinished.keep();
+        return Done{};
+      },
+      {.memory = "not enough memory to write the file", .memoryFix = "free memory", .where = {.file = path.string()}});
 }
 
 Result<fabric::Description> loadFabricFile(const std::filesystem::path& path) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "io/fabric_json.hpp"
@@ -363,11 +364,9 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
 }  // namespace
 
 Result<ImportResult> readLinkCsv(std::string_view text, const std::string& fileName) {
-  try {
-    return read(text, fileName);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to read the table", "split it", {.file = fileName}};
-  }
+  return guarded(
+      [&] { return read(text, fileName); },
+      {.memory = "not enough memory to read the table", .memoryFix = "split it", .where = {.file = fileName}});
 }
 
 std::string writeLinkCsv(const fabric::Description& description) {

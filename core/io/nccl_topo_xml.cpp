@@ -13,6 +13,7 @@
 #include <pugixml.hpp>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 
@@ -25,11 +26,6 @@ constexpr std::size_t kMaxElements = 100000;
 constexpr int kMaxAttributes = 64;
 constexpr std::size_t kMaxGpus = 1024;
 constexpr std::size_t kMaxCpus = 64;
-
-/// Unwinds the walk; caught in readNcclTopology.
-struct TopologyRefused {
-  Error error;
-};
 
 enum class DeviceClass { bridge, gpu, nic, nvSwitch, cpu };
 
@@ -180,12 +176,12 @@ private:
 
   [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
                            ErrorCode code = ErrorCode::badInput) const {
-    throw TopologyRefused{{code, std::move(message), std::move(fix), placeOf(node)}};
+    throw Failure{{code, std::move(message), std::move(fix), placeOf(node)}};
   }
 
   [[noreturn]] void refuseText(std::size_t offset, std::string message, std::string fix,
                                ErrorCode code = ErrorCode::badInput) const {
-    throw TopologyRefused{{code, std::move(message), std::move(fix), m_places.at(offset)}};
+    throw Failure{{code, std::move(message), std::move(fix), m_places.at(offset)}};
   }
 
   void find(Severity severity, pugi::xml_node node, std::string text, std::string fix = {}) {
@@ -738,16 +734,11 @@ private:
 
 Result<ImportResult> readNcclTopology(std::string_view text, const std::string& fileName,
                                       const NcclTopoOptions& options) {
-  try {
-    return NcclTopologyReader(text, fileName, options).run();
-  } catch (const TopologyRefused& refused) {
-    return refused.error;
-  } catch (const OverflowError& overflow) {
-    return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the topology file does not fit into memory", "import a smaller file",
-                 Place{fileName, 0, 0, {}}};
-  }
+  return guarded([&] { return NcclTopologyReader(text, fileName, options).run(); },
+                 {.overflowFix = "use smaller numbers",
+                  .memory = "the topology file does not fit into memory",
+                  .memoryFix = "import a smaller file",
+                  .where = Place{fileName, 0, 0, {}}});
 }
 
 }  // namespace coppice::io

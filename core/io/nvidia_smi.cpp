@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 
@@ -20,10 +21,6 @@ namespace {
 constexpr std::size_t kMaxMatrixBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxDevices = 1024;
 constexpr int kMaxLinks = 18;  // of any GPU so far
-
-struct MatrixRefused {
-  Error error;
-};
 
 /// Nearness classes, nearest first.
 enum class Near { self, pix, pxb, phb, node, sys };
@@ -111,7 +108,7 @@ public:
 private:
   [[noreturn]] void refuse(int line, int column, std::string message, std::string fix,
                            ErrorCode code = ErrorCode::badInput) const {
-    throw MatrixRefused{{code, std::move(message), std::move(fix), Place{m_fileName, line, column, {}}}};
+    throw Failure{{code, std::move(message), std::move(fix), Place{m_fileName, line, column, {}}}};
   }
 
   static std::vector<Token> tokens(std::string_view line, int number) {
@@ -533,24 +530,22 @@ Outcome checkOptions(const NvidiaSmiOptions& options) {
 
 Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fileName,
                                    const NvidiaSmiOptions& options) {
-  try {
-    if (auto outcome = checkOptions(options); !outcome) {
-      return outcome.error();
-    }
-    if (text.size() > kMaxMatrixBytes) {
-      return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: nvidia-smi topo -m",
-                   Place{fileName, 0, 0, {}}};
-    }
-    const Matrix matrix(text, fileName);
-    return Builder(matrix, fileName, options).run();
-  } catch (const MatrixRefused& refused) {
-    return refused.error;
-  } catch (const OverflowError& overflow) {
-    return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "the matrix does not fit into memory", "import a smaller one",
-                 Place{fileName, 0, 0, {}}};
-  }
+  return guarded(
+      [&]() -> Result<ImportResult> {
+        if (auto outcome = checkOptions(options); !outcome) {
+          return outcome.error();
+        }
+        if (text.size() > kMaxMatrixBytes) {
+          return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: nvidia-smi topo -m",
+                       Place{fileName, 0, 0, {}}};
+        }
+        const Matrix matrix(text, fileName);
+        return Builder(matrix, fileName, options).run();
+      },
+      {.overflowFix = "use smaller numbers",
+       .memory = "the matrix does not fit into memory",
+       .memoryFix = "import a smaller one",
+       .where = Place{fileName, 0, 0, {}}});
 }
 
 }  // namespace coppice::io

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "fabric/facts.hpp"
 #include "io/exact_json.hpp"
@@ -64,11 +65,6 @@ void writeGoal(std::ostream& out, const schedule::CollectiveTable& goal) {
   }
   out << "\n  ],\n";
 }
-
-/// Unwinds the reader.
-struct ScheduleRefusal {
-  Error error;
-};
 
 class ScheduleReader {
 public:
@@ -159,7 +155,7 @@ private:
       if (const Outcome routed = schedule::addRoutes(fabric, schedule); !routed) {
         Error error = routed.error();
         error.where.file = m_fileName;
-        throw ScheduleRefusal{std::move(error)};
+        throw Failure{std::move(error)};
       }
     }
     return missing;
@@ -297,8 +293,8 @@ private:
     refuse(at, ElementRef(RefKind::field, path), std::move(message), std::move(fix));
   }
   [[noreturn]] void refuse(const JsonValue& at, const ElementRef& element, std::string message, std::string fix = {}) {
-    throw ScheduleRefusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
-                                TextPlaces(m_text, m_fileName).at(at.offset, element)}};
+    throw Failure{Error{ErrorCode::badInput, std::move(message), std::move(fix),
+                        TextPlaces(m_text, m_fileName).at(at.offset, element)}};
   }
 
   const JsonValue& need(const std::string& key) {
@@ -435,16 +431,12 @@ bool isScheduleJson(std::string_view text) {
 }
 
 Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName) {
-  try {
-    return ScheduleReader(text, fileName).run();
-  } catch (const ScheduleRefusal& refusal) {
-    return refusal.error;
-  } catch (const std::bad_alloc&) {
-    return Error{
-        ErrorCode::limit, "not enough memory to read the schedule", "read it on a larger machine", {.file = fileName}};
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "A number of the schedule leaves the 64-bit range", {}, {.file = fileName}};
-  }
+  return guarded([&] { return ScheduleReader(text, fileName).run(); },
+                 {.overflow = "A number of the schedule leaves the 64-bit range",
+                  .overflowFix = {},
+                  .memory = "not enough memory to read the schedule",
+                  .memoryFix = "read it on a larger machine",
+                  .where = {.file = fileName}});
 }
 
 }  // namespace coppice::io

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
@@ -20,13 +21,8 @@ using fabric::NodeDescription;
 using sketch::MachineType;
 using sketch::Topology;
 
-/// Unwinds to readTacclFabric.
-struct NoFabric {
-  Error error;
-};
-
 [[noreturn]] void refuse(const std::string& key, std::string message, std::string fix) {
-  throw NoFabric{
+  throw Failure{
       {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, std::string(key)}}}};
 }
 
@@ -188,26 +184,23 @@ Result<ImportResult> make(std::string_view text, const std::string& fileName, co
   }
   sketch::Sketch box;
   box.nodes = 1;
-  auto made = sketch::makeModel(box, read->value, {.type = options.type, .nodes = {}, .truncates = false});
-  if (!made) {
-    throw NoFabric{made.error()};
-  }
+  auto made = orThrow(sketch::makeModel(box, read->value, {.type = options.type, .nodes = {}, .truncates = false}));
   sketch::Scale scale = sketch::guessScale(read->value);
   scale.timeUnit = options.timeUnit.value_or(scale.timeUnit);
-  if (made->model.links.empty()) {
+  if (made.model.links.empty()) {
     refuse("links", "no GPU has a link", "give at least one link");
   }
   ImportResult result;
-  result.description = BoxMaker(read->value, made->model, made->type, scale).make(options.boxes);
+  result.description = BoxMaker(read->value, made.model, made.type, scale).make(options.boxes);
   result.description.extra = writeTacclOrigin({.sketch = {},
                                                .topology = std::string(text),
-                                               .type = std::string(toString(made->type)),
+                                               .type = std::string(toString(made.type)),
                                                .nodes = options.boxes,
                                                .timeUnit = scale.timeUnit.count().toString(),
                                                .chunkBytes = scale.chunkBytes,
                                                .truncates = false});
   result.findings = std::move(read->findings);
-  for (const std::vector<Finding>& more : {made->findings, guesses(read->value, scale, options)}) {
+  for (const std::vector<Finding>& more : {made.findings, guesses(read->value, scale, options)}) {
     result.findings.insert(result.findings.end(), more.begin(), more.end());
   }
   return result;
@@ -231,7 +224,7 @@ Result<ImportResult> readTacclFabric(std::string_view text, const std::string& f
   }
   try {
     return make(text, fileName, options);
-  } catch (NoFabric& no) {
+  } catch (Failure& no) {
     if (no.error.where.file.empty()) {
       no.error.where.file = fileName;
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
 #include "io/text_place.hpp"
@@ -21,11 +22,6 @@ using sketch::RemoteSketch;
 using sketch::Sketch;
 using sketch::Topology;
 using sketch::UnknownMembers;
-
-/// Unwinds to the readers.
-struct BadFile {
-  Error error;
-};
 
 /// The text with comments blanked out, so that places stay.
 std::string withoutComments(std::string_view text) {
@@ -59,19 +55,16 @@ public:
 
 protected:
   JsonValue parse() {
-    auto value = parseExactJson(m_text, m_fileName);
-    if (!value) {
-      throw BadFile{value.error()};
+    auto value = orThrow(parseExactJson(m_text, m_fileName));
+    if (value.kind != JsonValue::Kind::object) {
+      throw Failure{
+          {ErrorCode::badInput, "the file contains no JSON object", "begin with {", m_places.at(value.offset)}};
     }
-    if (value->kind != JsonValue::Kind::object) {
-      throw BadFile{
-          {ErrorCode::badInput, "the file contains no JSON object", "begin with {", m_places.at(value->offset)}};
-    }
-    return *std::move(value);
+    return value;
   }
 
   [[noreturn]] void refuse(const JsonValue& value, const std::string& key, std::string message, std::string fix) const {
-    throw BadFile{{ErrorCode::badInput, std::move(message), std::move(fix),
+    throw Failure{{ErrorCode::badInput, std::move(message), std::move(fix),
                    m_places.at(value.offset, {RefKind::key, std::string(key)})}};
   }
 
@@ -96,7 +89,7 @@ protected:
     const auto read = Rational::parse(value.text);
     if (!read) {
       if (read.error().code == ErrorCode::overflow) {
-        throw BadFile{{ErrorCode::overflow, "the number " + inQuotes(value.text) + " is beyond 64 bits",
+        throw Failure{{ErrorCode::overflow, "the number " + inQuotes(value.text) + " is beyond 64 bits",
                        "use fewer digits", m_places.at(value.offset, {RefKind::key, std::string(key)})}};
       }
       refuse(value, key, inQuotes(value.text) + " is not a number", "give a number such as 2.6 or \"13/5\"");
@@ -368,13 +361,11 @@ private:
 
 template <typename T, typename FileReader>
 Result<TacclFile<T>> readFile(std::string_view text, const std::string& fileName) {
-  try {
+  return guarded([&]() -> Result<TacclFile<T>> {
     FileReader reader(text, fileName);
     T value = reader.read();
     return TacclFile<T>{std::move(value), std::move(reader.findings)};
-  } catch (BadFile& bad) {
-    return std::move(bad.error);
-  }
+  });
 }
 
 /// A decimal where one is exact and short, else a string with a fraction.

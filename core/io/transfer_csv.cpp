@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 #include "schedule/step_cost.hpp"
@@ -31,11 +32,6 @@ constexpr std::array<std::string_view, kColumnCount> kColumnNames = {"step", "sh
                                                                      "to",   "reduces", "rounds", "route"};
 constexpr std::size_t kAbsent = ~std::size_t{0};
 constexpr std::size_t kMaxFields = 1024;
-
-/// Unwinds the reader.
-struct TransferRefusal {
-  Error error;
-};
 
 struct Field {
   std::string text;
@@ -185,8 +181,8 @@ private:
              "give one field for each column");
     }
     if (m_schedule.transfers.size() == kMaxCsvTransfers) {
-      throw TransferRefusal{Error{ErrorCode::limit, "more than " + std::to_string(kMaxCsvTransfers) + " transfers",
-                                  "split the table", Place{m_fileName, m_line, 1, {}}}};
+      throw Failure{Error{ErrorCode::limit, "more than " + std::to_string(kMaxCsvTransfers) + " transfers",
+                          "split the table", Place{m_fileName, m_line, 1, {}}}};
     }
     constexpr std::int64_t kMaxStep = kMaxCsvTransfers - 1;
     Transfer transfer;
@@ -329,8 +325,8 @@ private:
   }
 
   [[noreturn]] void refuse(int column, std::string message, std::string fix) {
-    throw TransferRefusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
-                                Place{m_fileName, std::max(m_line, 1), column, {}}}};
+    throw Failure{Error{ErrorCode::badInput, std::move(message), std::move(fix),
+                        Place{m_fileName, std::max(m_line, 1), column, {}}}};
   }
 
   /// Transfers before `end` (and not in an earlier part) count pieces by this denominator.
@@ -398,20 +394,12 @@ std::string quoted(const std::string& text) {
 
 Result<StepSchedule> readTransferCsv(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric,
                                      const schedule::CollectiveTable& goal, const Progress& progress) {
-  try {
-    return readChecked(text, fileName, fabric, goal, progress);
-  } catch (const TransferRefusal& refusal) {
-    return refusal.error;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow,
-                 "the pieces have no common denominator within 64 bits",
-                 "use fractions with a smaller common denominator",
-                 {.file = fileName}};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to read the table", "split it", {.file = fileName}};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return readChecked(text, fileName, fabric, goal, progress); },
+                 {.overflow = "the pieces have no common denominator within 64 bits",
+                  .overflowFix = "use fractions with a smaller common denominator",
+                  .memory = "not enough memory to read the table",
+                  .memoryFix = "split it",
+                  .where = {.file = fileName}});
 }
 
 Outcome writeTransferCsv(std::ostream& out, const StepSchedule& schedule, const fabric::Fabric& fabric,

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 #include "schedule/tree_reader.hpp"
@@ -26,14 +27,9 @@ using fabric::NodeKind;
 using schedule::Direction;
 using schedule::Forest;
 
-/// Carries one error out of nested helpers to the public entry.
-struct TreeRefusal {
-  Error error;
-};
-
 [[noreturn]] void refuseTree(std::string message, std::string fix, const ElementRef& element = {},
                              ErrorCode code = ErrorCode::badInput) {
-  throw TreeRefusal{{code, std::move(message), std::move(fix), {.element = element}}};
+  throw Failure{{code, std::move(message), std::move(fix), {.element = element}}};
 }
 
 bool isReducing(Collective collective) {
@@ -134,7 +130,7 @@ auto guardedRead(const std::string& fileName, const Action& action) -> decltype(
   };
   try {
     return action();
-  } catch (const TreeRefusal& refusal) {
+  } catch (const Failure& refusal) {
     return placed(refusal.error);
   } catch (const OverflowError& error) {
     return placed({ErrorCode::overflow, std::string("the trees cannot be counted exactly: ") + error.what()});
@@ -288,7 +284,7 @@ public:
       Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
                   "quote attributes and close every element",
                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
-      throw TreeRefusal{std::move(error)};
+      throw Failure{std::move(error)};
     }
     const pugi::xml_node algo = document.document_element();
     if (std::strcmp(algo.name(), "Algo") != 0) {
@@ -329,8 +325,8 @@ private:
   [[noreturn]] void fault(const pugi::xml_node& node, std::string message, std::string fix,
                           ErrorCode code = ErrorCode::badInput) {
     const std::ptrdiff_t offset = node.offset_debug();
-    throw TreeRefusal{{code, std::move(message), std::move(fix),
-                       m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
+    throw Failure{{code, std::move(message), std::move(fix),
+                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
   }
 
   void passOver(const pugi::xml_node& node) {

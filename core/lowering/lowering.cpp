@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "lowering/arrange.hpp"
 #include "lowering/emit.hpp"
 #include "lowering/finish.hpp"
@@ -137,35 +138,34 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
 
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                                const Progress& progress, StepOrigins* origins) {
-  try {
-    const bool hasParts = (schedule.reduceForest && schedule.reduceForest->factored) ||
-                          (schedule.broadcastForest && schedule.broadcastForest->factored);
-    if (!hasParts) {
-      return lowerChecked(fabric, schedule, options, progress, origins);
-    }
-    schedule::Schedule written = schedule;
-    for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
-      if (*forest) {
-        auto trees = schedule::expanded(**forest, fabric, kMaxTreeBytes, progress);
-        if (!trees) {
-          Error error = trees.error();
-          if (error.code == ErrorCode::limit) {
-            error.message = "a program names every step of every tree: " + error.message;
-            error.fix = "lower the schedule of a smaller fabric; trees and .forest.json hold schedules of any size";
-          }
-          return error;
+  return guarded(
+      [&]() -> Result<program::Program> {
+        const bool hasParts = (schedule.reduceForest && schedule.reduceForest->factored) ||
+                              (schedule.broadcastForest && schedule.broadcastForest->factored);
+        if (!hasParts) {
+          return lowerChecked(fabric, schedule, options, progress, origins);
         }
-        *forest = *std::move(trees);
-      }
-    }
-    return lowerChecked(fabric, written, options, progress, origins);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use a smaller k"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "lowering was cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to lower the schedule", "use a smaller k or a smaller fabric"};
-  }
+        schedule::Schedule written = schedule;
+        for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
+          if (*forest) {
+            auto trees = schedule::expanded(**forest, fabric, kMaxTreeBytes, progress);
+            if (!trees) {
+              Error error = trees.error();
+              if (error.code == ErrorCode::limit) {
+                error.message = "a program names every step of every tree: " + error.message;
+                error.fix = "lower the schedule of a smaller fabric; trees and .forest.json hold schedules of any size";
+              }
+              return error;
+            }
+            *forest = *std::move(trees);
+          }
+        }
+        return lowerChecked(fabric, written, options, progress, origins);
+      },
+      {.overflowFix = "use a smaller k",
+       .memory = "not enough memory to lower the schedule",
+       .memoryFix = "use a smaller k or a smaller fabric",
+       .cancelled = "lowering was cancelled"});
 }
 
 }  // namespace coppice::lowering

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "lowering/arrange.hpp"
 #include "lowering/emit.hpp"
@@ -372,15 +373,11 @@ Result<program::Program> lowerSteps(const fabric::Fabric& fabric, const StepSche
 
 Result<program::Program> lower(const fabric::Fabric& fabric, const StepSchedule& schedule, const Options& options,
                                const Progress& progress) {
-  try {
-    return lowerSteps(fabric, schedule, options, progress);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use fewer chunks"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "lowering was cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory to lower the schedule", "use fewer chunks or a smaller fabric"};
-  }
+  return guarded([&] { return lowerSteps(fabric, schedule, options, progress); },
+                 {.overflowFix = "use fewer chunks",
+                  .memory = "not enough memory to lower the schedule",
+                  .memoryFix = "use fewer chunks or a smaller fabric",
+                  .cancelled = "lowering was cancelled"});
 }
 
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,

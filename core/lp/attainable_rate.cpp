@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "lp/balance.hpp"
 #include "lp/cut_finder.hpp"
 #include "lp/min_removal.hpp"
@@ -296,15 +297,10 @@ Result<AttainableRate> RateSearch::run() {
 }  // namespace
 
 Result<AttainableRate> attainableRate(const RateProblem& problem, const Progress& progress, Milliseconds budget) {
-  try {
-    return RateSearch(problem, progress, budget).run();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use bandwidths with smaller numerators and denominators"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled while finding the attainable rate"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory while finding the attainable rate", "use a smaller fabric"};
-  }
+  return guarded([&] { return RateSearch(problem, progress, budget).run(); },
+                 {.overflowFix = "use bandwidths with smaller numerators and denominators",
+                  .memory = "out of memory while finding the attainable rate",
+                  .cancelled = "cancelled while finding the attainable rate"});
 }
 
 }  // namespace coppice::lp

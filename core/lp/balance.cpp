@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "lp/cut_finder.hpp"
 #include "lp/integer_program.hpp"
 #include "lp/min_removal.hpp"
@@ -358,15 +359,10 @@ Result<SubCapacity> BalanceSearch::run() {
 }  // namespace
 
 Result<SubCapacity> balancedSubCapacity(const BalanceProblem& problem, const Progress& progress, Milliseconds budget) {
-  try {
-    return BalanceSearch(problem, progress, budget).run();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use smaller capacities or a smaller k"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled while balancing the capacities"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory while balancing the capacities", "use a smaller fabric"};
-  }
+  return guarded([&] { return BalanceSearch(problem, progress, budget).run(); },
+                 {.overflowFix = "use smaller capacities or a smaller k",
+                  .memory = "out of memory while balancing the capacities",
+                  .cancelled = "cancelled while balancing the capacities"});
 }
 
 }  // namespace coppice::lp

@@ -231,7 +231,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
     if (!known) {
       const std::vector<std::string> names = namesOf(rules);
       const std::string guess = nearest(name, names);
-      throw Refusal{Error{ErrorCode::badUsage, "preset " + presetName + " has no parameter " + quoted(name),
+      throw Failure{Error{ErrorCode::badUsage, "preset " + presetName + " has no parameter " + quoted(name),
                           (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "It takes " + joined(names),
                           Place{.element = {RefKind::parameter, presetName}}}};
     }
@@ -246,7 +246,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
     }
     const std::string& word = text(rule.switchedBy);
     if (std::find(rule.switchedOn.begin(), rule.switchedOn.end(), word) == rule.switchedOn.end()) {
-      throw Refusal{
+      throw Failure{
           Error{ErrorCode::badUsage,
                 "preset " + presetName + ": " + rule.name + " has no effect with " + rule.switchedBy + "=" + word,
                 "leave it out, or choose " + rule.switchedBy + " from " + joined(rule.switchedOn),
@@ -311,7 +311,7 @@ Arguments::Value Arguments::read(const std::string& presetName, const Rule& rule
   }
   if (!isGood) {
     const std::string guess = rule.kind == ValueKind::choice ? nearest(value.text, rule.words) : std::string();
-    throw Refusal{Error{ErrorCode::badUsage,
+    throw Failure{Error{ErrorCode::badUsage,
                         "preset " + presetName + ": " + rule.name + "=" + quoted(text) + " is not allowed",
                         (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "give " + allowedText(rule),
                         Place{.element = {RefKind::parameter, rule.name}}}};
@@ -322,7 +322,7 @@ Arguments::Value Arguments::read(const std::string& presetName, const Rule& rule
 const Arguments::Value& Arguments::value(std::string_view name) const {
   const auto it = m_values.find(name);
   if (it == m_values.end()) {
-    throw Refusal{Error{ErrorCode::internal, "a preset asks for its unlisted parameter " + std::string(name)}};
+    throw Failure{Error{ErrorCode::internal, "a preset asks for its unlisted parameter " + std::string(name)}};
   }
   return it->second;
 }

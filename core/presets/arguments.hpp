@@ -8,17 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/failure.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "presets/presets.hpp"
 
 namespace coppice::presets {
-
-/// Unwinds a generator that cannot continue; make() turns it into the Error it carries.
-struct Refusal {
-  Error error;
-};
 
 enum class ValueKind {
   integer,     ///< one whole number in [low, high]
@@ -65,7 +61,7 @@ struct Rule {
 /// The candidate with the smallest edit distance, or "" where none is at all near.
 [[nodiscard]] std::string nearest(std::string_view text, const std::vector<std::string>& candidates);
 
-/// Checked and typed arguments of one preset. The constructor throws Refusal; the getters cannot fail on a name that
+/// Checked and typed arguments of one preset. The constructor throws Failure; the getters cannot fail on a name that
 /// the rules have.
 class Arguments {
 public:
@@ -100,14 +96,14 @@ private:
 };
 
 /// One list entry for each of `count` boxes: the list itself, or its only entry repeated.
-/// Throws Refusal where the list has another length.
+/// Throws Failure where the list has another length.
 template <typename T>
 [[nodiscard]] std::vector<T> perBox(const std::vector<T>& list, int count, std::string_view parameter) {
   if (list.size() == 1) {
     return std::vector<T>(static_cast<std::size_t>(count), list.front());
   }
   if (list.size() != static_cast<std::size_t>(count)) {
-    throw Refusal{Error{ErrorCode::badUsage,
+    throw Failure{Error{ErrorCode::badUsage,
                         std::string(parameter) + " has " + std::to_string(list.size()) + " entries for " +
                             std::to_string(count) + " boxes",
                         "give one entry for all boxes or exactly one per box",

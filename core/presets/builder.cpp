@@ -10,7 +10,7 @@ namespace coppice::presets {
 namespace {
 
 [[noreturn]] void refuseSize(const std::string& what) {
-  throw Refusal{Error{ErrorCode::badUsage, what,
+  throw Failure{Error{ErrorCode::badUsage, what,
                       "choose smaller parameters: a preset makes at most " + std::to_string(kMaxNodes) + " nodes and " +
                           std::to_string(kMaxLinks) + " links"}};
 }

@@ -16,7 +16,7 @@ enum class Capability { none, multicastAndAggregation };
   return isCapable ? Capability::multicastAndAggregation : Capability::none;
 }
 
-/// Collects nodes and links of one preset. Throws Refusal beyond kMaxNodes or kMaxLinks.
+/// Collects nodes and links of one preset. Throws Failure beyond kMaxNodes or kMaxLinks.
 class Builder {
 public:
   explicit Builder(std::string fabricName) { m_description.name = std::move(fabricName); }

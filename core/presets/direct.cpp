@@ -25,12 +25,12 @@ enum class Ends { open, joined };
 fabric::Description lattice(const std::string& name, const std::vector<std::int64_t>& sides,
                             const std::vector<Bandwidth>& bandwidths, Ends ends) {
   if (sides.size() > static_cast<std::size_t>(kMaxDimensions)) {
-    throw Refusal{Error{ErrorCode::badUsage, "dims has " + std::to_string(sides.size()) + " sides",
+    throw Failure{Error{ErrorCode::badUsage, "dims has " + std::to_string(sides.size()) + " sides",
                         "give at most " + std::to_string(kMaxDimensions),
                         Place{.element = {RefKind::parameter, "dims"}}}};
   }
   if (bandwidths.size() != 1 && bandwidths.size() != sides.size()) {
-    throw Refusal{Error{ErrorCode::badUsage,
+    throw Failure{Error{ErrorCode::badUsage,
                         "bandwidth has " + std::to_string(bandwidths.size()) + " entries for " +
                             std::to_string(sides.size()) + " dimensions",
                         "give one bandwidth for all dimensions or exactly one per dimension",
@@ -42,7 +42,7 @@ fabric::Description lattice(const std::string& name, const std::vector<std::int6
     count = std::min<std::int64_t>(count * side, kMaxNodes + 1LL);
   }
   if (count < 2) {
-    throw Refusal{Error{ErrorCode::badUsage, "dims makes a single GPU, so there is nothing to send",
+    throw Failure{Error{ErrorCode::badUsage, "dims makes a single GPU, so there is nothing to send",
                         "give at least one side of 2 or more", Place{.element = {RefKind::parameter, "dims"}}}};
   }
   builder.expect(count, 0);

@@ -9,7 +9,7 @@
 
 namespace coppice::presets {
 
-/// One preset as its author writes it: texts, rules and the function that makes the fabric (which may throw Refusal
+/// One preset as its author writes it: texts, rules and the function that makes the fabric (which may throw Failure
 /// and OverflowError).
 struct Recipe {
   std::string name;

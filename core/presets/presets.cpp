@@ -89,7 +89,7 @@ Result<fabric::Description> make(std::string_view name, const std::map<std::stri
       }
     }
     return description;
-  } catch (const Refusal& refusal) {
+  } catch (const Failure& refusal) {
     return refusal.error;
   } catch (const OverflowError& overflow) {
     return Error{ErrorCode::overflow,

@@ -61,7 +61,7 @@ fabric::Description fatTree3(const Arguments& arguments) {
   const int cores = arguments.integer("cores");
   const bool isFull = arguments.text("wiring") == "full";
   if (!isFull && cores % spines != 0) {
-    throw Refusal{Error{ErrorCode::badUsage,
+    throw Failure{Error{ErrorCode::badUsage,
                         "preset fat-tree-3: " + std::to_string(cores) + " cores do not divide over " +
                             std::to_string(spines) + " spines per pod",
                         "make cores a multiple of spines_per_pod, or choose wiring=full",

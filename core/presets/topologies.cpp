@@ -28,7 +28,7 @@ Rule listRule(const std::string& name, const std::string& value, const std::stri
 /// A preset answers choices that cannot be made, sizes and unreachable GPUs included, as bad usage.
 [[noreturn]] void refuse(Error error) {
   error.code = ErrorCode::badUsage;
-  throw Refusal{std::move(error)};
+  throw Failure{std::move(error)};
 }
 
 /// As a fabric without positions, which presets leave to those who draw them.
@@ -37,7 +37,7 @@ fabric::Description fabricOf(const Result<Digraph>& graph, const Arguments& argu
     refuse(graph.error());
   }
   if (graph->nodes > kMaxNodes || static_cast<std::int64_t>(graph->heads.size()) > kMaxLinks) {
-    throw Refusal{
+    throw Failure{
         Error{ErrorCode::badUsage, graph->name + " is too large for a preset",
               "choose at most " + std::to_string(kMaxNodes) + " nodes and " + std::to_string(kMaxLinks) + " links"}};
   }
@@ -63,7 +63,7 @@ fabric::Description circulant(const Arguments& arguments) {
 fabric::Description cayley(const Arguments& arguments) {
   const std::vector<int> numbers = numbersOf(arguments, "generators");
   if (numbers.size() % 2 != 0) {
-    throw Refusal{Error{ErrorCode::badUsage, "generators has " + std::to_string(numbers.size()) + " numbers",
+    throw Failure{Error{ErrorCode::badUsage, "generators has " + std::to_string(numbers.size()) + " numbers",
                         "give pairs a,b: 0,1,1,0 stands for (0,1) and (1,0)",
                         Place{.element = {RefKind::parameter, "generators"}}}};
   }

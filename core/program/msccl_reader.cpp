@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "program/msccl_tags.hpp"
 #include "program/msccl_xml.hpp"
@@ -866,14 +867,9 @@ Result<MscclFile> readMscclXml(std::string_view text, Runtime runtime, std::stri
                  .fix = {},
                  .where = {.file = std::string(fileName)}};
   }
-  try {
-    return Reader(text, runtime, fileName).read();
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit,
-                 .message = "not enough memory to read this file",
-                 .fix = {},
-                 .where = {.file = std::string(fileName)}};
-  }
+  return guarded(
+      [&] { return Reader(text, runtime, fileName).read(); },
+      {.memory = "not enough memory to read this file", .memoryFix = {}, .where = {.file = std::string(fileName)}});
 }
 
 }  // namespace coppice::program

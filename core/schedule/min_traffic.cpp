@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -147,13 +148,8 @@ Result<std::optional<Rational>> find(const fabric::Fabric& fabric, const Collect
 
 Result<std::optional<Rational>> minTraffic(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                            const Progress& progress) {
-  try {
-    return find(fabric, goal, progress);
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The traffic leaves the 64-bit range", "use amounts with fewer digits"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return find(fabric, goal, progress); },
+                 {.overflow = "The traffic leaves the 64-bit range", .overflowFix = "use amounts with fewer digits"});
 }
 
 }  // namespace coppice::schedule

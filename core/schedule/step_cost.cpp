@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "schedule/arc_finder.hpp"
 #include "schedule/transfer_order.hpp"
 
@@ -235,14 +236,9 @@ private:
 
 Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress,
                           std::optional<std::int32_t> depth) {
-  try {
-    return Cost(fabric, schedule, progress, depth).run();
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The loads of the schedule leave the 64-bit range",
-                 "use pieces or bandwidths with a smaller common denominator"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return Cost(fabric, schedule, progress, depth).run(); },
+                 {.overflow = "The loads of the schedule leave the 64-bit range",
+                  .overflowFix = "use pieces or bandwidths with a smaller common denominator"});
 }
 
 }  // namespace coppice::schedule

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "schedule/arc_finder.hpp"
 #include "schedule/transfer_order.hpp"
@@ -17,11 +18,6 @@ namespace {
 
 using fabric::Rank;
 using std::int64_t;
-
-/// Unwinds with the error that forestOf() returns.
-struct Failure {
-  Error error;
-};
 
 /// How a rank is joined to its parent.
 struct Hop {

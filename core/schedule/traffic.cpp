@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::schedule {
@@ -58,25 +59,23 @@ void addTransfers(const StepSchedule& schedule, Traffic& traffic, const Progress
 }  // namespace
 
 Result<Traffic> trafficOf(const fabric::Fabric& fabric, const AnySchedule& schedule, const Progress& progress) {
-  try {
-    Traffic traffic{fabric.gpuCount(), {}};
-    traffic.shares.resize(static_cast<std::size_t>(traffic.size) * static_cast<std::size_t>(traffic.size));
-    if (const auto* steps = std::get_if<StepSchedule>(&schedule)) {
-      addTransfers(*steps, traffic, progress);
-    } else {
-      const auto& trees = std::get<Schedule>(schedule);
-      for (const auto* half : {&trees.reduceForest, &trees.broadcastForest}) {
-        if (*half) {
-          addForest(fabric, **half, traffic, progress);
+  return guarded(
+      [&]() -> Result<Traffic> {
+        Traffic traffic{fabric.gpuCount(), {}};
+        traffic.shares.resize(static_cast<std::size_t>(traffic.size) * static_cast<std::size_t>(traffic.size));
+        if (const auto* steps = std::get_if<StepSchedule>(&schedule)) {
+          addTransfers(*steps, traffic, progress);
+        } else {
+          const auto& trees = std::get<Schedule>(schedule);
+          for (const auto* half : {&trees.reduceForest, &trees.broadcastForest}) {
+            if (*half) {
+              addForest(fabric, **half, traffic, progress);
+            }
+          }
         }
-      }
-    }
-    return traffic;
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what()};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "adding up the traffic was cancelled"};
-  }
+        return traffic;
+      },
+      {.overflowFix = {}, .cancelled = "adding up the traffic was cancelled"});
 }
 
 Traffic groupedTraffic(const Traffic& traffic, std::span<const int> groupOf, int groups) {

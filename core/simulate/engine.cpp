@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "base/failure.hpp"
 #include "simulate/link_sharing.hpp"
 #include "simulate/steady_state.hpp"
 
@@ -452,14 +453,10 @@ Result<Run> run(const Job& job, const RunOptions& options, const Progress& progr
                      std::to_string(kMaxRecorded) + " can be kept",
                  "use fewer pieces, or leave out the critical path and the trace"};
   }
-  try {
-    return Engine(job, options, resolutionFor(job, options), progress).play();
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "not enough memory for " + std::to_string(messages) + " messages",
-                 "use fewer pieces"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "the simulation was cancelled"};
-  }
+  return guarded([&] { return Engine(job, options, resolutionFor(job, options), progress).play(); },
+                 {.memory = "not enough memory for " + std::to_string(messages) + " messages",
+                  .memoryFix = "use fewer pieces",
+                  .cancelled = "the simulation was cancelled"});
 }
 
 }  // namespace coppice::simulate

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "schedule/expansion.hpp"
 
 namespace coppice::simulate {
@@ -65,34 +66,32 @@ Result<Job> forestJob(const fabric::Fabric& fabric, const Forest& forest, const 
 
 Result<std::vector<Job>> forestJobs(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                     const Model& model, const Progress& progress) {
-  try {
-    std::vector<Job> jobs;
-    for (const auto* half : {&schedule.reduceForest, &schedule.broadcastForest}) {
-      if (!*half) {
-        continue;
-      }
-      if ((*half)->gpuCount != fabric.gpuCount()) {
-        return Error{ErrorCode::badInput,
-                     "the schedule is for " + std::to_string((*half)->gpuCount) + " GPUs, the fabric has " +
-                         std::to_string(fabric.gpuCount()),
-                     "simulate on the fabric that the schedule was generated for"};
-      }
-      const auto forest = schedule::expanded(**half, fabric, schedule::kMaxExpandedBytes, progress);
-      if (!forest) {
-        return forest.error();
-      }
-      auto job = forestJob(fabric, *forest, model, progress);
-      if (!job) {
-        return job.error();
-      }
-      jobs.push_back(*std::move(job));
-    }
-    return jobs;
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what()};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "the simulation was cancelled"};
-  }
+  return guarded(
+      [&]() -> Result<std::vector<Job>> {
+        std::vector<Job> jobs;
+        for (const auto* half : {&schedule.reduceForest, &schedule.broadcastForest}) {
+          if (!*half) {
+            continue;
+          }
+          if ((*half)->gpuCount != fabric.gpuCount()) {
+            return Error{ErrorCode::badInput,
+                         "the schedule is for " + std::to_string((*half)->gpuCount) + " GPUs, the fabric has " +
+                             std::to_string(fabric.gpuCount()),
+                         "simulate on the fabric that the schedule was generated for"};
+          }
+          const auto forest = schedule::expanded(**half, fabric, schedule::kMaxExpandedBytes, progress);
+          if (!forest) {
+            return forest.error();
+          }
+          auto job = forestJob(fabric, *forest, model, progress);
+          if (!job) {
+            return job.error();
+          }
+          jobs.push_back(*std::move(job));
+        }
+        return jobs;
+      },
+      {.overflowFix = {}, .cancelled = "the simulation was cancelled"});
 }
 
 }  // namespace coppice::simulate

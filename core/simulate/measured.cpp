@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "program/step_links.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/program_job.hpp"
@@ -334,27 +335,27 @@ Result<Details> measuredRun(const fabric::Fabric& fabric, const program::Program
   if (Outcome checked = check(fabric, program, events); !checked) {
     return checked.error();
   }
-  try {
-    Recording recording(fabric, program, events, progress);
-    if (Outcome built = recording.build(); !built) {
-      return built.error();
-    }
-    const auto job = std::make_shared<const Job>(recording.takeJob());
-    Run run;
-    run.time = recording.end();
-    run.intervals = recording.takeIntervals();
-    run.links = usesOf(*job, run.intervals, static_cast<double>(bytes));
-    run.messages = static_cast<std::int64_t>(run.intervals.size());
-    Details details{.owner = job};
-    details.row = {.size = bytes, .time = run.time};
-    if (run.time > Microseconds(0)) {
-      details.row.algbw = Throughput(static_cast<double>(bytes), run.time);
-    }
-    details.phases.push_back({job.get(), std::move(run)});
-    return details;
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "the comparison was cancelled"};
-  }
+  return guarded(
+      [&]() -> Result<Details> {
+        Recording recording(fabric, program, events, progress);
+        if (Outcome built = recording.build(); !built) {
+          return built.error();
+        }
+        const auto job = std::make_shared<const Job>(recording.takeJob());
+        Run run;
+        run.time = recording.end();
+        run.intervals = recording.takeIntervals();
+        run.links = usesOf(*job, run.intervals, static_cast<double>(bytes));
+        run.messages = static_cast<std::int64_t>(run.intervals.size());
+        Details details{.owner = job};
+        details.row = {.size = bytes, .time = run.time};
+        if (run.time > Microseconds(0)) {
+          details.row.algbw = Throughput(static_cast<double>(bytes), run.time);
+        }
+        details.phases.push_back({job.get(), std::move(run)});
+        return details;
+      },
+      {.cancelled = "the comparison was cancelled"});
 }
 
 Comparison compared(const Details& planned, const Details& measured) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "program/finding_sink.hpp"
 #include "simulate/routes.hpp"
 #include "verify/program_flat.hpp"
@@ -218,25 +219,25 @@ Result<ProgramJob> programJob(const fabric::Fabric& fabric, const program::Progr
                      std::to_string(fabric.gpuCount()) + " GPUs",
                  "give the fabric that the program is for"};
   }
-  try {
-    program::FindingSink sink;
-    const auto flat = verify::checkStructure(program, {}, progress, sink);
-    if (!flat) {
-      // A limit of a runtime does not matter here, a step that cannot be executed does.
-      const std::vector<Finding> findings = sink.take();
-      for (const bool anyCode : {false, true}) {
-        for (const Finding& finding : findings) {
-          if (finding.severity == Severity::error && (anyCode || finding.code != ErrorCode::limit)) {
-            return Error{finding.code, finding.text, finding.fix, finding.where};
+  return guarded(
+      [&]() -> Result<ProgramJob> {
+        program::FindingSink sink;
+        const auto flat = verify::checkStructure(program, {}, progress, sink);
+        if (!flat) {
+          // A limit of a runtime does not matter here, a step that cannot be executed does.
+          const std::vector<Finding> findings = sink.take();
+          for (const bool anyCode : {false, true}) {
+            for (const Finding& finding : findings) {
+              if (finding.severity == Severity::error && (anyCode || finding.code != ErrorCode::limit)) {
+                return Error{finding.code, finding.text, finding.fix, finding.where};
+              }
+            }
           }
+          return Error{ErrorCode::badInput, "the program cannot be executed", "verify says why"};
         }
-      }
-      return Error{ErrorCode::badInput, "the program cannot be executed", "verify says why"};
-    }
-    return Builder(fabric, program, *flat, bytes, model, progress).build();
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "the simulation was cancelled"};
-  }
+        return Builder(fabric, program, *flat, bytes, model, progress).build();
+      },
+      {.cancelled = "the simulation was cancelled"});
 }
 
 }  // namespace coppice::simulate

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::sketch {
 namespace {
@@ -192,11 +193,7 @@ Scale guessScale(const Topology& topology) {
 }
 
 Result<ModelFabric> fabricOf(const Model& model, const Scale& scale) {
-  try {
-    return FabricMaker(model, scale).make();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
-  }
+  return guarded([&] { return FabricMaker(model, scale).make(); }, {.overflowFix = "use costs with fewer digits"});
 }
 
 }  // namespace coppice::sketch

@@ -8,18 +8,14 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 
 namespace coppice::sketch {
 namespace {
 
-/// Unwinds to makeModel.
-struct BadSketch {
-  Error error;
-};
-
 [[noreturn]] void refuse(const std::string& key, std::string message, std::string fix) {
-  throw BadSketch{
+  throw Failure{
       {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, std::string(key)}}}};
 }
 
@@ -705,13 +701,8 @@ bool Model::mayRelay(int owner, int sender) const {
 }
 
 Result<ModelResult> makeModel(const Sketch& sketch, const Topology& topology, const ModelOptions& options) {
-  try {
-    return Maker(sketch, topology, options).make();
-  } catch (BadSketch& bad) {
-    return std::move(bad.error);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
-  }
+  return guarded([&] { return Maker(sketch, topology, options).make(); },
+                 {.overflowFix = "use costs with fewer digits"});
 }
 
 Model transposed(const Model& model) {

@@ -9,17 +9,13 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::sketch {
 namespace {
 
 using fabric::NodeIndex;
 using Route = std::vector<NodeIndex>;
-
-/// Unwinds to propose.
-struct NoProposal {
-  Error error;
-};
 
 /// Routes between GPUs that pass no other GPU: of those with the fewest links, the widest, and of these the one that
 /// the fewest other routes share. (Between GPUs that a PCIe switch and an NVSwitch join, it is that over the NVSwitch.)
@@ -128,8 +124,7 @@ public:
   Proposal fit(const Sketch& sketch) {
     findNodes();
     const auto refuse = [](std::string message, std::string fix) {
-      throw NoProposal{
-          {ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, "nnodes"}}}};
+      throw Failure{{ErrorCode::badInput, std::move(message), std::move(fix), {.element = {RefKind::key, "nnodes"}}}};
     };
     if (sketch.nodes && *sketch.nodes != m_nodes) {
       refuse("the sketch has " + std::to_string(*sketch.nodes) + " nodes, the fabric has " + std::to_string(m_nodes) +
@@ -155,11 +150,8 @@ private:
     options.truncates = false;
     options.type = MachineType::custom;
     options.nodes = nodes;
-    auto made = makeModel(m_proposal.sketch, m_proposal.topology, options);
-    if (!made) {
-      throw NoProposal{made.error()};
-    }
-    m_proposal.model = std::move(made->model);
+    auto made = orThrow(makeModel(m_proposal.sketch, m_proposal.topology, options));
+    m_proposal.model = std::move(made.model);
     for (const Link& link : m_proposal.model.links) {
       m_proposal.routes.push_back(routeOf(link.from, link.to));
     }
@@ -368,8 +360,8 @@ private:
       addFirstReachable(remote);
     }
     if (groups.empty() && remote.receivers.empty()) {
-      throw NoProposal{{ErrorCode::infeasible, "no GPU reaches one of the next box without passing a GPU",
-                        "join boxes by NICs and switches, or leave the boxes out"}};
+      throw Failure{{ErrorCode::infeasible, "no GPU reaches one of the next box without passing a GPU",
+                     "join boxes by NICs and switches, or leave the boxes out"}};
     }
     std::set<int> covered;
     for (const std::vector<int>& group : groups) {
@@ -427,11 +419,11 @@ private:
             }
             const Route& route = routeOf(a * m_perNode + sender, b * m_perNode + receiver);
             if (route.empty()) {
-              throw NoProposal{{ErrorCode::infeasible,
-                                "no route that passes no GPU leads from " +
-                                    m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
-                                    m_fabric.nodes()[gpu(b * m_perNode + receiver)].id,
-                                "join all boxes to each other"}};
+              throw Failure{{ErrorCode::infeasible,
+                             "no route that passes no GPU leads from " +
+                                 m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
+                                 m_fabric.nodes()[gpu(b * m_perNode + receiver)].id,
+                             "join all boxes to each other"}};
             }
             beta = std::max(beta, costOf(route));
             alpha = std::max(alpha, latencyOf(route));
@@ -504,7 +496,7 @@ int fewestChunks(const Model& model) {
 }  // namespace
 
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options) {
-  try {
+  return guarded([&]() -> Result<Proposal> {
     if (options.chunksPerGpu > 0) {
       return Proposer(fabric, options).make();
     }
@@ -516,21 +508,11 @@ Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& op
     }
     chosen.chunkBytes = (options.chunkBytes + chosen.chunksPerGpu - 1) / chosen.chunksPerGpu;
     return Proposer(fabric, chosen).make();
-  } catch (NoProposal& no) {
-    return std::move(no.error);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"};
-  }
+  });
 }
 
 Result<Proposal> fit(const fabric::Fabric& fabric, const Sketch& sketch, const ProposalOptions& options) {
-  try {
-    return Proposer(fabric, options).fit(sketch);
-  } catch (NoProposal& no) {
-    return std::move(no.error);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"};
-  }
+  return guarded([&] { return Proposer(fabric, options).fit(sketch); });
 }
 
 }  // namespace coppice::sketch

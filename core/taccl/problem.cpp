@@ -7,15 +7,11 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "sketch/propose.hpp"
 
 namespace coppice::taccl {
 namespace {
-
-/// Unwinds to makeProblem.
-struct NoProblem {
-  Error error;
-};
 
 constexpr int kFar = 1 << 28;
 
@@ -25,12 +21,9 @@ public:
       : m_model(model), m_collective(collective), m_root(root), m_options(options) {}
 
   Problem make() {
-    auto chunks = chunksOf(m_model, m_collective, m_root);
-    if (!chunks) {
-      throw NoProblem{chunks.error()};
-    }
+    auto chunks = orThrow(chunksOf(m_model, m_collective, m_root));
     m_problem.model = &m_model;
-    m_problem.allChunks = *std::move(chunks);
+    m_problem.allChunks = std::move(chunks);
     m_problem.sendsOneAtATime = m_options.sendsOneAtATime;
     makeTicks();
     findLinks();
@@ -371,9 +364,8 @@ private:
         m_problem.blocks[item.block].entered.push_back(id);
       }
       if (++m_pairs > m_options.maxPairs) {
-        throw NoProblem{{ErrorCode::limit,
-                         "more than " + std::to_string(m_options.maxPairs) + " pairs of chunk and link",
-                         "use fewer GPUs or chunks, or give symmetry offsets"}};
+        throw Failure{{ErrorCode::limit, "more than " + std::to_string(m_options.maxPairs) + " pairs of chunk and link",
+                       "use fewer GPUs or chunks, or give symmetry offsets"}};
       }
     }
     item.optionCount = static_cast<int>(m_problem.options.size()) - item.firstOption;
@@ -404,10 +396,9 @@ private:
   void checkTargets(const Chunk& chunk, const std::map<int, int>& itemOf) const {
     for (const int target : chunk.targets) {
       if (!itemOf.contains(target)) {
-        throw NoProblem{
-            {ErrorCode::infeasible,
-             "a chunk of GPU " + std::to_string(chunk.origin) + " cannot reach GPU " + std::to_string(target),
-             "give the sketch links, senders and receivers that join them"}};
+        throw Failure{{ErrorCode::infeasible,
+                       "a chunk of GPU " + std::to_string(chunk.origin) + " cannot reach GPU " + std::to_string(target),
+                       "give the sketch links, senders and receivers that join them"}};
       }
     }
     // From one entry alone, the chunk must reach all its targets of a node.
@@ -439,11 +430,11 @@ private:
         return;
       }
     }
-    throw NoProblem{{ErrorCode::infeasible,
-                     "a chunk of GPU " + std::to_string(chunk.origin) + " cannot reach GPU " +
-                         std::to_string(missed < 0 ? m_problem.items[block.items.front()].gpu : missed) +
-                         " from where it enters the node",
-                     "choose receivers that reach all GPUs of a node"}};
+    throw Failure{{ErrorCode::infeasible,
+                   "a chunk of GPU " + std::to_string(chunk.origin) + " cannot reach GPU " +
+                       std::to_string(missed < 0 ? m_problem.items[block.items.front()].gpu : missed) +
+                       " from where it enters the node",
+                   "choose receivers that reach all GPUs of a node"}};
   }
 
   const Model& m_model;
@@ -485,13 +476,8 @@ int imageOf(const Problem& problem, Collective collective, int chunk, const Perm
 }
 
 Result<Problem> makeProblem(const Model& model, Collective collective, int root, const ProblemOptions& options) {
-  try {
-    return Maker(model, collective, root, options).make();
-  } catch (NoProblem& no) {
-    return std::move(no.error);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
-  }
+  return guarded([&] { return Maker(model, collective, root, options).make(); },
+                 {.overflowFix = "use costs with fewer digits"});
 }
 
 }  // namespace coppice::taccl

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "taccl/bound.hpp"
 #include "taccl/expansion.hpp"
 #include "taccl/problem.hpp"
@@ -275,13 +276,8 @@ private:
 
 Result<Synthesis> synthesize(const sketch::Model& model, Collective collective, int root,
                              const SynthesisOptions& options, const Progress& progress) {
-  try {
-    return Synthesizer(model, root, options, progress).run(collective);
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return Synthesizer(model, root, options, progress).run(collective); },
+                 {.overflowFix = "use costs with fewer digits"});
 }
 
 }  // namespace coppice::taccl

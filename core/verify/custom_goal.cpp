@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -56,12 +57,8 @@ Result<std::vector<CustomShard>> customGoal(const schedule::CollectiveTable& tab
         "the table is for " + std::to_string(table.rankCount()) + " ranks, the program has " + std::to_string(ranks),
         "give the table that the program was made for"};
   }
-  try {
-    return rowsOf(table, chunks);
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "the shares of the table leave the 64-bit range",
-                 "use shares with small common denominators"};
-  }
+  return guarded([&] { return rowsOf(table, chunks); }, {.overflow = "the shares of the table leave the 64-bit range",
+                                                         .overflowFix = "use shares with small common denominators"});
 }
 
 }  // namespace coppice::verify

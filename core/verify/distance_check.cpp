@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -203,13 +204,8 @@ Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const
   if (fabric.gpuCount() != fabric.nodeCount()) {
     return Error{ErrorCode::badUsage, "Distances in steps need a fabric of GPUs alone"};
   }
-  try {
-    return ClaimCheck(fabric, claims, isTransitive, progress).run();
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "The bandwidths of the links leave the 64-bit range"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return ClaimCheck(fabric, claims, isTransitive, progress).run(); },
+                 {.overflow = "The bandwidths of the links leave the 64-bit range", .overflowFix = {}});
 }
 
 }  // namespace coppice::verify

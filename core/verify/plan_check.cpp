@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "verify/fault_log.hpp"
 #include "verify/plan_bound.hpp"
 
@@ -497,13 +498,8 @@ private:
 }  // namespace
 
 Result<PlanVerdict> checkPlan(const sketch::Model& model, const sketch::Plan& plan, const Progress& progress) {
-  try {
-    return PlanCheck(model, plan, progress).run();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  }
+  return guarded([&] { return PlanCheck(model, plan, progress).run(); },
+                 {.overflowFix = "use costs with fewer digits"});
 }
 
 }  // namespace coppice::verify

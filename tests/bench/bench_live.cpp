@@ -91,7 +91,7 @@ coppice::Bandwidth fromNothing(const LiveBound& live, double& seconds) {
   try {
     bound = coppice::Bandwidth(Rational(network.totalDemand) /
                                (coppice::forestcoll::worstCut(network, {}).value() * Rational(denominator)));
-  } catch (const coppice::forestcoll::Failure&) {
+  } catch (const coppice::Failure&) {
     bound = {};
   }
   seconds = coppice::bench::processorSeconds() - start;

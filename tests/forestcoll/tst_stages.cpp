@@ -320,7 +320,7 @@ private slots:
     try {
       [[maybe_unused]] const auto none =
           forestcoll::recoverPaths(topology, logical, {{0, 6, {0}}}, InverseBandwidth(1), {});
-    } catch (const forestcoll::Failure&) {
+    } catch (const Failure&) {
       isRefused = true;
     }
     QVERIFY(isRefused);

@@ -434,7 +434,7 @@ inline Rational algbwFromNothing(const LiveBound& live, Collective collective) {
   }
   try {
     return Rational(network.totalDemand) / (forestcoll::worstCut(network, {}).value() * Rational(denominator));
-  } catch (const forestcoll::Failure&) {
+  } catch (const Failure&) {
     return 0;
   }
 }

@@ -52,7 +52,7 @@ Bandwidth fromNothing(const LiveBound& live) {
   try {
     return Bandwidth(Rational(network.totalDemand) /
                      (forestcoll::worstCut(network, {}).value() * Rational(denominator)));
-  } catch (const forestcoll::Failure&) {
+  } catch (const Failure&) {
     return {};
   }
 }

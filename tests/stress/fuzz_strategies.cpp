@@ -371,7 +371,7 @@ std::string solveByEach(const std::vector<Combination>& combinations, const fabr
     std::string wrong;
     try {
       wrong = solveBy(by, fabric, question, optimum);
-    } catch (const forestcoll::Failure& failure) {
+    } catch (const Failure& failure) {
       wrong = describe(failure.error);
     } catch (const OverflowError& overflow) {
       wrong = overflow.what();

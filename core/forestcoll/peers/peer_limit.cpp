@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/network.hpp"
@@ -26,14 +27,6 @@ namespace {
 
 using fabric::Fabric;
 using std::int64_t;
-
-template <typename T>
-T valueOrThrow(Result<T>&& result) {
-  if (!result) {
-    throw Failure{result.error()};
-  }
-  return *std::move(result);
-}
 
 void requireUsable(const Fabric& fabric, int maxPeers) {
   if (maxPeers < 1) {
@@ -130,7 +123,7 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Bandwidt
     nodeOf.push_back(-1);
     wireOf.push_back(static_cast<int>(i));
   }
-  return {valueOrThrow(Fabric::build(description)), std::move(nodeOf), std::move(wireOf), std::move(wiring.wires)};
+  return {orThrow(Fabric::build(description)), std::move(nodeOf), std::move(wireOf), std::move(wiring.wires)};
 }
 
 /// Routes of the wired fabric as routes of the original.
@@ -150,7 +143,7 @@ schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, c
       forest.factored = std::move(parts);
       return std::move(forest);
     }
-    forest = valueOrThrow(schedule::expanded(forest, wired.fabric, schedule::kMaxExpandedBytes, progress));
+    forest = orThrow(schedule::expanded(forest, wired.fabric, schedule::kMaxExpandedBytes, progress));
   }
   schedule::PathPool paths;
   std::vector<fabric::NodeIndex> route;
@@ -194,18 +187,18 @@ public:
   PeerLimited run() {
     std::vector<StageSeconds> seconds;
     StageClock clock(seconds);
-    m_bound = valueOrThrow(optimum(m_fabric, withoutTreeLimits(m_request), m_progress));
+    m_bound = orThrow(optimum(m_fabric, withoutTreeLimits(m_request), m_progress));
     m_optimum = m_bound;
     if (limitsTrees(m_request)) {
       Request fixed = m_request;
       fixed.allreduceBudget = {};
-      m_optimum = valueOrThrow(optimum(m_fabric, fixed, m_progress));
+      m_optimum = orThrow(optimum(m_fabric, fixed, m_progress));
       m_optimum.allreduceLimit = m_bound.allreduceLimit;
     }
     clock.done("optimum");
     if (keepsLimitByItself()) {
       PeerLimited plain;
-      plain.generated = valueOrThrow(generate(m_fabric, m_request, m_progress));
+      plain.generated = orThrow(generate(m_fabric, m_request, m_progress));
       plain.maxPeers = schedule::maxPeers(plain.generated.schedule, m_fabric, m_progress);
       return plain;
     }
@@ -297,7 +290,7 @@ private:
       fixed.maxLoss.reset();
       fixed.fixedK = k;
       fixed.allreduceBudget = {};
-      attempt.algbw = valueOrThrow(optimum(attempt.wired.fabric, fixed, m_progress)).algbw;
+      attempt.algbw = orThrow(optimum(attempt.wired.fabric, fixed, m_progress)).algbw;
       if (!best || attempt.algbw > best->algbw) {
         best = std::move(attempt);
       }
@@ -336,7 +329,7 @@ private:
     }
     PeerLimited result;
     result.isWired = true;
-    result.generated = valueOrThrow(generate(best.wired.fabric, request, m_progress));
+    result.generated = orThrow(generate(best.wired.fabric, request, m_progress));
     schedule::Schedule& schedule = result.generated.schedule;
     for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
@@ -381,20 +374,14 @@ private:
 
 Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& request, int maxPeers,
                                       const Progress& progress) {
-  try {
-    requireUsable(fabric, maxPeers);
-    return PeerLimiter(fabric, request, maxPeers, progress).run();
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow,
-                 "with a limit on peers the fabric's numbers leave the range in which results are proven exact",
-                 "use a smaller k, bandwidths with fewer digits, or leave the limit out"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory", "allow more memory, or use a smaller k"};
-  }
+  return guarded(
+      [&]() -> Result<PeerLimited> {
+        requireUsable(fabric, maxPeers);
+        return PeerLimiter(fabric, request, maxPeers, progress).run();
+      },
+      {.overflow = "with a limit on peers the fabric's numbers leave the range in which results are proven exact",
+       .overflowFix = "use a smaller k, bandwidths with fewer digits, or leave the limit out",
+       .memoryFix = "allow more memory, or use a smaller k"});
 }
 
 Result<Generated> generateLimited(const Fabric& fabric, const Request& request, std::optional<int> maxPeers,

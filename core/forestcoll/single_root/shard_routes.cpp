@@ -281,12 +281,9 @@ schedule::StepSchedule shardRoutes(const fabric::Fabric& fabric, const Request& 
     }
   }
   const std::vector<int64_t> amounts = request.amounts.empty() ? std::vector<int64_t>() : problem.amounts;
-  auto goal = schedule::CollectiveTable::make(request.collective, fabric.gpuCount(), request.root, amounts);
-  if (!goal) {
-    throw Failure{goal.error()};
-  }
+  auto goal = orThrow(schedule::CollectiveTable::make(request.collective, fabric.gpuCount(), request.root, amounts));
   schedule::StepSchedule schedule;
-  schedule.goal = *std::move(goal);
+  schedule.goal = std::move(goal);
   schedule.method = "forestcoll";
   schedule.fabricName = fabric.name();
   schedule.fabricDigest = fabric.digest();
