@@ -30,7 +30,7 @@ using schedule::Forest;
 using schedule::PathPool;
 using schedule::Schedule;
 
-using forest::guarded;
+using forest::guardedFile;
 using forest::kSharedParts;
 using forest::placed;
 using forest::Raw;
@@ -259,7 +259,7 @@ bool isWritable(const Forest& forest, const fabric::Fabric& fabric, const Progre
 
 Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabric::Fabric& fabric,
                         const fabric::Description* description, schedule::ForestForm form, const Progress& progress) {
-  return guarded({}, [&]() -> Outcome {
+  return guardedFile({}, [&]() -> Outcome {
     bool hasParts = false;
     bool isRotated = false;
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
@@ -341,14 +341,14 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
 }
 
 Result<Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric, const std::string& fileName) {
-  return guarded(fileName, [&]() -> Result<Schedule> {
+  return guardedFile(fileName, [&]() -> Result<Schedule> {
     Raw raw = forest::readContent(text);
     return forest::match(raw, fabric);
   });
 }
 
 Result<LoadedForest> loadForest(std::string_view text, const std::string& fileName) {
-  return guarded(fileName, [&]() -> Result<LoadedForest> {
+  return guardedFile(fileName, [&]() -> Result<LoadedForest> {
     Raw raw = forest::readContent(text);
     if (raw.fabricStart == raw.fabricEnd) {
       refuse("the key \"fabric\" is missing", ElementRef());

@@ -29,7 +29,7 @@ struct Rejected {
 }
 
 template <typename Work>
-Result<Bandwidth> guarded(Work&& work) {
+Result<Bandwidth> guardedCheck(Work&& work) {
   try {
     return work();
   } catch (const Rejected& rejected) {
@@ -238,7 +238,7 @@ private:
 
 Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
                                       const Progress& progress) {
-  return guarded([&] {
+  return guardedCheck([&] {
     if (lengths.size() != fabric.arcs().size()) {
       reject("There are " + std::to_string(lengths.size()) + " lengths for " + std::to_string(fabric.arcs().size()) +
                  " links",
@@ -271,7 +271,7 @@ Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedu
 
 Result<Bandwidth> provenExchangeRate(const fabric::Fabric& fabric, const ExchangeRouting& routing,
                                      const Progress& progress) {
-  return guarded([&] { return RoutingCheck(fabric, routing, progress).run(); });
+  return guardedCheck([&] { return RoutingCheck(fabric, routing, progress).run(); });
 }
 
 }  // namespace coppice::verify

@@ -75,7 +75,7 @@ struct Refusal {
 
 /// Runs `action` and turns what it throws into an Error that names the file.
 template <typename Action>
-auto guarded(const std::string& fileName, const Action& action) -> decltype(action()) {
+auto guardedFile(const std::string& fileName, const Action& action) -> decltype(action()) {
   try {
     return action();
   } catch (const Refusal& refusal) {
