@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/rational.hpp"
@@ -20,22 +19,5 @@ struct KautzValue {
   Rational loadSum;  ///< sum of U_t
 };
 [[nodiscard]] std::optional<KautzValue> cataloguedKautz(int degree, int nodes);
-
-/// Private to the catalogue: its text as catalogue_data.cpp holds it.
-namespace data {
-struct DrawTable {
-  int degree = 0;
-  bool isDuplex = false;
-  std::string_view text;  ///< "nodes:seed,seed " …
-};
-struct KautzTable {
-  int degree = 0;
-  std::string_view text;  ///< "nodes:steps:sum " …
-};
-extern const std::vector<DrawTable> kDraws;
-extern const std::vector<KautzTable> kKautz;
-/// The catalogue ends at this many nodes.
-extern const int kLastNodes;
-}  // namespace data
 
 }  // namespace coppice::finder

@@ -12,7 +12,7 @@
 #include "finder/sampler.hpp"
 #include "finder/values.hpp"
 
-/// Searches what core/finder/catalogue_data.cpp holds; resources/scripts/finder_catalogue.sh runs it.
+/// Searches what resources/finder/catalogue.txt holds; resources/scripts/finder_catalogue.sh runs it.
 ///   coppice-finder-catalogue draws DEGREE one-way|duplex N_MAX DRAWS
 ///   coppice-finder-catalogue kautz DEGREE N_MAX
 namespace coppice::finder {

@@ -115,6 +115,19 @@ function(coppice_library name)
   endif()
 endfunction()
 
+# coppice_embedded_text(TARGET FILE NAME): FILE becomes part of TARGET, as `extern const std::string_view NAME`.
+function(coppice_embedded_text target file name)
+  cmake_path(GET file STEM stem)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${stem}_text.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/resources/cmake/EmbedText.cmake)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${file} -DOUTPUT=${source} -DNAME=${name} -P ${script}
+    DEPENDS ${file} ${script}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${source})
+endfunction()
+
 # coppice_without_test_folders(): takes the absolute paths of QFINDTESTDATA, which no test uses, off the command lines of
 # tests. With them a compiler cache serves no second checkout.
 function(coppice_without_test_folders)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Searches the Cayley digraphs and computes the generalized Kautz graphs of the topology finder's catalogue again, and
-# writes core/finder/catalogue_data.cpp. Takes about half an hour of one core.
+# writes resources/finder/catalogue.txt. Takes about half an hour of one core.
 #   resources/scripts/finder_catalogue.sh BUILD_FOLDER [FOLDER_FOR_TABLES]
 # Tables that the second folder has already are kept.
 set -euo pipefail
@@ -28,34 +28,24 @@ table u4.txt draws 4 duplex $last 800
 table u8.txt draws 8 duplex $last 300
 table u16.txt draws 16 duplex $last 120
 
-literal() { # the lines of a table as string literals
-  tr '\n' ' ' < "$1" | fold -s -w 110 | sed 's/^/     "/; s/$/"/'
+lines() { # the lines of a table, several to a line
+  tr '\n' ' ' < "$1" | fold -s -w 110 | sed 's/ *$//; $a\'
 }
 {
-  echo '// SPDX-License-Identifier: Apache-2.0'
-  echo '// Written by resources/scripts/finder_catalogue.sh.'
-  echo '#include "finder/catalogue.hpp"'
-  echo
-  echo '// clang-format off'
-  echo 'namespace coppice::finder::data {'
-  echo
-  echo "const int kLastNodes = $last;"
-  echo
-  echo 'const std::vector<DrawTable> kDraws = {'
+  echo '# SPDX-License-Identifier: Apache-2.0'
+  echo '# Written by resources/scripts/finder_catalogue.sh. After "draws DEGREE KIND": nodes:seed,seed and so on.'
+  echo '# After "kautz DEGREE": nodes:steps:sum of the loads of all steps.'
+  echo "nodes $last"
   for d in 2 4 8 16; do
-    printf '    {%d, false,\n%s},\n' $d "$(literal "$tables/d$d.txt")"
+    echo "draws $d one-way"
+    lines "$tables/d$d.txt"
   done
   for d in 4 8 16; do
-    printf '    {%d, true,\n%s},\n' $d "$(literal "$tables/u$d.txt")"
+    echo "draws $d duplex"
+    lines "$tables/u$d.txt"
   done
-  echo '};'
-  echo
-  echo 'const std::vector<KautzTable> kKautz = {'
   for d in 2 4 8 16; do
-    printf '    {%d,\n%s},\n' $d "$(literal "$tables/k$d.txt")"
+    echo "kautz $d"
+    lines "$tables/k$d.txt"
   done
-  echo '};'
-  echo
-  echo '}  // namespace coppice::finder::data'
-  echo '// clang-format on'
-} > "$root/core/finder/catalogue_data.cpp"
+} > "$root/resources/finder/catalogue.txt"
