@@ -108,10 +108,6 @@ std::string duration(double seconds) {
   return buffer.data();
 }
 
-std::string counted(std::int64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 std::string named(const std::string& name) {
   return name.empty() ? "unnamed fabric" : oneLine(name);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/counted.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
@@ -22,8 +23,6 @@ namespace coppice::cli {
 [[nodiscard]] std::string gigabytes(const Bandwidth& value);
 /// "0.35 ms", "2.41 s".
 [[nodiscard]] std::string duration(double seconds);
-/// "1 tree", "13 trees".
-[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
 /// A fabric's name for people, on one line.
 [[nodiscard]] std::string named(const std::string& name);
 

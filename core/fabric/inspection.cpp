@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "base/text.hpp"
 #include "fabric/balance.hpp"
 
@@ -51,11 +52,6 @@ ElementRef linkElement(const LinkDescription& link, std::size_t index) {
 /// A finding about the fabric as a whole.
 ElementRef wholeFabric() {
   return {RefKind::field, "nodes"};
-}
-
-/// `1 GPU`, `3 GPUs`.
-std::string counted(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
 template <typename Items, typename Text>

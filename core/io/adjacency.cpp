@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -560,11 +561,11 @@ private:
     giveRanks(description, official);
     description.links = std::move(m_links);
     if (m_selfEdges > 0) {
-      tell(Severity::warning, "left out " + countOf(m_selfEdges, "edge") + " from a node to itself",
+      tell(Severity::warning, "left out " + counted(m_selfEdges, "edge") + " from a node to itself",
            "remove it: it carries nothing");
     }
     if (m_ignoredAttributes > 0) {
-      tell(Severity::note, "ignored " + countOf(m_ignoredAttributes, "attribute") + " of nodes and edges",
+      tell(Severity::note, "ignored " + counted(m_ignoredAttributes, "attribute") + " of nodes and edges",
            "capacity, id and kind are read");
     }
     return ImportResult{std::move(description), std::move(m_findings)};

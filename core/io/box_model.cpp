@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "base/counted.hpp"
+#include "base/disjoint_sets.hpp"
 #include "base/units.hpp"
 #include "io/text_place.hpp"
 
@@ -26,24 +27,6 @@ constexpr NamedScaleOut kScaleOuts[] = {{ScaleOut::none, "none"},
                                         {ScaleOut::oneSwitch, "switch"},
                                         {ScaleOut::rails, "rails"},
                                         {ScaleOut::oddEvenPlanes, "planes"}};
-
-class DisjointSets {
-public:
-  explicit DisjointSets(std::size_t size) : m_parent(size) { std::iota(m_parent.begin(), m_parent.end(), 0); }
-
-  int find(int item) {
-    while (m_parent[item] != item) {
-      const int above = m_parent[item];
-      m_parent[item] = m_parent[above];
-      item = m_parent[item];
-    }
-    return item;
-  }
-  void join(int a, int b) { m_parent[find(a)] = find(b); }
-
-private:
-  std::vector<int> m_parent;
-};
 
 Finding note(std::string text, std::string fix = {}) {
   return {Severity::note, ErrorCode::badInput, std::move(text), std::move(fix)};
@@ -221,7 +204,7 @@ private:
     }
     if (m_box.nodes.size() > kMaxBoxNodes / static_cast<std::size_t>(m_options.count)) {
       return Error{ErrorCode::limit,
-                   std::to_string(m_options.count) + " boxes of " + countOf(m_box.nodes.size(), "node") +
+                   std::to_string(m_options.count) + " boxes of " + counted(m_box.nodes.size(), "node") +
                        " are more than " + std::to_string(kMaxBoxNodes) + " nodes",
                    "import fewer boxes"};
     }
@@ -259,14 +242,14 @@ private:
                    names.empty() ? "the file lists no NICs" : "it has " + names};
     }
     if (skipped > 0) {
-      m_result.findings.push_back(note(countOf(skipped, "NIC") + " left out, as asked"));
+      m_result.findings.push_back(note(counted(skipped, "NIC") + " left out, as asked"));
     }
     if (m_options.scaleOut != ScaleOut::none && m_nics.empty()) {
       return Error{ErrorCode::badUsage, "the box has no NICs to join to a network",
                    "add NICs to the file, or import one box with scale-out none"};
     }
     if (m_options.scaleOut == ScaleOut::none && !m_options.keepPcie && !m_nics.empty()) {
-      m_result.findings.push_back(note(countOf(m_nics.size(), "NIC") + " left out: no network joins them",
+      m_result.findings.push_back(note(counted(m_nics.size(), "NIC") + " left out: no network joins them",
                                        "choose a scale-out, or keep PCIe, to see them"));
       m_nics.clear();
     }
@@ -381,7 +364,7 @@ private:
       }
     }
     if (left > 0) {
-      m_result.findings.push_back(note(countOf(left, "PCIe and CPU link") +
+      m_result.findings.push_back(note(counted(left, "PCIe and CPU link") +
                                            " left out: NVLink or xGMI joins the GPUs, and no " +
                                            "path from a GPU to its nearest NIC runs there",
                                        "keep PCIe to see them"));
@@ -391,7 +374,7 @@ private:
       if (joined) {
         if (const std::size_t paired = graph.pairNics(); paired > 0) {
           m_result.findings.push_back(
-              note(countOf(paired, "PCIe bridge") + " with as many NICs as GPUs became direct GPU-NIC links",
+              note(counted(paired, "PCIe bridge") + " with as many NICs as GPUs became direct GPU-NIC links",
                    "keep PCIe to see the bridges"));
         }
       }

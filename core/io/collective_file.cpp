@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
@@ -149,7 +150,7 @@ protected:
     }
     if (m_shareless != 0 && m_shareless != m_shards.size()) {
       return Error{ErrorCode::badInput,
-                   countOf(m_shareless, "shard") + " of " + std::to_string(m_shards.size()) + " state no share",
+                   counted(m_shareless, "shard") + " of " + std::to_string(m_shards.size()) + " state no share",
                    "give the share of every shard, or no shares if all are equal",
                    {.file = m_fileName}};
     }
@@ -393,7 +394,7 @@ private:
 
   void readShard(const std::vector<LineField>& fields, std::size_t offset) {
     if (fields.size() != m_fieldCount) {
-      refuse(offset, countOf(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
+      refuse(offset, counted(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
              "separate ranks by spaces");
     }
     const auto field = [&](TableColumn column) { return fields[m_place[column]]; };

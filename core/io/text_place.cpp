@@ -35,8 +35,4 @@ std::optional<std::size_t> firstIllFormedByte(std::string_view text) {
   return std::nullopt;
 }
 
-std::string countOf(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 }  // namespace coppice::io

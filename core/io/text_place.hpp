@@ -27,7 +27,4 @@ private:
 /// Offset of the first byte that is not well-formed UTF-8.
 [[nodiscard]] std::optional<std::size_t> firstIllFormedByte(std::string_view text);
 
-/// "1 edge", "3 edges".
-[[nodiscard]] std::string countOf(std::size_t count, std::string_view noun);
-
 }  // namespace coppice::io

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
@@ -177,7 +178,7 @@ private:
   void readRow() {
     if (m_fields.size() < m_minimum || (m_places[kRoute] == kAbsent && m_fields.size() > m_minimum)) {
       refuse(m_fields.back().column,
-             "the row has " + countOf(m_fields.size(), "field") + ", the first row has " + countOf(m_minimum, "column"),
+             "the row has " + counted(m_fields.size(), "field") + ", the first row has " + counted(m_minimum, "column"),
              "give one field for each column");
     }
     if (m_schedule.transfers.size() == kMaxCsvTransfers) {

@@ -8,30 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/disjoint_sets.hpp"
 #include "lowering/emit.hpp"
 
 namespace coppice::lowering {
 
 namespace {
-
-/// Sets of steps that form one event.
-class Events {
-public:
-  explicit Events(int steps) : m_parent(static_cast<std::size_t>(steps)) {
-    std::iota(m_parent.begin(), m_parent.end(), 0);
-  }
-  int find(int step) {
-    while (m_parent[step] != step) {
-      m_parent[step] = m_parent[m_parent[step]];
-      step = m_parent[step];
-    }
-    return step;
-  }
-  void join(int a, int b) { m_parent[find(a)] = find(b); }
-
-private:
-  std::vector<int> m_parent;
-};
 
 struct Traffic {
   std::vector<std::pair<int, int>> sends;  ///< step, count
@@ -152,7 +134,7 @@ Outcome checkPairs(const WaitGraph& waits) {
 
 /// A send and its receive as one event.
 bool isAcyclicByStep(const WaitGraph& waits) {
-  Events events(waits.steps());
+  DisjointSets events(waits.steps());
   for (const auto& [key, ends] : waits.connections) {
     for (std::size_t i = 0; i < ends.sends.size(); ++i) {
       events.join(ends.sends[i].first, ends.receives[i].first);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 
@@ -25,10 +26,6 @@ std::string numbers(const std::vector<int>& values) {
     text += (text.empty() ? "" : ", ") + std::to_string(value);
   }
   return "[" + text + "]";
-}
-
-std::string counted(std::size_t count, const std::string& one, const std::string& many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 /// int() of the official program.
@@ -410,7 +407,7 @@ private:
       }
       if (gpus.empty() || gpus.size() != count) {
         refuse("internode_conn",
-               "GPU " + std::to_string(sender) + " has " + counted(gpus.size(), "receiver", "receivers") + " and GPU " +
+               "GPU " + std::to_string(sender) + " has " + counted(gpus.size(), "receiver") + " and GPU " +
                    std::to_string(receivers.begin()->first) + " has " + std::to_string(count),
                "give each sender the same number of receivers, one or more");
       }
@@ -494,10 +491,9 @@ private:
   /// GPUs next to each other have the same one.
   void assignNics() {
     if (nics() > perNode()) {
-      refuse(
-          "nics_per_node",
-          counted(nics(), "NIC", "NICs") + " for " + counted(perNode(), "GPU", "GPUs") + " of a node cannot be shared",
-          "use the paper's model, where each link has a part of their bandwidth");
+      refuse("nics_per_node",
+             counted(nics(), "NIC") + " for " + counted(perNode(), "GPU") + " of a node cannot be shared",
+             "use the paper's model, where each link has a part of their bandwidth");
     }
     for (int gpu = 0; gpu < perNode(); ++gpu) {
       m_model.nics.push_back(gpu * nics() / perNode());

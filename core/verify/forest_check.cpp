@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/parts_check.hpp"
 
@@ -20,10 +21,6 @@ using schedule::Direction;
 using schedule::PathId;
 using schedule::Tree;
 using schedule::TreeEdge;
-
-std::string plural(std::int64_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 /// a / b > c / d for a, c >= 0 and b, d > 0, by Euclid's algorithm on both: products of these would leave 128 bits.
 bool isGreater(Int128 a, Int128 b, Int128 c, Int128 d) {
@@ -124,12 +121,12 @@ private:
       readable = false;
     }
     if (m_forest.gpuCount != gpuCount) {
-      fault("made for " + plural(m_forest.gpuCount, "GPU") + ", the fabric has " + std::to_string(gpuCount), name);
+      fault("made for " + counted(m_forest.gpuCount, "GPU") + ", the fabric has " + std::to_string(gpuCount), name);
       readable = false;
     }
     if (m_forest.treesOfRoot.size() != static_cast<std::size_t>(gpuCount)) {
       fault("states the trees of " + std::to_string(m_forest.treesOfRoot.size()) + " roots, the fabric has " +
-                plural(gpuCount, "GPU"),
+                counted(gpuCount, "GPU"),
             name);
       readable = false;
     }
@@ -161,13 +158,13 @@ private:
       if (m_expectation.fixedK) {
         const Int128 wanted = Int128{*m_expectation.fixedK} * amount;
         if (wanted != trees) {
-          fault("root " + gpuName(m_fabric, rank) + " has " + plural(trees, "tree") +
+          fault("root " + gpuName(m_fabric, rank) + " has " + counted(trees, "tree") +
                     "; k = " + std::to_string(*m_expectation.fixedK) + " for an amount of " + std::to_string(amount) +
                     " asks for another number",
                 name);
         }
       } else if (Int128{trees} * totalDemand != Int128{m_treeCount} * amount) {
-        fault("root " + gpuName(m_fabric, rank) + " has " + plural(trees, "tree") + " of " +
+        fault("root " + gpuName(m_fabric, rank) + " has " + counted(trees, "tree") + " of " +
                   std::to_string(m_treeCount) + ", which is not its share of the data (" + std::to_string(amount) +
                   " of " + Rational(narrow64(totalDemand)).toString() + ")",
               name);
@@ -347,7 +344,7 @@ private:
       roots.add(tree.root, tree.multiplicity);
       if (tree.firstEdge < 0 || static_cast<std::size_t>(tree.firstEdge) > m_forest.edges.size() ||
           m_forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) < edgesPerTree) {
-        fault("its edges lie outside the forest's " + plural(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
+        fault("its edges lie outside the forest's " + counted(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
               treeElement(index));
         continue;
       }
@@ -427,7 +424,7 @@ private:
       if (edge.pruned < 0 || edge.pruned >= hops) {
         legal = false;
         if (explain) {
-          fault("pruned is " + std::to_string(edge.pruned) + " on a route of " + plural(hops, "hop") + " along " +
+          fault("pruned is " + std::to_string(edge.pruned) + " on a route of " + counted(hops, "hop") + " along " +
                     routeName(m_fabric, m_forest.paths[edge.path]),
                 edgeElement(index, edge), "pruned hops end at a switch inside the route");
         }
@@ -540,7 +537,7 @@ private:
 
   bool diagnoseRoute(std::int64_t index, const TreeEdge& edge) {
     if (edge.path < 0 || edge.path >= m_forest.paths.size()) {
-      fault("names route " + std::to_string(edge.path) + "; the forest has " + plural(m_forest.paths.size(), "route"),
+      fault("names route " + std::to_string(edge.path) + "; the forest has " + counted(m_forest.paths.size(), "route"),
             edgeElement(index, edge));
       return false;
     }
@@ -551,7 +548,7 @@ private:
     }
     const std::string along = " along " + routeName(m_fabric, path);
     if (path.size() < 2) {
-      fault("the route has " + plural(static_cast<std::int64_t>(path.size()), "node") + "; it needs two or more",
+      fault("the route has " + counted(static_cast<std::int64_t>(path.size()), "node") + "; it needs two or more",
             edgeElement(index, edge));
       return false;
     }
@@ -662,7 +659,7 @@ private:
       const Int128 room =
           Int128{scale.numerator()} * bandwidth.numerator() / (Int128{scale.denominator()} * bandwidth.denominator());
       if (load > room) {
-        fault("carries " + plural(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
+        fault("carries " + counted(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
                   " (scale " + toFraction(m_forest.scale) + " x " + bandwidth.toString() + " GB/s)",
               place(linkElement(arcs[i])));
       }

@@ -6,6 +6,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/counted.hpp"
+
 namespace coppice::executor {
 namespace {
 
@@ -33,11 +35,6 @@ std::string half(const program::ResultRecord& result, bool bound) {
     text += result.boundPercent ? formatted("  %6.2f", *result.boundPercent) : "     N/A";
   }
   return text;
-}
-
-/// "1 rank", "3 ranks".
-std::string amountOf(std::int64_t amount, const char* one) {
-  return std::to_string(amount) + " " + one + (amount == 1 ? "" : "s");
 }
 
 std::string marked(const char* mark, std::string text) {
@@ -108,9 +105,9 @@ std::string Table::show(const program::Record& record) {
     m_outOfPlace = plan->outOfPlace;
     m_inPlace = plan->inPlace;
     std::string text =
-        marked("", plan->name + ": " + plan->collective + " on " + amountOf(plan->ranks, "rank") + ", up to " +
-                       amountOf(plan->threadBlocks, "threadblock") + ", " + amountOf(plan->steps, "step") + ", " +
-                       amountOf(plan->channels, "channel") + ", " + plan->digest);
+        marked("", plan->name + ": " + plan->collective + " on " + counted(plan->ranks, "rank") + ", up to " +
+                       counted(plan->threadBlocks, "threadblock") + ", " + counted(plan->steps, "step") + ", " +
+                       counted(plan->channels, "channel") + ", " + plan->digest);
     if (plan->boundGBps) {
       text += formatted("# bound: %.6g GB/s algbw\n", *plan->boundGBps);
     }

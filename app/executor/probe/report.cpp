@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "coppice/version.hpp"
 #include "io/fabric_json.hpp"
 #include "probe/gpu_json.hpp"
@@ -23,10 +24,6 @@ std::string bytesText(std::int64_t bytes) {
   std::array<char, 32> buffer{};
   std::snprintf(buffer.data(), buffer.size(), value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, kUnits[unit]);
   return buffer.data();
-}
-
-std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 /// {0,1,2,5} as "0-2,5".
@@ -192,10 +189,9 @@ std::string machineText(const Machine& machine) {
   line("Host", machine.host + ", " + machine.system + " " + machine.kernel +
                    (machine.distribution.empty() ? "" : ", " + machine.distribution));
   line("Processor", (cpu.model.empty() ? std::string("unknown model") : cpu.model) + ": " +
-                        plural(static_cast<std::size_t>(cpu.sockets), "socket") + ", " +
-                        plural(static_cast<std::size_t>(cpu.cores), "core") + ", " +
-                        plural(static_cast<std::size_t>(cpu.threads), "thread"));
-  std::string use = plural(static_cast<std::size_t>(limits.usableCores), "core") + " usable (affinity " +
+                        counted(cpu.sockets, "socket") + ", " + counted(cpu.cores, "core") + ", " +
+                        counted(cpu.threads, "thread"));
+  std::string use = counted(limits.usableCores, "core") + " usable (affinity " +
                     (limits.affinity.empty() ? std::string("not known") : ranges(limits.affinity));
   if (limits.quotaCores) {
     std::array<char, 48> quota{};
@@ -225,7 +221,7 @@ std::string machineText(const Machine& machine) {
              std::to_string(gpu.computeMajor) + "." + std::to_string(gpu.computeMinor) + ", " +
              bytesText(gpu.memoryBytes) + " (" + bytesText(gpu.freeBytes) + " free), " + pcieText(device) + ", " +
              (gpu.links.empty() ? std::string("no NVLink")
-                                : std::to_string(up) + " of " + plural(gpu.links.size(), "NVLink") + " up"));
+                                : std::to_string(up) + " of " + counted(gpu.links.size(), "NVLink") + " up"));
   }
   if (machine.nics.empty()) {
     line("Network", "only software devices");
