@@ -10,9 +10,6 @@
 namespace coppice::workflow {
 namespace {
 
-/// Beyond, the routes between all pairs and their symmetries take too much memory.
-constexpr int kMaxGpus = 256;
-
 Result<synth::SynthesisOptions> searchOptions(const OptionValues& values) {
   synth::SynthesisOptions options;
   options.seconds = static_cast<double>(values.integer("seconds").value_or(0));
@@ -32,12 +29,6 @@ Result<synth::SynthesisOptions> searchOptions(const OptionValues& values) {
 /// With at least one schedule. Errors: cancelled where none was found until then.
 Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                                   const OptionValues& values, const Progress& progress) {
-  if (fabric.gpuCount() > kMaxGpus) {
-    return Error{ErrorCode::limit,
-                 "sccl searches fabrics of up to " + std::to_string(kMaxGpus) + " GPUs; this one has " +
-                     std::to_string(fabric.gpuCount()),
-                 "choose forestcoll or bfb"};
-  }
   const auto options = searchOptions(values);
   if (options && options->isDirect && goal.collective() != Collective::allreduce) {
     return optionError("direct", "direct schedules are only searched for allreduce", "leave --direct out");

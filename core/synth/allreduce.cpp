@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "schedule/step_cost.hpp"
+#include "synth/composer.hpp"
 #include "synth/front.hpp"
 #include "synth/result.hpp"
 
@@ -74,7 +75,7 @@ Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, cons
     if (!problem) {
       return problem.error();
     }
-    auto made = std::make_unique<Search>(*std::move(problem), seed, progress);
+    auto made = std::make_unique<Search>(*std::move(problem), seed, progress, composersOfBoxes(seed, progress));
     if (isTransposed) {
       search.m_ownScatter = std::move(made);
       search.m_scatter = search.m_ownScatter.get();
@@ -312,13 +313,13 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
     Search& search = isGather ? *m_gather : *m_scatter;
     const int steps = isGather ? second : first;
     auto& found = best[isGather ? 1 : 0];
-    found = search.fewestByTwoLevels(steps, n, n, kAnyRounds, deadline);
+    found = search.fewestComposed(steps, n, n, kAnyRounds, deadline);
     const auto end = Clock::now() + (deadline - Clock::now()) / (isGather ? 1 : 2);
     const Rational bound = search.ratioBound(steps, deadline).ratio * Rational(n);
     if (!found || Rational(found->size.rounds) * Rational(kNearBound) > bound * Rational(kNearBound + 1)) {
       const auto below = found ? std::optional(found->size.rounds) : std::nullopt;
-      if (auto pulled = search.fewestByTries(steps, n, below, end)) {
-        found = std::move(pulled);
+      if (auto grown = search.fewestByTries(steps, n, below, end)) {
+        found = std::move(grown);
       }
     }
     if (!found || found->decision.verdict != Verdict::sat) {
@@ -335,7 +336,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
 std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t maxN,
                                                                        std::int64_t maxRounds,
                                                                        Clock::time_point deadline) {
-  constexpr std::int64_t kMaxOfPull = 8;
+  constexpr std::int64_t kMaxOfTries = 8;
   std::optional<Fewest> best;
   const Rational bound = halvesRatio(steps, deadline);
   const auto isNear = [&] {
@@ -350,10 +351,10 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
     }
     std::vector<std::int64_t> counts;
     const std::int64_t maxOfHalf = maxRounds == kAnyRounds ? kAnyRounds : maxRounds - first;
-    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, maxN, maxOfHalf, deadline)) {
-      counts.push_back(levels->size.n);
+    if (const auto composed = m_gather->fewestComposed(second, 1, maxN, maxOfHalf, deadline)) {
+      counts.push_back(composed->size.n);
     }
-    if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMaxOfPull) {
+    if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMaxOfTries) {
       counts.push_back(ratio.denominator());
     }
     counts.push_back(1);
@@ -473,7 +474,7 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
         return std::move(found->answer);
       }
     }
-    return {Verdict::unknown, "not found in halves, by two levels or pull, which proves nothing", {}};
+    return {Verdict::unknown, "not found in halves, by two levels or trees, which proves nothing", {}};
   }
   if (mayHalve) {
     for (const bool isQuick : {true, false}) {

@@ -29,20 +29,10 @@ struct Boxes {
 /// the topology. nullopt where there are none.
 [[nodiscard]] std::optional<Boxes> equalBoxes(const Topology& topology);
 
-/// The topology with these arcs alone, and what limits them. @param kept ascending @param renamed by rank: its number in
-/// the result, which has `nodes` ranks
+/// The topology with these arcs alone, and what limits them. @param kept ascending @param renamed by rank: its number
+/// in the result, which has `nodes` ranks
 [[nodiscard]] Topology withArcs(const Topology& topology, std::span<const int> kept, std::span<const int> renamed,
                                 int nodes);
-
-/// The same problem on fewer arcs: those within boxes, and across boxes those between ranks of one place. Its solutions
-/// solve the whole one; that it has none proves nothing.
-struct NarrowProblem {
-  Problem problem;
-  std::vector<int> arcs;  ///< of the whole problem, by arc of this one
-};
-/// nullopt where that leaves out less than half of those across, or a destination is not reached. @pre the boxes are those
-/// of the problem's topology
-[[nodiscard]] std::optional<NarrowProblem> narrowed(const Problem& problem, const Boxes& boxes);
 
 /// Symmetries of a problem with many ranks: exchanges and rotations of boxes, exchanges of places within all boxes or
 /// one of them, rotations of rows and columns. Those that join nothing new are left out. Throws CancelledError.

@@ -60,22 +60,22 @@ private:
   static constexpr std::int64_t kFirstChunks = 8;
   static constexpr int kMultiplesOfBound = 2;
   static constexpr double kQuickSeconds = 1.0;
-  static constexpr std::int64_t kMaxOfPull = 8;
-  /// Two levels that come as near to the bound as one part in this many are good enough.
+  static constexpr std::int64_t kMaxOfTries = 8;
+  /// Composed schedules that come as near to the bound as one part in this many are good enough.
   static constexpr std::int64_t kNearBound = 100;
 
   void search() {
     if (m_search.isWide()) {
-      tryTwoLevels();
-      tryPull();
+      tryComposed();
+      tryFew();
       return;
     }
     tryBound();
     if (!isDone()) {
-      tryTwoLevels();
+      tryComposed();
     }
     if (!isDone()) {
-      tryPull();
+      tryFew();
     }
     findAny();
     for (std::int64_t max = kFirstChunks; !isDone(); max = std::min(2 * max, m_options.maxN)) {
@@ -139,7 +139,7 @@ private:
   void hear(const std::optional<Search::Fewest>& found, const Size& wanted, Clock::time_point start) {
     const Size size = found ? found->size : wanted;
     const Decision decision =
-        found ? found->decision : Decision{Verdict::unknown, "not found by pull, which proves nothing", {}};
+        found ? found->decision : Decision{Verdict::unknown, "not found by trees or pull, which proves nothing", {}};
     m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
     if (decision.verdict == Verdict::sat && size.rounds <= m_maxRounds && (!limit() || ratioOf(size) < *limit())) {
@@ -147,15 +147,15 @@ private:
     }
   }
 
-  void tryTwoLevels() {
+  void tryComposed() {
     const auto start = Clock::now();
-    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_maxRounds, m_deadline)) {
+    if (const auto found = m_search.fewestComposed(m_steps, 1, m_options.maxComposed, m_maxRounds, m_deadline)) {
       hear(found, found->size, start);
     }
   }
 
   /// Few chunks: those of the bound first.
-  void tryPull() {
+  void tryFew() {
     if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= *m_min * Rational(kNearBound + 1)) {
       return;
     }
@@ -169,7 +169,7 @@ private:
         }
       }
     }
-    if (m_bound.denominator() <= kMaxOfPull) {
+    if (m_bound.denominator() <= kMaxOfTries) {
       counts.insert(counts.begin(), m_bound.denominator());
     }
     for (std::size_t i = 0; i < counts.size() && !isDone(); ++i) {
@@ -188,7 +188,7 @@ private:
       const auto start = Clock::now();
       const auto end = start + (m_deadline - start) / static_cast<int>(std::min<std::size_t>(3, counts.size() - i));
       const auto found = m_search.fewestByTries(m_steps, n, below, end);
-      // Where the solver comes after it, what pull does not find is not decided yet.
+      // Where the solver comes after it, what they do not find is not decided yet.
       if (found || m_search.isWide()) {
         hear(found, {m_steps, min, n}, start);
       }

@@ -15,7 +15,7 @@ namespace coppice::synth {
 struct FrontOptions {
   int maxSteps = 0;               ///< 0 = four more than the minimum
   std::int64_t maxN = 32;         ///< chunks of each class
-  std::int64_t maxOfLevels = 32;  ///< the same for two levels
+  std::int64_t maxComposed = 32;  ///< the same for schedules that are composed
   double candidateSeconds = 10;   ///< one candidate may take this long
   /// Only k-synchronous schedules: R <= S + k; nullopt = any number of rounds.
   std::optional<std::int64_t> extraRounds = {};

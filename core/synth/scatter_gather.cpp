@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "schedule/collective_table.hpp"
-#include "synth/search.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -14,17 +13,14 @@ namespace {
 /// A scatter is found with the rounds of its bound, or some more where these do not divide well.
 constexpr std::int64_t kMoreRounds = 3;
 constexpr std::chrono::seconds kLongestScatter{2};
+/// Chunks for each rank.
+constexpr std::int64_t kMaxParts = 4;
 
 std::int64_t sumOf(const Steps& steps) {
   return std::accumulate(steps.rounds.begin(), steps.rounds.end(), std::int64_t{0});
 }
 
 }  // namespace
-
-ScatterGather::ScatterGather(Problem allgather, std::uint64_t seed, const Progress& progress)
-    : m_allgather(std::move(allgather)), m_seed(seed), m_progress(progress) {}
-
-ScatterGather::~ScatterGather() = default;
 
 std::unique_ptr<ScatterGather> ScatterGather::make(const Problem& broadcast, const Boxes& boxes, double seconds,
                                                    std::uint64_t seed, const Progress& progress) {
@@ -48,8 +44,9 @@ std::unique_ptr<ScatterGather> ScatterGather::make(const Problem& broadcast, con
   if (!allgather || !scatter) {
     return nullptr;
   }
-  std::unique_ptr<ScatterGather> result(new ScatterGather(*std::move(allgather), seed, progress));
+  std::unique_ptr<ScatterGather> result(new ScatterGather(*std::move(allgather)));
   result->m_broadcast = &broadcast;
+  result->m_boxes = boxes.count();
   result->m_levels = TwoLevel::make(result->m_allgather, boxes, seconds, seed, progress);
   if (!result->m_levels) {
     return nullptr;
@@ -78,7 +75,7 @@ std::optional<ScatterGather::Choice> ScatterGather::choose(int steps, std::int64
   std::optional<Choice> best;
   for (int first = 1; steps - first >= m_levels->minSteps(); ++first) {
     const Steps* scattered = scatter(first, parts);
-    const auto gathered = m_levels->rounds(steps - first, parts, m_progress);
+    const auto gathered = m_levels->rounds(steps - first, parts);
     if (scattered != nullptr && gathered && (!best || sumOf(*scattered) + *gathered < best->rounds)) {
       best = Choice{first, sumOf(*scattered) + *gathered};
     }
@@ -86,19 +83,28 @@ std::optional<ScatterGather::Choice> ScatterGather::choose(int steps, std::int64
   return best;
 }
 
-std::optional<std::int64_t> ScatterGather::rounds(int steps, std::int64_t parts) {
-  const auto choice = choose(steps, parts);
+std::int64_t ScatterGather::maxChunks() const {
+  return kMaxParts * unit();
+}
+
+std::string ScatterGather::how() const {
+  return "found by two levels: a scatter by maximum flow, then an allgather of " + std::to_string(m_boxes) + " boxes";
+}
+
+std::optional<std::int64_t> ScatterGather::rounds(int steps, std::int64_t n) {
+  const auto choice = choose(steps, n / unit());
   return choice ? std::optional(choice->rounds) : std::nullopt;
 }
 
-std::optional<Steps> ScatterGather::schedule(int steps, std::int64_t parts) {
+std::optional<Steps> ScatterGather::schedule(int steps, std::int64_t n) {
+  const std::int64_t parts = n / unit();
   const auto choice = choose(steps, parts);
   if (!choice) {
     return std::nullopt;
   }
   // Chunk i for rank v is number v * parts + i in all three problems.
   Steps result = *scatter(choice->scatterSteps, parts);
-  auto gathered = m_levels->schedule(steps - choice->scatterSteps, parts, m_progress);
+  auto gathered = m_levels->schedule(steps - choice->scatterSteps, parts);
   if (!gathered) {
     return std::nullopt;
   }
@@ -107,7 +113,7 @@ std::optional<Steps> ScatterGather::schedule(int steps, std::int64_t parts) {
     send.step += choice->scatterSteps;
     result.sends.push_back(send);
   }
-  prune(*m_broadcast, parts * ranks(), result);
+  prune(*m_broadcast, n, result);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "base/time_limit.hpp"
 #include "synth/allreduce.hpp"
 #include "synth/allreduce_front.hpp"
+#include "synth/composer.hpp"
 #include "synth/front.hpp"
 #include "synth/result.hpp"
 #include "synth/search.hpp"
@@ -21,6 +22,8 @@ constexpr std::int64_t kMaxSteps = 1'000;
 constexpr std::int64_t kMaxRounds = 1'000'000;
 constexpr std::int64_t kMaxChunks = 1'000'000;
 constexpr std::int64_t kDefaultMaxN = 32;
+/// Beyond, the routes between all pairs and their symmetries take too much memory.
+constexpr int kMaxGpus = 256;
 /// Chunks times ranks of one size: some 20 bytes for each while it is searched.
 constexpr std::int64_t kMaxPlaces = 40'000'000;
 /// Candidates of a front: longest time for one, so that one hard size does not take it all.
@@ -41,6 +44,16 @@ Progress limitedBy(const TimeLimit& limit, const Progress& progress) {
   Progress limited = progress;
   limited.stop = limit.token();
   return limited;
+}
+
+std::optional<Error> checkRanks(const fabric::Fabric& fabric) {
+  if (fabric.gpuCount() <= kMaxGpus) {
+    return std::nullopt;
+  }
+  return Error{ErrorCode::limit,
+               "sccl searches fabrics of up to " + std::to_string(kMaxGpus) + " GPUs; this one has " +
+                   std::to_string(fabric.gpuCount()),
+               "choose forestcoll or bfb"};
 }
 
 std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t max) {
@@ -109,8 +122,10 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
 
 Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable& goal, const StatedSize& size,
                              const SynthesisOptions& options, const Progress& whole) {
-  if (auto error = checkSize(goal, size)) {
-    return *std::move(error);
+  for (const auto& error : {checkRanks(fabric), checkSize(goal, size)}) {
+    if (error) {
+      return *error;
+    }
   }
   const TimeLimit limit(whole, options.seconds + kGraceSeconds);
   const Progress progress = limitedBy(limit, whole);
@@ -130,7 +145,7 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
       return *std::move(error);
     }
     unit = problem->topology.unit;
-    Search search(*std::move(problem), options.seed, progress);
+    Search search(*std::move(problem), options.seed, progress, composersOfBoxes(options.seed, progress));
     const std::int64_t n = size.chunks / search.problem().divisor;
     Decision decision = search.decide({static_cast<int>(size.steps), size.rounds, n}, deadline);
     Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, unit, decision.isBySolver};
@@ -156,6 +171,9 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
 Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                     const FrontLimits& limits, const SynthesisOptions& options,
                                     const FrontEvents& given, const Progress& whole) {
+  if (auto error = checkRanks(fabric)) {
+    return *std::move(error);
+  }
   const TimeLimit limit(whole, options.seconds + kGraceSeconds);
   const Progress progress = limitedBy(limit, whole);
   FrontEvents events = given;
@@ -181,11 +199,11 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     const std::int64_t divisor = problem->divisor;
     inner.maxN = limits.maxChunks > 0 ? std::max<std::int64_t>(1, limits.maxChunks / divisor) : kDefaultMaxN;
     // A broadcast by scatter and allgather takes some chunks for each rank.
-    inner.maxOfLevels = inner.maxN;
+    inner.maxComposed = inner.maxN;
     if (limits.maxChunks == 0 && problem->classes.size() == 1) {
-      inner.maxOfLevels = 4 * static_cast<std::int64_t>(problem->topology.nodes);
+      inner.maxComposed = 4 * static_cast<std::int64_t>(problem->topology.nodes);
     }
-    Search search(*std::move(problem), options.seed, progress);
+    Search search(*std::move(problem), options.seed, progress, composersOfBoxes(options.seed, progress));
     const auto stated = [&](const Size& size) { return StatedSize{size.n * divisor, size.steps, size.rounds}; };
     std::optional<Error> fault;
     FrontHandlers handlers;

@@ -47,8 +47,9 @@ struct Synthesis {
 /// Refuses numbers out of range and chunks that do not divide. Errors: badUsage naming the option.
 [[nodiscard]] std::optional<Error> checkSize(const schedule::CollectiveTable& goal, const StatedSize& size);
 
-/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that do not divide or are more
-/// than memory holds, a bad unit), those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
+/// Decides one size. Errors: limit (too many GPUs), badUsage naming the option (a number below 1, chunks that do not
+/// divide or are more than memory holds, a bad unit), those of topologyOf, problemOf and scheduleOf; cancelled;
+/// overflow.
 Result<Synthesis> synthesize(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                              const StatedSize& size, const SynthesisOptions& options, const Progress& progress);
 

@@ -2,6 +2,7 @@
 #include "synth/search.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -17,10 +18,13 @@ constexpr int kShareOfChoices = 4;
 constexpr int kPullTries = 24;
 /// Before any linear program.
 constexpr int kFirstPullTries = 6;
-constexpr std::int64_t kPullWork = 30'000'000;
+constexpr std::int64_t kWorkOfPull = 30'000'000;
 /// Before the solver gets its time, and before anything that takes longer.
 constexpr std::int64_t kMidTreeWork = 60'000'000;
 constexpr std::int64_t kFirstTreeWork = 500'000;
+/// One attempt of each solver, or as many as there is time for.
+constexpr std::int64_t kQuickConflicts = 4'000;
+constexpr std::int64_t kAllConflicts = std::numeric_limits<std::int64_t>::max();
 
 /// The rounds spread evenly, the longer steps last.
 std::vector<std::int64_t> evenRounds(const Size& size, int turn) {
@@ -35,15 +39,14 @@ std::vector<std::int64_t> evenRounds(const Size& size, int turn) {
 
 }  // namespace
 
-Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
+Search::Search(Problem problem, std::uint64_t seed, const Progress& progress, ComposerMaker makeComposer)
     : m_problem(std::move(problem)),
       m_seed(seed),
       m_progress(progress),
       m_minSteps(synth::minSteps(m_problem)),
-      m_wide(m_problem, seed, progress),
-      m_generators(m_wide.isWide() ? generatorsOf(m_problem) : synth::generators(m_problem, progress)) {}
-
-Search::~Search() = default;
+      m_boxes(equalBoxes(m_problem.topology)),
+      m_generators(isWide() ? generatorsOf(m_problem) : synth::generators(m_problem, progress)),
+      m_makeComposer(std::move(makeComposer)) {}
 
 std::string Search::counted(const Size& size) const {
   return "(" + std::to_string(size.n * m_problem.divisor) + ", " + std::to_string(size.steps) + ", " +
@@ -64,8 +67,8 @@ const std::vector<int>& Search::orbits() {
 std::vector<Symmetry> Search::generatorsOf(const Problem& problem) const {
   // Above this many ranks a search for all symmetries takes too long.
   constexpr int kMaxRanks = 64;
-  return m_wide.boxes() || m_problem.topology.nodes > kMaxRanks ? generatorsByBoxes(problem, m_wide.boxes(), m_progress)
-                                                                : synth::generators(problem, m_progress);
+  return m_boxes || m_problem.topology.nodes > kMaxRanks ? generatorsByBoxes(problem, m_boxes, m_progress)
+                                                         : synth::generators(problem, m_progress);
 }
 
 const std::vector<std::vector<Symmetry>>& Search::groups() {
@@ -78,7 +81,7 @@ const std::vector<std::vector<Symmetry>>& Search::groups() {
 int Search::usualSteps() const {
   constexpr int kMore = 4;
   int steps = m_minSteps;
-  if (const auto& boxes = m_wide.boxes()) {
+  if (const auto& boxes = m_boxes) {
     // Slow links that reach far make the fewest steps; links within a box may take more of them, and one goes across.
     std::vector<bool> isFirst(m_problem.topology.nodes, false);
     std::vector<int> inner;
@@ -150,7 +153,7 @@ std::optional<Decision> Search::fromKnown(const Size& size, const std::function<
 std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
                                        int maxTries, const Effort& effort) {
   const std::int64_t work = Encoding::sizeOf(m_problem, size.n, size.steps, 1);
-  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, maxTries);
+  const auto tries = std::clamp<std::int64_t>(kWorkOfPull / std::max<std::int64_t>(1, work), 1, maxTries);
   const auto stop = stopAt(effort.deadline);
   for (int turn = 0; turn < tries && !stop(); ++turn) {
     const std::vector<std::int64_t> chosen = rounds.empty() ? evenRounds(size, turn) : rounds[turn % rounds.size()];
@@ -194,90 +197,80 @@ Decision Search::decideQuickly(const Size& size, Clock::time_point deadline) {
   return decide(size, Effort{true, true, deadline});
 }
 
+Decision Search::firstAnswer(std::span<const Way> ways) {
+  Decision last{Verdict::unknown, "no way of searching applies", {}};
+  for (const Way& way : ways) {
+    auto decision = way.applies ? way.run(way.budget) : std::nullopt;
+    if (!decision) {
+      continue;
+    }
+    if (decision->verdict != Verdict::unknown) {
+      return *std::move(decision);
+    }
+    last = *std::move(decision);
+  }
+  return last;
+}
+
 Decision Search::decide(const Size& size, const Effort& effort) {
   throwIfCancelled(m_progress);
-  if (auto decision = refusedByCounting(size)) {
-    return *std::move(decision);
-  }
-  if (auto decision = fromKnown(size, stopAt(effort.deadline))) {
-    return *std::move(decision);
-  }
+  const auto counting = [&](std::int64_t) { return refusedByCounting(size); };
+  const auto known = [&](std::int64_t) { return fromKnown(size, stopAt(effort.deadline)); };
+  const auto program = [&](std::int64_t) { return refusedByProgram(size, effort.deadline); };
   if (m_problem.isSingleFlow) {
-    auto refused = m_problem.topology.isPartial ? refusedByProgram(size, effort.deadline) : std::nullopt;
-    return refused ? *std::move(refused) : byFlow(size, effort);
+    const Way ways[] = {{true, 0, counting},
+                        {true, 0, known},
+                        {m_problem.topology.isPartial, 0, program},
+                        {true, 0, [&](std::int64_t) { return std::optional(byFlow(size, effort)); }}};
+    return firstAnswer(ways);
   }
-  // What is found at once needs no linear program.
-  if (!m_wide.isWide()) {
-    if (auto decision = byPull(size, {}, kFirstPullTries, effort)) {
-      return *std::move(decision);
-    }
-  }
-  if (auto decision = refusedByProgram(size, effort.deadline)) {
-    return *std::move(decision);
-  }
-  if (m_wide.isWide()) {
-    if (auto decision = byTwoLevels(size, effort)) {
-      return *std::move(decision);
-    }
-    if (auto decision =
-            TreeSearch::applies(m_problem, size.steps) ? byTrees(size, kTreeWork, effort) : byWidePull(size, effort)) {
-      return *std::move(decision);
-    }
-  } else if (size.rounds > size.steps) {
-    if (auto decision = byTrees(size, kFirstTreeWork, effort)) {
-      return *std::move(decision);
-    }
-  }
-  if (auto decision = byNarrow(size, effort)) {
-    return *std::move(decision);
-  }
-  if (!m_wide.isWide()) {
-    if (auto decision = byTwoLevels(size, effort)) {
-      return *std::move(decision);
-    }
-  }
-  if (effort.mayUseFewerSteps) {
-    if (auto decision = fromFewerSteps(size, effort)) {
-      return *std::move(decision);
-    }
-  }
-  if (!m_wide.isWide()) {
-    if (auto decision = byPull(size, {}, kPullTries, effort)) {
-      return *std::move(decision);
-    }
-  }
-  const auto end = Clock::now() + (effort.deadline - Clock::now()) / kShareOfChoices;
-  const RoundChoices choices = roundChoices(
-      size, kMaxChoices, [](const auto&) { return false; }, end);
-  if (choices.isComplete && choices.open.empty()) {
-    return refuted(size, "with every choice of rounds per step, fewer chunks fit (linear programs, exact)");
-  }
-  if (!choices.open.empty() && size.rounds > size.steps) {
-    if (auto decision = byPull(size, choices.open, kPullTries, effort)) {
-      return *std::move(decision);
-    }
-  }
-  if (m_wide.isWide()) {
-    return bySat(size, choices, effort);
-  }
-  if (size.rounds == size.steps || effort.isQuick) {
-    // With one round in each step the solver is better than trees.
-    Decision decision = bySat(size, choices, effort);
-    if (decision.verdict != Verdict::unknown || size.rounds == size.steps || !effort.mayUseFewerSteps) {
-      return decision;
-    }
-    auto found = byTrees(size, kQuickTreeWork, effort);
-    return found ? *std::move(found) : std::move(decision);
-  }
-  Effort quick = effort;
-  quick.isQuick = true;
-  if (Decision decision = bySat(size, choices, quick); decision.verdict != Verdict::unknown) {
-    return decision;
-  }
-  if (auto found = byTrees(size, kMidTreeWork, effort)) {
-    return *std::move(found);
-  }
-  return bySat(size, choices, effort);
+  RoundChoices choices;
+  const auto choose = [&](std::int64_t share) -> std::optional<Decision> {
+    const auto end = Clock::now() + (effort.deadline - Clock::now()) / share;
+    choices = roundChoices(
+        size, kMaxChoices, [](const auto&) { return false; }, end);
+    return choices.isComplete && choices.open.empty()
+               ? std::optional(
+                     refuted(size, "with every choice of rounds per step, fewer chunks fit (linear programs, exact)"))
+               : std::nullopt;
+  };
+  const auto evenPull = [&](std::int64_t tries) { return byPull(size, {}, static_cast<int>(tries), effort); };
+  const auto chosenPull = [&](std::int64_t tries) {
+    return choices.open.empty() ? std::nullopt : byPull(size, choices.open, static_cast<int>(tries), effort);
+  };
+  const auto composed = [&](std::int64_t) { return byComposer(size, effort); };
+  const auto trees = [&](std::int64_t work) { return byTrees(size, work, effort); };
+  const auto quotientPull = [&](std::int64_t work) { return byQuotientPull(size, work, effort); };
+  const auto split = [&](std::int64_t) { return fromFewerSteps(size, effort); };
+  const auto sat = [&](std::int64_t conflicts) { return std::optional(bySat(size, choices, conflicts, effort)); };
+  // With one round in each step the solver is better than trees.
+  const bool isTight = size.rounds == size.steps;
+  const bool isSmall = !isWide();
+  const bool hasTrees = TreeSearch::applies(m_problem, size.steps);
+  const bool isLong = isSmall && !isTight && !effort.isQuick;
+  const Way ways[] = {
+      {true, 0, counting},
+      {true, 0, known},
+      // What is found at once needs no linear program.
+      {isSmall, kFirstPullTries, evenPull},
+      {true, 0, program},
+      {isWide(), 0, composed},
+      {isWide() && !hasTrees, effort.isQuick ? kQuickPullWork : kPullWork, quotientPull},
+      {hasTrees && (isWide() || !isTight),
+       isSmall          ? kFirstTreeWork
+       : effort.isQuick ? kQuickTreeWork
+                        : kTreeWork,
+       trees},
+      {isSmall, 0, composed},
+      {effort.mayUseFewerSteps, 0, split},
+      {isSmall, kPullTries, evenPull},
+      {true, kShareOfChoices, choose},
+      {!isTight, kPullTries, chosenPull},
+      {isLong, kQuickConflicts, sat},
+      {isLong && hasTrees, kMidTreeWork, trees},
+      {true, effort.isQuick ? kQuickConflicts : kAllConflicts, sat},
+      {isSmall && hasTrees && !isTight && effort.isQuick && effort.mayUseFewerSteps, kQuickTreeWork, trees}};
+  return firstAnswer(ways);
 }
 
 }  // namespace coppice::synth

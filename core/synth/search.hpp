@@ -7,16 +7,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/progress.hpp"
+#include "synth/boxes.hpp"
 #include "synth/encoding.hpp"
 #include "synth/problem.hpp"
 #include "synth/relaxation.hpp"
 #include "synth/sat.hpp"
 #include "synth/symmetry.hpp"
-#include "synth/wide_search.hpp"
 
 namespace coppice::synth {
 
@@ -49,13 +50,30 @@ struct RatioBound {
   std::vector<double> plan = {};  ///< rounds of each step per chunk, as the linear program chose them; a guide only
 };
 
+/// Makes schedules of a problem from those of smaller ones, for some numbers of chunks.
+class Composer {
+public:
+  virtual ~Composer() = default;
+  /// The numbers of chunks of each class that it serves are the multiples of this one, up to `maxChunks`.
+  [[nodiscard]] virtual std::int64_t unit() const = 0;
+  [[nodiscard]] virtual std::int64_t maxChunks() const = 0;
+  /// The fewest rounds that it finds; nullopt where the steps do not suffice. Throws CancelledError.
+  virtual std::optional<std::int64_t> rounds(int steps, std::int64_t n) = 0;
+  virtual std::optional<Steps> schedule(int steps, std::int64_t n) = 0;
+  [[nodiscard]] virtual std::string how() const = 0;
+};
+/// nullptr where the problem does not fall apart. What it prepares may take this long. Throws CancelledError.
+using ComposerMaker = std::function<std::unique_ptr<Composer>(const Problem&, const Boxes&, double seconds)>;
+
 /// Decides instances of one problem and keeps what it learns. Everything it says is unsat is proved: by exact integer
 /// arithmetic on linear programs, by counting, by maximum flow, or by the solver on the whole instance.
 class Search {
 public:
-  /// @param chunkName how people count chunks: C = n * problem.divisor in texts
-  Search(Problem problem, std::uint64_t seed, const Progress& progress);
-  ~Search();
+  /// @param makeComposer used on fabrics of equal boxes; may be empty
+  Search(Problem problem, std::uint64_t seed, const Progress& progress, ComposerMaker makeComposer = {});
+
+  /// Problems of more ranks are out of a solver's reach.
+  static constexpr int kMaxOfSolver = 32;
 
   [[nodiscard]] const Problem& problem() const { return m_problem; }
   [[nodiscard]] int minSteps() const { return m_minSteps; }
@@ -74,19 +92,39 @@ public:
   Decision decideQuickly(const Size& size, Clock::time_point deadline);
 
   /// Whether there are too many ranks for the solver: decide() then tries other means first, for longer.
-  [[nodiscard]] bool isWide() const { return m_wide.isWide(); }
+  [[nodiscard]] bool isWide() const { return m_problem.topology.nodes > kMaxOfSolver; }
   struct Fewest {
     Size size;
     Decision decision;
   };
-  /// On fabrics of equal boxes: the fewest rounds, maxRounds at most, that two levels find for minN to maxN chunks
-  /// of each class, by R / n; nullopt where that does not apply. Throws CancelledError.
-  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t minN, std::int64_t maxN, std::int64_t maxRounds,
-                                          Clock::time_point deadline);
-  /// Those that local search over trees, or else pull with a beam, finds for n chunks, if fewer than `below`. Throws
-  /// CancelledError.
+  /// The fewest rounds, maxRounds at most, that the composer finds for minN to maxN chunks of each class, by R / n;
+  /// nullopt where there is none. Throws CancelledError.
+  std::optional<Fewest> fewestComposed(int steps, std::int64_t minN, std::int64_t maxN, std::int64_t maxRounds,
+                                       Clock::time_point deadline);
+  /// Those that local search over trees, or on many ranks where trees do not apply pull in the quotient, finds for n
+  /// chunks, if fewer than `below`. Throws CancelledError.
   std::optional<Fewest> fewestByTries(int steps, std::int64_t n, std::optional<std::int64_t> below,
                                       Clock::time_point deadline);
+  /// What a search without proofs is to find, and how much of it.
+  struct TryGoal {
+    int steps = 0;
+    std::int64_t n = 1;
+    std::int64_t min = 0;                  ///< rounds that end the search: no fewer are possible, or no fewer needed
+    std::optional<std::int64_t> max = {};  ///< rounds that are worth finding; absent = any
+    std::vector<double> plan = {};         ///< rounds of each step per chunk, of the relaxation; empty = even
+    std::int64_t work = 0;                 ///< in the units of TreeSearch or QuotientPull
+  };
+  struct Tried {
+    Steps steps;
+    std::int64_t rounds = 0;
+    std::string how;
+  };
+  /// Local search over trees from several spreads of the rounds over the steps, in the quotient by groups of symmetries
+  /// and without. nullopt where trees do not apply, or nothing is found within goal.max. Equal seeds give equal answers
+  /// as long as `stop` does not end it. Throws CancelledError.
+  std::optional<Tried> trees(const TryGoal& goal, const std::function<bool()>& stop);
+  /// Restarts with rounds that differ a little from those of the best so far; the rest as trees(). Always applies.
+  std::optional<Tried> pulls(const TryGoal& goal, const std::function<bool()>& stop);
   /// Steps after which more of them help little: what the front searches by default.
   [[nodiscard]] int usualSteps() const;
 
@@ -104,14 +142,24 @@ private:
     bool mayUseFewerSteps = true;
     Clock::time_point deadline;
   };
+  /// One way to decide a size; `unknown` and nullopt leave it to the next.
+  struct Way {
+    bool applies = true;
+    std::int64_t budget = 0;  ///< tries, work or conflicts
+    std::function<std::optional<Decision>(std::int64_t budget)> run;
+  };
   class Attempts;
   /// Choices of rounds that are tried one by one; with more, the solver chooses them.
   static constexpr std::size_t kMaxChoices = 6;
   /// Work of local search over trees: some seconds, or tenths of one.
   static constexpr std::int64_t kTreeWork = 400'000'000;
   static constexpr std::int64_t kQuickTreeWork = 10'000'000;
+  /// The same of pull in the quotient.
+  static constexpr std::int64_t kPullWork = 20'000'000'000;
+  static constexpr std::int64_t kQuickPullWork = 500'000'000;
 
   Decision decide(const Size& size, const Effort& effort);
+  static Decision firstAnswer(std::span<const Way> ways);
   [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
   std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
   Decision refuted(const Size& size, const std::string& reason, bool isBySolver = false);
@@ -119,21 +167,18 @@ private:
   std::optional<Decision> fromKnown(const Size& size, const std::function<bool()>& stop);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
-  std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
-  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t maxN, std::int64_t maxRounds, double seconds);
-  std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
+  std::optional<Decision> byComposer(const Size& size, const Effort& effort);
   std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
-  [[nodiscard]] std::optional<WideSearch::Found> tried(WideSearch::PullGoal goal, Clock::time_point deadline);
-  /// Only between ranks of the same place of equal boxes, which leaves fewer arcs to search.
-  std::optional<Decision> byNarrow(const Size& size, const Effort& effort);
-  /// nullptr where there is no such problem.
-  Search* narrow();
-  /// Arcs of the narrow problem as those of the whole one.
-  [[nodiscard]] Steps widened(Steps steps) const;
+  std::optional<Decision> byQuotientPull(const Size& size, std::int64_t work, const Effort& effort);
+  std::optional<Decision> accept(const Size& size, std::optional<Tried> found);
+  [[nodiscard]] TryGoal goalOf(const Size& size, std::int64_t work, Clock::time_point deadline);
+  const std::vector<std::vector<Symmetry>>& treeGroups();
+  /// Prepared at the first call; nullptr where there is none.
+  Composer* composer(Clock::time_point deadline);
   /// @param rounds choices to try in turn; empty = spread evenly
   std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int maxTries,
                                  const Effort& effort);
-  Decision bySat(const Size& size, const RoundChoices& choices, const Effort& effort);
+  Decision bySat(const Size& size, const RoundChoices& choices, std::int64_t maxConflicts, const Effort& effort);
   RoundChoices roundChoices(const Size& size, std::size_t max,
                             const std::function<bool(const std::vector<std::int64_t>&)>& visit,
                             Clock::time_point deadline);
@@ -149,17 +194,16 @@ private:
   std::uint64_t m_seed;
   const Progress& m_progress;
   int m_minSteps;
-  WideSearch m_wide;
+  std::optional<Boxes> m_boxes;
   std::vector<Symmetry> m_generators;
-  std::optional<std::vector<std::vector<Symmetry>>> m_groups;
-  std::optional<std::vector<int>> m_orbits;  ///< of arcs, for the relaxation
-  std::optional<Problem> m_coarse;           ///< see coarse()
+  std::optional<std::vector<std::vector<Symmetry>>> m_groups;  ///< for the solver
+  std::optional<std::vector<int>> m_orbits;                    ///< of arcs, for the relaxation
+  std::optional<Problem> m_coarse;                             ///< see coarse()
   std::vector<Symmetry> m_coarseGenerators;
   std::vector<int> m_coarseOrbits;
-  bool m_isNarrow = false;  ///< this is the search of a narrow problem
-  bool m_isNarrowKnown = false;
-  std::vector<int> m_narrowArcs;
-  std::unique_ptr<Search> m_narrow;
+  ComposerMaker m_makeComposer;
+  std::unique_ptr<Composer> m_composer;
+  std::optional<std::vector<std::vector<Symmetry>>> m_treeGroups;  ///< the largest first; the last one is empty
   mutable std::optional<Rational> m_simpleRatio;
   std::map<int, RatioBound> m_bounds;
   std::map<Size, Steps> m_found;

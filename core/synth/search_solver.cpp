@@ -17,7 +17,6 @@ constexpr int kMaxProgramNodes = 300;
 constexpr int kMaxFlowNodes = 20'000;
 constexpr std::int64_t kFirstTryConflicts = 2'000;
 constexpr std::int64_t kTryGrowth = 4;
-constexpr std::int64_t kQuickTryConflicts = 4'000;
 /// Literals of one encoding: some 4 GB at 50 bytes each.
 constexpr std::int64_t kMaxTryEncoding = 80'000'000;
 
@@ -215,7 +214,7 @@ private:
   std::size_t m_foundGroup = 0;
 };
 
-Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effort& effort) {
+Decision Search::bySat(const Size& size, const RoundChoices& choices, std::int64_t maxConflicts, const Effort& effort) {
   if (!SatSolver::isAvailable()) {
     return {Verdict::unknown, "bounds, flows and pull do not decide it, and this build has no CaDiCaL", {}};
   }
@@ -234,13 +233,9 @@ Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effo
   Attempts attempts(*this, size, std::move(boxes), firstDecisive);
   const auto stop = stopAt(effort.deadline);
   std::optional<Verdict> verdict = Verdict::unknown;
-  std::int64_t conflicts = kFirstTryConflicts;
-  while (verdict == Verdict::unknown && !stop()) {
+  for (std::int64_t conflicts = kFirstTryConflicts; verdict == Verdict::unknown && conflicts <= maxConflicts && !stop();
+       conflicts *= kTryGrowth) {
     verdict = attempts.round(conflicts, stop);
-    conflicts *= kTryGrowth;
-    if (effort.isQuick && conflicts > kQuickTryConflicts) {
-      break;
-    }
   }
   throwIfCancelled(m_progress);
   if (verdict == Verdict::sat) {

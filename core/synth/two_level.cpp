@@ -8,7 +8,6 @@
 #include "schedule/collective_table.hpp"
 #include "synth/front.hpp"
 #include "synth/quotient.hpp"
-#include "synth/search.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -41,16 +40,16 @@ std::optional<std::vector<int>> classesOfAllgather(const Problem& problem) {
 
 }  // namespace
 
-std::optional<TwoLevel> TwoLevel::make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
-                                       const Progress& progress) {
-  TwoLevel result(problem, boxes);
+std::unique_ptr<TwoLevel> TwoLevel::make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
+                                         const Progress& progress) {
   auto classes = classesOfAllgather(problem);
   if (!classes) {
-    return std::nullopt;
+    return nullptr;
   }
-  result.m_classOf = *std::move(classes);
-  if (!result.findShifts() || !result.findArcs() || !result.findPatterns(seconds, seed, progress)) {
-    return std::nullopt;
+  std::unique_ptr<TwoLevel> result(new TwoLevel(problem, boxes, progress));
+  result->m_classOf = *std::move(classes);
+  if (!result->findShifts() || !result->findArcs() || !result->findPatterns(seconds, seed)) {
+    return nullptr;
   }
   return result;
 }
@@ -125,7 +124,7 @@ bool TwoLevel::findArcs() {
   return true;
 }
 
-bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& progress) {
+bool TwoLevel::findPatterns(double seconds, std::uint64_t seed) {
   const Topology& topology = m_problem->topology;
   std::vector<int> kept;
   for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
@@ -141,7 +140,7 @@ bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& 
   if (!box) {
     return false;  // the links of a box alone do not join it
   }
-  Search search(*std::move(box), seed, progress);
+  Search search(*std::move(box), seed, m_progress);
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   FrontOptions options;
@@ -180,7 +179,7 @@ bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& 
     pattern.sends.push_back(keepSends(point.steps));
     m_patterns.push_back(std::move(pattern));
   }
-  throwIfCancelled(progress);
+  throwIfCancelled(m_progress);
   return !m_patterns.empty();
 }
 
@@ -239,10 +238,10 @@ public:
     m_parts.assign(steps, 0);
   }
 
-  Plan best(const Progress& progress) {
+  Batches best() {
     const auto total = static_cast<std::int64_t>(m_foreign.box.size());
     const int batches = m_steps - m_pattern.steps;
-    Plan best;
+    Batches best;
     Cost min;
     // Batches of equal size, and shrinking ones, whose spreading keeps pace.
     for (const int shrink : {1, 2, 4}) {
@@ -262,7 +261,7 @@ public:
         m_parts[batch] = part;
         left -= part;
       }
-      const Cost cost = improve(progress);
+      const Cost cost = improve();
       if (best.pattern == nullptr || cost < min) {
         min = cost;
         best = {&m_pattern, m_parts, roundsNow()};
@@ -340,7 +339,7 @@ private:
   /// What a step may take at all: late chunks need their box spread before.
   [[nodiscard]] bool mayTake(int step) const { return !isLate(step) || step >= m_pattern.steps; }
 
-  Cost improve(const Progress& progress) {
+  Cost improve() {
     /// Loads that are looked at: some tenths of a second. Hundreds of steps need no fine choice.
     constexpr std::int64_t kMaxWork = 30'000'000;
     std::int64_t work = 0;
@@ -353,7 +352,7 @@ private:
           if (from == to || moved == 0 || !mayTake(to)) {
             continue;
           }
-          throwIfCancelled(progress);
+          throwIfCancelled(m_owner.m_progress);
           work += static_cast<std::int64_t>(m_steps * m_owner.m_min.size());
           if (work > kMaxWork) {
             return now;
@@ -385,35 +384,39 @@ private:
   std::vector<std::int64_t> m_parts;
 };
 
-std::optional<TwoLevel::Plan> TwoLevel::plan(int steps, std::int64_t n, const Foreign& foreign,
-                                             const Progress& progress) const {
-  std::optional<Plan> best;
-  const auto sum = [](const Plan& plan) {
-    return std::accumulate(plan.rounds.begin(), plan.rounds.end(), std::int64_t{0});
+std::optional<TwoLevel::Batches> TwoLevel::batches(int steps, std::int64_t n, const Foreign& foreign) const {
+  std::optional<Batches> best;
+  const auto sum = [](const Batches& each) {
+    return std::accumulate(each.rounds.begin(), each.rounds.end(), std::int64_t{0});
   };
   for (const Pattern& pattern : m_patterns) {
     if (pattern.steps >= steps) {
       continue;
     }
-    Plan plan = Planner(*this, pattern, steps, n, foreign).best(progress);
-    if (!best || sum(plan) < sum(*best)) {
-      best = std::move(plan);
+    Batches chosen = Planner(*this, pattern, steps, n, foreign).best();
+    if (!best || sum(chosen) < sum(*best)) {
+      best = std::move(chosen);
     }
   }
   return best;
 }
 
-std::optional<std::int64_t> TwoLevel::rounds(int steps, std::int64_t n, const Progress& progress) const {
-  const auto chosen = plan(steps, n, foreignOf(n), progress);
+std::string TwoLevel::how() const {
+  return "found by two levels: the schedules of a box and exchanges between the ranks of one place in " +
+         std::to_string(m_boxes.count()) + " boxes";
+}
+
+std::optional<std::int64_t> TwoLevel::rounds(int steps, std::int64_t n) {
+  const auto chosen = batches(steps, n, foreignOf(n));
   if (!chosen) {
     return std::nullopt;
   }
   return std::accumulate(chosen->rounds.begin(), chosen->rounds.end(), std::int64_t{0});
 }
 
-std::optional<Steps> TwoLevel::schedule(int steps, std::int64_t n, const Progress& progress) const {
+std::optional<Steps> TwoLevel::schedule(int steps, std::int64_t n) {
   const Foreign foreign = foreignOf(n);
-  const auto chosen = plan(steps, n, foreign, progress);
+  const auto chosen = batches(steps, n, foreign);
   if (!chosen) {
     return std::nullopt;
   }
@@ -456,7 +459,7 @@ std::optional<Steps> TwoLevel::schedule(int steps, std::int64_t n, const Progres
   Steps result{chosen->rounds, {}};
   result.sends.reserve(sends.size() * m_shifts.size());
   for (const Symmetry& shift : m_shifts) {
-    throwIfCancelled(progress);
+    throwIfCancelled(m_progress);
     for (const Send& send : sends) {
       result.sends.push_back(
           {static_cast<int>(shift.chunkClass[send.chunk / n] * n + send.chunk % n), shift.arc[send.arc], send.step});

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/progress.hpp"
 #include "synth/boxes.hpp"
 #include "synth/problem.hpp"
+#include "synth/search.hpp"
 
 namespace coppice::synth {
 
@@ -19,19 +21,21 @@ namespace coppice::synth {
 /// brings into a box is spread there in the steps after it, by the box's own allgather, while the next batch comes in.
 /// The links between boxes are free in the last steps: then chunks go straight to every rank of a box, from the rank of
 /// the same place in the box they come from. How much each batch holds is chosen by a local search on the exact rounds.
-class TwoLevel {
+class TwoLevel final : public Composer {
 public:
-  /// nullopt where the problem is no allgather, where two boxes are not joined directly, or where the links within a
+  /// nullptr where the problem is no allgather, where two boxes are not joined directly, or where the links within a
   /// box do not join it. Searches the schedules of a box for at most `seconds`. Throws CancelledError.
-  static std::optional<TwoLevel> make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
-                                      const Progress& progress);
+  /// The problem and `progress` must outlive it.
+  static std::unique_ptr<TwoLevel> make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
+                                        const Progress& progress);
 
   [[nodiscard]] int minSteps() const { return m_patterns.front().steps + 1; }
-  /// The fewest rounds of this many steps that it finds, n chunks per rank; nullopt below minSteps(). Throws
-  /// CancelledError.
-  [[nodiscard]] std::optional<Steps> schedule(int steps, std::int64_t n, const Progress& progress) const;
-  /// Those rounds alone.
-  [[nodiscard]] std::optional<std::int64_t> rounds(int steps, std::int64_t n, const Progress& progress) const;
+  [[nodiscard]] std::int64_t unit() const override { return 1; }
+  [[nodiscard]] std::int64_t maxChunks() const override { return std::numeric_limits<std::int64_t>::max(); }
+  /// nullopt below minSteps().
+  std::optional<std::int64_t> rounds(int steps, std::int64_t n) override;
+  std::optional<Steps> schedule(int steps, std::int64_t n) override;
+  [[nodiscard]] std::string how() const override;
 
 private:
   /// The box's own allgather of up to `n` chunks per rank in one number of steps.
@@ -40,7 +44,7 @@ private:
     std::vector<std::vector<Send>> sends;  ///< by chunks per rank less one; arcs of box 0; chunk = place * n + slot
   };
   using Loads = std::vector<std::int64_t>;  ///< by orbit of limits
-  struct Plan {
+  struct Batches {
     const Pattern* pattern = nullptr;
     std::vector<std::int64_t> parts;  ///< by step: foreign chunks per place
     std::vector<std::int64_t> rounds;
@@ -54,14 +58,14 @@ private:
   };
   class Planner;
 
-  TwoLevel(const Problem& problem, const Boxes& boxes) : m_problem(&problem), m_boxes(boxes) {}
+  TwoLevel(const Problem& problem, const Boxes& boxes, const Progress& progress)
+      : m_problem(&problem), m_boxes(boxes), m_progress(progress) {}
   bool findShifts();
   bool findArcs();
-  bool findPatterns(double seconds, std::uint64_t seed, const Progress& progress);
+  bool findPatterns(double seconds, std::uint64_t seed);
   [[nodiscard]] Foreign foreignOf(std::int64_t n) const;
   void add(const std::vector<int>& arcs, std::int64_t times, Loads& loads) const;
-  [[nodiscard]] std::optional<Plan> plan(int steps, std::int64_t n, const Foreign& foreign,
-                                         const Progress& progress) const;
+  [[nodiscard]] std::optional<Batches> batches(int steps, std::int64_t n, const Foreign& foreign) const;
   [[nodiscard]] bool isInner(int arc) const;
   [[nodiscard]] const Rational& rate(std::size_t orbit) const {
     return m_problem->topology.limits[m_min[orbit]].perRound;
@@ -69,6 +73,7 @@ private:
 
   const Problem* m_problem;
   Boxes m_boxes;
+  const Progress& m_progress;
   std::vector<Symmetry> m_shifts;                       ///< one to each box
   std::vector<int> m_orbitOf;                           ///< by limit
   std::vector<int> m_min;                               ///< by orbit: its first limit

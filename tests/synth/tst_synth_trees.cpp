@@ -119,8 +119,8 @@ void TestSynthTrees::meetsBounds() {
   const synth::Problem problem = problemOn(presetFabric(fabric), collective);
   QVERIFY(synth::TreeSearch::applies(problem, steps));
   const Progress progress;
-  synth::WideSearch search(problem, 1, progress);
-  const auto found = search.byTrees({.steps = steps, .n = chunks, .min = rounds, .work = 300'000'000}, kNever);
+  synth::Search search(problem, 1, progress);
+  const auto found = search.trees({.steps = steps, .n = chunks, .min = rounds, .work = 300'000'000}, kNever);
   QVERIFY(found);
   const auto fault = synth::faultOf(problem, chunks, found->steps);
   QVERIFY2(!fault, fault ? fault->c_str() : "");

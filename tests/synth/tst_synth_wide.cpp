@@ -5,10 +5,10 @@
 #include "presets/presets.hpp"
 #include "support/preset_fabrics.hpp"
 #include "synth/boxes.hpp"
+#include "synth/quotient_pull.hpp"
 #include "synth/sccl.hpp"
 #include "synth/search.hpp"
 #include "synth/two_level.hpp"
-#include "synth/wide_pull.hpp"
 #include "verify/rounds_check.hpp"
 #include "verify/step_verifier.hpp"
 
@@ -16,7 +16,7 @@ using namespace coppice;
 using synth::Verdict;
 using test::presetFabric;
 
-/// Fabrics beyond the reach of a solver: two levels, and pull with a beam.
+/// Fabrics beyond the reach of a solver: two levels, local search over trees, and pull in the quotient.
 namespace {
 
 /// A preset with its parameters.
@@ -56,7 +56,6 @@ class TestSynthWide : public QObject {
 private slots:
   void boxes_data();
   void boxes();
-  void narrowProblems();
   void twoLevels_data();
   void twoLevels();
   void twoLevelsAreForAllgather();
@@ -68,6 +67,7 @@ private slots:
   void pullNeedsNoWish();
   void seedsDecide();
   void stopsAtOnce();
+  void tooManyGpusAreRefused();
 };
 
 void TestSynthWide::boxes_data() {
@@ -96,39 +96,6 @@ void TestSynthWide::boxes() {
   }
 }
 
-/// Fewer arcs, and what solves the rest solves the whole.
-void TestSynthWide::narrowProblems() {
-  for (const char* fabric : {"dgx-a100 boxes=3", "mi250 boxes=2"}) {
-    const synth::Problem problem = problemOn(presetFabric(fabric), "allgather");
-    const auto boxes = synth::equalBoxes(problem.topology);
-    QVERIFY(boxes);
-    const auto narrow = synth::narrowed(problem, *boxes);
-    QVERIFY(narrow);
-    QVERIFY(narrow->arcs.size() < problem.topology.arcs.size());
-    for (std::size_t i = 0; i < narrow->arcs.size(); ++i) {
-      const synth::LogicalArc& arc = problem.topology.arcs[narrow->arcs[i]];
-      QCOMPARE(arc.from, narrow->problem.topology.arcs[i].from);
-      QCOMPARE(arc.to, narrow->problem.topology.arcs[i].to);
-      QVERIFY(boxes->boxOf[arc.from] == boxes->boxOf[arc.to] || boxes->placeOf[arc.from] == boxes->placeOf[arc.to]);
-    }
-    const Progress progress;
-    synth::WideSearch search(narrow->problem, 1, progress);
-    const int steps = synth::minSteps(narrow->problem) + 1;
-    auto found = search.byPull({.steps = steps, .n = 2, .work = 10'000'000}, [] { return false; });
-    QVERIFY(found);
-    for (synth::Send& send : found->steps.sends) {
-      send.arc = narrow->arcs[send.arc];
-    }
-    const auto fault = synth::faultOf(problem, 2, found->steps);
-    QVERIFY2(!fault, fault ? fault->c_str() : "");
-  }
-  // One NIC for all of a box: every pair of places is as good.
-  const synth::Problem shared = problemOn(presetFabric("azure-ndv2 boxes=2"), "broadcast");
-  const auto boxes = synth::equalBoxes(shared.topology);
-  QVERIFY(!boxes || !synth::narrowed(shared, *boxes) ||
-          synth::narrowed(shared, *boxes)->arcs.size() < shared.topology.arcs.size());
-}
-
 void TestSynthWide::twoLevels_data() {
   QTest::addColumn<QString>("fabric");
   for (const char* fabric : {"dgx-a100 boxes=2", "dgx-a100 boxes=4 network=simple", "dgx-a100 boxes=8",
@@ -147,12 +114,12 @@ void TestSynthWide::twoLevels() {
   const Progress progress;
   const auto levels = synth::TwoLevel::make(problem, *boxes, 2, 1, progress);
   QVERIFY(levels);
-  QVERIFY(!levels->schedule(levels->minSteps() - 1, 1, progress));
+  QVERIFY(!levels->schedule(levels->minSteps() - 1, 1));
   synth::Search search(problem, 1, progress);
   for (int steps = levels->minSteps(); steps < levels->minSteps() + 3; ++steps) {
     const auto bound = search.ratioBound(steps, synth::Clock::now() + std::chrono::seconds(2));
     for (const int n : {1, 3}) {
-      const auto found = levels->schedule(steps, n, progress);
+      const auto found = levels->schedule(steps, n);
       QVERIFY(found);
       const auto fault = synth::faultOf(problem, n, *found);
       QVERIFY2(!fault, fault ? fault->c_str() : "");
@@ -161,7 +128,7 @@ void TestSynthWide::twoLevels() {
       for (const auto each : found->rounds) {
         sum += each;
       }
-      QCOMPARE(sum, *levels->rounds(steps, n, progress));
+      QCOMPARE(sum, *levels->rounds(steps, n));
       QVERIFY2(Rational(sum, n) >= bound.ratio, (Rational(sum, n).toString() + " < " + bound.ratio.toString()).c_str());
     }
   }
@@ -231,6 +198,7 @@ void TestSynthWide::decides_data() {
   add("hypercube dimension=6", "allgather", 1, 6, 63, Verdict::sat);
   add("complete gpus=64", "broadcast", 1, 1, 1, Verdict::sat);
   add("complete gpus=64", "allreduce", 64, 2, 2, Verdict::sat);
+  add("torus dims=6x6", "alltoall", 36, 6, 36, Verdict::sat);
   add("dgx-a100 boxes=8", "broadcast", 128, 4, 42, Verdict::sat);
   add("dgx-a100 boxes=8", "reduce", 128, 4, 42, Verdict::sat);
   add("dgx-a100 boxes=8", "allreduce", 1344, 4, 434, Verdict::sat);
@@ -260,17 +228,16 @@ void TestSynthWide::pullNeedsNoWish_data() {
   QTest::addColumn<QString>("fabric");
   QTest::addColumn<QString>("collective");
   QTest::addColumn<int>("steps");
-  QTest::addColumn<int>("width");
   QTest::newRow("ring") << "ring gpus=11"
-                        << "allgather" << 5 << 1;
+                        << "allgather" << 5;
   QTest::newRow("one-way ring") << "ring gpus=7 direction=one-way"
-                                << "allgather" << 6 << 2;
+                                << "allgather" << 6;
   QTest::newRow("A100") << "dgx-a100 boxes=3"
-                        << "allgather" << 2 << 3;
+                        << "allgather" << 2;
   QTest::newRow("root") << "dgx-a100 boxes=3"
-                        << "broadcast" << 3 << 3;
+                        << "broadcast" << 3;
   QTest::newRow("fractions of a round") << "dgx1-v100 boxes=2"
-                                        << "allgather" << 4 << 1;
+                                        << "allgather" << 4;
 }
 
 /// Wherever the steps suffice at all, it takes the rounds that it needs, with and without a quotient.
@@ -278,23 +245,21 @@ void TestSynthWide::pullNeedsNoWish() {
   QFETCH(QString, fabric);
   QFETCH(QString, collective);
   QFETCH(int, steps);
-  QFETCH(int, width);
   const synth::Problem problem = problemOn(presetFabric(fabric), collective.toUtf8());
   const auto boxes = synth::equalBoxes(problem.topology);
   const auto group = synth::freeGroupByBoxes(problem, boxes, {});
-  const std::vector<int> boxOf = boxes ? boxes->boxOf : std::vector<int>(problem.topology.nodes, 0);
   const std::vector<std::int64_t> rounds(steps, 1);
   for (const auto& symmetries : {std::vector<synth::Symmetry>{}, group}) {
     for (const int n : {1, 2}) {
-      const synth::WidePull pull(problem, n, symmetries, boxOf);
-      const auto found = pull.run(rounds, 1'000'000, {7, width, width}, [] { return false; });
+      const synth::QuotientPull pull(problem, n, symmetries);
+      const auto found = pull.run(rounds, 1'000'000, 7, [] { return false; });
       QVERIFY(found);
       const auto fault = synth::faultOf(problem, n, *found);
       QVERIFY2(!fault, fault ? fault->c_str() : "");
       QCOMPARE(int(found->rounds.size()), steps);
       const std::vector<std::int64_t> tooFew(steps - 1, 1);
       if (steps - 1 < synth::minSteps(problem)) {
-        QVERIFY(!pull.run(tooFew, 1'000'000, {7, width, width}, [] { return false; }));
+        QVERIFY(!pull.run(tooFew, 1'000'000, 7, [] { return false; }));
       }
     }
   }
@@ -319,6 +284,19 @@ void TestSynthWide::stopsAtOnce() {
   const auto answer = synth::synthesize(cluster, goalOf("allgather", cluster), {1, 3, 30}, {}, progress);
   QVERIFY(!answer);
   QVERIFY(answer.error().code == ErrorCode::cancelled);
+}
+
+void TestSynthWide::tooManyGpusAreRefused() {
+  const fabric::Fabric torus = presetFabric("torus dims=17x16");
+  const auto goal = goalOf("allgather", torus);
+  const auto size = synth::synthesize(torus, goal, {1, 16, 300}, {}, {});
+  const auto front = synth::synthesizeFront(torus, goal, {}, {}, [](const auto&) {}, {});
+  QVERIFY(!size && !front);
+  for (const Error& error : {size.error(), front.error()}) {
+    QVERIFY(error.code == ErrorCode::limit);
+    QVERIFY2(QString::fromStdString(error.message).contains("up to 256 GPUs"), error.message.c_str());
+    QVERIFY(!error.fix.empty());
+  }
 }
 
 QTEST_GUILESS_MAIN(TestSynthWide)

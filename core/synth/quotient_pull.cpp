@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "synth/wide_pull.hpp"
+#include "synth/quotient_pull.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -30,28 +30,24 @@ double noise(std::mt19937_64& random) {
 }  // namespace
 
 /// Chunks are those of one class of each orbit; what happens to their images follows.
-struct WidePull::State {
+struct QuotientPull::State {
   std::vector<std::uint8_t> has;          ///< by chunk and rank
   std::vector<std::uint8_t> reach;        ///< hops from the nearest holder
   std::vector<int> holders;               ///< by chunk
-  std::vector<std::uint16_t> inBox;       ///< by chunk and box: holders
   std::vector<std::vector<int>> lacking;  ///< by chunk: destinations without it
   std::vector<Send> sends;
   std::vector<std::int64_t> rounds;
   std::int64_t sum = 0;
   std::size_t open = 0;
-  double score = 0;
 };
 
-WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symmetry> group, std::span<const int> boxOf)
+QuotientPull::QuotientPull(const Problem& problem, std::int64_t n, std::span<const Symmetry> group)
     : m_problem(problem),
       m_topology(problem.topology),
       m_n(n),
       m_quotient(problem, group),
-      m_boxOf(boxOf.begin(), boxOf.end()),
       m_distance(static_cast<std::size_t>(problem.topology.nodes) * problem.topology.nodes, kFar) {
   const int nodes = m_topology.nodes;
-  m_boxes = 1 + *std::max_element(m_boxOf.begin(), m_boxOf.end());
   for (int node = 0; node < nodes; ++node) {
     std::vector<bool> only(nodes, false);
     only[node] = true;
@@ -62,40 +58,26 @@ WidePull::WidePull(const Problem& problem, std::int64_t n, std::span<const Symme
       }
     }
   }
-  std::vector<std::vector<int>> intoBox(m_boxes);
-  for (int node = 0; node < nodes; ++node) {
-    m_rateInto.push_back(rateOver(m_topology, m_topology.in[node]).toDouble());
-    for (const int arc : m_topology.in[node]) {
-      if (m_boxOf[m_topology.arcs[arc].from] != m_boxOf[node]) {
-        intoBox[m_boxOf[node]].push_back(arc);
-      }
-    }
-  }
-  for (const auto& arcs : intoBox) {
-    m_rateIntoBox.push_back(rateOver(m_topology, arcs).toDouble());
-  }
 }
 
-std::int64_t WidePull::workOf(int steps) const {
+std::int64_t QuotientPull::workOf(int steps) const {
   const auto nodes = static_cast<std::int64_t>(m_topology.nodes);
   const auto chunks = static_cast<std::int64_t>(m_quotient.classes.size()) * m_n;
   const auto arcs = static_cast<std::int64_t>(m_topology.arcs.size());
   return chunks * (nodes * nodes + 4 * arcs) * steps;
 }
 
-WidePull::State WidePull::start() const {
+QuotientPull::State QuotientPull::start() const {
   State state;
   const int nodes = m_topology.nodes;
   for (const int c : m_quotient.classes) {
     const ChunkClass& ends = m_problem.classes[c];
     const auto distance = distancesFrom(m_topology, ends.pre);
     std::vector<int> lacking;
-    std::vector<std::uint16_t> inBox(m_boxes, 0);
     int holders = 0;
     for (int node = 0; node < nodes; ++node) {
       if (ends.pre[node]) {
         ++holders;
-        ++inBox[m_boxOf[node]];
       } else if (ends.post[node]) {
         lacking.push_back(node);
       }
@@ -107,7 +89,6 @@ WidePull::State WidePull::start() const {
                                                  : static_cast<std::uint8_t>(std::min<int>(distance[node], kFar - 1)));
       }
       state.holders.push_back(holders);
-      state.inBox.insert(state.inBox.end(), inBox.begin(), inBox.end());
       state.open += lacking.size();
       state.lacking.push_back(lacking);
     }
@@ -116,9 +97,10 @@ WidePull::State WidePull::start() const {
 }
 
 /// One step of one state.
-class WidePull::Step {
+class QuotientPull::Step {
 public:
-  Step(const WidePull& owner, State& state, int stepsLeft, std::mt19937_64& random, const std::function<bool()>& stop)
+  Step(const QuotientPull& owner, State& state, int stepsLeft, std::mt19937_64& random,
+       const std::function<bool()>& stop)
       : m_owner(owner),
         m_topology(owner.m_topology),
         m_state(state),
@@ -139,7 +121,6 @@ public:
     }
     setRoom(rounds);
     m_sendsOver.resize(m_owner.m_quotient.min.size());
-    m_isIn.assign(m_state.holders.size() * m_owner.m_boxes, 0);
     placeAll();
     while (isAnyMissed()) {
       if (++rounds > maxRounds) {
@@ -168,7 +149,6 @@ private:
     int chunk = 0;
     int node = 0;
     bool isUrgent = false;
-    bool isFirstInBox = false;
     bool isPlaced = false;
   };
   struct Placed {
@@ -211,23 +191,17 @@ private:
         if (sum == 0) {
           continue;
         }
-        const int box = m_owner.m_boxOf[node];
         Candidate candidate;
         candidate.weight = sum + kWideRare / m_state.holders[chunk] + kWideNoise * noise(m_random);
         candidate.chunk = chunk;
         candidate.node = node;
         candidate.isUrgent = isUrgent;
-        candidate.isFirstInBox =
-            m_stepsLeft > 1 && m_state.inBox[static_cast<std::size_t>(chunk) * m_owner.m_boxes + box] == 0;
         m_candidates.push_back(candidate);
       }
     }
     std::sort(m_candidates.begin(), m_candidates.end(), [](const Candidate& a, const Candidate& b) {
       if (a.isUrgent != b.isUrgent) {
         return a.isUrgent;
-      }
-      if (a.isFirstInBox != b.isFirstInBox) {
-        return a.isFirstInBox;
       }
       return a.weight != b.weight ? a.weight > b.weight : std::pair(a.chunk, a.node) < std::pair(b.chunk, b.node);
     });
@@ -248,26 +222,9 @@ private:
   }
 
   void placeAll() {
-    // The first copy into a box stands for the others of the same step, which come last.
     for (Candidate& each : m_candidates) {
-      if (each.isUrgent || (each.isFirstInBox && !isInBox(each))) {
-        place(each, kMaxMoves);
-      }
+      place(each, kMaxMoves);
     }
-    for (Candidate& each : m_candidates) {
-      if (!each.isPlaced && !each.isFirstInBox) {
-        place(each, kMaxMoves);
-      }
-    }
-    for (Candidate& each : m_candidates) {
-      if (!each.isPlaced) {
-        place(each, 0);
-      }
-    }
-  }
-
-  [[nodiscard]] std::uint8_t& isInBox(const Candidate& each) {
-    return m_isIn[static_cast<std::size_t>(each.chunk) * m_owner.m_boxes + m_owner.m_boxOf[each.node]];
   }
 
   [[nodiscard]] bool hasRoom(int arc) const {
@@ -301,7 +258,6 @@ private:
     m_candidates[candidate].isPlaced = true;
     m_arcOf.resize(m_candidates.size(), -1);
     m_arcOf[candidate] = arc;
-    isInBox(m_candidates[candidate]) = 1;
   }
 
   void giveBack(std::size_t candidate) {
@@ -455,7 +411,6 @@ private:
       const std::size_t row = static_cast<std::size_t>(each.chunk) * m_nodes;
       m_state.has[row + each.node] = 1;
       ++m_state.holders[each.chunk];
-      ++m_state.inBox[static_cast<std::size_t>(each.chunk) * m_owner.m_boxes + m_owner.m_boxOf[each.node]];
       auto& lacking = m_state.lacking[each.chunk];
       if (const auto found = std::find(lacking.begin(), lacking.end(), each.node); found != lacking.end()) {
         lacking.erase(found);
@@ -467,7 +422,7 @@ private:
     }
   }
 
-  const WidePull& m_owner;
+  const QuotientPull& m_owner;
   const Topology& m_topology;
   State& m_state;
   int m_nodes;
@@ -482,95 +437,22 @@ private:
   std::vector<std::int64_t> m_capacity;
   std::vector<std::int64_t> m_room;
   std::vector<std::vector<Placed>> m_sendsOver;
-  std::vector<std::uint8_t> m_isIn;  ///< by chunk and box: a copy comes in in this step
   std::vector<std::pair<int, int>> m_missed;
 };
 
-/// Rounds so far and those that one rank or box needs at least for what it lacks.
-double WidePull::estimate(const State& state) const {
-  const int nodes = m_topology.nodes;
-  const double images = m_quotient.group.empty() ? 1.0 : static_cast<double>(m_quotient.group.size());
-  std::vector<double> lack(nodes, 0);
-  std::vector<double> lackOfBox(m_boxes, 0);
-  for (std::size_t chunk = 0; chunk < state.lacking.size(); ++chunk) {
-    for (const int node : state.lacking[chunk]) {
-      lack[node] += 1;
-    }
-    for (int box = 0; box < m_boxes; ++box) {
-      lackOfBox[box] += state.inBox[chunk * m_boxes + box] == 0 ? 1 : 0;
-    }
-  }
-  double max = 0;
-  double sum = 0;
-  // In the quotient, what one rank lacks is spread over its images.
-  const double share = m_quotient.group.empty() ? 1.0 : images / nodes;
-  if (m_quotient.group.empty()) {
-    for (int node = 0; node < nodes; ++node) {
-      max = std::max(max, lack[node] / m_rateInto[node]);
-      sum += lack[node];
-    }
-    for (int box = 0; box < m_boxes && m_boxes > 1; ++box) {
-      max = std::max(max, m_rateIntoBox[box] > 0 ? lackOfBox[box] / m_rateIntoBox[box] : 0);
-    }
-  } else {
-    double rate = 0;
-    for (int node = 0; node < nodes; ++node) {
-      sum += lack[node];
-      rate += m_rateInto[node];
-    }
-    max = sum * share / (rate / nodes);
-    double sumOfBoxes = 0;
-    double rateOfBoxes = 0;
-    for (int box = 0; box < m_boxes; ++box) {
-      sumOfBoxes += lackOfBox[box];
-      rateOfBoxes += m_rateIntoBox[box];
-    }
-    if (m_boxes > 1 && rateOfBoxes > 0) {
-      max = std::max(max, sumOfBoxes * images / rateOfBoxes);
-    }
-  }
-  return static_cast<double>(state.sum) + max + 1e-6 * sum;
-}
-
-std::optional<Steps> WidePull::run(std::span<const std::int64_t> rounds, std::int64_t maxRounds,
-                                   const PullEffort& effort, const std::function<bool()>& stop) const {
-  std::vector<State> beam;
-  beam.push_back(start());
+std::optional<Steps> QuotientPull::run(std::span<const std::int64_t> rounds, std::int64_t maxRounds, std::uint64_t seed,
+                                       const std::function<bool()>& stop) const {
+  std::mt19937_64 random(seed);
+  State state = start();
   const int steps = static_cast<int>(rounds.size());
   for (int step = 0; step < steps; ++step) {
-    std::vector<State> next;
     // What remains needs a round for each step.
     const std::int64_t later = steps - 1 - step;
-    for (std::size_t place = 0; place < beam.size(); ++place) {
-      for (int branch = 0; branch < effort.branches; ++branch) {
-        if (stop()) {
-          return std::nullopt;
-        }
-        std::mt19937_64 random(effort.seed * 1'000'003 + static_cast<std::uint64_t>(step) * 10'007 + place * 101 +
-                               static_cast<std::uint64_t>(branch));
-        State state = beam[place];
-        Step work(*this, state, steps - step, random, stop);
-        if (work.run(rounds[step], maxRounds - state.sum - later)) {
-          state.score = estimate(state);
-          next.push_back(std::move(state));
-        }
-      }
-    }
-    std::stable_sort(next.begin(), next.end(), [](const State& a, const State& b) { return a.score < b.score; });
-    if (static_cast<int>(next.size()) > effort.width) {
-      next.resize(effort.width);
-    }
-    beam = std::move(next);
-    if (beam.empty()) {
+    if (stop() || !Step(*this, state, steps - step, random, stop).run(rounds[step], maxRounds - state.sum - later)) {
       return std::nullopt;
     }
   }
-  for (const State& state : beam) {
-    if (state.open == 0) {
-      return m_quotient.expanded(m_n, steps, state.sends);
-    }
-  }
-  return std::nullopt;
+  return state.open == 0 ? std::optional(m_quotient.expanded(m_n, steps, state.sends)) : std::nullopt;
 }
 
 }  // namespace coppice::synth
