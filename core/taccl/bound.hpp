@@ -23,11 +23,8 @@ struct Bound {
 /// they do not join all. Quick: paths and links between nodes alone.
 [[nodiscard]] Ticks lowerBoundWithin(const Problem& problem, const std::vector<char>& linkOrbits);
 
-/// The minimum time in which batches of up to `max` jobs, each batch taking alpha + size * beta, can be done on one
-/// machine, where `ready` ascends. 0 for no job.
-[[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int max);
-
-/// The same until all is at its end, where a batch of n jobs takes spread[n - 1] more after the machine, beside others.
+/// The minimum time in which batches of jobs, each batch taking alpha + size * beta on one machine and then
+/// spread[size - 1] more beside others, are at their end. `ready` ascends. 0 for no job.
 [[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta,
                               const std::vector<Ticks>& spread);
 

@@ -750,9 +750,11 @@ void TestTaccl::reductionMutantsAreCaught() {
 void TestTaccl::batchesFinishAsByHand() {
   // Alone, then seven in two: 107.6 + 2 * 2.6 + 7 * 105, in tenths.
   const std::vector<taccl::Ticks> ready = {0, 230, 230, 460, 460, 460, 690, 690};
-  QCOMPARE(taccl::batchTime(ready, 26, 1050, 6), taccl::Ticks{8478});
-  QCOMPARE(taccl::batchTime({}, 26, 1050, 6), taccl::Ticks{0});
-  QCOMPARE(taccl::batchTime({5}, 1, 2, 6), taccl::Ticks{8});
+  const std::vector<taccl::Ticks> atOnce(6, 0);
+  QCOMPARE(taccl::batchTime(ready, 26, 1050, atOnce), taccl::Ticks{8478});
+  QCOMPARE(taccl::batchTime({}, 26, 1050, atOnce), taccl::Ticks{0});
+  QCOMPARE(taccl::batchTime({5}, 1, 2, {0, 4}), taccl::Ticks{8});
+  QCOMPARE(taccl::batchTime({5, 5}, 1, 2, {3, 4}), taccl::Ticks{14});
   // 6, 6, 4: the last three go on after 3 * 260 + 16 * 20.
   QCOMPARE(taccl::forwardTime(16, 1, 260, 20, 6, 31), taccl::Ticks{1193});
   QCOMPARE(taccl::forwardTime(1, 1, 260, 20, 6, 31), taccl::Ticks{280});

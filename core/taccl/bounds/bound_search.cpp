@@ -39,8 +39,7 @@ Bound BoundSearch::find() {
   boundLinks();
   boundPorts();
   for (int gpu = 0; gpu < m_model.gpus() && !m_progress.isCancelled(); ++gpu) {
-    boundReceiver(gpu);
-    boundSender(gpu);
+    boundSet({gpu}, "receiver");
   }
   if (!m_progress.isCancelled()) {
     boundSubsets();

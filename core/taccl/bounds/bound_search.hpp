@@ -37,7 +37,7 @@ using Servers = std::vector<Ticks>;
 /// max over k of ready_k plus the time that the chunks from k on take. Sorts `ready`.
 [[nodiscard]] Ticks afterReady(std::vector<Ticks>& ready, const Servers& servers);
 
-/// Finds the largest relaxation of bound.hpp: "path", links and ports in crossings.cpp, receivers, senders and cuts in
+/// Finds the largest relaxation of bound.hpp: "path", links and ports in crossings.cpp, receivers and cuts in
 /// sets.cpp, "forwarding" in a file of that name, "flow" in flow_bound.hpp; broadcast.cpp has times within a node.
 class BoundSearch {
 public:
@@ -134,14 +134,6 @@ private:
   [[nodiscard]] std::vector<int> linksInto(const std::set<int>& inside) const;
 
   void boundSet(const std::set<int>& inside, const char* name);
-
-  void boundReceiver(int gpu);
-
-  void boundSender(int gpu);
-
-  /// Minimum time in which all links of a GPU, local ones chunk by chunk and remote ones in messages, take n chunks.
-  [[nodiscard]] Ticks mixedTime(const std::vector<int>& links, const std::vector<std::vector<int>>& ports,
-                                std::int64_t n) const;
 
   /// Sets of two or more GPUs of one node; all nodes are alike up to what comes from others, so the first is enough.
   void boundSubsets();

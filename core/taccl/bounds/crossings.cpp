@@ -5,17 +5,6 @@
 
 namespace coppice::taccl {
 
-Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int max) {
-  std::vector<Ticks> done(ready.size() + 1, kNever);
-  done[0] = 0;
-  for (std::size_t k = 1; k <= ready.size(); ++k) {
-    for (std::size_t j = 1; j <= std::min<std::size_t>(k, static_cast<std::size_t>(max)); ++j) {
-      done[k] = std::min(done[k], std::max(done[k - j], ready[k - 1]) + alpha + beta * static_cast<Ticks>(j));
-    }
-  }
-  return done.back();
-}
-
 Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, const std::vector<Ticks>& spread) {
   std::vector<Ticks> done(ready.size() + 1);
   const auto isEnough = [&](Ticks limit) {
@@ -243,7 +232,6 @@ void BoundSearch::boundCrossings(const std::vector<const Crossing*>& crossings, 
     }
     const std::string text = std::to_string(ready.size()) + " chunks " + members;
     if (machines == 1) {
-      offer(batchTime(ready, alpha, beta, max) + tail, name, text);
       const std::vector<Ticks> spread = m_allowed == nullptr ? spreadOf(crossings, tail) : std::vector<Ticks>();
       if (!spread.empty()) {
         offer(batchTime(ready, alpha, beta, spread), name, text);
@@ -289,26 +277,23 @@ void BoundSearch::boundPorts() {
   const auto portOf = [this](int gpu) {
     return m_model.nics.empty() ? gpu : gpu - gpu % m_model.gpusPerNode + m_model.nics[gpu % m_model.gpusPerNode];
   };
-  for (const bool isIn : {false, true}) {
-    std::map<std::vector<int>, std::vector<const Crossing*>> bySet;
-    for (const Crossing& crossing : m_crossings) {
-      std::set<int> ends;
-      for (const int link : crossing.links) {
-        ends.insert(portOf(isIn ? m_model.links[link].to : m_model.links[link].from));
-      }
-      bySet[std::vector<int>(ends.begin(), ends.end())].push_back(&crossing);
+  std::map<std::vector<int>, std::vector<const Crossing*>> bySet;
+  for (const Crossing& crossing : m_crossings) {
+    std::set<int> ends;
+    for (const int link : crossing.links) {
+      ends.insert(portOf(m_model.links[link].from));
     }
-    for (const auto& [gpus, own] : bySet) {
-      std::vector<const Crossing*> inside;
-      for (const auto& [others, crossings] : bySet) {
-        if (std::includes(gpus.begin(), gpus.end(), others.begin(), others.end())) {
-          inside.insert(inside.end(), crossings.begin(), crossings.end());
-        }
+    bySet[std::vector<int>(ends.begin(), ends.end())].push_back(&crossing);
+  }
+  for (const auto& [gpus, own] : bySet) {
+    std::vector<const Crossing*> inside;
+    for (const auto& [others, crossings] : bySet) {
+      if (std::includes(gpus.begin(), gpus.end(), others.begin(), others.end())) {
+        inside.insert(inside.end(), crossings.begin(), crossings.end());
       }
-      boundCrossings(inside, gpus.size(),
-                     (isIn ? "into node " : "out of node ") + std::to_string(m_model.nodeOf(gpus.front())),
-                     isIn ? "ports from other nodes" : "ports to other nodes");
     }
+    boundCrossings(inside, gpus.size(), "out of node " + std::to_string(m_model.nodeOf(gpus.front())),
+                   "ports to other nodes");
   }
 }
 

@@ -125,8 +125,7 @@ Time BoundProof::passTime(const std::vector<const Passage*>& passages, std::size
     best = std::max(best, known(evenly(heads, server, machines) + tail));
     if (machines == 1) {
       holdBack(passages, tail, heads);
-      best =
-          std::max({best, known(batched(heads, server) + tail), known(spreadingTime(heads, server, tail, passages))});
+      best = std::max(best, known(spreadingTime(heads, server, tail, passages)));
     }
   }
   return best;
@@ -159,7 +158,7 @@ void BoundProof::holdBack(const std::vector<const Passage*>& passages, Time tail
     copies = std::max(copies, count);
   }
   std::map<int, TimedServer> in;
-  for (const int index : linksOf(sender, true, false)) {
+  for (const int index : linksOf(sender, true)) {
     Time begin = kNever;
     for (const int origin : origins) {
       begin = std::min(begin, m_time[origin][link(index).from]);
@@ -225,7 +224,7 @@ Time BoundProof::spreadingTime(std::vector<Time> ready, const Server& server, Ti
 Time BoundProof::spreadTogether(int from, std::size_t n) const {
   Time best = 0;
   std::map<int, TimedServer> out;
-  for (const int index : linksOf(from, false, false)) {
+  for (const int index : linksOf(from, false)) {
     widen(out[portOf(index, false)], 0, cost(index));
   }
   for (int gpu = from - from % m_model.gpusPerNode; gpu < from - from % m_model.gpusPerNode + m_model.gpusPerNode;
@@ -234,7 +233,7 @@ Time BoundProof::spreadTogether(int from, std::size_t n) const {
       continue;
     }
     std::map<int, TimedServer> in;
-    for (const int index : linksOf(gpu, true, false)) {
+    for (const int index : linksOf(gpu, true)) {
       widen(in[portOf(index, true)], m_time[from][link(index).from], cost(index));
     }
     best = std::max({best, firstTimes(in, n, false).back(), firstTimes(out, n, true).back() + m_time[from][gpu]});
@@ -284,10 +283,6 @@ Time BoundProof::nodeLinks() {
 
 Time BoundProof::sendingPorts() {
   return passBy([this](int index) { return portOf(index, false); });
-}
-
-Time BoundProof::receivingPorts() {
-  return passBy([this](int index) { return portOf(index, true); });
 }
 
 }  // namespace coppice::verify::plan_bounds

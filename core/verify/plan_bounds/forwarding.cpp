@@ -24,7 +24,7 @@ Time BoundProof::forwarding() {
   for (const auto& [key, passages] : byEntry) {
     throwIfCancelled(m_progress);
     const int gpu = key.second;
-    const std::vector<Server> servers = serversOf(linksOf(gpu, false, false), false);
+    const std::vector<Time> servers = serversOf(linksOf(gpu, false), false);
     if (servers.size() != 1 || passages.size() > 300) {
       continue;
     }
@@ -40,9 +40,9 @@ Time BoundProof::forwarding() {
                                       [&](int target) { return target != gpu && nodeOf(target) == passage->node; });
       kept += goesOn ? 0 : 1;
     }
-    const auto [at, isNew] = times.try_emplace({passages.size(), kept, in.alpha, in.beta, servers[0].beta}, 0);
+    const auto [at, isNew] = times.try_emplace({passages.size(), kept, in.alpha, in.beta, servers[0]}, 0);
     if (isNew) {
-      at->second = forwardTime(static_cast<int>(passages.size()), kept, in, servers[0].beta);
+      at->second = forwardTime(static_cast<int>(passages.size()), kept, in, servers[0]);
     }
     best = std::max(best, at->second);
   }

@@ -36,9 +36,7 @@ Rational BoundProof::prove(const std::string& name) {
       {"path", &BoundProof::path},
       {"links between nodes", &BoundProof::nodeLinks},
       {"ports to other nodes", &BoundProof::sendingPorts},
-      {"ports from other nodes", &BoundProof::receivingPorts},
       {"receiver", &BoundProof::receivers},
-      {"sender", &BoundProof::senders},
       {"cut of a node", &BoundProof::cuts},
       {"forwarding", &BoundProof::forwarding},
       {"flow", &BoundProof::flow}};
@@ -104,25 +102,23 @@ int BoundProof::portOf(int index, bool isIn) const {
   return -1 - index;
 }
 
-std::vector<Server> BoundProof::serversOf(const std::vector<int>& links, bool isIn) const {
-  std::map<int, Server> byPort;
+std::vector<Time> BoundProof::serversOf(const std::vector<int>& links, bool isIn) const {
+  std::map<int, Time> byPort;
   for (const int index : links) {
-    const Server own{m_alpha[index], m_beta[index], link(index).isRemote ? m_model.maxTogether : 1};
-    const auto [at, isNew] = byPort.emplace(portOf(index, isIn), own);
-    at->second.alpha = std::min(at->second.alpha, own.alpha);
-    at->second.beta = std::min(at->second.beta, own.beta);
+    const auto [at, isNew] = byPort.emplace(portOf(index, isIn), m_beta[index]);
+    at->second = std::min(at->second, m_beta[index]);
   }
-  std::vector<Server> servers;
-  for (const auto& [port, server] : byPort) {
-    servers.push_back(server);
+  std::vector<Time> servers;
+  for (const auto& [port, time] : byPort) {
+    servers.push_back(time);
   }
   return servers;
 }
 
-std::vector<int> BoundProof::linksOf(int gpu, bool isIn, bool withRemote) const {
+std::vector<int> BoundProof::linksOf(int gpu, bool isIn) const {
   std::vector<int> links;
   std::copy_if((isIn ? m_to : m_from)[gpu].begin(), (isIn ? m_to : m_from)[gpu].end(), std::back_inserter(links),
-               [&](int index) { return withRemote || !link(index).isRemote; });
+               [&](int index) { return !link(index).isRemote; });
   return links;
 }
 

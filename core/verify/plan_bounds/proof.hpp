@@ -37,7 +37,7 @@ struct Passage {
   Time whole = kNever;
 };
 
-/// Proves the relaxations of plan_bound.hpp: "path", links and ports in crossings.cpp, receivers, senders and cuts in
+/// Proves the relaxations of plan_bound.hpp: "path", links and ports in crossings.cpp, receivers and cuts in
 /// sets.cpp, "forwarding" and "flow" in files of those names; broadcast.cpp has times within a node for all of them.
 class BoundProof {
 public:
@@ -60,10 +60,11 @@ private:
   /// What the links of one end share: a number for each port, -1 - link for a link of its own.
   [[nodiscard]] int portOf(int index, bool isIn) const;
 
-  /// Servers that the links stand for, a shared port once. Those between nodes take messages.
-  [[nodiscard]] std::vector<Server> serversOf(const std::vector<int>& links, bool isIn) const;
+  /// Of links within a node: times for a chunk, a shared port once.
+  [[nodiscard]] std::vector<Time> serversOf(const std::vector<int>& links, bool isIn) const;
 
-  [[nodiscard]] std::vector<int> linksOf(int gpu, bool isIn, bool withRemote) const;
+  /// Within its node.
+  [[nodiscard]] std::vector<int> linksOf(int gpu, bool isIn) const;
 
   // Where chunks may go.
 
@@ -121,8 +122,6 @@ private:
 
   Time nodeLinks();
   Time sendingPorts();
-  Time receivingPorts();
-
   /// When chunks from other nodes are in this one: the k-th over the same links not before the k-th of these.
   void addEntries(const std::vector<const Passage*>& passages, std::vector<Time>& ready) const;
 
@@ -130,8 +129,6 @@ private:
   Time intoSet(const std::set<int>& inside);
 
   Time receivers();
-
-  Time senders();
 
   Time cuts();
 

@@ -4,33 +4,31 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
-#include <tuple>
+#include <utility>
 
 namespace coppice::verify::plan_bounds {
 
-Time nthTime(const std::vector<Server>& servers, std::size_t n) {
+Time nthTime(const std::vector<Time>& servers, std::size_t n) {
   if (n == 0) {
     return 0;
   }
-  using Event = std::tuple<Time, std::size_t, int>;  // time, server, which one of its batch
+  using Event = std::pair<Time, Time>;  // when a chunk has passed, and how long one takes there
   std::priority_queue<Event, std::vector<Event>, std::greater<>> next;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    next.emplace(servers[i].alpha + servers[i].beta, i, 1);
+  for (const Time each : servers) {
+    next.emplace(each, each);
   }
   while (!next.empty()) {
-    const auto [time, server, place] = next.top();
+    const auto [time, each] = next.top();
     next.pop();
     if (--n == 0) {
       return time;
     }
-    const Server& each = servers[server];
-    const bool isLast = place == each.max;
-    next.emplace(time + each.beta + (isLast ? each.alpha : 0), server, isLast ? 1 : place + 1);
+    next.emplace(time + each, each);
   }
   return kNever;
 }
 
-Time timeFrom(std::vector<Time> ready, const std::vector<Server>& servers) {
+Time timeFrom(std::vector<Time> ready, const std::vector<Time>& servers) {
   std::sort(ready.begin(), ready.end(), std::greater<>());
   Time best = 0;
   for (std::size_t i = 0; i < ready.size(); ++i) {
@@ -39,21 +37,6 @@ Time timeFrom(std::vector<Time> ready, const std::vector<Server>& servers) {
     }
   }
   return best;
-}
-
-Time batched(std::vector<Time> ready, const Server& server) {
-  std::sort(ready.begin(), ready.end());
-  std::vector<Time> through = {0};
-  for (std::size_t k = 1; k <= ready.size(); ++k) {
-    Time best = kNever;
-    Time start = 0;
-    for (std::size_t size = 1; size <= k && size <= static_cast<std::size_t>(server.max); ++size) {
-      start = std::max(ready[k - 1], through[k - size]);
-      best = std::min(best, start + server.alpha + server.beta * static_cast<Time>(size));
-    }
-    through.push_back(best);
-  }
-  return through.back();
 }
 
 }  // namespace coppice::verify::plan_bounds

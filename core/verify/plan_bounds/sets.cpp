@@ -35,7 +35,7 @@ Time BoundProof::intoSet(const std::set<int>& inside) {
   std::vector<int> links;
   std::set<int> beside;
   for (const int gpu : inside) {
-    for (const int index : linksOf(gpu, true, false)) {
+    for (const int index : linksOf(gpu, true)) {
       if (!inside.contains(link(index).from)) {
         links.push_back(index);
         beside.insert(link(index).from);
@@ -74,41 +74,7 @@ Time BoundProof::receivers() {
   Time best = 0;
   for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
     throwIfCancelled(m_progress);
-    const auto wanted =
-        std::count_if(m_chunks.begin(), m_chunks.end(), [&](const Chunk& chunk) { return isTarget(chunk, gpu); });
-    const Time all = nthTime(serversOf(linksOf(gpu, true, true), true), static_cast<std::size_t>(wanted));
-    best = std::max({best, intoSet({gpu}), known(all)});
-  }
-  return best;
-}
-
-Time BoundProof::senders() {
-  Time best = 0;
-  for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
-    throwIfCancelled(m_progress);
-    const auto owned = std::count_if(m_chunks.begin(), m_chunks.end(),
-                                     [&](const Chunk& chunk) { return chunk.origin == gpu && !chunk.targets.empty(); });
-    best = std::max(best, known(nthTime(serversOf(linksOf(gpu, false, true), false), static_cast<std::size_t>(owned))));
-    const std::vector<int> local = linksOf(gpu, false, false);
-    std::vector<Time> tails;  // reversed in time, they are heads
-    for (const Chunk& chunk : m_chunks) {
-      Time tail = -1;
-      for (const int target : chunk.targets) {
-        if (chunk.origin == gpu && nodeOf(target) == nodeOf(gpu)) {
-          Time nearest = kNever;
-          for (const int index : local) {
-            nearest = std::min(nearest, m_time[link(index).to][target]);
-          }
-          tail = std::max(tail, nearest);
-        }
-      }
-      if (tail >= 0) {
-        tails.push_back(tail);
-      }
-    }
-    if (!tails.empty()) {
-      best = std::max(best, known(timeFrom(tails, serversOf(local, false))));
-    }
+    best = std::max(best, intoSet({gpu}));
   }
   return best;
 }
