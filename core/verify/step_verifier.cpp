@@ -15,7 +15,6 @@
 #include "schedule/arc_finder.hpp"
 #include "schedule/transfer_order.hpp"
 #include "verify/fault_log.hpp"
-#include "verify/step_replay.hpp"
 #include "verify/step_state.hpp"
 
 namespace coppice::verify {
@@ -180,9 +179,6 @@ private:
   }
 
   std::optional<Error> checkData() {
-    if (playsCleanly(m_schedule, m_progress)) {
-      return std::nullopt;
-    }
     schedule::TransferOrder order;
     if (!m_schedule.isSynchronous) {
       auto found = schedule::transferOrder(m_schedule, m_progress);
