@@ -104,7 +104,7 @@ bool isBareUnit(const QString& line) {
 /// other feature: they meet in the workspace. A folder that is not listed may include nothing.
 const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
-                                        "designer/canvas"};
+                                        "designer/canvas",   "designer/charts"};
   static const QSet<QString> kParts =
       kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder",  "designer/help",
                               "designer/analysis", "designer/schedule", "designer/run",     "designer/render",
@@ -117,6 +117,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"cli", {"remote", "workflow"}},
       {"designer/document", {}},
       {"designer/theme", {}},
+      {"designer/charts", {"designer/document", "designer/theme"}},
       {"designer/timeline", {"designer/theme"}},
       {"designer/jobs", {"designer/document", "workflow"}},
       {"designer/models", {"designer/document"}},
@@ -128,7 +129,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/analysis", kKernel},
       {"designer/render", kKernel},
       {"designer/run",
-       {"designer/document", "designer/jobs", "designer/theme", "designer/timeline", "remote", "workflow"}},
+       {"designer/document", "designer/jobs", "designer/theme", "designer/charts", "designer/timeline", "remote",
+        "workflow"}},
       {"designer/schedule", kKernel + QSet<QString>{"designer/layout", "designer/timeline", "workflow"}},
       {"designer/sketch", kKernel + QSet<QString>{"designer/schedule", "workflow"}},
       {"designer/program", kKernel + QSet<QString>{"designer/schedule", "workflow"}},

@@ -104,6 +104,19 @@ QString bytesText(std::int64_t bytes) {
   return QString::number(bytes) + u' ' + FigureTexts::tr("bytes");
 }
 
+QString roughBytes(double bytes) {
+  static constexpr std::array kSteps{"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < kKibi) {
+    return QString::number(bytes, 'f', 0) + u' ' + FigureTexts::tr("bytes");
+  }
+  std::size_t unit = 0;
+  for (bytes /= kKibi; bytes >= kKibi && unit + 1 < kSteps.size(); bytes /= kKibi) {
+    ++unit;
+  }
+  constexpr int kDigits = 4;
+  return QString::number(bytes, 'g', kDigits) + u' ' + QLatin1String(kSteps[unit]);
+}
+
 Result<std::int64_t> parseBytes(const QString& text) {
   const QString plain = text.trimmed();
   const Error wrong{ErrorCode::badInput, FigureTexts::tr("“%1” is not a size").arg(plain.left(40)).toStdString(),

@@ -28,6 +28,8 @@ namespace coppice::designer {
 [[nodiscard]] QString duration(double seconds);
 /// "64 KiB", "1 GiB", "1000 bytes": the largest unit that divides it.
 [[nodiscard]] QString bytesText(std::int64_t bytes);
+/// "64 KiB", "1.333 GiB": four digits.
+[[nodiscard]] QString roughBytes(double bytes);
 /// "64KiB", "1 GiB", "1000"; units B, KB, MB, GB, TB, KiB, MiB, GiB, TiB. Errors: badInput, overflow.
 [[nodiscard]] Result<std::int64_t> parseBytes(const QString& text);
 

@@ -14,6 +14,7 @@
 
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
@@ -363,7 +364,7 @@ void FinderDialog::startSearch() {
 }
 
 void FinderDialog::followTimes() {
-  m_sizeText->setText(sizeText(bytes()));
+  m_sizeText->setText(roughBytes(static_cast<double>(bytes())));
   const auto times = readTimes();
   m_hasTimes = bool(times);
   if (!times) {

@@ -4,7 +4,6 @@
 #include <QFont>
 #include <QStringList>
 #include <algorithm>
-#include <array>
 
 #include "base/checked.hpp"
 #include "designer/document/counted.hpp"
@@ -27,18 +26,6 @@ QString rounded(const Rational& bytes) {
 }
 
 }  // namespace
-
-QString sizeText(std::int64_t bytes) {
-  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  constexpr std::int64_t kStep = 1024;
-  std::size_t unit = 0;
-  std::int64_t size = 1;
-  while (unit + 1 < kUnits.size() && bytes >= size * kStep) {
-    size *= kStep;
-    ++unit;
-  }
-  return decimal(Rational(bytes, size), 2) + u' ' + QLatin1String(kUnits[unit]);
-}
 
 QString microsecondsText(const ExactMicroseconds& time) {
   const Rational microseconds = time.count();
@@ -291,7 +278,7 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
     case kDecimal:
       return tr("Decimal");
     case kTime:
-      return m_times.sizes.empty() ? tr("Time") : tr("At %1").arg(sizeText(m_times.sizes.front().bytes.floor()));
+      return m_times.sizes.empty() ? tr("Time") : tr("At %1").arg(roughBytes(m_times.sizes.front().bytes.toDouble()));
     case kBestFor:
       return tr("Best for");
     case kConstruction:

@@ -13,8 +13,6 @@
 
 namespace coppice::designer {
 
-/// "1.25 MiB", "512 bytes": exact for up to two decimals.
-[[nodiscard]] QString sizeText(std::int64_t bytes);
 /// "123.4 µs", "1.23 ms".
 [[nodiscard]] QString microsecondsText(const ExactMicroseconds& time);
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QChartView>
-#include <QScatterSeries>
+#include <cstddef>
+#include <map>
+#include <vector>
 
-#include "base/rational.hpp"
+#include "designer/charts/plot.hpp"
 #include "designer/finder/front_table.hpp"
 
 namespace coppice::designer {
 
 /// Steps against T_B of the topologies found, with the minimum of both; the one that is best at the chosen size and the
 /// chosen one stand out.
-class ParetoChart : public QChartView {
+class ParetoChart : public Plot {
   Q_OBJECT
 
 public:
@@ -25,21 +26,16 @@ Q_SIGNALS:
   void rowClicked(int row);
 
 private:
-  /// The row whose point it is; -1: none.
-  [[nodiscard]] int rowAt(const QPointF& point) const;
   void draw();
-  struct Series;
-  void styleChart();
-  /// Puts the rows of the table into the series, of which some are for that number of GPUs.
-  void fill(Series& series, int nodes) const;
-  void styleSeries(const Series& series, int nodes) const;
-  /// With axes, and a line for each lower limit.
-  void addSeries(const Series& series, int minSteps, const Rational& minTime);
-  void listenTo(QScatterSeries* series);
+  /// A line for each lower limit.
+  void addBounds(int nodes);
+  void addRows(const QString& name, const std::vector<int>& rows, const PlotStyle& style);
+  [[nodiscard]] QPointF valueOf(int row) const;
 
   const FrontTable& m_table;
   int m_chosen = -1;
   int m_degree = 0;
+  std::map<std::size_t, std::vector<int>> m_rows;  ///< of the items
 };
 
 }  // namespace coppice::designer

@@ -13,6 +13,7 @@
 #include <array>
 #include <utility>
 
+#include "designer/document/figures.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/elided_label.hpp"
 #include "designer/theme/fonts.hpp"
@@ -164,7 +165,7 @@ QString ResultsModel::settingText(const ResultRow& row, int column) {
   const program::ResultRecord& any = row.any();
   switch (column) {
     case kSize:
-      return sizeText(row.size);
+      return roughBytes(static_cast<double>(row.size));
     case kCount:
       return QString::number(any.count);
     case kType:

@@ -5,11 +5,10 @@
 #include <QLabel>
 #include <QStackedWidget>
 #include <QWidget>
-#include <QtCharts/QChart>
-#include <QtCharts/QChartView>
 #include <memory>
 #include <vector>
 
+#include "designer/charts/plot.hpp"
 #include "designer/run/run_data.hpp"
 
 namespace coppice::designer {
@@ -28,24 +27,19 @@ public:
   void setSeries(std::vector<Series> series);
   /// How many runs it draws.
   [[nodiscard]] int runs() const { return static_cast<int>(m_series.size()); }
-  [[nodiscard]] QChart& chart() { return *m_chart; }
-
-protected:
-  bool eventFilter(QObject* watched, QEvent* event) override;
+  [[nodiscard]] const Plot& plot() const { return *m_plot; }
 
 private:
-  void rebuild();
-  void styleChart();
-  void hover(const QPointF& position);
+  void draw();
+  /// Of all series at the nearest size.
+  void showValues(double bytes);
 
   std::vector<Series> m_series;
   QStackedWidget* m_pages;
   QComboBox* m_what;
   QComboBox* m_scale;
-  QChart* m_chart;
-  QChartView* m_view;
+  Plot* m_plot;
   QLabel* m_values;
-  bool m_hasPoints = false;
 };
 
 }  // namespace coppice::designer

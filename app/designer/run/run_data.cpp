@@ -206,18 +206,6 @@ QString noBoundReason(const RunData& data) {
   return RunTexts::tr("Not compared with the bound: %1.").arg(QString::fromStdString(data.environment()->backendLabel));
 }
 
-QString sizeText(qint64 bytes) {
-  static constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  constexpr double kStep = 1024;
-  while (value >= kStep && unit + 1 < kUnits.size()) {
-    value /= kStep;
-    ++unit;
-  }
-  return QString::number(value, 'g', 4) + u' ' + QLatin1String(kUnits[unit]);
-}
-
 QString ncclTestsText(const RunData& data) {
   QString text;
   if (data.plan()) {

@@ -104,9 +104,6 @@ private:
 /// empty where they do, so that shares of the bound can be shown.
 [[nodiscard]] QString noBoundReason(const RunData& data);
 
-/// "1 MiB", "64 KiB", "12 B".
-[[nodiscard]] QString sizeText(qint64 bytes);
-
 /// The table as nccl-tests prints it.
 [[nodiscard]] QString ncclTestsText(const RunData& data);
 [[nodiscard]] QString csvText(const RunData& data);

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "designer/document/figures.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/timeline/time_text.hpp"
 
@@ -104,7 +105,8 @@ void TracePanel::follow() {
     const int before = m_which->currentIndex();
     m_which->clear();
     for (const auto& [key, events] : m_data->traces()) {
-      m_which->addItem(key.second ? tr("%1, in place").arg(sizeText(key.first)) : sizeText(key.first));
+      const QString size = roughBytes(static_cast<double>(key.first));
+      m_which->addItem(key.second ? tr("%1, in place").arg(size) : size);
     }
     m_which->setCurrentIndex(before >= 0 ? before : m_which->count() - 1);
   }

@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/chart_panel.hpp"
 
-#include <QAreaSeries>
-#include <QBarCategoryAxis>
-#include <QBarSeries>
-#include <QBarSet>
 #include <QClipboard>
-#include <QGraphicsLayout>
 #include <QGuiApplication>
 #include <QHBoxLayout>
-#include <QLegendMarker>
-#include <QLineSeries>
 #include <QMenu>
-#include <QPainter>
-#include <QScatterSeries>
 #include <QToolButton>
-#include <QToolTip>
 #include <QVBoxLayout>
-#include <QValueAxis>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/picture_file.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/theme.hpp"
@@ -41,41 +29,6 @@ namespace {
 
 constexpr int kBins = 10;
 
-/// With a title, and styled.
-void setTitle(QAbstractAxis& axis, const QString& title) {
-  axis.setTitleText(title);
-  styleAxis(axis);
-}
-
-/// An empty chart.
-QChart* emptied(QChartView& view) {
-  QChart* chart = view.chart();
-  clearChart(*chart);
-  styleChart(*chart, view);
-  chart->setBackgroundRoundness(0);
-  chart->setPlotAreaBackgroundVisible(false);
-  constexpr QMargins kMargins(4, 0, 8, 0);
-  chart->setMargins(kMargins);
-  chart->layout()->setContentsMargins(0, 0, 0, 0);
-  chart->legend()->setAlignment(Qt::AlignTop);
-  chart->legend()->setContentsMargins(0, 0, 0, 0);
-  return chart;
-}
-
-/// Round ends and ticks around [low, high].
-void setRange(QValueAxis* axis, double low, double high) {
-  // Nothing lies on the frame, also where all is the same.
-  const double span = std::max(high - low, high * 0.02);
-  low = low > 0 ? std::min(low, high - span) - span * 0.1 : low;
-  const double step = std::pow(10, std::floor(std::log10(std::max(span, 1e-9))));
-  const double tick = span / step > 5 ? 2 * step : span / step > 2 ? step : step / 2;
-  axis->setRange(std::max(0.0, std::floor(low / tick) * tick), std::ceil(high / tick + 0.15) * tick);
-  axis->setTickType(QValueAxis::TicksDynamic);
-  axis->setTickAnchor(0);
-  axis->setTickInterval(tick);
-  axis->setLabelFormat(tick < 1 ? u"%.1f"_s : u"%.0f"_s);
-}
-
 }  // namespace
 
 ChartPanel::ChartPanel(QWidget* parent)
@@ -85,8 +38,8 @@ ChartPanel::ChartPanel(QWidget* parent)
       m_unit(new QComboBox(this)),
       m_maxK(new QSpinBox(this)),
       m_state(new QLabel(this)),
-      m_treeCount(makeView(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
-      m_histogram(makeView(u"chartLoads"_s, tr("Loads of links"), Which::histogram)),
+      m_treeCount(makePlot(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
+      m_histogram(makePlot(u"chartLoads"_s, tr("Loads of links"), Which::histogram)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
   setObjectName(u"chartPanel"_s);
   setProperty("role", u"panel"_s);
@@ -145,17 +98,20 @@ ChartPanel::ChartPanel(QWidget* parent)
     follow();
   });
   connect(m_unit, &QComboBox::currentIndexChanged, this, &ChartPanel::draw);
-  connect(&Theme::instance(), &Theme::changed, this, &ChartPanel::draw);
+  m_treeCount->setDraw([this] {
+    if (m_result) {
+      m_result->forests() == nullptr ? drawSteps() : drawTreeCount();
+    }
+  });
+  m_histogram->setDraw([this] { drawHistogram(); });
 }
 
 ChartPanel::~ChartPanel() = default;
 
-QChartView* ChartPanel::makeView(const QString& name, const QString& title, Which which) {
-  auto* view = new QChartView(new QChart, this);
+Plot* ChartPanel::makePlot(const QString& name, const QString& title, Which which) {
+  auto* view = new Plot(this);
   view->setObjectName(name);
   view->setAccessibleName(title);
-  view->setRenderHint(QPainter::Antialiasing);
-  view->setFrameShape(QFrame::NoFrame);
   constexpr QSize kMin(220, 110);
   view->setMinimumSize(kMin);
   auto* more = new QToolButton(view->viewport());
@@ -236,7 +192,7 @@ void ChartPanel::receive(const Found& found) {
   } else if (!found.value) {
     m_why = found.why;
   }
-  drawTreeCount();
+  m_treeCount->redraw();
   follow();
 }
 
@@ -245,19 +201,11 @@ void ChartPanel::draw() {
   m_maxK->setVisible(!hasSteps);
   m_unit->setVisible(!hasSteps);
   m_heading->setText(hasSteps ? tr("Time of steps") : tr("Throughput"));
-  if (hasSteps) {
-    drawSteps();
-  } else {
-    drawTreeCount();
-  }
-  drawHistogram();
+  m_treeCount->redraw();
+  m_histogram->redraw();
 }
 
 void ChartPanel::drawTreeCount() {
-  QChart* chart = emptied(*m_treeCount);
-  if (!m_result || m_result->forests() == nullptr) {
-    return;
-  }
   const Theme& theme = Theme::instance();
   const Bandwidth bound = m_result->forests()->bound;
   const bool isLoss = m_unit->currentIndex() == 1;
@@ -265,119 +213,53 @@ void ChartPanel::drawTreeCount() {
   const auto shown = [&](const Bandwidth& algbw) {
     return isLoss ? kHundred * (Rational(1) - algbw / bound).toDouble() : toGBps(algbw);
   };
-  auto* line = new QLineSeries;
-  auto* points = new QScatterSeries;
-  double min = shown(bound);
-  double max = shown(bound);
+  QList<QPointF> points;
   for (const KValue& value : m_values) {
-    const double at = shown(value.algbw);
-    line->append(static_cast<double>(value.k), at);
-    points->append(static_cast<double>(value.k), at);
-    min = std::min(min, at);
-    max = std::max(max, at);
+    points.append({static_cast<double>(value.k), shown(value.algbw)});
   }
+  m_treeCount->setAxes({.title = tr("trees per root, k"),
+                        .scale = PlotAxis::Scale::whole,
+                        .range = PlotAxis::Range{0.5, static_cast<double>(m_maxK->value()) + 0.5},
+                        .hasGrid = false},
+                       {.title = isLoss ? tr("loss, %") : tr("GB/s"), .fromZero = isLoss});
+  const auto tip = [this](std::size_t at) {
+    const KValue& value = m_values[at];
+    const Bandwidth& best = m_result->forests()->bound;
+    return tr("k = %1: %2 GB/s, %3 of the bound, loses %4")
+        .arg(value.k)
+        .arg(exactly(value.algbw), percentOf(value.algbw, best), percentOf(best - value.algbw, best));
+  };
   constexpr double kLine = 1.6;
   constexpr double kMarker = 8;
-  line->setName(tr("with k trees per root"));
-  line->setPen(QPen(theme.color(Token::accent), kLine));
-  points->setMarkerSize(kMarker);
-  points->setColor(theme.color(Token::accent));
-  points->setBorderColor(theme.color(Token::panel));
-  auto* top = new QLineSeries;
-  top->setName(tr("bound, %1 GB/s").arg(decimal(bound)));
-  const double end = static_cast<double>(m_maxK->value()) + 0.5;
-  top->append(0.5, shown(bound));
-  top->append(end, shown(bound));
-  top->setPen(QPen(theme.color(Token::text), kLine, Qt::DashLine));
-  auto* x = new QValueAxis;
-  setTitle(*x, tr("trees per root, k"));
-  x->setRange(0.5, end);
-  x->setTickType(QValueAxis::TicksDynamic);
-  x->setTickAnchor(1);
-  constexpr int kMaxTicks = 16;
-  x->setTickInterval(m_maxK->value() > kMaxTicks ? 4 : 1);
-  x->setLabelFormat(u"%d"_s);
-  x->setGridLineVisible(false);
-  auto* y = new QValueAxis;
-  setTitle(*y, isLoss ? tr("loss, %") : tr("GB/s"));
-  setRange(y, min, std::max(max, isLoss ? 1.0 : 0.0));
-  chart->addAxis(x, Qt::AlignBottom);
-  chart->addAxis(y, Qt::AlignLeft);
-  for (QXYSeries* series :
-       {static_cast<QXYSeries*>(line), static_cast<QXYSeries*>(top), static_cast<QXYSeries*>(points)}) {
-    chart->addSeries(series);
-    series->attachAxis(x);
-    series->attachAxis(y);
-  }
-  for (QLegendMarker* marker : chart->legend()->markers(points)) {
-    marker->setVisible(false);
-  }
-  const auto tip = [this](const QPointF& point, bool isOn) {
-    const auto at = static_cast<std::size_t>(std::llround(point.x()) - 1);
-    if (!isOn || at >= m_values.size()) {
-      QToolTip::hideText();
-      return;
-    }
-    const KValue& value = m_values[at];
-    QToolTip::showText(QCursor::pos(),
-                       tr("k = %1: %2 GB/s, %3 of the bound, loses %4")
-                           .arg(value.k)
-                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->forests()->bound),
-                                percentOf(m_result->forests()->bound - value.algbw, m_result->forests()->bound)),
-                       m_treeCount);
-  };
-  connect(points, &QXYSeries::hovered, this, tip);
-  connect(line, &QXYSeries::hovered, this, tip);
-  connect(top, &QXYSeries::hovered, this, [this](const QPointF&, bool isOn) {
-    if (isOn) {
-      QToolTip::showText(QCursor::pos(), tr("Bound: %1 GB/s").arg(exactly(m_result->forests()->bound)), m_treeCount);
-    } else {
-      QToolTip::hideText();
-    }
-  });
+  m_treeCount->addLine(tr("with k trees per root"), points, {.color = theme.color(Token::accent), .width = kLine}, tip);
+  m_treeCount->addLevel(tr("bound, %1 GB/s").arg(decimal(bound)), shown(bound),
+                        {.color = theme.color(Token::text), .width = kLine, .dash = Qt::DashLine},
+                        [bound](std::size_t) { return tr("Bound: %1 GB/s").arg(exactly(bound)); });
+  m_treeCount->addPoints(
+      {}, points,
+      {.color = theme.color(Token::panel), .width = 1, .fill = theme.color(Token::accent), .marker = kMarker}, tip);
 }
 
 void ChartPanel::drawSteps() {
-  QChart* chart = emptied(*m_treeCount);
-  chart->legend()->hide();
   const schedule::StepCost& cost = *m_result->cost;
   const double total = cost.timePerByte.perGBps().toDouble();
   constexpr double kHundred = 100;
-  auto* top = new QLineSeries;
-  double max = 0;
-  for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
-    const double share = kHundred * cost.stepLoads[step].time.perGBps().toDouble() / total;
-    const double at = static_cast<double>(step) + 1;
-    top->append(at - 0.5, share);
-    top->append(at + 0.5, share);
-    max = std::max(max, share);
+  std::vector<double> shares;
+  for (const auto& load : cost.stepLoads) {
+    shares.push_back(kHundred * load.time.perGBps().toDouble() / total);
   }
-  const Theme& theme = Theme::instance();
-  auto* area = new QAreaSeries(top);
-  area->setParent(chart);
-  top->setParent(area);
-  QColor fill = theme.color(Token::accent);
-  fill.setAlphaF(0.25F);
-  area->setBrush(fill);
-  area->setPen(QPen(theme.color(Token::accent), 1.6));
-  const auto steps = static_cast<double>(cost.stepLoads.size());
-  auto* x = new QValueAxis;
-  setTitle(*x, m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"));
-  x->setRange(0.5, steps + 0.5);
-  x->setTickType(QValueAxis::TicksDynamic);
-  x->setTickAnchor(1);
-  constexpr double kMaxTicks = 16;
-  x->setTickInterval(std::max(1.0, std::ceil(steps / kMaxTicks)));
-  x->setLabelFormat(u"%.0f"_s);
-  x->setGridLineVisible(false);
-  auto* y = new QValueAxis;
-  setTitle(*y, tr("% of the time"));
-  setRange(y, 0, std::max(max, 1.0));
-  chart->addAxis(x, Qt::AlignBottom);
-  chart->addAxis(y, Qt::AlignLeft);
-  chart->addSeries(area);
-  area->attachAxis(x);
-  area->attachAxis(y);
+  m_treeCount->setAxes({.title = m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"),
+                        .scale = PlotAxis::Scale::whole,
+                        .range = PlotAxis::Range{0.5, static_cast<double>(shares.size()) + 0.5},
+                        .hasGrid = false},
+                       {.title = tr("% of the time"), .fromZero = true});
+  m_treeCount->addBars({}, 0.5, 1, shares, {.width = 0, .fill = Theme::instance().color(Token::accent)},
+                       [this, shares](std::size_t step) {
+                         return tr("%1 %2: %3 % of the time")
+                             .arg(m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"))
+                             .arg(step + 1)
+                             .arg(shares[step], 0, 'f', 1);
+                       });
 }
 
 QString ChartPanel::stepsCsv() const {
@@ -405,64 +287,23 @@ std::vector<int> ChartPanel::histogram() const {
 }
 
 void ChartPanel::drawHistogram() {
-  QChart* chart = emptied(*m_histogram);
-  chart->legend()->hide();
   if (!m_result) {
     return;
   }
-  const Theme& theme = Theme::instance();
   const std::vector<int> bins = histogram();
-  auto* set = new QBarSet(tr("link directions"));
-  QStringList names;
-  for (int bin = 0; bin < kBins; ++bin) {
-    *set << bins[bin];
-    names << QString::number((bin + 1) * 100 / kBins);
-  }
-  set->setColor(theme.color(Token::switchLine));
-  set->setBorderColor(theme.color(Token::panel));
-  auto* series = new QBarSeries;
-  series->setBarWidth(0.9);
-  series->append(set);
-  chart->addSeries(series);
-  // The bars stand on categories, whose labels need more room than a narrow bar has; the scale is one of numbers.
-  auto* categories = new QBarCategoryAxis;
-  categories->append(names);
-  categories->setVisible(false);
-  auto* scale = new QLineSeries;
-  chart->addSeries(scale);
-  auto* x = new QValueAxis;
-  setTitle(*x, tr("load, % of bandwidth"));
-  x->setRange(0, 100);
-  x->setTickType(QValueAxis::TicksDynamic);
-  x->setTickInterval(25);
-  x->setLabelFormat(u"%.0f"_s);
-  x->setGridLineVisible(false);
-  auto* y = new QValueAxis;
-  setTitle(*y, tr("links"));
-  const int max = std::max(1, *std::max_element(bins.begin(), bins.end()));
-  setRange(y, 0, max);
-  y->setTickInterval(std::max(1.0, y->tickInterval()));
-  y->setLabelFormat(u"%.0f"_s);
-  chart->addAxis(categories, Qt::AlignBottom);
-  chart->addAxis(x, Qt::AlignBottom);
-  chart->addAxis(y, Qt::AlignLeft);
-  series->attachAxis(categories);
-  series->attachAxis(y);
-  scale->attachAxis(x);
-  scale->attachAxis(y);
-  connect(series, &QBarSeries::hovered, this, [this, bins](bool isOn, int bin) {
-    if (isOn && bin >= 0 && bin < kBins) {
-      QToolTip::showText(QCursor::pos(),
-                         tr("%1 of %2 are loaded %3 to %4 %")
+  constexpr double kHundred = 100;
+  constexpr double kQuarter = 25;
+  m_histogram->setAxes(
+      {.title = tr("load, % of bandwidth"), .range = PlotAxis::Range{0, kHundred, kQuarter}, .hasGrid = false},
+      {.title = tr("links"), .fromZero = true});
+  m_histogram->addBars({}, 0, kHundred / kBins, {bins.begin(), bins.end()},
+                       {.width = 0, .fill = Theme::instance().color(Token::switchLine)}, [this, bins](std::size_t bin) {
+                         return tr("%1 of %2 are loaded %3 to %4 %")
                              .arg(bins[bin])
                              .arg(m_result->loads.size())
                              .arg(bin * 100 / kBins)
-                             .arg((bin + 1) * 100 / kBins),
-                         m_histogram);
-    } else {
-      QToolTip::hideText();
-    }
-  });
+                             .arg((bin + 1) * 100 / kBins);
+                       });
 }
 
 QString ChartPanel::csv(Which which) const {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QChart>
-#include <QChartView>
 #include <QComboBox>
 #include <QLabel>
 #include <QSpinBox>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "designer/charts/plot.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/schedule_result.hpp"
 
@@ -54,7 +53,7 @@ private:
     std::optional<KValue> value;
     QString why;
   };
-  QChartView* makeView(const QString& name, const QString& title, Which which);
+  Plot* makePlot(const QString& name, const QString& title, Which which);
   void follow();
   void receive(const Found& found);
   void drawTreeCount();
@@ -73,8 +72,8 @@ private:
   QComboBox* m_unit;
   QSpinBox* m_maxK;
   QLabel* m_state;
-  QChartView* m_treeCount;
-  QChartView* m_histogram;
+  Plot* m_treeCount;
+  Plot* m_histogram;
   LatestJob<Found> m_job;
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "designer/document/figures.hpp"
-#include "designer/schedule/rough_bytes.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/timeline/time_text.hpp"
 

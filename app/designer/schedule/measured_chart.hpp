@@ -3,11 +3,8 @@
 
 #include <QLabel>
 #include <QWidget>
-#include <QtCharts/QChart>
-#include <QtCharts/QChartView>
-#include <QtCharts/QLineSeries>
-#include <vector>
 
+#include "designer/charts/plot.hpp"
 #include "designer/schedule/run_comparison.hpp"
 
 namespace coppice::designer {
@@ -25,27 +22,18 @@ public:
   void setWhat(What what);
   [[nodiscard]] What what() const { return m_what; }
   /// "predicted", "measured", "measured in place", "bound": the lines that are drawn.
-  [[nodiscard]] QStringList lineNames() const;
-  /// All values at the size nearest to this point of the chart.
-  [[nodiscard]] QString valuesAt(const QPointF& position) const;
-  [[nodiscard]] QChartView& view() { return *m_view; }
-
-protected:
-  bool eventFilter(QObject* watched, QEvent* event) override;
+  [[nodiscard]] QStringList lineNames() const { return m_plot->names(); }
 
 private:
   void draw();
-  /// What was predicted and measured, as far as there is any.
-  [[nodiscard]] QList<QLineSeries*> makeLines() const;
-  /// nullptr where it is not known, or no speed is drawn.
-  [[nodiscard]] QLineSeries* makeBound(double first, double last) const;
-  void addAxes(double first, double last, double min, double max);
+  void addBound();
+  /// All values at the nearest size that was measured.
+  [[nodiscard]] QString valuesAt(double bytes) const;
 
   RunComparisonPtr m_comparison;
   What m_what = What::algbw;
   QLabel* m_values;
-  QChart* m_chart;
-  QChartView* m_view;
+  Plot* m_plot;
 };
 
 }  // namespace coppice::designer

@@ -17,7 +17,6 @@
 #include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/export_check.hpp"
-#include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"

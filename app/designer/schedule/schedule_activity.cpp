@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/generate_dialog.hpp"
-#include "designer/schedule/picture_file.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 

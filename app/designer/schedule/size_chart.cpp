@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/size_chart.hpp"
 
-#include <QGraphicsLayout>
-#include <QPen>
 #include <QVBoxLayout>
-#include <QtCharts/QCategoryAxis>
-#include <QtCharts/QLegend>
-#include <QtCharts/QLineSeries>
-#include <QtCharts/QLogValueAxis>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/chart_style.hpp"
-#include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "workflow/guarded.hpp"
@@ -63,8 +53,7 @@ SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
     : QWidget(parent),
       m_search(search),
       m_text(new QLabel(this)),
-      m_chart(new QChart),
-      m_view(new QChartView(m_chart, this)),
+      m_plot(new Plot(this)),
       m_job(
           [this](const Answer& answer) {
             m_predictions[answer.result.get()] = answer;
@@ -81,22 +70,15 @@ SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
   setObjectName(u"sizeChart"_s);
   m_text->setObjectName(u"switchOvers"_s);
   m_text->setWordWrap(true);
-  m_view->setAccessibleName(tr("Predicted time against size"));
-  m_view->setRenderHint(QPainter::Antialiasing);
-  m_view->setFrameShape(QFrame::NoFrame);
-  m_chart->layout()->setContentsMargins(0, 0, 0, 0);
-  m_chart->setBackgroundRoundness(0);
-  constexpr int kLabelRight = 20;
-  m_chart->setMargins({4, 0, kLabelRight, 0});
-  m_chart->legend()->setAlignment(Qt::AlignTop);
+  m_plot->setAccessibleName(tr("Predicted time against size"));
   auto* layout = new QVBoxLayout(this);
   constexpr int kGap = 4;
   layout->setContentsMargins(kGap, kGap, kGap, 0);
   layout->setSpacing(kGap);
   layout->addWidget(m_text);
-  layout->addWidget(m_view, 1);
+  layout->addWidget(m_plot, 1);
+  m_plot->setDraw([this] { drawLines(); });
   draw();
-  connect(&Theme::instance(), &Theme::changed, this, &SizeChart::draw);
 }
 
 SizeChart::~SizeChart() = default;
@@ -154,7 +136,7 @@ void SizeChart::predictNext() {
 }
 
 int SizeChart::lineCount() const {
-  return static_cast<int>(m_chart->series().size());
+  return static_cast<int>(m_plot->itemCount());
 }
 
 void SizeChart::compareAll() {
@@ -206,63 +188,28 @@ QString SizeChart::switchOvers() const {
 }
 
 void SizeChart::draw() {
-  clearChart(*m_chart);
-  const Theme& theme = Theme::instance();
-  styleChart(*m_chart, *m_view);
-  QList<QLineSeries*> lines;
-  double min = 0;
-  double max = 0;
-  for (std::size_t i = 0; i < m_front.size(); ++i) {
-    const Prediction* prediction = predictionOf(m_front[i]);
-    if (prediction == nullptr || prediction->rows.empty()) {
-      continue;
-    }
-    constexpr double kLine = 1.8;
-    auto* line = new QLineSeries;
-    const auto index = static_cast<int>(i);
-    line->setName(m_search.candidates()[m_front[i]].sizeText());
-    line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
-    for (const simulate::Row& row : prediction->rows) {
-      line->append(std::log2(static_cast<double>(row.size)), row.time.count());
-      min = min == 0 ? row.time.count() : std::min(min, row.time.count());
-      max = std::max(max, row.time.count());
-    }
-    lines << line;
-  }
   const QString bands = switchOvers();
   m_text->setText(m_front.empty()   ? tr("The schedules that are found appear here with their predicted times.")
                   : !isSettled()    ? tr("Simulating…")
                   : bands.isEmpty() ? m_bands.problem
                                     : tr("Fastest: %1.").arg(bands));
-  m_chart->setPlotAreaBackgroundVisible(!lines.isEmpty());
-  if (lines.isEmpty()) {
-    return;
-  }
-  const auto& sizes = comparedSizes();
-  const auto place = [](std::int64_t size) { return std::log2(static_cast<double>(size)); };
-  auto* x = new QCategoryAxis;
-  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(place(sizes.front()));
-  x->setRange(place(sizes.front()), place(sizes.back()));
-  constexpr std::size_t kEvery = 4;
-  for (std::size_t i = 0; i < sizes.size(); i += kEvery) {
-    x->append(bytesText(sizes[i]), place(sizes[i]));
-  }
-  auto* y = new QLogValueAxis;
-  constexpr double kBase = 10;
-  constexpr double kAbove = 1.01;
-  y->setBase(kBase);
-  y->setLabelFormat(u"%g"_s);
-  y->setTitleText(tr("Time, µs"));
-  y->setRange(std::pow(kBase, std::floor(std::log10(min))), std::pow(kBase, std::ceil(std::log10(max * kAbove))));
-  m_chart->addAxis(x, Qt::AlignBottom);
-  m_chart->addAxis(y, Qt::AlignLeft);
-  styleAxis(*x);
-  styleAxis(*y);
-  for (QLineSeries* line : lines) {
-    m_chart->addSeries(line);
-    line->attachAxis(x);
-    line->attachAxis(y);
+  m_plot->redraw();
+}
+
+void SizeChart::drawLines() {
+  m_plot->setAxes({.scale = PlotAxis::Scale::sizes}, {.title = tr("Time, µs"), .scale = PlotAxis::Scale::logarithmic});
+  for (std::size_t i = 0; i < m_front.size(); ++i) {
+    const Prediction* prediction = predictionOf(m_front[i]);
+    if (prediction == nullptr || prediction->rows.empty()) {
+      continue;
+    }
+    QList<QPointF> times;
+    for (const simulate::Row& row : prediction->rows) {
+      times.append({static_cast<double>(row.size), row.time.count()});
+    }
+    const auto index = static_cast<int>(i);
+    m_plot->addLine(m_search.candidates()[m_front[i]].sizeText(), times,
+                    {.color = category(index, Theme::instance().scheme()), .dash = categoryDash(index)});
   }
 }
 

@@ -3,12 +3,11 @@
 
 #include <QLabel>
 #include <QWidget>
-#include <QtCharts/QChart>
-#include <QtCharts/QChartView>
 #include <cstddef>
 #include <map>
 #include <vector>
 
+#include "designer/charts/plot.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/front_search.hpp"
 #include "designer/schedule/prediction.hpp"
@@ -51,6 +50,7 @@ private:
   void predictNext();
   void compareAll();
   void draw();
+  void drawLines();
   [[nodiscard]] std::vector<ScheduleResultPtr> results() const;
   [[nodiscard]] const Prediction* predictionOf(std::size_t candidate) const;
 
@@ -58,8 +58,7 @@ private:
   std::vector<std::size_t> m_front;  ///< candidates that have been measured
   std::map<const ScheduleResult*, Answer> m_predictions;
   QLabel* m_text;
-  QChart* m_chart;
-  QChartView* m_view;
+  Plot* m_plot;
   Bands m_bands;
   LatestJob<Answer> m_job;
   LatestJob<Bands> m_comparer;

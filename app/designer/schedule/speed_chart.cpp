@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedule/speed_chart.hpp"
 
-#include <QGraphicsLayout>
-#include <QGraphicsLineItem>
-#include <QGraphicsSimpleTextItem>
 #include <QKeyEvent>
-#include <QMouseEvent>
-#include <QtCharts/QCategoryAxis>
-#include <QtCharts/QLegend>
-#include <QtCharts/QLogValueAxis>
-#include <QtCharts/QScatterSeries>
-#include <QtCharts/QValueAxis>
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/bus_factor.hpp"
 #include "base/collective.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/chart_style.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -30,11 +18,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr double kLine = 1.8;
-/// Every doubling of the size is one step of the axis.
-double placeOf(std::int64_t size) {
-  return std::log2(static_cast<double>(size));
-}
+constexpr double kBoundWidth = 1.2;
 
 QString dot(int index) {
   return u"<span style='color:%1'>●</span>"_s.arg(category(index, Theme::instance().scheme()).name());
@@ -47,22 +31,15 @@ std::optional<double> latencyOf(const SpeedSeries& series) {
   return first != nullptr ? std::optional(first->time.count()) : std::nullopt;
 }
 
-void SpeedChart::Extent::add(double value) {
-  min = min == 0 ? value : std::min(min, value);
-  max = std::max(max, value);
-}
-
-SpeedChart::SpeedChart(QWidget* parent) : QChartView(new QChart, parent) {
-  setRenderHint(QPainter::Antialiasing);
-  setFrameShape(QFrame::NoFrame);
+SpeedChart::SpeedChart(QWidget* parent) : Plot(parent) {
   setFocusPolicy(Qt::StrongFocus);
-  setMouseTracking(true);
-  viewport()->setMouseTracking(true);
-  chart()->layout()->setContentsMargins(0, 0, 0, 0);
-  chart()->setBackgroundRoundness(0);
-  chart()->legend()->hide();
-  connect(chart(), &QChart::plotAreaChanged, this, [this] { drawPins(); });
-  connect(&Theme::instance(), &Theme::changed, this, &SpeedChart::draw);
+  connect(this, &Plot::pointed, this, &SpeedChart::tell);
+  connect(this, &Plot::pressed, this, [this](const PlotPlace& place) {
+    if (place.x && m_what != What::latency) {
+      togglePin(nearestSize(comparedSizes(), *place.x));
+    }
+  });
+  setDraw([this] { draw(); });
 }
 
 void SpeedChart::setSeries(std::vector<SpeedSeries> series, What what, const std::optional<Bandwidth>& bound) {
@@ -70,7 +47,7 @@ void SpeedChart::setSeries(std::vector<SpeedSeries> series, What what, const std
   m_what = what;
   m_bound = bound;
   setAccessibleName(what == What::latency ? tr("Limit against latency") : tr("Predicted speed against size"));
-  draw();
+  redraw();
 }
 
 const simulate::Row* SpeedChart::rowOf(std::size_t series, std::size_t size) const {
@@ -104,88 +81,50 @@ std::optional<double> SpeedChart::boundAt(std::size_t size) const {
 }
 
 void SpeedChart::draw() {
-  clearChart(*chart());
-  styleChart(*chart(), *this);
   if (m_what == What::latency) {
     drawLatency();
   } else {
     drawSizes();
-  }
-  drawPins();
-}
-
-void SpeedChart::addLogAxis(const Extent& extent, Qt::Alignment side, const QString& title,
-                            const QList<QXYSeries*>& series) {
-  auto* axis = new QLogValueAxis;
-  constexpr double kBase = 10;
-  constexpr double kAbove = 1.01;
-  axis->setBase(kBase);
-  axis->setLabelFormat(u"%g"_s);
-  axis->setTitleText(title);
-  axis->setRange(std::pow(kBase, std::floor(std::log10(extent.min))),
-                 std::pow(kBase, std::ceil(std::log10(extent.max * kAbove))));
-  styleAxis(*axis);
-  chart()->addAxis(axis, side);
-  for (QXYSeries* each : series) {
-    each->attachAxis(axis);
+    drawPins();
   }
 }
 
 void SpeedChart::drawSizes() {
-  const Theme& theme = Theme::instance();
   const std::vector<std::int64_t>& sizes = comparedSizes();
-  const std::vector<simulate::Row> kNoRows;
   constexpr int kFewSizes = 12;
-  QList<QXYSeries*> lines;
-  Extent extent;
+  constexpr double kMarker = 4;
+  setAxes({.scale = PlotAxis::Scale::sizes},
+          {.title = m_what == What::time ? tr("µs") : tr("GB/s"), .scale = PlotAxis::Scale::logarithmic});
   for (std::size_t series = 0; series < m_series.size(); ++series) {
-    auto* line = new QLineSeries;
-    const auto index = static_cast<int>(series);
-    line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
-    for (const simulate::Row& row : m_series[series].prediction ? m_series[series].prediction->rows : kNoRows) {
-      if (row.size >= sizes.front() && row.size <= sizes.back()) {
-        extent.add(valueOf(row));
-        line->append(placeOf(row.size), valueOf(row));
+    QList<QPointF> values;
+    if (m_series[series].prediction) {
+      for (const simulate::Row& row : m_series[series].prediction->rows) {
+        if (row.size >= sizes.front() && row.size <= sizes.back()) {
+          values.append({static_cast<double>(row.size), valueOf(row)});
+        }
       }
     }
-    // Of few sizes each point counts: a run may have measured one.
-    line->setPointsVisible(line->count() < kFewSizes);
-    if (line->count() == 0) {
-      delete line;
-    } else {
-      lines << line;
+    if (!values.isEmpty()) {
+      const auto index = static_cast<int>(series);
+      // Of few sizes each point counts: a run may have measured one.
+      addLine({}, values,
+              {.color = category(index, Theme::instance().scheme()),
+               .dash = categoryDash(index),
+               .marker = values.size() < kFewSizes ? kMarker : 0});
     }
   }
-  if (lines.isEmpty()) {
-    return;
-  }
-  if (boundAt(0)) {
-    auto* line = new QLineSeries;
-    line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
+  if (!isEmpty() && boundAt(0)) {
+    QList<QPointF> bound;
     for (std::size_t size = 0; size < sizes.size(); ++size) {
-      line->append(placeOf(sizes[size]), *boundAt(size));
-      // A bound on the time of the smallest sizes lies far below all that can be reached.
-      if (m_what != What::time || size + 1 == sizes.size()) {
-        extent.add(*boundAt(size));
-      }
+      bound.append({static_cast<double>(sizes[size]), *boundAt(size)});
     }
-    lines << line;
+    // A bound on the time of the smallest sizes lies far below all that can be reached.
+    addLine({}, bound,
+            {.color = Theme::instance().color(Token::text),
+             .width = kBoundWidth,
+             .dash = Qt::DashLine,
+             .isFitted = m_what != What::time});
   }
-  auto* x = new QCategoryAxis;
-  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(placeOf(sizes.front()));
-  x->setRange(placeOf(sizes.front()), placeOf(sizes.back()));
-  constexpr std::size_t kEvery = 4;
-  for (std::size_t size = 0; size < sizes.size(); size += kEvery) {
-    x->append(bytesText(sizes[size]), placeOf(sizes[size]));
-  }
-  styleAxis(*x);
-  chart()->addAxis(x, Qt::AlignBottom);
-  for (QXYSeries* line : lines) {
-    chart()->addSeries(line);
-    line->attachAxis(x);
-  }
-  addLogAxis(extent, Qt::AlignLeft, m_what == What::time ? tr("µs") : tr("GB/s"), lines);
 }
 
 std::vector<std::size_t> SpeedChart::front() const {
@@ -215,114 +154,52 @@ std::vector<std::size_t> SpeedChart::front() const {
 
 void SpeedChart::drawLatency() {
   const Theme& theme = Theme::instance();
-  Extent times;
-  double max = m_bound ? toGBps(*m_bound) : 0;
-  QList<QXYSeries*> all;
-  for (std::size_t series = 0; series < m_series.size(); ++series) {
-    if (const auto latency = latencyOf(m_series[series])) {
-      times.add(*latency);
-      max = std::max(max, toGBps(m_series[series].result->algbw));
+  setAxes(
+      {.title = tr("time of %1, µs").arg(bytesText(comparedSizes().front())), .scale = PlotAxis::Scale::logarithmic},
+      {.title = tr("limit, GB/s"), .fromZero = true});
+  const auto pointOf = [this](std::size_t series) {
+    return QPointF(*latencyOf(m_series[series]), toGBps(m_series[series].result->algbw));
+  };
+  QList<QPointF> steps;
+  const std::vector<std::size_t> best = front();
+  for (const std::size_t series : best) {
+    // What comes next is better in the limit alone, and only from its own latency on.
+    if (!steps.isEmpty()) {
+      steps.append({pointOf(series).x(), steps.back().y()});
     }
+    steps.append(pointOf(series));
   }
-  if (times.max == 0) {
+  if (steps.isEmpty()) {
     return;
   }
-  // No mark lies on the frame.
-  constexpr double kRoom = 1.4;
-  times.add(times.min / kRoom);
-  times.add(times.max * kRoom);
-  auto* steps = new QLineSeries;
-  steps->setPen(QPen(theme.color(Token::muted), 1.2, Qt::DotLine));
-  const std::vector<std::size_t> best = front();
-  for (std::size_t at = 0; at < best.size(); ++at) {
-    const double latency = *latencyOf(m_series[best[at]]);
-    // What comes next is better in the limit alone, and only from its own latency on.
-    if (at > 0) {
-      steps->append(latency, toGBps(m_series[best[at - 1]].result->algbw));
-    }
-    steps->append(latency, toGBps(m_series[best[at]].result->algbw));
-  }
-  all << steps;
+  addLine({}, steps, {.color = theme.color(Token::muted), .width = kBoundWidth, .dash = Qt::DotLine});
+  m_points.clear();
   for (std::size_t series = 0; series < m_series.size(); ++series) {
-    if (const auto latency = latencyOf(m_series[series])) {
+    if (latencyOf(m_series[series])) {
       const bool isBest = std::find(best.begin(), best.end(), series) != best.end();
       const QColor color = category(static_cast<int>(series), theme.scheme());
-      auto* point = new QScatterSeries;
       constexpr double kMarker = 11;
-      point->setMarkerSize(kMarker);
-      point->setColor(isBest ? color : theme.color(Token::canvas));
-      point->setBorderColor(color);
-      point->append(*latency, toGBps(m_series[series].result->algbw));
-      all << point;
+      m_points[itemCount()] = series;
+      addPoints({}, {pointOf(series)},
+                {.color = color, .fill = isBest ? color : theme.color(Token::canvas), .marker = kMarker});
     }
   }
   if (m_bound) {
-    auto* line = new QLineSeries;
-    line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
-    line->append(times.min / 10, toGBps(*m_bound));
-    line->append(times.max * 10, toGBps(*m_bound));
-    all << line;
+    addLevel({}, toGBps(*m_bound), {.color = theme.color(Token::text), .width = kBoundWidth, .dash = Qt::DashLine});
   }
-  auto* y = new QValueAxis;
-  constexpr double kAbove = 1.08;
-  y->setRange(0, max * kAbove);
-  y->applyNiceNumbers();
-  y->setTitleText(tr("limit, GB/s"));
-  y->setLabelFormat(u"%.0f"_s);
-  styleAxis(*y);
-  chart()->addAxis(y, Qt::AlignLeft);
-  for (QXYSeries* each : all) {
-    chart()->addSeries(each);
-    each->attachAxis(y);
-  }
-  addLogAxis(times, Qt::AlignBottom, tr("time of %1, µs").arg(bytesText(comparedSizes().front())), all);
 }
 
 void SpeedChart::drawPins() {
-  qDeleteAll(std::exchange(m_labels, {}));
-  if (m_what == What::latency || chart()->series().isEmpty()) {
-    return;
-  }
-  const Theme& theme = Theme::instance();
-  const QRectF plot = chart()->plotArea();
-  const QFont font = figureFont(10.5);
-  QXYSeries* series = static_cast<QXYSeries*>(chart()->series().front());
-  struct Text {
-    QString text;
-    QColor color;
-    double bottom;  ///< where its value is drawn
-  };
-  // One below the other, none over another.
-  const auto addTexts = [&](std::vector<Text> texts, double x) {
-    std::stable_sort(texts.begin(), texts.end(), [](const Text& a, const Text& b) { return a.bottom < b.bottom; });
-    double last = plot.top();
-    for (std::size_t at = 0; at < texts.size(); ++at) {
-      auto* label = new QGraphicsSimpleTextItem(texts[at].text, chart());
-      label->setFont(font);
-      label->setBrush(texts[at].color);
-      const QSizeF size = label->boundingRect().size();
-      const double left = static_cast<double>(texts.size() - at) * size.height();  // with those that follow
-      const double y = std::max(last, std::min(texts[at].bottom - size.height(), plot.bottom() - left));
-      constexpr double kGap = 4;
-      const bool isBefore = x + size.width() + kGap > plot.right();
-      label->setPos(isBefore ? x - size.width() - kGap : x + kGap, y);
-      last = y + size.height();
-      m_labels << label;
-    }
-  };
   for (const std::size_t pin : m_pins) {
-    const double x = chart()->mapToPosition(QPointF(placeOf(comparedSizes()[pin]), 1), series).x();
-    auto* line = new QGraphicsLineItem(QLineF(x, plot.top(), x, plot.bottom()), chart());
-    line->setPen(QPen(theme.color(Token::muted), 1, Qt::DashLine));
-    m_labels << line;
-    std::vector<Text> texts{{bytesText(comparedSizes()[pin]), theme.color(Token::text), plot.top()}};
+    const std::int64_t size = comparedSizes()[pin];
+    PlotPin drawn{static_cast<double>(size), bytesText(size), {}};
     for (std::size_t each = 0; each < m_series.size(); ++each) {
       if (const simulate::Row* row = rowOf(each, pin)) {
-        const QPointF at = chart()->mapToPosition(QPointF(placeOf(row->size), valueOf(*row)), series);
-        texts.push_back({valueText(*row), category(static_cast<int>(each), theme.scheme()), at.y()});
+        drawn.values.push_back(
+            {valueText(*row), category(static_cast<int>(each), Theme::instance().scheme()), valueOf(*row)});
       }
     }
-    addTexts(std::move(texts), x);
+    addPin(std::move(drawn));
   }
 }
 
@@ -330,35 +207,7 @@ void SpeedChart::togglePin(std::size_t size) {
   if (m_pins.erase(size) == 0) {
     m_pins.insert(size);
   }
-  drawPins();
-}
-
-std::optional<std::size_t> SpeedChart::sizeAt(const QPointF& position) const {
-  if (m_what == What::latency || chart()->series().isEmpty()) {
-    return std::nullopt;
-  }
-  const QPointF value = chart()->mapToValue(chart()->mapFromScene(mapToScene(position.toPoint())));
-  const auto& sizes = comparedSizes();
-  return static_cast<std::size_t>(std::clamp<long long>(std::llround(value.x() - placeOf(sizes.front())), 0,
-                                                        static_cast<long long>(sizes.size()) - 1));
-}
-
-std::optional<std::size_t> SpeedChart::pointAt(const QPointF& position) const {
-  constexpr double kReach = 14;
-  std::optional<std::size_t> nearest;
-  double distance = kReach;
-  for (std::size_t series = 0; series < m_series.size() && !chart()->series().isEmpty(); ++series) {
-    if (const auto latency = latencyOf(m_series[series])) {
-      const QPointF at =
-          chart()->mapToPosition(QPointF(*latency, toGBps(m_series[series].result->algbw)), chart()->series().front());
-      const double away = QLineF(mapFromScene(chart()->mapToScene(at)), position).length();
-      if (away < distance) {
-        distance = away;
-        nearest = series;
-      }
-    }
-  }
-  return nearest;
+  redraw();
 }
 
 QString SpeedChart::pointText(std::size_t series) const {
@@ -387,34 +236,22 @@ QString SpeedChart::valuesAt(std::size_t size) const {
   return text;
 }
 
-void SpeedChart::mouseMoveEvent(QMouseEvent* event) {
-  QChartView::mouseMoveEvent(event);
+void SpeedChart::tell(const PlotPlace& place) {
+  QString text;
   if (m_what == What::latency) {
-    const auto point = pointAt(event->position());
-    Q_EMIT told(point ? pointText(*point) : QString());
-    return;
+    text = place.hit ? pointText(m_points.at(place.hit->item)) : QString();
+  } else if (place.x) {
+    m_at = nearestSize(comparedSizes(), *place.x);
+    text = valuesAt(*m_at);
   }
-  m_at = sizeAt(event->position());
-  Q_EMIT told(m_at ? valuesAt(*m_at) : QString());
-}
-
-void SpeedChart::mousePressEvent(QMouseEvent* event) {
-  QChartView::mousePressEvent(event);
-  if (const auto size = sizeAt(event->position()); size && event->button() == Qt::LeftButton) {
-    togglePin(*size);
-  }
-}
-
-void SpeedChart::leaveEvent(QEvent* event) {
-  QChartView::leaveEvent(event);
-  Q_EMIT told({});
+  Q_EMIT told(text);
 }
 
 void SpeedChart::keyPressEvent(QKeyEvent* event) {
   const int by = event->key() == Qt::Key_Left ? -1 : event->key() == Qt::Key_Right ? 1 : 0;
   const bool isPin = event->key() == Qt::Key_M || event->key() == Qt::Key_Return;
-  if (m_what == What::latency || chart()->series().isEmpty() || (by == 0 && !isPin)) {
-    QChartView::keyPressEvent(event);
+  if (m_what == What::latency || isEmpty() || (by == 0 && !isPin)) {
+    Plot::keyPressEvent(event);
     return;
   }
   const auto last = static_cast<std::ptrdiff_t>(comparedSizes().size()) - 1;

@@ -3,16 +3,15 @@
 
 #include <QString>
 #include <QWidget>
-#include <QtCharts/QChart>
-#include <QtCharts/QChartView>
-#include <QtCharts/QLineSeries>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "designer/charts/plot.hpp"
 #include "designer/schedule/prediction.hpp"
 
 namespace coppice::designer {
@@ -26,7 +25,7 @@ struct SpeedSeries {
 
 /// How fast schedules are: algbw, busbw or time against the size, on logarithmic axes, with the bound; or the limit of
 /// each against its latency, with the Pareto front. A click pins a size: its values stay on the chart.
-class SpeedChart : public QChartView {
+class SpeedChart : public Plot {
   Q_OBJECT
 
 public:
@@ -53,38 +52,27 @@ Q_SIGNALS:
   void told(const QString& richText);
 
 protected:
-  void mouseMoveEvent(QMouseEvent* event) override;
-  void mousePressEvent(QMouseEvent* event) override;
-  void leaveEvent(QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
 private:
-  struct Extent {
-    double min = 0;
-    double max = 0;
-    void add(double value);
-  };
   void draw();
   void drawSizes();
   void drawLatency();
   void drawPins();
-  void addLogAxis(const Extent& extent, Qt::Alignment side, const QString& title, const QList<QXYSeries*>& series);
+  void tell(const PlotPlace& place);
   [[nodiscard]] const simulate::Row* rowOf(std::size_t series, std::size_t size) const;
   /// GB/s or microseconds that nothing can beat; nullopt where no bound is known.
   [[nodiscard]] std::optional<double> boundAt(std::size_t size) const;
   [[nodiscard]] double valueOf(const simulate::Row& row) const;
   [[nodiscard]] QString valueText(const simulate::Row& row) const;
-  /// nullopt: the chart has no sizes.
-  [[nodiscard]] std::optional<std::size_t> sizeAt(const QPointF& position) const;
-  [[nodiscard]] std::optional<std::size_t> pointAt(const QPointF& position) const;
   [[nodiscard]] QString pointText(std::size_t series) const;
 
   std::vector<SpeedSeries> m_series;
   What m_what = What::algbw;
   std::optional<Bandwidth> m_bound;
   std::set<std::size_t> m_pins;
-  std::optional<std::size_t> m_at;  ///< size under the pointer, or where keys went
-  QList<QGraphicsItem*> m_labels;   ///< of pins
+  std::optional<std::size_t> m_at;              ///< size under the pointer, or where keys went
+  std::map<std::size_t, std::size_t> m_points;  ///< series of items, against latency
 };
 
 /// Time at the smallest of comparedSizes(), us; nullopt while it is not known.

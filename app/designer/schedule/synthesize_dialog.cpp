@@ -306,7 +306,7 @@ QWidget* SynthesizeDialog::makeResults() {
     m_isChoosing = false;
     setCurrent(candidate);
   });
-  connect(m_frontChart, &FrontChart::activated, this, [this](std::size_t candidate) {
+  connect(m_frontChart, &FrontChart::activatedAt, this, [this](std::size_t candidate) {
     m_isChoosing = false;
     setCurrent(candidate);
     use();

@@ -10,12 +10,11 @@
 #include <map>
 #include <numeric>
 
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedule/empty_page.hpp"
-#include "designer/schedule/picture_file.hpp"
-#include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/size_list.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"

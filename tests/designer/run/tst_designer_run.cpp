@@ -516,7 +516,7 @@ private Q_SLOTS:
     QCOMPARE(activity.runs().front().code, 0);
     QVERIFY(QFileInfo::exists(m_runs.filePath("test.runs/" + activity.runs().front().id + "/fabric.fabric.json")));
     QCOMPARE(activity.results()->findChild<QTableView*>("resultsTable")->model()->rowCount(), 7);
-    QVERIFY(activity.chart()->chart().series().size() >= 3);
+    QVERIFY(activity.chart()->plot().itemCount() >= 3);
     QCOMPARE(activity.trace()->view().laneCount(), 8);
     const double before = activity.trace()->view().to();
     QTest::keyClick(&activity.trace()->view(), Qt::Key_W);
@@ -542,9 +542,9 @@ private Q_SLOTS:
         QTest::qWaitFor([&] { return activity.runs().size() == 2 && activity.runs().front().code == 0; }, kPatience));
     auto* history = activity.history()->findChild<QTreeWidget*>("runList");
     QCOMPARE(history->topLevelItemCount(), 2);
-    const qsizetype single = activity.chart()->chart().series().size();
+    const std::size_t single = activity.chart()->plot().itemCount();
     history->topLevelItem(1)->setCheckState(0, Qt::Checked);
-    QVERIFY(activity.chart()->chart().series().size() > single);
+    QVERIFY(activity.chart()->plot().itemCount() > single);
     // What differs from the machine; the stand-in finds half the bandwidth.
     activity.compare("local");
     QVERIFY(QTest::qWaitFor([&] { return !activity.differences()->differences().empty(); }, kPatience));

@@ -598,8 +598,9 @@ void TestDesignerSketch::synthesizes() {
   QVERIFY(!page.desk().points().empty());
   QCOMPARE(page.desk().points().back().makespan, answer.makespan);
   QVERIFY2(page.panel->search().figures().contains(u"verified"_s), qPrintable(page.panel->search().figures()));
-  QVERIFY(page.panel->search().chart().best().count() > 1);
-  QVERIFY(page.panel->search().chart().bound().count() > 1);
+  const SearchChart& chart = page.panel->search().chart();
+  QCOMPARE(chart.names(), QStringList({u"best, µs"_s, u"bound, µs"_s}));
+  QVERIFY(chart.points(0).size() > 1 && chart.points(1).size() > 1);
   // An ordinary schedule of the document.
   const ScheduleEntry* entry = page.book().current();
   QVERIFY(entry != nullptr && entry->result == answer.schedule);

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/error_text.hpp"
-#include "designer/schedule/picture_file.hpp"
 #include "designer/schedule/plan_dialog.hpp"
 
 using namespace Qt::StringLiterals;

@@ -5,8 +5,8 @@
 #include <QFileInfo>
 #include <ostream>
 
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/error_text.hpp"
-#include "designer/schedule/picture_file.hpp"
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "simulate/report.hpp"

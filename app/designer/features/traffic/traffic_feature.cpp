@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "designer/charts/picture_file.hpp"
 #include "designer/document/error_text.hpp"
-#include "designer/schedule/picture_file.hpp"
 
 using namespace Qt::StringLiterals;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/schedule/picture_file.hpp"
+#include "designer/charts/picture_file.hpp"
 
 #include <QBuffer>
 #include <QCoreApplication>
