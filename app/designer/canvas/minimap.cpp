@@ -34,17 +34,17 @@ Minimap::Minimap(QWidget* parent) : QWidget(parent) {
 }
 
 void Minimap::setView(CanvasView* view) {
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_view = view;
   m_picture = {};
   if (m_view != nullptr) {
-    connect(m_view, &CanvasView::viewChanged, m_followed.get(), [this] { update(); });
-    connect(m_view, &QObject::destroyed, m_followed.get(), [this] {
+    m_followed.connect(m_view, &CanvasView::viewChanged, [this] { update(); });
+    m_followed.connect(m_view, &QObject::destroyed, [this] {
       m_view = nullptr;
       m_picture = {};
       update();
     });
-    connect(&m_view->document(), &Document::changed, m_followed.get(), [this] {
+    m_followed.connect(&m_view->document(), &Document::changed, [this] {
       if (!m_redraw.isActive()) {
         m_redraw.start();
       }

@@ -4,7 +4,8 @@
 #include <QImage>
 #include <QTimer>
 #include <QWidget>
-#include <memory>
+
+#include "designer/document/followed.hpp"
 
 namespace coppice::designer {
 
@@ -33,7 +34,7 @@ private:
   void goTo(const QPointF& place);
 
   CanvasView* m_view = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the view
+  Followed m_followed;  ///< connections to the view
   QImage m_picture;
   double m_scale = 1;
   QPointF m_offset;

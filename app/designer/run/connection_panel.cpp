@@ -100,12 +100,12 @@ void ConnectionPanel::setConnection(Connection* connection) {
   if (m_connection == connection) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_connection = connection;
   m_isChosen = false;
   m_steps->clear();
   if (m_connection) {
-    connect(m_connection, &Connection::changed, m_followed.get(), [this] { refresh(); });
+    m_followed.connect(m_connection, &Connection::changed, [this] { refresh(); });
   }
   refresh();
 }

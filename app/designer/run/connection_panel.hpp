@@ -8,8 +8,8 @@
 #include <QStackedWidget>
 #include <QTreeWidget>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/run/connection.hpp"
 
 namespace coppice::designer {
@@ -28,7 +28,7 @@ private:
   void showStep();
 
   QPointer<Connection> m_connection;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the connection
+  Followed m_followed;  ///< connections to the connection
   QStackedWidget* m_pages;
   QLabel* m_empty;
   QTreeWidget* m_steps;

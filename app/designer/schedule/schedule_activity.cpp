@@ -95,7 +95,7 @@ void ScheduleActivity::setSubject(const ScheduleSubject& subject) {
   if (m_file == subject.file) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_treesJob.cancel();
   if (m_canvas && m_hasOverlay) {
     m_canvas->setOverlay({});
@@ -106,29 +106,29 @@ void ScheduleActivity::setSubject(const ScheduleSubject& subject) {
   m_bound = subject.bound;
   m_canvas = subject.canvas;
   if (m_canvas) {
-    connect(m_canvas, &CanvasView::hovered, m_followed.get(), [this](const ElementId& id) { lookAtLink(id); });
+    m_followed.connect(m_canvas, &CanvasView::hovered, [this](const ElementId& id) { lookAtLink(id); });
   }
   m_book = m_file ? bookOf(*m_file, *m_bound) : nullptr;
   m_hovered.reset();
   m_map.reset();
   m_mapResult.reset();
   if (m_book) {
-    connect(m_book, &ScheduleBook::changed, m_followed.get(), [this] { follow(); });
-    connect(m_book, &ScheduleBook::currentChanged, m_followed.get(), [this] { follow(); });
-    connect(m_book, &ScheduleBook::runningChanged, m_followed.get(), [this] { Q_EMIT runningChanged(); });
-    connect(m_book, &ScheduleBook::finished, m_followed.get(), [this](int id) {
+    m_followed.connect(m_book, &ScheduleBook::changed, [this] { follow(); });
+    m_followed.connect(m_book, &ScheduleBook::currentChanged, [this] { follow(); });
+    m_followed.connect(m_book, &ScheduleBook::runningChanged, [this] { Q_EMIT runningChanged(); });
+    m_followed.connect(m_book, &ScheduleBook::finished, [this](int id) {
       const ScheduleEntry* entry = m_book->find(id);
       if (entry != nullptr && entry->result) {
         Q_EMIT message(entry->name + u": "_s + entry->result->verdictText());
       }
     });
-    connect(m_book, &ScheduleBook::runningChanged, m_followed.get(), [this] {
+    m_followed.connect(m_book, &ScheduleBook::runningChanged, [this] {
       if (!m_book->isRunning() && !m_book->failure().isEmpty()) {
         Q_EMIT message(m_book->failure());
       }
     });
     // A link may have gone, or come back, under a tree that is drawn.
-    connect(&m_file->document(), &Document::changed, m_followed.get(), [this] { showOverlay(); });
+    m_followed.connect(&m_file->document(), &Document::changed, [this] { showOverlay(); });
   }
   m_panel->setBook(m_book);
   m_options->setSubject(m_book, m_file, m_selection, m_bound);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/document/followed.hpp"
 #include "designer/schedule/chart_panel.hpp"
 #include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/fabric_map.hpp"
@@ -149,7 +150,7 @@ private:
   QPointer<LiveBound> m_bound;
   QPointer<CanvasView> m_canvas;
   QPointer<ScheduleBook> m_book;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   bool m_isActive = false;
   bool m_hasOverlay = false;
   const QObject* m_player = nullptr;

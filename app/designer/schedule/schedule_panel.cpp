@@ -359,12 +359,12 @@ void SchedulePanel::setBook(ScheduleBook* book) {
   if (m_book == book) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_book = book;
   if (m_book) {
-    connect(m_book, &ScheduleBook::changed, m_followed.get(), [this] { refresh(); });
-    connect(m_book, &ScheduleBook::currentChanged, m_followed.get(), [this] { refresh(); });
-    connect(m_book, &ScheduleBook::runningChanged, m_followed.get(), [this] { refresh(); });
+    m_followed.connect(m_book, &ScheduleBook::changed, [this] { refresh(); });
+    m_followed.connect(m_book, &ScheduleBook::currentChanged, [this] { refresh(); });
+    m_followed.connect(m_book, &ScheduleBook::runningChanged, [this] { refresh(); });
   }
   refresh();
 }

@@ -11,8 +11,8 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/schedule/schedule_book.hpp"
 
 namespace coppice::designer {
@@ -48,7 +48,7 @@ private:
   [[nodiscard]] int chosen() const;
 
   QPointer<ScheduleBook> m_book;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the schedules
+  Followed m_followed;  ///< connections to the schedules
   QStackedWidget* m_pages;
   QLabel* m_emptyText;
   QPushButton* m_emptyButton;

@@ -348,12 +348,12 @@ void SynthesizeDialog::setUpTable() {
 }
 
 void SynthesizeDialog::setSubject(ScheduleBook* book, DocumentFile* file, LiveBound* bound) {
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_book = book;
   m_file = file;
   m_bound = bound;
   if (m_file) {
-    connect(&m_file->document(), &Document::changed, m_followed.get(), [this] {
+    m_followed.connect(&m_file->document(), &Document::changed, [this] {
       if (isVisible()) {
         fill();
         say();
@@ -495,8 +495,8 @@ void SynthesizeDialog::start() {
   m_used.clear();
   m_isChoosing = true;
   m_searchedBook = m_book;
-  m_searched = std::make_unique<QObject>();
-  connect(m_searchedBook, &QObject::destroyed, m_searched.get(), [this] {
+  m_searched.clear();
+  m_searched.connect(m_searchedBook, &QObject::destroyed, [this] {
     say();
     updateButtons();
   });

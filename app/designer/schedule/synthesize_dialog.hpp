@@ -18,9 +18,9 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 
+#include "designer/document/followed.hpp"
 #include "designer/schedule/candidate_model.hpp"
 #include "designer/schedule/front_chart.hpp"
 #include "designer/schedule/front_search.hpp"
@@ -93,13 +93,13 @@ private:
   QPointer<ScheduleBook> m_book;
   QPointer<DocumentFile> m_file;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   bool m_isFilling = false;
 
   FrontSearch m_search;
   /// Of the search that is shown.
   QPointer<ScheduleBook> m_searchedBook;
-  std::unique_ptr<QObject> m_searched;  ///< ends the connection to the searched document
+  Followed m_searched;  ///< ends the connection to the searched document
   QPointer<DocumentFile> m_searchedFile;
   std::uint64_t m_searchedRevision = 0;
   std::map<std::size_t, int> m_used;  ///< candidates, as entries of that book

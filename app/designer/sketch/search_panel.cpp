@@ -107,10 +107,10 @@ SearchPanel::SearchPanel(QWidget* parent)
 }
 
 void SearchPanel::setDesk(SketchDesk* desk) {
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_desk = desk;
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::runningChanged, m_followed.get(), [this] { showRun(); });
+    m_followed.connect(desk, &SketchDesk::runningChanged, [this] { showRun(); });
   }
   fill();
 }

@@ -7,8 +7,8 @@
 #include <QSpinBox>
 #include <QTimer>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/sketch/search_chart.hpp"
 #include "designer/sketch/sketch_desk.hpp"
 
@@ -43,7 +43,7 @@ private:
   void showCurves();
 
   SketchDesk* m_desk = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
+  Followed m_followed;  ///< connections to the desk
   bool m_isFilling = false;
   QComboBox* m_collective;
   QComboBox* m_root;

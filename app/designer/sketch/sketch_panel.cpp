@@ -188,11 +188,11 @@ QWidget* SketchPanel::makeSizes() {
 }
 
 void SketchPanel::setDesk(SketchDesk* desk) {
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_desk = desk;
   m_refused.clear();
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::changed, m_followed.get(), [this] {
+    m_followed.connect(desk, &SketchDesk::changed, [this] {
       m_refused.clear();
       fill();
     });

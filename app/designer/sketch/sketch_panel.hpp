@@ -10,8 +10,8 @@
 #include <QTabWidget>
 #include <QToolButton>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/sketch/relay_page.hpp"
 #include "designer/sketch/search_panel.hpp"
 #include "designer/sketch/sketch_desk.hpp"
@@ -61,7 +61,7 @@ private:
   [[nodiscard]] int tabOf(const QString& key) const;
 
   SketchDesk* m_desk = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
+  Followed m_followed;  ///< connections to the desk
   bool m_isFilling = false;
   QString m_refused;
   QStackedWidget* m_pages;

@@ -121,10 +121,10 @@ SymmetryPage::SymmetryPage(QWidget* parent)
 }
 
 void SymmetryPage::setDesk(SketchDesk* desk) {
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_desk = desk;
   if (desk != nullptr) {
-    connect(desk, &SketchDesk::noOffsets, m_followed.get(), [this] {
+    m_followed.connect(desk, &SketchDesk::noOffsets, [this] {
       Q_EMIT refused(
           tr("No rotation preserves links, costs, ports and relays. Choose relays that match in all parts."));
     });

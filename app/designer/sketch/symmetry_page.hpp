@@ -6,9 +6,9 @@
 #include <QPushButton>
 #include <QTableWidget>
 #include <QWidget>
-#include <memory>
 #include <vector>
 
+#include "designer/document/followed.hpp"
 #include "designer/sketch/sketch_desk.hpp"
 
 namespace coppice::designer {
@@ -40,7 +40,7 @@ private:
   void take(int row);
 
   SketchDesk* m_desk = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the desk
+  Followed m_followed;  ///< connections to the desk
   bool m_isFilling = false;
   std::vector<std::vector<int>> m_orbits;
   QPushButton* m_find;

@@ -95,15 +95,15 @@ void StatusStrip::setContext(EditorContext* editor) {
     return;
   }
   m_editor = editor;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   if (m_editor) {
     const auto refreshed = [this] { refresh(); };
-    connect(m_editor, &EditorContext::titleChanged, m_followed.get(), refreshed);
-    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), refreshed);
-    connect(&m_editor->bound(), &LiveBound::changed, m_followed.get(), refreshed);
-    connect(&m_editor->problems(), &QAbstractItemModel::modelReset, m_followed.get(), refreshed);
-    connect(&m_editor->document(), &Document::changed, m_followed.get(), refreshed);
-    connect(&m_editor->canvas(), &CanvasView::zoomChanged, m_followed.get(), refreshed);
+    m_followed.connect(m_editor, &EditorContext::titleChanged, refreshed);
+    m_followed.connect(m_editor, &EditorContext::shownCutChanged, refreshed);
+    m_followed.connect(&m_editor->bound(), &LiveBound::changed, refreshed);
+    m_followed.connect(&m_editor->problems(), &QAbstractItemModel::modelReset, refreshed);
+    m_followed.connect(&m_editor->document(), &Document::changed, refreshed);
+    m_followed.connect(&m_editor->canvas(), &CanvasView::zoomChanged, refreshed);
   }
   refresh();
 }
@@ -133,8 +133,7 @@ void StatusStrip::fit() {
 }
 
 void StatusStrip::elideHint() {
-  const QString text =
-      m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2));
+  const QString text = m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2));
   m_hint->setText(text == u"…" ? QString() : text);
 }
 

@@ -5,8 +5,8 @@
 #include <QPointer>
 #include <QToolButton>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
@@ -41,7 +41,7 @@ private:
   void refresh();
 
   QPointer<EditorContext> m_editor;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   QToolButton* m_bound;
   QToolButton* m_cut;
   QToolButton* m_problems;

@@ -76,13 +76,12 @@ void Workspace::activate(EditorContext* context) {
     return;
   }
   m_current = context;
-  m_followed.reset();
+  m_followed.clear();
   if (context != nullptr) {
-    m_followed = std::make_unique<QObject>();
-    connect(&context->selection(), &Selection::changed, m_followed.get(), [this] { Q_EMIT stateChanged(); });
-    connect(&context->document(), &Document::changed, m_followed.get(), [this] { Q_EMIT stateChanged(); });
-    connect(&context->canvas(), &CanvasView::toolChanged, m_followed.get(), [this] { Q_EMIT stateChanged(); });
-    connect(context, &EditorContext::titleChanged, m_followed.get(), [this] { Q_EMIT stateChanged(); });
+    m_followed.connect(&context->selection(), &Selection::changed, [this] { Q_EMIT stateChanged(); });
+    m_followed.connect(&context->document(), &Document::changed, [this] { Q_EMIT stateChanged(); });
+    m_followed.connect(&context->canvas(), &CanvasView::toolChanged, [this] { Q_EMIT stateChanged(); });
+    m_followed.connect(context, &EditorContext::titleChanged, [this] { Q_EMIT stateChanged(); });
   }
   Q_EMIT currentChanged();
   Q_EMIT stateChanged();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "designer/document/followed.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "designer/workspace/mode.hpp"
 
@@ -70,7 +71,7 @@ private:
   QString m_recoveryFolder;
   std::vector<EditorContext*> m_contexts;  ///< children of this object
   EditorContext* m_current = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the current document
+  Followed m_followed;  ///< connections to the current document
   Mode m_mode = Mode::draw;
 };
 

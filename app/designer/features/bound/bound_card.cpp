@@ -273,14 +273,14 @@ void BoundCard::setContext(EditorContext* editor) {
     return;
   }
   m_editor = editor;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_upgrades->setSubject(editor != nullptr ? &editor->document() : nullptr,
                          editor != nullptr ? &editor->bound() : nullptr);
   if (m_editor) {
-    connect(&m_editor->bound(), &LiveBound::changed, m_followed.get(), [this] { refresh(); });
-    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), [this] { showLens(); });
-    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), [this] { showCut(); });
-    connect(m_editor, &EditorContext::assumptionChanged, m_followed.get(), [this] { refresh(); });
+    m_followed.connect(&m_editor->bound(), &LiveBound::changed, [this] { refresh(); });
+    m_followed.connect(&m_editor->selection(), &Selection::changed, [this] { showLens(); });
+    m_followed.connect(m_editor, &EditorContext::shownCutChanged, [this] { showCut(); });
+    m_followed.connect(m_editor, &EditorContext::assumptionChanged, [this] { refresh(); });
   }
   refresh();
 }

@@ -7,8 +7,8 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
@@ -46,7 +46,7 @@ private:
   [[nodiscard]] const CutView* shownCut() const;
 
   QPointer<EditorContext> m_editor;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   QLabel* m_number;
   QLabel* m_unit;
   QLabel* m_state;

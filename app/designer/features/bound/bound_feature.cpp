@@ -89,9 +89,9 @@ void BoundFeature::follow() {
   EditorContext* context = current();
   m_card->setContext(context);
   m_bound = context != nullptr ? &context->bound() : nullptr;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] {
+    m_followed.connect(m_bound, &LiveBound::changed, [this] {
       if (m_bound->question() != m_shown) {
         showQuestion();
       }

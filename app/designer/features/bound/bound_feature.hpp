@@ -2,8 +2,8 @@
 #pragma once
 
 #include <QPointer>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/workspace/feature.hpp"
 
 class QAction;
@@ -33,7 +33,7 @@ private:
   QComboBox* m_roots = nullptr;
   QAction* m_rootsAction = nullptr;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   Question m_shown;
 };
 

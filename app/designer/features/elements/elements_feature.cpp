@@ -97,7 +97,7 @@ void ElementsFeature::connectViews() {
 void ElementsFeature::follow() {
   EditorContext* context = current();
   m_properties->setContext(context);
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   const QItemSelectionModel* oldSelection = m_outline->selectionModel();
   m_outline->setModel(context != nullptr ? &context->outline() : nullptr);
   delete oldSelection;
@@ -111,24 +111,24 @@ void ElementsFeature::follow() {
   followTable(*m_nodes, *context);
   followTable(*m_links, *context);
   m_problems->horizontalHeader()->setSectionResizeMode(ProblemsModel::kText, QHeaderView::Stretch);
-  connect(&context->selection(), &Selection::changed, m_followed.get(), [this] { showSelection(); });
+  m_followed.connect(&context->selection(), &Selection::changed, [this] { showSelection(); });
   showSelection();
 }
 
 void ElementsFeature::followOutline(EditorContext& context) {
   m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Stretch);
   m_outline->header()->setSectionResizeMode(OutlineModel::kDetail, QHeaderView::ResizeToContents);
-  connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged, m_followed.get(),
-          [this, &context](const QModelIndex& index, const QModelIndex& previous) {
-            // A view that gets the focus makes its first row current without a choice of the user.
-            if (!m_isSelecting && m_outline->hasFocus() && previous.isValid()) {
-              context.showElement(context.outline().elementAt(index));
-            }
-          });
+  m_followed.connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged,
+                     [this, &context](const QModelIndex& index, const QModelIndex& previous) {
+                       // A view that gets the focus makes its first row current without a choice of the user.
+                       if (!m_isSelecting && m_outline->hasFocus() && previous.isValid()) {
+                         context.showElement(context.outline().elementAt(index));
+                       }
+                     });
 }
 
 void ElementsFeature::followTable(QTableView& view, EditorContext& context) {
-  connect(view.selectionModel(), &QItemSelectionModel::selectionChanged, m_followed.get(), [this, &view, &context] {
+  m_followed.connect(view.selectionModel(), &QItemSelectionModel::selectionChanged, [this, &view, &context] {
     if (!m_isSelecting && view.hasFocus()) {
       std::set<ElementId> chosen;
       for (const QModelIndex& index : view.selectionModel()->selectedRows()) {

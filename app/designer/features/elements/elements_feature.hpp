@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <memory>
-
+#include "designer/document/followed.hpp"
 #include "designer/features/elements/context_menus.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -44,7 +43,7 @@ private:
   FilterTable* m_linksPane;
   FilterTable* m_problemsPane;
   PropertiesPanel* m_properties;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the current document
+  Followed m_followed;  ///< connections to the current document
   bool m_isSelecting = false;
 };
 

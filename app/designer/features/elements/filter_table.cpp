@@ -62,7 +62,7 @@ FilterTable::FilterTable(QTableView* table, const QString& empty, bool hasFilter
 
 void FilterTable::setSource(EditorContext* editor, QAbstractItemModel* source) {
   m_editor = editor;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_isFitted = false;
   QAbstractItemModel* old = m_table->model();
   QItemSelectionModel* oldSelection = m_table->selectionModel();
@@ -88,8 +88,8 @@ void FilterTable::setSource(EditorContext* editor, QAbstractItemModel* source) {
         m_timer.start();
       }
     };
-    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), again);
-    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), again);
+    m_followed.connect(&m_editor->selection(), &Selection::changed, again);
+    m_followed.connect(m_editor, &EditorContext::shownCutChanged, again);
   }
   filter();
 }

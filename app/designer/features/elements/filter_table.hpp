@@ -7,8 +7,8 @@
 #include <QTableView>
 #include <QTimer>
 #include <QWidget>
-#include <memory>
 
+#include "designer/document/followed.hpp"
 #include "designer/models/query_filter_model.hpp"
 #include "designer/workspace/editor_context.hpp"
 
@@ -38,7 +38,7 @@ private:
   bool m_hasFilter;
   bool m_isFitted = false;
   QPointer<EditorContext> m_editor;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   QTimer m_timer;
 };
 

@@ -71,10 +71,10 @@ void PropertiesPanel::setContext(EditorContext* editor) {
     return;
   }
   m_editor = editor;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   if (m_editor) {
-    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), [this] { rebuildLater(); });
-    connect(&m_editor->document(), &Document::changed, m_followed.get(), [this] { rebuildLater(); });
+    m_followed.connect(&m_editor->selection(), &Selection::changed, [this] { rebuildLater(); });
+    m_followed.connect(&m_editor->document(), &Document::changed, [this] { rebuildLater(); });
   }
   rebuild();
 }

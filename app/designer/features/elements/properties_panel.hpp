@@ -6,9 +6,9 @@
 #include <QPointer>
 #include <QScrollArea>
 #include <functional>
-#include <memory>
 #include <optional>
 
+#include "designer/document/followed.hpp"
 #include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
@@ -41,7 +41,7 @@ private:
   void addFabric();
 
   QPointer<EditorContext> m_editor;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   QWidget* m_body = nullptr;
   QFormLayout* m_form = nullptr;
   bool m_isRebuildPlanned = false;

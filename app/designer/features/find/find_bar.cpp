@@ -104,14 +104,14 @@ FindBar::FindBar(QWidget* parent)
 
 void FindBar::setContext(EditorContext* editor) {
   m_editor = editor;
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   if (m_editor) {
-    connect(&m_editor->document(), &Document::changed, m_followed.get(), [this] {
+    m_followed.connect(&m_editor->document(), &Document::changed, [this] {
       if (isVisible()) {
         m_timer.start();
       }
     });
-    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), [this] {
+    m_followed.connect(m_editor, &EditorContext::shownCutChanged, [this] {
       if (isVisible()) {
         m_timer.start();
       }

@@ -7,9 +7,9 @@
 #include <QPointer>
 #include <QTimer>
 #include <QToolButton>
-#include <memory>
 #include <vector>
 
+#include "designer/document/followed.hpp"
 #include "designer/models/query.hpp"
 #include "designer/workspace/editor_context.hpp"
 
@@ -44,7 +44,7 @@ private:
   void finish();
 
   QPointer<EditorContext> m_editor;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   QLineEdit* m_input;
   QLabel* m_state;
   QToolButton* m_previous;

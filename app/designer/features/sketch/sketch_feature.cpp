@@ -138,18 +138,18 @@ void SketchFeature::addSearchActions() {
 
 void SketchFeature::follow() {
   EditorContext* context = current();
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_panel->setDesk(context != nullptr ? &SketchDesk::of(context->file()) : nullptr);
   if (context != nullptr) {
     SketchDesk* desk = m_panel->desk();
     for (const auto signal : {&SketchDesk::changed, &SketchDesk::runningChanged}) {
-      connect(desk, signal, m_followed.get(), [this] {
+      m_followed.connect(desk, signal, [this] {
         updateActions();
         show();
       });
     }
-    connect(&context->selection(), &Selection::changed, m_followed.get(), [this] { followSelection(); });
-    connect(&context->document(), &Document::changed, m_followed.get(), [this] { show(); });
+    m_followed.connect(&context->selection(), &Selection::changed, [this] { followSelection(); });
+    m_followed.connect(&context->document(), &Document::changed, [this] { show(); });
   }
   updateActions();
   show();

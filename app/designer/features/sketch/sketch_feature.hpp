@@ -2,9 +2,9 @@
 #pragma once
 
 #include <QPointer>
-#include <memory>
 #include <set>
 
+#include "designer/document/followed.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/sketch/sketch_panel.hpp"
 #include "designer/workspace/feature.hpp"
@@ -51,7 +51,7 @@ private:
   ScheduleActivity& m_schedules;
   SketchPanel* m_panel;
   bool m_isInFront = false;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the current document
+  Followed m_followed;  ///< connections to the current document
 };
 
 }  // namespace coppice::designer

@@ -39,9 +39,9 @@ SynthesizeDialog& SynthesizeFeature::dialog() {
 
 void SynthesizeFeature::follow() {
   EditorContext* context = current();
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   if (context != nullptr) {
-    connect(&context->bound(), &LiveBound::changed, m_followed.get(), [this] { updateAction(); });
+    m_followed.connect(&context->bound(), &LiveBound::changed, [this] { updateAction(); });
   }
   if (m_dialog != nullptr) {
     if (context != nullptr) {

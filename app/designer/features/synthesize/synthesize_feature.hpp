@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <memory>
-
+#include "designer/document/followed.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -27,7 +26,7 @@ private:
 
   ScheduleActivity& m_schedules;
   SynthesizeDialog* m_dialog = nullptr;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the current document
+  Followed m_followed;  ///< connections to the current document
 };
 
 }  // namespace coppice::designer
