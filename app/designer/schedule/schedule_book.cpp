@@ -165,6 +165,11 @@ void ScheduleBook::receiveSaved(const AllWritten& all) {
 
 ScheduleBook::~ScheduleBook() = default;
 
+ScheduleBook* ScheduleBook::of(DocumentFile& file, LiveBound& bound) {
+  auto* book = file.findChild<ScheduleBook*>(QString(), Qt::FindDirectChildrenOnly);
+  return book != nullptr ? book : new ScheduleBook(file, bound, &file);
+}
+
 QString ScheduleBook::folderOf(const QString& fabricPath) {
   const QFileInfo file(fabricPath);
   QString base = file.fileName();

@@ -40,6 +40,8 @@ public:
   /// Both must outlive the book, which belongs to one of them at best.
   ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent = nullptr);
   ~ScheduleBook() override;
+  /// The book of a document; made on the first call, with the document's life.
+  [[nodiscard]] static ScheduleBook* of(DocumentFile& file, LiveBound& bound);
 
   [[nodiscard]] const std::vector<ScheduleEntry>& entries() const { return m_entries; }
   /// nullptr if there is none.

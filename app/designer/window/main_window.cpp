@@ -31,14 +31,16 @@
 #include "designer/features/pictures/picture_feature.hpp"
 #include "designer/features/program/program_feature.hpp"
 #include "designer/features/run/run_feature.hpp"
-#include "designer/features/schedule/schedule_feature.hpp"
-#include "designer/features/synthesize/synthesize_feature.hpp"
 #include "designer/features/sketch/sketch_feature.hpp"
+#include "designer/features/synthesize/synthesize_feature.hpp"
 #include "designer/features/timeline/timeline_feature.hpp"
 #include "designer/features/traffic/traffic_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/card_loader.hpp"
+#include "designer/schedule/export_feature.hpp"
+#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedule/trees_feature.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/window/pane_frame.hpp"
 #include "designer/window/tab_titles.hpp"
@@ -126,16 +128,18 @@ void MainWindow::createFeatures() {
   addFeature<PictureFeature>();
   m_palette = addFeature<PaletteFeature>(*m_loader);
   m_bound = addFeature<BoundFeature>();
-  auto* schedule = addFeature<ScheduleFeature>();
-  addFeature<SynthesizeFeature>(schedule->activity());
+  auto* schedules = addFeature<ScheduleFeature>();
+  const auto* trees = addFeature<TreesFeature>(*schedules);
+  addFeature<ExportFeature>(*schedules);
+  addFeature<SynthesizeFeature>();
   addFeature<FinderFeature>();
-  addFeature<CompareFeature>(schedule->activity());
-  const auto* timeline = addFeature<TimelineFeature>(schedule->activity());
-  addFeature<TrafficFeature>(schedule->activity());
-  addFeature<ProgramFeature>(schedule->activity());
-  auto* sketches = addFeature<SketchFeature>(schedule->activity());
-  auto* runs = addFeature<RunFeature>(schedule->activity());
-  addFeature<MeasuredFeature>(schedule->activity(), timeline->panel(), runs->activity());
+  addFeature<CompareFeature>(*schedules);
+  const auto* timeline = addFeature<TimelineFeature>(*schedules);
+  addFeature<TrafficFeature>(*schedules);
+  addFeature<ProgramFeature>(*schedules, *trees->trees());
+  auto* sketches = addFeature<SketchFeature>(*schedules);
+  auto* runs = addFeature<RunFeature>(*schedules);
+  addFeature<MeasuredFeature>(*schedules, timeline->panel(), runs->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();
   m_edit = addFeature<EditFeature>();
@@ -144,8 +148,8 @@ void MainWindow::createFeatures() {
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
   m_help = addFeature<HelpFeature>();
-  m_files->setOpener([schedule, sketches, runs](const QString& path) {
-    return schedule->activity().open(path) || sketches->take(path) || runs->take(path);
+  m_files->setOpener([schedules, sketches, runs](const QString& path) {
+    return schedules->open(path) || sketches->take(path) || runs->take(path);
   });
 
   auto* middle = new QWidget(this);

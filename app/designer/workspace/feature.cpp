@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/workspace/feature.hpp"
 
+#include <QWidget>
 #include <utility>
 
 namespace coppice::designer {
 
 Feature::Feature(const FeatureHost& host)
-    : m_workspace(host.workspace), m_actions(host.actions), m_prompts(host.prompts), m_window(host.window) {}
+    : QObject(host.window),
+      m_workspace(host.workspace),
+      m_actions(host.actions),
+      m_prompts(host.prompts),
+      m_window(host.window) {}
 
 Feature::~Feature() = default;
 

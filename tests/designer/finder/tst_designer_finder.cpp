@@ -15,7 +15,7 @@
 #include <QThreadPool>
 
 #include "designer/finder/finder_dialog.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "topology/distance_regular.hpp"
 #include "window_fixture.hpp"
@@ -340,7 +340,7 @@ void TestDesignerFinder::theChosenOneOpensWithItsSchedule() {
   QCOMPARE(static_cast<int>(f.editor()->model().nodes().size()), 16);
   QVERIFY(f.editor()->bound().question().collective == static_cast<Collective>(collective));
   QVERIFY(f.window->workspace().mode() == Mode::schedule);
-  ScheduleBook* book = ScheduleActivity::bookOf(f.editor()->file(), f.editor()->bound());
+  ScheduleBook* book = ScheduleBook::of(f.editor()->file(), f.editor()->bound());
   QVERIFY(QTest::qWaitFor([&] { return book->current() != nullptr && book->current()->result != nullptr; }, kLong));
   const ScheduleResult& result = *book->current()->result;
   QVERIFY(result.verdict.ok);

@@ -14,7 +14,7 @@
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/schedule/export_check.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
@@ -385,7 +385,7 @@ void TestDesignerProgram::treesAndTheirSteps() {
   QFETCH(const bool, isFile);
   Fixture f;
   f.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "1"}})).model, {}, u"box"_s);
-  auto* const schedules = f.window->findChild<ScheduleActivity*>();
+  auto* const schedules = f.window->findChild<ScheduleFeature*>();
   ScheduleOptions options;
   options.collective = static_cast<Collective>(collective);
   const auto made = makeSchedule(f.window->workspace().current()->document().model().description(), options, {});

@@ -19,7 +19,7 @@
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/measured_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
 #include "designer/schedule/synthesize_dialog.hpp"
 #include "designer/schedule/timeline_panel.hpp"
@@ -91,12 +91,12 @@ public:
     open();
     adopt("dgx-a100", {{"boxes", "2"}}, u"2x DGX A100"_s);
     generate();
-    auto* activity = m_window->findChild<ScheduleActivity*>();
+    auto* schedules = m_window->findChild<ScheduleFeature*>();
     for (const char* method : {"recursive-doubling", "ring"}) {
       ScheduleOptions options;
       options.method = method;
-      activity->book()->generate(options);
-      if (!QTest::qWaitFor([&] { return !activity->book()->isRunning() && activity->book()->isSettled(); }, kLong)) {
+      schedules->book()->generate(options);
+      if (!QTest::qWaitFor([&] { return !schedules->book()->isRunning() && schedules->book()->isSettled(); }, kLong)) {
         fail("a schedule does not come");
       }
     }
@@ -115,7 +115,7 @@ public:
     }
     shoot(u"program"_s);
     play();
-    compareWithRun(*activity->book()->current()->result);
+    compareWithRun(*schedules->book()->current()->result);
     shoot(u"measured"_s);
   }
 
@@ -133,11 +133,11 @@ public:
     open();
     adopt("dgx-a100", {{"boxes", "2"}}, u"2x DGX A100"_s);
     generate();
-    auto* activity = m_window->findChild<ScheduleActivity*>();
+    auto* schedules = m_window->findChild<ScheduleFeature*>();
     ScheduleOptions ring;
     ring.method = "ring";
-    activity->book()->generate(ring);
-    wait([&] { return !activity->book()->isRunning() && activity->book()->isSettled(); }, "a schedule does not come");
+    schedules->book()->generate(ring);
+    wait([&] { return !schedules->book()->isRunning() && schedules->book()->isSettled(); }, "a schedule does not come");
     m_window->findChild<QDockWidget*>(u"schedulesDock"_s)->hide();
     m_window->resize(kHelpWindow);
     run("view.compare");
@@ -152,7 +152,7 @@ public:
     pair->clock().setTime(std::nullopt);
     run("schedule.traffic");
     auto* traffic = m_window->findChild<TrafficPanel*>();
-    activity->book()->setCurrent(activity->book()->entries().front().id);
+    schedules->book()->setCurrent(schedules->book()->entries().front().id);
     wait([&] { return traffic->isSettled() && traffic->table() != nullptr; }, "the traffic does not come");
     saveBoth(u"traffic"_s, traffic);
     run("view.timeline");
@@ -162,7 +162,7 @@ public:
     timeline->setTime(kHelpMoment * timeline->playback()->duration());
     saveBoth(u"timeline"_s, timeline, Crop::withDrawing);
     timeline->setTime(std::nullopt);
-    compareWithRun(*activity->book()->current()->result);
+    compareWithRun(*schedules->book()->current()->result);
     saveBoth(u"measured"_s, m_window->findChild<MeasuredPanel*>());
     run("schedule.program");
     auto* program = m_window->findChild<ProgramPanel*>();
@@ -229,9 +229,9 @@ private:
     }
   }
   void generate() {
-    auto* activity = m_window->findChild<ScheduleActivity*>();
+    auto* schedules = m_window->findChild<ScheduleFeature*>();
     run("schedule.generate");
-    if (!QTest::qWaitFor([&] { return activity->book()->current() != nullptr && !activity->book()->isRunning(); },
+    if (!QTest::qWaitFor([&] { return schedules->book()->current() != nullptr && !schedules->book()->isRunning(); },
                          kLong)) {
       fail("the schedule does not come");
     }

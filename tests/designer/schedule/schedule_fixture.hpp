@@ -14,7 +14,9 @@
 #include "designer/answers.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/features/files/file_feature.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/export_feature.hpp"
+#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedule/trees_feature.hpp"
 #include "designer/test_application.hpp"
 #include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
@@ -38,11 +40,13 @@ struct ScheduleFixture {
         std::make_unique<MainWindow>(WindowOptions{.recoveryFolder = {}, .keepsSettings = false}, std::move(owned));
     window->show();
     [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
-    activity = window->findChild<ScheduleActivity*>();
+    schedules = window->findChild<ScheduleFeature*>();
+    trees = window->findChild<TreesFeature*>();
+    exports = window->findChild<ExportFeature*>();
   }
   void run(const char* id) const { window->actions()[QLatin1String(id)]->trigger(); }
   [[nodiscard]] EditorContext* editor() const { return window->workspace().current(); }
-  [[nodiscard]] ScheduleBook* book() const { return activity->book(); }
+  [[nodiscard]] ScheduleBook* book() const { return schedules->book(); }
   [[nodiscard]] const ScheduleEntry* current() const { return book()->current(); }
   [[nodiscard]] QString label(const char* name) const {
     return window->findChild<QLabel*>(QLatin1String(name))->text();
@@ -78,7 +82,9 @@ struct ScheduleFixture {
   QTemporaryDir dir;
   Answers* answers;
   std::unique_ptr<MainWindow> window;
-  ScheduleActivity* activity;
+  ScheduleFeature* schedules;
+  TreesFeature* trees;
+  ExportFeature* exports;
 };
 
 inline ScheduleResultPtr made(const fabric::Description& description, const ScheduleOptions& options) {

@@ -22,7 +22,7 @@
 #include "designer/palette/card_list.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_check.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/second_drawing.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
 #include "designer/schedule/simulation_settings.hpp"
@@ -75,7 +75,7 @@ bool isReady(SideBySidePanel& panel) {
 struct Sides {
   explicit Sides(const fabric::Description& fabric = twoBoxes()) {
     f.window->workspace().adopt(readArranged(fabric).model, {}, u"boxes"_s);
-    book = f.window->findChild<ScheduleActivity*>()->book();
+    book = f.window->findChild<ScheduleFeature*>()->book();
     add("forestcoll");
     add("ring");
     panel = f.window->findChild<SideBySidePanel*>();
@@ -461,11 +461,11 @@ private Q_SLOTS:
 
     // Another player on the same drawing takes over.
     clock.setTime(1000);
-    auto* activity = s.f.window->findChild<ScheduleActivity*>();
+    auto* schedules = s.f.window->findChild<ScheduleFeature*>();
     const QObject other;
-    activity->setPlayed(&other, true);
+    schedules->setPlayed(&other, true);
     QVERIFY(!clock.time());
-    activity->setPlayed(&other, false);
+    schedules->setPlayed(&other, false);
 
     s.f.run("mode.draw");
     QVERIFY(s.second() == nullptr);
@@ -685,7 +685,7 @@ private Q_SLOTS:
     QTRY_VERIFY(f.editor() != nullptr);
     QTRY_VERIFY(f.editor()->bound().isCurrent());
     QCOMPARE(f.editor()->bound().bound()->gpuCount, 16);
-    auto* book = f.window->findChild<ScheduleActivity*>()->book();
+    auto* book = f.window->findChild<ScheduleFeature*>()->book();
     click(f.window->findChild<QToolButton*>(u"tool-schedule.generate"_s));
     QTRY_VERIFY_WITH_TIMEOUT(book->current() != nullptr && book->current()->result, kLong);
     // The tab of the dock, and the button in it.
@@ -744,7 +744,7 @@ private Q_SLOTS:
     key(QKeySequence(u"Ctrl+O"_s));
     actions += 2;
     QTRY_VERIFY(f.editor() != nullptr);
-    auto* book = f.window->findChild<ScheduleActivity*>()->book();
+    auto* book = f.window->findChild<ScheduleFeature*>()->book();
     key(QKeySequence(u"F5"_s));
     QTRY_VERIFY_WITH_TIMEOUT(book->current() != nullptr && book->current()->result, kLong);
     key(QKeySequence(u"Ctrl+Shift+F5"_s));

@@ -12,8 +12,9 @@
 
 #include "coppice/test_paths.hpp"
 #include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/export_feature.hpp"
 #include "designer/schedule/generate_dialog.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/window/window_fixture.hpp"
 #include "fabric/description.hpp"
 #include "io/fabric_json.hpp"
@@ -157,24 +158,24 @@ void TestDesignerExport::oneClickGeneratesAndExports() {
 void TestDesignerExport::theBookHasTheNewSchedule() {
   test::Fixture fixture;
   QVERIFY(fixture.window->files().openFile(fixture.example("2x-dgx-a100.fabric.json")) != nullptr);
-  auto* activity = fixture.window->findChild<ScheduleActivity*>();
+  auto* schedules = fixture.window->findChild<ScheduleFeature*>();
   fixture.run("schedule.generate");
-  QVERIFY(QTest::qWaitFor([&] { return !activity->book()->isRunning(); }, kLong));
-  QVERIFY(activity->book()->current() != nullptr && activity->book()->current()->result);
-  QCOMPARE(activity->book()->current()->result->k, std::int64_t{13});
-  ExportDialog* dialog = activity->exportCurrent();
+  QVERIFY(QTest::qWaitFor([&] { return !schedules->book()->isRunning(); }, kLong));
+  QVERIFY(schedules->book()->current() != nullptr && schedules->book()->current()->result);
+  QCOMPARE(schedules->book()->current()->result->k, std::int64_t{13});
+  ExportDialog* dialog = fixture.window->findChild<ExportFeature*>()->exportCurrent();
   QVERIFY(isJudged(*dialog));
   QPushButton* fix = fixNamed(*dialog, u"Generate with k = 8"_s);
   QVERIFY(fix != nullptr);
   QTest::mouseClick(fix, Qt::LeftButton);
-  QTRY_COMPARE_WITH_TIMEOUT(activity->book()->entries().size(), std::size_t{2}, kLong);
-  const ScheduleEntry* entry = activity->book()->current();
+  QTRY_COMPARE_WITH_TIMEOUT(schedules->book()->entries().size(), std::size_t{2}, kLong);
+  const ScheduleEntry* entry = schedules->book()->current();
   QCOMPARE(entry->result->k, std::int64_t{8});
   QVERIFY2(dialog->windowTitle().contains(entry->name), qPrintable(dialog->windowTitle()));
   QVERIFY(isJudged(*dialog));
   QCOMPARE(dialog->result(), entry->result);
-  QTRY_VERIFY_WITH_TIMEOUT(activity->book()->isSettled(), kLong);
-  QTRY_VERIFY_WITH_TIMEOUT(activity->book()->isFresh(*activity->book()->current()), kLong);
+  QTRY_VERIFY_WITH_TIMEOUT(schedules->book()->isSettled(), kLong);
+  QTRY_VERIFY_WITH_TIMEOUT(schedules->book()->isFresh(*schedules->book()->current()), kLong);
   QCOMPARE(fixture.answers->failures, QStringList());
 }
 

@@ -20,7 +20,7 @@
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/generate_dialog.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/schedule_fixture.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 #include "designer/theme/theme.hpp"
@@ -253,7 +253,7 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   fixture.run("schedule.options");
-  auto* dialog = fixture.activity->optionsDialog();
+  auto* dialog = fixture.schedules->optionsDialog();
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
   auto* fault = dialog->findChild<QLabel*>(u"generateCountFault"_s);
   auto* sizes = dialog->findChild<QComboBox*>(u"generateSizes"_s);
@@ -306,7 +306,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   fixture.run("schedule.options");
-  auto* dialog = fixture.activity->optionsDialog();
+  auto* dialog = fixture.schedules->optionsDialog();
   QVERIFY(dialog->isVisible());
   QVERIFY(!dialog->isModal());
   QVERIFY(!dialog->findChild<QComboBox*>(u"generateRoot"_s)->isVisible());
@@ -378,7 +378,7 @@ void TestDesignerSchedule::aPartOfTheGpus() {
   }
   fixture.editor()->selection().set(chosen);
   fixture.run("schedule.options");
-  auto* dialog = fixture.activity->optionsDialog();
+  auto* dialog = fixture.schedules->optionsDialog();
   auto* part = dialog->findChild<QComboBox*>(u"generateGpus"_s);
   QCOMPARE(part->count(), 2);
   part->setCurrentIndex(1);
@@ -452,7 +452,7 @@ void TestDesignerSchedule::aFixMendsWhatDoesNotFit() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   QVERIFY(fixture.generate());
-  ExportDialog* dialog = fixture.activity->exportCurrent();
+  ExportDialog* dialog = fixture.exports->exportCurrent();
   lowering::Options options = dialog->options();
   options.instances = 32;
   dialog->setOptions(options);
@@ -516,10 +516,10 @@ void TestDesignerSchedule::actionsWithoutASchedule() {
         }
       }
     }
-    fixture.activity->optionsDialog()->hide();
+    fixture.schedules->optionsDialog()->hide();
   };
   fixture.run("mode.schedule");
-  QVERIFY(fixture.activity->exportCurrent() == nullptr);
+  QVERIFY(fixture.exports->exportCurrent() == nullptr);
   triggerAll();
   fixture.window->workspace().newDocument();
   triggerAll();
@@ -550,7 +550,7 @@ void TestDesignerSchedule::pictures() {
     const QString tail = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
     ScheduleFixture fixture;
 #ifdef COPPICE_DOT
-    fixture.activity->drawing()->setHelper(QStringLiteral(COPPICE_DOT));
+    fixture.trees->drawing()->setHelper(QStringLiteral(COPPICE_DOT));
 #endif
     fixture.window->resize(1600, 1000);
     const auto shoot = [&](const QString& name, QWidget* widget) {
@@ -569,10 +569,10 @@ void TestDesignerSchedule::pictures() {
     shoot(u"heat"_s, fixture.window.get());
     fixture.window->actions()[u"view.link-loads"_s]->trigger();
     shoot(u"loads"_s, fixture.window.get());
-    fixture.activity->trees()->showRoot(3);
+    fixture.trees->trees()->showRoot(3);
     fixture.window->actions()[u"view.trees"_s]->trigger();
     shoot(u"tree"_s, fixture.window.get());
-    QTreeView& view = fixture.activity->trees()->view();
+    QTreeView& view = fixture.trees->trees()->view();
     view.selectionModel()->select(view.model()->index(12, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
     view.selectionModel()->select(view.model()->index(30, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
     shoot(u"trees"_s, fixture.window.get());
@@ -580,9 +580,9 @@ void TestDesignerSchedule::pictures() {
     QTest::qWait(1500);
     shoot(u"alone"_s, fixture.window.get());
     fixture.window->actions()[u"view.charts"_s]->trigger();
-    QVERIFY(QTest::qWaitFor([&] { return fixture.activity->charts()->values().size() >= 8; }, kLong));
+    QVERIFY(QTest::qWaitFor([&] { return fixture.trees->charts()->values().size() >= 8; }, kLong));
     shoot(u"charts"_s, fixture.window.get());
-    ExportDialog* dialog = fixture.activity->exportCurrent();
+    ExportDialog* dialog = fixture.exports->exportCurrent();
     QVERIFY(QTest::qWaitFor([&] { return dialog->check() != nullptr; }, kLong));
     shoot(u"export"_s, dialog);
     lowering::Options options = dialog->options();
@@ -592,10 +592,10 @@ void TestDesignerSchedule::pictures() {
     shoot(u"export-bad"_s, dialog);
     dialog->close();
     fixture.run("schedule.options");
-    fixture.activity->optionsDialog()->findChild<QRadioButton*>(u"generateScan"_s)->click();
+    fixture.schedules->optionsDialog()->findChild<QRadioButton*>(u"generateScan"_s)->click();
     QTest::qWait(2000);
-    shoot(u"options"_s, fixture.activity->optionsDialog());
-    fixture.activity->optionsDialog()->hide();
+    shoot(u"options"_s, fixture.schedules->optionsDialog());
+    fixture.schedules->optionsDialog()->hide();
     QVERIFY(fixture.openPreset("dgx-h100", {{"boxes", "128"}}));
     fixture.run("schedule.generate");
     QTest::qWait(400);
@@ -608,7 +608,7 @@ void TestDesignerSchedule::pictures() {
     fixture.run("zoom.fit");
     shoot(u"large-folded"_s, fixture.window.get());
     fixture.run("arrange.unfold-all");
-    fixture.activity->trees()->showRoot(100);
+    fixture.trees->trees()->showRoot(100);
     shoot(u"large-tree"_s, fixture.window.get());
     fixture.window->actions()[u"view.tree"_s]->trigger();
     QTest::qWait(3000);

@@ -11,7 +11,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/schedule_fixture.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
@@ -73,7 +73,7 @@ void TestDesignerScheduleFiles::keptInOneFolder() {
   DocumentFile again;
   QVERIFY(again.open(path));
   LiveBound bound(again.document());
-  ScheduleBook* book = ScheduleActivity::bookOf(again, bound);
+  ScheduleBook* book = ScheduleBook::of(again, bound);
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
   QCOMPARE(book->current()->name, fixture.current()->name);
   // Untitled documents too.
@@ -215,7 +215,7 @@ void TestDesignerScheduleFiles::unsavedSchedulesSurviveACrash() {
     DocumentFile file(recovery);
     QVERIFY(openIn(file));
     LiveBound bound(file.document());
-    ScheduleBook* book = ScheduleActivity::bookOf(file, bound);
+    ScheduleBook* book = ScheduleBook::of(file, bound);
     book->generate();
     QTRY_VERIFY_WITH_TIMEOUT(!book->isRunning(), kLong);
     QTRY_VERIFY_WITH_TIMEOUT(book->isSettled(), kLong);
@@ -234,7 +234,7 @@ void TestDesignerScheduleFiles::unsavedSchedulesSurviveACrash() {
   DocumentFile file(recovery);
   file.restore(*std::move(recovered));
   LiveBound bound(file.document());
-  ScheduleBook* book = ScheduleActivity::bookOf(file, bound);
+  ScheduleBook* book = ScheduleBook::of(file, bound);
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
   QCOMPARE(book->current()->name, name);
   QVERIFY(book->isUnsaved(*book->current()));
@@ -386,7 +386,7 @@ void TestDesignerScheduleFiles::openingTrees() {
   }));
   const Bandwidth algbw = fixture.current()->result->algbw;
   fixture.window->files().openFile(path);
-  QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.schedules->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));
   QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 2U);
@@ -396,7 +396,7 @@ void TestDesignerScheduleFiles::openingTrees() {
   // Without the fabric: one that carries exactly these trees.
   QVERIFY(fixture.window->files().close(*fixture.editor()));
   fixture.window->files().openFile(path);
-  QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.schedules->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));
   QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 1U);

@@ -16,7 +16,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/opened_file.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/synthesize_dialog.hpp"
 #include "designer/schedule/table_editor.hpp"
 #include "designer/window/main_window.hpp"
@@ -389,7 +389,7 @@ void TestDesignerSynthesize::menuEntry() {
   dialog->findChild<QPushButton*>(u"synthesizeUse"_s)->click();
   QCOMPARE(window.workspace().mode(), Mode::schedule);
   QVERIFY(context->bound().question().collective == Collective::allgather);
-  auto* book = ScheduleActivity::bookOf(context->file(), context->bound());
+  auto* book = ScheduleBook::of(context->file(), context->bound());
   QCOMPARE(book->entries().size(), 1U);
   QVERIFY(book->current() != nullptr);
   // A table has no bound: the question stays.

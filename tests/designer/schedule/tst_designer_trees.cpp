@@ -10,7 +10,7 @@
 #include <QTreeView>
 #include <algorithm>
 
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/schedule_fixture.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 #include "designer/schedule/trees_on_link.hpp"
@@ -180,7 +180,7 @@ void TestDesignerTrees::treesAreDrawn() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   QVERIFY(fixture.generate());
-  QTreeView& view = fixture.activity->trees()->view();
+  QTreeView& view = fixture.trees->trees()->view();
   const Model& model = fixture.editor()->model();
   fixture.window->actions()[u"view.trees"_s]->trigger();
   const QModelIndex first = view.model()->index(0, 0);
@@ -246,7 +246,7 @@ void TestDesignerTrees::treesOfALink() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   QVERIFY(fixture.generate());
-  const ScheduleResultPtr result = fixture.activity->book()->current()->result;
+  const ScheduleResultPtr result = fixture.schedules->book()->current()->result;
   // What the trees of an arc carry is the load of the arc, with each of them counted once for each copy.
   for (const ArcLoad& load : result->loads) {
     const TreesOnLink found = treesOn(*result, {{load.tail, load.head}}, 100000, {});
@@ -328,12 +328,12 @@ void TestDesignerTrees::allreduceHasTwoHalves() {
   question.collective = Collective::allreduce;
   fixture.editor()->bound().setQuestion(question);
   QVERIFY(fixture.generate());
-  TreeModel& model = fixture.activity->trees()->model();
+  TreeModel& model = fixture.trees->trees()->model();
   QCOMPARE(model.rowCount(), 2);
   QCOMPARE(model.rowCount(model.index(0, 0)), 16);
   QCOMPARE(model.rowCount(model.index(1, 0)), 16);
   // The trees of the first half run towards their roots.
-  QTreeView& view = fixture.activity->trees()->view();
+  QTreeView& view = fixture.trees->trees()->view();
   view.setCurrentIndex(view.model()->index(0, 0, view.model()->index(0, 0)));
   QVERIFY(!fixture.overlay().trees.empty());
   const TreeMark& mark = fixture.overlay().trees.front();
@@ -354,17 +354,17 @@ void TestDesignerTrees::oneTreeAlone() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   QVERIFY(fixture.generate());
-  TreeDrawing* drawing = fixture.activity->drawing();
+  TreeDrawing* drawing = fixture.trees->drawing();
 #ifdef COPPICE_DOT
   drawing->setHelper(QStringLiteral(COPPICE_DOT));
-  fixture.activity->trees()->showRoot(0);
+  fixture.trees->trees()->showRoot(0);
   fixture.window->actions()[u"view.tree"_s]->trigger();
   QVERIFY(QTest::qWaitFor([&] { return drawing->isDrawn() || drawing->isText(); }, kLong));
   QVERIFY2(drawing->isDrawn(), qPrintable(drawing->note()));
 #endif
   drawing->setHelper(u"/nonexistent/coppice-dot"_s);
   fixture.window->actions()[u"view.tree"_s]->trigger();
-  fixture.activity->trees()->showRoot(1);
+  fixture.trees->trees()->showRoot(1);
   QVERIFY(QTest::qWaitFor([&] { return drawing->isText(); }, kLong));
   QVERIFY(drawing->note().contains(u"as text"_s));
   const QString text = fixture.window->findChild<QPlainTextEdit*>(u"treeText"_s)->toPlainText();
@@ -375,7 +375,7 @@ void TestDesignerTrees::charts() {
   ScheduleFixture fixture;
   QVERIFY(fixture.openPreset("mi250", {{"boxes", "2"}}));
   QVERIFY(fixture.generate());
-  ChartPanel* charts = fixture.activity->charts();
+  ChartPanel* charts = fixture.trees->charts();
   charts->setMaxK(4);
   fixture.window->actions()[u"view.charts"_s]->trigger();
   QVERIFY(QTest::qWaitFor([&] { return charts->values().size() == 4; }, kLong));

@@ -13,7 +13,7 @@
 
 #include "coppice/test_paths.hpp"
 #include "designer/run/differences_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "designer/sketch/sketch_edits.hpp"
 #include "designer/sketch/sketch_overlay.hpp"
@@ -72,7 +72,7 @@ struct Page : Fixture {
     }
     editor()->selection().set(elements);
   }
-  [[nodiscard]] ScheduleBook& book() const { return *ScheduleActivity::bookOf(editor()->file(), editor()->bound()); }
+  [[nodiscard]] ScheduleBook& book() const { return *ScheduleBook::of(editor()->file(), editor()->bound()); }
 
   SketchPanel* panel = nullptr;
   bool isProposed = false;

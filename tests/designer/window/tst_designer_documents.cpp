@@ -14,7 +14,7 @@
 #include "coppice/test_paths.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
@@ -276,10 +276,10 @@ void TestDesignerDocuments::onlySchedulesAreUnsaved() {
     MainWindow window(options, std::make_unique<test::Answers>());
     window.show();
     QVERIFY(window.files().openFile(path) != nullptr);
-    auto* activity = window.findChild<ScheduleActivity*>();
-    activity->generate();
-    QTRY_VERIFY_WITH_TIMEOUT(!activity->book()->isRunning() && activity->book()->isSettled(), kLong);
-    QVERIFY(activity->book()->current() != nullptr);
+    auto* schedules = window.findChild<ScheduleFeature*>();
+    schedules->generate();
+    QTRY_VERIFY_WITH_TIMEOUT(!schedules->book()->isRunning() && schedules->book()->isSettled(), kLong);
+    QVERIFY(schedules->book()->current() != nullptr);
   }
   auto owned = std::make_unique<test::Answers>();
   test::Answers* answers = owned.get();
@@ -289,7 +289,7 @@ void TestDesignerDocuments::onlySchedulesAreUnsaved() {
   QCOMPARE(answers->questions, QStringList{u"Coppice closed unexpectedly. 1 unsaved schedule of a.fabric.json."_s});
   answers->chosen = true;
   QVERIFY(window.files().openFile(path) != nullptr);
-  const ScheduleBook* book = window.findChild<ScheduleActivity*>()->book();
+  const ScheduleBook* book = window.findChild<ScheduleFeature*>()->book();
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
 }
 
@@ -356,11 +356,11 @@ void TestDesignerDocuments::workComesBackAsItWas() {
       editor->document().edit(u"Note %1"_s.arg(i), [&](Edit& edit) { edits::addNote(edit, "n", {}); });
     }
     editor->document().undoStack()->undo();
-    auto* activity = window.findChild<ScheduleActivity*>();
-    activity->generate();
-    QTRY_VERIFY_WITH_TIMEOUT(!activity->book()->isRunning() && activity->book()->isSettled(), kLong);
-    QVERIFY(activity->book()->current() != nullptr);
-    schedule = activity->book()->current()->name;
+    auto* schedules = window.findChild<ScheduleFeature*>();
+    schedules->generate();
+    QTRY_VERIFY_WITH_TIMEOUT(!schedules->book()->isRunning() && schedules->book()->isSettled(), kLong);
+    QVERIFY(schedules->book()->current() != nullptr);
+    schedule = schedules->book()->current()->name;
     commands = editor->document().undoStack()->count();
     lost = writeFabricFile(editor->model());
   }
@@ -379,7 +379,7 @@ void TestDesignerDocuments::workComesBackAsItWas() {
   QCOMPARE(editor->document().undoStack()->redoText(), u"Note 2"_s);
   QVERIFY(window.actions()[u"edit.undo"_s]->isEnabled());
   QVERIFY(window.actions()[u"edit.redo"_s]->isEnabled());
-  const ScheduleBook* book = window.findChild<ScheduleActivity*>()->book();
+  const ScheduleBook* book = window.findChild<ScheduleFeature*>()->book();
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
   QCOMPARE(book->current()->name, schedule);
 }

@@ -21,7 +21,7 @@
 #include "designer/features/palette/part_names.hpp"
 #include "designer/help/tour.hpp"
 #include "designer/palette/card_list.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/pane_frame.hpp"
 #include "presets/presets.hpp"
@@ -404,7 +404,7 @@ void TestDesignerElements::theToolBarFollowsTheSchedule() {
     f.editor()->bound().setQuestion(question);
     f.run("schedule.generate");
   };
-  ScheduleBook* book = ScheduleActivity::bookOf(f.editor()->file(), f.editor()->bound());
+  ScheduleBook* book = ScheduleBook::of(f.editor()->file(), f.editor()->bound());
   generate(Collective::allgather);
   QTRY_COMPARE_WITH_TIMEOUT(book->entries().size(), std::size_t(1), 60000);
   generate(Collective::broadcast);

@@ -17,7 +17,7 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedules)
+CompareFeature::CompareFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host),
       m_schedules(schedules),
       m_panel(new ComparePanel(m_window)),
@@ -32,9 +32,9 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
   connect(m_panel, &ComparePanel::pictureWanted, this, &CompareFeature::savePicture);
   connect(m_panel, &ComparePanel::sideBySideWanted, this, &CompareFeature::showSideBySide);
   connect(&m_sides->panel(), &SideBySidePanel::planWanted, this, &CompareFeature::exportPlan);
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &CompareFeature::follow);
-  connect(&m_schedules, &ScheduleActivity::comparedChanged, this, &CompareFeature::follow);
-  connect(m_panel, &ComparePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &CompareFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::comparedChanged, this, &CompareFeature::follow);
+  connect(m_panel, &ComparePanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &ComparePanel::chosen, this, [this](int id) {
     if (ScheduleBook* book = m_schedules.book()) {
       book->setCurrent(id);

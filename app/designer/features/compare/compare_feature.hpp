@@ -3,7 +3,7 @@
 
 #include "designer/features/compare/side_by_side.hpp"
 #include "designer/schedule/compare_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -14,7 +14,7 @@ class CompareFeature : public Feature {
 
 public:
   /// @param schedules gives what is compared
-  CompareFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  CompareFeature(const FeatureHost& host, ScheduleFeature& schedules);
 
 private:
   void addActions();
@@ -25,7 +25,7 @@ private:
   /// Those that answer the question of the current schedule: same collective, root, GPUs and fabric.
   void follow();
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   ComparePanel* m_panel;
   SideBySide* m_sides;
 };

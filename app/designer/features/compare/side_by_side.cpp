@@ -13,21 +13,21 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window, QObject* parent)
+SideBySide::SideBySide(Workspace& workspace, ScheduleFeature& schedules, QWidget* window, QObject* parent)
     : QObject(parent), m_workspace(workspace), m_schedules(schedules), m_panel(new SideBySidePanel(window)) {
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &SideBySide::follow);
-  connect(&m_schedules, &ScheduleActivity::comparedChanged, this, &SideBySide::follow);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &SideBySide::follow);
+  connect(&m_schedules, &ScheduleFeature::comparedChanged, this, &SideBySide::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &SideBySide::show);
   connect(&m_workspace, &Workspace::modeChanged, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::changed, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::timeChanged, this, &SideBySide::draw);
   connect(&Theme::instance(), &Theme::changed, this, &SideBySide::draw);
-  connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleActivity::showOptions);
+  connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleFeature::showOptions);
   connect(m_panel, &SideBySidePanel::linkChosen, this, [this](const QString& tail, const QString& head) {
-    m_schedules.goToLink(tail, head, ScheduleActivity::Reveal::ifHidden);
+    m_schedules.goToLink(tail, head, ScheduleFeature::Reveal::ifHidden);
   });
   connect(m_panel, &SideBySidePanel::gpuChosen, this, &SideBySide::goToGpu);
-  connect(&m_schedules, &ScheduleActivity::playedBy, this, [this](const QObject* player) {
+  connect(&m_schedules, &ScheduleFeature::playedBy, this, [this](const QObject* player) {
     if (player != this) {
       m_panel->clock().setTime(std::nullopt);
     }

@@ -9,7 +9,7 @@
 
 #include "designer/features/compare/page_split.hpp"
 #include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/second_drawing.hpp"
 #include "designer/schedule/side_by_side_panel.hpp"
 #include "designer/workspace/workspace.hpp"
@@ -23,7 +23,7 @@ class SideBySide : public QObject {
 
 public:
   /// @param window takes the panel, which outlives this object
-  SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window, QObject* parent);
+  SideBySide(Workspace& workspace, ScheduleFeature& schedules, QWidget* window, QObject* parent);
   ~SideBySide() override;
 
   [[nodiscard]] SideBySidePanel& panel() const { return *m_panel; }
@@ -39,7 +39,7 @@ private:
   [[nodiscard]] const FabricMap& mapOf(int side);
 
   Workspace& m_workspace;
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   SideBySidePanel* m_panel;
   QPointer<EditorContext> m_context;  ///< whose page is split
   std::unique_ptr<PageSplit> m_split;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/finder/finder_feature.hpp"
 
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_book.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -33,7 +33,7 @@ void FinderFeature::open(const Model& model, const QString& name, Collective col
   question.collective = collective;
   context->bound().setQuestion(question);
   if (withSchedule) {
-    ScheduleBook* book = ScheduleActivity::bookOf(context->file(), context->bound());
+    ScheduleBook* book = ScheduleBook::of(context->file(), context->bound());
     ScheduleOptions options = book->options();
     options.method = "bfb";
     book->setOptions(options);

@@ -32,7 +32,7 @@ std::string digestOf(const ScheduleResultPtr& result) {
 
 }  // namespace
 
-MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleActivity& schedules, TimelinePanel& timeline,
+MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& schedules, TimelinePanel& timeline,
                                  RunActivity& runs)
     : Feature(host),
       m_schedules(schedules),
@@ -59,11 +59,11 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleActivity& sche
       showLoss();
     });
   }
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &MeasuredFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, &MeasuredFeature::followRuns);
   connect(&m_runs, &RunActivity::stateChanged, this, &MeasuredFeature::followRuns);
-  connect(m_panel, &MeasuredPanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
+  connect(m_panel, &MeasuredPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &MeasuredPanel::fileWanted, this, &MeasuredFeature::openRun);
   connect(m_panel, &MeasuredPanel::pasteWanted, this, &MeasuredFeature::paste);
   connect(m_panel, &MeasuredPanel::profileWanted, this, &MeasuredFeature::setProfile);

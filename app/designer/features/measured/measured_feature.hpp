@@ -10,7 +10,7 @@
 #include "designer/run/run_activity.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/measured_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/timeline_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -22,7 +22,7 @@ class MeasuredFeature : public Feature {
 
 public:
   /// @param schedules gives what was planned, `timeline` shows both, `runs` gives what was recorded
-  MeasuredFeature(const FeatureHost& host, ScheduleActivity& schedules, TimelinePanel& timeline, RunActivity& runs);
+  MeasuredFeature(const FeatureHost& host, ScheduleFeature& schedules, TimelinePanel& timeline, RunActivity& runs);
 
 private:
   void addActions();
@@ -43,7 +43,7 @@ private:
     std::shared_ptr<const simulate::Fits> fits;
     QString problem;
   };
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   TimelinePanel& m_timeline;
   RunActivity& m_runs;
   MeasuredPanel* m_panel;

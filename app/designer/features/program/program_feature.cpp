@@ -21,21 +21,22 @@ namespace coppice::designer {
 
 using namespace std::chrono_literals;
 
-ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedules)
+ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedules, TreePanel& trees)
     : Feature(host),
       m_schedules(schedules),
+      m_trees(trees),
       m_panel(new ProgramPanel(m_window)),
       m_examiner([this](const Examined& examined) { receive(examined); }, 0ms) {
-  m_panel->setTreeName([trees = m_schedules.trees(), this](const TreeRef& tree) {
+  m_panel->setTreeName([trees = &m_trees, this](const TreeRef& tree) {
     return trees->model().result() == m_schedule ? trees->model().titleOf(tree)
                                                  : ProgramPanel::tr("tree %1").arg(tree.tree + 1);
   });
   addActions();
   host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  connect(&schedules, &ScheduleActivity::programOpened, this, &ProgramFeature::open);
+  connect(&schedules, &ScheduleFeature::programOpened, this, &ProgramFeature::open);
   connect(m_panel, &ProgramPanel::openWanted, this, [this] { m_actions[u"file.open"_s]->trigger(); });
   connect(m_panel, &ProgramPanel::scheduleWanted, this, &ProgramFeature::openSchedule);
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &ProgramFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &ProgramFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &ProgramFeature::follow);
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
   connect(m_panel, &ProgramPanel::readingChanged, this, [this] {
@@ -44,7 +45,7 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedu
     compareProgram();
   });
   connect(m_panel, &ProgramPanel::stepChosen, this, &ProgramFeature::followStep);
-  connect(m_schedules.trees(), &TreePanel::chosenChanged, this, &ProgramFeature::showTrees);
+  connect(&m_trees, &TreePanel::chosenChanged, this, &ProgramFeature::showTrees);
 }
 
 void ProgramFeature::addActions() {
@@ -133,23 +134,23 @@ void ProgramFeature::followFabric() {
 }
 
 void ProgramFeature::showTrees() {
-  const bool isOfProgram = m_schedule && m_schedules.trees()->model().result() == m_schedule;
-  m_panel->setTrees(isOfProgram ? m_schedules.trees()->chosenTrees() : std::vector<TreeRef>());
+  const bool isOfProgram = m_schedule && m_trees.model().result() == m_schedule;
+  m_panel->setTrees(isOfProgram ? m_trees.chosenTrees() : std::vector<TreeRef>());
 }
 
 void ProgramFeature::followStep() {
   const ProgramReadingPtr& reading = m_panel->reading();
   const auto place = m_panel->current();
-  if (!reading || !place || !m_schedule || m_schedules.trees()->model().result() != m_schedule) {
+  if (!reading || !place || !m_schedule || m_trees.model().result() != m_schedule) {
     return;
   }
   const std::vector<TreeRef> trees = reading->treesOf(*place);
-  const std::vector<TreeRef> chosen = m_schedules.trees()->chosenTrees();
+  const std::vector<TreeRef> chosen = m_trees.chosenTrees();
   const bool isShown = std::any_of(trees.begin(), trees.end(), [&](const TreeRef& tree) {
     return std::find(chosen.begin(), chosen.end(), tree) != chosen.end();
   });
   if (!trees.empty() && !isShown) {
-    m_schedules.trees()->showTree(trees.front());
+    m_trees.showTree(trees.front());
   }
 }
 

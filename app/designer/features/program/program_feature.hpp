@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "designer/program/program_panel.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedule/tree_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -19,7 +20,7 @@ class ProgramFeature : public Feature {
 
 public:
   /// @param schedules finds out that a file is a program
-  ProgramFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  ProgramFeature(const FeatureHost& host, ScheduleFeature& schedules, TreePanel& trees);
   [[nodiscard]] ProgramPanel& panel() const { return *m_panel; }
 
 private:
@@ -46,7 +47,8 @@ private:
   /// nullptr: there is none.
   [[nodiscard]] const ScheduleEntry* currentEntry() const;
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
+  TreePanel& m_trees;
   ProgramPanel* m_panel;
   bool m_isFile = false;  ///< the program was opened, not made
   struct Examined {

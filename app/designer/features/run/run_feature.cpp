@@ -48,7 +48,7 @@ RunnableSchedule runnable(const ScheduleEntry& entry) {
 
 }  // namespace
 
-RunFeature::RunFeature(const FeatureHost& host, ScheduleActivity& schedules)
+RunFeature::RunFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host),
       m_schedules(schedules),
       m_activity(new RunActivity(promptsForActivity(), optionsForActivity(host.options), m_window)) {
@@ -162,8 +162,8 @@ void RunFeature::connectActivity() {
     const auto boxes = current() != nullptr ? current()->selection().boxes() : std::vector<BoxId>{};
     return boxes.size() == 1 ? boxes.front() : BoxId{};
   });
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &RunFeature::follow);
-  connect(&m_schedules, &ScheduleActivity::runningChanged, this, &RunFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &RunFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::runningChanged, this, &RunFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &RunFeature::follow);
 }
 

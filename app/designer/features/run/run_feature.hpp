@@ -2,7 +2,7 @@
 #pragma once
 
 #include "designer/run/run_activity.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -13,7 +13,7 @@ class RunFeature : public Feature {
 
 public:
   /// @param schedules gives what can be run
-  RunFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  RunFeature(const FeatureHost& host, ScheduleFeature& schedules);
   [[nodiscard]] RunActivity& activity() const { return *m_activity; }
   /// What `coppice-exec infer --json` wrote becomes a document, beside what the system of that machine says. Returns
   /// whether the file was such a one, or the record that infer reads.
@@ -31,7 +31,7 @@ private:
   void updateActions();
   void openDetected(const QByteArray& text, const QString& name);
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   RunActivity* m_activity;
 };
 

@@ -17,7 +17,7 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-SketchFeature::SketchFeature(const FeatureHost& host, ScheduleActivity& schedules)
+SketchFeature::SketchFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new SketchPanel(m_window)) {
   addFileActions();
   addDrawingActions();
@@ -368,7 +368,7 @@ void SketchFeature::take(EditorContext& context, SketchDesk& desk) {
   const auto& answer = desk.answer();
   const QString file = QFileInfo(desk.path()).completeBaseName();
   const QString name = ScheduleBook::nameFor(*answer->schedule) + u' ' + (file.isEmpty() ? tr("sketch") : file);
-  ScheduleActivity::bookOf(context.file(), context.bound())->add(answer->schedule, name);
+  ScheduleBook::of(context.file(), context.bound())->add(answer->schedule, name);
   m_workspace.say(tr("%1: %2 µs, verified").arg(name, decimal(answer->makespan.count())));
 }
 

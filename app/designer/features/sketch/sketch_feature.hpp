@@ -5,7 +5,7 @@
 #include <set>
 
 #include "designer/document/followed.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/sketch/sketch_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -17,7 +17,7 @@ class SketchFeature : public Feature {
 
 public:
   /// @param schedules takes what a search finds, and draws the sketch in place of its own
-  SketchFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  SketchFeature(const FeatureHost& host, ScheduleFeature& schedules);
   [[nodiscard]] SketchPanel& panel() { return *m_panel; }
   /// A communication sketch, where a document is open, goes into its dock. Returns whether the file was one.
   bool take(const QString& path);
@@ -48,7 +48,7 @@ private:
   void makeSwitch();
   void take(EditorContext& context, SketchDesk& desk);
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   SketchPanel* m_panel;
   bool m_isInFront = false;
   Followed m_followed;  ///< connections to the current document

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/synthesize/synthesize_feature.hpp"
 
+#include "designer/schedule/schedule_book.hpp"
 #include "designer/schedule/synthesize_dialog.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-SynthesizeFeature::SynthesizeFeature(const FeatureHost& host, ScheduleActivity& schedules)
-    : Feature(host), m_schedules(schedules) {
+SynthesizeFeature::SynthesizeFeature(const FeatureHost& host) : Feature(host) {
   m_actions.add({u"schedule.synthesize"_s,
                  tr("S&ynthesize…"),
                  tr("Search for schedules with few steps, and prove how good they are"),
@@ -45,8 +45,7 @@ void SynthesizeFeature::follow() {
   }
   if (m_dialog != nullptr) {
     if (context != nullptr) {
-      m_dialog->setSubject(ScheduleActivity::bookOf(context->file(), context->bound()), &context->file(),
-                           &context->bound());
+      m_dialog->setSubject(ScheduleBook::of(context->file(), context->bound()), &context->file(), &context->bound());
     } else {
       m_dialog->setSubject(nullptr, nullptr, nullptr);
     }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "designer/document/followed.hpp"
-#include "designer/schedule/schedule_activity.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -14,8 +13,7 @@ class SynthesizeFeature : public Feature {
   Q_OBJECT
 
 public:
-  /// @param schedules takes what is chosen
-  SynthesizeFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  explicit SynthesizeFeature(const FeatureHost& host);
 
   /// Made at the first call.
   [[nodiscard]] SynthesizeDialog& dialog();
@@ -24,7 +22,6 @@ private:
   void follow();
   void updateAction();
 
-  ScheduleActivity& m_schedules;
   SynthesizeDialog* m_dialog = nullptr;
   Followed m_followed;  ///< connections to the current document
 };

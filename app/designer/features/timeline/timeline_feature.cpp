@@ -15,11 +15,11 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleActivity& schedules)
+TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new TimelinePanel(m_window)) {
   addActions();
   host.addDock({u"timeline"_s, tr("Timeline"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &TimelineFeature::follow);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &TimelineFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &TimelineFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
     if (mode != Mode::schedule) {
@@ -28,12 +28,12 @@ TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleActivity& sche
   });
   connect(m_panel, &TimelinePanel::timeChanged, this, &TimelineFeature::show);
   connect(&Theme::instance(), &Theme::changed, this, &TimelineFeature::show);
-  connect(&m_schedules, &ScheduleActivity::playedBy, this, [this](const QObject* player) {
+  connect(&m_schedules, &ScheduleFeature::playedBy, this, [this](const QObject* player) {
     if (player != this) {
       m_panel->setTime(std::nullopt);
     }
   });
-  connect(m_panel, &TimelinePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
+  connect(m_panel, &TimelinePanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &TimelinePanel::saveWanted, this, &TimelineFeature::save);
 }
 

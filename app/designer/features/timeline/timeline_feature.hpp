@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/timeline_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -18,7 +18,7 @@ class TimelineFeature : public Feature {
 
 public:
   /// @param schedules returns the schedule to play
-  TimelineFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules);
   [[nodiscard]] TimelinePanel& panel() const { return *m_panel; }
 
 private:
@@ -28,7 +28,7 @@ private:
   void show();
   void save();
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   TimelinePanel* m_panel;
   ScheduleResultPtr m_result;
   QPointer<CanvasView> m_canvas;  ///< that shows the motion

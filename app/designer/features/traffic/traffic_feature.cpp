@@ -12,7 +12,7 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleActivity& schedules)
+TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new TrafficPanel(m_window)) {
   host.addDock({u"traffic"_s, tr("Traffic"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   m_actions.add({u"schedule.traffic"_s,
@@ -26,8 +26,8 @@ TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleActivity& schedu
                   m_panel->view().setFocus(Qt::ShortcutFocusReason);
                 });
   enable({"schedule.traffic"}, false);
-  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &TrafficFeature::follow);
-  connect(m_panel, &TrafficPanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &TrafficFeature::follow);
+  connect(m_panel, &TrafficPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &TrafficPanel::gpusChosen, this, &TrafficFeature::select);
   connect(m_panel, &TrafficPanel::pictureWanted, this, &TrafficFeature::savePicture);
 }

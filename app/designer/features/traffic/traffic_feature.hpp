@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/schedule_feature.hpp"
 #include "designer/schedule/traffic_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -13,14 +13,14 @@ class TrafficFeature : public Feature {
 
 public:
   /// @param schedules gives the current schedule
-  TrafficFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  TrafficFeature(const FeatureHost& host, ScheduleFeature& schedules);
 
 private:
   void follow();
   void select(const QStringList& names);
   void savePicture();
 
-  ScheduleActivity& m_schedules;
+  ScheduleFeature& m_schedules;
   TrafficPanel* m_panel;
 };
 
