@@ -103,12 +103,14 @@ bool isBareUnit(const QString& line) {
 /// folders of their own. A feature of the designer includes no
 /// other feature: they meet in the workspace. A folder that is not listed may include nothing.
 const QMap<QString, QSet<QString>>& allowedInApp() {
-  static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
-                                        "designer/canvas",   "designer/charts"};
+  static const QSet<QString> kKernel = {"designer/document", "designer/jobs",   "designer/models",
+                                        "designer/theme",    "designer/canvas", "designer/charts"};
+  // What a part with a feature of its own knows: the open documents and the questions to the user too.
+  static const QSet<QString> kGround = kKernel + QSet<QString>{"designer/palette", "designer/workspace", "workflow"};
   static const QSet<QString> kParts =
-      kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder",  "designer/help",
-                              "designer/analysis", "designer/schedule", "designer/run",     "designer/render",
-                              "designer/program",  "designer/sketch",   "designer/timeline"};
+      kGround + QSet<QString>{"designer/layout",   "designer/finder",  "designer/help",   "designer/analysis",
+                              "designer/schedule", "designer/run",     "designer/render", "designer/program",
+                              "designer/sketch",   "designer/timeline"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
       {"workflow", {"remote"}},
@@ -128,15 +130,13 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/help", kKernel},
       {"designer/analysis", kKernel},
       {"designer/render", kKernel},
-      {"designer/run",
-       {"designer/document", "designer/jobs", "designer/theme", "designer/charts", "designer/timeline", "remote",
-        "workflow"}},
-      {"designer/schedule", kKernel + QSet<QString>{"designer/layout", "designer/timeline", "workflow"}},
-      {"designer/sketch", kKernel + QSet<QString>{"designer/schedule", "workflow"}},
-      {"designer/program", kKernel + QSet<QString>{"designer/schedule", "workflow"}},
+      {"designer/run", kGround + QSet<QString>{"designer/timeline", "remote"}},
+      {"designer/schedule", kGround + QSet<QString>{"designer/layout", "designer/timeline"}},
+      {"designer/sketch", kGround + QSet<QString>{"designer/schedule"}},
+      {"designer/program", kGround + QSet<QString>{"designer/schedule"}},
       {"designer/workspace", kKernel + QSet<QString>{"designer/palette"}},
-      {"designer/features", kParts + QSet<QString>{"designer/workspace", "remote", "workflow"}},
-      {"designer/window", kParts + QSet<QString>{"designer/workspace", "designer/features", "workflow"}},
+      {"designer/features", kParts + QSet<QString>{"remote"}},
+      {"designer/window", kParts + QSet<QString>{"designer/features"}},
   };
   return kAllowed;
 }
@@ -354,7 +354,8 @@ void TestProject::appObjections_data() {
   row("command line and Qt", "cli/a.cpp", "QString", false);
   row("designer and Qt", "designer/run/a.cpp", "QString", true);
   row("lower part", "designer/canvas/tools/a.cpp", "designer/document/model.hpp", true);
-  row("part and workspace", "designer/schedule/a.cpp", "designer/workspace/workspace.hpp", false);
+  row("part and workspace", "designer/schedule/a.cpp", "designer/workspace/workspace.hpp", true);
+  row("workspace and part", "designer/workspace/a.cpp", "designer/schedule/schedule_book.hpp", false);
   row("feature and workspace", "designer/features/find/a.cpp", "designer/workspace/workspace.hpp", true);
   row("feature and itself", "designer/features/find/a.cpp", "designer/features/find/find_bar.hpp", true);
   row("feature and feature", "designer/features/find/a.cpp", "designer/features/edit/edit_feature.hpp", false);

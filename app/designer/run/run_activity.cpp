@@ -43,9 +43,10 @@ std::optional<workflow::ScheduleFacts> factsOf(const QByteArray& text, const QSt
 
 }  // namespace
 
-RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window)
+RunActivity::RunActivity(Prompts& prompts, RunOptions options, QWidget* window)
     : QObject(window),
-      m_prompts(std::move(prompts)),
+      m_prompts(prompts),
+      m_window(window),
       m_options(std::move(options)),
       m_book(m_options.environment, m_options.keepsSettings),
       m_probe([this](const std::shared_ptr<const Result<Captured>>& said) { m_onProbed(*said); }, 0ms),
@@ -368,7 +369,7 @@ void RunActivity::start() {
   const RunnableSchedule* chosen = m_runPanel->schedule();
   const Result<QByteArray> bytes = chosen->bytes();
   if (!bytes) {
-    m_prompts.failure(tr("Run"), errorText(bytes.error()));
+    m_prompts.failure(m_window, tr("Run"), errorText(bytes.error()));
     return;
   }
   RunSubject subject{m_document ? m_document->name : QString(), chosen->name, *bytes,
@@ -408,7 +409,7 @@ void RunActivity::startRun(const Machines& machines, const RunSubject& subject, 
   job.endsWithStarter = !choices.keepsRunning;
   auto made = RunStore::create(m_folder, subject, std::move(info), job);
   if (!made) {
-    m_prompts.failure(tr("Run"), errorText(made.error()));
+    m_prompts.failure(m_window, tr("Run"), errorText(made.error()));
     return;
   }
   m_runs.insert(m_runs.begin(), *made);
@@ -495,7 +496,7 @@ void RunActivity::rerun(const QString& id) {
   }
   auto subject = RunStore::subject(*info);
   if (!subject) {
-    m_prompts.failure(tr("Run Again"), errorText(subject.error()));
+    m_prompts.failure(m_window, tr("Run Again"), errorText(subject.error()));
     return;
   }
   Choices choices{info->request, info->shares, info->scheduleFile.section(u'.', 1), info->keepsRunning};
@@ -522,8 +523,10 @@ void RunActivity::remove(const QString& id) {
   const RunInfo* info = find(id);
   const LiveRun* run = live(id);
   if (info == nullptr || (run != nullptr && run->isUnderWay()) ||
-      !m_prompts.confirm(tr("Delete Run"), tr("Delete the run “%1” with its results and log?").arg(info->title()),
-                         tr("Delete"), tr("Keep"))) {
+      !m_prompts
+           .choice(m_window, tr("Delete Run"), tr("Delete the run “%1” with its results and log?").arg(info->title()),
+                   tr("Delete"), tr("Keep"))
+           .value_or(false)) {
     return;
   }
   if (!RunStore::remove(*info)) {
@@ -551,8 +554,9 @@ void RunActivity::probe(const QString& machine, const QString& purpose, std::fun
       Q_EMIT message(tr("No fabric was found in %1").arg(title));
       QString why = QString::fromStdString(said ? said->errors : said.error().message).trimmed().section(u'\n', -1);
       why.remove(u"coppice-exec: "_s);
-      m_prompts.failure(purpose, tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
-                                     (said && said->isTimedOut ? tr("There was no answer in time.") : why));
+      m_prompts.failure(m_window, purpose,
+                        tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
+                            (said && said->isTimedOut ? tr("There was no answer in time.") : why));
     };
     m_probe.submit([session = connection.session(), closed = connection.closed()](const std::stop_token& gone) {
       std::stop_source stop;
@@ -579,7 +583,7 @@ void RunActivity::compare(const QString& machine) {
     const auto read =
         readFabricFile(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), title.toStdString());
     if (!read) {
-      m_prompts.failure(tr("Compare"), errorText(read.error()));
+      m_prompts.failure(m_window, tr("Compare"), errorText(read.error()));
       return;
     }
     if (!m_document || !m_document->model) {
@@ -600,10 +604,12 @@ void RunActivity::showDifferences(const QString& title, const Model& drawn, BoxI
 // ---- files
 
 void RunActivity::chooseFile() {
-  const QString path = m_prompts.fileToOpen(tr("Schedules (*.xml *.forest.json *.schedule.json);;All files (*)"));
-  if (path.isEmpty()) {
+  const QStringList files =
+      m_prompts.filesToOpen(m_window, {}, tr("Schedules (*.xml *.forest.json *.schedule.json);;All files (*)"));
+  if (files.isEmpty()) {
     return;
   }
+  const QString& path = files.front();
   RunnableSchedule schedule;
   schedule.key = u"file:"_s + path;
   schedule.name = QFileInfo(path).fileName();
@@ -636,13 +642,13 @@ void RunActivity::chooseFile() {
 }
 
 void RunActivity::save(const QString& suggestion, const QByteArray& text) {
-  const QString path = m_prompts.fileToSave(suggestion, tr("All files (*)"));
+  const QString path = m_prompts.fileToSave(m_window, suggestion, tr("All files (*)"));
   if (path.isEmpty()) {
     return;
   }
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
-    m_prompts.failure(tr("Save"), tr("%1 cannot be written: %2").arg(path, file.errorString()));
+    m_prompts.failure(m_window, tr("Save"), tr("%1 cannot be written: %2").arg(path, file.errorString()));
   }
 }
 
@@ -654,10 +660,10 @@ void RunActivity::saveBundle() {
   }
   const Result<QByteArray> bytes = chosen->bytes();
   if (!bytes) {
-    m_prompts.failure(tr("Launch Bundle"), errorText(bytes.error()));
+    m_prompts.failure(m_window, tr("Launch Bundle"), errorText(bytes.error()));
     return;
   }
-  const QString path = m_prompts.fileToSave(u"coppice-run.tar.gz"_s,
+  const QString path = m_prompts.fileToSave(m_window, u"coppice-run.tar.gz"_s,
                                             tr("Archives (*.tar.gz *.tar);;Folder: a name without a suffix (*)"));
   if (path.isEmpty()) {
     return;
@@ -675,7 +681,7 @@ void RunActivity::saveBundle() {
                                   .root = read ? read->root : chosen->root};
   const Outcome written = writeBundle(path, m_runPanel->request(), facts, *bytes, executor ? &*executor : nullptr);
   if (!written) {
-    m_prompts.failure(tr("Launch Bundle"), errorText(written.error()));
+    m_prompts.failure(m_window, tr("Launch Bundle"), errorText(written.error()));
   } else {
     Q_EMIT message(executor ? tr("Saved %1").arg(path)
                             : tr("Saved %1 without the executor, which is not installed here").arg(path));

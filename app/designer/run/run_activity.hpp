@@ -23,16 +23,9 @@
 #include "designer/run/run_document.hpp"
 #include "designer/run/run_panel.hpp"
 #include "designer/run/trace_panel.hpp"
+#include "designer/workspace/prompts.hpp"
 
 namespace coppice::designer {
-
-/// Questions that end in a dialog, answered by the window.
-struct RunPrompts {
-  std::function<QString(const QString& suggestion, const QString& filter)> fileToSave;
-  std::function<QString(const QString& filter)> fileToOpen;
-  std::function<bool(const QString& title, const QString& text, const QString& yes, const QString& no)> confirm;
-  std::function<void(const QString& title, const QString& text)> failure;
-};
 
 struct RunOptions {
   RunEnvironment environment = {};
@@ -45,7 +38,7 @@ class RunActivity : public QObject {
   Q_OBJECT
 
 public:
-  RunActivity(RunPrompts prompts, RunOptions options, QWidget* window);
+  RunActivity(Prompts& prompts, RunOptions options, QWidget* window);
   ~RunActivity() override;
 
   [[nodiscard]] MachineBook& machines() { return m_book; }
@@ -127,7 +120,8 @@ private:
   [[nodiscard]] std::shared_ptr<RunData> dataOf(const QString& id);
   [[nodiscard]] QString folder() const;
 
-  RunPrompts m_prompts;
+  Prompts& m_prompts;
+  QWidget* m_window;
   RunOptions m_options;
   MachineBook m_book;
   std::optional<RunDocument> m_document;

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <memory>
 
+#include "designer/answers.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/run/connection.hpp"
 #include "designer/run/fabric_comparison.hpp"
@@ -440,18 +441,15 @@ private Q_SLOTS:
     file.write("</algo>\n");
     file.close();
     QWidget window;
-    QStringList failures;
     const QString place = m_runs.filePath("rooted-bundle");
-    RunPrompts prompts;
-    prompts.fileToSave = [&](const QString&, const QString&) { return place; };
-    prompts.fileToOpen = [&](const QString&) { return xml; };
-    prompts.confirm = [](const QString&, const QString&, const QString&, const QString&) { return true; };
-    prompts.failure = [&](const QString&, const QString& text) { failures << text; };
+    test::Answers answers;
+    answers.saveTo = place;
+    answers.open = {xml};
     RunOptions options;
     options.environment = environment();
     options.keepsSettings = false;
     options.dataFolder = m_runs.filePath("data-of-rooted");
-    RunActivity activity(prompts, options, &window);
+    RunActivity activity(answers, options, &window);
     activity.chooseFile();
     const RunnableSchedule* chosen = activity.runPanel()->schedule();
     QVERIFY(chosen != nullptr);
@@ -461,7 +459,7 @@ private Q_SLOTS:
     QVERIFY(list != nullptr);
     QCOMPARE(list->findItems("The root is rank 1", Qt::MatchContains).size(), 1);
     activity.saveBundle();
-    QCOMPARE(failures, QStringList{});
+    QCOMPARE(answers.failures, QStringList{});
     QFile readme(place + "/README.md");
     QVERIFY(readme.open(QIODevice::ReadOnly));
     QVERIFY(readme.readAll().contains("The root is rank 1."));
@@ -471,17 +469,15 @@ private Q_SLOTS:
 
   void docks() {
     QWidget window;
-    QStringList failures;
-    RunPrompts prompts;
-    prompts.fileToSave = [&](const QString&, const QString&) { return m_runs.filePath("saved"); };
-    prompts.fileToOpen = [&](const QString&) { return m_runs.filePath("chosen.xml"); };
-    prompts.confirm = [](const QString&, const QString&, const QString&, const QString&) { return true; };
-    prompts.failure = [&](const QString&, const QString& text) { failures << text; };
+    test::Answers answers;
+    answers.saveTo = m_runs.filePath("saved");
+    answers.open = {m_runs.filePath("chosen.xml")};
+    answers.chosen = true;
     RunOptions options;
     options.environment = environment();
     options.keepsSettings = false;
     options.dataFolder = m_runs.filePath("data");
-    RunActivity activity(prompts, options, &window);
+    RunActivity activity(answers, options, &window);
     QVERIFY(!activity.isReady());
     QVERIFY(!activity.runPanel()->obstacle().isEmpty());
     activity.start();
@@ -560,7 +556,7 @@ private Q_SLOTS:
     activity.remove(activity.runs().back().id);
     QCOMPARE(activity.runs().size(), std::size_t{1});
     QVERIFY(!QFileInfo::exists(folder));
-    QCOMPARE(failures, QStringList{});
+    QCOMPARE(answers.failures, QStringList{});
     // Another start of the program finds the runs.
     activity.setDocument(std::nullopt);
     QCOMPARE(activity.runs().size(), std::size_t{0});
@@ -577,14 +573,12 @@ private Q_SLOTS:
     }
     m_sshd.trustHost();
     QWidget window;
-    QStringList failures;
-    RunPrompts prompts;
-    prompts.failure = [&](const QString& title, const QString& text) { failures << title + ": " + text; };
+    test::Answers answers;
     RunOptions options;
     options.environment = environment();
     options.keepsSettings = false;
     options.dataFolder = m_runs.filePath("several");
-    RunActivity activity(prompts, options, &window);
+    RunActivity activity(answers, options, &window);
     RunDocument document;
     document.name = "several";
     document.path = m_runs.filePath("several.fabric.json");
@@ -648,7 +642,7 @@ private Q_SLOTS:
     QVERIFY(!activity.isReady());
     machines->topLevelItem(0)->setSelected(false);
     QVERIFY(activity.isReady());
-    QCOMPARE(failures, QStringList{});
+    QCOMPARE(answers.failures, QStringList{});
   }
 
   // ---- this computer
@@ -854,7 +848,8 @@ private Q_SLOTS:
     (step == 4 ? options.environment.limits.script : options.environment.limits.upload) = std::chrono::seconds(1);
     options.keepsSettings = false;
     options.dataFolder = m_runs.filePath("steps");
-    RunActivity activity({}, options, &window);
+    test::Answers answers;
+    RunActivity activity(answers, options, &window);
     QSignalSpy said(&activity, &RunActivity::message);
     activity.machinesPanel()->setCurrent("ssh:loop");
     Connection* connection = activity.machines().connection("ssh:loop");
@@ -879,7 +874,8 @@ private Q_SLOTS:
     options.environment = environment();
     options.keepsSettings = false;
     options.dataFolder = m_runs.filePath("stale");
-    RunActivity activity({}, options, &window);
+    test::Answers answers;
+    RunActivity activity(answers, options, &window);
     QSignalSpy said(&activity, &RunActivity::message);
     Connection* connection = activity.machines().connection("ssh:loop");
     connection->open();

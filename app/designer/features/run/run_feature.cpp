@@ -51,27 +51,11 @@ RunnableSchedule runnable(const ScheduleEntry& entry) {
 RunFeature::RunFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host),
       m_schedules(schedules),
-      m_activity(new RunActivity(promptsForActivity(), optionsForActivity(host.options), m_window)) {
+      m_activity(new RunActivity(m_prompts, optionsForActivity(host.options), m_window)) {
   addRunActions();
   addMachineActions();
   addDocks(host);
   connectActivity();
-}
-
-RunPrompts RunFeature::promptsForActivity() {
-  RunPrompts prompts;
-  prompts.fileToSave = [this](const QString& suggestion, const QString& filter) {
-    return m_prompts.fileToSave(m_window, suggestion, filter);
-  };
-  prompts.fileToOpen = [this](const QString& filter) {
-    const QStringList files = m_prompts.filesToOpen(m_window, {}, filter);
-    return files.isEmpty() ? QString() : files.front();
-  };
-  prompts.confirm = [this](const QString& title, const QString& text, const QString& yes, const QString& no) {
-    return m_prompts.choice(m_window, title, text, yes, no).value_or(false);
-  };
-  prompts.failure = [this](const QString& title, const QString& text) { m_prompts.failure(m_window, title, text); };
-  return prompts;
 }
 
 RunOptions RunFeature::optionsForActivity(const WindowOptions& options) {

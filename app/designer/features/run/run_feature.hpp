@@ -20,7 +20,6 @@ public:
   bool take(const QString& path);
 
 private:
-  [[nodiscard]] RunPrompts promptsForActivity();
   [[nodiscard]] RunOptions optionsForActivity(const WindowOptions& options);
   void addRunActions();
   void addMachineActions();
