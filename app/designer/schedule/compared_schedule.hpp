@@ -2,12 +2,14 @@
 #pragma once
 
 #include <QString>
+#include <memory>
 
-#include "designer/schedule/playback.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/schedule_result.hpp"
 
 namespace coppice::designer {
+
+class Playback;
 
 /// A schedule that takes part in a comparison; a program, which stands for one (ScheduleResult::program); or a run of
 /// one, with the times that were measured.
@@ -15,8 +17,8 @@ struct ComparedSchedule {
   int id = 0;  ///< of its book; negative: it is in no book
   QString name;
   ScheduleResultPtr result;
-  PredictionPtr measured = {};  ///< instead of a simulation
-  PlaybackPtr recorded = {};    ///< of a run: its trace; nullptr = it has none
+  PredictionPtr measured = {};                    ///< instead of a simulation
+  std::shared_ptr<const Playback> recorded = {};  ///< of a run: its trace; nullptr = it has none
 
   [[nodiscard]] bool isRun() const { return measured != nullptr; }
   /// It can be exported, and be the current one.

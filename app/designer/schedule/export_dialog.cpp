@@ -16,6 +16,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
+#include "designer/schedule/export_command.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/style.hpp"
 #include "io/files.hpp"

@@ -11,7 +11,6 @@
 #include "base/collective.hpp"
 #include "base/result.hpp"
 #include "designer/jobs/snapshot.hpp"
-#include "designer/schedule/export_check.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "workflow/schedule_file.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "designer/jobs/latest_job.hpp"
-#include "designer/schedule/compare_panel.hpp"
+#include "designer/schedule/compared_schedule.hpp"
 #include "designer/schedule/job_progress.hpp"
 
 namespace coppice::designer {

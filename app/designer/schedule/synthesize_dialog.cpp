@@ -21,7 +21,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/command_text.hpp"
+#include "designer/schedule/search_command.hpp"
 #include "designer/schedule/table_editor.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"

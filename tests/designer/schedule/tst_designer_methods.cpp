@@ -15,9 +15,9 @@
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/command_text.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_check.hpp"
+#include "designer/schedule/export_command.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/loads_panel.hpp"

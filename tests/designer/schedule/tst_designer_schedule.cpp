@@ -18,6 +18,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedule/command_text.hpp"
+#include "designer/schedule/export_command.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/schedule_feature.hpp"

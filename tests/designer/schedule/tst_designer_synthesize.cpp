@@ -14,9 +14,9 @@
 #include <QTest>
 
 #include "designer/document/fabric_file.hpp"
-#include "designer/schedule/command_text.hpp"
 #include "designer/schedule/opened_file.hpp"
 #include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedule/search_command.hpp"
 #include "designer/schedule/synthesize_dialog.hpp"
 #include "designer/schedule/table_editor.hpp"
 #include "designer/window/main_window.hpp"
