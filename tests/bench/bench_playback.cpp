@@ -17,13 +17,13 @@
 
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/canvas/live_painter.hpp"
+#include "designer/compare/side_by_side_panel.hpp"
 #include "designer/document/fabric_file.hpp"
-#include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/loads_panel.hpp"
-#include "designer/schedule/playback.hpp"
-#include "designer/schedule/side_by_side_panel.hpp"
-#include "designer/schedule/timeline_panel.hpp"
+#include "designer/playback/playback.hpp"
+#include "designer/playback/timeline_panel.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/trees/fabric_map.hpp"
+#include "designer/trees/loads_panel.hpp"
 #include "presets/presets.hpp"
 #include "support/window_turns.hpp"
 

@@ -107,10 +107,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
                                         "designer/theme",    "designer/canvas", "designer/charts"};
   // What a part with a feature of its own knows: the open documents and the questions to the user too.
   static const QSet<QString> kGround = kKernel + QSet<QString>{"designer/palette", "designer/workspace", "workflow"};
-  static const QSet<QString> kParts =
-      kGround + QSet<QString>{"designer/layout",   "designer/finder",  "designer/help",   "designer/analysis",
-                              "designer/schedule", "designer/run",     "designer/render", "designer/program",
-                              "designer/sketch",   "designer/timeline"};
+  static const QSet<QString> kSchedules = kGround + QSet<QString>{"designer/schedules"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
       {"workflow", {"remote"}},
@@ -126,17 +123,29 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/canvas", {"designer/document", "designer/jobs", "designer/theme"}},
       {"designer/layout", {"designer/document", "designer/jobs"}},
       {"designer/palette", kKernel},
-      {"designer/finder", kKernel + QSet<QString>{"designer/palette", "workflow"}},
+      {"designer/workspace", kKernel + QSet<QString>{"designer/palette"}},
       {"designer/help", kKernel},
       {"designer/analysis", kKernel},
       {"designer/render", kKernel},
-      {"designer/run", kGround + QSet<QString>{"designer/timeline", "remote"}},
-      {"designer/schedule", kGround + QSet<QString>{"designer/layout", "designer/timeline"}},
-      {"designer/sketch", kGround + QSet<QString>{"designer/schedule"}},
-      {"designer/program", kGround + QSet<QString>{"designer/schedule"}},
-      {"designer/workspace", kKernel + QSet<QString>{"designer/palette"}},
-      {"designer/features", kParts + QSet<QString>{"remote"}},
-      {"designer/window", kParts + QSet<QString>{"designer/features"}},
+      {"designer/schedules", kGround},
+      {"designer/trees", kSchedules + QSet<QString>{"designer/layout"}},
+      {"designer/search", kSchedules},
+      {"designer/export", kSchedules},
+      {"designer/playback", kSchedules + QSet<QString>{"designer/trees", "designer/timeline"}},
+      {"designer/compare",
+       kSchedules + QSet<QString>{"designer/trees", "designer/export", "designer/playback", "designer/timeline"}},
+      {"designer/finder", kSchedules},
+      {"designer/sketch", kSchedules},
+      {"designer/program", kSchedules + QSet<QString>{"designer/trees", "designer/export"}},
+      {"designer/run",
+       kSchedules + QSet<QString>{"designer/trees", "designer/playback", "designer/timeline", "remote"}},
+      {"designer/features",
+       kGround + QSet<QString>{"designer/layout", "designer/analysis", "designer/help", "designer/render", "remote"}},
+      {"designer/window",
+       kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/help", "designer/analysis",
+                                  "designer/render", "designer/trees", "designer/search", "designer/export",
+                                  "designer/playback", "designer/compare", "designer/timeline", "designer/program",
+                                  "designer/sketch", "designer/run", "designer/features"}},
   };
   return kAllowed;
 }
@@ -354,14 +363,16 @@ void TestProject::appObjections_data() {
   row("command line and Qt", "cli/a.cpp", "QString", false);
   row("designer and Qt", "designer/run/a.cpp", "QString", true);
   row("lower part", "designer/canvas/tools/a.cpp", "designer/document/model.hpp", true);
-  row("part and workspace", "designer/schedule/a.cpp", "designer/workspace/workspace.hpp", true);
-  row("workspace and part", "designer/workspace/a.cpp", "designer/schedule/schedule_book.hpp", false);
+  row("part and workspace", "designer/schedules/a.cpp", "designer/workspace/workspace.hpp", true);
+  row("schedules and trees", "designer/schedules/a.cpp", "designer/trees/tree_model.hpp", false);
+  row("trees and schedules", "designer/trees/a.cpp", "designer/schedules/schedule_book.hpp", true);
+  row("workspace and part", "designer/workspace/a.cpp", "designer/schedules/schedule_book.hpp", false);
   row("feature and workspace", "designer/features/find/a.cpp", "designer/workspace/workspace.hpp", true);
   row("feature and itself", "designer/features/find/a.cpp", "designer/features/find/find_bar.hpp", true);
   row("feature and feature", "designer/features/find/a.cpp", "designer/features/edit/edit_feature.hpp", false);
   row("feature and window", "designer/features/find/a.cpp", "designer/window/main_window.hpp", false);
   row("window and feature", "designer/window/a.cpp", "designer/features/find/find_bar.hpp", true);
-  row("part and window", "designer/schedule/a.cpp", "designer/window/main_window.hpp", false);
+  row("part and window", "designer/schedules/a.cpp", "designer/window/main_window.hpp", false);
   row("upper part", "designer/document/a.cpp", "designer/canvas/canvas_view.hpp", false);
 }
 

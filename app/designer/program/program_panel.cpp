@@ -17,7 +17,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/program/program_text.hpp"
-#include "designer/schedule/empty_page.hpp"
+#include "designer/theme/empty_page.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"

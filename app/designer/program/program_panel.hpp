@@ -21,14 +21,14 @@
 #include <string>
 #include <vector>
 
+#include "designer/export/check_list.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/program/block_view.hpp"
 #include "designer/program/buffer_view.hpp"
 #include "designer/program/program_reading.hpp"
 #include "designer/program/ring_view.hpp"
 #include "designer/program/step_model.hpp"
-#include "designer/schedule/check_list.hpp"
-#include "designer/schedule/job_progress.hpp"
+#include "designer/schedules/job_progress.hpp"
 
 namespace coppice::designer {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "designer/schedule/tree_model.hpp"
+#include "designer/trees/tree_model.hpp"
 #include "lowering/lowering.hpp"
 #include "program/step_links.hpp"
 #include "workflow/studied_program.hpp"

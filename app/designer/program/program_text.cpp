@@ -7,8 +7,8 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/export/export_check.hpp"
 #include "designer/jobs/bound.hpp"
-#include "designer/schedule/export_check.hpp"
 #include "lowering/lowering.hpp"
 
 using namespace Qt::StringLiterals;

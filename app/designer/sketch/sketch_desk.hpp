@@ -19,7 +19,7 @@
 #include "designer/document/document_file.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
-#include "designer/schedule/schedule_result.hpp"
+#include "designer/schedules/schedule_result.hpp"
 #include "workflow/sketch_plan.hpp"
 
 namespace coppice::designer {

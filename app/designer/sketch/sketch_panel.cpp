@@ -11,7 +11,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/schedule/empty_page.hpp"
+#include "designer/theme/empty_page.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/style.hpp"

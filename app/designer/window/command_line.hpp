@@ -8,8 +8,8 @@
 
 #include "base/collective.hpp"
 #include "base/result.hpp"
+#include "designer/playback/playback.hpp"
 #include "designer/render/picture.hpp"
-#include "designer/schedule/playback.hpp"
 
 namespace coppice::designer {
 

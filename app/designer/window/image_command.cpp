@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "designer/document/exchange.hpp"
-#include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/opened_file.hpp"
-#include "designer/schedule/schedule_book.hpp"
-#include "designer/schedule/schedule_result.hpp"
-#include "designer/schedule/tree_model.hpp"
+#include "designer/schedules/opened_file.hpp"
+#include "designer/schedules/schedule_book.hpp"
+#include "designer/schedules/schedule_result.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/trees/fabric_map.hpp"
+#include "designer/trees/tree_model.hpp"
 #include "designer/window/schedule_pictures.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "io/files.hpp"

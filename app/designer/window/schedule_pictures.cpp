@@ -9,17 +9,17 @@
 #include <functional>
 #include <utility>
 
+#include "designer/compare/compare_panel.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/playback/playback.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/render/film.hpp"
 #include "designer/render/picture.hpp"
-#include "designer/schedule/compare_panel.hpp"
-#include "designer/schedule/fabric_map.hpp"
-#include "designer/schedule/playback.hpp"
-#include "designer/schedule/schedule_book.hpp"
-#include "designer/schedule/transfer_model.hpp"
+#include "designer/schedules/schedule_book.hpp"
 #include "designer/timeline/time_text.hpp"
 #include "designer/timeline/timeline_view.hpp"
+#include "designer/trees/fabric_map.hpp"
+#include "designer/trees/transfer_model.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 

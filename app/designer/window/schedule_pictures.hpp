@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "designer/schedule/schedule_result.hpp"
+#include "designer/schedules/schedule_result.hpp"
 #include "designer/window/command_line.hpp"
 #include "designer/workspace/editor_context.hpp"
 

@@ -15,7 +15,7 @@
 #include <QThreadPool>
 
 #include "designer/finder/finder_dialog.hpp"
-#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "topology/distance_regular.hpp"
 #include "window_fixture.hpp"

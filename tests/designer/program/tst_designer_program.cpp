@@ -11,12 +11,13 @@
 
 #include "designer/answers.hpp"
 #include "designer/document/exchange.hpp"
+#include "designer/export/export_check.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/program/program_panel.hpp"
-#include "designer/schedule/export_check.hpp"
-#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/trees/tree_panel.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -402,7 +403,7 @@ void TestDesignerProgram::treesAndTheirSteps() {
   const ProgramReading& reading = *f.panel->reading();
   QVERIFY(!reading.origins.empty());
   QVERIFY(f.panel->treesText().isEmpty());
-  TreePanel& trees = *schedules->trees();
+  TreePanel& trees = *f.window->findChild<TreePanel*>();
   for (int half = 0; half < 2; ++half) {
     schedule::TreeReader* reader = trees.model().readerOf(half);
     if (reader == nullptr) {

@@ -13,11 +13,11 @@
 
 #include "coppice/test_paths.hpp"
 #include "designer/run/differences_panel.hpp"
-#include "designer/schedule/schedule_feature.hpp"
-#include "designer/schedule/transfer_panel.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/sketch/sketch_edits.hpp"
 #include "designer/sketch/sketch_overlay.hpp"
 #include "designer/sketch/sketch_panel.hpp"
+#include "designer/trees/transfer_panel.hpp"
 #include "designer/window/window_fixture.hpp"
 #include "designer/workspace/import_dialog.hpp"
 #include "io/fabric_json.hpp"

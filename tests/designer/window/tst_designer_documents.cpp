@@ -14,7 +14,7 @@
 #include "coppice/test_paths.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
-#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"

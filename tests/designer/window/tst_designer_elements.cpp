@@ -21,7 +21,7 @@
 #include "designer/features/palette/part_names.hpp"
 #include "designer/help/tour.hpp"
 #include "designer/palette/card_list.hpp"
-#include "designer/schedule/schedule_feature.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/pane_frame.hpp"
 #include "presets/presets.hpp"

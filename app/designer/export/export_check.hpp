@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "designer/schedules/schedule_result.hpp"
+#include "lowering/lowering.hpp"
+#include "program/program.hpp"
+#include "verify/judgement.hpp"
+
+namespace coppice::designer {
+
+enum class CheckState {
+  good,
+  doubtful,  ///< works, with something to know
+  bad        ///< the runtime would refuse it, hang or compute something else
+};
+
+/// A button on a line of the checklist: what it changes, tried out or plainly harmless.
+struct CheckFix {
+  QString label;
+  lowering::Options options;              ///< as they are afterwards
+  std::optional<std::int64_t> newK = {};  ///< also: generate again with this many trees per root
+  std::optional<int> newPeers = {};       ///< also: generate again with at most this many peers per GPU
+};
+
+/// One line of the checklist: what is limited, what the program has, what the runtime takes.
+struct CheckRow {
+  CheckState state = CheckState::good;
+  QString name;
+  QString value;
+  QString limit;
+  QString detail;  ///< one sentence
+  std::vector<CheckFix> fixes = {};
+};
+
+/// A program's counts, as its runtime meets them: the most over all ranks.
+struct ProgramCounts {
+  int threadBlocks = 0;
+  int steps = 0;      ///< of one threadblock
+  int peers = 0;      ///< threadblocks that send (or receive) on one channel of a rank
+  int count = 0;      ///< chunks of one step
+  int dependsOn = 0;  ///< largest threadblock id that a step waits for
+  int offset = 0;
+  int xmlNodes = 0;
+  int scratch = 0;  ///< chunks
+};
+[[nodiscard]] ProgramCounts countsOf(const program::Program& program);
+
+using verify::ProgramJudgement;
+/// One line for each limit of the runtime and for what the verifier established.
+[[nodiscard]] std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, program::Runtime runtime,
+                                                const lowering::Options* options);
+
+/// A schedule as a program under these options, judged by its text.
+struct ExportCheck {
+  lowering::Options options;
+  std::string xml;    ///< empty where there is no program
+  bool isOk = false;  ///< may be saved
+  QString summary;    ///< one sentence
+  std::vector<CheckRow> rows;
+  lowering::StepOrigins origins;  ///< of the program's steps; empty for a step schedule
+  program::Program facts;         ///< of the program that is read back, without its threadblocks
+};
+/// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
+/// thread.
+[[nodiscard]] ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options,
+                                      const Progress& progress);
+
+/// "MSCCL (NCCL 2.12)" …
+[[nodiscard]] QString runtimeTitle(program::Runtime runtime);
+
+}  // namespace coppice::designer

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/playback/timeline_feature.hpp"
+
+#include <QFile>
+#include <QFileInfo>
+#include <ostream>
+
+#include "designer/charts/picture_file.hpp"
+#include "designer/document/error_text.hpp"
+#include "designer/theme/theme.hpp"
+#include "io/files.hpp"
+#include "simulate/report.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules)
+    : Feature(host), m_schedules(schedules), m_panel(new TimelinePanel(m_window)) {
+  addActions();
+  host.addDock({u"timeline"_s, tr("Timeline"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &TimelineFeature::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, &TimelineFeature::follow);
+  connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
+    if (mode != Mode::schedule) {
+      m_panel->setTime(std::nullopt);
+    }
+  });
+  connect(m_panel, &TimelinePanel::timeChanged, this, &TimelineFeature::show);
+  connect(&Theme::instance(), &Theme::changed, this, &TimelineFeature::show);
+  connect(&m_schedules, &ScheduleFeature::playedBy, this, [this](const QObject* player) {
+    if (player != this) {
+      m_panel->setTime(std::nullopt);
+    }
+  });
+  connect(m_panel, &TimelinePanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
+  connect(m_panel, &TimelinePanel::saveWanted, this, &TimelineFeature::save);
+}
+
+void TimelineFeature::addActions() {
+  m_actions.add({u"schedule.play"_s,
+                 tr("&Play"),
+                 tr("Play the schedule on the drawing, or pause"),
+                 {QKeySequence(u"Ctrl+Space"_s)},
+                 u"run"_s},
+                [this](bool) {
+                  if (m_schedules.frontPlayer()) {
+                    m_schedules.frontPlayer()();
+                    return;
+                  }
+                  m_workspace.setMode(Mode::schedule);
+                  m_actions[u"view.timeline"_s]->trigger();
+                  // Space, [ and ] go to the lanes.
+                  m_panel->view().setFocus(Qt::ShortcutFocusReason);
+                  m_panel->setPlaying(!m_panel->isPlaying());
+                });
+  enable({"schedule.play"}, false);
+}
+
+void TimelineFeature::follow() {
+  const ScheduleBook* book = m_schedules.book();
+  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  // Links of a fabric that has changed would play what cannot be.
+  m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
+  m_panel->setResult(m_result);
+  enable({"schedule.play"}, m_result != nullptr);
+  show();
+}
+
+void TimelineFeature::show() {
+  CanvasView* canvas = current() != nullptr ? &current()->canvas() : nullptr;
+  const bool isPlayed = canvas != nullptr && m_panel->time() && m_panel->playback() && m_result &&
+                        &m_panel->playback()->result() == m_result.get();
+  m_schedules.setPlayed(this, isPlayed);
+  // What others play on the drawing stays.
+  if (m_canvas && (m_canvas != canvas || !isPlayed)) {
+    m_canvas->setMotion({});
+    m_canvas.clear();
+  }
+  if (!isPlayed) {
+    return;
+  }
+  m_canvas = canvas;
+  const std::uint64_t revision = current()->document().factRevision();
+  if (!m_map || m_mapResult != m_result || m_mapRevision != revision) {
+    m_map = std::make_unique<FabricMap>(*m_result, current()->model());
+    m_mapResult = m_result;
+    m_mapRevision = revision;
+  }
+  canvas->setMotion(m_panel->playback()->motionAt(*m_panel->time(), *m_map, m_panel->colorBy()));
+}
+
+void TimelineFeature::save() {
+  const QString path =
+      m_prompts.fileToSave(m_window, u"schedule.trace.json"_s, tr("Traces (*.json)") + u";;"_s + pictureFilter());
+  if (path.isEmpty() || !m_panel->playback()) {
+    return;
+  }
+  const bool isPicture = !path.endsWith(u".json"_s, Qt::CaseInsensitive);
+  QWidget& drawn = *m_panel->view().viewport();
+  const Outcome saved =
+      isPicture
+          ? savePictureFile(path, drawn.size(), tr("Timeline"), [&](QPainter& painter) { drawn.render(&painter); })
+          : io::saveFile(QFile::encodeName(path).toStdString(), [this](std::ostream& out) -> Outcome {
+              simulate::writeTrace(out, m_panel->playback()->details());
+              return Done{};
+            });
+  if (saved) {
+    m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
+  } else {
+    m_prompts.failure(m_window, isPicture ? tr("Save Picture") : tr("Save Trace"), sentence(saved.error()));
+  }
+}
+
+}  // namespace coppice::designer

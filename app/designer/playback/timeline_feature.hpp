@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointer>
+#include <cstdint>
+#include <memory>
+
+#include "designer/playback/timeline_panel.hpp"
+#include "designer/schedules/schedule_feature.hpp"
+#include "designer/trees/fabric_map.hpp"
+#include "designer/workspace/feature.hpp"
+
+namespace coppice::designer {
+
+/// Plays the current schedule: one clock for the timeline and the drawing.
+class TimelineFeature : public Feature {
+  Q_OBJECT
+
+public:
+  /// @param schedules returns the schedule to play
+  TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules);
+  [[nodiscard]] TimelinePanel& panel() const { return *m_panel; }
+
+private:
+  void addActions();
+  void follow();
+  /// What is under way at the time of the clock, on the drawing of the current document.
+  void show();
+  void save();
+
+  ScheduleFeature& m_schedules;
+  TimelinePanel* m_panel;
+  ScheduleResultPtr m_result;
+  QPointer<CanvasView> m_canvas;  ///< that shows the motion
+  std::unique_ptr<FabricMap> m_map;
+  ScheduleResultPtr m_mapResult;
+  std::uint64_t m_mapRevision = 0;
+};
+
+}  // namespace coppice::designer

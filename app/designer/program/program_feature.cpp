@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/program/program_feature.hpp"
+
+#include <QDockWidget>
+#include <QFile>
+#include <QFileInfo>
+#include <QMainWindow>
+#include <algorithm>
+#include <chrono>
+
+#include "designer/document/error_text.hpp"
+#include "designer/export/export_check.hpp"
+#include "designer/schedules/program_result.hpp"
+#include "designer/schedules/schedule_book.hpp"
+#include "io/files.hpp"
+#include "workflow/export_program.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedules, TreePanel& trees)
+    : Feature(host),
+      m_schedules(schedules),
+      m_trees(trees),
+      m_panel(new ProgramPanel(m_window)),
+      m_examiner([this](const Examined& examined) { receive(examined); }, 0ms) {
+  m_panel->setTreeName([trees = &m_trees, this](const TreeRef& tree) {
+    return trees->model().result() == m_schedule ? trees->model().titleOf(tree)
+                                                 : ProgramPanel::tr("tree %1").arg(tree.tree + 1);
+  });
+  addActions();
+  host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  connect(&schedules, &ScheduleFeature::programOpened, this, &ProgramFeature::open);
+  connect(m_panel, &ProgramPanel::openWanted, this, [this] { m_actions[u"file.open"_s]->trigger(); });
+  connect(m_panel, &ProgramPanel::scheduleWanted, this, &ProgramFeature::openSchedule);
+  connect(&m_schedules, &ScheduleFeature::currentChanged, this, &ProgramFeature::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, &ProgramFeature::follow);
+  connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
+  connect(m_panel, &ProgramPanel::readingChanged, this, [this] {
+    m_workspace.say(m_panel->finding().isEmpty() ? m_panel->verdict() : m_panel->finding());
+    showTrees();
+    compareProgram();
+  });
+  connect(m_panel, &ProgramPanel::stepChosen, this, &ProgramFeature::followStep);
+  connect(&m_trees, &TreePanel::chosenChanged, this, &ProgramFeature::showTrees);
+}
+
+void ProgramFeature::addActions() {
+  m_actions.add(
+      {u"schedule.program"_s,
+       tr("Pr&ogram Steps"),
+       tr("Show the steps, waits and buffers of the MSCCL XML program that was opened last, or of the current "
+          "schedule"),
+       {QKeySequence(u"Ctrl+Alt+P"_s)},
+       u"program"_s},
+      [this](bool) {
+        if (current() != nullptr) {
+          m_workspace.setMode(Mode::schedule);
+        }
+        showDock();
+        // A program that was opened as a file stays; one of another schedule is replaced.
+        const ScheduleEntry* entry = currentEntry();
+        const bool isOfAnother = !m_isFile && entry != nullptr && entry->result && entry->result != m_schedule;
+        if ((!m_panel->reading() && !m_panel->isReading()) || isOfAnother) {
+          openSchedule();
+        }
+      });
+}
+
+void ProgramFeature::open(const QString& path, const std::string& xml) {
+  if (current() != nullptr) {
+    m_workspace.setMode(Mode::schedule);
+  }
+  showDock();
+  const ScheduleEntry* entry = currentEntry();
+  m_schedule = entry != nullptr && entry->result && entry->result->forests() != nullptr ? entry->result : nullptr;
+  m_isFile = true;
+  if (!m_schedule) {
+    m_panel->open(path, xml);
+    return;
+  }
+  m_panel->open(
+      path, xml,
+      [result = m_schedule](const program::Program& program, program::Runtime runtime, const Progress& progress) {
+        return workflow::originsIn(program, runtime, *result->fabric, *result->forests(), progress);
+      });
+}
+
+const ScheduleEntry* ProgramFeature::currentEntry() const {
+  const ScheduleBook* book = m_schedules.book();
+  return book != nullptr ? book->current() : nullptr;
+}
+
+void ProgramFeature::compareProgram() {
+  if (!m_isFile || !m_panel->isOk() || current() == nullptr) {
+    return;
+  }
+  const ProgramReadingPtr reading = m_panel->reading();
+  Document& document = current()->document();
+  m_examiner.submit([reading, document = QPointer(&document), revision = document.factRevision(),
+                     description = document.model().description()](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    // The reading keeps the program.
+    const std::shared_ptr<const program::Program> program(reading, &reading->program());
+    auto result = examineProgram(description, program, reading->studied.judgement.verdict.root, progress);
+    return result ? Examined{document, revision, reading->path, *std::move(result), {}}
+                  : Examined{document, revision, reading->path, nullptr, sentence(result.error())};
+  });
+}
+
+void ProgramFeature::receive(const Examined& examined) {
+  if (!examined.result) {
+    m_workspace.say(tr("Not compared: %1").arg(examined.problem));
+    return;
+  }
+  std::erase_if(m_programs, [&](const auto& known) { return known.second.path == examined.path; });
+  m_programs.emplace_back(--m_lastId, examined);
+  followFabric();
+}
+
+void ProgramFeature::followFabric() {
+  const Document* document = current() != nullptr ? &current()->document() : nullptr;
+  std::vector<ComparedSchedule> compared;
+  for (const auto& [id, program] : m_programs) {
+    if (document != nullptr && program.document == document && program.revision == document->factRevision()) {
+      compared.push_back({id, QFileInfo(program.path).fileName(), program.result});
+    }
+  }
+  m_schedules.setCompared(this, std::move(compared));
+}
+
+void ProgramFeature::showTrees() {
+  const bool isOfProgram = m_schedule && m_trees.model().result() == m_schedule;
+  m_panel->setTrees(isOfProgram ? m_trees.chosenTrees() : std::vector<TreeRef>());
+}
+
+void ProgramFeature::followStep() {
+  const ProgramReadingPtr& reading = m_panel->reading();
+  const auto place = m_panel->current();
+  if (!reading || !place || !m_schedule || m_trees.model().result() != m_schedule) {
+    return;
+  }
+  const std::vector<TreeRef> trees = reading->treesOf(*place);
+  const std::vector<TreeRef> chosen = m_trees.chosenTrees();
+  const bool isShown = std::any_of(trees.begin(), trees.end(), [&](const TreeRef& tree) {
+    return std::find(chosen.begin(), chosen.end(), tree) != chosen.end();
+  });
+  if (!trees.empty() && !isShown) {
+    m_trees.showTree(trees.front());
+  }
+}
+
+void ProgramFeature::follow() {
+  const ScheduleEntry* entry = currentEntry();
+  m_panel->setHasSchedule(entry != nullptr && entry->result);
+  followFabric();
+}
+
+void ProgramFeature::openSchedule() {
+  const ScheduleEntry* entry = currentEntry();
+  if (entry == nullptr || !entry->result) {
+    return;
+  }
+  m_schedule = entry->result;
+  m_isFile = false;
+  m_panel->open(
+      entry->name + u".xml"_s,
+      [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<ProgramPanel::Made> {
+        ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
+        if (check.xml.empty()) {
+          return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
+                                        : Error{ErrorCode::limit, check.summary.toStdString(),
+                                                "the checklist of Export Schedule suggests settings that fit"};
+        }
+        return ProgramPanel::Made{std::move(check.xml), std::move(check.origins)};
+      });
+}
+
+void ProgramFeature::showDock() {
+  m_actions[u"view.program"_s]->trigger();
+  auto* const dock = qobject_cast<QDockWidget*>(m_panel->parentWidget());
+  auto* const window = qobject_cast<QMainWindow*>(m_window);
+  if (dock == nullptr || window == nullptr || dock->isFloating()) {
+    return;
+  }
+  // Without a document there is nothing to look at but the program.
+  constexpr double kAlone = 0.68;
+  constexpr double kBeside = 0.45;
+  const int height = static_cast<int>(window->height() * (current() != nullptr ? kBeside : kAlone));
+  if (dock->height() < height) {
+    window->resizeDocks({dock}, {height}, Qt::Vertical);
+  }
+}
+
+void ProgramFeature::save(const QString& suggestion, const std::string& xml) {
+  const QString path = m_prompts.fileToSave(m_window, suggestion, tr("Programs (*.xml)"));
+  if (path.isEmpty()) {
+    return;
+  }
+  const Outcome saved = io::saveFile(QFile::encodeName(path).toStdString(), xml);
+  if (saved) {
+    m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
+  } else {
+    m_prompts.failure(m_window, tr("Save Changed Program"), sentence(saved.error()));
+  }
+}
+
+}  // namespace coppice::designer

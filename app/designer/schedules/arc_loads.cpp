@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedules/arc_loads.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "base/checked.hpp"
+#include "schedule/arc_finder.hpp"
+#include "schedule/rotation.hpp"
+#include "schedule/tree_reader.hpp"
+
+namespace coppice::designer {
+namespace {
+
+void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half,
+               std::vector<ArcLoad>& loads, const Progress& progress) {
+  constexpr std::int64_t kReportEvery = 64;
+  schedule::TreeReader reader(forest, fabric.gpus());
+  // Paths run in the direction of the data, whichever way the trees point.
+  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
+  const bool isIn = forest.direction == schedule::Direction::in;
+  // Of a rotated forest the trees of rank 0 are enough where its rotations are symmetries.
+  std::vector<schedule::Rotation> rotations;
+  if (schedule::rotatedTrees(forest) > 0) {
+    rotations = schedule::rotationsIn(*forest.factored);
+    if (std::any_of(rotations.begin(), rotations.end(), [&](const schedule::Rotation& rotation) {
+          return schedule::symmetryFault(fabric, rotation).has_value();
+        })) {
+      rotations.clear();
+    }
+  }
+  const std::int64_t count = rotations.empty() ? reader.size() : schedule::rotatedTrees(forest);
+  for (std::int64_t tree = 0; tree < count; ++tree) {
+    if (tree % kReportEvery == 0) {
+      throwIfCancelled(progress);
+      progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(count));
+    }
+    const schedule::TreeReader::View view = reader.read(tree);
+    for (const schedule::TreeReader::Edge& edge : view.edges) {
+      const std::span<const fabric::NodeIndex> path = reader.path(edge);
+      const std::size_t hops = path.size() - 1;
+      const auto pruned = static_cast<std::size_t>(edge.pruned);
+      const std::size_t first = isIn ? 0 : pruned;
+      const std::size_t end = isIn ? hops - pruned : hops;
+      for (std::size_t hop = first; hop < end; ++hop) {
+        const std::int32_t arc = arcs.find(path[hop], path[hop + 1]);
+        if (arc != schedule::kNoArc) {
+          std::int64_t& trees = loads[arc].trees[half];
+          trees = checkedAdd(trees, view.multiplicity);
+        }
+      }
+    }
+  }
+  if (!rotations.empty()) {
+    std::vector<Int128> all;
+    all.reserve(loads.size());
+    for (const ArcLoad& load : loads) {
+      all.emplace_back(load.trees[half]);
+    }
+    schedule::addImages(fabric, rotations, all);
+    for (std::size_t arc = 0; arc < all.size(); ++arc) {
+      loads[arc].trees[half] = narrow64(all[arc]);
+    }
+  }
+  for (ArcLoad& load : loads) {
+    load.rates[half] = Rational(load.trees[half]) / forest.scale;
+  }
+}
+
+std::vector<ArcLoad> unloaded(const fabric::Fabric& fabric) {
+  std::vector<ArcLoad> loads;
+  loads.reserve(fabric.arcs().size());
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    ArcLoad load;
+    load.tail = arc.tail;
+    load.head = arc.head;
+    load.bandwidth = arc.bandwidth;
+    loads.push_back(load);
+  }
+  return loads;
+}
+
+void markBusiest(std::vector<ArcLoad>& loads) {
+  Rational max;
+  for (ArcLoad& load : loads) {
+    load.rate = std::max(load.rates[0], load.rates[1]);
+    max = std::max(max, load.rate / load.bandwidth);
+  }
+  for (ArcLoad& load : loads) {
+    load.isBusiest = max.isPositive() && load.rate / load.bandwidth == max;
+  }
+}
+
+/// Calls `visit` with each arc that the transfer passes.
+template <typename Visit>
+void forEachArc(const schedule::StepSchedule& schedule, const schedule::ArcFinder& arcs,
+                const schedule::Transfer& transfer, const Visit& visit) {
+  if (transfer.route == schedule::kNoRoute) {
+    return;
+  }
+  const std::span<const fabric::NodeIndex> path = schedule.paths[transfer.route];
+  for (std::size_t hop = 0; hop + 1 < path.size(); ++hop) {
+    if (const std::int32_t arc = arcs.find(path[hop], path[hop + 1]); arc != schedule::kNoArc) {
+      visit(static_cast<std::size_t>(arc));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                              const Progress& progress) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  if (schedule.reduceForest) {
+    addForest(fabric, *schedule.reduceForest, 0, loads, progress);
+  }
+  if (schedule.broadcastForest) {
+    addForest(fabric, *schedule.broadcastForest, 1, loads, progress);
+  }
+  markBusiest(loads);
+  return loads;
+}
+
+std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                              const schedule::StepCost& cost) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    forEachArc(schedule, arcs, schedule.transfers[i], [&](std::size_t arc) { ++loads[arc].trees[0]; });
+  }
+  for (std::size_t arc = 0; arc < loads.size(); ++arc) {
+    loads[arc].rates[0] = cost.traffic[arc] * cost.algbw;
+  }
+  markBusiest(loads);
+  return loads;
+}
+
+std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                                    const schedule::StepCost& cost, std::int32_t step) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
+  const InverseBandwidth& time = cost.stepLoads[step].time;
+  const auto steps = schedule.transfers.steps();
+  const auto [first, last] = std::equal_range(steps.begin(), steps.end(), step);
+  for (auto at = first; at != last && time.isPositive(); ++at) {
+    const schedule::Transfer transfer = schedule.transfers[at - steps.begin()];
+    const Rational bytes =
+        schedule.goal.share(transfer.shard) * Rational(transfer.end - transfer.begin) / Rational(schedule.denominator);
+    forEachArc(schedule, arcs, transfer, [&](std::size_t arc) {
+      ++loads[arc].trees[0];
+      loads[arc].rates[0] += bytes / time;
+    });
+  }
+  markBusiest(loads);
+  return loads;
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedules/schedule_result.hpp"
+
+#include <QCoreApplication>
+#include <QFile>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/text.hpp"
+#include "designer/document/counted.hpp"
+#include "designer/document/figures.hpp"
+#include "designer/jobs/bound.hpp"
+#include "designer/schedules/job_progress.hpp"
+#include "forestcoll/amounts.hpp"
+#include "io/collective_file.hpp"
+#include "io/exact_json.hpp"
+#include "io/files.hpp"
+#include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/guarded.hpp"
+#include "workflow/judged_schedule.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/plan_files.hpp"
+#include "workflow/request.hpp"
+#include "workflow/sccl_method.hpp"
+#include "workflow/schedule_file.hpp"
+#include "workflow/sizes.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using workflow::guarded;
+
+namespace {
+
+struct ResultTexts {
+  Q_DECLARE_TR_FUNCTIONS(Schedule)
+};
+
+std::string listOf(const std::vector<std::int64_t>& amounts) {
+  std::string text;
+  for (const std::int64_t amount : amounts) {
+    text += (text.empty() ? "" : ",") + std::to_string(amount);
+  }
+  return text;
+}
+
+/// Of a custom collective, beside the options of the method that makes it.
+const char* const kTableOption = "table";
+/// Makes custom collectives.
+const char* const kTableMethod = "sccl";
+
+/// GPUs by name, so that it can be read for a fabric that has changed since.
+std::string tableText(const fabric::Fabric& fabric, const schedule::CollectiveTable& table) {
+  const auto names = [&](std::span<const fabric::Rank> ranks) {
+    QJsonArray list;
+    for (const fabric::Rank rank : ranks) {
+      const fabric::NodeIndex node = fabric.gpus()[rank];
+      list << QString::fromStdString(fabric.nodes()[node].id);
+    }
+    return list;
+  };
+  QJsonArray shards;
+  for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
+    shards << QJsonObject{{u"share"_s, QString::fromStdString(table.share(shard).toString())},
+                          {u"sources"_s, names(table.sources(shard))},
+                          {u"destinations"_s, names(table.destinations(shard))},
+                          {u"combines"_s, table.combines(shard)}};
+  }
+  const QJsonObject whole{{u"format"_s, u"coppice-collective"_s}, {u"version"_s, 1}, {u"shards"_s, shards}};
+  return QJsonDocument(whole).toJson(QJsonDocument::Compact).toStdString();
+}
+
+Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
+  workflow::DemandText text{std::string(toString(options.collective)), {}, {}};
+  if (isRooted(options.collective)) {
+    const std::string& first = fabric.nodes()[fabric.gpus().front()].id;
+    text.root = options.root.empty() ? first : options.root;
+  }
+  if (workflow::hasAmounts(options.collective)) {
+    text.amounts = options.amounts;
+  }
+  return workflow::readDemand(fabric, text);
+}
+
+/// The options as their method names them.
+workflow::Values valuesOf(const ScheduleOptions& options) {
+  if (options.method != workflow::kDefaultMethod) {
+    return options.methodOptions;
+  }
+  workflow::Values values{{"height-effort", std::to_string(std::clamp(options.heightEffort, 0, kMaxHeightEffort))}};
+  if (options.treeCount == TreeCount::fixed) {
+    values["k"] = std::to_string(options.k);
+  } else if (options.treeCount == TreeCount::sizes) {
+    values["sizes"] = options.sizes;
+  } else if (options.treeCount == TreeCount::loss) {
+    values["within"] = options.loss;
+  }
+  if (options.maxHeight) {
+    values["max-height"] = std::to_string(*options.maxHeight);
+  }
+  if (options.maxPeers) {
+    values["max-peers"] = std::to_string(*options.maxPeers);
+  }
+  if (options.usesMulticast) {
+    values["prune"] = "true";
+  }
+  return values;
+}
+
+/// A custom collective, from the table among its options.
+Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const ScheduleOptions& options,
+                                    const Progress& progress) {
+  workflow::Values values = options.methodOptions;
+  const auto text = values.extract(kTableOption);
+  const auto table =
+      io::readCollectiveTable(text ? text.mapped() : std::string(), ResultTexts::tr("table").toStdString(), fabric);
+  if (!table) {
+    return table.error();
+  }
+  auto made = workflow::makeForTable(fabric, *table, values, progress);
+  return made ? workflow::requireJudged(fabric, *std::move(made), progress) : Result<workflow::Judged>(made.error());
+}
+
+/// An error about an option, as the window calls that option.
+Error inWindow(Error error, const workflow::Generator& method) {
+  if (const ElementPart* const stated = error.where.element.as(RefKind::option)) {
+    std::string name = stated->name.substr(std::string_view("--").size());
+    error.where.element = {};
+    for (const workflow::Option& option : method.options) {
+      name = option.name == name ? option.title : name;
+    }
+    error.message = name + ": " + error.message;
+  }
+  return error;
+}
+
+/// Without a limit on the number of trees.
+Result<forestcoll::Optimum> freeOptimum(const fabric::Fabric& fabric, const workflow::Demand& demand,
+                                        const Progress& progress) {
+  forestcoll::Request request = workflow::requestOf(demand);
+  request.allreduceBudget = {};
+  return forestcoll::optimum(fabric, request, progress);
+}
+
+/// By TreeCount, in files.
+const std::array<QString, 5> kTreeCountNames{u"exact"_s, u"fixed"_s, u"scan"_s, u"sizes"_s, u"loss"_s};
+const char* const kRequestKey = "coppice_request";
+
+std::string textOf(const ScheduleResult& result) {
+  const ScheduleOptions& options = result.options;
+  QJsonObject object;
+  if (!options.root.empty()) {
+    object[u"root"_s] = QString::fromStdString(options.root);
+  }
+  if (!options.gpus.empty()) {
+    object[u"subset"_s] = true;
+  }
+  if (!options.amounts.empty()) {
+    object[u"amounts"_s] = QString::fromStdString(options.amounts);
+  }
+  object[u"trees"_s] = kTreeCountNames[static_cast<std::size_t>(options.treeCount)];
+  object[u"k"_s] = static_cast<qint64>(options.k);
+  object[u"most_k"_s] = static_cast<qint64>(options.maxK);
+  if (options.maxHeight) {
+    object[u"most_height"_s] = *options.maxHeight;
+  }
+  if (options.maxPeers) {
+    object[u"most_peers"_s] = *options.maxPeers;
+  }
+  if (options.treeCount == TreeCount::sizes) {
+    object[u"sizes"_s] = QString::fromStdString(options.sizes);
+  }
+  if (options.treeCount == TreeCount::loss) {
+    object[u"loss"_s] = QString::fromStdString(options.loss);
+  }
+  if (result.paperK > 0) {
+    object[u"paper_k"_s] = static_cast<qint64>(result.paperK);
+    object[u"optimum_k"_s] = static_cast<qint64>(result.optimumK);
+  }
+  object[u"height_effort"_s] = options.heightEffort;
+  object[u"multicast"_s] = options.usesMulticast;
+  if (options.method != workflow::kDefaultMethod) {
+    object[u"method"_s] = QString::fromStdString(options.method);
+    QJsonObject values;
+    for (const auto& [name, value] : options.methodOptions) {
+      values[QString::fromStdString(name)] = QString::fromStdString(value);
+    }
+    object[u"options"_s] = values;
+  }
+  return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
+}
+
+QJsonObject requestIn(const fabric::Description& description) {
+  return QJsonDocument::fromJson(QByteArray::fromStdString(description.extra))
+      .object()
+      .value(QLatin1String(kRequestKey))
+      .toObject();
+}
+
+std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    return forests->amounts;
+  }
+  const auto amounts = std::get<schedule::StepSchedule>(schedule).goal.amounts();
+  return {amounts.begin(), amounts.end()};
+}
+
+/// What the file does not say, or says wrongly, stays as the schedule itself tells.
+ScheduleOptions optionsOf(const fabric::Description& description, const fabric::Fabric& fabric,
+                          const schedule::AnySchedule& schedule) {
+  ScheduleOptions options;
+  options.collective = schedule::collectiveOf(schedule);
+  const auto root = schedule::rootOf(schedule);
+  if (root && *root >= 0 && *root < fabric.gpuCount()) {
+    const fabric::NodeIndex node = fabric.gpus()[*root];
+    options.root = fabric.nodes()[node].id;
+  }
+  const auto* forests = std::get_if<schedule::Schedule>(&schedule);
+  if (forests != nullptr && forests->fixedK) {
+    options.treeCount = TreeCount::fixed;
+    options.k = *forests->fixedK;
+  }
+  if (const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
+      steps != nullptr && workflow::findGenerator(steps->method) != nullptr) {
+    options.method = steps->method;
+  }
+  if (options.collective == Collective::custom) {
+    options.method = kTableMethod;
+  }
+  const QJsonObject object = requestIn(description);
+  const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t min, std::int64_t max) {
+    const qint64 value = object.value(key).toInteger(fallback);
+    return value >= min && value <= max ? static_cast<std::int64_t>(value) : fallback;
+  };
+  if (const std::vector<std::int64_t> amounts = amountsOf(schedule); !amounts.empty()) {
+    // The file's words for them, if they say the same.
+    const std::string words = object.value("amounts"_L1).toString().toStdString();
+    const auto meant = forestcoll::parseAmounts(fabric, words);
+    options.amounts = meant && *meant == amounts ? words : listOf(amounts);
+  }
+  const QString trees = object.value("trees"_L1).toString();
+  const auto known = std::find(kTreeCountNames.begin(), kTreeCountNames.end(), trees);
+  const auto count = static_cast<TreeCount>(known - kTreeCountNames.begin());
+  if (known != kTreeCountNames.end() && count != TreeCount::fixed) {
+    options.treeCount = count;
+  }
+  const std::string sizes = object.value("sizes"_L1).toString().toStdString();
+  const std::string loss = object.value("loss"_L1).toString().toStdString();
+  options.sizes = sizesFault(sizes) ? options.sizes : sizes;
+  options.loss = lossFault(loss) ? options.loss : loss;
+  options.k = whole("k"_L1, options.k, 1, kMaxFixedK);
+  options.maxK = whole("most_k"_L1, options.maxK, 1, kMaxScannedK);
+  constexpr std::int64_t kMaxHeightCap = 1'000'000;
+  if (const std::int64_t height = whole("most_height"_L1, 0, 1, kMaxHeightCap); height > 0) {
+    options.maxHeight = static_cast<int>(height);
+  }
+  if (const std::int64_t peers = whole("most_peers"_L1, 0, 1, kMaxPeerLimit); peers > 0) {
+    options.maxPeers = static_cast<int>(peers);
+  }
+  options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMaxHeightEffort));
+  options.usesMulticast = object.value("multicast"_L1).toBool();
+  const std::string method = object.value("method"_L1).toString().toStdString();
+  if (workflow::findGenerator(method) != nullptr) {
+    options.method = method;
+    const QJsonObject values = object.value("options"_L1).toObject();
+    for (auto value = values.begin(); value != values.end(); ++value) {
+      options.methodOptions[value.key().toStdString()] = value->toString().toStdString();
+    }
+  }
+  if (object.value("subset"_L1).toBool()) {
+    for (const fabric::NodeIndex gpu : fabric.gpus()) {
+      options.gpus.push_back(fabric.nodes()[gpu].id);
+    }
+  }
+  return options;
+}
+
+/// The extra keys of a fabric with the options among them, the others as they are written.
+std::string withOptions(const std::string& extra, const ScheduleResult& result) {
+  auto keys = io::parseExactJson(extra.empty() ? "{}" : extra, {});
+  auto entry = io::parseExactJson(textOf(result), {});
+  if (!keys || !entry || keys->kind != io::JsonValue::Kind::object) {
+    return extra;
+  }
+  keys->members.emplace_back(kRequestKey, *std::move(entry));
+  return io::toJsonText(*keys);
+}
+
+/// They belong to the schedule, not to its fabric.
+void dropOptions(std::string& extra) {
+  auto keys = io::parseExactJson(extra.empty() ? "{}" : extra, {});
+  if (keys && std::erase_if(keys->members, [](const auto& member) { return member.first == kRequestKey; }) > 0) {
+    extra = keys->members.empty() ? std::string() : io::toJsonText(*keys);
+  }
+}
+
+void measureForests(ScheduleResult& result, const Progress& progress) {
+  for (std::size_t half = 0; half < 2; ++half) {
+    const schedule::Forest* forest = result.forest(half);
+    if (forest == nullptr) {
+      continue;
+    }
+    const schedule::Heights heights = schedule::heights(*forest, *result.fabric, progress);
+    const int logicalMax = std::max(result.heights.logicalMax, heights.logicalMax);
+    const int physicalMax = std::max(result.heights.physicalMax, heights.physicalMax);
+    const Microseconds latencyMax = std::max(result.heights.latencyMax, heights.latencyMax);
+    result.heights = heights;
+    result.heights.logicalMax = logicalMax;
+    result.heights.physicalMax = physicalMax;
+    result.heights.latencyMax = latencyMax;
+    result.trees = checkedAdd(result.trees, forest->treeCount());
+    result.differentTrees += schedule::sizeOf(*forest).trees;
+    result.isByParts = result.isByParts || forest->factored;
+    for (const std::int64_t trees : forest->treesOfRoot) {
+      result.k = std::max(result.k, trees);
+    }
+    result.readers[half].emplace(*forest, result.fabric->gpus());
+  }
+  result.loads = arcLoads(*result.fabric, *result.forests(), progress);
+}
+
+}  // namespace
+
+QString stageName(const std::string& stage) {
+  if (stage == "optimum" || stage == "bound") {
+    return ResultTexts::tr("Finding the bound");
+  }
+  if (stage == "allreduce bound") {
+    return ResultTexts::tr("Bounding allreduce by trees");
+  }
+  if (stage == "balancing") {
+    return ResultTexts::tr("Balancing switches");
+  }
+  if (stage == "splitting") {
+    return ResultTexts::tr("Removing switches");
+  }
+  if (stage == "packing" || stage == "racing" || stage == "composing") {
+    return ResultTexts::tr("Packing trees");
+  }
+  if (stage == "wiring") {
+    return ResultTexts::tr("Connecting boxes with few peers");
+  }
+  if (stage == "height cap") {
+    return ResultTexts::tr("Reducing tree heights");
+  }
+  if (stage == "expanding") {
+    return ResultTexts::tr("Writing out the trees");
+  }
+  if (stage == "pruning") {
+    return ResultTexts::tr("Using multicast in switches");
+  }
+  if (stage == "verifying" || stage == "proving" || stage == "verifying races") {
+    return ResultTexts::tr("Verifying");
+  }
+  if (stage == "measuring loads") {
+    return ResultTexts::tr("Measuring link loads");
+  }
+  if (stage == "scanning k") {
+    return ResultTexts::tr("Trying numbers of trees");
+  }
+  if (stage == "lowering") {
+    return ResultTexts::tr("Arranging threadblocks");
+  }
+  if (stage == "writing") {
+    return ResultTexts::tr("Writing");
+  }
+  if (stage == "trying fixes") {
+    return ResultTexts::tr("Searching for settings that fit");
+  }
+  if (stage == "reading") {
+    return ResultTexts::tr("Reading");
+  }
+  return QString::fromStdString(stage);
+}
+
+std::optional<Error> sizesFault(const std::string& sizes) {
+  const auto read = workflow::parseSizes(sizes);
+  return read ? std::nullopt : std::optional(read.error());
+}
+
+std::optional<Error> lossFault(const std::string& loss) {
+  forestcoll::Request request;
+  const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), {{"within", loss}});
+  const Outcome read = values ? workflow::readTreeLimits(*values, request) : Outcome(values.error());
+  return read && request.maxLoss ? std::nullopt
+         : read ? std::optional(Error{ErrorCode::badUsage, "the loss is missing", "write for example 1%"})
+                : std::optional(read.error());
+}
+
+QString ScheduleResult::verdictText() const {
+  if (meetsBound) {
+    return verdict.boundProved ? ResultTexts::tr("Meets the bound, verified")
+                               : ResultTexts::tr("Reaches its bound; trees verified");
+  }
+  return bound ? ResultTexts::tr("%1 of the bound, verified").arg(shareOfBound()) : ResultTexts::tr("Verified");
+}
+
+QString ScheduleResult::sizeText() const {
+  const schedule::StepSchedule* const steps = stepSchedule();
+  return steps != nullptr ? counted(static_cast<qsizetype>(steps->transfers.size()), ResultTexts::tr("transfer"),
+                                    ResultTexts::tr("transfers"))
+                          : counted(trees, ResultTexts::tr("tree"), ResultTexts::tr("trees"));
+}
+
+QString ScheduleResult::shareOfBound() const {
+  return bound ? percentOf(algbw, *bound) : u"–"_s;
+}
+
+QString ScheduleResult::verdictDetails() const {
+  QString text =
+      sizeText() + u' ' +
+      ResultTexts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
+  if (meetsBound) {
+    text += u"; "_s + (verdict.boundProved ? ResultTexts::tr("no schedule can be faster.")
+                                           : ResultTexts::tr("the bound itself is not proved."));
+  } else if (bound) {
+    text += u"; "_s + ResultTexts::tr("the bound is %1 GB/s.").arg(exactly(*bound));
+  } else {
+    text += u"; "_s + ResultTexts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
+  }
+  return text;
+}
+
+Result<fabric::Description> chosenPart(const fabric::Description& facts, const std::vector<std::string>& gpus) {
+  if (gpus.empty()) {
+    return facts;
+  }
+  return fabric::subset(facts, gpus);
+}
+
+namespace {
+
+/// The result that has passed the verifier, measured.
+Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabric fabric, workflow::Judged judged,
+                                   const ScheduleOptions& options, const Progress& progress) {
+  auto result = std::make_shared<ScheduleResult>();
+  result->options = options;
+  result->description = std::make_shared<const fabric::Description>(std::move(description));
+  result->fabric.emplace(std::move(fabric));
+  result->schedule = std::move(judged.made.schedule);
+  result->verdict = std::move(judged.verdict);
+  result->algbw = schedule::algbwOf(result->schedule);
+  result->bound = judged.bound;
+  result->meetsBound = result->bound && result->algbw == *result->bound;
+  if (const auto* steps = result->stepSchedule(); steps != nullptr && options.collective == Collective::custom) {
+    result->options.methodOptions[kTableOption] = tableText(*result->fabric, steps->goal);
+  }
+  if (const schedule::StepSchedule* steps = result->stepSchedule()) {
+    if (!judged.stepCost) {
+      return Error{ErrorCode::internal, "the verifier returned no cost for a step schedule"};
+    }
+    result->cost = std::move(judged.stepCost);
+    // The bound is the exact optimum, proved where it was found.
+    result->verdict.boundProved = result->bound.has_value();
+    result->loads = arcLoads(*result->fabric, *steps, *result->cost);
+  } else {
+    measureForests(*result, progress);
+  }
+  return ScheduleResultPtr(std::move(result));
+}
+
+}  // namespace
+
+Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
+                                          schedule::AnySchedule schedule, const ScheduleOptions& options,
+                                          const Progress& progress) {
+  return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
+    auto judged = workflow::requireJudged(fabric, {.schedule = std::move(schedule)}, progress);
+    if (!judged) {
+      return judged.error();
+    }
+    return measured(std::move(description), std::move(fabric), *std::move(judged), options, progress);
+  });
+}
+
+const QString& fileSuffix(const ScheduleResult& result) {
+  return result.stepSchedule() != nullptr ? kStepsSuffix : kForestSuffix;
+}
+
+const QString& fileSuffix(const ScheduleOptions& options) {
+  const workflow::Generator* method = workflow::findGenerator(options.method);
+  return method != nullptr && method->form == workflow::ScheduleForm::steps ? kStepsSuffix : kForestSuffix;
+}
+
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
+                       std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress) {
+  return guarded<Done>([&]() -> Outcome {
+    const auto demand = demandOf(fabric, options);
+    return demand ? workflow::scanTreeCounts(fabric, *demand, first, last, onValue, progress) : Outcome(demand.error());
+  });
+}
+
+Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const ScheduleOptions& options,
+                                       const Progress& progress) {
+  return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
+    workflow::Clock clock;
+    const workflow::Generator* method = workflow::findGenerator(options.method);
+    if (method == nullptr) {
+      return Error{ErrorCode::badUsage, "unknown method " + inQuotes(options.method), "choose another method"};
+    }
+    auto part = chosenPart(facts, options.gpus);
+    if (!part) {
+      return part.error();
+    }
+    auto fabric = fabric::Fabric::build(*part);
+    if (!fabric) {
+      return fabric.error();
+    }
+    if (options.collective == Collective::custom) {
+      auto judged = makeCustom(*fabric, options, progress);
+      return judged ? measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress)
+                    : Result<ScheduleResultPtr>(inWindow(judged.error(), *method));
+    }
+    const auto demand = demandOf(*fabric, options);
+    if (!demand) {
+      return inWindow(demand.error(), *method);
+    }
+    workflow::Values values = valuesOf(options);
+    std::vector<KValue> scanned;
+    if (options.method == workflow::kDefaultMethod && options.treeCount == TreeCount::scan) {
+      const Outcome done = workflow::scanTreeCounts(
+          *fabric, *demand, 1, std::clamp<std::int64_t>(options.maxK, 1, kMaxScannedK),
+          [&](const KValue& value) { scanned.push_back(value); }, progress);
+      if (!done) {
+        return done.error();
+      }
+      // The first of the largest: the fewest trees.
+      const auto best = std::max_element(scanned.begin(), scanned.end(),
+                                         [](const KValue& a, const KValue& b) { return a.algbw < b.algbw; });
+      values["k"] = std::to_string(best->k);
+    }
+    auto judged = workflow::makeSchedule(*fabric, *method, *demand, values, progress);
+    if (!judged) {
+      return inWindow(judged.error(), *method);
+    }
+    auto chosen = std::move(judged->made.treeCount);
+    auto optimum = std::move(judged->made.optimum);
+    auto made = measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress);
+    if (!made) {
+      return made.error();
+    }
+    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+    result->scanned = std::move(scanned);
+    result->chosen = std::move(chosen);
+    // They are for the reader alone: without them the schedule is what it is.
+    if (options.method == workflow::kDefaultMethod && result->forests() != nullptr) {
+      const auto free = options.treeCount == TreeCount::exact && optimum
+                            ? Result<forestcoll::Optimum>(std::move(*optimum))
+                            : freeOptimum(*result->fabric, *demand, progress);
+      if (free) {
+        result->paperK = free->integralTreesPerRoot;
+        result->optimumK = free->treesPerRoot;
+      }
+    }
+    result->seconds = clock.lap();
+    return ScheduleResultPtr(std::move(result));
+  });
+}
+
+std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus) {
+  const auto part = chosenPart(facts, gpus);
+  if (!part) {
+    return {};
+  }
+  const auto fabric = fabric::Fabric::build(*part);
+  return fabric ? fabric->digest() : std::string();
+}
+
+Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Progress& progress) {
+  return guarded<Done>([&]() -> Outcome {
+    fabric::Description description = *result.description;
+    description.extra = withOptions(description.extra, result);
+    return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
+      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, progress);
+    });
+  });
+}
+
+namespace {
+
+/// What a file holds, with the options that are embedded in its fabric.
+template <typename Loaded>
+Result<ScheduleResultPtr> examineLoaded(Loaded loaded, const Progress& progress) {
+  const ScheduleOptions options = optionsOf(loaded.description, loaded.fabric, loaded.schedule);
+  const QJsonObject request = requestIn(loaded.description);
+  dropOptions(loaded.description.extra);
+  auto examined = examineSchedule(std::move(loaded.description), std::move(loaded.fabric), std::move(loaded.schedule),
+                                  options, progress);
+  if (!examined) {
+    return examined.error();
+  }
+  auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+  result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
+  result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
+  return ScheduleResultPtr(std::move(result));
+}
+
+}  // namespace
+
+Result<ScheduleResultPtr> readSchedule(const std::string& text, const QString& fileName, const Progress& progress) {
+  return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
+    progress.report("reading", 0);
+    constexpr std::size_t kBeginning = 4096;
+    const std::string_view beginning = std::string_view(text).substr(0, kBeginning);
+    if (workflow::scheduleFileKind(beginning) == workflow::ScheduleFileKind::steps) {
+      auto loaded = io::loadSchedule(text, fileName.toStdString());
+      return loaded ? examineLoaded(*std::move(loaded), progress) : loaded.error();
+    }
+    auto loaded = io::loadForest(text, fileName.toStdString());
+    return loaded ? examineLoaded(*std::move(loaded), progress) : loaded.error();
+  });
+}
+
+Result<ScheduleResultPtr> loadSchedule(const QString& path, const Progress& progress) {
+  return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
+    const auto text = io::readFile(QFile::encodeName(path).toStdString(), io::kMaxForestBytes);
+    if (!text) {
+      return text.error();
+    }
+    return readSchedule(*text, QFileInfo(path).fileName(), progress);
+  });
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "advice/tree_count.hpp"
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "designer/jobs/snapshot.hpp"
+#include "designer/schedules/arc_loads.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "program/program.hpp"
+#include "schedule/forest.hpp"
+#include "schedule/step_cost.hpp"
+#include "schedule/step_schedule.hpp"
+#include "schedule/tree_reader.hpp"
+#include "verify/schedule_verifier.hpp"
+#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
+#include "workflow/options.hpp"
+
+namespace coppice::designer {
+
+/// How many trees each root gets.
+enum class TreeCount {
+  exact,  ///< the smallest number that reaches the bound
+  fixed,  ///< as said
+  scan,   ///< the best of 1 to a largest number
+  sizes,  ///< the best whose program runtimes use at certain sizes
+  loss    ///< the minimum that loses no more than a certain share
+};
+
+/// What is asked for with F5. Nodes are named, so that it can be kept beside the result and asked again.
+struct ScheduleOptions {
+  Collective collective = Collective::allgather;
+  std::string root = {};               ///< broadcast and reduce; empty = the first GPU
+  std::vector<std::string> gpus = {};  ///< that take part; empty = all
+  /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
+  std::string amounts = {};
+  TreeCount treeCount = TreeCount::exact;
+  std::int64_t k = 1;          ///< fixed
+  std::int64_t maxK = 8;       ///< scan
+  std::string sizes = "pow2";  ///< sizes, as workflow::parseSizes reads them
+  std::string loss = "1%";     ///< loss, as the option "within" of ForestColl
+  std::optional<int> maxHeight = {};
+  std::optional<int> maxPeers = {};  ///< GPUs that one sends to or receives from
+  int heightEffort = 1;
+  bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
+  /// One of workflow::generators(). The fields from treeCount to usesMulticast are ForestColl's; other methods have
+  /// their options in methodOptions.
+  std::string method = workflow::kDefaultMethod;
+  workflow::Values methodOptions = {};
+
+  friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
+};
+
+inline constexpr std::int64_t kMaxScannedK = 64;
+inline constexpr std::int64_t kMaxFixedK = 1'000'000;
+using workflow::kMaxHeightEffort;
+inline constexpr int kMaxPeerLimit = 1'000'000;
+
+using workflow::KValue;
+
+/// A schedule with all that is shown of it. Immutable, shared by the docks and by jobs.
+struct ScheduleResult {
+  ScheduleOptions options;
+  std::shared_ptr<const fabric::Description> description;  ///< of what was scheduled: the subset, if it is one
+  std::optional<fabric::Fabric> fabric;                    ///< always set
+  schedule::AnySchedule schedule;
+  /// Of a program without a schedule: what is simulated. `schedule` then says which collective, and has no transfers.
+  std::shared_ptr<const program::Program> program = {};
+  verify::ScheduleVerdict verdict;  ///< ok
+  Bandwidth algbw;
+  std::optional<Bandwidth> bound;          ///< exact; absent where it is not known
+  bool meetsBound = false;                 ///< algbw equals the exact bound
+  std::optional<schedule::StepCost> cost;  ///< of a step schedule, always; of a forest never
+  // ---- of forests alone, from here to `readers`; loads are those of every schedule
+  std::int64_t k = 0;      ///< trees per root; the maximum where roots differ
+  std::int64_t trees = 0;  ///< in all, copies counted
+  std::int64_t differentTrees = 0;
+  bool isByParts = false;
+  schedule::Heights heights;  ///< means are those of the last forest
+  std::vector<ArcLoad> loads;
+  std::vector<KValue> scanned;              ///< TreeCount::scan: each k that was tried
+  std::optional<advice::TreeCount> chosen;  ///< TreeCount::sizes: its k and what it gives up
+  /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
+  std::int64_t paperK = 0;
+  std::int64_t optimumK = 0;  ///< the minimum known that reaches the bound; 0 = not known
+  double seconds = 0;         ///< generation and verification
+  /// Copy it before reading trees; by half: reduce, broadcast.
+  std::array<std::optional<schedule::TreeReader>, 2> readers;
+
+  /// nullptr for a step schedule.
+  [[nodiscard]] const schedule::Schedule* forests() const { return std::get_if<schedule::Schedule>(&schedule); }
+  /// nullptr for a forest.
+  [[nodiscard]] const schedule::StepSchedule* stepSchedule() const {
+    return std::get_if<schedule::StepSchedule>(&schedule);
+  }
+  [[nodiscard]] const schedule::Forest* forest(std::size_t half) const {
+    if (forests() == nullptr) {
+      return nullptr;
+    }
+    const std::optional<schedule::Forest>& forest = half == 0 ? forests()->reduceForest : forests()->broadcastForest;
+    return forest ? &*forest : nullptr;
+  }
+  [[nodiscard]] const std::string& fabricDigest() const { return schedule::digestOf(schedule); }
+  [[nodiscard]] std::optional<fabric::Rank> root() const { return schedule::rootOf(schedule); }
+  /// "Trees in two phases": an allreduce by reduce trees, then broadcast trees.
+  [[nodiscard]] bool hasTwoForests() const { return forest(0) != nullptr && forest(1) != nullptr; }
+  /// "208 trees", "960 transfers"
+  [[nodiscard]] QString sizeText() const;
+  /// "98.4 %", or "–" where the bound is not known.
+  [[nodiscard]] QString shareOfBound() const;
+  /// "Meets the bound, verified", or what else the verifier established.
+  [[nodiscard]] QString verdictText() const;
+  /// The numbers behind the verdict, in one or two sentences.
+  [[nodiscard]] QString verdictDetails() const;
+};
+using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
+
+/// Why ScheduleOptions::sizes or loss cannot be read; nullopt: it can.
+[[nodiscard]] std::optional<Error> sizesFault(const std::string& sizes);
+[[nodiscard]] std::optional<Error> lossFault(const std::string& loss);
+
+/// The description of the GPUs that take part. Errors: badUsage.
+[[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts,
+                                                     const std::vector<std::string>& gpus);
+
+/// Generates, verifies and measures. Meant for another thread. Errors: those of core, and verification where the
+/// independent verifier rejects the trees.
+[[nodiscard]] Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const ScheduleOptions& options,
+                                                     const Progress& progress);
+
+/// The same for a schedule that exists: verifies and measures. Errors: verification, overflow, cancelled, limit.
+[[nodiscard]] Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
+                                                        schedule::AnySchedule schedule, const ScheduleOptions& options,
+                                                        const Progress& progress);
+
+/// algbw for k = first to last, by the options' collective and root; `onValue` hears each as it is known (on this
+/// thread). Errors: those of core; cancelled.
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
+                       std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress);
+
+/// The digest that a schedule with these options would have now; empty where the fabric has faults.
+[[nodiscard]] std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus);
+
+// ---- files: `.forest.json` or `.schedule.json`, with the options as one more key of the embedded fabric
+
+inline const QString kForestSuffix = QStringLiteral(".forest.json");
+inline const QString kStepsSuffix = QStringLiteral(".schedule.json");
+/// By the form of the schedule.
+[[nodiscard]] const QString& fileSuffix(const ScheduleResult& result);
+/// What the method of the options makes.
+[[nodiscard]] const QString& fileSuffix(const ScheduleOptions& options);
+
+/// Writes the file in one step. Errors: io, cancelled.
+Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Progress& progress = {});
+/// Reads, verifies and measures. Errors: io, badInput with the place, verification.
+[[nodiscard]] Result<ScheduleResultPtr> loadSchedule(const QString& path, const Progress& progress);
+/// The same of a text; fileName is for messages.
+[[nodiscard]] Result<ScheduleResultPtr> readSchedule(const std::string& text, const QString& fileName,
+                                                     const Progress& progress);
+
+}  // namespace coppice::designer
