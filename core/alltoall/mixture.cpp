@@ -100,8 +100,8 @@ private:
         if (m_trees.rows[row].arcInto[node] < 0 || m_behind[node] == 0) {
           continue;
         }
-        for (auto at = m_trees.network.firstIn[node]; at < m_trees.network.firstIn[node + 1]; ++at) {
-          addMove(row, node, m_trees.network.in[at], known);
+        for (const std::int32_t arc : m_trees.network.in[node]) {
+          addMove(row, node, arc, known);
         }
       }
     }

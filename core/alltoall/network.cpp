@@ -2,7 +2,6 @@
 #include "alltoall/network.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -12,18 +11,12 @@ using fabric::NodeIndex;
 using std::int64_t;
 
 Network::Network(const fabric::Fabric& of)
-    : fabric(of), firstOut(of.nodeCount() + 1, 0), firstIn(of.nodeCount() + 1, 0), in(of.arcs().size()) {
-  unit = commonUnit(fabric.arcs(), &fabric::Arc::bandwidth);
+    : fabric(of),
+      unit(commonUnit(of.arcs(), &fabric::Arc::bandwidth)),
+      firstOut(rowStarts(of.nodeCount(), of.arcs(), &fabric::Arc::tail)),
+      in(numbersByRow(of.nodeCount(), of.arcs(), &fabric::Arc::head)) {
   for (const fabric::Arc& arc : fabric.arcs()) {
     capacity.push_back((arc.bandwidth / unit).numerator());
-    ++firstOut[arc.tail + 1];
-    ++firstIn[arc.head + 1];
-  }
-  std::partial_sum(firstOut.begin(), firstOut.end(), firstOut.begin());
-  std::partial_sum(firstIn.begin(), firstIn.end(), firstIn.begin());
-  std::vector<std::int32_t> next(firstIn.begin(), firstIn.end() - 1);
-  for (int arc = 0; arc < arcCount(); ++arc) {
-    in[next[fabric.arcs()[arc].head]++] = arc;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/rows.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/exchange.hpp"
@@ -20,8 +21,7 @@ struct Network {
   Bandwidth unit;                      ///< per unit of capacity
   std::vector<std::int64_t> capacity;  ///< by arc
   std::vector<std::int32_t> firstOut;  ///< by node, into Fabric::arcs(), which are sorted by tail; one more at the end
-  std::vector<std::int32_t> firstIn;   ///< by node, into `in`
-  std::vector<std::int32_t> in;
+  Rows<std::int32_t> in;               ///< by node
 
   [[nodiscard]] int nodeCount() const { return fabric.nodeCount(); }
   [[nodiscard]] int arcCount() const { return static_cast<int>(capacity.size()); }

@@ -4,6 +4,7 @@
 
 #include "base/checked.hpp"
 #include "base/rational.hpp"
+#include "base/rows.hpp"
 #include "baselines/builder.hpp"
 
 /// MultiTree (Huang et al., ISCA 2021): one tree from every GPU, all grown together. In each step the trees take turns;
@@ -27,14 +28,12 @@ class MultiTree {
 public:
   /// `fabric` is the one on which data flow from the roots.
   explicit MultiTree(const fabric::Fabric& fabric, const Progress& progress)
-      : m_fabric(fabric), m_progress(progress), m_firstArc(fabric.nodeCount() + 1, 0) {
+      : m_fabric(fabric),
+        m_progress(progress),
+        m_firstArc(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)) {
     Rational narrowest = fabric.arcs().front().bandwidth.gigabytesPerSecond();
     for (const fabric::Arc& arc : fabric.arcs()) {
       narrowest = std::min(narrowest, arc.bandwidth.gigabytesPerSecond());
-      ++m_firstArc[arc.tail + 1];
-    }
-    for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
-      m_firstArc[node + 1] += m_firstArc[node];
     }
     for (const fabric::Arc& arc : fabric.arcs()) {
       m_width.push_back((arc.bandwidth.gigabytesPerSecond() / narrowest).floor());

@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "base/counted.hpp"
+#include "base/rows.hpp"
 #include "base/text.hpp"
 #include "fabric/balance.hpp"
 
@@ -404,19 +405,12 @@ private:
     arcs.resize(kept);
 
     const std::size_t count = m_result.nodes.size();
-    m_firstOut.assign(count + 1, 0);
-    m_firstIn.assign(count + 1, 0);
-    for (const Arc& arc : arcs) {
-      ++m_firstOut[static_cast<std::size_t>(arc.tail) + 1];
-      ++m_firstIn[static_cast<std::size_t>(arc.head) + 1];
-    }
-    std::partial_sum(m_firstOut.begin(), m_firstOut.end(), m_firstOut.begin());
-    std::partial_sum(m_firstIn.begin(), m_firstIn.end(), m_firstIn.begin());
-    m_tails.resize(arcs.size());
-    std::vector<std::size_t> next(m_firstIn.begin(), m_firstIn.end() - 1);
-    for (const Arc& arc : arcs) {
-      m_tails[next[arc.head]++] = arc.tail;
-    }
+    m_firstOut = rowStarts(count, arcs, &Arc::tail);
+    m_tailsInto.assign(count, [&](const auto& add) {
+      for (const Arc& arc : arcs) {
+        add(arc.head, arc.tail);
+      }
+    });
   }
 
   enum Direction : unsigned { kForward = 1, kBackward = 2 };
@@ -435,13 +429,13 @@ private:
     for (std::size_t at = 0; at < queue.size(); ++at) {
       const auto v = static_cast<std::size_t>(queue[at]);
       if ((directions & kForward) != 0) {
-        for (std::size_t a = m_firstOut[v]; a < m_firstOut[v + 1]; ++a) {
+        for (auto a = m_firstOut[v]; a < m_firstOut[v + 1]; ++a) {
           visit(m_result.arcs[a].head);
         }
       }
       if ((directions & kBackward) != 0) {
-        for (std::size_t a = m_firstIn[v]; a < m_firstIn[v + 1]; ++a) {
-          visit(m_tails[a]);
+        for (const NodeIndex tail : m_tailsInto[v]) {
+          visit(tail);
         }
       }
     }
@@ -604,9 +598,8 @@ private:
   std::vector<bool> m_isGpu;
   std::vector<bool> m_isRepeat;  // an earlier node has the id, so that no link can name this one
   std::unordered_map<std::string_view, NodeIndex> m_byId;
-  std::vector<std::size_t> m_firstOut;
-  std::vector<std::size_t> m_firstIn;
-  std::vector<NodeIndex> m_tails;  // of the arcs sorted by head
+  std::vector<std::int32_t> m_firstOut;
+  Rows<NodeIndex> m_tailsInto;  // by node
   bool m_skippedLinks = false;
 };
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <queue>
 #include <utility>
+
+#include "base/rows.hpp"
 
 namespace coppice::flow {
 namespace {
@@ -21,7 +22,6 @@ public:
   Search(int nodeCount, std::span<const PricedArc> arcs, int source, int sink)
       : m_source(source),
         m_sink(sink),
-        m_start(static_cast<std::size_t>(nodeCount) + 1, 0),
         m_potential(static_cast<std::size_t>(nodeCount), 0),
         m_level(static_cast<std::size_t>(nodeCount), -1),
         m_next(static_cast<std::size_t>(nodeCount), 0) {
@@ -32,15 +32,12 @@ public:
       m_left.push_back(0);
       m_cost.push_back(arc.cost);
       m_cost.push_back(-arc.cost);
-      ++m_start[arc.tail + 1];
-      ++m_start[arc.head + 1];
     }
-    std::partial_sum(m_start.begin(), m_start.end(), m_start.begin());
-    m_out.resize(m_head.size());
-    std::vector<int> fill(m_start.begin(), m_start.end() - 1);
-    for (std::size_t i = 0; i < m_head.size(); ++i) {
-      m_out[fill[m_head[i ^ 1U]]++] = static_cast<int>(i);
-    }
+    m_out.assign(static_cast<std::size_t>(nodeCount), [this](const auto& add) {
+      for (int arc = 0; arc < static_cast<int>(m_head.size()); ++arc) {
+        add(m_head[arc ^ 1], arc);
+      }
+    });
   }
 
   CheapestFlow run(int64_t wanted, const Progress& progress) {
@@ -80,8 +77,7 @@ private:
       if (node == m_sink) {
         break;
       }
-      for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-        const int arc = m_out[i];
+      for (const int arc : m_out[node]) {
         const int next = m_head[arc];
         if (m_left[arc] > 0 && length + reduced(arc) < distance[next]) {
           distance[next] = length + reduced(arc);
@@ -105,15 +101,14 @@ private:
     std::vector<int> queue{m_source};
     for (std::size_t at = 0; at < queue.size() && m_level[m_sink] < 0; ++at) {
       const int node = queue[at];
-      for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-        const int arc = m_out[i];
+      for (const int arc : m_out[node]) {
         if (m_left[arc] > 0 && m_level[m_head[arc]] < 0 && reduced(arc) == 0) {
           m_level[m_head[arc]] = m_level[node] + 1;
           queue.push_back(m_head[arc]);
         }
       }
     }
-    std::copy(m_start.begin(), m_start.end() - 1, m_next.begin());
+    std::fill(m_next.begin(), m_next.end(), 0);
     return m_level[m_sink] >= 0;
   }
 
@@ -145,8 +140,9 @@ private:
 
   /// The next arc of the node that leads one level on; -1 where there is none left.
   int advance(int node) {
-    for (int& i = m_next[node]; i < m_start[node + 1]; ++i) {
-      const int arc = m_out[i];
+    const auto out = m_out[node];
+    for (std::size_t& i = m_next[node]; i < out.size(); ++i) {
+      const int arc = out[i];
       if (m_left[arc] > 0 && m_level[m_head[arc]] == m_level[node] + 1 && reduced(arc) == 0) {
         return arc;
       }
@@ -175,11 +171,10 @@ private:
   std::vector<int> m_head;
   std::vector<int64_t> m_left;
   std::vector<int64_t> m_cost;
-  std::vector<int> m_start;  ///< by node, into m_out
-  std::vector<int> m_out;    ///< residual arcs by tail
+  Rows<int> m_out;  ///< residual arcs by tail
   std::vector<int64_t> m_potential;
   std::vector<int> m_level;
-  std::vector<int> m_next;
+  std::vector<std::size_t> m_next;  ///< by node, into its row of m_out
 };
 
 }  // namespace

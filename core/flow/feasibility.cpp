@@ -18,13 +18,7 @@ struct PairKey {
 /// Stable, by counting: `digit` is below n.
 template <typename Digit>
 std::vector<PairKey> sortedBy(const std::vector<PairKey>& keys, std::size_t n, Digit digit) {
-  std::vector<int> start(n + 1, 0);
-  for (const PairKey& key : keys) {
-    ++start[static_cast<std::size_t>(digit(key)) + 1];
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    start[v + 1] += start[v];
-  }
+  std::vector<std::int32_t> start = rowStarts(n, keys, digit);
   std::vector<PairKey> sorted(keys.size());
   for (const PairKey& key : keys) {
     sorted[start[digit(key)]++] = key;
@@ -82,26 +76,18 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
 
 template <typename Cap>
 void FeasibilityOracle<Cap>::indexPairs(const std::vector<std::pair<int, int>>& ends) {
-  const auto n = static_cast<std::size_t>(m_nodeCount);
-  m_start.assign(n + 1, 0);
-  for (const auto& [low, high] : ends) {
-    ++m_start[static_cast<std::size_t>(low) + 1];
-    ++m_start[static_cast<std::size_t>(high) + 1];
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    m_start[v + 1] += m_start[v];
-  }
-  m_from.resize(2 * ends.size());
-  m_arc.resize(2 * ends.size());
-  std::vector<int> fill(m_start.begin(), m_start.end() - 1);
-  for (std::size_t p = 0; p < ends.size(); ++p) {
-    const auto [low, high] = ends[p];
-    const auto intoHigh = static_cast<std::size_t>(fill[high]++);
-    m_from[intoHigh] = low;
-    m_arc[intoHigh] = static_cast<int>(2 * p);
-    const auto intoLow = static_cast<std::size_t>(fill[low]++);
-    m_from[intoLow] = high;
-    m_arc[intoLow] = static_cast<int>(2 * p + 1);
+  m_arcsInto.assign(static_cast<std::size_t>(m_nodeCount), [&](const auto& add) {
+    int arc = 0;
+    for (const auto& [low, high] : ends) {
+      add(high, arc++);
+      add(low, arc++);
+    }
+  });
+  m_from.clear();
+  m_from.reserve(2 * ends.size());
+  for (const int arc : m_arcsInto.entries()) {
+    const auto& [low, high] = ends[static_cast<std::size_t>(arc) / 2];
+    m_from.push_back(arc % 2 == 0 ? low : high);
   }
 }
 
@@ -126,8 +112,7 @@ void FeasibilityOracle<Cap>::orderSinks() {
       if (isSink[node] != 0) {
         order.push_back(node);
       }
-      for (int i = m_start[node]; i < m_start[static_cast<std::size_t>(node) + 1]; ++i) {
-        const int next = m_from[i];
+      for (const int next : fromInto(node)) {
         if (seen[next] == 0) {
           seen[next] = 1;
           queue.push_back(next);
@@ -199,10 +184,12 @@ std::vector<int> FeasibilityOracle<Cap>::reaching(std::span<const int> seeds, bo
       isClosed = false;
       return {};
     }
-    for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      if (!m_flow.isMarked(m_from[i]) && m_residual[index(m_arc, i)] > 0) {
-        m_flow.mark(m_from[i]);
-        nodes.push_back(m_from[i]);
+    const auto from = fromInto(nodes[at]);
+    const auto arcs = m_arcsInto[node];
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (!m_flow.isMarked(from[i]) && m_residual[arcs[i]] > 0) {
+        m_flow.mark(from[i]);
+        nodes.push_back(from[i]);
       }
     }
   }
@@ -216,12 +203,13 @@ std::vector<int> FeasibilityOracle<Cap>::reachableFrom(int seed) {
   m_flow.mark(seed);
   std::vector<int> nodes(1, seed);
   for (std::size_t at = 0; at < nodes.size(); ++at) {
-    const auto node = static_cast<std::size_t>(nodes[at]);
-    for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
+    const auto from = fromInto(nodes[at]);
+    const auto arcs = m_arcsInto[nodes[at]];
+    for (std::size_t i = 0; i < from.size(); ++i) {
       // The pair's other residual arc leads from this node to its neighbour.
-      if (!m_flow.isMarked(m_from[i]) && m_residual[m_arc[i] ^ 1] > 0) {
-        m_flow.mark(m_from[i]);
-        nodes.push_back(m_from[i]);
+      if (!m_flow.isMarked(from[i]) && m_residual[arcs[i] ^ 1] > 0) {
+        m_flow.mark(from[i]);
+        nodes.push_back(from[i]);
       }
     }
   }
@@ -236,9 +224,11 @@ Cap FeasibilityOracle<Cap>::entering(const std::vector<char>& inSet) const {
     if (inSet[v] == 0) {
       continue;
     }
-    for (int i = m_start[v]; i < m_start[static_cast<std::size_t>(v) + 1]; ++i) {
-      if (inSet[m_from[i]] == 0) {
-        sum += m_capacity[index(m_arc, i)];
+    const auto from = fromInto(v);
+    const auto arcs = m_arcsInto[v];
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (inSet[from[i]] == 0) {
+        sum += m_capacity[arcs[i]];
       }
     }
   }

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/progress.hpp"
+#include "base/rows.hpp"
 #include "flow/blocking_flow.hpp"
 
 namespace coppice::flow {
@@ -103,14 +104,18 @@ private:
   /// The residual arc out of a node is the other one of the pair into it.
   template <typename Visit>
   void forEachResidual(int node, int isOut, Visit& visit) {
-    const auto v = static_cast<std::size_t>(node);
-    m_flow.addWork(static_cast<std::uint64_t>(m_start[v + 1] - m_start[v]));
-    for (int i = m_start[v]; i < m_start[v + 1]; ++i) {
-      const auto entry = static_cast<std::size_t>(i);
-      if (m_residual[m_arc[entry] ^ isOut] > 0) {
-        visit(m_from[entry]);
+    const auto from = fromInto(node);
+    const auto arcs = m_arcsInto[node];
+    m_flow.addWork(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (m_residual[arcs[i] ^ isOut] > 0) {
+        visit(from[i]);
       }
     }
+  }
+  /// The tails of m_arcsInto[node].
+  [[nodiscard]] std::span<const int> fromInto(int node) const {
+    return {m_from.data() + m_arcsInto.start(node), m_arcsInto.size(node)};
   }
   /// As BlockingFlow wants it.
   class Network {
@@ -125,9 +130,8 @@ private:
     };
     explicit Network(FeasibilityOracle& oracle) : m_oracle(oracle) {}
     [[nodiscard]] List into(int node) const {
-      const int first = m_oracle.m_start[node];
-      return {m_oracle.m_from.data() + first, m_oracle.m_arc.data() + first,
-              m_oracle.m_start[static_cast<std::size_t>(node) + 1] - first};
+      const auto from = m_oracle.fromInto(node);
+      return {from.data(), m_oracle.m_arcsInto[node].data(), static_cast<int>(from.size())};
     }
     [[nodiscard]] bool isOpen(int arc) const { return m_oracle.m_residual[arc] > 0; }
     void enter(int /*arc*/) {}
@@ -164,9 +168,8 @@ private:
   std::vector<Cap> m_capacity;
   std::vector<Cap> m_residual;
   std::vector<int> m_handle;  // input arc -> residual arc
-  std::vector<int> m_start;   // CSR over nodes: residual arcs into the node
-  std::vector<int> m_from;    // tail of that residual arc
-  std::vector<int> m_arc;     // the residual arc
+  Rows<int> m_arcsInto;       // residual arcs into each node
+  std::vector<int> m_from;    // their tails
 
   std::vector<int> m_touchedPairs;
   std::vector<int> m_touchedNodes;

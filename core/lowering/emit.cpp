@@ -217,7 +217,7 @@ private:
     const int id = m_plan.connections[m_plan.connectionOf[message]].recvBlock;
     const std::size_t mine = cell(part, rank);
     std::vector<Addend>& addends = m_addends[mine];
-    const auto arrivals = static_cast<int>(m_work.tree(part, Phase::reduce).childrenOf(rank).size());
+    const auto arrivals = static_cast<int>(m_work.tree(part, Phase::reduce).children[rank].size());
     const bool isLast = ++m_arrivals[mine] == arrivals;
     const Slot sum = partialOf(part, rank);
     const bool ownIsElsewhere = inputOf(part) != sum;

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/disjoint_sets.hpp"
+#include "base/rows.hpp"
 #include "lowering/emit.hpp"
 
 namespace coppice::lowering {
@@ -26,17 +26,14 @@ Error broken(const std::string& what) {
 
 /// Kahn's algorithm. Nodes without edges do no harm.
 bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
-  std::vector<int> start(static_cast<std::size_t>(nodes) + 1, 0);
+  const Rows<int> after(static_cast<std::size_t>(nodes), [&](const auto& add) {
+    for (const auto& [earlier, later] : edges) {
+      add(earlier, later);
+    }
+  });
   std::vector<int> missing(nodes, 0);
-  for (const auto& [earlier, later] : edges) {
-    ++start[static_cast<std::size_t>(earlier) + 1];
+  for (const int later : after.entries()) {
     ++missing[later];
-  }
-  std::partial_sum(start.begin(), start.end(), start.begin());
-  std::vector<int> after(edges.size());
-  std::vector<int> next(start.begin(), start.end() - 1);
-  for (const auto& [earlier, later] : edges) {
-    after[next[earlier]++] = later;
   }
   std::vector<int> done;
   done.reserve(nodes);
@@ -46,9 +43,9 @@ bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
     }
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
-    for (int e = start[done[i]]; e < start[static_cast<std::size_t>(done[i]) + 1]; ++e) {
-      if (--missing[after[e]] == 0) {
-        done.push_back(after[e]);
+    for (const int later : after[done[i]]) {
+      if (--missing[later] == 0) {
+        done.push_back(later);
       }
     }
   }

@@ -17,7 +17,7 @@ Sums planSums(const Work& work) {
   for (std::size_t part = 0; part < work.parts.size(); ++part) {
     const TreeShape& tree = work.tree(static_cast<int>(part), Phase::reduce);
     for (std::size_t v = 0; v < gpus; ++v) {
-      const std::span<const int> children = tree.childrenOf(static_cast<int>(v));
+      const std::span<const int> children = tree.children[static_cast<int>(v)];
       int best = -1;
       for (const int c : children) {
         const auto loadOf = [&](int child) { return load[v * gpus + static_cast<std::size_t>(child)]; };

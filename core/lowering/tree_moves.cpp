@@ -25,7 +25,7 @@ public:
 
   void at(int part, int v, std::vector<int>& children) const {
     const TreeShape& tree = m_work.tree(part, Phase::reduce);
-    children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
+    children.assign(tree.children[v].begin(), tree.children[v].end());
     const auto key = [&](int c) {
       const bool isFused = m_plan != nullptr && m_plan->next[m_work.message(part, Phase::reduce, c)] >= 0;
       const bool isLast = m_splitsReduce &&
@@ -70,7 +70,7 @@ void addFusible(const Work& work, Moves& made) {
     for (const Phase phase : work.phases) {
       const TreeShape& tree = work.tree(part, phase);
       for (const int v : tree.breadthFirst) {
-        for (const int c : tree.childrenOf(v)) {
+        for (const int c : tree.children[v]) {
           if (v != tree.root) {
             const int outer = work.message(part, phase, v);
             const int inner = work.message(part, phase, c);
@@ -196,7 +196,7 @@ private:
         return;
       }
     }
-    for (const int c : m_work.tree(part, Phase::broadcast).childrenOf(v)) {
+    for (const int c : m_work.tree(part, Phase::broadcast).children[v]) {
       addStart(arriving, m_work.message(part, Phase::broadcast, c));
     }
   }

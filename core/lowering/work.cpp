@@ -2,7 +2,6 @@
 #include "lowering/work.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,7 +24,6 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
   shape.root = tree.root;
   shape.parent.assign(n, -1);
   shape.parityOf.assign(n, Parity::any);
-  shape.childStart.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
     if (edge.parent < 0 || edge.parent >= n || edge.child < 0 || edge.child >= n || edge.parent == edge.child ||
         edge.child == tree.root || shape.parent[edge.child] >= 0) {
@@ -47,21 +45,19 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
     }
     shape.parent[edge.child] = edge.parent;
     shape.parityOf[edge.child] = planes != nullptr ? planes->of(route) : Parity::any;
-    ++shape.childStart[static_cast<std::size_t>(edge.parent) + 1];
   }
-  std::partial_sum(shape.childStart.begin(), shape.childStart.end(), shape.childStart.begin());
-  shape.child.resize(static_cast<std::size_t>(n) - 1);
-  std::vector<int> next(shape.childStart.begin(), shape.childStart.end() - 1);
-  for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-    shape.child[next[edge.parent]++] = edge.child;
-  }
+  shape.children.assign(n, [&](const auto& add) {
+    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+      add(edge.parent, edge.child);
+    }
+  });
   shape.depth.assign(n, 0);
   shape.height.assign(n, 0);
   shape.breadthFirst.reserve(n);
   shape.breadthFirst.push_back(tree.root);
   for (std::size_t i = 0; i < shape.breadthFirst.size(); ++i) {
     const int v = shape.breadthFirst[i];
-    for (const int c : shape.childrenOf(v)) {
+    for (const int c : shape.children[v]) {
       shape.depth[c] = shape.depth[v] + 1;
       shape.breadthFirst.push_back(c);
     }

@@ -9,6 +9,7 @@
 #include "base/collective.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/rows.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "lowering/lowering.hpp"
@@ -24,16 +25,10 @@ struct TreeShape {
   int root = 0;
   std::vector<int> parent;        ///< by rank, -1 at the root
   std::vector<int> breadthFirst;  ///< all ranks, root first
-  std::vector<int> childStart;    ///< children of v: child[childStart[v] .. childStart[v+1])
-  std::vector<int> child;
-  std::vector<int> depth;        ///< hops from the root
-  std::vector<int> height;       ///< hops to the deepest leaf below
-  std::vector<Parity> parityOf;  ///< by child rank: of the edge to its parent
-
-  [[nodiscard]] std::span<const int> childrenOf(int v) const {
-    const auto at = static_cast<std::size_t>(v);
-    return {child.data() + childStart[at], static_cast<std::size_t>(childStart[at + 1] - childStart[at])};
-  }
+  Rows<int> children;             ///< by rank
+  std::vector<int> depth;         ///< hops from the root
+  std::vector<int> height;        ///< hops to the deepest leaf below
+  std::vector<Parity> parityOf;   ///< by child rank: of the edge to its parent
 };
 
 /// A run of chunks that always moves as one: along one in-tree, one out-tree, or first one and then the other.

@@ -65,7 +65,6 @@ StepPlace StepLinks::placeOf(std::uint32_t index) const {
 
 void StepLinks::addFlags(const Program& program) {
   m_flagOf.assign(m_firstStep.back(), kNone);
-  m_firstWaiter.assign(m_flagOf.size() + 1, 0);
   std::uint32_t index = 0;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const auto& blocks = program.ranks[rank].threadBlocks;
@@ -84,21 +83,17 @@ void StepLinks::addFlags(const Program& program) {
         if (found < steps.size()) {
           m_flagOf[waiter] =
               m_firstStep[m_firstBlock[rank] + static_cast<std::size_t>(target)] + static_cast<std::uint32_t>(found);
-          ++m_firstWaiter[m_flagOf[waiter] + 1];
         }
       }
     }
   }
-  for (std::size_t step = 1; step < m_firstWaiter.size(); ++step) {
-    m_firstWaiter[step] += m_firstWaiter[step - 1];
-  }
-  m_waiters.resize(m_firstWaiter.back());
-  std::vector<std::uint32_t> next(m_firstWaiter.begin(), m_firstWaiter.end());
-  for (std::uint32_t waiter = 0; waiter < m_flagOf.size(); ++waiter) {
-    if (m_flagOf[waiter] != kNone) {
-      m_waiters[next[m_flagOf[waiter]]++] = waiter;
+  m_waiters.assign(m_flagOf.size(), [this](const auto& add) {
+    for (std::uint32_t waiter = 0; waiter < m_flagOf.size(); ++waiter) {
+      if (m_flagOf[waiter] != kNone) {
+        add(m_flagOf[waiter], waiter);
+      }
     }
-  }
+  });
 }
 
 void StepLinks::connect(const Program& program) {
@@ -179,8 +174,8 @@ std::vector<StepLink> StepLinks::releases(const StepPlace& place) const {
   if (index + 1 < m_firstStep[block + 1]) {
     links.push_back({{place.rank, place.threadBlock, place.step + 1}, WaitReason::order});
   }
-  for (std::uint32_t waiter = m_firstWaiter[index]; waiter < m_firstWaiter[index + 1]; ++waiter) {
-    links.push_back({placeOf(m_waiters[waiter]), WaitReason::flag});
+  for (const std::uint32_t waiter : m_waiters[index]) {
+    links.push_back({placeOf(waiter), WaitReason::flag});
   }
   if (const auto receiver = receiverOf(place)) {
     links.push_back({*receiver, WaitReason::data});

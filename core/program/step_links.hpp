@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rows.hpp"
 #include "program/program.hpp"
 
 /// What the steps of a program wait for. Works for any program, also for one that no runtime would take.
@@ -85,10 +86,9 @@ private:
   int m_depth = 0;
   std::vector<std::size_t> m_firstBlock;  ///< by rank, and one past the end
   std::vector<int> m_rankOfBlock;
-  std::vector<std::uint32_t> m_firstStep;    ///< by threadblock of all ranks, and one past the end
-  std::vector<std::uint32_t> m_flagOf;       ///< by step: the step whose flag it waits for
-  std::vector<std::uint32_t> m_waiters;      ///< of flags, grouped by the step that they wait for
-  std::vector<std::uint32_t> m_firstWaiter;  ///< by step, and one past the end
+  std::vector<std::uint32_t> m_firstStep;  ///< by threadblock of all ranks, and one past the end
+  std::vector<std::uint32_t> m_flagOf;     ///< by step: the step whose flag it waits for
+  Rows<std::uint32_t> m_waiters;           ///< by step those that wait for its flag
   std::vector<End> m_sends;
   std::vector<End> m_receives;
   std::vector<Connection> m_connections;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 #include "simulate/link_sharing.hpp"
 #include "simulate/steady_state.hpp"
 
@@ -176,26 +177,17 @@ private:
 
   void link() {
     const auto dependencies = m_job.dependencies();
-    m_firstFollower.resize(m_states.size() + 1);
-    m_firstGuard.resize(m_states.size() + 1);
-    for (const Dependency& dependency : dependencies) {
-      ++m_firstFollower[dependency.before + 1];
-      ++m_firstGuard[dependency.after + 1];
-    }
-    for (std::size_t i = 1; i <= m_states.size(); ++i) {
-      m_firstFollower[i] += m_firstFollower[i - 1];
-      m_firstGuard[i] += m_firstGuard[i - 1];
-    }
-    m_followers.resize(dependencies.size());
-    m_guards.resize(dependencies.size());
-    std::vector<std::uint32_t> nextFollower(m_firstFollower.begin(), m_firstFollower.end() - 1);
-    std::vector<std::uint32_t> nextGuard(m_firstGuard.begin(), m_firstGuard.end() - 1);
-    for (std::uint32_t i = 0; i < dependencies.size(); ++i) {
-      const Dependency& dependency = dependencies[i];
-      const bool onArrival = endsOnArrival(dependency.why);
-      m_followers[nextFollower[dependency.before]++] = {dependency.after, dependency.delay, i, onArrival};
-      m_guards[nextGuard[dependency.after]++] = {dependency.before, dependency.delay, onArrival};
-    }
+    m_followers.assign(m_states.size(), [&](const auto& add) {
+      for (std::uint32_t i = 0; i < dependencies.size(); ++i) {
+        const Dependency& each = dependencies[i];
+        add(each.before, Follower{each.after, each.delay, i, endsOnArrival(each.why)});
+      }
+    });
+    m_guards.assign(m_states.size(), [&](const auto& add) {
+      for (const Dependency& each : dependencies) {
+        add(each.after, Guard{each.before, each.delay, endsOnArrival(each.why)});
+      }
+    });
   }
 
   [[nodiscard]] bool isOpen(const Guard& guard, std::uint32_t repeat) const {
@@ -205,8 +197,8 @@ private:
 
   [[nodiscard]] std::uint32_t openDependencies(MessageId message, std::uint32_t repeat) const {
     std::uint32_t open = 0;
-    for (std::uint32_t i = m_firstGuard[message]; i < m_firstGuard[message + 1]; ++i) {
-      open += isOpen(m_guards[i], repeat) ? 1 : 0;
+    for (const Guard& guard : m_guards[message]) {
+      open += isOpen(guard, repeat) ? 1 : 0;
     }
     return open;
   }
@@ -295,8 +287,7 @@ private:
   /// Messages that waited for this one and for nothing else are ready.
   void tell(MessageId id, bool onArrival) {
     const std::uint32_t done = (onArrival ? m_states[id].arrived : m_states[id].left) - 1;
-    for (std::uint32_t i = m_firstFollower[id]; i < m_firstFollower[id + 1]; ++i) {
-      const Follower& follower = m_followers[i];
+    for (const Follower& follower : m_followers[id]) {
       MessageState& state = m_states[follower.after];
       if (follower.onArrival == onArrival && std::uint64_t{done} + follower.delay == state.started &&
           state.started < m_options.repeats && --state.pending == 0) {
@@ -382,9 +373,9 @@ private:
     while (!seen[id]) {
       seen[id] = true;
       path.push_back(id);
-      for (std::uint32_t i = m_firstGuard[id]; i < m_firstGuard[id + 1]; ++i) {
-        if (isOpen(m_guards[i], m_states[id].started)) {
-          id = m_guards[i].before;
+      for (const Guard& guard : m_guards[id]) {
+        if (isOpen(guard, m_states[id].started)) {
+          id = guard.before;
           break;
         }
       }
@@ -407,10 +398,8 @@ private:
   Microseconds m_resolution;
   LinkSharing m_sharing;
   std::vector<MessageState> m_states;
-  std::vector<std::uint32_t> m_firstFollower;
-  std::vector<Follower> m_followers;
-  std::vector<std::uint32_t> m_firstGuard;
-  std::vector<Guard> m_guards;
+  Rows<Follower> m_followers;   ///< by message
+  Rows<Guard> m_guards;         ///< by message
   std::vector<Timer> m_timers;  ///< heap, earliest first
   std::vector<Timer> m_dueTimers;
   std::vector<Ready> m_ready;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/rows.hpp"
 #include "base/text.hpp"
 #include "schedule/forest.hpp"
 #include "simulate/fits.hpp"
@@ -147,23 +148,16 @@ Microseconds Job::timePerByte() const {
 }
 
 std::int64_t Job::depth() const {
-  std::vector<std::uint32_t> firstOf(m_messages.size() + 1);
+  const Rows<MessageId> followers(m_messages.size(), [this](const auto& add) {
+    for (const Dependency& dependency : m_dependencies) {
+      if (dependency.delay == 0) {
+        add(dependency.before, dependency.after);
+      }
+    }
+  });
   std::vector<std::uint32_t> open(m_messages.size());
-  for (const Dependency& dependency : m_dependencies) {
-    if (dependency.delay == 0) {
-      ++firstOf[dependency.before + 1];
-      ++open[dependency.after];
-    }
-  }
-  for (std::size_t i = 1; i < firstOf.size(); ++i) {
-    firstOf[i] += firstOf[i - 1];
-  }
-  std::vector<MessageId> followers(firstOf.back());
-  std::vector<std::uint32_t> next(firstOf.begin(), firstOf.end() - 1);
-  for (const Dependency& dependency : m_dependencies) {
-    if (dependency.delay == 0) {
-      followers[next[dependency.before]++] = dependency.after;
-    }
+  for (const MessageId after : followers.entries()) {
+    ++open[after];
   }
   std::vector<std::int64_t> length(m_messages.size());
   std::vector<MessageId> ready;
@@ -179,8 +173,7 @@ std::int64_t Job::depth() const {
     // Receives and barriers take no time.
     length[message] += m_messages[message].route == kNoRoute ? 0 : 1;
     longest = std::max(longest, length[message]);
-    for (std::uint32_t i = firstOf[message]; i < firstOf[message + 1]; ++i) {
-      const MessageId after = followers[i];
+    for (const MessageId after : followers[message]) {
       length[after] = std::max(length[after], length[message]);
       if (--open[after] == 0) {
         ready.push_back(after);

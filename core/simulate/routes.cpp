@@ -8,15 +8,9 @@ namespace coppice::simulate {
 using fabric::NodeIndex;
 
 ShortestRoutes::ShortestRoutes(const fabric::Fabric& fabric)
-    : m_fabric(fabric), m_firstOut(fabric.nodeCount() + 1), m_in(fabric.nodeCount()) {
-  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-    ++m_firstOut[fabric.arcs()[arc].tail + 1];
-    m_in[fabric.arcs()[arc].head].push_back(static_cast<std::int32_t>(arc));
-  }
-  for (std::size_t node = 1; node < m_firstOut.size(); ++node) {
-    m_firstOut[node] += m_firstOut[node - 1];
-  }
-}
+    : m_fabric(fabric),
+      m_firstOut(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
+      m_in(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::head)) {}
 
 void ShortestRoutes::search(fabric::Rank from, bool overGpus) {
   std::vector<int>& distance = overGpus ? m_overGpus : m_distance;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/rows.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::simulate {
@@ -28,7 +29,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   std::vector<std::int32_t> m_firstOut;  ///< by node, into Fabric::arcs()
-  std::vector<std::vector<std::int32_t>> m_in;
+  Rows<std::int32_t> m_in;               ///< by node
   fabric::Rank m_source = -1;
   std::vector<int> m_distance;  ///< from m_source without other GPUs, -1 = none
   std::vector<int> m_overGpus;  ///< the same with them; empty until needed

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 
+#include "base/disjoint_sets.hpp"
 #include "sketch/propose.hpp"
 
 namespace coppice::sketch {
@@ -140,25 +140,16 @@ Permutation rotation(int gpus, int offset, int size) {
 }
 
 std::vector<std::vector<int>> orbitsOf(int gpus, const std::vector<std::pair<int, int>>& offsets) {
-  std::vector<int> first(gpus);
-  std::iota(first.begin(), first.end(), 0);
-  const auto find = [&](int gpu) {
-    while (first[gpu] != gpu) {
-      gpu = first[gpu];
-    }
-    return gpu;
-  };
+  DisjointSets sets(static_cast<std::size_t>(gpus));
   for (const auto& [offset, size] : offsets) {
     const Permutation image = rotation(gpus, offset, size);
     for (int gpu = 0; gpu < gpus; ++gpu) {
-      const int a = find(gpu);
-      const int b = find(image[gpu]);
-      first[std::max(a, b)] = std::min(a, b);
+      sets.join(gpu, image[gpu]);
     }
   }
   std::map<int, std::vector<int>> orbits;
   for (int gpu = 0; gpu < gpus; ++gpu) {
-    orbits[find(gpu)].push_back(gpu);
+    orbits[sets.find(gpu)].push_back(gpu);
   }
   std::vector<std::vector<int>> result;
   for (auto& [gpu, members] : orbits) {

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/counted.hpp"
+#include "base/rows.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/parts_check.hpp"
 
@@ -176,13 +177,7 @@ private:
   /// Resolves every route to arcs once, so that the passes over trees never search.
   void indexRoutes() {
     const auto arcs = m_fabric.arcs();
-    std::vector<std::int32_t> firstOfTail(static_cast<std::size_t>(m_fabric.nodeCount()) + 1, 0);
-    for (const fabric::Arc& arc : arcs) {
-      ++firstOfTail[static_cast<std::size_t>(arc.tail) + 1];
-    }
-    for (std::size_t i = 1; i < firstOfTail.size(); ++i) {
-      firstOfTail[i] += firstOfTail[i - 1];
-    }
+    const std::vector<std::int32_t> firstOfTail = rowStarts(m_fabric.nodeCount(), arcs, &fabric::Arc::tail);
     std::vector<NodeIndex> heads(arcs.size());
     for (std::size_t i = 0; i < arcs.size(); ++i) {
       heads[i] = arcs[i].head;

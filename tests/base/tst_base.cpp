@@ -17,6 +17,7 @@
 #include "base/natural_order.hpp"
 #include "base/one_line.hpp"
 #include "base/rational.hpp"
+#include "base/rows.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "base/throughput.hpp"
@@ -577,6 +578,38 @@ private slots:
     TemporaryFolder::removeAll();
     QVERIFY(!std::filesystem::exists(again->path()));
     QVERIFY(!TemporaryFolder::make("/no/such/folder"));
+  }
+
+  void rows() {
+    struct Item {
+      int row = 0;
+      char name = ' ';
+    };
+    const std::vector<Item> items{{2, 'a'}, {0, 'b'}, {2, 'c'}, {3, 'd'}, {2, 'e'}};
+    const auto listAll = [&](const auto& add) {
+      for (const Item& item : items) {
+        add(item.row, item.name);
+      }
+    };
+    Rows<char> table(5, listAll);
+    QCOMPARE(table.rowCount(), 5U);
+    const auto text = [&](std::size_t row) { return std::string(table[row].begin(), table[row].end()); };
+    QCOMPARE(text(0), "b");
+    QCOMPARE(text(1), "");
+    QCOMPARE(text(2), "ace");
+    QCOMPARE(text(3), "d");
+    QCOMPARE(text(4), "");
+    QCOMPARE(table.start(3), 4U);
+    QCOMPARE(table.start(5), table.entries().size());
+    table[2][1] = 'x';
+    QCOMPARE(text(2), "axe");
+    table.assign(1, [](const auto& add) { add(0, 'z'); });
+    QCOMPARE(table.rowCount(), 1U);
+    QCOMPARE(text(0), "z");
+    QCOMPARE(Rows<char>().rowCount(), 0U);
+    const Rows<int> numbers = numbersByRow<int>(4, items, &Item::row);
+    QVERIFY(std::ranges::equal(numbers[2], std::vector{0, 2, 4}));
+    QCOMPARE(rowStarts(4, items, &Item::row), (std::vector<std::int32_t>{0, 1, 1, 4, 5}));
   }
 };
 
