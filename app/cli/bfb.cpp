@@ -242,7 +242,7 @@ Json witnessJson(const fabric::Fabric& fabric, const bfb::Generated& made, const
   return {{"step", witness.step + 1},
           {"node", fabric.nodes()[fabric.gpus()[witness.gpu]].id},
           {"direction", witness.isReducing ? "sends" : "receives"},
-          {"jobs", witness.jobs},
+          {"jobs", witness.shards},
           {"width", (Rational(witness.width) / factor).toString()},
           {"links", std::move(links)}};
 }
@@ -301,7 +301,7 @@ void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool 
     const bfb::Witness& witness = *shown[i];
     report.text += "  uneven      step " + std::to_string(witness.step + 1) + ": " +
                    inQuotes(fabric.nodes()[fabric.gpus()[witness.gpu]].id) +
-                   (witness.isReducing ? " sends the sums of " : " gets ") + counted(witness.jobs, "shard") +
+                   (witness.isReducing ? " sends the sums of " : " gets ") + counted(witness.shards, "shard") +
                    " over links of " + gigabytes(Rational(witness.width) * costs.unit) + " alone\n";
   }
 }

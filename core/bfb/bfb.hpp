@@ -11,7 +11,7 @@
 
 /// Breadth-first broadcast (dissertation, Ch. 3): every shard travels on shortest paths, one hop a step, and what a
 /// node gets in a step is spread over its in-links as evenly as they allow. The exact optimum of each step is the value
-/// of a Hall problem, so that no linear program is needed.
+/// of a class flow, so that no linear program is needed.
 namespace coppice::bfb {
 
 /// `width` parallel unit links from tail to head. A self-loop carries nothing.
@@ -35,13 +35,13 @@ struct Digraph {
   [[nodiscard]] std::int64_t degree() const;
 };
 
-/// Why a step takes as long as it does: `jobs` shards must reach `node` in that step, and each can only come over
-/// `links`, which are `width` unit links in all. Without latencies the load of the step is jobs / width (Theorem 19
+/// Why a step takes as long as it does: `shards` shards must reach `node` in that step, and each can only come over
+/// `links`, which are `width` unit links in all. Without latencies the load of the step is shards / width (Theorem 19
 /// made quantitative).
 struct TightSet {
   int node = 0;
   std::vector<int> links;  ///< into Digraph::links, ascending
-  std::int64_t jobs = 0;
+  std::int64_t shards = 0;
   std::int64_t width = 1;
 
   friend bool operator==(const TightSet&, const TightSet&) = default;

@@ -65,7 +65,7 @@ int64_t enoughChunks(const Half& half) {
   return common;
 }
 
-/// Hands the chunks of the jobs to the links that the assignment gives to their classes.
+/// Hands the chunks of the shards to the links that the assignment gives to their classes.
 class Dealer {
 public:
   Dealer(const Arrivals& arrivals, const Assignment& assignment, std::span<const int> links, int64_t chunks,
@@ -73,7 +73,7 @@ public:
       : m_arrivals(arrivals), m_assignment(assignment), m_links(links), m_chunks(chunks), m_sends(sends) {}
 
   void deal() {
-    m_next.assign(m_assignment.first.begin(), m_assignment.first.end() - 1);
+    m_next.assign(m_assignment.rowCount(), 0);
     m_used.assign(m_next.size(), 0);
     for (std::size_t i = 0; i < m_arrivals.owners.size(); ++i) {
       dealOne(m_arrivals.owners[i], m_arrivals.classOf[i]);
@@ -83,7 +83,7 @@ public:
 private:
   void dealOne(int owner, std::uint32_t at) {
     for (int64_t begin = 0; begin < m_chunks;) {
-      const Share& share = m_assignment.shares[m_next[at]];
+      const Share& share = m_assignment[at][m_next[at]];
       const int64_t end = std::min(m_chunks, begin + share.amount - m_used[at]);
       m_sends.push_back({owner, m_links[share.link], static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
       m_used[at] += end - begin;
@@ -100,7 +100,7 @@ private:
   std::span<const int> m_links;
   int64_t m_chunks;
   std::vector<Send>& m_sends;
-  std::vector<std::size_t> m_next;  ///< by class, into the shares
+  std::vector<std::size_t> m_next;  ///< by class, into its shares
   std::vector<int64_t> m_used;      ///< by class: of that share
 };
 
@@ -205,7 +205,7 @@ void addCosts(const Half& half, PathId firstRoute, Costs& costs) {
     costs.loads.push_back(half.wholeLoads[t] / Rational(half.chunks));
     costs.deliveries.push_back(half.found.pairs[t]);
     const TightSet& tight = half.found.tight[t];
-    Witness witness{firstStep + i, tight.node, half.isTurned, {}, tight.jobs, tight.width};
+    Witness witness{firstStep + i, tight.node, half.isTurned, {}, tight.shards, tight.width};
     for (const int link : tight.links) {
       witness.routes.push_back(firstRoute + link);
     }

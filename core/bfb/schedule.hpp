@@ -30,14 +30,14 @@ struct Request {
   bool byRule = false;
 };
 
-/// Why a step cannot be faster on shortest paths: `jobs` shards must be exchanged with `gpu` in this step over
+/// Why a step cannot be faster on shortest paths: `shards` shards must be exchanged with `gpu` in this step over
 /// `routes`, whose bandwidth is `width` unit links in all.
 struct Witness {
   int step = 0;          ///< of the schedule, from 0
   fabric::Rank gpu = 0;  ///< that receives (or, in the reducing steps, sends) them
   bool isReducing = false;
   std::vector<schedule::PathId> routes;
-  std::int64_t jobs = 0;
+  std::int64_t shards = 0;
   std::int64_t width = 1;
 };
 

@@ -19,7 +19,7 @@ constexpr int64_t kMaxBlocks = 16;
 
 /// The hardest problem of a step so far.
 struct Hardest {
-  const HallValue* value = nullptr;
+  const StepLoad* value = nullptr;
   int node = -1;
 };
 
@@ -55,7 +55,7 @@ void readBlock(const Deliveries& deliveries, SurveyBlock& block, std::vector<int
 }
 
 TightSet tightSet(const InLinks& in, const Hardest& hardest) {
-  TightSet set{hardest.node, {}, hardest.value->jobs, hardest.value->width};
+  TightSet set{hardest.node, {}, hardest.value->shards, hardest.value->width};
   const auto links = in.linksInto(hardest.node);
   for (std::size_t j = 0; j < links.size(); ++j) {
     if ((hardest.value->tight[j / kBitsOfMask] >> (j % kBitsOfMask) & 1) != 0) {
@@ -72,7 +72,7 @@ void judge(const InLinks& in, Survey& found) {
     for (int target = block.first; target < block.last; ++target) {
       const auto at = static_cast<std::size_t>(target - block.first);
       for (std::size_t i = block.start[at]; i < block.start[at + 1]; ++i) {
-        const HallValue& value = block.problems.value(block.steps[i].problem);
+        const StepLoad& value = block.problems.value(block.steps[i].problem);
         Hardest& step = hardest[block.steps[i].step - 1];
         if (step.value == nullptr || value.ratio > step.value->ratio) {
           step = {&value, target};
@@ -127,11 +127,11 @@ const Arrivals& DeliveryReader::at(int i, bool wantsClasses) {
   return m_arrivals;
 }
 
-/// One job, which may use every link from a node that is one step nearer to the root.
+/// One shard, which may use every link from a node that is one step nearer to the root.
 void DeliveryReader::readRooted() {
   const auto tails = m_deliveries.in().tailsInto(m_target);
   const auto widths = m_deliveries.in().widthsInto(m_target);
-  HallProblem& problem = m_arrivals.problem;
+  StepProblem& problem = m_arrivals.problem;
   m_arrivals.step = m_deliveries.fromRoot()[m_target];
   problem.words = (tails.size() + kBitsOfMask - 1) / kBitsOfMask;
   problem.masks.assign(problem.words, 0);

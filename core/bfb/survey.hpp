@@ -9,14 +9,14 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "bfb/bfb.hpp"
-#include "bfb/jobs.hpp"
+#include "bfb/levels.hpp"
 
 namespace coppice::bfb {
 
 /// What a target gets in one step.
 struct Arrivals {
   int step = 0;  ///< t, from 1
-  HallProblem problem;
+  StepProblem problem;
   std::vector<int> owners;             ///< the nodes whose shards arrive
   std::vector<std::uint32_t> classOf;  ///< by owner
 };

@@ -2,183 +2,68 @@
 #include "fabric/balance.hpp"
 
 #include <algorithm>
-#include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "fabric/inspection.hpp"
+#include "flow/max_flow.hpp"
 
 namespace coppice::fabric {
 namespace detail {
-namespace {
-
-// Beyond this many visited arcs the search for further use of existing links stops: the total added is minimal anyway,
-// only the split between raised and new links would change.
-constexpr std::size_t kSearchBudget = 2'000'000;
-
-/// An arc that could carry an increase: from a node short of egress to a node short of ingress.
-struct Candidate {
-  std::size_t arc = 0;
-  Bandwidth raised = {};
-};
-
-/// Bipartite transportation with unbounded arcs: greedy, then shortest augmenting paths.
-class Transport {
-public:
-  Transport(std::span<const Bandwidth> excess, std::span<const Arc> arcs)
-      : m_arcs(arcs),
-        m_needEgress(excess.size()),
-        m_needIngress(excess.size()),
-        m_out(excess.size()),
-        m_in(excess.size()) {
-    for (std::size_t v = 0; v < excess.size(); ++v) {
-      if (excess[v] > Bandwidth()) {
-        m_needEgress[v] = excess[v];
-      } else if (excess[v] < Bandwidth()) {
-        m_needIngress[v] = -excess[v];
-      }
-    }
-    for (std::size_t a = 0; a < arcs.size(); ++a) {
-      const auto tail = static_cast<std::size_t>(arcs[a].tail);
-      const auto head = static_cast<std::size_t>(arcs[a].head);
-      if (excess[tail] > Bandwidth() && excess[head] < Bandwidth()) {
-        m_out[tail].push_back(m_candidates.size());
-        m_in[head].push_back(m_candidates.size());
-        m_candidates.push_back({a});
-      }
-    }
-  }
-
-  std::vector<Raise> solve() {
-    for (Candidate& candidate : m_candidates) {
-      Bandwidth& egress = m_needEgress[tailOf(candidate)];
-      Bandwidth& ingress = m_needIngress[headOf(candidate)];
-      const Bandwidth amount = std::min(egress, ingress);
-      candidate.raised += amount;
-      egress -= amount;
-      ingress -= amount;
-    }
-    for (std::size_t v = 0; v < m_needEgress.size(); ++v) {
-      while (m_needEgress[v].isPositive() && m_visits < kSearchBudget && augmentFrom(v)) {
-      }
-    }
-    std::vector<Raise> raises;
-    for (const Candidate& candidate : m_candidates) {
-      if (candidate.raised.isPositive()) {
-        raises.push_back({m_arcs[candidate.arc].tail, m_arcs[candidate.arc].head, candidate.raised, false});
-      }
-    }
-    // Every existing arc has one end served by now, so what is left needs new links.
-    std::size_t sink = 0;
-    for (std::size_t v = 0; v < m_needEgress.size(); ++v) {
-      while (m_needEgress[v].isPositive()) {
-        while (sink < m_needIngress.size() && !m_needIngress[sink].isPositive()) {
-          ++sink;
-        }
-        if (sink == m_needIngress.size()) {
-          break;  // only if the excesses do not add up to zero
-        }
-        const Bandwidth amount = std::min(m_needEgress[v], m_needIngress[sink]);
-        raises.push_back({static_cast<NodeIndex>(v), static_cast<NodeIndex>(sink), amount, true});
-        m_needEgress[v] -= amount;
-        m_needIngress[sink] -= amount;
-      }
-    }
-    std::sort(raises.begin(), raises.end(),
-              [](const Raise& a, const Raise& b) { return std::pair(a.tail, a.head) < std::pair(b.tail, b.head); });
-    std::vector<Raise> merged;
-    for (const Raise& raise : raises) {
-      if (!merged.empty() && merged.back().tail == raise.tail && merged.back().head == raise.head) {
-        merged.back().amount += raise.amount;
-      } else {
-        merged.push_back(raise);
-      }
-    }
-    return merged;
-  }
-
-private:
-  [[nodiscard]] std::size_t tailOf(const Candidate& candidate) const {
-    return static_cast<std::size_t>(m_arcs[candidate.arc].tail);
-  }
-  [[nodiscard]] std::size_t headOf(const Candidate& candidate) const {
-    return static_cast<std::size_t>(m_arcs[candidate.arc].head);
-  }
-
-  /// One shortest path source -> arc -> sink, backwards over raised arcs where that frees a sink. False: none.
-  bool augmentFrom(std::size_t source) {
-    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    if (m_reachedBy.empty()) {
-      m_reachedBy.assign(m_needEgress.size(), kNone);  // the candidate over which a node was reached
-    }
-    std::vector<std::size_t> queue{source};
-    std::size_t end = kNone;
-    for (std::size_t at = 0; at < queue.size() && end == kNone; ++at) {
-      const std::size_t v = queue[at];
-      for (const std::size_t c : m_out[v]) {
-        ++m_visits;
-        const std::size_t head = headOf(m_candidates[c]);
-        if (head != source && m_reachedBy[head] == kNone) {
-          m_reachedBy[head] = c;
-          queue.push_back(head);
-          if (m_needIngress[head].isPositive()) {
-            end = head;
-            break;
-          }
-        }
-      }
-      for (const std::size_t c : m_in[v]) {
-        ++m_visits;
-        const std::size_t tail = tailOf(m_candidates[c]);
-        if (m_candidates[c].raised.isPositive() && tail != source && m_reachedBy[tail] == kNone) {
-          m_reachedBy[tail] = c;
-          queue.push_back(tail);
-        }
-      }
-    }
-    if (end != kNone) {
-      Bandwidth amount = std::min(m_needEgress[source], m_needIngress[end]);
-      walk(source, end, [&](Candidate& candidate, bool forward) {
-        if (!forward) {
-          amount = std::min(amount, candidate.raised);
-        }
-      });
-      walk(source, end, [&](Candidate& candidate, bool forward) { candidate.raised += forward ? amount : -amount; });
-      m_needEgress[source] -= amount;
-      m_needIngress[end] -= amount;
-    }
-    for (const std::size_t v : queue) {
-      m_reachedBy[v] = kNone;
-    }
-    return end != kNone;
-  }
-
-  template <typename Step>
-  void walk(std::size_t source, std::size_t end, const Step& step) {
-    for (std::size_t v = end; v != source;) {
-      Candidate& candidate = m_candidates[m_reachedBy[v]];
-      const bool forward = headOf(candidate) == v;
-      step(candidate, forward);
-      v = forward ? tailOf(candidate) : headOf(candidate);
-    }
-  }
-
-  std::span<const Arc> m_arcs;
-  std::vector<Bandwidth> m_needEgress;
-  std::vector<Bandwidth> m_needIngress;
-  std::vector<std::vector<std::size_t>> m_out;
-  std::vector<std::vector<std::size_t>> m_in;
-  std::vector<Candidate> m_candidates;
-  std::vector<std::size_t> m_reachedBy;
-  std::size_t m_visits = 0;
-};
-
-}  // namespace
 
 std::vector<Raise> balancingRaises(std::span<const Bandwidth> excess, std::span<const Arc> arcs) {
-  return Transport(excess, arcs).solve();
+  const Bandwidth unit =
+      commonUnit(excess, [](const Bandwidth& value) { return value < Bandwidth() ? -value : value; });
+  std::vector<std::int64_t> missing;  // egress; below 0 ingress
+  for (const Bandwidth& value : excess) {
+    missing.push_back(value == Bandwidth() ? 0 : (value / unit).numerator());
+  }
+  const auto nodeCount = static_cast<int>(missing.size());
+  flow::MaxFlow flow(nodeCount + 2);
+  std::vector<std::pair<const Arc*, int>> usable;
+  for (const Arc& arc : arcs) {
+    if (missing[arc.tail] > 0 && missing[arc.head] < 0) {
+      usable.emplace_back(&arc, flow.addArc(arc.tail, arc.head, std::min(missing[arc.tail], -missing[arc.head])));
+    }
+  }
+  for (NodeIndex node = 0; node < nodeCount; ++node) {
+    if (missing[node] > 0) {
+      flow.addArc(nodeCount, node, missing[node]);
+    } else if (missing[node] < 0) {
+      flow.addArc(node, nodeCount + 1, -missing[node]);
+    }
+  }
+  flow.run(nodeCount, nodeCount + 1);
+  std::vector<Raise> raises;
+  const auto raise = [&](NodeIndex tail, NodeIndex head, std::int64_t amount, bool isNew) {
+    raises.push_back({tail, head, unit * Rational(amount), isNew});
+    missing[tail] -= amount;
+    missing[head] += amount;
+  };
+  for (const auto& [arc, index] : usable) {
+    if (const std::int64_t amount = flow.flow(index); amount > 0) {
+      raise(arc->tail, arc->head, amount, false);
+    }
+  }
+  // By now every arc that could be raised has an end that misses nothing, so what is left needs new links.
+  NodeIndex head = 0;
+  for (NodeIndex tail = 0; tail < nodeCount; ++tail) {
+    while (missing[tail] > 0) {
+      while (head < nodeCount && missing[head] >= 0) {
+        ++head;
+      }
+      if (head == nodeCount) {
+        break;  // only if the excesses do not add up to zero
+      }
+      raise(tail, head, std::min(missing[tail], -missing[head]), true);
+    }
+  }
+  std::sort(raises.begin(), raises.end(),
+            [](const Raise& a, const Raise& b) { return std::pair(a.tail, a.head) < std::pair(b.tail, b.head); });
+  return raises;
 }
 
 }  // namespace detail

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "base/checked.hpp"
-#include "bfb/hall.hpp"
+#include "bfb/class_flow.hpp"
 
 namespace coppice::finder {
 namespace {
@@ -87,13 +87,13 @@ bool overRuns(std::span<const JobClass> jobs, int links, Ratio& best) {
 
 Rational byFlow(std::span<const JobClass> jobs, int links) {
   const std::vector<int64_t> widths(static_cast<size_t>(links), 1);
-  bfb::HallProblem problem;
+  bfb::StepProblem problem;
   problem.widths = widths;
   for (const JobClass& job : jobs) {
     problem.masks.push_back(job.mask);
     problem.counts.push_back(job.count);
   }
-  return bfb::solveHall(problem).ratio;
+  return bfb::solveStep(problem).ratio;
 }
 
 }  // namespace

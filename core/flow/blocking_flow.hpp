@@ -11,8 +11,8 @@
 namespace coppice::flow {
 
 /// Maximum flow into one sink by blocking flows on backward breadth-first levels (Dinic, Soviet Math. Doklady 11,
-/// 1970). The one implementation behind FeasibilityOracle, live::LocalFlow and synth::MaxFlow; the verifier's maximum
-/// flow (flow/lemon) shares nothing with it. At most n phases of O(n m) steps each; in the networks here a few phases,
+/// 1970). The one implementation behind FeasibilityOracle, live::LocalFlow and MaxFlow; the verifier's maximum flow
+/// (flow/lemon) shares nothing with it. At most n phases of O(n m) steps each; in the networks here a few phases,
 /// which stay near the sink.
 ///
 /// The network holds the residual capacities. It has, where arc ^ 1 is the reverse of an arc:

@@ -9,6 +9,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "flow/feasibility.hpp"
 
 /// Exact linear and integer programs over the cuts of a fabric.
 ///
@@ -22,11 +23,7 @@ namespace coppice::lp {
 /// How long a search may take before it gives up; cancellation through Progress works besides.
 using Milliseconds = std::chrono::milliseconds;
 
-struct CapacityArc {
-  int tail = 0;
-  int head = 0;
-  std::int64_t capacity = 0;  ///< >= 0, trees
-};
+using CapacityArc = flow::CapacityArc<std::int64_t>;
 
 /// Capacities in trees on a digraph of GPUs and relays (switches, NICs).
 struct BalanceProblem {

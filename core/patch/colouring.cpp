@@ -4,125 +4,44 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/rows.hpp"
+#include "flow/max_flow.hpp"
+
 namespace coppice::patch {
 namespace {
 
 using std::size_t;
 using Arc = std::pair<int, int>;
 
-/// Arcs by node: CSR.
-class ByNode {
-public:
-  ByNode(int nodes, const std::vector<size_t>& chosen, const std::vector<Arc>& arcs, bool byTail)
-      : m_first(static_cast<size_t>(nodes) + 1, 0), m_arcs(chosen.size()) {
-    const auto nodeOf = [&](size_t arc) { return static_cast<size_t>(byTail ? arcs[arc].first : arcs[arc].second); };
+/// The chosen arcs out of or into every node.
+Rows<size_t> arcsByNode(int nodes, const std::vector<size_t>& chosen, const std::vector<Arc>& arcs, int Arc::*node) {
+  return Rows<size_t>(static_cast<size_t>(nodes), [&](const auto& add) {
     for (const size_t arc : chosen) {
-      ++m_first[nodeOf(arc) + 1];
+      add(arcs[arc].*node, arc);
     }
-    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    std::vector<size_t> next(m_first.begin(), m_first.end() - 1);
-    for (const size_t arc : chosen) {
-      m_arcs[next[nodeOf(arc)]++] = arc;
+  });
+}
+
+/// Perfect matching of a regular bipartite multigraph: an arc of every tail, heads distinct.
+std::vector<size_t> matching(int nodes, const std::vector<size_t>& chosen, const std::vector<Arc>& arcs) {
+  const int source = 2 * nodes;
+  flow::MaxFlow flow(2 * nodes + 2);
+  for (const size_t arc : chosen) {
+    flow.addArc(arcs[arc].first, nodes + arcs[arc].second, 1);
+  }
+  for (int node = 0; node < nodes; ++node) {
+    flow.addArc(source, node, 1);
+    flow.addArc(nodes + node, source + 1, 1);
+  }
+  flow.run(source, source + 1);
+  std::vector<size_t> matched;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (flow.flow(static_cast<int>(i)) > 0) {
+      matched.push_back(chosen[i]);
     }
   }
-
-  [[nodiscard]] std::span<const size_t> of(int node) const {
-    const auto at = static_cast<size_t>(node);
-    return std::span<const size_t>(m_arcs).subspan(m_first[at], m_first[at + 1] - m_first[at]);
-  }
-
-private:
-  std::vector<size_t> m_first;
-  std::vector<size_t> m_arcs;
-};
-
-/// Perfect matching of a regular bipartite multigraph by Hopcroft and Karp: an arc of every tail, heads distinct.
-class Matching {
-public:
-  Matching(int nodes, const std::vector<size_t>& chosen, const std::vector<Arc>& arcs)
-      : m_nodes(nodes), m_arcs(arcs), m_out(nodes, chosen, arcs, true) {
-    m_arcOfTail.assign(static_cast<size_t>(nodes), kNone);
-    m_tailOfHead.assign(static_cast<size_t>(nodes), -1);
-    while (layer()) {
-      m_at.assign(static_cast<size_t>(nodes), 0);
-      for (int tail = 0; tail < nodes; ++tail) {
-        if (m_arcOfTail[static_cast<size_t>(tail)] == kNone) {
-          augment(tail);
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] const std::vector<size_t>& arcs() const { return m_arcOfTail; }
-
-private:
-  static constexpr size_t kNone = static_cast<size_t>(-1);
-
-  /// Distances from free tails; false where no free head is reached.
-  bool layer() {
-    m_level.assign(static_cast<size_t>(m_nodes), -1);
-    std::vector<int> queue;
-    for (int tail = 0; tail < m_nodes; ++tail) {
-      if (m_arcOfTail[static_cast<size_t>(tail)] == kNone) {
-        m_level[static_cast<size_t>(tail)] = 0;
-        queue.push_back(tail);
-      }
-    }
-    bool isFound = false;
-    for (size_t at = 0; at < queue.size(); ++at) {
-      for (const size_t arc : m_out.of(queue[at])) {
-        const int next = m_tailOfHead[static_cast<size_t>(m_arcs[arc].second)];
-        if (next < 0) {
-          isFound = true;
-        } else if (m_level[static_cast<size_t>(next)] < 0) {
-          m_level[static_cast<size_t>(next)] = m_level[static_cast<size_t>(queue[at])] + 1;
-          queue.push_back(next);
-        }
-      }
-    }
-    return isFound;
-  }
-
-  /// Depth first without recursion, as paths may be as long as there are nodes.
-  void augment(int start) {
-    std::vector<int> path{start};
-    while (!path.empty()) {
-      const int tail = path.back();
-      size_t& at = m_at[static_cast<size_t>(tail)];
-      const auto out = m_out.of(tail);
-      if (at == out.size()) {
-        m_level[static_cast<size_t>(tail)] = -1;
-        path.pop_back();
-        if (!path.empty()) {
-          ++m_at[static_cast<size_t>(path.back())];
-        }
-        continue;
-      }
-      const int next = m_tailOfHead[static_cast<size_t>(m_arcs[out[at]].second)];
-      if (next < 0) {
-        for (const int on : path) {
-          const size_t arc = m_out.of(on)[m_at[static_cast<size_t>(on)]];
-          m_arcOfTail[static_cast<size_t>(on)] = arc;
-          m_tailOfHead[static_cast<size_t>(m_arcs[arc].second)] = on;
-        }
-        return;
-      }
-      if (m_level[static_cast<size_t>(next)] == m_level[static_cast<size_t>(tail)] + 1) {
-        path.push_back(next);
-      } else {
-        ++at;
-      }
-    }
-  }
-
-  int m_nodes;
-  const std::vector<Arc>& m_arcs;
-  ByNode m_out;
-  std::vector<size_t> m_arcOfTail;
-  std::vector<int> m_tailOfHead;
-  std::vector<int> m_level;
-  std::vector<size_t> m_at;
-};
+  return matched;
+}
 
 class Colouring {
 public:
@@ -137,7 +56,7 @@ public:
       return;
     }
     if (degree % 2 == 1) {
-      const std::vector<size_t> matched = Matching(m_nodes, chosen, m_arcs).arcs();
+      const std::vector<size_t> matched = matching(m_nodes, chosen, m_arcs);
       std::vector<char> isMatched(m_arcs.size(), 0);
       for (const size_t arc : matched) {
         isMatched[arc] = 1;
@@ -157,13 +76,13 @@ public:
 private:
   /// Closed walks that take an arc forward and the next backward: every node gives half of its arcs to either part.
   std::pair<std::vector<size_t>, std::vector<size_t>> split(const std::vector<size_t>& chosen) const {
-    const ByNode out(m_nodes, chosen, m_arcs, true);
-    const ByNode in(m_nodes, chosen, m_arcs, false);
+    const Rows<size_t> out = arcsByNode(m_nodes, chosen, m_arcs, &Arc::first);
+    const Rows<size_t> in = arcsByNode(m_nodes, chosen, m_arcs, &Arc::second);
     std::vector<size_t> nextOut(static_cast<size_t>(m_nodes), 0);
     std::vector<size_t> nextIn(static_cast<size_t>(m_nodes), 0);
     std::vector<char> isUsed(m_arcs.size(), 0);
-    const auto take = [&](const ByNode& side, std::vector<size_t>& next, int node) {
-      const auto arcs = side.of(node);
+    const auto take = [&](const Rows<size_t>& side, std::vector<size_t>& next, int node) {
+      const auto arcs = side[node];
       size_t& at = next[static_cast<size_t>(node)];
       while (at < arcs.size() && isUsed[arcs[at]] != 0) {
         ++at;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
-#include "synth/max_flow.hpp"
+#include "flow/max_flow.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -26,7 +26,7 @@ std::optional<Cut> tightCut(const Topology& topology, const Supply& supply, int 
                             std::int64_t denominator) {
   const int sets = static_cast<int>(supply.size());
   const int source = topology.fabricNodes + sets;
-  MaxFlow flow(source + 1);
+  flow::MaxFlow flow(source + 1);
   // Capacities are multiplied by both denominators.
   for (const PhysicalLink& link : topology.links) {
     const Rational whole = link.perRound * Rational(denominator) * Rational(x.denominator());

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "flow/max_flow.hpp"
 #include "lp/program_support.hpp"
 
 namespace coppice::synth {
@@ -256,7 +257,7 @@ std::optional<bool> Relaxation::addCuts(const std::function<std::int64_t(int)>& 
       return std::nullopt;
     }
     const Requirement& requirement = m_problem.requirements[index];
-    MaxFlow flow(nodes + 2);
+    flow::MaxFlow flow(nodes + 2);
     const int source = nodes;
     const int sink = nodes + 1;
     std::int64_t target = 0;

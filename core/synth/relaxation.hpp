@@ -12,7 +12,6 @@
 #include "base/rational.hpp"
 #include "lp/modular.hpp"
 #include "lp/simplex.hpp"
-#include "synth/max_flow.hpp"
 #include "synth/problem.hpp"
 #include "synth/symmetry.hpp"
 

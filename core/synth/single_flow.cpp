@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
-#include "synth/max_flow.hpp"
+#include "flow/max_flow.hpp"
 
 namespace coppice::synth {
 namespace {
@@ -94,7 +94,7 @@ private:
   const Problem& m_problem;
   const Topology& m_topology;
   int m_steps;
-  MaxFlow m_flow;
+  flow::MaxFlow m_flow;
   std::vector<int> m_rank;
   std::vector<Arc> m_arcs;
   std::vector<std::int64_t> m_left;

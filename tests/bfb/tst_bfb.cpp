@@ -210,7 +210,7 @@ void TestBfb::allSetsOfLinks() {
       QCOMPARE(loads->stepLoads[t - 1].toString(), worst.toString());
       QCOMPARE(loads->pairs[t - 1], pairs);
       const bfb::TightSet& tight = loads->tight[t - 1];
-      QCOMPARE(Rational(tight.jobs, tight.width).toString(), worst.toString());
+      QCOMPARE(Rational(tight.shards, tight.width).toString(), worst.toString());
     }
   }
 }

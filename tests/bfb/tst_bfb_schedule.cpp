@@ -9,7 +9,7 @@
 
 #include "base/bus_factor.hpp"
 #include "bfb/digraphs.hpp"
-#include "bfb/hall.hpp"
+#include "bfb/class_flow.hpp"
 #include "bfb/schedule.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
@@ -97,7 +97,7 @@ std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb:
 }
 
 /// Every way to hand whole chunks to links: the minimum over them of the largest load / width.
-Rational bruteWhole(const bfb::HallProblem& problem, std::int64_t chunks) {
+Rational bruteWhole(const bfb::StepProblem& problem, std::int64_t chunks) {
   std::vector<bfb::Word> jobs;
   for (std::size_t c = 0; c < problem.classCount(); ++c) {
     jobs.insert(jobs.end(), static_cast<std::size_t>(problem.counts[c] * chunks), problem.masks[c]);
@@ -222,7 +222,7 @@ void TestBfbSchedule::randomFabrics() {
 void TestBfbSchedule::wholeChunksAgainstAllAssignments() {
   std::mt19937 rng(99);
   for (int round = 0; round < 300; ++round) {
-    bfb::HallProblem problem;
+    bfb::StepProblem problem;
     const int links = 1 + static_cast<int>(rng() % 3);
     for (int j = 0; j < links; ++j) {
       problem.widths.push_back(1 + static_cast<std::int64_t>(rng() % 3));
@@ -232,7 +232,7 @@ void TestBfbSchedule::wholeChunksAgainstAllAssignments() {
       problem.masks.push_back(1 + rng() % ((1U << links) - 1));
       problem.counts.push_back(1 + static_cast<std::int64_t>(rng() % 2));
     }
-    const Rational ratio = bfb::solveHall(problem).ratio;
+    const Rational ratio = bfb::solveStep(problem).ratio;
     for (std::int64_t chunks = 1; chunks <= 2; ++chunks) {
       const Rational whole = bfb::solveWhole(problem, ratio, chunks);
       QCOMPARE(whole.toString(), bruteWhole(problem, chunks).toString());
@@ -321,7 +321,7 @@ void TestBfbSchedule::latencies() {
 void TestBfbSchedule::latenciesAgainstAllSets() {
   std::mt19937 rng(7);
   for (int round = 0; round < 200; ++round) {
-    bfb::HallProblem problem;
+    bfb::StepProblem problem;
     const auto links = static_cast<unsigned>(1 + rng() % 4);
     for (unsigned j = 0; j < links; ++j) {
       problem.widths.push_back(1 + static_cast<std::int64_t>(rng() % 3));
@@ -355,7 +355,7 @@ void TestBfbSchedule::latenciesAgainstAllSets() {
       }
       worst = std::max(worst, jobs > 0 ? high : 0.0);
     }
-    const bfb::HallValue value = bfb::solveHall(problem);
+    const bfb::StepLoad value = bfb::solveStep(problem);
     QVERIFY(std::abs(value.ratio.toDouble() - worst) < 1e-9);
     const Rational whole = bfb::solveWhole(problem, value.ratio, 2);
     QVERIFY(whole >= value.ratio * Rational(2));

@@ -67,6 +67,7 @@ class TestCheapestFlow : public QObject {
 
 private slots:
   void randomNetworks();
+  void maxFlows();
   void cancels();
 };
 
@@ -95,6 +96,37 @@ void TestCheapestFlow::randomNetworks() {
   QVERIFY(limited > 100);
 }
 
+/// The value, and both cuts that prove it, before and after all capacities change.
+void TestCheapestFlow::maxFlows() {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    Instance instance = randomInstance(seed);
+    flow::MaxFlow network(instance.nodes);
+    for (const flow::PricedArc& arc : instance.arcs) {
+      network.addArc(arc.tail, arc.head, arc.capacity);
+    }
+    const QByteArray what = QByteArray::number(seed);
+    for (int round = 0; round < 2; ++round) {
+      const int64_t value = network.run(0, 1);
+      QVERIFY2(value == largestValue(instance), what.constData());
+      QCOMPARE(network.run(0, 1), 0);
+      for (const std::vector<bool>& side : {network.sourceSide(0), network.sourceSideNearSink(1)}) {
+        int64_t cut = 0;
+        for (const flow::PricedArc& arc : instance.arcs) {
+          cut += side[arc.tail] && !side[arc.head] ? arc.capacity : 0;
+        }
+        QVERIFY2(side[0] && !side[1] && cut == value, what.constData());
+      }
+      for (std::size_t i = 0; i < instance.arcs.size(); ++i) {
+        flow::PricedArc& arc = instance.arcs[i];
+        const int64_t flow = network.flow(static_cast<int>(i));
+        QVERIFY2(flow >= 0 && flow <= arc.capacity, what.constData());
+        arc.capacity = (arc.capacity + arc.cost) % 10;
+        network.setCapacity(static_cast<int>(i), arc.capacity);
+      }
+    }
+  }
+}
+
 void TestCheapestFlow::cancels() {
   std::stop_source stop;
   stop.request_stop();
@@ -103,4 +135,5 @@ void TestCheapestFlow::cancels() {
 }
 
 QTEST_APPLESS_MAIN(TestCheapestFlow)
+#include "flow/max_flow.hpp"
 #include "tst_cheapest_flow.moc"

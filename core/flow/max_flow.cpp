@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "synth/max_flow.hpp"
+#include "flow/max_flow.hpp"
 
-namespace coppice::synth {
+namespace coppice::flow {
 
 int MaxFlow::addArc(int tail, int head, std::int64_t capacity) {
   m_out[tail].push_back({head, static_cast<int>(m_room.size())});
@@ -12,7 +12,13 @@ int MaxFlow::addArc(int tail, int head, std::int64_t capacity) {
   return static_cast<int>(m_capacity.size()) - 1;
 }
 
-/// As flow::BlockingFlow wants it, turned around: paths grow from the source along the arcs, and the sink feeds any
+void MaxFlow::setCapacity(int arc, std::int64_t capacity) {
+  m_capacity[arc] = capacity;
+  m_room[2 * arc] = capacity;
+  m_room[2 * arc + 1] = 0;
+}
+
+/// As BlockingFlow wants it, turned around: paths grow from the source along the arcs, and the sink feeds any
 /// amount.
 class MaxFlow::Network {
 public:
@@ -75,4 +81,4 @@ std::vector<bool> MaxFlow::sourceSideNearSink(int sink) const {
   return side;
 }
 
-}  // namespace coppice::synth
+}  // namespace coppice::flow

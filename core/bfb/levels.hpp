@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bfb/bfb.hpp"
-#include "bfb/hall.hpp"
+#include "bfb/class_flow.hpp"
 
 namespace coppice::bfb {
 
@@ -77,12 +77,12 @@ public:
 
   /// The problem of a step: classes in ascending order of their masks. `classOf`, where given, gets the class of each
   /// of nodes(t).
-  void group(int t, HallProblem& problem, std::vector<std::uint32_t>* classOf);
+  void group(int t, StepProblem& problem, std::vector<std::uint32_t>* classOf);
 
 private:
   void reach(int node, int next);
-  void groupByTable(std::span<const int> nodes, HallProblem& problem, std::vector<std::uint32_t>* classOf);
-  void groupBySorting(std::span<const int> nodes, HallProblem& problem, std::vector<std::uint32_t>* classOf);
+  void groupByTable(std::span<const int> nodes, StepProblem& problem, std::vector<std::uint32_t>* classOf);
+  void groupBySorting(std::span<const int> nodes, StepProblem& problem, std::vector<std::uint32_t>* classOf);
 
   const InLinks& m_in;
   std::size_t m_words;
@@ -91,7 +91,7 @@ private:
   std::vector<int> m_queue;
   std::vector<std::size_t> m_start;  ///< by distance, into m_queue
   int m_target = -1;
-  std::vector<std::uint32_t> m_table;  ///< by mask, for few links: jobs, then the class
+  std::vector<std::uint32_t> m_table;  ///< by mask, for few links: shards, then the class
   std::vector<Word> m_touched;
   std::vector<std::uint32_t> m_order;
 };
@@ -100,17 +100,17 @@ private:
 class Problems {
 public:
   /// Index of the problem.
-  std::size_t add(const HallProblem& problem);
+  std::size_t add(const StepProblem& problem);
   [[nodiscard]] std::size_t size() const { return m_values.size(); }
-  [[nodiscard]] const HallProblem& problem(std::size_t at) const { return m_problems[at]; }
-  [[nodiscard]] const HallValue& value(std::size_t at) const { return m_values[at]; }
+  [[nodiscard]] const StepProblem& problem(std::size_t at) const { return m_problems[at]; }
+  [[nodiscard]] const StepLoad& value(std::size_t at) const { return m_values[at]; }
 
 private:
-  void describe(const HallProblem& problem);
+  void describe(const StepProblem& problem);
 
   std::unordered_map<std::string, std::size_t> m_known;
-  std::vector<HallProblem> m_problems;
-  std::vector<HallValue> m_values;
+  std::vector<StepProblem> m_problems;
+  std::vector<StepLoad> m_values;
   std::string m_key;
 };
 

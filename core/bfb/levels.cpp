@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bfb/jobs.hpp"
+#include "bfb/levels.hpp"
 
 #include <algorithm>
 #include <numeric>
+
+#include "base/rows.hpp"
 
 namespace coppice::bfb {
 namespace {
@@ -13,16 +15,14 @@ constexpr std::size_t kTableBits = 14;
 
 }  // namespace
 
-InLinks::InLinks(const Digraph& digraph)
-    : m_first(static_cast<std::size_t>(digraph.nodeCount) + 1, 0), m_firstNeighbour(1, 0) {
+InLinks::InLinks(const Digraph& digraph) : m_firstNeighbour(1, 0) {
   std::vector<int> order;
   for (std::size_t i = 0; i < digraph.links.size(); ++i) {
     if (digraph.links[i].tail != digraph.links[i].head) {
       order.push_back(static_cast<int>(i));
-      ++m_first[static_cast<std::size_t>(digraph.links[i].head) + 1];
     }
   }
-  std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
+  m_first = rowStarts<std::size_t>(digraph.nodeCount, order, [&](int link) { return digraph.links[link].head; });
   const auto offset = [&](int link) {
     const Link& at = digraph.links[link];
     return at.head > at.tail ? at.head - at.tail : at.head - at.tail + digraph.nodeCount;
@@ -117,7 +117,7 @@ int Levels::unreached() const {
   return static_cast<int>(std::find(m_distance.begin(), m_distance.end(), -1) - m_distance.begin());
 }
 
-void Levels::group(int t, HallProblem& problem, std::vector<std::uint32_t>* classOf) {
+void Levels::group(int t, StepProblem& problem, std::vector<std::uint32_t>* classOf) {
   const auto links = m_in.linksInto(m_target).size();
   problem.words = (links + kBitsOfWord - 1) / kBitsOfWord;
   const auto widths = m_in.widthsInto(m_target);
@@ -133,7 +133,7 @@ void Levels::group(int t, HallProblem& problem, std::vector<std::uint32_t>* clas
   }
 }
 
-void Levels::groupByTable(std::span<const int> nodes, HallProblem& problem, std::vector<std::uint32_t>* classOf) {
+void Levels::groupByTable(std::span<const int> nodes, StepProblem& problem, std::vector<std::uint32_t>* classOf) {
   m_table.resize(std::size_t{1} << kTableBits, 0);
   m_touched.clear();
   for (const int node : nodes) {
@@ -159,7 +159,7 @@ void Levels::groupByTable(std::span<const int> nodes, HallProblem& problem, std:
   }
 }
 
-void Levels::groupBySorting(std::span<const int> nodes, HallProblem& problem, std::vector<std::uint32_t>* classOf) {
+void Levels::groupBySorting(std::span<const int> nodes, StepProblem& problem, std::vector<std::uint32_t>* classOf) {
   m_order.resize(nodes.size());
   std::iota(m_order.begin(), m_order.end(), 0U);
   const auto maskAt = [&](std::uint32_t i) { return mask(nodes[i]).first(problem.words); };
@@ -184,7 +184,7 @@ void Levels::groupBySorting(std::span<const int> nodes, HallProblem& problem, st
   }
 }
 
-void Problems::describe(const HallProblem& problem) {
+void Problems::describe(const StepProblem& problem) {
   m_key.clear();
   const auto add = [&](const auto& values) {
     m_key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
@@ -199,12 +199,12 @@ void Problems::describe(const HallProblem& problem) {
   m_key.append(std::to_string(problem.widths.size()));
 }
 
-std::size_t Problems::add(const HallProblem& problem) {
+std::size_t Problems::add(const StepProblem& problem) {
   describe(problem);
   const auto [found, isNew] = m_known.try_emplace(m_key, m_values.size());
   if (isNew) {
     m_problems.push_back(problem);
-    m_values.push_back(solveHall(problem));
+    m_values.push_back(solveStep(problem));
   }
   return found->second;
 }
