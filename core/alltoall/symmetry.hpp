@@ -6,10 +6,11 @@
 
 #include "alltoall/network.hpp"
 #include "base/progress.hpp"
+#include "symmetry/digraph.hpp"
 
 namespace coppice::alltoall {
 
-using Permutation = std::vector<fabric::NodeIndex>;
+using symmetry::Permutation;
 
 /// A group of symmetries of a fabric: permutations of the nodes that keep kinds, links and bandwidths. All of them are
 /// listed. It need not be the full group: any group makes the linear program smaller and leaves its optimum.
@@ -22,8 +23,8 @@ struct SymmetryGroup {
   std::vector<std::int64_t> sourceWeight;  ///< GPUs in that orbit
 };
 
-/// Looks for shifts of the ranks (of one digit in a mixed radix) first, then for any symmetry that maps the first GPU
-/// to another, by refining colours; keeps those with which the group stays within `maxElements`. Throws CancelledError.
+/// Looks for shifts of the ranks (of one digit in a mixed radix) first, then for symmetries that take a GPU to the others
+/// of its orbit; keeps those with which the group stays within `maxElements`. Throws CancelledError.
 [[nodiscard]] SymmetryGroup findSymmetries(const Network& network, std::size_t maxElements, const Progress& progress);
 
 }  // namespace coppice::alltoall

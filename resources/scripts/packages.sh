@@ -6,7 +6,7 @@
 # coinor-cbc is a solver that programs start when they are asked for it.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 COPPICE_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config nlohmann-json3-dev libpugixml-dev libcli11-dev liblemon-dev
-  libgraphviz-dev libz3-dev libcadical-dev coinor-cbc)
+  libnauty2-dev libgraphviz-dev libz3-dev libcadical-dev coinor-cbc)
 # For the designer, the program with a window. libwebp-dev is optional: animated films.
 # shellcheck disable=SC2034
 COPPICE_DESIGNER_PACKAGES=(qt6-base-dev qt6-svg-dev qt6-charts-dev libqt6opengl6-dev libwebp-dev)

@@ -72,6 +72,7 @@ AboutDialog::AboutDialog(QWidget* parent) : QDialog(parent) {
       tr("- **Qt %1**, with Qt Charts: GPL-3.0 (the Qt Company)\n"
          "- **LEMON**: Boost Software License 1.0 (Egerváry Jenő Combinatorial Optimization Research "
          "Group)\n"
+         "- **nauty**: Apache-2.0 (Brendan McKay, Adolfo Piperno)\n"
          "- **Z3**, where it was found at the build: MIT (Microsoft)\n"
          "- **JSON for Modern C++**: MIT (Niels Lohmann)\n"
          "- **pugixml**: MIT (Arseny Kapoulkine)\n"

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symmetry/free_group.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "symmetry/groups.hpp"
+
+namespace coppice::symmetry {
+namespace {
+
+/// Random products that are looked at, and images of nodes in them.
+constexpr int kMaxProducts = 3000;
+constexpr std::int64_t kMaxImages = std::int64_t{1} << 24;
+/// Free symmetries that are kept to build groups from, and groups that are begun with one of them.
+constexpr std::size_t kMaxCandidates = 200;
+constexpr std::size_t kMaxStarts = 8;
+
+/// A free symmetry, and how often it must be applied to become the identity.
+struct Candidate {
+  Permutation image;
+  int order = 1;
+};
+
+std::vector<int> cycleLengths(const Permutation& image, std::span<const int> points) {
+  std::vector<int> lengths;
+  std::vector<char> isSeen(image.size(), 0);
+  for (const int point : points) {
+    int length = 0;
+    for (int at = point; std::exchange(isSeen[at], char{1}) == 0; at = image[at]) {
+      ++length;
+    }
+    if (length > 0) {
+      lengths.push_back(length);
+    }
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+Permutation power(Permutation base, std::int64_t exponent) {
+  Permutation result = identity(static_cast<int>(base.size()));
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) {
+      result = composed(result, base);
+    }
+    base = composed(base, base);
+  }
+  return result;
+}
+
+/// The power of the symmetry that takes all points round cycles of one length, the longest such length.
+std::optional<Candidate> freePower(const Permutation& image, std::span<const int> points) {
+  constexpr std::int64_t kMaxOrder = std::int64_t{1} << 32;
+  const std::vector<int> lengths = cycleLengths(image, points);
+  std::int64_t all = 1;
+  for (const int length : lengths) {
+    all = std::lcm(all, std::int64_t{length});
+    if (all > kMaxOrder) {
+      return std::nullopt;
+    }
+  }
+  for (int order = lengths.front(); order > 1; --order) {
+    const bool isFree = std::all_of(lengths.begin(), lengths.end(), [&](int length) {
+      return all % order == 0 && length / std::gcd(std::int64_t{length}, all / order) == order;
+    });
+    if (isFree) {
+      return Candidate{power(image, all / order), order};
+    }
+  }
+  return std::nullopt;
+}
+
+bool isFree(std::span<const Permutation> elements, std::span<const int> points) {
+  return std::all_of(elements.begin() + 1, elements.end(), [&](const Permutation& element) {
+    return std::none_of(points.begin(), points.end(), [&](int point) { return element[point] == point; });
+  });
+}
+
+std::vector<Candidate> candidatesOf(std::span<const Permutation> symmetries, std::span<const int> points,
+                                    const Progress& progress) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](const Permutation& image) {
+    if (auto found = freePower(image, points)) {
+      const bool isNew = std::none_of(candidates.begin(), candidates.end(),
+                                      [&](const Candidate& each) { return each.image == found->image; });
+      if (isNew) {
+        candidates.push_back(*std::move(found));
+      }
+    }
+  };
+  // Product replacement (Celler et al., Generating random elements of a finite group, Comm. Algebra 23, 1995). A fixed
+  // seed, and numbers that are the same everywhere.
+  std::vector<Permutation> pool(symmetries.begin(), symmetries.end());
+  for (std::size_t i = 0; pool.size() < 10; ++i) {
+    pool.push_back(symmetries[i % symmetries.size()]);
+  }
+  Permutation product = pool.front();
+  std::minstd_rand random(1);
+  const auto pick = [&] { return static_cast<std::size_t>(random()) % pool.size(); };
+  const auto nodes = static_cast<std::int64_t>(product.size());
+  for (int i = 0; i < kMaxProducts && (i + 1) * nodes < kMaxImages && candidates.size() < kMaxCandidates; ++i) {
+    throwIfCancelled(progress);
+    const std::size_t changed = pick();
+    const std::size_t other = pick();
+    if (changed != other) {
+      pool[changed] = composed(pool[changed], pool[other]);
+    }
+    product = composed(product, pool[changed]);
+    add(product);
+    if (!candidates.empty() && candidates.back().order == static_cast<int>(points.size())) {
+      break;
+    }
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.order > b.order; });
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Permutation> freeGenerators(std::span<const Permutation> symmetries, std::span<const int> points,
+                                        const Progress& progress) {
+  if (symmetries.empty() || points.empty()) {
+    return {};
+  }
+  const std::vector<Candidate> candidates = candidatesOf(symmetries, points, progress);
+  std::vector<Permutation> best;
+  std::size_t bestOrder = 1;
+  for (std::size_t start = 0; start < std::min(kMaxStarts, candidates.size()) && bestOrder < points.size(); ++start) {
+    std::vector<Permutation> generators;
+    std::size_t order = 1;
+    for (std::size_t i = start; i < candidates.size() && order < points.size(); ++i) {
+      throwIfCancelled(progress);
+      generators.push_back(candidates[i].image);
+      const auto elements = closure(generators, points.size());
+      if (elements && elements->size() > order && isFree(*elements, points)) {
+        order = elements->size();
+      } else {
+        generators.pop_back();
+      }
+    }
+    if (order > bestOrder) {
+      bestOrder = order;
+      best = std::move(generators);
+    }
+  }
+  return best;
+}
+
+}  // namespace coppice::symmetry
