@@ -25,17 +25,17 @@ std::vector<int64_t> leaving(const Network& network, const std::vector<char>& in
   return bandwidths;
 }
 
-/// One GPU of each class of the network's symmetry, in the order given. Equal bandwidths have equal floors and equal
+/// One GPU of each orbit of the network's symmetries, in the order given. Equal bandwidths have equal floors and equal
 /// demands equal supplies, so the symmetry is one of the rounded capacities too: a violated set that holds some GPU has
-/// an image, violated like it, that holds the one that stands for its class.
-std::vector<int> oneOfEachClass(const Network& network, std::span<const int> gpus) {
-  if (network.symmetryClass.empty()) {
+/// an image, violated like it, that holds the one that stands for its orbit.
+std::vector<int> oneOfEachOrbit(const Network& network, std::span<const int> gpus) {
+  if (network.orbitOf.empty()) {
     return {gpus.begin(), gpus.end()};
   }
   std::vector<char> isSeen(network.nodeCount, 0);
   std::vector<int> chosen;
   for (const int gpu : gpus) {
-    if (std::exchange(isSeen[network.symmetryClass[gpu]], char{1}) == 0) {
+    if (std::exchange(isSeen[network.orbitOf[gpu]], char{1}) == 0) {
       chosen.push_back(gpu);
     }
   }
@@ -111,7 +111,7 @@ bool MinimumK::isFeasible(int64_t k, const Progress& progress) {
   const std::vector<TreeArc> capacities = scaledArcs(m_network, m_time * Rational(k));
   requireFits(capacities, m_network, k);
   flow::FeasibilityOracle<int64_t> oracle(m_network.nodeCount, capacities, supplies(m_network, k), m_network.gpus);
-  const auto violations = oracle.violationsAt(oneOfEachClass(m_network, oracle.sinkOrder()), kCutsPerPass, progress);
+  const auto violations = oracle.violationsAt(oneOfEachOrbit(m_network, oracle.sinkOrder()), kCutsPerPass, progress);
   for (const auto& violation : violations) {
     std::vector<char> inSet(m_network.nodeCount, 1);
     KnownCut cut;

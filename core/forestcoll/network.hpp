@@ -26,8 +26,8 @@ struct Network {
   Bandwidth unit;                    ///< per capacity unit
   std::vector<std::int64_t> demand;  ///< by node: a(v), the data rooted there; 0 at switches
   std::int64_t totalDemand = 0;
-  /// By node the lowest node that a symmetry of the network maps onto it (symmetryClasses); empty = not looked for.
-  std::vector<int> symmetryClass = {};
+  /// By node the lowest node of its orbit under symmetries of the network; empty = not looked for.
+  std::vector<int> orbitOf = {};
 
   [[nodiscard]] bool isBalancedAtSwitches() const;
 };

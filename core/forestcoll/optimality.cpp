@@ -7,8 +7,8 @@
 #include "base/checked.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
-#include "forestcoll/parts/equal_parts.hpp"
 #include "forestcoll/scaled_oracle.hpp"
+#include "symmetry/fabric_parts.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -95,21 +95,19 @@ CutRatio startRatio(const Network& network) {
   return best;
 }
 
-/// The GPUs of each symmetry class; each GPU alone where none was looked for.
-class ClassMembers {
+/// The GPUs of each orbit; each GPU alone where none was looked for.
+class OrbitMembers {
 public:
-  explicit ClassMembers(const Network& network)
+  explicit OrbitMembers(const Network& network)
       : m_members(static_cast<std::size_t>(network.nodeCount)), m_network(network) {
     for (const int gpu : network.gpus) {
-      m_members[classOf(gpu)].push_back(gpu);
+      m_members[orbitOf(gpu)].push_back(gpu);
     }
   }
-  [[nodiscard]] const std::vector<int>& of(int gpu) const { return m_members[classOf(gpu)]; }
+  [[nodiscard]] const std::vector<int>& of(int gpu) const { return m_members[orbitOf(gpu)]; }
 
 private:
-  [[nodiscard]] int classOf(int gpu) const {
-    return m_network.symmetryClass.empty() ? gpu : m_network.symmetryClass[gpu];
-  }
+  [[nodiscard]] int orbitOf(int gpu) const { return m_network.orbitOf.empty() ? gpu : m_network.orbitOf[gpu]; }
 
   std::vector<std::vector<int>> m_members;
   const Network& m_network;
@@ -121,7 +119,7 @@ CutRatio newton(const Network& network, const Progress& progress) {
   Rational ratio = worst.value();
   auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
-  const ClassMembers members(network);
+  const OrbitMembers members(network);
   std::vector<char> isDone(network.nodeCount, 0);
   std::size_t done = 0;
   for (const int sink : order) {
@@ -274,7 +272,9 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
   Network network = makeNetwork(fabric.nodeCount(), fabric.gpus(), fabric.arcs(), demandByRank);
   constexpr int kFewGpus = 256;  // their flows cost less than looking for symmetry
   if (fabric.gpuCount() > kFewGpus) {
-    network.symmetryClass = symmetryClasses(fabric, demandByRank);
+    constexpr int64_t kMaxWork = int64_t{1} << 24;
+    const symmetry::ColouredDigraph graph = symmetry::graphOf(fabric, demandByRank);
+    network.orbitOf = symmetry::orbitsOf(graph, symmetry::candidateParts(graph, fabric), kMaxWork).ofNode;
   }
   return network;
 }

@@ -5,6 +5,7 @@
 
 #include "flow/cheapest_flow.hpp"
 #include "flow/lemon/max_flow.hpp"
+#include "flow/max_flow.hpp"
 
 /// Flows of minimum cost: their value against LEMON, their cost by the residual network, which has no cycle of negative
 /// cost exactly if no flow of this value is cheaper.
@@ -135,5 +136,4 @@ void TestCheapestFlow::cancels() {
 }
 
 QTEST_APPLESS_MAIN(TestCheapestFlow)
-#include "flow/max_flow.hpp"
 #include "tst_cheapest_flow.moc"

@@ -203,7 +203,7 @@ void TestMinimumK::badLoss() {
 void TestMinimumK::symmetrySparesWork() {
   const fabric::Fabric fabric = presetFabric("mi250,boxes=32", u',');
   auto network = forestcoll::makeNetwork(fabric, std::vector<int64_t>(fabric.gpuCount(), 1));
-  QVERIFY(!network.symmetryClass.empty());
+  QVERIFY(!network.orbitOf.empty());
   const auto worst = forestcoll::worstCut(network, {});
   const auto cuts = forestcoll::bottleneckCuts(network, worst, {});
   /// The answer, and the smallest power of two of steps with which it is found.
@@ -220,7 +220,7 @@ void TestMinimumK::symmetrySparesWork() {
     }
   };
   const auto [k, steps] = search();
-  network.symmetryClass.clear();
+  network.orbitOf.clear();
   const auto [same, more] = search();
   QCOMPARE(k, same);
   QVERIFY2(8 * steps <= more, qPrintable(QString("%1 and %2 steps").arg(steps).arg(more)));

@@ -28,7 +28,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"program", {"base"}},
       {"sketch", {"base", "fabric", "schedule"}},
       {"taccl", {"base", "fabric", "lp", "schedule", "sketch"}},
-      {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"forestcoll", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},
       {"alltoall", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},
       {"bfb", {"base", "fabric", "flow", "forestcoll", "schedule"}},
       {"finder", {"base", "topology", "bfb"}},

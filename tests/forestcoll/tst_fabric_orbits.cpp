@@ -8,18 +8,24 @@
 
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
-#include "forestcoll/parts/equal_parts.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
+#include "symmetry/fabric_parts.hpp"
 
-/// Symmetry classes are true, and change no optimum.
+/// Orbits of the nodes of fabrics are true, and change no optimum.
 using namespace coppice;
 using std::int64_t;
 using test::built;
 using test::describedBy;
 
 namespace {
+
+/// By node the lowest node of its orbit.
+std::vector<int> orbitsOf(const fabric::Fabric& fabric, const std::vector<int64_t>& demand) {
+  const symmetry::ColouredDigraph graph = symmetry::graphOf(fabric, demand);
+  return symmetry::orbitsOf(graph, symmetry::candidateParts(graph, fabric), int64_t{1} << 24).ofNode;
+}
 
 /// Whether some permutation of the nodes that keeps kinds, demands and links takes one node to the other, by trying
 /// all.
@@ -72,50 +78,50 @@ fabric::Description twoBoxes(const std::string& firstLink, const std::string& ot
 
 }  // namespace
 
-class TestEqualParts : public QObject {
+class TestFabricOrbits : public QObject {
   Q_OBJECT
 
 private slots:
-  void classes_data();
-  void classes();
+  void orbits_data();
+  void orbits();
   void groups_data();
   void groups();
   void optimumStays_data();
   void optimumStays();
 };
 
-void TestEqualParts::classes_data() {
+void TestFabricOrbits::orbits_data() {
   QTest::addColumn<QStringList>("links");
   QTest::addColumn<QList<int>>("demand");
-  QTest::addColumn<int>("classCount");
-  QTest::newRow("equal") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 1} << 4;
-  QTest::newRow("another bandwidth") << QStringList{"5", "6", ""} << QList<int>{1, 1, 1, 1} << 7;
-  QTest::newRow("another demand") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 2} << 7;
-  QTest::newRow("equal demands in another order") << QStringList{"5", "5", ""} << QList<int>{1, 2, 2, 1} << 7;
-  QTest::newRow("a link between the boxes") << QStringList{"5", "5", "3"} << QList<int>{1, 1, 1, 1} << 7;
+  QTest::addColumn<int>("orbitCount");
+  QTest::newRow("equal") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 1} << 3;
+  QTest::newRow("another bandwidth") << QStringList{"5", "6", ""} << QList<int>{1, 1, 1, 1} << 5;
+  QTest::newRow("another demand") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 2} << 6;
+  QTest::newRow("equal demands in another order") << QStringList{"5", "5", ""} << QList<int>{1, 2, 2, 1} << 4;
+  QTest::newRow("a link between the boxes") << QStringList{"5", "5", "3"} << QList<int>{1, 1, 1, 1} << 4;
 }
 
-void TestEqualParts::classes() {
+void TestFabricOrbits::orbits() {
   QFETCH(QStringList, links);
   QFETCH(QList<int>, demand);
   const fabric::Fabric fabric = built(twoBoxes(links[0].toStdString(), links[1].toStdString(), links[2].toStdString()));
   const std::vector<int64_t> byRank(demand.begin(), demand.end());
-  const std::vector<int> classOf = forestcoll::symmetryClasses(fabric, byRank);
-  std::vector<int> distinct = classOf;
+  const std::vector<int> orbitOf = orbitsOf(fabric, byRank);
+  std::vector<int> distinct = orbitOf;
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  QTEST(static_cast<int>(distinct.size()), "classCount");
+  QTEST(static_cast<int>(distinct.size()), "orbitCount");
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    QVERIFY(isImage(fabric, byRank, classOf[node], node));
+    QVERIFY(isImage(fabric, byRank, orbitOf[node], node));
   }
 }
 
 /// Two leaf switches under a spine, with a box of one GPU or a GPU alone on each.
-void TestEqualParts::groups_data() {
+void TestFabricOrbits::groups_data() {
   QTest::addColumn<QString>("box");
   QTest::addColumn<QString>("uplink");
   QTest::addColumn<QString>("across");
-  QTest::addColumn<int>("classCount");
+  QTest::addColumn<int>("orbitCount");
   QTest::newRow("boxes on leaves") << "b"
                                    << "4"
                                    << "" << 3;
@@ -130,7 +136,7 @@ void TestEqualParts::groups_data() {
                                        << "1" << 5;
 }
 
-void TestEqualParts::groups() {
+void TestFabricOrbits::groups() {
   QFETCH(QString, box);
   QFETCH(QString, uplink);
   QFETCH(QString, across);
@@ -150,14 +156,14 @@ void TestEqualParts::groups() {
   }
   const fabric::Fabric fabric = built(description);
   const std::vector<int64_t> demand(2, 1);
-  const std::vector<int> classOf = forestcoll::symmetryClasses(fabric, demand);
-  QTEST(static_cast<int>(std::set<int>(classOf.begin(), classOf.end()).size()), "classCount");
+  const std::vector<int> orbitOf = orbitsOf(fabric, demand);
+  QTEST(static_cast<int>(std::set<int>(orbitOf.begin(), orbitOf.end()).size()), "orbitCount");
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    QVERIFY(isImage(fabric, demand, classOf[node], node));
+    QVERIFY(isImage(fabric, demand, orbitOf[node], node));
   }
 }
 
-void TestEqualParts::optimumStays_data() {
+void TestFabricOrbits::optimumStays_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<int>("lost");  // one GPU in this many
   QTest::newRow("boxes") << "dgx-h100 boxes=40" << 0;
@@ -174,7 +180,7 @@ void TestEqualParts::optimumStays_data() {
   QTest::newRow("no boxes") << "torus dims=20x20" << 0;
 }
 
-void TestEqualParts::optimumStays() {
+void TestFabricOrbits::optimumStays() {
   QFETCH(QString, preset);
   QFETCH(int, lost);
   fabric::Description description = describedBy(preset);
@@ -191,12 +197,12 @@ void TestEqualParts::optimumStays() {
   const fabric::Fabric fabric = built(description);
   const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
   forestcoll::Network network = forestcoll::makeNetwork(fabric, demand);
-  network.symmetryClass = forestcoll::symmetryClasses(fabric, demand);
+  network.orbitOf = orbitsOf(fabric, demand);
   const forestcoll::CutRatio quick = forestcoll::worstCut(network, {});
-  network.symmetryClass.clear();
+  network.orbitOf.clear();
   const forestcoll::CutRatio plain = forestcoll::worstCut(network, {});
   QCOMPARE(quick.value(), plain.value());
 }
 
-QTEST_GUILESS_MAIN(TestEqualParts)
-#include "tst_equal_parts.moc"
+QTEST_GUILESS_MAIN(TestFabricOrbits)
+#include "tst_fabric_orbits.moc"
