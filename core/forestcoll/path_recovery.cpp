@@ -2,12 +2,12 @@
 #include "forestcoll/path_recovery.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/rows.hpp"
 
 namespace coppice::forestcoll {
 using std::int64_t;
@@ -17,11 +17,7 @@ namespace {
 /// A stable sort by a small key (counting sort). @pre `sorted` has the size of `items`, keys are below `limit`
 template <typename KeyOf>
 void sortByCount(const std::vector<int>& items, std::vector<int>& sorted, int limit, const KeyOf& keyOf) {
-  std::vector<int> place(static_cast<std::size_t>(limit) + 1, 0);
-  for (const int item : items) {
-    ++place[keyOf(item) + 1];
-  }
-  std::partial_sum(place.begin(), place.end(), place.begin());
+  std::vector<int> place = rowStarts(static_cast<std::size_t>(limit), items, keyOf);
   for (const int item : items) {
     sorted[place[keyOf(item)]++] = item;
   }
@@ -115,24 +111,19 @@ public:
     if (isSorted) {
       return m_steps;
     }
-    m_first.assign(static_cast<std::size_t>(deepest) + 2, 0);
-    for (const Step& step : m_steps) {
-      ++m_first[static_cast<std::size_t>(m_depth[step.head]) + 1];
-    }
-    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    m_sorted.resize(m_steps.size());
-    for (const Step& step : m_steps) {
-      m_sorted[m_first[m_depth[step.head]]++] = step;
-    }
-    return m_sorted;
+    m_byDepth.assign(static_cast<std::size_t>(deepest) + 1, [this](const auto& add) {
+      for (const Step& step : m_steps) {
+        add(m_depth[step.head], step);
+      }
+    });
+    return m_byDepth.entries();
   }
 
 private:
   const std::vector<TreeArc>& m_arcs;
   std::vector<int> m_depth;  // by node
   std::vector<Step> m_steps;
-  std::vector<Step> m_sorted;
-  std::vector<int> m_first;  // by depth
+  Rows<Step> m_byDepth;
 };
 
 /// What is left of the atoms behind the arcs, in the order of LogicalProblem::atoms.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/rows.hpp"
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/packing/contraction.hpp"
 #include "forestcoll/packing/low_packing.hpp"
@@ -29,36 +30,14 @@ std::vector<int> allNodes(int count) {
   return nodes;
 }
 
-/// Arcs leaving each node.
-struct OutArcs {
-  std::vector<int> start;
-  std::vector<int> arc;
-
-  explicit OutArcs(const PackingProblem& problem) {
-    start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
-    for (const TreeArc& a : problem.arcs) {
-      ++start[static_cast<std::size_t>(a.tail) + 1];
-    }
-    for (std::size_t v = 0; v + 1 < start.size(); ++v) {
-      start[v + 1] += start[v];
-    }
-    arc.resize(problem.arcs.size());
-    std::vector<int> fill(start.begin(), start.end() - 1);
-    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      arc[fill[problem.arcs[i].tail]++] = static_cast<int>(i);
-    }
-  }
-  [[nodiscard]] std::span<const int> of(int node) const {
-    return {arc.data() + start[node],
-            static_cast<std::size_t>(start[static_cast<std::size_t>(node) + 1] - start[node])};
-  }
-};
-
 /// Packs a problem without useful tight sets.
 class AtomicPacking {
 public:
   AtomicPacking(const PackingProblem& problem, const Progress& progress, const PackingOptions& options)
-      : m_problem(problem), m_progress(progress), m_options(options), m_out(problem) {
+      : m_problem(problem),
+        m_progress(progress),
+        m_options(options),
+        m_out(numbersByRow<int>(problem.nodeCount, problem.arcs, &TreeArc::tail)) {
     m_remaining.reserve(problem.arcs.size());
     for (const TreeArc& arc : problem.arcs) {
       m_remaining.push_back(arc.capacity);
@@ -107,7 +86,7 @@ private:
     while (!frontier.empty() && arcs.size() + 1 < static_cast<std::size_t>(nodeCount())) {
       std::vector<int> next;
       for (const int node : frontier) {
-        for (const int arc : m_out.of(node)) {
+        for (const int arc : m_out[node]) {
           const int head = m_problem.arcs[arc].head;
           if (reached[head] != 0 || m_remaining[arc] < multiplicity) {
             continue;
@@ -255,7 +234,7 @@ private:
     while (!frontier.empty() && tree.arcs.size() + 1 < static_cast<std::size_t>(nodeCount())) {
       candidates.clear();
       for (const int node : frontier) {
-        for (const int arc : m_out.of(node)) {
+        for (const int arc : m_out[node]) {
           if (tree.reached[m_problem.arcs[arc].head] == 0 && m_remaining[arc] >= multiplicity) {
             candidates.push_back({m_remaining[arc], arc});
           }
@@ -448,7 +427,7 @@ private:
       int bestArc = -1;
       int64_t bestAmount = 0;
       for (std::size_t i = 0; i < order.size() && bestAmount < tree.multiplicity; ++i) {
-        for (const int arc : m_out.of(order[i])) {
+        for (const int arc : m_out[order[i]]) {
           const int head = m_problem.arcs[arc].head;
           if (tree.reached[head] != 0 || refused[arc] != 0) {
             continue;
@@ -510,7 +489,7 @@ private:
   const PackingProblem& m_problem;
   const Progress& m_progress;
   const PackingOptions& m_options;
-  OutArcs m_out;
+  Rows<int> m_out;                   // arcs leaving each node
   std::vector<int64_t> m_remaining;  // by arc
   std::vector<int64_t> m_supply;     // trees not yet built, by root
   std::unique_ptr<Oracle> m_oracle;  // capacities and supplies follow the two above

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
+#include "base/rows.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
 
@@ -19,10 +20,9 @@ public:
 
   /// Index into Fabric::arcs(), or kNoArc. @pre both are nodes of the fabric
   [[nodiscard]] std::int32_t find(fabric::NodeIndex from, fabric::NodeIndex to) const {
-    const std::int32_t outCount = m_outOf[static_cast<std::size_t>(from) + 1] - m_outOf[from];
-    const std::int32_t inCount = m_into[static_cast<std::size_t>(to) + 1] - m_into[to];
-    return outCount <= inCount ? search(m_outEnds.data() + m_outOf[from], outCount, to)
-                               : search(m_inEnds.data() + m_into[to], inCount, from);
+    const auto out = m_outEnds[from];
+    const auto in = m_inEnds[to];
+    return out.size() <= in.size() ? search(out, to) : search(in, from);
   }
 
 private:
@@ -31,15 +31,17 @@ private:
     std::int32_t arc = 0;
   };
 
-  static std::int32_t search(const End* ends, std::int32_t count, fabric::NodeIndex node) {
-    constexpr std::int32_t kFewEnds = 8;
+  static std::int32_t search(std::span<const End> row, fabric::NodeIndex node) {
+    constexpr std::size_t kFewEnds = 8;
+    const End* ends = row.data();
+    std::size_t count = row.size();
     while (count > kFewEnds) {
-      const std::int32_t half = count / 2;
+      const std::size_t half = count / 2;
       const bool isAbove = ends[half].node <= node;
       ends = isAbove ? ends + half : ends;
       count = isAbove ? count - half : half;
     }
-    for (std::int32_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       if (ends[i].node == node) {
         return ends[i].arc;
       }
@@ -47,10 +49,8 @@ private:
     return kNoArc;
   }
 
-  std::vector<std::int32_t> m_outOf;  ///< by node, into m_outEnds
-  std::vector<std::int32_t> m_into;
-  std::vector<End> m_outEnds;  ///< ascending within a node
-  std::vector<End> m_inEnds;
+  Rows<End> m_outEnds;  ///< by node, ascending
+  Rows<End> m_inEnds;
 };
 
 }  // namespace coppice::schedule

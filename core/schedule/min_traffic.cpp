@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -17,14 +18,8 @@ using fabric::Rank;
 /// Links between GPUs.
 class Distances {
 public:
-  explicit Distances(const fabric::Fabric& fabric) : m_fabric(fabric), m_firstOut(fabric.nodeCount() + 1, 0) {
-    for (const fabric::Arc& arc : fabric.arcs()) {
-      ++m_firstOut[arc.tail + 1];
-    }
-    for (std::size_t node = 1; node < m_firstOut.size(); ++node) {
-      m_firstOut[node] += m_firstOut[node - 1];
-    }
-  }
+  explicit Distances(const fabric::Fabric& fabric)
+      : m_fabric(fabric), m_firstOut(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)) {}
 
   /// By rank; -1 = not reached. Valid until the next call.
   const std::vector<int>& from(Rank rank) {

@@ -89,21 +89,12 @@ const std::string& digestOf(const AnySchedule& schedule) {
 RouteFinder::RouteFinder(const fabric::Fabric& fabric, PathPool& pool)
     : m_fabric(fabric),
       m_pool(pool),
-      m_firstOut(fabric.nodeCount() + 1, 0),
-      m_firstIn(fabric.nodeCount() + 1, 0),
-      m_in(fabric.arcs().size()),
+      m_firstOut(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
+      m_in(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::head)),
       m_use(fabric.arcs().size(), 0),
       m_routes(fabric.gpuCount()) {
   for (const fabric::Arc& arc : fabric.arcs()) {
-    ++m_firstOut[arc.tail + 1];
-    ++m_firstIn[arc.head + 1];
     m_rate.push_back(toGBps(arc.bandwidth));
-  }
-  std::partial_sum(m_firstOut.begin(), m_firstOut.end(), m_firstOut.begin());
-  std::partial_sum(m_firstIn.begin(), m_firstIn.end(), m_firstIn.begin());
-  std::vector<std::int32_t> fill(m_firstIn.begin(), m_firstIn.end() - 1);
-  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-    m_in[fill[fabric.arcs()[arc].head]++] = static_cast<std::int32_t>(arc);
   }
 }
 
@@ -152,8 +143,7 @@ std::vector<NodeIndex> RouteFinder::walkBack(NodeIndex from, NodeIndex to) {
   while (nodes.back() != from) {
     const NodeIndex node = nodes.back();
     std::int32_t best = -1;
-    for (auto i = m_firstIn[node]; i < m_firstIn[node + 1]; ++i) {
-      const std::int32_t arc = m_in[i];
+    for (const std::int32_t arc : m_in[node]) {
       const NodeIndex tail = m_fabric.arcs()[arc].tail;
       const bool isRelay = tail == from || m_fabric.nodes()[tail].kind != fabric::NodeKind::gpu;
       if (isRelay && m_hops[tail] == m_hops[node] - 1 &&

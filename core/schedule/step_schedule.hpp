@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/rows.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/collective_table.hpp"
@@ -122,8 +123,7 @@ private:
   const fabric::Fabric& m_fabric;
   PathPool& m_pool;
   std::vector<std::int32_t> m_firstOut;       ///< by node, into Fabric::arcs()
-  std::vector<std::int32_t> m_firstIn;        ///< by node, into m_in
-  std::vector<std::int32_t> m_in;             ///< arcs by head
+  Rows<std::int32_t> m_in;                    ///< arcs by head
   std::vector<double> m_rate;                 ///< by arc, GB/s
   std::vector<double> m_use;                  ///< by arc: routes that pass it
   fabric::NodeIndex m_measured = -1;          ///< the node that m_hops is measured from

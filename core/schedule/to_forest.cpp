@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 #include "base/text.hpp"
 #include "schedule/arc_finder.hpp"
 #include "schedule/transfer_order.hpp"
@@ -99,24 +100,17 @@ private:
   /// Breadth first; children of one parent by rank.
   bool orderEdges(Rank root, const std::vector<Hop>& hops) {
     const auto count = hops.size();
-    m_firstChild.assign(count + 1, 0);
-    for (const Hop& hop : hops) {
-      if (hop.parent >= 0) {
-        ++m_firstChild[static_cast<std::size_t>(hop.parent) + 1];
+    m_children.assign(count, [&](const auto& add) {
+      for (std::size_t rank = 0; rank < count; ++rank) {
+        if (hops[rank].parent >= 0) {
+          add(hops[rank].parent, static_cast<Rank>(rank));
+        }
       }
-    }
-    std::partial_sum(m_firstChild.begin(), m_firstChild.end(), m_firstChild.begin());
-    m_children.resize(count);
-    m_next.assign(m_firstChild.begin(), m_firstChild.end() - 1);
-    for (std::size_t rank = 0; rank < count; ++rank) {
-      if (hops[rank].parent >= 0) {
-        m_children[m_next[hops[rank].parent]++] = static_cast<Rank>(rank);
-      }
-    }
+    });
     m_order.clear();
     const auto addChildren = [&](Rank parent) {
-      for (std::size_t i = m_firstChild[parent]; i < m_firstChild[static_cast<std::size_t>(parent) + 1]; ++i) {
-        m_order.push_back({parent, m_children[i], hops[m_children[i]].route, 0});
+      for (const Rank child : m_children[parent]) {
+        m_order.push_back({parent, child, hops[child].route, 0});
       }
     };
     if (hops[root].parent >= 0) {
@@ -172,9 +166,7 @@ private:
   std::vector<PathId> m_newRoute;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> m_known;  ///< trees by hash
   std::vector<TreeEdge> m_order;
-  std::vector<std::size_t> m_firstChild;
-  std::vector<std::size_t> m_next;
-  std::vector<Rank> m_children;
+  Rows<Rank> m_children;
 };
 
 class TreesOfSteps {

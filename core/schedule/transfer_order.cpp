@@ -2,8 +2,11 @@
 #include "schedule/transfer_order.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
+
+#include "base/rows.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -111,24 +114,16 @@ private:
   void addOrder() {
     const auto ranks = static_cast<std::size_t>(m_schedule.goal.rankCount());
     const auto senders = m_schedule.transfers.senders();
-    std::vector<int64_t> first(ranks + 1, 0);
-    for (const Rank sender : senders) {
-      ++first[static_cast<std::size_t>(sender) + 1];
-    }
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    std::vector<std::uint32_t> bySender(senders.size());
-    std::vector<int64_t> fill(first.begin(), first.end() - 1);
-    for (std::uint32_t i = 0; i < senders.size(); ++i) {
-      bySender[fill[senders[i]]++] = i;
-    }
-    std::vector<int64_t> last(ranks, -1);  // by receiver: place of its last transfer in bySender
-    for (std::size_t sender = 0; sender < ranks; ++sender) {
-      for (int64_t at = first[sender]; at < first[sender + 1]; ++at) {
-        int64_t& before = last[m_schedule.transfers.receivers()[bySender[at]]];
-        if (before >= first[sender]) {
-          m_waits.push_back({bySender[at], bySender[before]});
+    const auto bySender = numbersByRow<std::uint32_t>(ranks, senders, std::identity());
+    std::vector<std::pair<Rank, std::uint32_t>> last(ranks, {-1, 0});  // by receiver: a sender's last transfer to it
+    for (Rank sender = 0; sender < static_cast<Rank>(ranks); ++sender) {
+      for (const std::uint32_t i : bySender[sender]) {
+        auto& [from, before] = last[m_schedule.transfers.receivers()[i]];
+        if (from == sender) {
+          m_waits.push_back({i, before});
         }
-        before = at;
+        from = sender;
+        before = i;
       }
     }
   }
@@ -180,18 +175,15 @@ bool sortTopologically(const StepSchedule& schedule, TransferOrder& order) {
   const std::size_t count = phases.size();
   std::vector<std::int32_t> open(count);
   std::vector<std::int32_t> depth(count, 0);
-  std::vector<int64_t> firstNext(count + 1, 0);
-  for (const std::uint32_t before : order.waits) {
-    ++firstNext[before + 1];
-  }
-  std::partial_sum(firstNext.begin(), firstNext.end(), firstNext.begin());
-  std::vector<std::uint32_t> next(order.waits.size());
-  std::vector<int64_t> fill(firstNext.begin(), firstNext.end() - 1);
+  const Rows<std::uint32_t, std::uint64_t> next(count, [&](const auto& add) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      for (int64_t w = order.firstWait[i]; w < order.firstWait[i + 1]; ++w) {
+        add(order.waits[w], i);
+      }
+    }
+  });
   for (std::uint32_t i = 0; i < count; ++i) {
     open[i] = static_cast<std::int32_t>(order.firstWait[i + 1] - order.firstWait[i]);
-    for (int64_t w = order.firstWait[i]; w < order.firstWait[i + 1]; ++w) {
-      next[fill[order.waits[w]]++] = i;
-    }
   }
   order.order.reserve(count);
   for (std::uint32_t first = 0; first < count;) {
@@ -206,10 +198,10 @@ bool sortTopologically(const StepSchedule& schedule, TransferOrder& order) {
     for (std::size_t done = first; done < order.order.size(); ++done) {
       const std::uint32_t i = order.order[done];
       order.depth = std::max(order.depth, depth[i]);
-      for (int64_t n = firstNext[i]; n < firstNext[i + 1]; ++n) {
-        depth[next[n]] = std::max(depth[next[n]], depth[i] + 1);
-        if (--open[next[n]] == 0 && next[n] < last) {
-          order.order.push_back(next[n]);
+      for (const std::uint32_t after : next[i]) {
+        depth[after] = std::max(depth[after], depth[i] + 1);
+        if (--open[after] == 0 && after < last) {
+          order.order.push_back(after);
         }
       }
     }

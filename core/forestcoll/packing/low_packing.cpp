@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/rows.hpp"
 #include "forestcoll/packing/transport.hpp"
 #include "forestcoll/packing/tree_growth.hpp"
 
@@ -19,33 +20,13 @@ using Level = std::uint16_t;
 
 constexpr Level kFar = std::numeric_limits<Level>::max();
 
-/// Arcs entering each node.
-struct InArcs {
-  std::vector<int> start;
-  std::vector<int> arc;
-
-  explicit InArcs(const PackingProblem& problem) {
-    start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
-    for (const TreeArc& a : problem.arcs) {
-      ++start[static_cast<std::size_t>(a.head) + 1];
-    }
-    std::partial_sum(start.begin(), start.end(), start.begin());
-    arc.resize(problem.arcs.size());
-    std::vector<int> fill(start.begin(), start.end() - 1);
-    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      arc[fill[problem.arcs[i].head]++] = static_cast<int>(i);
-    }
-  }
-  [[nodiscard]] std::span<const int> of(int node) const {
-    return {arc.data() + start[node],
-            static_cast<std::size_t>(start[static_cast<std::size_t>(node) + 1] - start[node])};
-  }
-};
-
 class LevelPacking {
 public:
   LevelPacking(const PackingProblem& problem, const Progress& progress, const LowPackingOptions& options)
-      : m_problem(problem), m_progress(progress), m_options(options), m_in(problem) {
+      : m_problem(problem),
+        m_progress(progress),
+        m_options(options),
+        m_in(numbersByRow<int>(problem.nodeCount, problem.arcs, &TreeArc::head)) {
     for (int node = 0; node < problem.nodeCount; ++node) {
       if (problem.supply[node] > 0) {
         m_roots.push_back(node);
@@ -101,7 +82,7 @@ private:
     }
     for (int node = 0; node < m_problem.nodeCount; ++node) {
       int64_t in = 0;
-      for (const int arc : m_in.of(node)) {
+      for (const int arc : m_in[node]) {
         in = checkedAdd(in, m_problem.arcs[arc].capacity);
       }
       if (in < total - m_problem.supply[node]) {
@@ -142,7 +123,7 @@ private:
       const int64_t before = open;
       for (int node = 0; node < m_problem.nodeCount; ++node) {
         std::uint64_t* const mine = next.data() + static_cast<std::size_t>(node) * words;
-        for (const int arc : m_in.of(node)) {
+        for (const int arc : m_in[node]) {
           const std::uint64_t* const theirs =
               reached.data() + static_cast<std::size_t>(m_problem.arcs[arc].tail) * words;
           for (std::size_t w = 0; w < words; ++w) {
@@ -166,7 +147,7 @@ private:
   }
 
   bool chooseParents(int node) {
-    const std::span<const int> arcs = m_in.of(node);
+    const std::span<const int> arcs = m_in[node];
     m_rooms.clear();
     for (const int arc : arcs) {
       m_rooms.push_back(m_problem.arcs[arc].capacity);
@@ -283,7 +264,7 @@ private:
           for (const Transport::Piece& part : split.parts) {
             partEnd += part.amount;
             if (first < partEnd) {
-              parent[split.node] = m_in.of(split.node)[part.bin];
+              parent[split.node] = m_in[split.node][part.bin];
               break;
             }
           }
@@ -321,7 +302,7 @@ private:
   const PackingProblem& m_problem;
   const Progress& m_progress;
   const LowPackingOptions& m_options;
-  InArcs m_in;
+  Rows<int> m_in;                            // arcs entering each node
   std::vector<int> m_roots;                  // nodes with supply
   std::vector<Level> m_levels;               // node x root
   std::vector<int> m_parents;                // node x root: arc, -1 where it is split

@@ -99,23 +99,17 @@ bool Transport::solve() {
 }
 
 void Transport::fillBinLists() {
-  m_listStart.assign(m_room.size() + 1, 0);
-  const auto forEach = [&](auto&& visit) {
+  m_itemsIn.assign(m_room.size(), [this](const auto& add) {
     for (int item = 0; item < itemCount(); ++item) {
       if (m_bin[item] >= 0) {
-        visit(item, m_bin[item]);
+        add(m_bin[item], item);
       } else if (m_parts[item] >= 0) {
         for (const Piece& piece : m_split[m_parts[item]]) {
-          visit(item, piece.bin);
+          add(piece.bin, item);
         }
       }
     }
-  };
-  forEach([&](int, int bin) { ++m_listStart[static_cast<std::size_t>(bin) + 1]; });
-  std::partial_sum(m_listStart.begin(), m_listStart.end(), m_listStart.begin());
-  m_list.resize(m_listStart.back());
-  std::vector<int> fill(m_listStart.begin(), m_listStart.end() - 1);
-  forEach([&](int item, int bin) { m_list[fill[bin]++] = item; });
+  });
   m_work += itemCount();
 }
 
@@ -266,12 +260,12 @@ void Transport::placeParts(int item) {
       if (goal >= 0) {
         continue;
       }
-      for (int j = m_listStart[bin]; j < m_listStart[static_cast<std::size_t>(bin) + 1]; ++j) {
-        for (const int next : binsOf(m_list[j])) {
+      for (const int held : m_itemsIn[bin]) {
+        for (const int next : binsOf(held)) {
           ++m_work;
           if (m_from[next] == kUnvisited) {
             m_from[next] = bin;
-            m_via[next] = m_list[j];
+            m_via[next] = held;
             m_queue.push_back(next);
           }
         }

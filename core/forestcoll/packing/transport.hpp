@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/rows.hpp"
+
 namespace coppice::forestcoll {
 
 /// A small transportation problem: items with amounts go into bins with limited room, each item only into bins that
@@ -74,8 +76,7 @@ private:
   std::vector<int> m_unplaced;
 
   std::vector<int> m_order;
-  std::vector<int> m_listStart;  // items with something in each bin
-  std::vector<int> m_list;
+  Rows<int> m_itemsIn;                    // those with something in each bin
   std::vector<int> m_from;                // search: bin -> bin it was reached from, -1 for the first ones, -2 unseen
   std::vector<int> m_via;                 // search: item that moves from there
   std::vector<std::vector<int>> m_moves;  // bins x bins: items listed when they came, some gone since

@@ -5,25 +5,7 @@
 #include <numeric>
 
 namespace coppice::forestcoll {
-namespace {
-
 using std::int64_t;
-
-void listByNode(const PackingProblem& problem, bool byHead, std::vector<int>& start, std::vector<int>& list) {
-  start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
-  const auto nodeOf = [&](const TreeArc& arc) { return byHead ? arc.head : arc.tail; };
-  for (const TreeArc& arc : problem.arcs) {
-    ++start[static_cast<std::size_t>(nodeOf(arc)) + 1];
-  }
-  std::partial_sum(start.begin(), start.end(), start.begin());
-  list.resize(problem.arcs.size());
-  std::vector<int> fill(start.begin(), start.end() - 1);
-  for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-    list[fill[nodeOf(problem.arcs[i])]++] = static_cast<int>(i);
-  }
-}
-
-}  // namespace
 
 bool TreeTable::fits(const PackingProblem& problem, int64_t trees) {
   constexpr int64_t kMaxCells = int64_t{1} << 27;
@@ -31,9 +13,11 @@ bool TreeTable::fits(const PackingProblem& problem, int64_t trees) {
 }
 
 TreeTable::TreeTable(const PackingProblem& problem, int maxTrees)
-    : m_problem(problem), m_place(problem.arcs.size()), m_stride((static_cast<std::size_t>(maxTrees) + 63) / 64 * 64) {
-  listByNode(problem, true, m_inStart, m_in);
-  listByNode(problem, false, m_outStart, m_out);
+    : m_problem(problem),
+      m_in(numbersByRow<int>(problem.nodeCount, problem.arcs, &TreeArc::head)),
+      m_out(numbersByRow<int>(problem.nodeCount, problem.arcs, &TreeArc::tail)),
+      m_place(problem.arcs.size()),
+      m_stride((static_cast<std::size_t>(maxTrees) + 63) / 64 * 64) {
   for (const TreeArc& arc : problem.arcs) {
     m_room.push_back(arc.capacity);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rows.hpp"
 #include "forestcoll/tree_packing.hpp"
 
 namespace coppice::forestcoll {
@@ -45,9 +46,7 @@ public:
   [[nodiscard]] int root(int tree) const { return m_root[index(tree)]; }
   [[nodiscard]] std::int64_t copies(int tree) const { return m_copies[index(tree)]; }
   [[nodiscard]] std::int64_t room(int arc) const { return m_room[index(arc)]; }
-  [[nodiscard]] std::span<const int> arcsInto(int node) const {
-    return {m_in.data() + m_inStart[index(node)], index(m_inStart[index(node) + 1] - m_inStart[index(node)])};
-  }
+  [[nodiscard]] std::span<const int> arcsInto(int node) const { return m_in[index(node)]; }
   [[nodiscard]] int tailOf(int arc) const { return m_problem.arcs[index(arc)].tail; }
 
   /// Rows, by tree. parents() are places in arcsInto(node).
@@ -81,19 +80,15 @@ public:
 private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   [[nodiscard]] std::size_t cell(int node, int tree) const { return index(node) * m_stride + index(tree); }
-  [[nodiscard]] std::span<const int> arcsFrom(int node) const {
-    return {m_out.data() + m_outStart[index(node)], index(m_outStart[index(node) + 1] - m_outStart[index(node)])};
-  }
+  [[nodiscard]] std::span<const int> arcsFrom(int node) const { return m_out[index(node)]; }
   [[nodiscard]] bool isChild(int arc, int tree) const {
     return m_parent[cell(m_problem.arcs[index(arc)].head, tree)] == m_place[index(arc)];
   }
   void widen();
 
   const PackingProblem& m_problem;
-  std::vector<int> m_inStart;
-  std::vector<int> m_in;
-  std::vector<int> m_outStart;
-  std::vector<int> m_out;
+  Rows<int> m_in;  // arcs by head
+  Rows<int> m_out;
   std::vector<Small> m_place;  // of each arc among those into its head
   std::vector<std::int64_t> m_room;
   std::vector<int> m_root;
