@@ -242,7 +242,10 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   const auto trees = [&](std::int64_t work) { return byTrees(size, work, effort); };
   const auto quotientPull = [&](std::int64_t work) { return byQuotientPull(size, work, effort); };
   const auto split = [&](std::int64_t) { return fromFewerSteps(size, effort); };
-  const auto sat = [&](std::int64_t conflicts) { return std::optional(bySat(size, choices, conflicts, effort)); };
+  const auto sat = [&](std::int64_t conflicts) {
+    const bool isRefuted = choices.isComplete && choices.open.empty();
+    return isRefuted ? std::nullopt : std::optional(bySat(size, choices, conflicts, effort));
+  };
   // With one round in each step the solver is better than trees.
   const bool isTight = size.rounds == size.steps;
   const bool isSmall = !isWide();

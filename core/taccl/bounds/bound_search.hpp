@@ -118,7 +118,7 @@ private:
   /// Chunks that only a few links between two nodes may take.
   void boundLinks();
 
-  /// The same for the ports of relays: crossings to all nodes by a set of senders, or from all nodes by receivers.
+  /// The same for the ports of relays: crossings to all nodes by a set of senders.
   void boundPorts();
 
   /// What carries chunks over the links, one at a time each: shared ports once, other links for themselves.
