@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "generate.hpp"
+
 #include <memory>
-#include <ostream>
 
 #include "answer.hpp"
 #include "base/text.hpp"
-#include "command.hpp"
+#include "facts_text.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "judged_text.hpp"
@@ -13,19 +14,12 @@
 #include "tree_text.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/forestcoll_method.hpp"
+#include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/sizes.hpp"
 
 namespace coppice::cli {
 namespace {
-
-struct GenerateOptions {
-  FabricOptions fabric;
-  workflow::DemandText demand;
-  std::string method = workflow::kDefaultMethod;
-  workflow::Values values;  ///< of the method's options
-  std::int64_t showTrees = 0;
-  std::string output;
-};
 
 /// What limits on height and peers cost together.
 void describeLimits(const workflow::OptionValues& values, const schedule::Schedule& schedule,
@@ -60,6 +54,19 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
                  ") of it\n";
 }
 
+/// Trees, the sizes at which runtimes use the program, and the form.
+Outcome describeForest(const workflow::OptionValues& values, const fabric::Fabric& fabric,
+                       const schedule::Schedule& schedule, const Progress& progress, Answer& answer) {
+  describeTrees(fabric, schedule, progress, answer.json, answer.text);
+  if (Outcome described = describeUsedSizes(fabric, schedule, answer.json, answer.text); !described) {
+    return described;
+  }
+  if (values.text("form") == "parts" && !values.flag("prune") && answer.json["form"] == "trees") {
+    answer.text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
+  }
+  return Done{};
+}
+
 /// What ForestColl says beside the trees: the optimum, the cuts that prove it, and what limits cost.
 Result<Answer> describeForestColl(const GenerateOptions& options, const workflow::OptionValues& values,
                                   const fabric::Fabric& fabric, const workflow::Demand& demand,
@@ -92,77 +99,144 @@ Result<Answer> describeForestColl(const GenerateOptions& options, const workflow
   if (made.treeCount) {
     describeTreeCount(options.values.at("sizes"), *made.treeCount, answer.json, answer.text);
   }
+  if (const Outcome described = describeForest(values, fabric, schedule, progress, answer); !described) {
+    return described.error();
+  }
   return answer;
 }
 
-/// What there is to say of a schedule of any other method: its throughput beside the bound, and its steps.
-Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& fabric, const workflow::Judged& judged,
-                      bool isWeighted) {
+/// What there is to say of a schedule of any other method: its throughput beside the bound.
+/// @param isAlone no other figures of the schedule follow
+workflow::Facts headFacts(const fabric::Fabric& fabric, const workflow::Judged& judged, bool isWeighted, bool isAlone) {
   const workflow::AnySchedule& schedule = judged.made.schedule;
   const Collective collective = schedule::collectiveOf(schedule);
   const Bandwidth& algbw = schedule::algbwOf(schedule);
-  const Bandwidth bus = busbw(collective, algbw, fabric.gpuCount());
-  Answer answer;
-  answer.json = {
-      {"ok", true}, {"fabric", fabric.name()}, {"digest", fabric.digest()}, {"collective", toString(collective)}};
+  workflow::Facts facts = {{.key = "ok", .value = true},
+                           {.key = "fabric", .value = fabric.name()},
+                           {.key = "digest", .value = fabric.digest()},
+                           {.key = "collective", .value = toString(collective)}};
   if (const auto root = schedule::rootOf(schedule)) {
-    answer.json["root"] = fabric.nodes()[fabric.gpus()[*root]].id;
+    facts.push_back({.key = "root", .value = fabric.nodes()[fabric.gpus()[*root]].id});
   }
-  answer.json["gpus"] = fabric.gpuCount();
-  answer.json["algbw"] = toFraction(algbw);
-  answer.json["algbw_GBps"] = toGBps(algbw);
-  answer.json["busbw"] = toFraction(bus);
-  answer.json["busbw_GBps"] = toGBps(bus);
-  answer.text = std::string(toString(collective)) + " " + gigabytes(algbw) + " by " + method.title +
-                "\n  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") +
-                "\n  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
+  facts.push_back({.key = "gpus", .value = fabric.gpuCount()});
+  workflow::Facts throughput = workflow::throughputFacts(collective, algbw, fabric.gpuCount(), "throughput");
+  if (isAlone) {
+    facts.push_back({.label = "fabric", .text = named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU")});
+  }
+  workflow::append(facts, isAlone ? std::move(throughput) : workflow::withoutText(std::move(throughput)));
   if (judged.bound) {
-    const bool isOptimal = algbw == *judged.bound;
-    answer.json["optimal"] = isOptimal;
-    answer.json["optimum_algbw"] = toFraction(*judged.bound);
-    answer.json["share_of_optimum"] = (algbw / *judged.bound).toString();
-    answer.text += "  optimum     " +
-                   (isOptimal ? std::string("reached\n")
-                              : gigabytes(*judged.bound) + "; this is " + percent(algbw / *judged.bound) + " of it\n");
+    workflow::append(facts, workflow::boundFacts(algbw, *judged.bound));
   }
   if (judged.made.optimum && !judged.made.optimum->bottlenecks.empty()) {
     const schedule::Cut& cut = judged.made.optimum->bottlenecks.front();
-    answer.json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
-    answer.json["cut"] = toJson(fabric, collective, cut);
-    answer.json["cut"].erase("nodes");
-    answer.text += "  bottleneck  " + cutSentence(fabric, collective, cut, isWeighted) + "\n";
+    Json json = toJson(fabric, collective, cut);
+    json.erase("nodes");
+    workflow::append(facts, {{.key = "bottleneck_cut",
+                              .value = idsOf(fabric, cut.nodes),
+                              .label = "bottleneck",
+                              .text = cutSentence(fabric, collective, cut, isWeighted)},
+                             {.key = "cut", .value = std::move(json)}});
   }
-  if (judged.stepCost) {
-    answer.json["steps"] = judged.stepCost->steps;
-    answer.text += "  steps       " + counted(judged.stepCost->steps, "step") + ", " +
-                   counted(judged.stepCost->rounds, "round") + "\n";
-    describeCost(*judged.stepCost, answer.json, answer.text);
+  return facts;
+}
+
+/// The time at a size, with a latency for each step.
+Result<workflow::Facts> timeFacts(const GenerateOptions& options, const workflow::Judged& judged) {
+  if (options.size.empty() && options.latency.empty()) {
+    return workflow::Facts();
   }
+  const auto bytes = workflow::parseBytes(options.size.empty() ? "0" : options.size, "size");
+  if (!bytes) {
+    return bytes.error();
+  }
+  const auto latency = Rational::parse(options.latency.empty() ? "0" : options.latency);
+  if (!latency || *latency < Rational(0)) {
+    return workflow::optionError("latency", inQuotes(options.latency) + " is not a latency",
+                                 "give microseconds, 0 or more, for example 10");
+  }
+  const auto& cost = judged.depthCost ? judged.depthCost : judged.stepCost;
+  if (!cost) {
+    return workflow::optionError(options.latency.empty() ? "size" : "latency", "trees have no steps",
+                                 "leave it out; simulate gives the times of trees");
+  }
+  constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  const double microseconds = (*latency * Rational(cost->steps)).toDouble() +
+                              static_cast<double>(*bytes) / kBytesPerMicrosecond / toGBps(cost->algbw);
+  return workflow::Facts{{.key = "time_us",
+                          .value = microseconds,
+                          .label = "at size",
+                          .text = duration(microseconds / 1e6) + " for " + workflow::byteSize(*bytes) + " with " +
+                                  latency->toString() + " us per step"}};
+}
+
+/// The figures of a schedule of any method that does not find the optimum itself, and what its method says of it.
+/// Errors: those of figuresOf() and timeFacts().
+Result<Answer> describeMade(const GenerateOptions& options, const workflow::Method& method,
+                            const workflow::OptionValues& values, const workflow::LoadedFabric& loaded,
+                            const workflow::Judged& judged, bool isWeighted, const Progress& progress) {
+  const fabric::Fabric& fabric = loaded.fabric;
+  const auto* forest = std::get_if<schedule::Schedule>(&judged.made.schedule);
+  const bool isMeasured = forest == nullptr || (options.isOwnCommand && !judged.depthCost);
+  const Keys keys = options.isOwnCommand ? Keys::replace : Keys::keep;
+  Answer answer;
+  answer.text = std::string(toString(schedule::collectiveOf(judged.made.schedule))) + " " +
+                gigabytes(schedule::algbwOf(judged.made.schedule)) + " by " + method.title + "\n";
+  const auto add = [&](const workflow::Facts& facts) {
+    addFacts(facts, keys, options.showSteps, answer.json, answer.text);
+  };
+  add(headFacts(fabric, judged, isWeighted, !isMeasured));
+  if (forest != nullptr) {
+    if (const Outcome described = describeForest(values, fabric, *forest, progress, answer); !described) {
+      return described.error();
+    }
+  }
+  if (isMeasured) {
+    const auto figures = workflow::figuresOf(fabric, judged, progress);
+    if (!figures) {
+      return figures.error();
+    }
+    add(workflow::factsOf(fabric, judged.made.schedule, *figures));
+  }
+  if (judged.made.facts) {
+    add(judged.made.facts(loaded, &judged));
+  }
+  const auto times = timeFacts(options, judged);
+  if (!times) {
+    return times.error();
+  }
+  add(*times);
   return answer;
 }
 
-/// Trees, the sizes at which runtimes use the program, and the form.
-Outcome describeForest(const workflow::OptionValues& values, const fabric::Fabric& fabric,
-                       const schedule::Schedule& schedule, const Progress& progress, Answer& answer) {
-  describeTrees(fabric, schedule, progress, answer.json, answer.text);
-  if (Outcome described = describeUsedSizes(fabric, schedule, answer.json, answer.text); !described) {
-    return described;
+/// What the method knows without a schedule.
+Result<Report> runKnown(const workflow::Method& method, const workflow::Demand& demand,
+                        const workflow::LoadedFabric& loaded, const workflow::Values& values,
+                        const Progress& progress) {
+  workflow::Clock clock;
+  const auto known = workflow::requireKnown(loaded.fabric, method, demand, values, progress);
+  if (!known) {
+    return known.error();
   }
-  if (values.text("form") == "parts" && !values.flag("prune") && answer.json["form"] == "trees") {
-    answer.text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
-  }
-  return Done{};
+  const double seconds = clock.lap();
+  Report report;
+  addFacts(known->facts(loaded, nullptr), report);
+  report.json["import_findings"] = toJson(loaded.findings);
+  report.json["seconds"] = {{"total", seconds}};
+  report.text += lines(loaded.findings) + "  time        " + duration(seconds) + "\n";
+  return report;
 }
 
-Result<Report> run(const GenerateOptions& options, bool json, const Progress& progress) {
+}  // namespace
+
+Result<Report> runGenerate(const GenerateOptions& options, bool json, const Progress& progress) {
   workflow::Clock clock;
   if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
     return kept.error();
   }
-  const workflow::Generator* method = workflow::findGenerator(options.method);
+  const workflow::Method* method = workflow::findMethod(options.method);
   if (method == nullptr) {
     return workflow::optionError("method", inQuotes(options.method) + " is not a method",
-                                 "use one of " + workflow::generatorNames());
+                                 "use one of " + workflow::methodNames());
   }
   const auto values = workflow::OptionValues::read(method->options, options.values);
   if (!values) {
@@ -177,6 +251,9 @@ Result<Report> run(const GenerateOptions& options, bool json, const Progress& pr
   if (!demand) {
     return demand.error();
   }
+  if (!options.needsSchedule && options.output.empty()) {
+    return runKnown(*method, *demand, *loaded, options.values, progress);
+  }
   Json seconds = {{"load", clock.lap()}};
   const auto judged = workflow::makeSchedule(fabric, *method, *demand, options.values, progress);
   if (!judged) {
@@ -189,21 +266,17 @@ Result<Report> run(const GenerateOptions& options, bool json, const Progress& pr
   for (const forestcoll::StageSeconds& stage : judged->made.seconds) {
     seconds[stage.stage] = stage.seconds;
   }
+  seconds["generating"] = judged->generating;
   seconds["verifying"] = judged->verifying;
   const double total = judged->generating + judged->verifying;
   const auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
   auto answer = judged->made.optimum && forest != nullptr
                     ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, json, progress)
-                    : Result<Answer>(describeMethod(*method, fabric, *judged, !demand->amounts.empty()));
+                    : describeMade(options, *method, *values, *loaded, *judged, !demand->amounts.empty(), progress);
   if (!answer) {
     return answer.error();
   }
   answer->json["method"] = method->id;
-  if (forest != nullptr) {
-    if (const Outcome described = describeForest(*values, fabric, *forest, progress, *answer); !described) {
-      return described.error();
-    }
-  }
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
   answer->json["verified_by_parts"] = judged->verdict.isByParts;
@@ -220,8 +293,8 @@ Result<Report> run(const GenerateOptions& options, bool json, const Progress& pr
 
   Report report{std::move(answer->json), std::move(answer->text)};
   if (!options.output.empty()) {
-    if (const Outcome delivered =
-            deliverSchedule(options.output, judged->made.schedule, *loaded, json, progress, report);
+    if (const Outcome delivered = deliverSchedule(options.output, judged->made.schedule, *loaded, json, progress,
+                                                  report, options.writesTrees);
         !delivered) {
       return delivered.error();
     }
@@ -229,7 +302,12 @@ Result<Report> run(const GenerateOptions& options, bool json, const Progress& pr
   return report;
 }
 
-}  // namespace
+void addStepOptions(CLI::App& sub, GenerateOptions& options) {
+  sub.add_option("--latency", options.latency, "Microseconds per step, for the time of --size");
+  sub.add_option("--size", options.size,
+                 "Bytes of the whole collective, for example 1MiB: also prints the time at this size");
+  sub.add_flag("--show-steps", options.showSteps, "Print the loads of all steps");
+}
 
 void addGenerate(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
@@ -244,11 +322,12 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<GenerateOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
-  sub.add_option("--method", options->method, "Method: " + workflow::generatorNames())->capture_default_str();
-  for (const workflow::Generator& method : workflow::generators()) {
+  sub.add_option("--method", options->method, "Method: " + workflow::methodNames())->capture_default_str();
+  for (const workflow::Method& method : workflow::methods()) {
     addOptions(sub, method.options, options->values,
                method.id == workflow::kDefaultMethod ? std::string() : "OPTIONS of --method " + method.id);
   }
+  addStepOptions(sub, *options);
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::Range(0, 1 << 30))
       ->type_name("N");
@@ -256,7 +335,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
                  "Schedule file to write, .forest.json, or .schedule.json for steps; default: none");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
-      return run(*options, invocation.json, progress);
+      return runGenerate(*options, invocation.json, progress);
     };
   });
 }

@@ -10,18 +10,14 @@
 
 namespace coppice::cli {
 
-/// The exact figures of a schedule of any kind: collective, algbw, busbw, t_b, steps, stretch, traffic.
-void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report);
-/// t_b, rounds, stretch and traffic.
-void describeCost(const schedule::StepCost& cost, Json& json, std::string& text);
-
 /// How many different trees there are, and how fast they are together.
 void describeTrees(const schedule::Schedule& schedule, Report& report);
 
 /// Writes a schedule of any kind where -o says: .forest.json or .schedule.json. Steps whose file is named .forest.json
-/// are written as the trees that their pieces travel on. Errors: as deliver(), the writers and workflow::treesOf.
+/// are written as the trees that their pieces travel on, so are all with `asTrees`. Errors: as deliver(), the writers
+/// and workflow::treesOf.
 [[nodiscard]] Outcome deliverSchedule(const std::string& output, const schedule::AnySchedule& schedule,
                                       const workflow::LoadedFabric& loaded, bool json, const Progress& progress,
-                                      Report& report);
+                                      Report& report, bool asTrees = false);
 
 }  // namespace coppice::cli

@@ -84,8 +84,9 @@ Result<workflow::MethodContenders> makeByMethods(const std::string& fabric, cons
     }
     limited.model = *std::move(model);
   }
-  const std::vector<std::string> ids = idsOf(options.names);
-  return workflow::contendersOfMethods(shared, ids, *demand, limited, progress);
+  const auto methods = workflow::methodsOf(idsOf(options.names), demand->collective);
+  return methods ? workflow::contendersOfMethods(shared, *methods, *demand, limited, progress)
+                 : Result<workflow::MethodContenders>(methods.error());
 }
 
 Error noneMade(const std::vector<workflow::Refused>& refused) {

@@ -32,10 +32,11 @@ Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::Lo
                                  "leave it out");
   }
   workflow::Clock clock;
-  const auto optimum = workflow::verifiedAlltoall(fabric, {}, progress);
-  if (!optimum) {
-    return optimum.error();
+  const auto found = workflow::verifiedAlltoall(fabric, {}, progress);
+  if (!found) {
+    return found.error();
   }
+  const auto& optimum = *found;
   const double seconds = clock.lap();
   const Bandwidth algbw = optimum->upper * Rational(optimum->gpuCount);
   const Bandwidth reached = optimum->lower * Rational(optimum->gpuCount);

@@ -7,6 +7,7 @@
 
 #include "base/one_line.hpp"
 #include "base/text.hpp"
+#include "facts_text.hpp"
 #include "io/files.hpp"
 #include "judged_text.hpp"
 #include "synth/refutation.hpp"
@@ -15,7 +16,7 @@
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/sccl_front.hpp"
-#include "workflow/synthesized.hpp"
+#include "workflow/sccl_method.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -259,12 +260,12 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   if (!answer->schedule) {
     return report;
   }
-  const auto judged = workflow::judgeSynthesized(task.loaded.fabric, *std::move(answer->schedule), answer->unit,
-                                                 m_options.isOneBandwidth, progress);
+  const auto judged = workflow::requireGood(task.loaded.fabric, *std::move(answer->schedule),
+                                            workflow::roundsOf(answer->unit, m_options.isOneBandwidth), progress);
   if (!judged) {
     return judged.error();
   }
-  describeJudged(task.loaded.fabric, *judged, report);
+  addFacts(workflow::factsOf(task.loaded.fabric, judged->schedule, *judged), report);
   if (!question.output.empty()) {
     if (const Outcome written = deliverSchedule(question.output, judged->schedule, task.loaded, json, progress, report);
         !written) {
@@ -310,25 +311,11 @@ Outcome Sccl::addProof(const Task& task, const StatedSize& size, const synth::Sy
 
 Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
                        bool json, Report& report) const {
-  const Rational ratio(point.size.rounds, point.size.chunks);
-  Json entry = {{"chunks", point.size.chunks},
-                {"steps", point.size.steps},
-                {"rounds", point.size.rounds},
-                {"optimal", point.isOptimal},
-                {"ratio", ratio.toString()},
-                {"bound", point.bound.toString()},
-                {"refuted", point.refuted},
-                {"open", point.open},
-                {"how", point.how},
-                {"algbw", toFraction(point.judged.algbw)}};
-  report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
-                 ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +
-                 (point.isOptimal         ? "optimal, proved for all chunk counts"
-                  : point.isOptimalWithin ? "optimal among R <= S + " + std::to_string(*m_options.extraRounds) +
-                                                ", bound of all " + point.bound.toString()
-                                          : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
-                                                " better sizes refuted, " + std::to_string(point.open) + " open") +
-                 "\n    " + point.how + "\n";
+  report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  " +
+                 gigabytes(point.judged.algbw) + "\n";
+  Json entry = Json::object();
+  addFacts(workflow::pointFacts(point, m_options.extraRounds), Keys::replace, false, entry, report.text);
+  entry["algbw"] = toFraction(point.judged.algbw);
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
     if (const Outcome written = deliverSchedule(file, point.judged.schedule, task.loaded, json, Progress{}, report);
@@ -336,9 +323,6 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
       return written.error();
     }
     entry["file"] = file;
-  }
-  if (m_options.extraRounds) {
-    entry["optimal_within_k"] = point.isOptimalWithin;
   }
   report.json["front"].push_back(std::move(entry));
   return Done{};

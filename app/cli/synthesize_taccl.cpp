@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "facts_text.hpp"
 #include "io/taccl_json.hpp"
 #include "judged_text.hpp"
 #include "lp/mixed_program.hpp"
@@ -14,6 +15,7 @@
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/sketch_plan.hpp"
+#include "workflow/taccl_method.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -198,97 +200,28 @@ Bandwidth algbwOf(const Subject& subject, const sketch::Plan& plan) {
   return bandwidthOf(bytes, plan.makespan * subject.scale.timeUnit);
 }
 
-/// Of a bound "flow": the machines that it weighs.
-Json weightsByName(const sketch::Model& model, const std::vector<std::int64_t>& weights) {
-  Json list = Json::object();
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] != 0) {
-      list[model.machines[i].name] = weights[i];
-    }
-  }
-  return list;
-}
-
-Json stageList(const std::vector<taccl::StageReport>& stages) {
-  Json list = Json::array();
-  for (const taccl::StageReport& stage : stages) {
-    Json entry = {{"collective", stage.part},
-                  {"stage", stage.stage},
-                  {"status", stage.status},
-                  {"seconds", stage.seconds},
-                  {"makespan", stage.makespan.toString()}};
-    if (stage.cost) {
-      entry["cost"] = *stage.cost;
-    }
-    if (stage.bound) {
-      entry["bound"] = *stage.bound;
-    }
-    if (!stage.reason.empty()) {
-      entry["reason"] = stage.reason;
-    }
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-std::string stageLines(const std::vector<taccl::StageReport>& stages) {
-  std::string text;
-  for (const taccl::StageReport& stage : stages) {
-    text += "  " + stage.stage + std::string(12 - std::min<std::size_t>(11, stage.stage.size()), ' ') +
-            stage.makespan.toString() + " for " + stage.part + ", " + stage.status + ", " + duration(stage.seconds) +
-            (stage.reason.empty() ? "" : " (" + stage.reason + ")") + "\n";
-  }
-  return text;
-}
-
 void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::uint64_t seed, Report& report) {
   const sketch::Plan& plan = judged.synthesis.plan;
-  const sketch::Model& model = subject.model;
+  const std::string unit = subject.fabric ? " us" : " units of the topology file";
   report.json = {{"ok", true},
                  {"method", "taccl"},
-                 {"engine", judged.synthesis.stages.empty() ? "search" : "milp"},
                  {"collective", toString(plan.collective)},
-                 {"gpus", model.gpus()},
-                 {"makespan", plan.makespan.toString()},
-                 {"bound", plan.bound.toString()},
-                 {"gap", workflow::gapOf(plan)},
-                 {"optimal", plan.makespan == plan.bound},
+                 {"gpus", subject.model.gpus()},
                  {"algbw_GBps", toGBps(algbwOf(subject, plan))},
-                 {"bound_name", relaxationsOf(plan)},
-                 {"bound_members", boundMembersOf(plan)},
-                 {"connections", plan.connections},
-                 {"messages", plan.messages.size()},
                  {"verified", true},
                  {"seconds", judged.synthesis.seconds},
-                 {"seconds_to_makespan", judged.synthesis.secondsToMakespan},
                  {"seconds_verifying", judged.verifying},
-                 {"decodes", judged.synthesis.decodes},
                  {"seed", seed},
                  {"type", subject.type},
                  {"time_unit_us", subject.scale.timeUnit.count().toString()},
-                 {"chunk_bytes", subject.scale.chunkBytes},
-                 {"share", model.nics.empty() ? "link" : "nic"},
-                 {"symmetries", plan.symmetries.size()}};
+                 {"chunk_bytes", subject.scale.chunkBytes}};
   if (isRooted(plan.collective)) {
     report.json["root"] = plan.root;
   }
-  for (const sketch::BoundReason& reason : plan.boundReasons) {
-    report.json["bound_weights"].push_back(weightsByName(model, reason.weights));
-  }
-  if (!judged.synthesis.stages.empty()) {
-    report.json["stages"] = stageList(judged.synthesis.stages);
-  }
-  report.text =
-      std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
-      (subject.fabric ? " us" : " units of the topology file") + ", " + gigabytes(algbwOf(subject, plan)) +
-      "\n  bound       " + (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" +
-      relaxationsOf(plan) + ": " + boundMembersOf(plan) + ")\n  sketch      " + counted(model.gpus(), "GPU") + ", " +
-      counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
-      counted(plan.connections, "connection") + " within a node" +
-      (model.nics.empty() ? "" : ", whole NICs (not the paper's model)") +
-      "\n  verified    machines, lengths, routes, " + "relays, symmetries and every transfer\n  time        " +
-      duration(judged.synthesis.seconds) + ", the makespan found after " +
-      duration(judged.synthesis.secondsToMakespan) + "\n" + stageLines(judged.synthesis.stages);
+  report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() + unit + ", " +
+                gigabytes(algbwOf(subject, plan)) + "\n";
+  addFacts(workflow::planFacts(subject.model, judged.synthesis, unit), report);
+  report.text += "  verified    machines, lengths, routes, relays, symmetries and every transfer\n";
 }
 
 Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestion& question, bool json,

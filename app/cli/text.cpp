@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <set>
 
-#include "base/bus_factor.hpp"
 #include "base/checked.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
@@ -85,40 +83,6 @@ std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
 }
 
 }  // namespace
-
-std::string gigabytes(const Bandwidth& bandwidth) {
-  const Rational& value = bandwidth.gigabytesPerSecond();
-  if (value.isInteger()) {
-    return value.toString() + " GB/s";
-  }
-  // Two places would show next to nothing of a small number.
-  std::array<char, 32> small{};
-  std::snprintf(small.data(), small.size(), "%.3g", value.toDouble());
-  const bool isSmall = value < Rational(1, 100) && Rational(-1, 100) < value;
-  return value.toString() + " = " + (isSmall ? small.data() : toDecimal(value)) + " GB/s";
-}
-
-std::string duration(double seconds) {
-  std::array<char, 32> buffer{};
-  if (seconds < 1) {
-    std::snprintf(buffer.data(), buffer.size(), "%.2f ms", seconds * 1e3);
-  } else {
-    std::snprintf(buffer.data(), buffer.size(), "%.2f s", seconds);
-  }
-  return buffer.data();
-}
-
-std::string named(const std::string& name) {
-  return name.empty() ? "unnamed fabric" : oneLine(name);
-}
-
-std::string percent(const Rational& share) {
-  return toDecimal(share * Rational(100)) + " %";
-}
-
-Bandwidth busbw(Collective collective, const Bandwidth& algbw, int ranks) {
-  return algbw * busFactor(collective, ranks);
-}
 
 std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
   std::vector<bool> isIn(fabric.nodeCount());

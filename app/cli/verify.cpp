@@ -8,6 +8,7 @@
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "facts_text.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "io/collective_file.hpp"
@@ -175,7 +176,7 @@ Result<Report> verifyStepSchedule(const VerifyOptions& options, const std::strin
   Report result = report(options.file, "schedule", judged->ok, toString(collectiveOf(judged->schedule)),
                          loaded->fabric.gpuCount(), judged->findings);
   if (judged->ok) {
-    describeJudged(loaded->fabric, *judged, result);
+    addFacts(workflow::factsOf(loaded->fabric, judged->schedule, *judged), result);
   }
   const Outcome compared =
       judgeGoal(options, loaded->fabric, std::get<schedule::StepSchedule>(judged->schedule).goal, result);

@@ -1,34 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/alltoall_method.hpp"
 
+#include <chrono>
+#include <memory>
 #include <utility>
 
-#include "verify/exchange_check.hpp"
+#include "alltoall/alltoall.hpp"
+#include "base/text.hpp"
+#include "workflow/facts.hpp"
 
 namespace coppice::workflow {
 namespace {
 
+constexpr std::size_t kListedLengths = 4096;
+constexpr std::size_t kShownLengths = 3;
+
+/// The links with a length: what holds the all-to-all back where the bound is reached.
+Facts lengthFacts(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths) {
+  Json list = Json::array();
+  std::string shown;
+  std::size_t count = 0;
+  for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
+    if (lengths[arc] == 0) {
+      continue;
+    }
+    const fabric::Arc& at = fabric.arcs()[arc];
+    const std::string& from = fabric.nodes()[at.tail].id;
+    const std::string& to = fabric.nodes()[at.head].id;
+    if (count < kListedLengths) {
+      list.push_back({{"src", from}, {"dst", to}, {"length", lengths[arc]}});
+    }
+    if (count < kShownLengths) {
+      shown += (count > 0 ? ", " : "") + inQuotes(from) + " -> " + inQuotes(to);
+    }
+    ++count;
+  }
+  return {{.key = "lengths", .value = std::move(list)},
+          {.key = "links_with_length",
+           .value = count,
+           .label = "limited by",
+           .text = counted(static_cast<std::int64_t>(count), "link direction") + ": " + shown +
+                   (count > kShownLengths ? ", ..." : "")}};
+}
+
+/// @param isAlone no figures of a schedule stand beside them
+Facts exchangeFacts(const fabric::Fabric& fabric, const alltoall::Optimum& claim, bool isAlone) {
+  const int gpus = fabric.gpuCount();
+  Facts facts = {
+      {.key = "fabric",
+       .value = fabric.name(),
+       .label = "alltoall",
+       .text = isAlone ? "on " + named(fabric.name()) + ", " + counted(gpus, "GPU") : std::string()},
+      {.key = "gpus", .value = gpus},
+      {.key = "lower",
+       .value = toFraction(claim.lower),
+       .label = "each pair",
+       .text = gigabytes(claim.lower) + (claim.isExact() ? ", exact" : ", at most " + gigabytes(claim.upper))},
+      {.key = "upper", .value = toFraction(claim.upper)},
+      {.key = "exact", .value = claim.isExact()},
+      {.key = "lower_GBps", .value = toGBps(claim.lower)},
+      {.key = "upper_GBps", .value = toGBps(claim.upper)},
+      {.key = "gap", .value = toGBps(claim.upper) / toGBps(claim.lower) - 1}};
+  Facts throughput = throughputFacts(Collective::alltoall, claim.lower * Rational(gpus), gpus, "throughput");
+  append(facts, isAlone ? std::move(throughput) : withoutText(std::move(throughput)));
+  append(facts, {{.key = "symmetries", .value = claim.routing.symmetries.size()},
+                 {.key = "link_classes", .value = claim.arcOrbits},
+                 {.key = "trees", .value = claim.routing.trees.size()},
+                 {.key = "verified", .value = true}});
+  append(facts, lengthFacts(fabric, claim.lengths));
+  return facts;
+}
+
+Result<BestKnown> findRate(const fabric::Fabric& fabric, const Demand&, const OptionValues& values,
+                           const Progress& progress) {
+  alltoall::Request request;
+  request.budget = std::chrono::seconds(values.integer("seconds").value_or(0));
+  request.parts = values.integer("parts");
+  auto found = alltoall::optimum(fabric, request, progress);
+  if (!found) {
+    return found.error();
+  }
+  const auto claim = std::make_shared<const alltoall::Optimum>(*std::move(found));
+  BestKnown known{.claims = {.exchange = claim}, .facts = {}};
+  known.facts = [claim](const LoadedFabric& loaded, const Judged* judged) {
+    return exchangeFacts(loaded.fabric, *claim, judged == nullptr);
+  };
+  return known;
+}
+
 Result<Made> generateAllToAll(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                               const Progress& progress) {
-  if (!demand.amounts.empty()) {
-    return optionError("amounts", "every pair of GPUs exchanges the same amount of data", "leave --amounts out");
+  auto known = findRate(fabric, demand, values, progress);
+  if (!known) {
+    return known.error();
   }
-  const auto request = alltoallRequest(values);
-  if (!request) {
-    return request.error();
-  }
-  const auto optimum = verifiedAlltoall(fabric, *request, progress);
-  if (!optimum) {
-    return optimum.error();
-  }
-  auto made = alltoall::scheduleOf(fabric, optimum->routing, alltoall::kMaxTransfers, progress);
+  auto made = alltoall::scheduleOf(fabric, known->claims.exchange->routing, alltoall::kMaxTransfers, progress);
   if (!made) {
     return made.error();
   }
-  return Made{.schedule = *std::move(made)};
+  return Made{.schedule = *std::move(made), .claims = std::move(known->claims), .facts = std::move(known->facts)};
 }
-
-}  // namespace
 
 std::vector<Option> alltoallOptions() {
   constexpr int kDefaultSeconds = 8;
@@ -51,43 +122,36 @@ std::vector<Option> alltoallOptions() {
        .placeholder = "P"}};
 }
 
-Result<alltoall::Request> alltoallRequest(const OptionValues& values) {
-  alltoall::Request request;
-  request.budget = std::chrono::seconds(values.integer("seconds").value_or(0));
-  request.parts = values.integer("parts");
-  return request;
-}
+}  // namespace
 
-Result<alltoall::Optimum> verifiedAlltoall(const fabric::Fabric& fabric, const alltoall::Request& request,
-                                           const Progress& progress) {
-  auto optimum = alltoall::optimum(fabric, request, progress);
-  if (!optimum) {
-    return optimum;
+Result<std::shared_ptr<const alltoall::Optimum>> verifiedAlltoall(const fabric::Fabric& fabric,
+                                                                  const alltoall::Request& request,
+                                                                  const Progress& progress) {
+  auto found = alltoall::optimum(fabric, request, progress);
+  if (!found) {
+    return found.error();
   }
+  const auto optimum = std::make_shared<const alltoall::Optimum>(*std::move(found));
   progress.report("verifying", 0);
-  const auto upper = verify::provenExchangeBound(fabric, optimum->lengths, progress);
-  if (!upper) {
-    return upper.error();
+  const auto checked = checkClaims(fabric, nullptr, {.exchange = optimum}, progress);
+  if (!checked) {
+    return checked.error();
   }
-  const auto lower = verify::provenExchangeRate(fabric, optimum->routing, progress);
-  if (!lower) {
-    return lower.error();
-  }
-  if (*upper != optimum->upper || *lower != optimum->lower) {
-    return Error{ErrorCode::verification, "the certificates of the all-to-all give " + toFraction(*lower) + " and " +
-                                              toFraction(*upper) + ", not the rates that were claimed"};
+  if (!checked->findings.empty()) {
+    return rejected(checked->findings);
   }
   return optimum;
 }
 
-Generator alltoallMethod() {
+Method alltoallMethod() {
   return {.id = "alltoall",
           .title = "Optimal alltoall",
           .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on a route forward data",
           .collectives = {Collective::alltoall},
           .options = alltoallOptions(),
           .form = ScheduleForm::steps,
-          .generate = generateAllToAll};
+          .front = frontOfOne(generateAllToAll),
+          .known = findRate};
 }
 
 }  // namespace coppice::workflow

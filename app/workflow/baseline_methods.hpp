@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 namespace coppice::workflow {
 
 /// A method for each entry of baselines::list().
-[[nodiscard]] std::vector<Generator> baselineMethods();
+[[nodiscard]] std::vector<Method> baselineMethods();
 
 }  // namespace coppice::workflow

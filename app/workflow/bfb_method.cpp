@@ -1,75 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/bfb_method.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "base/text.hpp"
+#include "bfb/schedule.hpp"
 #include "schedule/to_forest.hpp"
+#include "workflow/bfb_facts.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
 namespace {
 
 constexpr const char* kExact = "exact";
-
-Result<Made> generateBfb(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                         const Progress& progress) {
-  const auto request = bfbRequest(demand, values);
-  if (!request) {
-    return request.error();
-  }
-  auto generated = bfb::generate(fabric, *request, progress);
-  if (!generated) {
-    return generated.error();
-  }
-  if (generated->rule) {
-    return Made{.schedule = *std::move(generated->rule)};
-  }
-  if (values.flag("trees")) {
-    auto trees = schedule::forestOf(fabric, generated->schedule, schedule::kMaxTreeEdges, progress);
-    if (!trees) {
-      return trees.error();
-    }
-    return Made{.schedule = *std::move(trees)};
-  }
-  return Made{.schedule = std::move(generated->schedule)};
-}
-
-}  // namespace
-
-namespace {
-
-Result<FrontSchedules> generateBfbFront(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                                        const Progress& progress) {
-  auto request = bfbRequest(demand, values);
-  if (!request) {
-    return request.error();
-  }
-  request->throughSwitches = fabric.nodeCount() > fabric.gpuCount();
-  auto generated = bfb::generate(fabric, *request, progress);
-  if (!generated) {
-    return generated.error();
-  }
-  FrontSchedules all;
-  if (generated->rule) {
-    all.schedules.push_back({"bfb", *std::move(generated->rule)});
-    return all;
-  }
-  auto trees = schedule::forestOf(fabric, generated->schedule, schedule::kMaxTreeEdges, progress);
-  all.schedules.push_back({"bfb", std::move(generated->schedule)});
-  if (trees) {
-    all.schedules.push_back({"bfb as trees", *std::move(trees)});
-  } else {
-    all.refused.push_back({"bfb as trees", trees.error()});
-  }
-  return all;
-}
-
-}  // namespace
-
-FrontMethod bfbFront() {
-  return {.id = "bfb", .timeOption = {}, .generate = generateBfbFront};
-}
 
 std::vector<Option> bfbOptions() {
   return {{.name = "chunks",
@@ -96,11 +40,8 @@ std::vector<Option> bfbOptions() {
            .kind = OptionKind::flag}};
 }
 
+/// What BFB is asked with these options. Errors: badUsage.
 Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values) {
-  if (!demand.amounts.empty()) {
-    return optionError("amounts", "BFB gives every GPU the same amount of data",
-                       "leave --amounts out, or choose another method");
-  }
   bfb::Request request{.collective = demand.collective, .root = demand.root};
   request.throughSwitches = values.flag("through-switches");
   request.byRule = values.flag("by-rule");
@@ -124,7 +65,67 @@ Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values
   return request;
 }
 
-Generator bfbMethod() {
+/// What is kept to tell of a schedule: all but the transfers and the trees, which are as many as memory holds.
+std::shared_ptr<bfb::Generated> withoutTransfers(const bfb::Generated& made) {
+  auto kept = std::make_shared<bfb::Generated>();
+  kept->chunks = made.chunks;
+  kept->costs = made.costs;
+  kept->gpuCount = made.gpuCount;
+  kept->schedule.goal = made.schedule.goal;
+  kept->schedule.paths = made.schedule.paths;
+  kept->schedule.stepCount = made.schedule.stepCount;
+  kept->schedule.algbw = made.schedule.algbw;
+  return kept;
+}
+
+Result<Front> generateBfb(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values, Wanted wanted,
+                          const Progress& progress) {
+  auto request = bfbRequest(demand, values);
+  if (!request) {
+    return request.error();
+  }
+  if (wanted == Wanted::all) {
+    request->throughSwitches = fabric.nodeCount() > fabric.gpuCount();
+  }
+  auto made = bfb::generate(fabric, *request, progress);
+  if (!made) {
+    return made.error();
+  }
+  const Claims claims = bfbClaims(fabric, *made);
+  const Describe facts = [kept = withoutTransfers(*made), bytes = request->bytes,
+                          transfers = static_cast<std::int64_t>(made->schedule.transfers.size())](
+                             const LoadedFabric& loaded, const Judged* judged) {
+    return judged == nullptr ? Facts() : bfbFacts(loaded, *judged, *kept, transfers, bytes);
+  };
+  Front front;
+  if (made->rule) {
+    front.made.push_back({.schedule = *std::move(made->rule), .claims = claims, .facts = facts});
+    return front;
+  }
+  std::optional<Made> asTrees;
+  const bool wantsTrees = values.flag("trees");
+  if (wanted == Wanted::all || wantsTrees) {
+    auto trees = schedule::forestOf(fabric, made->schedule, schedule::kMaxTreeEdges, progress);
+    if (trees) {
+      asTrees = {.schedule = *std::move(trees), .name = "bfb as trees", .claims = claims, .facts = facts};
+    } else if (wanted == Wanted::one) {
+      return trees.error();
+    } else {
+      front.refused.push_back({"bfb as trees", trees.error()});
+    }
+  }
+  if (wanted == Wanted::all || !wantsTrees) {
+    front.made.push_back({.schedule = std::move(made->schedule), .claims = claims, .facts = facts});
+  }
+  if (asTrees) {
+    front.made.push_back(*std::move(asTrees));
+  }
+  return front;
+}
+
+}  // namespace
+
+Method bfbMethod() {
   return {.id = "bfb",
           .title = "BFB",
           .description =
@@ -133,7 +134,7 @@ Generator bfbMethod() {
           .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
           .options = bfbOptions(),
           .form = ScheduleForm::steps,
-          .generate = generateBfb};
+          .front = generateBfb};
 }
 
 }  // namespace coppice::workflow

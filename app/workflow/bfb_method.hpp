@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
-#include "bfb/schedule.hpp"
-#include "workflow/front_method.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 namespace coppice::workflow {
 
-/// Breadth-first broadcast, with the number of chunks and the removal of switches.
-[[nodiscard]] Generator bfbMethod();
-/// In steps and as trees; through switches where there are any.
-[[nodiscard]] FrontMethod bfbFront();
-[[nodiscard]] std::vector<Option> bfbOptions();
-/// What BFB is asked with these options. Errors: badUsage.
-[[nodiscard]] Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values);
+/// Breadth-first broadcast, with the number of chunks and the removal of switches. Its front: in steps and as trees;
+/// through switches where there are any.
+[[nodiscard]] Method bfbMethod();
 
 }  // namespace coppice::workflow

@@ -18,7 +18,6 @@
 #include "simulate/program_job.hpp"
 #include "verify/program_verifier.hpp"
 #include "workflow/clock.hpp"
-#include "workflow/front_method.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
 
@@ -81,19 +80,14 @@ Result<simulate::Details> playOnce(const Playable& playable, const Progress& pro
 }
 
 /// The figures of a schedule; its verdict must be good. What is judged may lack the schedule itself.
-Outcome takeJudged(const JudgedSchedule& judged, Contender& contender, const Progress& progress) {
-  if (!judged.ok) {
-    const Finding* fault = firstFault(judged.findings);
-    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
-                 "verify lists all faults", fault ? fault->where : Place{}};
-  }
+Outcome takeFigures(const Figures& figures, Contender& contender, const Progress& progress) {
   const fabric::Fabric& fabric = contender.playable.fabric();
-  contender.algbw = judged.algbw;
-  contender.steps = judged.steps;
-  if (judged.cost) {
-    takeFigures(*judged.cost, contender);
-    contender.minTraffic = judged.minTraffic;
-    for (const BusyLink& link : busiestLinks(fabric, *judged.cost, 1)) {
+  contender.algbw = figures.algbw;
+  contender.steps = figures.steps;
+  if (figures.cost) {
+    takeFigures(*figures.cost, contender);
+    contender.minTraffic = figures.minTraffic;
+    for (const BusyLink& link : busiestLinks(fabric, *figures.cost, 1)) {
       contender.busiestArc = link.arc;
       contender.busiestShare = link.traffic.toDouble();
     }
@@ -117,7 +111,12 @@ Outcome measureSchedule(Contender& contender, const Progress& progress) {
   if (const auto* steps = std::get_if<schedule::StepSchedule>(&*contender.playable.schedule)) {
     contender.method = steps->method;
   }
-  if (const Outcome taken = takeJudged(*judged, contender, progress); !taken) {
+  if (!judged->ok) {
+    const Finding* fault = firstFault(judged->findings);
+    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
+                 "verify lists all faults", fault ? fault->where : Place{}};
+  }
+  if (const Outcome taken = takeFigures(*judged, contender, progress); !taken) {
     return taken;
   }
   auto bound = boundOf(contender.playable.fabric(), *contender.playable.schedule, progress);
@@ -197,118 +196,64 @@ Outcome measureProgram(Contender& contender, const Progress& progress) {
 }
 
 /// Options that make a search end in time; its schedules are still to be judged.
-Values valuesWithin(const Generator& method, const FrontMethod& front, const std::optional<double>& seconds) {
+Values valuesWithin(const Method& method, const std::optional<double>& seconds) {
   constexpr double kShare = 0.8;
   const auto limit = std::find_if(method.options.begin(), method.options.end(),
-                                  [&](const Option& option) { return option.name == front.timeOption; });
+                                  [&](const Option& option) { return option.name == method.timeOption; });
   if (!seconds || limit == method.options.end()) {
     return {};
   }
   const auto usual = parseInteger(limit->defaultText);
   const auto max = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
-  return {{front.timeOption, std::to_string(usual ? std::min(*usual, max) : max)}};
-}
-
-struct AllMade {
-  std::vector<std::pair<std::string, Judged>> judged;  ///< with their names
-  std::vector<NamedError> refused;
-};
-
-/// Of one method: its schedules, with their names and verdicts.
-/// @param searching ends the search, @param progress the rest where the method gives what it has found
-Result<AllMade> makeAll(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
-                        const std::optional<double>& seconds, const Progress& searching, const Progress& progress) {
-  AllMade all;
-  const FrontMethod* front = findFrontMethod(method.id);
-  if (front == nullptr || !method.makes(demand.collective)) {
-    auto made = makeSchedule(fabric, method, demand, {}, searching);
-    if (!made) {
-      return made.error();
-    }
-    all.judged.emplace_back(method.id, *std::move(made));
-    return all;
-  }
-  const auto values = OptionValues::read(method.options, valuesWithin(method, *front, seconds));
-  if (!values) {
-    return values.error();
-  }
-  auto found = front->generate(fabric, demand, *values, searching);
-  if (!found) {
-    return found.error();
-  }
-  all.refused = std::move(found->refused);
-  for (NamedSchedule& each : found->schedules) {
-    auto judged = requireJudged(fabric, {.schedule = std::move(each.schedule)}, progress);
-    if (!judged) {
-      return judged.error();
-    }
-    all.judged.emplace_back(std::move(each.name), *std::move(judged));
-  }
-  return all;
+  return {{method.timeOption, std::to_string(usual ? std::min(*usual, max) : max)}};
 }
 
 /// Whether a stopped method gives what it has found.
-bool keepsWhatItFound(const Generator& method) {
-  const FrontMethod* front = findFrontMethod(method.id);
-  return front != nullptr && !front->timeOption.empty();
+bool keepsWhatItFound(const Method& method) {
+  return !method.timeOption.empty();
 }
 
 /// Makes, judges and prepares the schedules of one method.
-Result<MethodContenders> makeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method,
+Result<MethodContenders> makeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Method& method,
                                         const Demand& demand, const PlayOptions& options,
                                         const std::optional<double>& seconds, const Progress& searching,
                                         const Progress& progress) {
   return guarded<MethodContenders>([&]() -> Result<MethodContenders> {
-    auto all = makeAll(loaded->fabric, method, demand, seconds, searching, progress);
-    if (!all) {
-      return all.error();
+    auto front = makeFront(loaded->fabric, method, demand, valuesWithin(method, seconds), Wanted::all, searching);
+    if (!front) {
+      return front.error();
     }
     const Progress& rest = keepsWhatItFound(method) ? progress : searching;
     MethodContenders result;
-    for (auto& [name, made] : all->judged) {
-      const auto bound = made.bound;
-      auto judged = measured(loaded->fabric, std::move(made), rest);
-      if (!judged) {
-        return judged.error();
+    for (Made& made : front->made) {
+      const std::string name = made.name.empty() ? method.id : made.name;
+      auto good = requireJudged(loaded->fabric, std::move(made), rest);
+      if (!good) {
+        return good.error();
       }
-      auto playable = playableOf(name, loaded, std::move(judged->schedule), options.model, options.barriers, rest);
+      const auto figures = figuresOf(loaded->fabric, *good, rest);
+      if (!figures) {
+        return figures.error();
+      }
+      auto playable = playableOf(name, loaded, std::move(good->made.schedule), options.model, options.barriers, rest);
       if (!playable) {
         return playable.error();
       }
-      Contender contender{.playable = *std::move(playable), .method = method.id, .bound = bound};
-      if (const Outcome taken = takeJudged(*judged, contender, rest); !taken) {
+      Contender contender{.playable = *std::move(playable), .method = method.id, .bound = good->bound};
+      if (const Outcome taken = takeFigures(*figures, contender, rest); !taken) {
         return taken.error();
       }
       result.contenders.push_back(std::move(contender));
     }
-    for (NamedError& each : all->refused) {
+    for (NamedError& each : front->refused) {
       result.refused.push_back({std::move(each.name), std::move(each.error)});
     }
     return result;
   });
 }
 
-Result<std::vector<const Generator*>> methodsOf(std::span<const std::string> ids, Collective collective) {
-  std::vector<const Generator*> methods;
-  for (const std::string& id : ids) {
-    const Generator* method = findGenerator(id);
-    if (method == nullptr) {
-      return optionError("method", inQuotes(id) + " is not a method", "choose from all, " + generatorNames());
-    }
-    methods.push_back(method);
-  }
-  if (ids.empty()) {
-    for (const Generator& method : generators()) {
-      if (method.makes(collective)) {
-        methods.push_back(&method);
-      }
-    }
-  }
-  return methods;
-}
-
 /// Of one method; that it fails is no error. Errors: cancelled.
-Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method, const Demand& demand,
+Outcome takeContenders(const std::shared_ptr<const LoadedFabric>& loaded, const Method& method, const Demand& demand,
                        const PlayOptions& options, const std::optional<double>& seconds, const Progress& progress,
                        MethodContenders& result) {
   Progress inner = progress;
@@ -478,21 +423,36 @@ Result<Contender> contenderOf(Playable playable, const Progress& progress) {
   return contender;
 }
 
-Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
-                                             std::span<const std::string> ids, const Demand& demand,
-                                             const PlayOptions& options, const Progress& progress) {
-  const auto methods = methodsOf(ids, demand.collective);
-  if (!methods) {
-    return methods.error();
+Result<std::vector<const Method*>> methodsOf(std::span<const std::string> ids, Collective collective) {
+  std::vector<const Method*> chosen;
+  for (const std::string& id : ids) {
+    const Method* method = findMethod(id);
+    if (method == nullptr) {
+      return optionError("method", inQuotes(id) + " is not a method", "choose from all, " + methodNames());
+    }
+    chosen.push_back(method);
   }
+  if (ids.empty()) {
+    for (const Method& method : methods()) {
+      if (method.makes(collective)) {
+        chosen.push_back(&method);
+      }
+    }
+  }
+  return chosen;
+}
+
+Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
+                                             std::span<const Method* const> methods, const Demand& demand,
+                                             const PlayOptions& options, const Progress& progress) {
   // Quick ones first: what they leave of the time belongs to the others.
-  std::vector<std::size_t> order(methods->size());
+  std::vector<std::size_t> order(methods.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_partition(order, [&](std::size_t i) { return !keepsWhatItFound(*(*methods)[i]); });
-  std::vector<MethodContenders> each(methods->size());
+  std::ranges::stable_partition(order, [&](std::size_t i) { return !keepsWhatItFound(*methods[i]); });
+  std::vector<MethodContenders> each(methods.size());
   double left = options.secondsTogether.value_or(0);
   for (std::size_t turn = 0; turn < order.size(); ++turn) {
-    const Generator& method = *(*methods)[order[turn]];
+    const Method& method = *methods[order[turn]];
     std::optional<double> seconds = options.secondsPerMethod;
     if (options.secondsTogether) {
       const double share = std::max(left, 0.0) / static_cast<double>(order.size() - turn);

@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "simulate/sweep.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 #include "workflow/playable.hpp"
 
 /// Schedules and programs of one fabric and one collective, held against each other: exact figures, simulated times,
@@ -70,10 +70,13 @@ struct PlayOptions {
   std::optional<double> secondsTogether = {};
 };
 
-/// All methods that make this collective, or those of the given ids; of a FrontMethod all its schedules, also those
-/// that were found when its time ended. A method that fails is refused. Errors: badUsage (an unknown id), cancelled.
+/// The methods of these ids; for none, all that make this collective. Errors: badUsage (an unknown id).
+[[nodiscard]] Result<std::vector<const Method*>> methodsOf(std::span<const std::string> ids, Collective collective);
+
+/// All schedules of these methods, also those that were found when the time of a search ended. A method that fails is
+/// refused. Errors: cancelled.
 [[nodiscard]] Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
-                                                           std::span<const std::string> ids, const Demand& demand,
+                                                           std::span<const Method* const> methods, const Demand& demand,
                                                            const PlayOptions& options, const Progress& progress);
 
 /// One fabric and one collective for all. Errors: badUsage naming the two that differ.

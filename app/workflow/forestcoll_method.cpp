@@ -21,42 +21,63 @@ std::vector<Option> forestCollOptions() {
   std::vector<Option> options = treeLimitOptions();
   options.push_back(
       {.name = "sizes",
-       .title = "Used at these sizes",
+       .title = "The best for programs used at",
        .help = "Choose the best k whose program the runtimes use at these sizes (bytes of the whole collective, "
                "float32): pow2, or a list such as 1MiB,100MiB; tries k up to that of the optimum, or up to --k-max",
        .placeholder = "SIZES",
-       .excludes = {"k", "within"}});
-  options.push_back({.name = "prune",
-                     .title = "Multicast and aggregation in switches",
-                     .help = "Use switches that multicast or aggregate to reduce the load of links",
-                     .kind = OptionKind::flag});
-  options.push_back(
-      {.name = "height-effort",
-       .title = "Effort to keep trees shallow",
-       .help = "Effort to keep trees shallow: 0 = off, 1 = default (cheap); each step roughly doubles the work",
-       .kind = OptionKind::integer,
-       .defaultText = "1",
-       .max = kMaxHeightEffort});
+       .excludes = {"k", "within"},
+       .check = [](const std::string& value) -> Outcome {
+         const auto sizes = parseSizes(value);
+         return sizes ? Outcome(Done{}) : Outcome(sizes.error());
+       },
+       .group = kTreesPerRoot,
+       .otherwise = options.front().otherwise,
+       .suggestion = "pow2"});
   options.push_back({.name = "max-height",
                      .title = "Maximum height",
                      .help = "Maximum tree height in GPU-to-GPU hops; loses as little throughput as the search finds",
                      .kind = OptionKind::integer,
                      .min = 1,
                      .max = kMaxLimit,
-                     .placeholder = "HOPS"});
+                     .placeholder = "HOPS",
+                     .group = "Height",
+                     .suggestion = "8",
+                     .unit = "hops between GPUs"});
+  options.push_back(
+      {.name = "height-effort",
+       .title = "Effort to keep trees shallow",
+       .help = "Effort to keep trees shallow: 0 = off, 1 = default (cheap); each step roughly doubles the work",
+       .kind = OptionKind::integer,
+       .defaultText = "1",
+       .max = kMaxHeightEffort,
+       .group = "Height"});
   options.push_back({.name = "max-peers",
-                     .title = "Maximum peers",
+                     .title = "Maximum peers of each GPU",
                      .help = "Maximum number of peers of each GPU; GPUs of different boxes relay for each other",
                      .kind = OptionKind::integer,
                      .min = 1,
                      .max = kMaxLimit,
-                     .placeholder = "N"});
+                     .placeholder = "N",
+                     .group = "Peers",
+                     .suggestion = "32",
+                     .unit = "other GPUs"});
+  options.push_back({.name = "prune",
+                     .title = "Use multicast and aggregation in switches",
+                     .help = "Use switches that multicast or aggregate to reduce the load of links",
+                     .kind = OptionKind::flag,
+                     .group = "Switches"});
   options.push_back({.name = "form",
                      .title = "Form",
                      .help = "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto",
                      .kind = OptionKind::choice,
                      .defaultText = "auto",
                      .words = {"auto", "trees", "parts"}});
+  for (Option& option : options) {
+    // Shards on their ways to or from one root have no trees.
+    if (option.collectives.empty()) {
+      option.collectives = {kForestCollectives.begin(), kForestCollectives.end()};
+    }
+  }
   return options;
 }
 
@@ -105,22 +126,7 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   return Done{};
 }
 
-/// Options that shape trees say nothing about shards on their ways to or from one root.
-Outcome refuseTreeOptions(Collective collective, const OptionValues& values) {
-  for (const Option& option : forestCollOptions()) {
-    if (option.kind == OptionKind::flag ? values.flag(option.name) : values.text(option.name) != option.defaultText) {
-      return optionError(option.name, "it applies to trees, and " + std::string(toString(collective)) + " has none",
-                         "leave it out");
-    }
-  }
-  return Done{};
-}
-
-Result<Made> routeShards(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                         const Progress& progress) {
-  if (const Outcome refused = refuseTreeOptions(demand.collective, values); !refused) {
-    return refused.error();
-  }
+Result<Made> routeShards(const fabric::Fabric& fabric, const Demand& demand, const Progress& progress) {
   auto routed = forestcoll::routeShards(fabric, requestOf(demand), progress);
   if (!routed) {
     return routed.error();
@@ -133,7 +139,7 @@ Result<Made> routeShards(const fabric::Fabric& fabric, const Demand& demand, con
 Result<Made> generateForest(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                             const Progress& progress) {
   if (movesShards(demand.collective)) {
-    return routeShards(fabric, demand, values, progress);
+    return routeShards(fabric, demand, progress);
   }
   Clock clock;
   auto request = forestCollRequest(demand, values);
@@ -191,7 +197,7 @@ Result<forestcoll::Request> forestCollRequest(const Demand& demand, const Option
   return request;
 }
 
-Generator forestCollMethod() {
+Method forestCollMethod() {
   std::vector<Collective> collectives(kForestCollectives.begin(), kForestCollectives.end());
   collectives.push_back(Collective::gather);
   collectives.push_back(Collective::scatter);
@@ -201,7 +207,8 @@ Generator forestCollMethod() {
       .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards",
       .collectives = std::move(collectives),
       .options = forestCollOptions(),
-      .generate = generateForest};
+      .hasAmounts = true,
+      .front = frontOfOne(generateForest)};
 }
 
 }  // namespace coppice::workflow

@@ -2,6 +2,7 @@
 #include "workflow/judged_schedule.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "schedule/from_forest.hpp"
@@ -12,11 +13,11 @@ namespace coppice::workflow {
 namespace {
 
 /// Steps and cost of a verified forest.
-Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
-  const auto& forest = std::get<schedule::Schedule>(judged.schedule);
+Outcome measureForest(const fabric::Fabric& fabric, const schedule::Schedule& forest, const Progress& progress,
+                      Figures& figures) {
   for (const auto* half : {&forest.reduceForest, &forest.broadcastForest}) {
     if (*half) {
-      judged.steps += schedule::maxHeight(**half);
+      figures.steps += schedule::maxHeight(**half);
     }
   }
   const auto transfers = schedule::stepScheduleOf(fabric, forest, 1, progress);
@@ -29,19 +30,20 @@ Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, Ju
   if (!cost) {
     return cost.error();
   }
-  judged.cost = *std::move(cost);
+  figures.cost = *std::move(cost);
   return Done{};
 }
 
 /// Where the cost is known.
-Outcome findMinTraffic(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
-  if (!judged.cost) {
+Outcome findMinTraffic(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule, const Progress& progress,
+                       Figures& figures) {
+  if (!figures.cost) {
     return Done{};
   }
-  const auto* forest = std::get_if<schedule::Schedule>(&judged.schedule);
+  const auto* forest = std::get_if<schedule::Schedule>(&schedule);
   const auto goal =
       forest ? schedule::CollectiveTable::make(forest->collective, fabric.gpuCount(), forest->root, forest->amounts)
-             : std::get<schedule::StepSchedule>(judged.schedule).goal;
+             : std::get<schedule::StepSchedule>(schedule).goal;
   if (!goal) {
     return goal.error();
   }
@@ -49,36 +51,36 @@ Outcome findMinTraffic(const fabric::Fabric& fabric, const Progress& progress, J
   if (!min) {
     return min.error();
   }
-  judged.minTraffic = *std::move(min);
+  figures.minTraffic = *std::move(min);
   return Done{};
 }
 
-void takeCost(std::optional<schedule::StepCost> cost, JudgedSchedule& judged) {
+void takeCost(std::optional<schedule::StepCost> cost, Figures& figures) {
   if (cost) {
-    judged.steps = cost->steps;
-    judged.cost = std::move(cost);
+    figures.steps = cost->steps;
+    figures.cost = std::move(cost);
   }
 }
 
-}  // namespace
-
-Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Progress& progress) {
+Result<JudgedSchedule> judgeSteps(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
+                                  const Progress& progress) {
   JudgedSchedule judged;
   judged.schedule = std::move(schedule);
-  if (const auto* steps = std::get_if<schedule::StepSchedule>(&judged.schedule)) {
-    auto verdict = verify::verifySteps(fabric, *steps, progress);
-    if (!verdict) {
-      return verdict.error();
-    }
-    judged.ok = verdict->ok;
-    judged.findings = std::move(verdict->findings);
-    judged.algbw = verdict->cost ? verdict->cost->algbw : Bandwidth();
-    takeCost(std::move(verdict->cost), judged);
-    if (const Outcome found = findMinTraffic(fabric, progress, judged); judged.ok && !found) {
-      return found.error();
-    }
-    return judged;
+  auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(judged.schedule), progress);
+  if (!verdict) {
+    return verdict.error();
   }
+  judged.ok = verdict->ok;
+  judged.findings = std::move(verdict->findings);
+  judged.algbw = verdict->cost ? verdict->cost->algbw : Bandwidth();
+  takeCost(std::move(verdict->cost), judged);
+  return judged;
+}
+
+Result<JudgedSchedule> judgeForest(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
+                                   const Progress& progress) {
+  JudgedSchedule judged;
+  judged.schedule = std::move(schedule);
   auto verdict = judgeSchedule(fabric, std::get<schedule::Schedule>(judged.schedule), progress);
   if (!verdict) {
     return verdict.error();
@@ -87,31 +89,56 @@ Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule
   judged.findings = std::move(verdict->findings);
   judged.algbw = verdict->algbw;
   if (judged.ok) {
-    if (const Outcome done = measureForest(fabric, progress, judged); !done) {
+    if (const Outcome done = measureForest(fabric, std::get<schedule::Schedule>(judged.schedule), progress, judged);
+        !done) {
       return done.error();
-    }
-    if (const Outcome found = findMinTraffic(fabric, progress, judged); !found) {
-      return found.error();
     }
   }
   return judged;
 }
 
-Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const Progress& progress) {
-  JudgedSchedule judged;
-  judged.schedule = std::move(made.made.schedule);
-  judged.ok = made.verdict.ok;
-  judged.findings = std::move(made.verdict.findings);
-  judged.algbw = made.verdict.algbw;
-  if (std::holds_alternative<schedule::StepSchedule>(judged.schedule)) {
-    takeCost(std::move(made.stepCost), judged);
-  } else if (const Outcome done = measureForest(fabric, progress, judged); !done) {
-    return done.error();
+}  // namespace
+
+Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Progress& progress,
+                             const Claims& claims) {
+  auto judged = std::holds_alternative<schedule::StepSchedule>(schedule)
+                    ? judgeSteps(fabric, std::move(schedule), progress)
+                    : judgeForest(fabric, std::move(schedule), progress);
+  if (!judged || !judged->ok) {
+    return judged;
   }
-  if (const Outcome found = findMinTraffic(fabric, progress, judged); !found) {
+  auto claimed = checkClaims(fabric, &judged->schedule, claims, progress);
+  if (!claimed) {
+    return claimed.error();
+  }
+  judged->ok = claimed->findings.empty();
+  std::ranges::move(claimed->findings, std::back_inserter(judged->findings));
+  if (const Outcome found = findMinTraffic(fabric, judged->schedule, progress, *judged); !found) {
     return found.error();
   }
   return judged;
+}
+
+Result<JudgedSchedule> requireGood(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Claims& claims,
+                                   const Progress& progress) {
+  auto judged = judge(fabric, std::move(schedule), progress, claims);
+  return judged && !judged->ok ? Result<JudgedSchedule>(rejected(judged->findings)) : judged;
+}
+
+Result<Figures> figuresOf(const fabric::Fabric& fabric, const Judged& judged, const Progress& progress) {
+  Figures figures;
+  figures.algbw = judged.verdict.algbw;
+  if (const auto* forest = std::get_if<schedule::Schedule>(&judged.made.schedule)) {
+    if (const Outcome done = measureForest(fabric, *forest, progress, figures); !done) {
+      return done.error();
+    }
+  } else {
+    takeCost(judged.stepCost, figures);
+  }
+  if (const Outcome found = findMinTraffic(fabric, judged.made.schedule, progress, figures); !found) {
+    return found.error();
+  }
+  return figures;
 }
 
 std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost, std::size_t count) {

@@ -16,17 +16,21 @@
 /// Schedules of every kind: judged and measured exactly.
 namespace coppice::workflow {
 
-/// A schedule of any kind with what the verifier and the exact costs say of it.
-struct JudgedSchedule {
-  schedule::AnySchedule schedule;
-  bool ok = false;
-  std::vector<Finding> findings;
+/// The exact costs of a schedule of any kind.
+struct Figures {
   Bandwidth algbw;         ///< recomputed
   std::int64_t steps = 0;  ///< of a forest, the height of its trees (both halves in turn for allreduce)
   /// Of a forest, that of its transfers; absent where switches copy or sum up, and where they are too many.
   std::optional<schedule::StepCost> cost;
   /// Beside cost->totalTraffic: the minimum for this collective (schedule::minTraffic).
   std::optional<Rational> minTraffic;
+};
+
+/// A schedule of any kind with what the verifier and the exact costs say of it.
+struct JudgedSchedule : Figures {
+  schedule::AnySchedule schedule;
+  bool ok = false;
+  std::vector<Finding> findings;
 };
 
 /// A link and what it carries.
@@ -39,10 +43,14 @@ struct BusyLink {
 [[nodiscard]] std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost,
                                                  std::size_t count);
 
-/// Verifies and measures a schedule from a file. Errors: those of the verifiers and of stepCost.
+/// Verifies and measures a schedule, with what is claimed of it; a bad verdict is no error. Errors: those of the
+/// verifiers and of stepCost.
 [[nodiscard]] Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
-                                           const Progress& progress);
-/// Measures what makeSchedule has made and verified. Errors: those of stepCost.
-[[nodiscard]] Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const Progress& progress);
+                                           const Progress& progress, const Claims& claims = {});
+/// The same, where a bad verdict is an error. Errors: verification with the first fault.
+[[nodiscard]] Result<JudgedSchedule> requireGood(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
+                                                 const Claims& claims, const Progress& progress);
+/// Measures what has passed the judge. Errors: those of stepCost.
+[[nodiscard]] Result<Figures> figuresOf(const fabric::Fabric& fabric, const Judged& judged, const Progress& progress);
 
 }  // namespace coppice::workflow

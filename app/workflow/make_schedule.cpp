@@ -20,14 +20,6 @@ constexpr int kMaxFlowGpus = 256;
 /// For the linear program that bounds an allreduce by trees.
 constexpr std::chrono::milliseconds kAllreduceBudget(2000);
 
-Error rejected(const std::vector<Finding>& findings) {
-  const Finding* fault = firstFault(findings);
-  return {ErrorCode::verification,
-          "the schedule did not pass the verifier" + (fault == nullptr ? "" : ": " + fault->text),
-          {},
-          fault == nullptr ? Place{} : fault->where};
-}
-
 Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
   auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
   if (schedule.bottlenecks.empty() && !judged.made.optimum) {
@@ -117,15 +109,6 @@ Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedul
   return verdict->ok ? Outcome(Done{}) : Outcome(rejected(verdict->findings));
 }
 
-const Finding* firstFault(const std::vector<Finding>& findings) {
-  const auto fault = std::find_if(findings.begin(), findings.end(),
-                                  [](const Finding& finding) { return finding.severity == Severity::error; });
-  if (fault != findings.end()) {
-    return &*fault;
-  }
-  return findings.empty() ? nullptr : &findings.front();
-}
-
 Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
   const auto optimum = forestcoll::optimum(
       fabric,
@@ -187,11 +170,21 @@ Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Prog
   if (!verified) {
     return verified.error();
   }
+  auto claims = checkClaims(fabric, &judged.made.schedule, judged.made.claims, progress);
+  if (!claims) {
+    return claims.error();
+  }
+  if (!claims->findings.empty()) {
+    return rejected(claims->findings);
+  }
+  judged.depthCost = std::move(claims->depthCost);
   return judged;
 }
 
-Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
-                            const Values& options, const Progress& progress) {
+namespace {
+
+/// The values of the options, where the method takes the demand. Errors: badUsage.
+Result<OptionValues> readAsked(const Method& method, const Demand& demand, const Values& options) {
   if (!method.makes(demand.collective)) {
     std::string made;
     for (const Collective collective : method.collectives) {
@@ -200,22 +193,56 @@ Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& metho
     return optionError("collective", method.title + " does not support " + std::string(toString(demand.collective)),
                        "it supports " + made);
   }
-  const auto values = OptionValues::read(method.options, options);
-  if (!values) {
-    return values.error();
+  if (!demand.amounts.empty() && !method.hasAmounts) {
+    return optionError("amounts", method.title + " gives every GPU the same amount of data",
+                       "leave --amounts out, or choose another method");
   }
+  return OptionValues::read(method.options, options, demand.collective);
+}
+
+}  // namespace
+
+Result<Front> makeFront(const fabric::Fabric& fabric, const Method& method, const Demand& demand, const Values& options,
+                        Wanted wanted, const Progress& progress) {
+  const auto values = readAsked(method, demand, options);
+  return values ? method.front(fabric, demand, *values, wanted, progress) : Result<Front>(values.error());
+}
+
+Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Method& method, const Demand& demand,
+                            const Values& options, const Progress& progress) {
   Clock clock;
-  auto made = method.generate(fabric, demand, *values, progress);
-  if (!made) {
-    return made.error();
+  auto front = makeFront(fabric, method, demand, options, Wanted::one, progress);
+  if (!front) {
+    return front.error();
   }
   const double generating = clock.lap();
-  auto judged = requireJudged(fabric, *std::move(made), progress);
+  auto judged = requireJudged(fabric, std::move(front->made.back()), progress);
   if (judged) {
     judged->generating = generating;
     judged->verifying = clock.lap();
   }
   return judged;
+}
+
+Result<BestKnown> requireKnown(const fabric::Fabric& fabric, const Method& method, const Demand& demand,
+                               const Values& options, const Progress& progress) {
+  const auto values = readAsked(method, demand, options);
+  if (!values) {
+    return values.error();
+  }
+  auto known = method.known(fabric, demand, *values, progress);
+  if (!known) {
+    return known;
+  }
+  progress.report("verifying", 0);
+  const auto claims = checkClaims(fabric, nullptr, known->claims, progress);
+  if (!claims) {
+    return claims.error();
+  }
+  if (!claims->findings.empty()) {
+    return rejected(claims->findings);
+  }
+  return known;
 }
 
 Outcome scanTreeCounts(const fabric::Fabric& fabric, const Demand& demand, std::int64_t first, std::int64_t last,

@@ -12,7 +12,7 @@
 #include "fabric/fabric.hpp"
 #include "schedule/step_cost.hpp"
 #include "verify/schedule_verifier.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 /// From a demand to a schedule that has passed the verifier. Nothing leaves the program unverified.
 namespace coppice::workflow {
@@ -35,9 +35,6 @@ namespace coppice::workflow {
 [[nodiscard]] Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                                       const Progress& progress);
 
-/// The first finding of severity error, or the first of all; nullptr for none.
-[[nodiscard]] const Finding* firstFault(const std::vector<Finding>& findings);
-
 /// States the bound of the schedule's collective on this fabric, and the cuts that prove it, in a schedule that does
 /// not. Errors: those of forestcoll::optimum.
 [[nodiscard]] Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress);
@@ -56,20 +53,30 @@ struct Judged {
   Made made;
   verify::ScheduleVerdict verdict;                  ///< ok
   std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
-  std::optional<Bandwidth> bound = {};              ///< no schedule is faster; absent where it is not known
-  double generating = 0;                            ///< seconds
-  double verifying = 0;                             ///< seconds
+  /// Of trees whose edges of each depth are sent in a step of their own (DepthClaim).
+  std::optional<schedule::StepCost> depthCost = {};
+  std::optional<Bandwidth> bound = {};  ///< no schedule is faster; absent where it is not known
+  double generating = 0;                ///< seconds
+  double verifying = 0;                 ///< seconds
 };
 
-/// Verifies what was made or read, and finds its bound. Errors: verification with the first fault and its place; those
-/// of boundOf.
+/// The judge: verifies what was made or read, checks all that is claimed of it, and finds its bound. Errors:
+/// verification with the first fault and its place; those of boundOf and checkClaims.
 [[nodiscard]] Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress);
 
-/// Generates with a method and verifies. Errors: badUsage, also for a collective that the method does not make; those
-/// of the method; verification. Overflow, cancelling and lack of memory may also be
-/// thrown, as core does: see guarded().
-[[nodiscard]] Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
+/// What a method makes of a demand, unjudged. Errors: badUsage, also for a collective or amounts that the method does
+/// not make; those of the method.
+[[nodiscard]] Result<Front> makeFront(const fabric::Fabric& fabric, const Method& method, const Demand& demand,
+                                      const Values& options, Wanted wanted, const Progress& progress);
+
+/// Generates the schedule that the options ask for, and judges it. Errors: those of makeFront and requireJudged.
+/// Overflow, cancelling and lack of memory may also be thrown, as core does: see guarded().
+[[nodiscard]] Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Method& method, const Demand& demand,
                                           const Values& options, const Progress& progress);
+
+/// What the method knows without a schedule, with its claims checked. @pre method.known. Errors: as makeSchedule().
+[[nodiscard]] Result<BestKnown> requireKnown(const fabric::Fabric& fabric, const Method& method, const Demand& demand,
+                                             const Values& options, const Progress& progress);
 
 /// algbw for k = first to last; `onValue` hears each as it is known, on this thread. Errors: those of
 /// forestcoll::optimum; cancelled.

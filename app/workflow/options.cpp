@@ -64,12 +64,21 @@ Outcome check(const Option& option, const std::string& value) {
       }
       break;
     case OptionKind::text:
+      if (option.check) {
+        if (const Outcome checked = option.check(value); !checked) {
+          return optionError(option.name, checked.error().message, checked.error().fix);
+        }
+      }
       break;
   }
   return Done{};
 }
 
 }  // namespace
+
+bool Option::appliesTo(Collective collective) const {
+  return collectives.empty() || std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
+}
 
 Error optionError(std::string_view option, std::string message, std::string fix) {
   return {ErrorCode::badUsage, std::move(message), std::move(fix),
@@ -85,7 +94,8 @@ std::optional<std::int64_t> parseInteger(std::string_view text) {
   return number;
 }
 
-Result<OptionValues> OptionValues::read(const std::vector<Option>& options, const Values& given) {
+Result<OptionValues> OptionValues::read(const std::vector<Option>& options, const Values& given,
+                                        std::optional<Collective> collective) {
   OptionValues result;
   for (const Option& option : options) {
     if (!option.defaultText.empty()) {
@@ -96,6 +106,9 @@ Result<OptionValues> OptionValues::read(const std::vector<Option>& options, cons
     const Option* option = findOption(options, name);
     if (option == nullptr) {
       return optionError(name, "this method has no such option", namesOf(options));
+    }
+    if (collective && !option->appliesTo(*collective)) {
+      return optionError(name, "it does not apply to " + std::string(toString(*collective)), "leave it out");
     }
     if (Outcome checked = check(*option, value); !checked) {
       return checked.error();

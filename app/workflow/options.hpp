@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/collective.hpp"
 #include "base/result.hpp"
 
 /// Options that a method declares once: the command line makes `--name` of each, the window a field.
@@ -30,8 +32,18 @@ struct Option {
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> words = {};
-  std::string placeholder = {};            ///< in --help, as in HOPS
-  std::vector<std::string> excludes = {};  ///< names of options that cannot be set together with it
+  std::string placeholder = {};              ///< in --help, as in HOPS
+  std::vector<std::string> excludes = {};    ///< names of options that cannot be set together with it
+  std::vector<Collective> collectives = {};  ///< that it applies to; empty = all of its method
+  /// Of a text: what is wrong with it, without saying where. Empty = the method reads it.
+  std::function<Outcome(const std::string& value)> check = {};
+  // ---- in forms
+  std::string group = {};       ///< heading above its field and those of the same group that follow
+  std::string otherwise = {};   ///< the options of its group are one choice; this is what holds where none is set
+  std::string suggestion = {};  ///< what stands in the field before it is set; empty = the lowest value
+  std::string unit = {};        ///< behind a number: "hops"
+
+  [[nodiscard]] bool appliesTo(Collective collective) const;
 };
 
 /// Values as a person writes them, by the option's name; "true" for a flag that is set.
@@ -40,9 +52,10 @@ using Values = std::map<std::string, std::string>;
 /// Values that fit their options.
 class OptionValues {
 public:
-  /// Errors: badUsage as optionError() for an unknown name, a value that does not fit and options that exclude each
-  /// other.
-  static Result<OptionValues> read(const std::vector<Option>& options, const Values& given);
+  /// Errors: badUsage as optionError() for an unknown name, a value that does not fit, options that exclude each other,
+  /// and those that do not apply to the collective, where one is given.
+  static Result<OptionValues> read(const std::vector<Option>& options, const Values& given,
+                                   std::optional<Collective> collective = {});
 
   [[nodiscard]] bool flag(std::string_view name) const;
   /// The value, or the default; nullopt where there is neither.

@@ -11,9 +11,6 @@ namespace {
 
 Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                                 const Progress& progress) {
-  if (!demand.amounts.empty()) {
-    return optionError("amounts", "allreduce has no amounts per rank", "leave --amounts out");
-  }
   forestcoll::Request request{.collective = demand.collective};
   request.allreduceBudget = std::chrono::seconds(values.integer("seconds").value_or(0));
   auto made = forestcoll::overlapAllreduce(fabric, request, progress);
@@ -25,7 +22,7 @@ Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& dema
 
 }  // namespace
 
-Generator overlapMethod() {
+Method overlapMethod() {
   constexpr int kDefaultSeconds = 20;
   constexpr int kMaxSeconds = 86'400;
   return {.id = "forestcoll-overlap",
@@ -43,7 +40,8 @@ Generator overlapMethod() {
                        .max = kMaxSeconds,
                        .placeholder = "S"}},
           .form = ScheduleForm::steps,
-          .generate = generateOverlapped};
+          .timeOption = "seconds",
+          .front = frontOfOne(generateOverlapped)};
 }
 
 }  // namespace coppice::workflow

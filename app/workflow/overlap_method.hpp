@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 namespace coppice::workflow {
 
 /// The allreduce of the linear program of App. B.7.
-[[nodiscard]] Generator overlapMethod();
+[[nodiscard]] Method overlapMethod();
 
 }  // namespace coppice::workflow

@@ -83,33 +83,74 @@ Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& te
                      "name a GPU by its id, or by its rank from 0 to " + std::to_string(fabric.gpuCount() - 1));
 }
 
+namespace {
+
+/// "1%" or "0.01" as a share. Errors: badUsage.
+Result<Rational> parseLoss(const std::string& text) {
+  const bool isPercent = text.ends_with('%');
+  const auto loss = Rational::parse(isPercent ? text.substr(0, text.size() - 1) : text);
+  const Rational limit = isPercent ? Rational(100) : Rational(1);
+  if (!loss || !loss->isPositive() || *loss >= limit) {
+    return Error{ErrorCode::badUsage, inQuotes(text) + " is not a loss",
+                 "give a percentage above 0 and below 100, for example 1%"};
+  }
+  try {
+    return *loss / limit;
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::badUsage, inQuotes(text) + " has too many digits", "give fewer digits, for example 0.5%"};
+  }
+}
+
+}  // namespace
+
 std::vector<Option> treeLimitOptions() {
+  const std::vector<Collective> trees(kForestCollectives.begin(), kForestCollectives.end());
+  const std::string otherwise = "The minimum that reaches the bound";
   return {{.name = "k",
-           .title = "Trees per root",
+           .title = "Exactly",
            .help = "Trees per root; default: the minimum that reaches the optimum",
            .kind = OptionKind::integer,
            .min = 1,
-           .placeholder = "INT"},
+           .placeholder = "INT",
+           .collectives = trees,
+           .group = kTreesPerRoot,
+           .otherwise = otherwise},
           {.name = "k-max",
-           .title = "Best of up to",
+           .title = "The best of 1 to",
            .help = "Choose the best of 1 to this many trees per root",
            .kind = OptionKind::integer,
            .min = 1,
            .placeholder = "INT",
-           .excludes = {"k"}},
+           .excludes = {"k"},
+           .collectives = trees,
+           .group = kTreesPerRoot,
+           .otherwise = otherwise,
+           .suggestion = "8"},
           {.name = "within",
-           .title = "Accepted loss",
+           .title = "The minimum that loses at most",
            .help = "Choose the minimum number of trees per root that loses no more than this, for example 1% or 0.01",
            .placeholder = "TEXT",
-           .excludes = {"k", "k-max"}},
+           .excludes = {"k", "k-max"},
+           .collectives = trees,
+           .check = [](const std::string& value) -> Outcome {
+             const auto loss = parseLoss(value);
+             return loss ? Outcome(Done{}) : Outcome(loss.error());
+           },
+           .group = kTreesPerRoot,
+           .otherwise = otherwise,
+           .suggestion = "1%"},
           {.name = "allreduce-time",
-           .title = "Time for the allreduce bound",
+           .title = "Time for the bound",
            .help = "allreduce: seconds for the linear program that bounds all allreduces by trees; default: only the "
                    "quick proof, which is enough for most fabrics",
            .kind = OptionKind::integer,
            .min = 1,
            .max = 86400,
-           .placeholder = "SECONDS"}};
+           .placeholder = "SECONDS",
+           .collectives = {Collective::allreduce},
+           .group = "Bound of an allreduce",
+           .suggestion = "5",
+           .unit = "s"}};
 }
 
 Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request) {
@@ -118,21 +159,12 @@ Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request)
   if (const auto seconds = values.integer("allreduce-time")) {
     request.allreduceBudget = std::chrono::seconds(*seconds);
   }
-  const std::string within = values.text("within");
-  if (within.empty()) {
-    return Done{};
-  }
-  const bool isPercent = within.back() == '%';
-  const auto loss = Rational::parse(isPercent ? within.substr(0, within.size() - 1) : within);
-  const Rational limit = isPercent ? Rational(100) : Rational(1);
-  if (!loss || !loss->isPositive() || *loss >= limit) {
-    return optionError("within", inQuotes(within) + " is not a loss",
-                       "give a percentage above 0 and below 100, for example 1%");
-  }
-  try {
-    request.maxLoss = *loss / limit;
-  } catch (const OverflowError&) {
-    return optionError("within", inQuotes(within) + " has too many digits", "give fewer digits, for example 0.5%");
+  if (const std::string within = values.text("within"); !within.empty()) {
+    const auto loss = parseLoss(within);
+    if (!loss) {
+      return optionError("within", loss.error().message, loss.error().fix);
+    }
+    request.maxLoss = *loss;
   }
   return Done{};
 }

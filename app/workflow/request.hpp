@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 /// What is asked of a fabric, as a person writes it. Bad options are errors as optionError() makes them.
 namespace coppice::workflow {
@@ -30,7 +30,10 @@ struct DemandText {
 [[nodiscard]] Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& text,
                                            const std::string& option);
 
-/// k, k-max and within.
+/// Heading of what sets the number of trees.
+inline constexpr const char* kTreesPerRoot = "Trees per root";
+
+/// k, k-max, within and allreduce-time.
 [[nodiscard]] std::vector<Option> treeLimitOptions();
 /// Puts them into the request. Errors: badUsage.
 [[nodiscard]] Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request);

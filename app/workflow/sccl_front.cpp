@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "io/collective_file.hpp"
-#include "workflow/synthesized.hpp"
+#include "workflow/sccl_method.hpp"
 
 namespace coppice::workflow {
 
@@ -65,7 +65,7 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
                             const synth::FrontLimits& limits, const FrontListener& listener, const Progress& progress) {
   const auto judged = [&](schedule::StepSchedule schedule, const Bandwidth& unit) {
     // What was found is kept when the search is cancelled, so this runs to its end.
-    return judgeSynthesized(fabric, std::move(schedule), unit, question.options.unit.isOneBandwidth, Progress{});
+    return requireGood(fabric, std::move(schedule), roundsOf(unit, question.options.unit.isOneBandwidth), Progress{});
   };
   std::map<std::int64_t, Rational> bounds;
   std::optional<Error> fault;
@@ -117,8 +117,8 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
     if (!judgement) {
       return judgement.error();
     }
-    front.points.push_back({point.size, point.isOptimal, point.isOptimalWithin, point.bound, std::move(point.how),
-                            point.refuted, point.open, *std::move(judgement)});
+    point.schedule = {};
+    front.points.push_back({std::move(point), *std::move(judgement)});
   }
   return front;
 }

@@ -69,14 +69,8 @@ struct FrontListener {
   std::function<void(FoundSchedule found)> onFound = {};
 };
 
-struct FrontPoint {
-  synth::StatedSize size;
-  bool isOptimal = false;        ///< no schedule of this many steps has a lower R/C, whatever its chunks
-  bool isOptimalWithin = false;  ///< the same of schedules within FrontLimits::extraRounds; true where isOptimal is
-  Rational bound;                ///< proved bound on R/C for this number of steps, with any number of rounds
-  std::string how;
-  std::int64_t refuted = 0;  ///< sizes of better ratios that were proved impossible
-  std::int64_t open = 0;     ///< sizes of better ratios without an answer
+/// A point of the front; its schedule is in `judged`.
+struct FrontPoint : synth::StatedPoint {
   JudgedSchedule judged;
 };
 
@@ -91,7 +85,7 @@ struct ScclFront {
 };
 
 /// Searches the front and judges what is found. A cancel ends the search and keeps what was found. Errors: those of
-/// synth::synthesizeFront and judgeSynthesized.
+/// synth::synthesizeFront and requireGood.
 [[nodiscard]] Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& question,
                                           const synth::FrontLimits& limits, const FrontListener& listener,
                                           const Progress& progress);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "synth/sccl.hpp"
+#include "workflow/facts.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -30,9 +30,6 @@ Result<synth::SynthesisOptions> searchOptions(const OptionValues& values) {
 Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                                   const OptionValues& values, const Progress& progress) {
   const auto options = searchOptions(values);
-  if (options && options->isDirect && goal.collective() != Collective::allreduce) {
-    return optionError("direct", "direct schedules are only searched for allreduce", "leave --direct out");
-  }
   if (!options) {
     return options.error();
   }
@@ -55,45 +52,41 @@ Result<synth::StatedFront> search(const fabric::Fabric& fabric, const schedule::
   return front;
 }
 
-Result<synth::StatedFront> search(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                                  const Progress& progress) {
-  if (!demand.amounts.empty()) {
-    return optionError("amounts", "sccl gives every GPU the same amount of data",
-                       "leave --amounts out, or choose another method");
-  }
-  const auto goal = schedule::CollectiveTable::make(demand.collective, fabric.gpuCount(), demand.root);
-  return goal ? search(fabric, *goal, values, progress) : Result<synth::StatedFront>(goal.error());
+Made madeOf(synth::StatedPoint point, const Bandwidth& unit, const OptionValues& values) {
+  Made made{.schedule = std::move(point.schedule)};
+  made.name = "sccl (" + std::to_string(point.size.chunks) + ", " + std::to_string(point.size.steps) + ", " +
+              std::to_string(point.size.rounds) + ")";
+  made.claims = roundsOf(unit, values.flag("one-bandwidth"));
+  point.schedule = {};
+  made.facts = [point = std::move(point), unit, k = values.integer("k")](const LoadedFabric&, const Judged*) {
+    Facts facts = pointFacts(point, k);
+    facts.push_back({.key = "unit", .value = toFraction(unit)});
+    return facts;
+  };
+  return made;
 }
 
-/// The one of best throughput.
-Result<Made> lastOf(Result<synth::StatedFront> front, const Progress& progress) {
-  if (!front) {
-    return front.error();
+/// By steps; the last one has the best throughput.
+Result<Front> frontOf(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const OptionValues& values,
+                      Wanted wanted, const Progress& progress) {
+  auto found = search(fabric, goal, values, progress);
+  if (!found) {
+    return found.error();
   }
-  if (progress.isCancelled()) {
+  if (wanted == Wanted::one && progress.isCancelled()) {
     return Error{ErrorCode::cancelled, "interrupted"};
   }
-  return Made{.schedule = std::move(front->points.back().schedule)};
+  Front front;
+  for (synth::StatedPoint& point : found->points) {
+    front.made.push_back(madeOf(std::move(point), found->unit, values));
+  }
+  return front;
 }
 
-Result<Made> generateSccl(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                          const Progress& progress) {
-  return lastOf(search(fabric, demand, values, progress), progress);
-}
-
-Result<FrontSchedules> generateScclFront(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                                         const Progress& progress) {
-  auto front = search(fabric, demand, values, progress);
-  if (!front) {
-    return front.error();
-  }
-  FrontSchedules all;
-  for (synth::StatedPoint& point : front->points) {
-    all.schedules.push_back({"sccl (" + std::to_string(point.size.chunks) + ", " + std::to_string(point.size.steps) +
-                                 ", " + std::to_string(point.size.rounds) + ")",
-                             std::move(point.schedule)});
-  }
-  return all;
+Result<Front> generateSccl(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                           Wanted wanted, const Progress& progress) {
+  const auto goal = schedule::CollectiveTable::make(demand.collective, fabric.gpuCount(), demand.root);
+  return goal ? frontOf(fabric, *goal, values, wanted, progress) : Result<Front>(goal.error());
 }
 
 std::vector<Option> scclOptions() {
@@ -131,7 +124,8 @@ std::vector<Option> scclOptions() {
           {.name = "direct",
            .title = "Direct schedules only",
            .help = "allreduce: no reduce_scatter followed by an allgather",
-           .kind = OptionKind::flag},
+           .kind = OptionKind::flag,
+           .collectives = {Collective::allreduce}},
           {.name = "seed",
            .title = "Seed",
            .help = "The same seed gives the same result",
@@ -151,7 +145,7 @@ std::vector<Option> scclOptions() {
 
 }  // namespace
 
-Generator scclMethod() {
+Method scclMethod() {
   return {
       .id = "sccl",
       .title = "SCCL",
@@ -160,11 +154,36 @@ Generator scclMethod() {
                       Collective::reduce, Collective::alltoall, Collective::gather, Collective::scatter},
       .options = scclOptions(),
       .form = ScheduleForm::steps,
-      .generate = generateSccl};
+      .timeOption = "seconds",
+      .front = generateSccl};
 }
 
-FrontMethod scclFront() {
-  return {.id = "sccl", .timeOption = "seconds", .generate = generateScclFront};
+Claims roundsOf(const Bandwidth& unit, bool isOneBandwidth) {
+  return {.rounds = RoundsClaim{isOneBandwidth ? std::nullopt : std::optional(unit)}};
+}
+
+Facts pointFacts(const synth::StatedPoint& point, std::optional<std::int64_t> extraRounds) {
+  const Rational ratio(point.size.rounds, point.size.chunks);
+  std::string near = "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
+                     " better sizes refuted, " + std::to_string(point.open) + " open";
+  if (point.isOptimal) {
+    near = "optimal, proved for all chunk counts";
+  } else if (point.isOptimalWithin && extraRounds) {
+    near = "optimal among R <= S + " + std::to_string(*extraRounds) + ", bound of all " + point.bound.toString();
+  }
+  Facts facts = {{.key = "chunks", .value = point.size.chunks},
+                 {.key = "steps", .value = point.size.steps},
+                 {.key = "rounds", .value = point.size.rounds},
+                 {.key = "optimal", .value = point.isOptimal},
+                 {.key = "ratio", .value = ratio.toString(), .label = "R/C", .text = ratio.toString() + ", " + near},
+                 {.key = "bound", .value = point.bound.toString()},
+                 {.key = "refuted", .value = point.refuted},
+                 {.key = "open", .value = point.open},
+                 {.key = "how", .value = point.how, .text = point.how}};
+  if (extraRounds) {
+    facts.push_back({.key = "optimal_within_k", .value = point.isOptimalWithin});
+  }
+  return facts;
 }
 
 Result<Made> makeForTable(const fabric::Fabric& fabric, const schedule::CollectiveTable& table, const Values& options,
@@ -175,8 +194,9 @@ Result<Made> makeForTable(const fabric::Fabric& fabric, const schedule::Collecti
                      std::to_string(fabric.gpuCount()),
                  "give a table for this fabric"};
   }
-  const auto values = OptionValues::read(scclOptions(), options);
-  return values ? lastOf(search(fabric, table, *values, progress), progress) : Result<Made>(values.error());
+  const auto values = OptionValues::read(scclOptions(), options, Collective::custom);
+  auto front = values ? frontOf(fabric, table, *values, Wanted::one, progress) : Result<Front>(values.error());
+  return front ? Result<Made>(std::move(front->made.back())) : Result<Made>(front.error());
 }
 
 }  // namespace coppice::workflow

@@ -76,6 +76,7 @@ Result<advice::WantedSizes> parseSizes(const std::string& text) {
   std::size_t start = 0;
   while (start <= text.size()) {
     const std::size_t end = std::min(text.find(',', start), text.size());
+    start = std::min(text.find_first_not_of(' ', start), end);
     const std::string item = text.substr(start, end - start);
     if (item == "pow2") {
       sizes.powersOfTwo = true;

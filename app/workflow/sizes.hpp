@@ -15,7 +15,7 @@ namespace coppice::workflow {
 [[nodiscard]] Result<std::int64_t> parseBytes(const std::string& text, const std::string& option);
 /// "4.0 GiB", "512.0 MiB".
 [[nodiscard]] std::string byteSize(std::int64_t bytes);
-/// "pow2", "1MiB,100MiB", or both mixed. Errors: badUsage.
+/// "pow2", "1MiB, 100MiB", or both mixed. Errors: badUsage.
 [[nodiscard]] Result<advice::WantedSizes> parseSizes(const std::string& text);
 
 }  // namespace coppice::workflow

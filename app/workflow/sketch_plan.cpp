@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -10,8 +11,8 @@
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
-#include "verify/plan_check.hpp"
 #include "verify/step_verifier.hpp"
+#include "workflow/claims.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/sizes.hpp"
@@ -85,12 +86,13 @@ template <typename Routes>
 Result<JudgedPlan> judgeOn(const sketch::Model& model, taccl::Synthesis synthesis, LoadedFabric loaded,
                            const Routes& routes, const Progress& progress) {
   Clock clock;
-  const auto planned = verify::checkPlan(model, synthesis.plan, progress);
-  if (!planned) {
-    return planned.error();
+  const Claims claims{.plan = std::make_shared<const PlanClaim>(PlanClaim{model, synthesis.plan})};
+  const auto claimed = checkClaims(loaded.fabric, nullptr, claims, progress);
+  if (!claimed) {
+    return claimed.error();
   }
-  if (!planned->ok) {
-    return verificationError(planned->findings);
+  if (!claimed->findings.empty()) {
+    return verificationError(claimed->findings);
   }
   auto schedule = sketch::stepScheduleOf(model, synthesis.plan, loaded.fabric, routes);
   if (!schedule) {

@@ -2,15 +2,15 @@
 #include "workflow/taccl_method.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "io/taccl_json.hpp"
 #include "sketch/propose.hpp"
 #include "taccl/synthesis.hpp"
-#include "verify/plan_check.hpp"
 #include "workflow/fabric_source.hpp"
-#include "workflow/make_schedule.hpp"
+#include "workflow/facts.hpp"
 #include "workflow/sketch_plan.hpp"
 
 namespace coppice::workflow {
@@ -85,11 +85,7 @@ Result<sketch::Proposal> sketchFor(const fabric::Fabric& fabric, const OptionVal
 
 Result<Made> generateTaccl(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                            const Progress& progress) {
-  if (!demand.amounts.empty()) {
-    return optionError("amounts", "TACCL gives every GPU the same amount of data",
-                       "leave --amounts out, or choose another method");
-  }
-  const auto proposed = sketchFor(fabric, values);
+  auto proposed = sketchFor(fabric, values);
   if (!proposed) {
     return proposed.error();
   }
@@ -107,32 +103,29 @@ Result<Made> generateTaccl(const fabric::Fabric& fabric, const Demand& demand, c
   options.onBetter = [&](const Rational&, const Rational&, double seconds) {
     progress.report("searching", std::min(1.0, seconds / options.seconds));
   };
-  const auto synthesis =
-      taccl::synthesize(proposed->model, demand.collective, demand.root.value_or(0), options, progress);
+  auto synthesis = taccl::synthesize(proposed->model, demand.collective, demand.root.value_or(0), options, progress);
   if (!synthesis) {
     return synthesis.error();
   }
   if (progress.isCancelled()) {
     return Error{ErrorCode::cancelled, "cancelled"};
   }
-  const auto verdict = verify::checkPlan(proposed->model, synthesis->plan, progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  if (!verdict->ok) {
-    return Error{ErrorCode::verification, describe(*firstFault(verdict->findings)), "please report this fabric"};
-  }
   auto schedule = sketch::stepScheduleOf(proposed->model, synthesis->plan, fabric, proposed->routes);
   if (!schedule) {
     return schedule.error();
   }
-  return Made{.schedule = *std::move(schedule), .seconds = {{"searching", synthesis->seconds}}};
+  Made made{.schedule = *std::move(schedule), .seconds = {{"searching", synthesis->seconds}}};
+  made.claims.plan = std::make_shared<const PlanClaim>(PlanClaim{proposed->model, synthesis->plan});
+  made.facts = [model = std::move(proposed->model), found = *std::move(synthesis)](const LoadedFabric&, const Judged*) {
+    return planFacts(model, found, " us");
+  };
+  return made;
 }
 
 }  // namespace
 
-Generator tacclMethod() {
-  Generator method;
+Method tacclMethod() {
+  Method method;
   method.id = "taccl";
   method.title = "TACCL";
   method.description =
@@ -141,8 +134,99 @@ Generator tacclMethod() {
                         Collective::reduce,    Collective::alltoall,      Collective::gather,    Collective::scatter};
   method.options = tacclOptions();
   method.form = ScheduleForm::steps;
-  method.generate = generateTaccl;
+  method.timeOption = "search-time";
+  method.front = frontOfOne(generateTaccl);
   return method;
+}
+
+namespace {
+
+/// Of a bound "flow": the machines that it weighs.
+Json weightsByName(const sketch::Model& model, const std::vector<std::int64_t>& weights) {
+  Json list = Json::object();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] != 0) {
+      list[model.machines[i].name] = weights[i];
+    }
+  }
+  return list;
+}
+
+Facts stageFacts(const std::vector<taccl::StageReport>& stages) {
+  Fact list{.key = "stages", .value = Json::array()};
+  Facts lines;
+  for (const taccl::StageReport& stage : stages) {
+    Json entry = {{"collective", stage.part},
+                  {"stage", stage.stage},
+                  {"status", stage.status},
+                  {"seconds", stage.seconds},
+                  {"makespan", stage.makespan.toString()}};
+    if (stage.cost) {
+      entry["cost"] = *stage.cost;
+    }
+    if (stage.bound) {
+      entry["bound"] = *stage.bound;
+    }
+    if (!stage.reason.empty()) {
+      entry["reason"] = stage.reason;
+    }
+    list.value.push_back(std::move(entry));
+    lines.push_back({.label = stage.stage,
+                     .text = stage.makespan.toString() + " for " + stage.part + ", " + stage.status + ", " +
+                             duration(stage.seconds) + (stage.reason.empty() ? "" : " (" + stage.reason + ")")});
+  }
+  Facts facts;
+  facts.push_back(std::move(list));
+  append(facts, std::move(lines));
+  return facts;
+}
+
+}  // namespace
+
+Facts planFacts(const sketch::Model& model, const taccl::Synthesis& synthesis, const std::string& unit) {
+  const sketch::Plan& plan = synthesis.plan;
+  const bool isReached = plan.makespan == plan.bound;
+  Facts facts = {
+      {.key = "engine", .value = synthesis.stages.empty() ? "search" : "milp"},
+      {.key = "makespan",
+       .value = plan.makespan.toString(),
+       .label = "makespan",
+       .text = plan.makespan.toString() + unit},
+      {.key = "bound",
+       .value = plan.bound.toString(),
+       .label = "bound",
+       .text = (isReached ? "reached" : plan.bound.toString()) + " (" + relaxationsOf(plan) + ": " +
+               boundMembersOf(plan) + ")"},
+      {.key = "gap", .value = gapOf(plan)},
+      {.key = "optimal", .value = isReached},
+      {.key = "bound_name", .value = relaxationsOf(plan)},
+      {.key = "bound_members", .value = boundMembersOf(plan)},
+      {.key = "connections", .value = plan.connections},
+      {.key = "messages",
+       .value = plan.messages.size(),
+       .label = "sketch",
+       .text = counted(model.gpus(), "GPU") + ", " +
+               counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
+               counted(plan.connections, "connection") + " within a node" +
+               (model.nics.empty() ? "" : ", whole NICs (not the paper's model)")},
+      {.key = "seconds_to_makespan",
+       .value = synthesis.secondsToMakespan,
+       .label = "search",
+       .text = duration(synthesis.seconds) + ", the makespan found after " + duration(synthesis.secondsToMakespan)},
+      {.key = "decodes", .value = synthesis.decodes},
+      {.key = "share", .value = model.nics.empty() ? "link" : "nic"},
+      {.key = "symmetries", .value = plan.symmetries.size()}};
+  if (!plan.boundReasons.empty()) {
+    Fact weights{.key = "bound_weights", .value = Json::array()};
+    for (const sketch::BoundReason& reason : plan.boundReasons) {
+      weights.value.push_back(weightsByName(model, reason.weights));
+    }
+    facts.push_back(std::move(weights));
+  }
+  if (!synthesis.stages.empty()) {
+    append(facts, stageFacts(synthesis.stages));
+  }
+  return facts;
 }
 
 }  // namespace coppice::workflow

@@ -16,8 +16,8 @@
 #include "presets/presets.hpp"
 #include "simulate/sweep.hpp"
 #include "support/preset_fabrics.hpp"
-#include "workflow/generator.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/method.hpp"
 
 /// No simulated run is faster than the exact bound of its collective: every method on fabrics without any symmetry.
 using namespace coppice;
@@ -111,7 +111,7 @@ private slots:
 };
 
 /// Searches end early: their schedules are valid after any effort.
-workflow::Values quickly(const workflow::Generator& generator) {
+workflow::Values quickly(const workflow::Method& generator) {
   workflow::Values values;
   for (const workflow::Option& option : generator.options) {
     if (option.name == "seconds") {
@@ -125,7 +125,7 @@ workflow::Values quickly(const workflow::Generator& generator) {
 
 void TestSimulateBounds::everyMethod_data() {
   QTest::addColumn<QString>("method");
-  for (const workflow::Generator& method : workflow::generators()) {
+  for (const workflow::Method& method : workflow::methods()) {
     // Switches that copy are not bound by what one message per receiver needs.
     if (method.id != "in-network") {
       QTest::newRow(method.id.c_str()) << QString::fromStdString(method.id);
@@ -135,7 +135,7 @@ void TestSimulateBounds::everyMethod_data() {
 
 void TestSimulateBounds::everyMethod() {
   QFETCH(QString, method);
-  const workflow::Generator& generator = *workflow::findGenerator(method.toStdString());
+  const workflow::Method& generator = *workflow::findMethod(method.toStdString());
   const bool isQuick = generator.id == workflow::kDefaultMethod || baselines::find(generator.id) != nullptr;
   // Searches see four fabrics of up to five GPUs, then small ones.
   constexpr int kFabrics = 60;

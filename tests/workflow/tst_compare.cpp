@@ -8,7 +8,6 @@
 #include "presets/presets.hpp"
 #include "support/must.hpp"
 #include "workflow/compare.hpp"
-#include "workflow/front_method.hpp"
 #include "workflow/switch_plan.hpp"
 
 using namespace coppice;
@@ -23,12 +22,16 @@ std::shared_ptr<const LoadedFabric> loaded() {
   return std::make_shared<const LoadedFabric>(LoadedFabric{std::move(description), std::move(fabric), {}});
 }
 
-Generator methodNamed(const char* id) {
-  Generator method;
+Method methodNamed(const char* id) {
+  Method method;
   method.id = id;
   method.title = id;
   method.collectives = {Collective::allgather};
   return method;
+}
+
+std::vector<const Method*> methodsNamed(const std::vector<std::string>& ids) {
+  return must(methodsOf(ids, Collective::allgather));
 }
 
 }  // namespace
@@ -44,30 +47,30 @@ private slots:
   void differentFabrics();
 };
 
-/// Methods that are registered later take part; one that fails, is wrong or takes too long is named with its reason.
+/// One that fails, is wrong or takes too long is named with its reason.
 void TestCompare::everyMethodTakesPart() {
-  Generator late = methodNamed("late");
-  late.generate = [](const fabric::Fabric& fabric, const Demand& demand, const OptionValues&,
-                     const Progress& progress) -> Result<Made> {
+  Method ring = methodNamed("late");
+  ring.front = frontOfOne([](const fabric::Fabric& fabric, const Demand& demand, const OptionValues&,
+                             const Progress& progress) -> Result<Made> {
     auto made = baselines::generate("ring", fabric, {.collective = demand.collective, .root = {}}, progress);
     return made ? Result<Made>(Made{.schedule = *std::move(made)}) : made.error();
-  };
-  Generator failing = methodNamed("failing");
-  failing.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&) -> Result<Made> {
-    return Error{ErrorCode::infeasible, "not today"};
-  };
-  Generator slow = methodNamed("slow");
-  slow.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&,
-                     const Progress& progress) -> Result<Made> {
-    for (;;) {
-      throwIfCancelled(progress);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  };
-  for (Generator* method : {&late, &failing, &slow}) {
-    addGenerator(std::move(*method));
-  }
-  const auto made = must(contendersOfMethods(loaded(), {}, {}, {.secondsPerMethod = 5}, {}));
+  });
+  Method failing = methodNamed("failing");
+  failing.front =
+      frontOfOne([](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&) -> Result<Made> {
+        return Error{ErrorCode::infeasible, "not today"};
+      });
+  Method slow = methodNamed("slow");
+  slow.front = frontOfOne(
+      [](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress& progress) -> Result<Made> {
+        for (;;) {
+          throwIfCancelled(progress);
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+  auto all = must(methodsOf({}, Collective::allgather));
+  all.insert(all.end(), {&ring, &failing, &slow});
+  const auto made = must(contendersOfMethods(loaded(), all, {}, {.secondsPerMethod = 5}, {}));
   const auto has = [&](const char* id) {
     return std::any_of(made.contenders.begin(), made.contenders.end(),
                        [&](const Contender& contender) { return contender.playable.name == id; });
@@ -86,49 +89,47 @@ void TestCompare::everyMethodTakesPart() {
     QVERIFY(contender.algbw && contender.bound && *contender.algbw <= *contender.bound);
   }
   const std::vector<std::string> unknown{"nothing"};
-  QVERIFY(!contendersOfMethods(loaded(), unknown, {}, {}, {}));
+  QVERIFY(!methodsOf(unknown, Collective::allgather));
 }
 
 /// Of a method that searches a front all schedules take part; where its time ends, those that were found until then.
 void TestCompare::frontsTakePart() {
-  Generator front = methodNamed("front");
+  Method front = methodNamed("front");
   front.options = {{.name = "time",
                     .title = "Time",
                     .help = "Seconds",
                     .kind = OptionKind::integer,
                     .defaultText = "100",
                     .min = 1}};
-  front.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&) -> Result<Made> {
-    return Error{ErrorCode::infeasible, "not alone"};
-  };
-  const auto seconds = std::make_shared<std::int64_t>(0);
-  FrontMethod all{.id = "front", .timeOption = "time", .generate = {}};
-  all.generate = [seconds](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                           const Progress& progress) -> Result<FrontSchedules> {
-    *seconds = values.integer("time").value_or(0);
-    FrontSchedules found;
+  front.timeOption = "time";
+  std::int64_t seconds = 0;
+  front.front = [&seconds](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                           Wanted wanted, const Progress& progress) -> Result<Front> {
+    seconds = values.integer("time").value_or(0);
+    if (wanted != Wanted::all) {
+      return Error{ErrorCode::infeasible, "not alone"};
+    }
+    Front found;
     for (const char* name : {"ring", "recursive-doubling"}) {
       auto made = baselines::generate(name, fabric, {.collective = demand.collective, .root = {}}, {});
       if (!made) {
         return made.error();
       }
-      found.schedules.push_back({std::string("front ") + name, *std::move(made)});
+      found.made.push_back({.schedule = *std::move(made), .name = std::string("front ") + name});
     }
     while (!progress.isCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return found;
   };
-  addGenerator(std::move(front));
-  addFrontMethod(std::move(all));
-  const std::vector<std::string> methods{"front"};
-  const auto made = must(contendersOfMethods(loaded(), methods, {}, {.secondsPerMethod = 2}, {}));
+  const std::vector<const Method*> fronts{&front};
+  const auto made = must(contendersOfMethods(loaded(), fronts, {}, {.secondsPerMethod = 2}, {}));
   QCOMPARE(made.contenders.size(), 2U);
   QVERIFY(made.refused.empty());
   QCOMPARE(made.contenders[0].playable.name, std::string("front ring"));
   QCOMPARE(made.contenders[1].method, std::string("front"));
-  QCOMPARE(*seconds, std::int64_t{1});
-  const std::vector<std::string> sccl{"sccl"};
+  QCOMPARE(seconds, std::int64_t{1});
+  const std::vector<const Method*> sccl{findMethod("sccl")};
   const auto found = must(contendersOfMethods(loaded(), sccl, {}, {.secondsPerMethod = 4}, {}));
   QVERIFY(found.contenders.size() >= 2);
   for (const Contender& contender : found.contenders) {
@@ -138,7 +139,7 @@ void TestCompare::frontsTakePart() {
 }
 
 void TestCompare::bandsChangeWhereTheFastestDoes() {
-  const std::vector<std::string> methods{"forestcoll", "recursive-doubling", "ring"};
+  const auto methods = methodsNamed({"forestcoll", "recursive-doubling", "ring"});
   const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
   const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 30, 16), .resolution = 1};
   const Comparison comparison = must(compare(made.contenders, options, {}));
@@ -164,7 +165,7 @@ void TestCompare::bandsChangeWhereTheFastestDoes() {
 }
 
 void TestCompare::plansOnlyPrograms() {
-  const std::vector<std::string> methods{"forestcoll", "recursive-doubling"};
+  const auto methods = methodsNamed({"forestcoll", "recursive-doubling"});
   const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
   const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 30, 32)};
   const SwitchPlan plan =
@@ -182,7 +183,7 @@ void TestCompare::plansOnlyPrograms() {
 }
 
 void TestCompare::differentFabrics() {
-  const std::vector<std::string> methods{"ring"};
+  const auto methods = methodsNamed({"ring"});
   auto made = must(contendersOfMethods(loaded(), methods, {}, {}, {}));
   auto description = must(presets::make("dgx-a100", {{"boxes", "1"}}));
   auto fabric = must(fabric::Fabric::build(description));

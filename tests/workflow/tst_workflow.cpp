@@ -2,7 +2,9 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <memory>
 
 #include "baselines/baselines.hpp"
 #include "coppice/test_paths.hpp"
@@ -27,8 +29,8 @@ using test::presetFabric;
 namespace {
 
 /// A method with an option of each kind; its schedules are those of ForestColl with this many trees.
-Generator trialMethod() {
-  Generator method;
+Method trialMethod() {
+  Method method;
   method.id = "trial";
   method.title = "Trial";
   method.collectives = {Collective::allgather};
@@ -49,8 +51,8 @@ Generator trialMethod() {
       {.name = "fast", .title = "Fast", .help = "Fast", .kind = OptionKind::flag, .excludes = {"note"}},
       {.name = "note", .title = "Note", .help = "Note"},
       {.name = "wrong", .title = "Wrong", .help = "States a throughput that it has not", .kind = OptionKind::flag}};
-  method.generate = [](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
-                       const Progress& progress) -> Result<Made> {
+  method.front = frontOfOne([](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                               const Progress& progress) -> Result<Made> {
     forestcoll::Request request = requestOf(demand);
     request.fixedK = values.integer("trees");
     auto generated = forestcoll::generate(fabric, request, progress);
@@ -65,18 +67,38 @@ Generator trialMethod() {
       schedule.algbw = schedule.algbw * Rational(2);
     }
     return Made{.schedule = std::move(schedule)};
-  };
+  });
   return method;
 }
 
+const Method kTrial = trialMethod();
+
+/// The method with one of its claims spoilt.
+Method spoilt(const Method& method, const std::function<void(Claims&)>& spoil) {
+  Method wrong = method;
+  wrong.front = [front = method.front, spoil](const fabric::Fabric& fabric, const Demand& demand,
+                                              const OptionValues& values, Wanted wanted,
+                                              const Progress& progress) -> Result<Front> {
+    auto found = front(fabric, demand, values, wanted, progress);
+    if (found) {
+      spoil(found->made.back().claims);
+    }
+    return found;
+  };
+  return wrong;
+}
+
+using Spoil = std::function<void(Claims&)>;
+
 }  // namespace
+
+Q_DECLARE_METATYPE(Spoil)
+Q_DECLARE_METATYPE(Values)
 
 class TestWorkflow : public QObject {
   Q_OBJECT
 
 private slots:
-  void initTestCase() { addGenerator(trialMethod()); }
-
   void optionsAreChecked_data() {
     QTest::addColumn<QString>("name");
     QTest::addColumn<QString>("value");
@@ -106,7 +128,7 @@ private slots:
     QFETCH(QString, name);
     QFETCH(QString, value);
     QFETCH(QString, fault);
-    const auto read = OptionValues::read(findGenerator("trial")->options, {{name.toStdString(), value.toStdString()}});
+    const auto read = OptionValues::read(kTrial.options, {{name.toStdString(), value.toStdString()}});
     QCOMPARE(static_cast<bool>(read), fault.isEmpty());
     if (!read) {
       QCOMPARE(read.error().code, ErrorCode::badUsage);
@@ -117,7 +139,7 @@ private slots:
   }
 
   void optionsHaveDefaults() {
-    const auto read = OptionValues::read(findGenerator("trial")->options, {{"any", "-3"}});
+    const auto read = OptionValues::read(kTrial.options, {{"any", "-3"}});
     QVERIFY(read);
     QCOMPARE(read->integer("trees"), std::optional<std::int64_t>(1));
     QCOMPARE(read->integer("any"), std::optional<std::int64_t>(-3));
@@ -126,22 +148,22 @@ private slots:
   }
 
   void optionsThatExcludeEachOther() {
-    const auto read = OptionValues::read(findGenerator("trial")->options, {{"fast", "true"}, {"note", "x"}});
+    const auto read = OptionValues::read(kTrial.options, {{"fast", "true"}, {"note", "x"}});
     QVERIFY(!read);
     QVERIFY(read.error().message.find("cannot be combined with --note") != std::string::npos);
   }
 
   void registry() {
-    QCOMPARE(generators().front().id, kDefaultMethod);
-    QVERIFY(findGenerator("trial") != nullptr);
-    QVERIFY(findGenerator("none of these") == nullptr);
-    QVERIFY(generatorNames().find("forestcoll") != std::string::npos);
+    QCOMPARE(methods().front().id, kDefaultMethod);
+    QVERIFY(findMethod("bfb") != nullptr);
+    QVERIFY(findMethod("none of these") == nullptr);
+    QVERIFY(methodNames().find("forestcoll") != std::string::npos);
   }
 
   /// A method that knows no bound still gets it, and its schedule is verified against it.
   void anotherMethod() {
     const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}});
-    const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"trees", "2"}}, {});
+    const auto made = makeSchedule(fabric, kTrial, {}, {{"trees", "2"}}, {});
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
     QCOMPARE(toFraction(schedule.algbw), std::string("1024/3"));
@@ -159,9 +181,9 @@ private slots:
   }
   void stepSchedules() {
     QFETCH(bool, isWrong);
-    Generator method = *findGenerator("trial");
-    method.generate = [isWrong](const fabric::Fabric& fabric, const Demand&, const OptionValues&,
-                                const Progress& progress) -> Result<Made> {
+    Method method = kTrial;
+    method.front = frontOfOne([isWrong](const fabric::Fabric& fabric, const Demand&, const OptionValues&,
+                                        const Progress& progress) -> Result<Made> {
       schedule::StepSchedule steps;
       steps.goal = *schedule::CollectiveTable::make(Collective::allgather, fabric.gpuCount());
       steps.fabricName = fabric.name();
@@ -182,7 +204,7 @@ private slots:
       }
       steps.algbw = cost->algbw;
       return Made{.schedule = std::move(steps)};
-    };
+    });
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, method, {}, {}, {});
     if (isWrong) {
@@ -209,7 +231,7 @@ private slots:
     QFETCH(QString, method);
     QFETCH(QString, algbw);
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});
-    const Generator* found = findGenerator(method.toStdString());
+    const Method* found = findMethod(method.toStdString());
     QVERIFY(found != nullptr);
     const auto made = makeSchedule(fabric, *found, {}, {}, {});
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
@@ -223,14 +245,65 @@ private slots:
 
   void wrongSchedulesDoNotLeave() {
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
-    const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"wrong", "true"}}, {});
+    const auto made = makeSchedule(fabric, kTrial, {}, {{"wrong", "true"}}, {});
     QVERIFY(!made);
     QCOMPARE(made.error().code, ErrorCode::verification);
   }
 
+  /// What a method claims of its schedule is checked with the schedule, whoever asked for it.
+  void wrongClaimsDoNotLeave_data() {
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<Values>("options");
+    QTest::addColumn<Spoil>("spoil");
+    const auto row = [](const char* title, const char* method, const char* preset, Values options, Spoil spoil) {
+      QTest::newRow(title) << method << preset << std::move(options) << std::move(spoil);
+    };
+    row("rounds", "sccl", "hypercube", {{"max-steps", "3"}},
+        [](Claims& claims) { claims.rounds->unit = *claims.rounds->unit * Rational(2); });
+    row("time of a step", "bfb", "torus", {},
+        [](Claims& claims) { claims.steps.front().time = claims.steps.front().time * Rational(2); });
+    row("number of steps", "bfb", "torus", {}, [](Claims& claims) { claims.steps.pop_back(); });
+    row("steps of the trees of steps", "bfb", "torus", {{"trees", "true"}},
+        [](Claims& claims) { claims.steps.pop_back(); });
+    row("algbw of a rule", "bfb", "torus", {{"by-rule", "true"}},
+        [](Claims& claims) { claims.depths->algbw = claims.depths->algbw * Rational(2); });
+    row("load of a depth", "bfb", "torus", {{"by-rule", "true"}},
+        [](Claims& claims) { claims.depths->atMost.front() = claims.depths->atMost.front() * Rational(1, 2); });
+    row("rate of an all-to-all", "alltoall", "torus", {}, [](Claims& claims) {
+      auto wrong = std::make_shared<alltoall::Optimum>(*claims.exchange);
+      wrong->lower = wrong->lower * Rational(1, 2);
+      claims.exchange = wrong;
+    });
+    row("bound of an all-to-all", "alltoall", "torus", {}, [](Claims& claims) {
+      auto wrong = std::make_shared<alltoall::Optimum>(*claims.exchange);
+      wrong->upper = wrong->upper * Rational(2);
+      claims.exchange = wrong;
+    });
+    row("makespan of a plan", "taccl", "ring", {{"search-effort", "40"}}, [](Claims& claims) {
+      auto wrong = std::make_shared<PlanClaim>(*claims.plan);
+      wrong->plan.makespan = wrong->plan.makespan * Rational(2);
+      claims.plan = wrong;
+    });
+  }
+  void wrongClaimsDoNotLeave() {
+    QFETCH(QString, method);
+    QFETCH(QString, preset);
+    QFETCH(Values, options);
+    QFETCH(Spoil, spoil);
+    const fabric::Fabric fabric = presetFabric(preset);
+    const Method& honest = *findMethod(method.toStdString());
+    const Demand demand{.collective = method == "alltoall" ? Collective::alltoall : Collective::allgather};
+    const auto good = makeSchedule(fabric, honest, demand, options, {});
+    QVERIFY2(good, good ? "" : describe(good.error()).c_str());
+    const auto wrong = makeSchedule(fabric, spoilt(honest, spoil), demand, options, {});
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().code, ErrorCode::verification);
+  }
+
   void collectiveThatAMethodDoesNotMake() {
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
-    const auto made = makeSchedule(fabric, *findGenerator("trial"), {.collective = Collective::allreduce}, {}, {});
+    const auto made = makeSchedule(fabric, kTrial, {.collective = Collective::allreduce}, {}, {});
     QVERIFY(!made);
     QCOMPARE(made.error().code, ErrorCode::badUsage);
     QVERIFY(made.error().message.find("allreduce") != std::string::npos);
@@ -238,11 +311,11 @@ private slots:
 
   void forestCollOptions() {
     const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}});
-    const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "3"}}, {});
+    const auto made = makeSchedule(fabric, *findMethod(kDefaultMethod), {}, {{"k", "3"}}, {});
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     QCOMPARE(toFraction(std::get<schedule::Schedule>(made->made.schedule).algbw), std::string("2400/7"));
     QVERIFY(made->made.optimum);
-    const auto values = OptionValues::read(findGenerator(kDefaultMethod)->options,
+    const auto values = OptionValues::read(findMethod(kDefaultMethod)->options,
                                            {{"max-height", "6"}, {"within", "1%"}, {"form", "parts"}});
     QVERIFY(values);
     const auto request = forestCollRequest({.collective = Collective::reduce, .root = 3}, *values);
@@ -254,7 +327,7 @@ private slots:
 
   /// The linear program behind an allreduce is for those who ask for it; most fabrics need no more than partitions.
   void allreduceBoundOnRequest() {
-    const auto options = findGenerator(kDefaultMethod)->options;
+    const auto options = findMethod(kDefaultMethod)->options;
     const auto silent = OptionValues::read(options, {});
     QVERIFY(silent);
     const auto quick = forestCollRequest({.collective = Collective::allreduce}, *silent);
@@ -394,7 +467,7 @@ private slots:
 
   void programs() {
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
-    const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "1"}}, {});
+    const auto made = makeSchedule(fabric, *findMethod(kDefaultMethod), {}, {{"k", "1"}}, {});
     QVERIFY(made);
     const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
     const auto exported = exportProgram(fabric, schedule, {}, "a.xml", {});

@@ -193,14 +193,16 @@ void offerSchedules(const ScheduleResult& result, const lowering::Options& optio
     return;
   }
   forestcoll::Request request = advice::requestOf(*result.forests());
-  request.maxHeight = result.options.maxHeight;
-  request.heightEffort = result.options.heightEffort;
+  if (const auto height = result.options.integer(kMaxHeight)) {
+    request.maxHeight = static_cast<int>(*height);
+  }
+  request.heightEffort = static_cast<int>(result.options.integer("height-effort").value_or(request.heightEffort));
   const auto fits = advice::whatFits(*result.fabric, request, *result.forests(), options, progress);
   if (!fits) {
     return;
   }
   for (const advice::Fit& fit : *fits) {
-    if (result.options.maxPeers && !fit.maxPeers) {
+    if (result.options.integer(kMaxPeers) && !fit.maxPeers) {
       continue;  // it was tried without the limit that this schedule has
     }
     CheckFix fix{{}, options, fit.k, fit.maxPeers};
@@ -424,7 +426,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   }
   const ProgramJudgement* const judged = &exported->judgement;
   check.rows = checklistOf(*judged, options.runtime, &options);
-  if (result.options.usesMulticast) {
+  if (result.options.methodOptions.contains(kMulticast)) {
     CheckRow row;
     row.state = CheckState::doubtful;
     row.name = Texts::tr("Multicast in switches");

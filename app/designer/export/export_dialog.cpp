@@ -350,11 +350,18 @@ void ExportDialog::regenerate(const CheckFix& fix) {
   m_jobProgress = std::make_shared<JobProgress>();
   ScheduleOptions options = m_result->options;
   // What is offered are schedules of ForestColl.
-  options.method = workflow::kDefaultMethod;
-  options.treeCount = fix.newK ? TreeCount::fixed : TreeCount::exact;
-  options.k = fix.newK.value_or(options.k);
+  if (options.method != workflow::kDefaultMethod) {
+    options.method = workflow::kDefaultMethod;
+    options.methodOptions.clear();
+  }
+  for (const char* count : {kFixedK, kBestOfK, kBySizes, kByLoss}) {
+    options.methodOptions.erase(count);
+  }
+  if (fix.newK) {
+    options.methodOptions[kFixedK] = std::to_string(*fix.newK);
+  }
   if (fix.newPeers) {
-    options.maxPeers = fix.newPeers;
+    options.methodOptions[kMaxPeers] = std::to_string(*fix.newPeers);
   }
   m_generator.submit([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const Result<ScheduleResultPtr>>(

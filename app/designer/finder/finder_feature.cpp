@@ -36,6 +36,7 @@ void FinderFeature::open(const Model& model, const QString& name, Collective col
     ScheduleBook* book = ScheduleBook::of(context->file(), context->bound());
     ScheduleOptions options = book->options();
     options.method = "bfb";
+    options.methodOptions.clear();
     book->setOptions(options);
     m_workspace.setMode(Mode::schedule);
     book->generate();

@@ -274,11 +274,12 @@ void BoundSolver::solveExchange(const Progress& progress, Bound& bound) const {
   if (!fabric) {
     return;
   }
-  const auto optimum = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
-  if (!optimum) {
-    bound.why = sentence(optimum.error());
+  const auto found = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
+  if (!found) {
+    bound.why = sentence(found.error());
     return;
   }
+  const auto& optimum = *found;
   bound.algbw = optimum->upper * Rational(optimum->gpuCount);
   if (!optimum->isExact()) {
     bound.reached = optimum->lower * Rational(optimum->gpuCount);

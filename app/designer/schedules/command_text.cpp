@@ -38,37 +38,14 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
   }
   if (options.method != workflow::kDefaultMethod) {
     add(u"--method"_s, QString::fromStdString(options.method));
-    for (const auto& [name, value] : options.methodOptions) {
-      const QString option = u"--"_s + QString::fromStdString(name);
-      if (value == "true") {
-        words << option;
-      } else {
-        add(option, QString::fromStdString(value));
-      }
+  }
+  for (const auto& [name, value] : options.methodOptions) {
+    const QString option = u"--"_s + QString::fromStdString(name);
+    if (value == "true") {
+      words << option;
+    } else {
+      add(option, QString::fromStdString(value));
     }
-    add(u"-o"_s, outputPath);
-    return words.join(u' ');
-  }
-  if (options.treeCount == TreeCount::fixed) {
-    add(u"--k"_s, QString::number(options.k));
-  } else if (options.treeCount == TreeCount::scan) {
-    add(u"--k-max"_s, QString::number(options.maxK));
-  } else if (options.treeCount == TreeCount::sizes) {
-    add(u"--sizes"_s, QString::fromStdString(options.sizes));
-  } else if (options.treeCount == TreeCount::loss) {
-    add(u"--within"_s, QString::fromStdString(options.loss));
-  }
-  if (options.maxHeight) {
-    add(u"--max-height"_s, QString::number(*options.maxHeight));
-  }
-  if (options.maxPeers) {
-    add(u"--max-peers"_s, QString::number(*options.maxPeers));
-  }
-  if (options.heightEffort != 1) {
-    add(u"--height-effort"_s, QString::number(options.heightEffort));
-  }
-  if (options.usesMulticast) {
-    words << u"--prune"_s;
   }
   add(u"-o"_s, outputPath);
   return words.join(u' ');

@@ -18,7 +18,7 @@
 #include "designer/schedules/command_text.hpp"
 #include "designer/theme/fonts.hpp"
 #include "forestcoll/amounts.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 #include "workflow/request.hpp"
 
 using namespace Qt::StringLiterals;
@@ -32,13 +32,6 @@ namespace {
 enum Part { kAll, kSelected, kBefore };
 
 constexpr int kGenerateGap = 8;
-
-QLabel* heading(const QString& text, QWidget* parent) {
-  auto* label = new QLabel(text.toUpper(), parent);
-  label->setFont(sectionFont());
-  label->setProperty("role", u"section"_s);
-  return label;
-}
 
 bool hasCapableSwitch(const Model& model) {
   for (const auto& [id, node] : model.nodes()) {
@@ -57,7 +50,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_method(new QComboBox(this)),
       m_methodLabel(new QLabel(tr("Method"), this)),
       m_methodText(new QLabel(this)),
-      m_forestColl(new QWidget(this)),
       m_pages(new QVBoxLayout),
       m_rootLabel(new QLabel(tr("Root"), this)),
       m_root(new QComboBox(this)),
@@ -65,24 +57,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_amountsLabel(new QLabel(tr("Data per GPU"), this)),
       m_amounts(new QLineEdit(this)),
       m_amountsFault(new QLabel(this)),
-      m_exact(new QRadioButton(tr("The minimum that reaches the bound"), this)),
-      m_fixed(new QRadioButton(tr("Exactly"), this)),
-      m_scan(new QRadioButton(tr("The best of 1 to"), this)),
-      m_bySizes(new QRadioButton(tr("The best for programs used at"), this)),
-      m_byLoss(new QRadioButton(tr("The minimum that loses at most"), this)),
-      m_sizes(new QComboBox(this)),
-      m_loss(new QLineEdit(this)),
-      m_countFault(new QLabel(this)),
-      m_k(new QSpinBox(this)),
-      m_maxK(new QSpinBox(this)),
-      m_table(new QTableWidget(0, 3, this)),
-      m_scanState(new QLabel(this)),
-      m_capsHeight(new QCheckBox(tr("Maximum tree height"), this)),
-      m_height(new QSpinBox(this)),
-      m_effort(new QSpinBox(this)),
-      m_limitsPeers(new QCheckBox(tr("Maximum peers per GPU"), this)),
-      m_peers(new QSpinBox(this)),
-      m_multicast(new QCheckBox(tr("Use multicast and aggregation in switches"), this)),
       m_generate(new QPushButton(tr("Generate"), this)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
   setObjectName(u"generateDialog"_s);
@@ -91,9 +65,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_generate->setObjectName(u"generateButton"_s);
   m_generate->setDefault(true);
   setUpSubject();
-  setUpTreeCounts();
-  setUpTable();
-  setUpLimits();
   layOut();
   connectAll();
   fill();
@@ -103,7 +74,7 @@ void GenerateDialog::setUpSubject() {
   m_collective->setObjectName(u"generateCollective"_s);
   m_method->setObjectName(u"generateMethod"_s);
   m_method->setAccessibleName(tr("Method"));
-  for (const workflow::Generator& method : workflow::generators()) {
+  for (const workflow::Method& method : workflow::methods()) {
     m_method->addItem(QString::fromStdString(method.title), QString::fromStdString(method.id));
     m_method->setItemData(m_method->count() - 1, QString::fromStdString(method.description), Qt::ToolTipRole);
   }
@@ -133,40 +104,13 @@ void GenerateDialog::setUpSubject() {
   m_amountsFault->setWordWrap(true);
 }
 
-void GenerateDialog::setUpTreeCounts() {
-  m_exact->setObjectName(u"generateExact"_s);
-  m_fixed->setObjectName(u"generateFixed"_s);
-  m_scan->setObjectName(u"generateScan"_s);
-  m_bySizes->setObjectName(u"generateBySizes"_s);
-  m_bySizes->setToolTip(
-      tr("A runtime uses a program only for calls that its chunks divide, and the number of chunks follows from the "
-         "number of trees. All other calls use the runtime's own algorithm."));
-  m_sizes->setObjectName(u"generateSizes"_s);
-  m_sizes->setAccessibleName(tr("Sizes at which the program is used"));
-  m_sizes->setEditable(true);
-  m_sizes->lineEdit()->setAccessibleName(m_sizes->accessibleName());
-  m_sizes->setInsertPolicy(QComboBox::NoInsert);
-  m_sizes->addItem(tr("Powers of two"));
-  m_sizes->setToolTip(tr("Powers of two, or sizes of the whole collective, for example 1MiB,100MiB"));
-  m_byLoss->setObjectName(u"generateByLoss"_s);
-  m_loss->setObjectName(u"generateLoss"_s);
-  m_loss->setAccessibleName(tr("Maximum loss of throughput"));
-  m_loss->setPlaceholderText(tr("1% or 0.01"));
-  m_countFault->setObjectName(u"generateCountFault"_s);
-  m_countFault->setProperty("role", u"error"_s);
-  m_countFault->setWordWrap(true);
-  m_k->setObjectName(u"generateK"_s);
-  m_k->setAccessibleName(tr("Trees per root"));
-  m_k->setRange(1, static_cast<int>(kMaxFixedK));
-  m_maxK->setObjectName(u"generateMaxK"_s);
-  m_maxK->setAccessibleName(tr("Maximum trees per root"));
-  m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
-}
-
-void GenerateDialog::setUpTable() {
+QWidget* GenerateDialog::makeTable() {
+  auto* whole = new QWidget(this);
+  m_scanState = new QLabel(whole);
   m_scanState->setObjectName(u"generateScanState"_s);
   m_scanState->setProperty("role", u"muted"_s);
   m_scanState->setWordWrap(true);
+  m_table = new QTableWidget(0, 3, whole);
   m_table->setObjectName(u"generateTable"_s);
   m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loss")});
   m_table->setAccessibleName(tr("Loss for each number of trees"));
@@ -182,31 +126,12 @@ void GenerateDialog::setUpTable() {
   m_table->verticalHeader()->setMinimumSectionSize(kRowHeight);
   m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_table->setFixedHeight(kTableHeight);
-}
-
-void GenerateDialog::setUpLimits() {
-  m_capsHeight->setObjectName(u"generateCapsHeight"_s);
-  m_height->setObjectName(u"generateHeight"_s);
-  m_height->setAccessibleName(tr("Maximum height"));
-  constexpr int kMaxHeight = 100000;
-  constexpr int kUsualHeight = 8;
-  m_height->setRange(1, kMaxHeight);
-  m_height->setValue(kUsualHeight);
-  m_height->setSuffix(tr(" hops between GPUs"));
-  m_effort->setObjectName(u"generateEffort"_s);
-  m_effort->setRange(0, kMaxHeightEffort);
-  m_effort->setToolTip(tr("0 = off, 1 = default (cheap); each step roughly doubles the work"));
-  m_limitsPeers->setObjectName(u"generateLimitsPeers"_s);
-  m_limitsPeers->setToolTip(
-      tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
-         "other. The cost is exact and often zero"));
-  m_peers->setObjectName(u"generatePeers"_s);
-  m_peers->setAccessibleName(tr("Maximum peers of a GPU"));
-  constexpr int kUsualPeers = 32;
-  m_peers->setRange(1, kMaxPeerLimit);
-  m_peers->setValue(kUsualPeers);
-  m_peers->setSuffix(tr(" other GPUs"));
-  m_multicast->setObjectName(u"generateMulticast"_s);
+  auto* layout = new QVBoxLayout(whole);
+  layout->setContentsMargins({});
+  layout->setSpacing(kGenerateGap);
+  layout->addWidget(m_scanState);
+  layout->addWidget(m_table);
+  return whole;
 }
 
 QLayout* GenerateDialog::makeForm() {
@@ -222,39 +147,6 @@ QLayout* GenerateDialog::makeForm() {
   form->addRow(m_amountsLabel, m_amounts);
   form->addRow(QString(), m_amountsFault);
   return form;
-}
-
-void GenerateDialog::layOutForestColl() {
-  const auto beside = [](QWidget* left, QWidget* right) {
-    auto* line = new QHBoxLayout;
-    line->addWidget(left);
-    line->addWidget(right, 1);
-    return line;
-  };
-  auto* effort = new QFormLayout;
-  effort->setHorizontalSpacing(2 * kGenerateGap);
-  effort->addRow(tr("Effort to keep trees shallow"), m_effort);
-  auto* layout = new QVBoxLayout(m_forestColl);
-  layout->setContentsMargins({});
-  layout->setSpacing(kGenerateGap);
-  layout->addWidget(heading(tr("Trees per root"), this));
-  layout->addWidget(m_exact);
-  layout->addLayout(beside(m_fixed, m_k));
-  layout->addLayout(beside(m_scan, m_maxK));
-  layout->addLayout(beside(m_bySizes, m_sizes));
-  layout->addLayout(beside(m_byLoss, m_loss));
-  layout->addWidget(m_countFault);
-  layout->addWidget(m_scanState);
-  layout->addWidget(m_table);
-  layout->addSpacing(kGenerateGap);
-  layout->addWidget(heading(tr("Height"), this));
-  layout->addLayout(beside(m_capsHeight, m_height));
-  layout->addLayout(effort);
-  layout->addSpacing(kGenerateGap);
-  layout->addWidget(heading(tr("Peers"), this));
-  layout->addLayout(beside(m_limitsPeers, m_peers));
-  layout->addSpacing(kGenerateGap);
-  layout->addWidget(m_multicast);
 }
 
 void GenerateDialog::layOut() {
@@ -281,12 +173,10 @@ void GenerateDialog::layOut() {
   layout->setSpacing(kGenerateGap);
   layout->addLayout(makeForm());
   layout->addSpacing(kGenerateGap);
-  layout->addWidget(m_forestColl);
   layout->addLayout(m_pages);
   layout->addSpacing(kGenerateGap);
   layout->addLayout(buttons);
   layout->setSizeConstraint(QLayout::SetFixedSize);
-  layOutForestColl();
 }
 
 void GenerateDialog::connectAll() {
@@ -308,18 +198,7 @@ void GenerateDialog::connectAll() {
   for (QComboBox* box : {m_method, m_root, m_gpus}) {
     connect(box, &QComboBox::currentIndexChanged, this, changed);
   }
-  for (QLineEdit* line : {m_amounts, m_loss, m_sizes->lineEdit()}) {
-    connect(line, &QLineEdit::textChanged, this, changed);
-  }
-  for (QRadioButton* button : {m_exact, m_fixed, m_scan, m_bySizes, m_byLoss}) {
-    connect(button, &QRadioButton::toggled, this, changed);
-  }
-  for (QSpinBox* box : {m_k, m_maxK, m_height, m_effort, m_peers}) {
-    connect(box, &QSpinBox::valueChanged, this, changed);
-  }
-  for (QCheckBox* box : {m_capsHeight, m_limitsPeers, m_multicast}) {
-    connect(box, &QCheckBox::toggled, this, changed);
-  }
+  connect(m_amounts, &QLineEdit::textChanged, this, changed);
   // The root is that of the bound too, so that both answer one question.
   connect(m_root, &QComboBox::activated, this, [this] {
     if (m_bound && m_file) {
@@ -393,10 +272,9 @@ void GenerateDialog::fill() {
   }
   m_method->setCurrentIndex(std::max(0, m_method->findData(QString::fromStdString(options.method))));
   showMethod();
-  if (m_options != nullptr) {
-    m_options->setValues(options.methodOptions);
-  }
-  fillForestColl(options);
+  m_options->setCollective(options.collective);
+  fillMulticast();
+  m_options->setValues(options.methodOptions);
   m_isFilling = false;
   updateWidgets();
   restartScan();
@@ -433,33 +311,10 @@ void GenerateDialog::fillGpus(const ScheduleOptions& options) {
   m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
 }
 
-void GenerateDialog::fillForestColl(const ScheduleOptions& options) {
-  m_exact->setChecked(options.treeCount == TreeCount::exact);
-  m_fixed->setChecked(options.treeCount == TreeCount::fixed);
-  m_scan->setChecked(options.treeCount == TreeCount::scan);
-  m_bySizes->setChecked(options.treeCount == TreeCount::sizes);
-  m_byLoss->setChecked(options.treeCount == TreeCount::loss);
-  if (sizesText() != options.sizes) {
-    m_sizes->setEditText(options.sizes == "pow2" ? m_sizes->itemText(0) : QString::fromStdString(options.sizes));
-  }
-  if (m_loss->text().trimmed().toStdString() != options.loss) {
-    m_loss->setText(QString::fromStdString(options.loss));
-  }
-  m_k->setValue(static_cast<int>(options.k));
-  m_maxK->setValue(static_cast<int>(options.maxK));
-  m_capsHeight->setChecked(options.maxHeight.has_value());
-  if (options.maxHeight) {
-    m_height->setValue(*options.maxHeight);
-  }
-  m_limitsPeers->setChecked(options.maxPeers.has_value());
-  if (options.maxPeers) {
-    m_peers->setValue(*options.maxPeers);
-  }
-  m_effort->setValue(options.heightEffort);
+void GenerateDialog::fillMulticast() {
   const bool isCapable = m_book && m_file && hasCapableSwitch(m_file->document().model());
-  m_multicast->setEnabled(isCapable);
-  m_multicast->setChecked(options.usesMulticast && isCapable);
-  m_multicast->setToolTip(
+  m_options->setAvailable(
+      kMulticast, isCapable,
       isCapable
           ? tr("Reduces the load of links at switches that are marked as capable. MSCCL programs cannot express it.")
           : tr("No switch of this fabric is marked as capable (see its properties)"));
@@ -481,30 +336,13 @@ ScheduleOptions GenerateDialog::options() const {
     default:
       break;
   }
-  if (m_shownMethod == workflow::kDefaultMethod && workflow::hasAmounts(options.collective)) {
+  if (method().hasAmounts && workflow::hasAmounts(options.collective)) {
     options.amounts = m_amounts->text().trimmed().toStdString();
   }
   options.method = m_method->currentData().toString().toStdString();
-  if (m_options != nullptr && options.method == m_shownMethod) {
+  if (options.method == m_shownMethod) {
     options.methodOptions = m_options->values();
   }
-  options.treeCount = m_fixed->isChecked()     ? TreeCount::fixed
-                      : m_scan->isChecked()    ? TreeCount::scan
-                      : m_bySizes->isChecked() ? TreeCount::sizes
-                      : m_byLoss->isChecked()  ? TreeCount::loss
-                                               : TreeCount::exact;
-  options.sizes = sizesText();
-  options.loss = m_loss->text().trimmed().toStdString();
-  options.k = m_k->value();
-  options.maxK = m_maxK->value();
-  if (m_capsHeight->isChecked()) {
-    options.maxHeight = m_height->value();
-  }
-  if (m_limitsPeers->isChecked()) {
-    options.maxPeers = m_peers->value();
-  }
-  options.heightEffort = m_effort->value();
-  options.usesMulticast = m_multicast->isChecked();
   return options;
 }
 
@@ -518,29 +356,21 @@ void GenerateDialog::updateWidgets() {
   const bool hasRoot = m_book && isRooted(m_book->collective());
   m_root->setVisible(hasRoot);
   m_rootLabel->setVisible(hasRoot);
-  m_k->setEnabled(m_fixed->isChecked());
-  m_maxK->setEnabled(m_scan->isChecked());
-  m_sizes->setEnabled(m_bySizes->isChecked());
-  m_loss->setEnabled(m_byLoss->isChecked());
-  m_height->setEnabled(m_capsHeight->isChecked());
-  m_peers->setEnabled(m_limitsPeers->isChecked());
-  m_table->setVisible(m_scan->isChecked());
-  m_scanState->setVisible(m_scan->isChecked());
-  // Only ForestColl takes other amounts than equal ones.
-  const bool hasAmounts =
-      m_shownMethod == workflow::kDefaultMethod && (!m_book || workflow::hasAmounts(m_book->collective()));
+  if (m_table) {
+    m_table->setVisible(scannedK() > 0);
+    m_scanState->setVisible(scannedK() > 0);
+  }
+  const bool hasAmounts = method().hasAmounts && (!m_book || workflow::hasAmounts(m_book->collective()));
   m_amountsLabel->setVisible(hasAmounts);
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
-  judgeCount();
-  const workflow::Generator* method = workflow::findGenerator(m_shownMethod);
-  const bool isMade = !m_book || method == nullptr || method->makes(m_book->collective());
-  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_countFault->isHidden() && isMade);
+  const bool isMade = !m_book || method().makes(m_book->collective());
+  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_options->isValid() && isMade);
   const QString refusal =
       isMade ? QString()
              : tr("%1 does not support %2").arg(m_method->currentText(), collectiveName(m_book->collective()));
   m_generate->setToolTip(refusal);
-  m_methodText->setText(isMade && method != nullptr ? QString::fromStdString(method->description) : refusal + u'.');
+  m_methodText->setText(isMade ? QString::fromStdString(method().description) : refusal + u'.');
   m_methodText->setProperty("role", isMade ? u"muted"_s : u"error"_s);
   m_methodText->style()->polish(m_methodText);
 }
@@ -552,20 +382,33 @@ void GenerateDialog::showMethod() {
   }
   m_shownMethod = id;
   delete m_options;
-  m_options = nullptr;
-  const workflow::Generator* method = workflow::findGenerator(id);
-  const bool isForestColl = id == workflow::kDefaultMethod;
-  m_forestColl->setVisible(isForestColl);
-  if (!isForestColl && method != nullptr) {
-    m_options = new OptionForm(method->options, this);
-    m_options->setObjectName(u"generateOptions"_s);
-    m_pages->addWidget(m_options);
-    connect(m_options, &OptionForm::changed, this, [this] {
-      if (!m_isFilling) {
-        remember();
-      }
-    });
+  m_options = new OptionForm(method().options, this);
+  m_options->setObjectName(u"generateOptions"_s);
+  m_options->setCollective(m_book ? m_book->collective() : Collective::allgather);
+  m_options->setVisible(!method().options.empty());
+  if (id == workflow::kDefaultMethod) {
+    m_options->addBelow(workflow::kTreesPerRoot, makeTable());
+    fillMulticast();
   }
+  m_pages->addWidget(m_options);
+  connect(m_options, &OptionForm::changed, this, [this] {
+    if (!m_isFilling) {
+      remember();
+      updateWidgets();
+      restartScan();
+    }
+  });
+}
+
+const workflow::Method& GenerateDialog::method() const {
+  const workflow::Method* shown = workflow::findMethod(m_shownMethod);
+  return shown != nullptr ? *shown : workflow::methods().front();
+}
+
+std::int64_t GenerateDialog::scannedK() const {
+  const ScheduleOptions asked = options();
+  const std::int64_t k = asked.method == workflow::kDefaultMethod ? asked.integer(kBestOfK).value_or(0) : 0;
+  return k <= kMaxScannedK ? k : 0;
 }
 
 void GenerateDialog::judgeAmounts() {
@@ -585,19 +428,6 @@ void GenerateDialog::judgeAmounts() {
   }
 }
 
-std::string GenerateDialog::sizesText() const {
-  const QString text = m_sizes->currentText().trimmed();
-  return text == m_sizes->itemText(0) ? "pow2" : QString(text).remove(u' ').toStdString();
-}
-
-void GenerateDialog::judgeCount() {
-  const auto fault = m_bySizes->isChecked()  ? sizesFault(sizesText())
-                     : m_byLoss->isChecked() ? lossFault(m_loss->text().trimmed().toStdString())
-                                             : std::nullopt;
-  m_countFault->setText(fault ? sentence(*fault) : QString());
-  m_countFault->setVisible(fault.has_value());
-}
-
 void GenerateDialog::restartScan() {
   const std::uint64_t revision = m_file ? m_file->document().factRevision() : 0;
   const ScheduleOptions asked = options();
@@ -611,15 +441,16 @@ void GenerateDialog::restartScan() {
   m_job.cancel();
   m_ordered = 0;
   m_values.clear();
-  m_table->setRowCount(0);
-  m_scanState->clear();
+  if (m_table) {
+    m_table->setRowCount(0);
+    m_scanState->clear();
+  }
   follow();
 }
 
 void GenerateDialog::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  if (!m_file || !isVisible() || !m_scan->isChecked() || m_shownMethod != workflow::kDefaultMethod ||
-      next > m_maxK->value() || m_ordered == next) {
+  if (!m_file || !isVisible() || !m_table || next > scannedK() || m_ordered == next) {
     return;
   }
   m_ordered = next;
@@ -649,6 +480,9 @@ void GenerateDialog::follow() {
 
 void GenerateDialog::receive(const Found& found) {
   m_ordered = 0;
+  if (!m_table) {
+    return;
+  }
   if (!found.value) {
     m_scanState->setText(found.why);
     return;

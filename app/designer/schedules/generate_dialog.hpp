@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
-#include <QRadioButton>
-#include <QSpinBox>
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <memory>
@@ -49,16 +46,13 @@ private:
     QString why;
   };
   void setUpSubject();
-  void setUpTreeCounts();
-  void setUpTable();
-  void setUpLimits();
+  [[nodiscard]] QWidget* makeTable();
   [[nodiscard]] QLayout* makeForm();
-  void layOutForestColl();
   void layOut();
   void connectAll();
   void fill();
   void fillGpus(const ScheduleOptions& options);
-  void fillForestColl(const ScheduleOptions& options);
+  void fillMulticast();
   void refill();
   void remember();
   void follow();
@@ -66,10 +60,11 @@ private:
   void restartScan();
   void updateWidgets();
   void judgeAmounts();
-  void judgeCount();
   [[nodiscard]] std::vector<std::string> selectedGpus() const;
-  /// For workflow::parseSizes.
-  [[nodiscard]] std::string sizesText() const;
+  /// The method that is shown.
+  [[nodiscard]] const workflow::Method& method() const;
+  /// How many k are tried and listed; 0 = none.
+  [[nodiscard]] std::int64_t scannedK() const;
 
   QPointer<ScheduleBook> m_book;
   QPointer<DocumentFile> m_file;
@@ -79,16 +74,15 @@ private:
   bool m_isFilling = false;
   std::vector<std::string> m_chosenBefore;
 
-  /// Fields for the options of another method than ForestColl.
+  /// Fields for the options of the method.
   void showMethod();
 
   QLabel* m_collective;
   QComboBox* m_method;
   QLabel* m_methodLabel;
-  QLabel* m_methodText;             ///< what it is, or why it cannot be used here
-  QWidget* m_forestColl;            ///< ForestColl's settings
-  OptionForm* m_options = nullptr;  ///< those of any other method
-  std::string m_shownMethod = workflow::kDefaultMethod;
+  QLabel* m_methodText;  ///< what it is, or why it cannot be used here
+  OptionForm* m_options = nullptr;
+  std::string m_shownMethod;
   QVBoxLayout* m_pages;
   QLabel* m_rootLabel;
   QComboBox* m_root;
@@ -96,24 +90,8 @@ private:
   QLabel* m_amountsLabel;
   QLineEdit* m_amounts;
   QLabel* m_amountsFault;
-  QRadioButton* m_exact;
-  QRadioButton* m_fixed;
-  QRadioButton* m_scan;
-  QRadioButton* m_bySizes;
-  QRadioButton* m_byLoss;
-  QComboBox* m_sizes;
-  QLineEdit* m_loss;
-  QLabel* m_countFault;
-  QSpinBox* m_k;
-  QSpinBox* m_maxK;
-  QTableWidget* m_table;
-  QLabel* m_scanState;
-  QCheckBox* m_capsHeight;
-  QSpinBox* m_height;
-  QSpinBox* m_effort;
-  QCheckBox* m_limitsPeers;
-  QSpinBox* m_peers;
-  QCheckBox* m_multicast;
+  QPointer<QTableWidget> m_table;  ///< of ForestColl's form: each k that was tried
+  QPointer<QLabel> m_scanState;
   QPushButton* m_generate;
 
   std::vector<KValue> m_values;

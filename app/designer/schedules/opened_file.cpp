@@ -28,8 +28,7 @@ Result<ScheduleResultPtr> examineTrees(const io::TreeXml& trees, fabric::Descrip
   }
   ScheduleOptions options;
   options.collective = collective;
-  options.treeCount = TreeCount::fixed;
-  options.k = schedule->fixedK.value_or(1);
+  options.methodOptions[kFixedK] = std::to_string(schedule->fixedK.value_or(1));
   if (schedule->root) {
     options.root = fabric->nodes()[fabric->gpus()[*schedule->root]].id;
   }

@@ -1,68 +1,119 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/schedules/option_form.hpp"
 
+#include <QButtonGroup>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QFormLayout>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QLineEdit>
+#include <QRadioButton>
 #include <QSpinBox>
 #include <algorithm>
 #include <limits>
+
+#include "designer/document/error_text.hpp"
+#include "designer/theme/fonts.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
 
+constexpr int kFieldGap = 8;
+
 int inSpinBox(std::int64_t value) {
   return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
 
+bool isChoice(const workflow::Option& option) {
+  return !option.otherwise.empty();
+}
+
+/// Set or not, beside its value.
+bool hasBox(const workflow::Option& option) {
+  return option.kind == workflow::OptionKind::integer && option.defaultText.empty();
+}
+
+QWidget* beside(QWidget* left, QWidget* right, QWidget* parent) {
+  auto* row = new QWidget(parent);
+  auto* line = new QHBoxLayout(row);
+  line->setContentsMargins({});
+  line->setSpacing(2 * kFieldGap);
+  line->addWidget(left);
+  line->addWidget(right, 1);
+  return row;
+}
+
 }  // namespace
 
-OptionForm::OptionForm(const std::vector<workflow::Option>& options, QWidget* parent) : QWidget(parent) {
-  auto* layout = new QFormLayout(this);
-  layout->setContentsMargins({});
-  constexpr int kGap = 8;
-  layout->setHorizontalSpacing(2 * kGap);
-  layout->setVerticalSpacing(kGap);
-  layout->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
+OptionForm::OptionForm(const std::vector<workflow::Option>& options, QWidget* parent)
+    : QWidget(parent), m_layout(new QVBoxLayout(this)), m_fault(new QLabel(this)) {
+  m_layout->setContentsMargins({});
+  m_layout->setSpacing(kFieldGap);
   for (const workflow::Option& option : options) {
     addField(option);
   }
+  int width = 0;
+  for (const Field& field : m_fields) {
+    if (field.left != nullptr) {
+      field.left->ensurePolished();
+      width = std::max(width, field.left->sizeHint().width());
+    }
+  }
+  for (const Field& field : m_fields) {
+    if (field.left != nullptr) {
+      field.left->setMinimumWidth(width);
+    }
+  }
+  m_fault->setObjectName(u"optionFault"_s);
+  m_fault->setProperty("role", u"error"_s);
+  m_fault->setWordWrap(true);
+  m_layout->addWidget(m_fault);
   setValues({});
 }
 
-void OptionForm::addField(const workflow::Option& option) {
-  auto* layout = static_cast<QFormLayout*>(this->layout());
-  const QString title = QString::fromStdString(option.title);
-  Field field{.option = option};
-  QWidget* row = nullptr;
+OptionForm::Group& OptionForm::groupOf(const workflow::Option& option) {
+  const auto found =
+      std::find_if(m_groups.begin(), m_groups.end(), [&](const Group& group) { return group.name == option.group; });
+  if (found != m_groups.end()) {
+    return *found;
+  }
+  Group group{.name = option.group};
+  group.layout = new QVBoxLayout;
+  group.layout->setSpacing(kFieldGap);
+  if (!option.group.empty()) {
+    group.heading = new QLabel(QString::fromStdString(option.group).toUpper(), this);
+    group.heading->setFont(sectionFont());
+    group.heading->setProperty("role", u"section"_s);
+    group.layout->addWidget(group.heading);
+  }
+  if (isChoice(option)) {
+    group.otherwise = new QRadioButton(QString::fromStdString(option.otherwise), this);
+    group.otherwise->setObjectName(u"otherwise-"_s + QString::fromStdString(option.name));
+    group.layout->addWidget(group.otherwise);
+    connect(group.otherwise, &QAbstractButton::toggled, this, &OptionForm::tell);
+  }
+  m_layout->addLayout(group.layout);
+  m_groups.push_back(group);
+  return m_groups.back();
+}
+
+QWidget* OptionForm::makeEditor(const workflow::Option& option) {
   switch (option.kind) {
     case workflow::OptionKind::flag: {
-      auto* box = new QCheckBox(title, this);
+      auto* box = new QCheckBox(QString::fromStdString(option.title), this);
       connect(box, &QCheckBox::toggled, this, &OptionForm::tell);
-      field.editor = row = box;
-      break;
+      return box;
     }
     case workflow::OptionKind::integer: {
       auto* spin = new QSpinBox(this);
       spin->setRange(inSpinBox(option.min), inSpinBox(option.max));
-      connect(spin, &QSpinBox::valueChanged, this, &OptionForm::tell);
-      field.editor = row = spin;
-      if (option.defaultText.empty()) {
-        field.isSet = new QCheckBox(this);
-        field.isSet->setAccessibleName(tr("Set %1").arg(title));
-        connect(field.isSet, &QCheckBox::toggled, spin, &QWidget::setEnabled);
-        connect(field.isSet, &QCheckBox::toggled, this, &OptionForm::tell);
-        row = new QWidget(this);
-        auto* line = new QHBoxLayout(row);
-        line->setContentsMargins({});
-        line->addWidget(field.isSet);
-        line->addWidget(spin, 1);
+      if (!option.unit.empty()) {
+        spin->setSuffix(u' ' + QString::fromStdString(option.unit));
       }
-      break;
+      connect(spin, &QSpinBox::valueChanged, this, &OptionForm::tell);
+      return spin;
     }
     case workflow::OptionKind::choice: {
       auto* combo = new QComboBox(this);
@@ -70,38 +121,74 @@ void OptionForm::addField(const workflow::Option& option) {
         combo->addItem(QString::fromStdString(word));
       }
       connect(combo, &QComboBox::currentIndexChanged, this, &OptionForm::tell);
-      field.editor = row = combo;
-      break;
+      return combo;
     }
-    case workflow::OptionKind::text: {
-      auto* line = new QLineEdit(this);
-      line->setPlaceholderText(QString::fromStdString(option.placeholder));
-      connect(line, &QLineEdit::textChanged, this, &OptionForm::tell);
-      field.editor = row = line;
+    case workflow::OptionKind::text:
       break;
-    }
   }
-  field.editor->setObjectName(u"option-"_s + QString::fromStdString(option.name));
+  auto* line = new QLineEdit(this);
+  line->setPlaceholderText(QString::fromStdString(option.placeholder));
+  connect(line, &QLineEdit::textChanged, this, &OptionForm::tell);
+  return line;
+}
+
+void OptionForm::addField(const workflow::Option& option) {
+  const QString title = QString::fromStdString(option.title);
+  const QString name = QString::fromStdString(option.name);
+  Field field{.option = option};
+  field.editor = makeEditor(option);
+  field.editor->setObjectName(u"option-"_s + name);
   field.editor->setAccessibleName(title);
   field.editor->setToolTip(QString::fromStdString(option.help));
-  auto* label = option.kind == workflow::OptionKind::flag ? nullptr : new QLabel(title, this);
-  if (label != nullptr) {
+  if (isChoice(option)) {
+    field.isSet = new QRadioButton(title, this);
+  } else if (hasBox(option)) {
+    field.isSet = new QCheckBox(title, this);
+  }
+  if (field.isSet != nullptr) {
+    field.isSet->setObjectName(u"set-"_s + name);
+    field.isSet->setToolTip(field.editor->toolTip());
+    connect(field.isSet, &QAbstractButton::toggled, this, &OptionForm::tell);
+    field.left = field.isSet;
+  } else if (option.kind == workflow::OptionKind::flag) {
+    field.row = field.editor;
+  } else {
+    auto* label = new QLabel(title, this);
     label->setToolTip(field.editor->toolTip());
     label->setBuddy(field.editor);
-    layout->addRow(label, row);
-  } else {
-    layout->addRow(row);
+    field.left = label;
   }
+  if (field.left != nullptr) {
+    field.row = beside(field.left, field.editor, this);
+  }
+  Group& group = groupOf(option);
+  if (group.otherwise != nullptr) {
+    // Radio buttons in rows of their own exclude each other only as a group.
+    auto* buttons = group.otherwise->group();
+    if (buttons == nullptr) {
+      buttons = new QButtonGroup(this);
+      buttons->addButton(group.otherwise);
+    }
+    buttons->addButton(field.isSet);
+  }
+  group.layout->addWidget(field.row);
   m_fields.push_back(std::move(field));
+}
+
+void OptionForm::addBelow(const std::string& group, QWidget* widget) {
+  const auto found =
+      std::find_if(m_groups.begin(), m_groups.end(), [&](const Group& each) { return each.name == group; });
+  (found != m_groups.end() ? found->layout : m_layout)->addWidget(widget);
 }
 
 void OptionForm::tell() {
   if (!m_isFilling) {
+    updateFields();
     Q_EMIT changed();
   }
 }
 
-std::string OptionForm::valueOf(const Field& field) {
+std::string OptionForm::textOf(const Field& field) {
   if (field.isSet != nullptr && !field.isSet->isChecked()) {
     return {};
   }
@@ -120,34 +207,99 @@ std::string OptionForm::valueOf(const Field& field) {
 workflow::Values OptionForm::values() const {
   workflow::Values values;
   for (const Field& field : m_fields) {
-    std::string value = valueOf(field);
-    if (!value.empty() && value != field.option.defaultText) {
+    std::string value = textOf(field);
+    if (!value.empty() && value != field.option.defaultText && field.option.appliesTo(m_collective)) {
       values.emplace(field.option.name, std::move(value));
     }
   }
   return values;
 }
 
-void OptionForm::setValues(const workflow::Values& values) {
-  m_isFilling = true;
-  for (const Field& field : m_fields) {
-    const auto given = values.find(field.option.name);
-    const QString value = QString::fromStdString(given != values.end() ? given->second : field.option.defaultText);
-    if (field.isSet != nullptr) {
-      field.isSet->setChecked(!value.isEmpty());
-      field.editor->setEnabled(!value.isEmpty());
+void OptionForm::fill(const Field& field, const QString& value) {
+  const QString suggestion = QString::fromStdString(field.option.suggestion);
+  if (field.isSet != nullptr && (!isChoice(field.option) || !value.isEmpty())) {
+    field.isSet->setChecked(!value.isEmpty());
+  }
+  if (auto* spin = qobject_cast<QSpinBox*>(field.editor)) {
+    // What was there before it was unset is worth keeping.
+    if (!value.isEmpty() || spin->value() == spin->minimum()) {
+      spin->setValue((value.isEmpty() ? suggestion : value).toInt());
     }
-    if (auto* spin = qobject_cast<QSpinBox*>(field.editor)) {
-      spin->setValue(value.isEmpty() ? spin->minimum() : value.toInt());
-    } else if (auto* combo = qobject_cast<QComboBox*>(field.editor)) {
-      combo->setCurrentText(value);
-    } else if (auto* box = qobject_cast<QCheckBox*>(field.editor)) {
-      box->setChecked(value == u"true");
-    } else if (auto* line = qobject_cast<QLineEdit*>(field.editor)) {
-      line->setText(value);
+  } else if (auto* combo = qobject_cast<QComboBox*>(field.editor)) {
+    combo->setCurrentText(value);
+  } else if (auto* box = qobject_cast<QCheckBox*>(field.editor)) {
+    box->setChecked(value == u"true" && box->isEnabled());
+  } else if (auto* line = qobject_cast<QLineEdit*>(field.editor)) {
+    const QString kept = line->text().isEmpty() ? suggestion : line->text();
+    const QString text = value.isEmpty() && field.isSet != nullptr ? kept : value;
+    // A person may be writing in it: spaces that are read away stay.
+    if (line->text().trimmed() != text.trimmed()) {
+      line->setText(text);
     }
   }
+}
+
+void OptionForm::setValues(const workflow::Values& values) {
+  m_isFilling = true;
+  for (const Group& group : m_groups) {
+    if (group.otherwise != nullptr) {
+      group.otherwise->setChecked(true);
+    }
+  }
+  for (const Field& field : m_fields) {
+    const auto given = values.find(field.option.name);
+    fill(field, QString::fromStdString(given != values.end() ? given->second : field.option.defaultText));
+  }
   m_isFilling = false;
+  updateFields();
+}
+
+void OptionForm::setCollective(Collective collective) {
+  m_collective = collective;
+  updateFields();
+}
+
+void OptionForm::setAvailable(const std::string& option, bool isAvailable, const QString& why) {
+  for (const Field& field : m_fields) {
+    if (field.option.name != option) {
+      continue;
+    }
+    field.editor->setEnabled(isAvailable);
+    field.editor->setToolTip(why.isEmpty() ? QString::fromStdString(field.option.help) : why);
+    if (auto* box = qobject_cast<QCheckBox*>(field.editor); box != nullptr && !isAvailable) {
+      box->setChecked(false);
+    }
+  }
+}
+
+/// What applies is shown, what is set can be written in, and the first fault is named.
+void OptionForm::updateFields() {
+  m_fault->hide();
+  for (const Group& group : m_groups) {
+    bool isUsed = false;
+    for (const Field& field : m_fields) {
+      isUsed = isUsed || (field.option.group == group.name && field.option.appliesTo(m_collective));
+    }
+    for (QWidget* widget : {static_cast<QWidget*>(group.heading), static_cast<QWidget*>(group.otherwise)}) {
+      if (widget != nullptr) {
+        widget->setVisible(isUsed);
+      }
+    }
+  }
+  for (const Field& field : m_fields) {
+    field.row->setVisible(field.option.appliesTo(m_collective));
+    if (field.isSet != nullptr) {
+      field.editor->setEnabled(field.isSet->isChecked());
+    }
+    const std::string value = textOf(field);
+    const bool isAsked = field.isSet != nullptr ? field.isSet->isChecked() : !value.empty();
+    if (isAsked && field.option.check && field.option.appliesTo(m_collective) && m_fault->isHidden()) {
+      if (const Outcome checked = field.option.check(value); !checked) {
+        m_fault->setText(sentence(checked.error()));
+        m_fault->show();
+      }
+    }
+  }
 }
 
 }  // namespace coppice::designer

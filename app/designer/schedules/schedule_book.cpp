@@ -13,7 +13,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -293,7 +293,7 @@ void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
 
 QString ScheduleBook::nameFor(const ScheduleResult& result) {
   QString name = collectiveName(result.options.collective);
-  if (const auto* method = workflow::findGenerator(result.options.method);
+  if (const auto* method = workflow::findMethod(result.options.method);
       method != nullptr && method->id != workflow::kDefaultMethod) {
     name += u' ' + QString::fromStdString(method->title);
   }
@@ -304,13 +304,13 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
     return name;
   }
   name += u" k=%1"_s.arg(result.k);
-  if (result.options.maxHeight) {
-    name += u' ' + tr("height %1").arg(*result.options.maxHeight);
+  if (const auto height = result.options.integer(kMaxHeight)) {
+    name += u' ' + tr("height %1").arg(*height);
   }
-  if (result.options.maxPeers) {
-    name += u' ' + tr("%1 peers").arg(*result.options.maxPeers);
+  if (const auto peers = result.options.integer(kMaxPeers)) {
+    name += u' ' + tr("%1 peers").arg(*peers);
   }
-  if (result.options.usesMulticast) {
+  if (result.options.methodOptions.contains(kMulticast)) {
     name += u' ' + tr("multicast");
   }
   return name;

@@ -94,17 +94,16 @@ bool isFixed(const ScheduleResult& result) {
 
 /// Why the number of trees is what it is.
 QString reasonForCount(const ScheduleResult& result) {
-  if (result.options.treeCount == TreeCount::sizes && isFixed(result)) {
-    const QString sizes = result.options.sizes == "pow2" ? SchedulePanel::tr("powers of two")
-                                                         : QString::fromStdString(result.options.sizes);
+  if (const std::string asked = result.options.text(kBySizes); !asked.empty() && isFixed(result)) {
+    const QString sizes = asked == "pow2" ? SchedulePanel::tr("powers of two") : QString::fromStdString(asked);
     return u", "_s + SchedulePanel::tr("for %1").arg(sizes) +
            (result.chosen
                 ? u", "_s +
                       SchedulePanel::tr("loses %1").arg(QString::fromStdString(advice::lossText(result.chosen->loss)))
                 : QString());
   }
-  if (result.options.treeCount == TreeCount::loss) {
-    return u", "_s + SchedulePanel::tr("loses at most %1").arg(QString::fromStdString(result.options.loss));
+  if (const std::string loss = result.options.text(kByLoss); !loss.empty()) {
+    return u", "_s + SchedulePanel::tr("loses at most %1").arg(QString::fromStdString(loss));
   }
   return isFixed(result) ? u", "_s + SchedulePanel::tr("fixed") : QString();
 }
@@ -170,7 +169,7 @@ QString factsOf(const ScheduleResult& result) {
   };
   // A forest from a file does not say which method made it.
   const bool isKnown = result.cost || result.seconds > 0;
-  const workflow::Generator* method = workflow::findGenerator(result.options.method);
+  const workflow::Method* method = workflow::findMethod(result.options.method);
   if (isKnown && method != nullptr) {
     row(SchedulePanel::tr("Method"), QString::fromStdString(method->title));
   }

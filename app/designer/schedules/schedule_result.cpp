@@ -90,31 +90,6 @@ Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const ScheduleOp
   return workflow::readDemand(fabric, text);
 }
 
-/// The options as their method names them.
-workflow::Values valuesOf(const ScheduleOptions& options) {
-  if (options.method != workflow::kDefaultMethod) {
-    return options.methodOptions;
-  }
-  workflow::Values values{{"height-effort", std::to_string(std::clamp(options.heightEffort, 0, kMaxHeightEffort))}};
-  if (options.treeCount == TreeCount::fixed) {
-    values["k"] = std::to_string(options.k);
-  } else if (options.treeCount == TreeCount::sizes) {
-    values["sizes"] = options.sizes;
-  } else if (options.treeCount == TreeCount::loss) {
-    values["within"] = options.loss;
-  }
-  if (options.maxHeight) {
-    values["max-height"] = std::to_string(*options.maxHeight);
-  }
-  if (options.maxPeers) {
-    values["max-peers"] = std::to_string(*options.maxPeers);
-  }
-  if (options.usesMulticast) {
-    values["prune"] = "true";
-  }
-  return values;
-}
-
 /// A custom collective, from the table among its options.
 Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const ScheduleOptions& options,
                                     const Progress& progress) {
@@ -130,7 +105,7 @@ Result<workflow::Judged> makeCustom(const fabric::Fabric& fabric, const Schedule
 }
 
 /// An error about an option, as the window calls that option.
-Error inWindow(Error error, const workflow::Generator& method) {
+Error inWindow(Error error, const workflow::Method& method) {
   if (const ElementPart* const stated = error.where.element.as(RefKind::option)) {
     std::string name = stated->name.substr(std::string_view("--").size());
     error.where.element = {};
@@ -150,8 +125,6 @@ Result<forestcoll::Optimum> freeOptimum(const fabric::Fabric& fabric, const work
   return forestcoll::optimum(fabric, request, progress);
 }
 
-/// By TreeCount, in files.
-const std::array<QString, 5> kTreeCountNames{u"exact"_s, u"fixed"_s, u"scan"_s, u"sizes"_s, u"loss"_s};
 const char* const kRequestKey = "coppice_request";
 
 std::string textOf(const ScheduleResult& result) {
@@ -166,35 +139,16 @@ std::string textOf(const ScheduleResult& result) {
   if (!options.amounts.empty()) {
     object[u"amounts"_s] = QString::fromStdString(options.amounts);
   }
-  object[u"trees"_s] = kTreeCountNames[static_cast<std::size_t>(options.treeCount)];
-  object[u"k"_s] = static_cast<qint64>(options.k);
-  object[u"most_k"_s] = static_cast<qint64>(options.maxK);
-  if (options.maxHeight) {
-    object[u"most_height"_s] = *options.maxHeight;
-  }
-  if (options.maxPeers) {
-    object[u"most_peers"_s] = *options.maxPeers;
-  }
-  if (options.treeCount == TreeCount::sizes) {
-    object[u"sizes"_s] = QString::fromStdString(options.sizes);
-  }
-  if (options.treeCount == TreeCount::loss) {
-    object[u"loss"_s] = QString::fromStdString(options.loss);
-  }
   if (result.paperK > 0) {
     object[u"paper_k"_s] = static_cast<qint64>(result.paperK);
     object[u"optimum_k"_s] = static_cast<qint64>(result.optimumK);
   }
-  object[u"height_effort"_s] = options.heightEffort;
-  object[u"multicast"_s] = options.usesMulticast;
-  if (options.method != workflow::kDefaultMethod) {
-    object[u"method"_s] = QString::fromStdString(options.method);
-    QJsonObject values;
-    for (const auto& [name, value] : options.methodOptions) {
-      values[QString::fromStdString(name)] = QString::fromStdString(value);
-    }
-    object[u"options"_s] = values;
+  object[u"method"_s] = QString::fromStdString(options.method);
+  QJsonObject values;
+  for (const auto& [name, value] : options.methodOptions) {
+    values[QString::fromStdString(name)] = QString::fromStdString(value);
   }
+  object[u"options"_s] = values;
   return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
 }
 
@@ -225,54 +179,32 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   }
   const auto* forests = std::get_if<schedule::Schedule>(&schedule);
   if (forests != nullptr && forests->fixedK) {
-    options.treeCount = TreeCount::fixed;
-    options.k = *forests->fixedK;
+    options.methodOptions[kFixedK] = std::to_string(*forests->fixedK);
   }
   if (const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
-      steps != nullptr && workflow::findGenerator(steps->method) != nullptr) {
+      steps != nullptr && workflow::findMethod(steps->method) != nullptr) {
     options.method = steps->method;
   }
   if (options.collective == Collective::custom) {
     options.method = kTableMethod;
   }
   const QJsonObject object = requestIn(description);
-  const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t min, std::int64_t max) {
-    const qint64 value = object.value(key).toInteger(fallback);
-    return value >= min && value <= max ? static_cast<std::int64_t>(value) : fallback;
-  };
   if (const std::vector<std::int64_t> amounts = amountsOf(schedule); !amounts.empty()) {
     // The file's words for them, if they say the same.
     const std::string words = object.value("amounts"_L1).toString().toStdString();
     const auto meant = forestcoll::parseAmounts(fabric, words);
     options.amounts = meant && *meant == amounts ? words : listOf(amounts);
   }
-  const QString trees = object.value("trees"_L1).toString();
-  const auto known = std::find(kTreeCountNames.begin(), kTreeCountNames.end(), trees);
-  const auto count = static_cast<TreeCount>(known - kTreeCountNames.begin());
-  if (known != kTreeCountNames.end() && count != TreeCount::fixed) {
-    options.treeCount = count;
-  }
-  const std::string sizes = object.value("sizes"_L1).toString().toStdString();
-  const std::string loss = object.value("loss"_L1).toString().toStdString();
-  options.sizes = sizesFault(sizes) ? options.sizes : sizes;
-  options.loss = lossFault(loss) ? options.loss : loss;
-  options.k = whole("k"_L1, options.k, 1, kMaxFixedK);
-  options.maxK = whole("most_k"_L1, options.maxK, 1, kMaxScannedK);
-  constexpr std::int64_t kMaxHeightCap = 1'000'000;
-  if (const std::int64_t height = whole("most_height"_L1, 0, 1, kMaxHeightCap); height > 0) {
-    options.maxHeight = static_cast<int>(height);
-  }
-  if (const std::int64_t peers = whole("most_peers"_L1, 0, 1, kMaxPeerLimit); peers > 0) {
-    options.maxPeers = static_cast<int>(peers);
-  }
-  options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMaxHeightEffort));
-  options.usesMulticast = object.value("multicast"_L1).toBool();
   const std::string method = object.value("method"_L1).toString().toStdString();
-  if (workflow::findGenerator(method) != nullptr) {
+  if (const workflow::Method* const known = workflow::findMethod(method)) {
     options.method = method;
+    options.methodOptions.clear();
     const QJsonObject values = object.value("options"_L1).toObject();
     for (auto value = values.begin(); value != values.end(); ++value) {
-      options.methodOptions[value.key().toStdString()] = value->toString().toStdString();
+      const workflow::Values one{{value.key().toStdString(), value->toString().toStdString()}};
+      if (one.contains(kTableOption) || workflow::OptionValues::read(known->options, one)) {
+        options.methodOptions.insert(one.begin(), one.end());
+      }
     }
   }
   if (object.value("subset"_L1).toBool()) {
@@ -381,18 +313,13 @@ QString stageName(const std::string& stage) {
   return QString::fromStdString(stage);
 }
 
-std::optional<Error> sizesFault(const std::string& sizes) {
-  const auto read = workflow::parseSizes(sizes);
-  return read ? std::nullopt : std::optional(read.error());
+std::string ScheduleOptions::text(const std::string& option) const {
+  const auto found = methodOptions.find(option);
+  return found != methodOptions.end() ? found->second : std::string();
 }
 
-std::optional<Error> lossFault(const std::string& loss) {
-  forestcoll::Request request;
-  const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), {{"within", loss}});
-  const Outcome read = values ? workflow::readTreeLimits(*values, request) : Outcome(values.error());
-  return read && request.maxLoss ? std::nullopt
-         : read ? std::optional(Error{ErrorCode::badUsage, "the loss is missing", "write for example 1%"})
-                : std::optional(read.error());
+std::optional<std::int64_t> ScheduleOptions::integer(const std::string& option) const {
+  return workflow::parseInteger(text(option));
 }
 
 QString ScheduleResult::verdictText() const {
@@ -486,7 +413,7 @@ const QString& fileSuffix(const ScheduleResult& result) {
 }
 
 const QString& fileSuffix(const ScheduleOptions& options) {
-  const workflow::Generator* method = workflow::findGenerator(options.method);
+  const workflow::Method* method = workflow::findMethod(options.method);
   return method != nullptr && method->form == workflow::ScheduleForm::steps ? kStepsSuffix : kForestSuffix;
 }
 
@@ -502,7 +429,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
                                        const Progress& progress) {
   return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
     workflow::Clock clock;
-    const workflow::Generator* method = workflow::findGenerator(options.method);
+    const workflow::Method* method = workflow::findMethod(options.method);
     if (method == nullptr) {
       return Error{ErrorCode::badUsage, "unknown method " + inQuotes(options.method), "choose another method"};
     }
@@ -523,19 +450,20 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     if (!demand) {
       return inWindow(demand.error(), *method);
     }
-    workflow::Values values = valuesOf(options);
+    workflow::Values values = options.methodOptions;
     std::vector<KValue> scanned;
-    if (options.method == workflow::kDefaultMethod && options.treeCount == TreeCount::scan) {
+    const auto maxK = options.integer(kBestOfK);
+    if (options.method == workflow::kDefaultMethod && maxK && *maxK <= kMaxScannedK && options.text(kBySizes).empty()) {
       const Outcome done = workflow::scanTreeCounts(
-          *fabric, *demand, 1, std::clamp<std::int64_t>(options.maxK, 1, kMaxScannedK),
-          [&](const KValue& value) { scanned.push_back(value); }, progress);
+          *fabric, *demand, 1, *maxK, [&](const KValue& value) { scanned.push_back(value); }, progress);
       if (!done) {
         return done.error();
       }
       // The first of the largest: the fewest trees.
       const auto best = std::max_element(scanned.begin(), scanned.end(),
                                          [](const KValue& a, const KValue& b) { return a.algbw < b.algbw; });
-      values["k"] = std::to_string(best->k);
+      values.erase(kBestOfK);
+      values[kFixedK] = std::to_string(best->k);
     }
     auto judged = workflow::makeSchedule(*fabric, *method, *demand, values, progress);
     if (!judged) {
@@ -552,9 +480,10 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     result->chosen = std::move(chosen);
     // They are for the reader alone: without them the schedule is what it is.
     if (options.method == workflow::kDefaultMethod && result->forests() != nullptr) {
-      const auto free = options.treeCount == TreeCount::exact && optimum
-                            ? Result<forestcoll::Optimum>(std::move(*optimum))
-                            : freeOptimum(*result->fabric, *demand, progress);
+      const bool isFree = !values.contains(kFixedK) && !values.contains(kBestOfK) && !values.contains(kBySizes) &&
+                          !values.contains(kByLoss);
+      const auto free = isFree && optimum ? Result<forestcoll::Optimum>(std::move(*optimum))
+                                          : freeOptimum(*result->fabric, *demand, progress);
       if (free) {
         result->paperK = free->integralTreesPerRoot;
         result->optimumK = free->treesPerRoot;

@@ -25,20 +25,10 @@
 #include "schedule/step_schedule.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/schedule_verifier.hpp"
-#include "workflow/generator.hpp"
 #include "workflow/method.hpp"
 #include "workflow/options.hpp"
 
 namespace coppice::designer {
-
-/// How many trees each root gets.
-enum class TreeCount {
-  exact,  ///< the smallest number that reaches the bound
-  fixed,  ///< as said
-  scan,   ///< the best of 1 to a largest number
-  sizes,  ///< the best whose program runtimes use at certain sizes
-  loss    ///< the minimum that loses no more than a certain share
-};
 
 /// What is asked for with F5. Nodes are named, so that it can be kept beside the result and asked again.
 struct ScheduleOptions {
@@ -47,27 +37,25 @@ struct ScheduleOptions {
   std::vector<std::string> gpus = {};  ///< that take part; empty = all
   /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
   std::string amounts = {};
-  TreeCount treeCount = TreeCount::exact;
-  std::int64_t k = 1;          ///< fixed
-  std::int64_t maxK = 8;       ///< scan
-  std::string sizes = "pow2";  ///< sizes, as workflow::parseSizes reads them
-  std::string loss = "1%";     ///< loss, as the option "within" of ForestColl
-  std::optional<int> maxHeight = {};
-  std::optional<int> maxPeers = {};  ///< GPUs that one sends to or receives from
-  int heightEffort = 1;
-  bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
-  /// One of workflow::generators(). The fields from treeCount to usesMulticast are ForestColl's; other methods have
-  /// their options in methodOptions.
-  std::string method = workflow::kDefaultMethod;
-  workflow::Values methodOptions = {};
+  std::string method = workflow::kDefaultMethod;  ///< one of workflow::methods()
+  workflow::Values methodOptions = {};            ///< what differs from their defaults
+
+  /// An option of the method as it is written, or as a number; empty or nullopt where it is not set.
+  [[nodiscard]] std::string text(const std::string& option) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(const std::string& option) const;
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
+/// Options of ForestColl that the window knows: with kBestOfK up to kMaxScannedK it shows each k that is tried.
+inline constexpr const char* kFixedK = "k";
+inline constexpr const char* kBestOfK = "k-max";
+inline constexpr const char* kBySizes = "sizes";
+inline constexpr const char* kByLoss = "within";
+inline constexpr const char* kMaxHeight = "max-height";
+inline constexpr const char* kMaxPeers = "max-peers";
+inline constexpr const char* kMulticast = "prune";
 inline constexpr std::int64_t kMaxScannedK = 64;
-inline constexpr std::int64_t kMaxFixedK = 1'000'000;
-using workflow::kMaxHeightEffort;
-inline constexpr int kMaxPeerLimit = 1'000'000;
 
 using workflow::KValue;
 
@@ -91,8 +79,8 @@ struct ScheduleResult {
   bool isByParts = false;
   schedule::Heights heights;  ///< means are those of the last forest
   std::vector<ArcLoad> loads;
-  std::vector<KValue> scanned;              ///< TreeCount::scan: each k that was tried
-  std::optional<advice::TreeCount> chosen;  ///< TreeCount::sizes: its k and what it gives up
+  std::vector<KValue> scanned;              ///< kBestOfK: each k that was tried
+  std::optional<advice::TreeCount> chosen;  ///< kBySizes: its k and what it gives up
   /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
   std::int64_t paperK = 0;
   std::int64_t optimumK = 0;  ///< the minimum known that reaches the bound; 0 = not known
@@ -127,10 +115,6 @@ struct ScheduleResult {
   [[nodiscard]] QString verdictDetails() const;
 };
 using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
-
-/// Why ScheduleOptions::sizes or loss cannot be read; nullopt: it can.
-[[nodiscard]] std::optional<Error> sizesFault(const std::string& sizes);
-[[nodiscard]] std::optional<Error> lossFault(const std::string& loss);
 
 /// The description of the GPUs that take part. Errors: badUsage.
 [[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts,

@@ -12,7 +12,7 @@
 
 #include "coppice/version.hpp"
 #include "designer/render/film.hpp"
-#include "workflow/generator.hpp"
+#include "workflow/method.hpp"
 #include "workflow/sizes.hpp"
 
 using namespace Qt::StringLiterals;
@@ -182,7 +182,7 @@ Outcome parsePlay(const QCommandLineParser& parser, const Options& options, Imag
     request.method = methods.value(0);
   }
   for (const QString& method : methods) {
-    if (workflow::findGenerator(method.toStdString()) == nullptr) {
+    if (workflow::findMethod(method.toStdString()) == nullptr) {
       return usage(u"--method: there is no method \"%1\""_s.arg(method),
                    u"coppice-cli generate --method list names them all"_s);
     }

@@ -45,10 +45,10 @@ struct ImageRequest {
   int trees = 0;      ///< schedule: this many trees, each of another root; 0 = the load of each link
   bool isFolded = false;
   // ---- schedule, timeline, compare and films
-  QString method = {};           ///< of workflow::generators() that makes the schedule; empty = saved, or ForestColl
-  QStringList methods = {};      ///< compare: those that are made beside the saved ones
-  std::optional<int> step = {};  ///< schedule: this step alone, from 1
-  std::optional<PlayTime> time = {};                     ///< schedule: the data under way; timeline: where the clock is
+  QString method = {};                ///< of workflow::methods() that makes the schedule; empty = saved, or ForestColl
+  QStringList methods = {};           ///< compare: those that are made beside the saved ones
+  std::optional<int> step = {};       ///< schedule: this step alone, from 1
+  std::optional<PlayTime> time = {};  ///< schedule: the data under way; timeline: where the clock is
   std::int64_t bytes = std::int64_t{1} << 26;            ///< of the collective
   Playback::LaneKind lanes = Playback::LaneKind::links;  ///< timeline
   std::optional<FilmRequest> film = {};

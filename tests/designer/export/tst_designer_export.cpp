@@ -43,8 +43,9 @@ ScheduleResultPtr made(const QString& name, const ScheduleOptions& options) {
 ScheduleOptions withTrees(std::int64_t k, Collective collective = Collective::allgather) {
   ScheduleOptions options;
   options.collective = collective;
-  options.treeCount = k > 0 ? TreeCount::fixed : TreeCount::exact;
-  options.k = k;
+  if (k > 0) {
+    options.methodOptions = {{kFixedK, std::to_string(k)}};
+  }
   return options;
 }
 
@@ -204,7 +205,7 @@ void TestDesignerExport::fewerPeersWithOneClick() {
   QVERIFY(isJudged(dialog));
   QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
   QCOMPARE(dialog.options().instances, 16);
-  QVERIFY(dialog.result()->options.maxPeers == peers);
+  QVERIFY(dialog.result()->options.integer(kMaxPeers) == peers);
   QVERIFY(schedule::maxPeers(*dialog.result()->forests(), *dialog.result()->fabric) <= peers);
   QVERIFY(dialog.command().contains(u"--max-peers %1"_s.arg(peers)));
 }
@@ -212,7 +213,7 @@ void TestDesignerExport::fewerPeersWithOneClick() {
 /// The limit is part of the options: in the dialog, in the name and in the file.
 void TestDesignerExport::limitedPeers() {
   ScheduleOptions options;
-  options.maxPeers = 8;
+  options.methodOptions = {{kMaxPeers, "8"}};
   const auto result = made(u"2x-dgx-a100"_s, options);
   QVERIFY(result);
   QVERIFY(schedule::maxPeers(*result->forests(), *result->fabric) <= 8);
@@ -225,13 +226,13 @@ void TestDesignerExport::limitedPeers() {
   QVERIFY(loaded);
   QVERIFY((*loaded)->options == result->options);
   GenerateDialog dialog;
-  QVERIFY(!dialog.options().maxPeers);
-  auto* box = dialog.findChild<QCheckBox*>(u"generateLimitsPeers"_s);
-  auto* peers = dialog.findChild<QSpinBox*>(u"generatePeers"_s);
+  QVERIFY(!dialog.options().integer(kMaxPeers));
+  auto* box = dialog.findChild<QCheckBox*>(u"set-max-peers"_s);
+  auto* peers = dialog.findChild<QSpinBox*>(u"option-max-peers"_s);
   QVERIFY(box != nullptr && peers != nullptr);
   box->setChecked(true);
   peers->setValue(9);
-  QVERIFY(dialog.options().maxPeers == 9);
+  QVERIFY(dialog.options().integer(kMaxPeers) == 9);
 }
 
 void TestDesignerExport::instancesAlone() {

@@ -447,8 +447,7 @@ void TestDesignerProgram::treesAndTheirSteps() {
   }
   // Trees of another schedule say nothing about these steps.
   ScheduleOptions others = options;
-  others.treeCount = TreeCount::fixed;
-  others.k = 2;
+  others.methodOptions = {{kFixedK, "2"}};
   const auto second = makeSchedule(f.window->workspace().current()->document().model().description(), others, {});
   QVERIFY(second);
   schedules->book()->add(*second, u"another"_s);

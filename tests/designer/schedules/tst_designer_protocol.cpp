@@ -25,7 +25,7 @@ ScheduleResultPtr made(const char* boxes, Collective collective) {
   ScheduleOptions options;
   options.collective = collective;
   options.root = collective == Collective::allgather ? "" : "b0g3";
-  options.treeCount = TreeCount::fixed;
+  options.methodOptions = {{kFixedK, "1"}};
   const auto result = makeSchedule(*description, options, {});
   return result ? *result : nullptr;
 }

@@ -150,8 +150,7 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
   ScheduleFixture fixture;
   QVERIFY(fixture.openPreset("mi250", {{"boxes", "2"}}));
   ScheduleOptions options = fixture.book()->options();
-  options.treeCount = TreeCount::fixed;
-  options.k = 1;
+  options.methodOptions = {{kFixedK, "1"}};
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   const ScheduleResult& lossy = *fixture.current()->result;
@@ -160,8 +159,7 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
   QCOMPARE(lossy.k, 1);
   QVERIFY(lossy.verdictText().contains(percentOf(lossy.algbw, *lossy.bound)));
   // The scan takes the best, with the fewest trees among equals.
-  options.treeCount = TreeCount::scan;
-  options.maxK = 4;
+  options.methodOptions = {{kBestOfK, "4"}};
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   const ScheduleResult& scanned = *fixture.current()->result;
@@ -198,9 +196,8 @@ void TestDesignerSchedule::cancelKeepsTheLastResult() {
   QVERIFY(fixture.generate());
   const int first = fixture.current()->id;
   ScheduleOptions heavy = fixture.book()->options();
-  heavy.treeCount = TreeCount::scan;
-  heavy.maxK = kMaxScannedK;
-  heavy.heightEffort = kMaxHeightEffort;
+  heavy.methodOptions = {{kBestOfK, std::to_string(kMaxScannedK)},
+                         {"height-effort", std::to_string(workflow::kMaxHeightEffort)}};
   fixture.book()->setOptions(heavy);
   fixture.run("schedule.generate");
   QVERIFY(fixture.book()->isRunning());
@@ -218,8 +215,7 @@ void TestDesignerSchedule::cancelKeepsTheLastResult() {
   QVERIFY(!fixture.window->actions()[u"schedule.cancel"_s]->isEnabled());
   // And the next one is not disturbed by the one that was stopped.
   ScheduleOptions other;
-  other.treeCount = TreeCount::fixed;
-  other.k = 2;
+  other.methodOptions = {{kFixedK, "2"}};
   fixture.book()->setOptions(other);
   QVERIFY(fixture.generate());
   QCOMPARE(fixture.book()->entries().size(), 2U);
@@ -256,22 +252,20 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   fixture.run("schedule.options");
   auto* dialog = fixture.schedules->optionsDialog();
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
-  auto* fault = dialog->findChild<QLabel*>(u"generateCountFault"_s);
-  auto* sizes = dialog->findChild<QComboBox*>(u"generateSizes"_s);
-  auto* loss = dialog->findChild<QLineEdit*>(u"generateLoss"_s);
+  auto* fault = dialog->findChild<QLabel*>(u"optionFault"_s);
+  auto* sizes = dialog->findChild<QLineEdit*>(u"option-sizes"_s);
+  auto* loss = dialog->findChild<QLineEdit*>(u"option-within"_s);
   QVERIFY(!sizes->isEnabled() && !loss->isEnabled());
-  dialog->findChild<QRadioButton*>(u"generateBySizes"_s)->click();
+  dialog->findChild<QRadioButton*>(u"set-sizes"_s)->click();
   QVERIFY(sizes->isEnabled() && !loss->isEnabled());
-  QCOMPARE(dialog->options().treeCount, TreeCount::sizes);
-  QCOMPARE(dialog->options().sizes, "pow2");
-  sizes->setEditText(u"3 apples"_s);
+  QCOMPARE(dialog->options().methodOptions, (workflow::Values{{kBySizes, "pow2"}}));
+  sizes->setText(u"3 apples"_s);
   QVERIFY(fault->isVisible() && !generate->isEnabled());
-  sizes->setEditText(u"1MiB, 64KiB"_s);
+  sizes->setText(u"1MiB, 64KiB"_s);
   QVERIFY(fault->isHidden() && generate->isEnabled());
-  QCOMPARE(fixture.book()->options().sizes, "1MiB,64KiB");
-  QVERIFY(generateCommand({}, dialog->options(), u"a"_s).contains(u"--sizes 1MiB,64KiB"_s));
-  sizes->setCurrentIndex(0);
-  sizes->setEditText(sizes->itemText(0));
+  QCOMPARE(fixture.book()->options().text(kBySizes), "1MiB, 64KiB");
+  QVERIFY(generateCommand({}, dialog->options(), u"a"_s).contains(u"--sizes '1MiB, 64KiB'"_s));
+  sizes->setText(u"pow2"_s);
   QVERIFY(fixture.generate());
   const ScheduleResultPtr result = fixture.current()->result;
   QVERIFY(result->chosen.has_value());
@@ -291,7 +285,7 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   QVERIFY((*loaded)->options == result->options);
   QCOMPARE((*loaded)->paperK, result->paperK);
   QCOMPARE((*loaded)->optimumK, result->optimumK);
-  dialog->findChild<QRadioButton*>(u"generateByLoss"_s)->click();
+  dialog->findChild<QRadioButton*>(u"set-within"_s)->click();
   loss->setText(u"100%"_s);
   QVERIFY(fault->isVisible() && !generate->isEnabled());
   loss->setText(u"5%"_s);
@@ -311,12 +305,12 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY(dialog->isVisible());
   QVERIFY(!dialog->isModal());
   QVERIFY(!dialog->findChild<QComboBox*>(u"generateRoot"_s)->isVisible());
-  dialog->findChild<QRadioButton*>(u"generateScan"_s)->click();
-  dialog->findChild<QSpinBox*>(u"generateMaxK"_s)->setValue(3);
+  dialog->findChild<QRadioButton*>(u"set-k-max"_s)->click();
+  dialog->findChild<QSpinBox*>(u"option-k-max"_s)->setValue(3);
   auto* table = dialog->findChild<QTableWidget*>(u"generateTable"_s);
   QVERIFY(QTest::qWaitFor([&] { return table->rowCount() == 3; }, kLong));
-  QCOMPARE(dialog->options().treeCount, TreeCount::scan);
-  QCOMPARE(fixture.book()->options().maxK, 3);
+  QCOMPARE(dialog->options().methodOptions, (workflow::Values{{kBestOfK, "3"}}));
+  QCOMPARE(fixture.book()->options().integer(kBestOfK), std::optional<std::int64_t>(3));
   // Amounts: what cannot be read is reported and not generated.
   auto* amounts = dialog->findChild<QLineEdit*>(u"generateAmounts"_s);
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
@@ -338,7 +332,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   Q_EMIT root->activated(5);
   QCOMPARE(dialog->options().root, root->itemText(5).toStdString());
   QCOMPARE(fixture.editor()->model().title(fixture.editor()->bound().question().root), root->itemText(5));
-  dialog->findChild<QRadioButton*>(u"generateExact"_s)->click();
+  dialog->findChild<QRadioButton*>(u"otherwise-k"_s)->click();
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"generateButton"_s), Qt::LeftButton);
   QVERIFY(fixture.isDone());
   QVERIFY2(fixture.current() != nullptr, qPrintable(fixture.book()->failure()));
@@ -483,11 +477,7 @@ void TestDesignerSchedule::commandLines() {
   options.collective = Collective::broadcast;
   options.root = "b0g2";
   options.gpus = {"b0g1", "b0g2"};
-  options.treeCount = TreeCount::fixed;
-  options.k = 3;
-  options.maxHeight = 4;
-  options.maxPeers = 12;
-  options.usesMulticast = true;
+  options.methodOptions = {{kFixedK, "3"}, {kMaxHeight, "4"}, {kMaxPeers, "12"}, {kMulticast, "true"}};
   QCOMPARE(
       generateCommand(u"/tmp/a b.fabric.json"_s, options, u"out.forest.json"_s),
       u"coppice-cli generate '/tmp/a b.fabric.json' -c broadcast --gpus b0g1,b0g2 --root b0g2 --k 3 --max-height 4 "
@@ -593,7 +583,7 @@ void TestDesignerSchedule::pictures() {
     shoot(u"export-bad"_s, dialog);
     dialog->close();
     fixture.run("schedule.options");
-    fixture.schedules->optionsDialog()->findChild<QRadioButton*>(u"generateScan"_s)->click();
+    fixture.schedules->optionsDialog()->findChild<QRadioButton*>(u"set-k-max"_s)->click();
     QTest::qWait(2000);
     shoot(u"options"_s, fixture.schedules->optionsDialog());
     fixture.schedules->optionsDialog()->hide();

@@ -91,9 +91,7 @@ void TestDesignerScheduleFiles::keptBesideTheFile() {
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   const QString path = fixture.editor()->file().path();
   ScheduleOptions options = fixture.book()->options();
-  options.heightEffort = 3;
-  options.treeCount = TreeCount::scan;
-  options.maxK = 2;
+  options.methodOptions = {{kBestOfK, "2"}, {"height-effort", "3"}};
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   QVERIFY(fixture.isSettled());
@@ -122,11 +120,7 @@ void TestDesignerScheduleFiles::keptBesideTheFile() {
   QVERIFY(fixture.current() != nullptr && fixture.current()->result);
   QCOMPARE(fixture.current()->name, u"before_the upgrade"_s);
   QCOMPARE(fixture.current()->result->algbw, algbw);
-  QVERIFY(fixture.current()->result->options == [&] {
-    ScheduleOptions same = options;
-    same.k = fixture.current()->result->options.k;
-    return same;
-  }());
+  QVERIFY(fixture.current()->result->options == options);
   QVERIFY(QTest::qWaitFor([&] { return fixture.book()->isFresh(*fixture.current()); }, kLong));
 
   fixture.answers->chosen = false;
@@ -144,8 +138,7 @@ void TestDesignerScheduleFiles::untitledIsWrittenOnceItHasAFile() {
   QVERIFY(fixture.openPreset("dgx-a100", {{"boxes", "1"}}));
   QVERIFY(fixture.generate());
   ScheduleOptions other = fixture.book()->options();
-  other.treeCount = TreeCount::fixed;
-  other.k = 2;
+  other.methodOptions = {{kFixedK, "2"}};
   fixture.book()->setOptions(other);
   QVERIFY(fixture.generate());
   QVERIFY(fixture.isSettled());
@@ -171,8 +164,7 @@ void TestDesignerScheduleFiles::theSameAgainAddsNothing() {
   QVERIFY(fixture.generate());
   const int first = fixture.current()->id;
   ScheduleOptions other = fixture.book()->options();
-  other.treeCount = TreeCount::fixed;
-  other.k = 2;
+  other.methodOptions = {{kFixedK, "2"}};
   fixture.book()->generate(other);
   QVERIFY(fixture.isDone());
   QVERIFY(fixture.current()->id != first);
@@ -354,7 +346,8 @@ void TestDesignerScheduleFiles::openingABrokenProgram() {
 
 void TestDesignerScheduleFiles::openingAForest() {
   ScheduleFixture fixture;
-  const ScheduleResultPtr result = made(preset("dgx-a100", {{"boxes", "2"}}), {.heightEffort = 2});
+  const ScheduleResultPtr result =
+      made(preset("dgx-a100", {{"boxes", "2"}}), {.methodOptions = {{"height-effort", "2"}}});
   const QString path = fixture.dir.filePath(u"run 7.forest.json"_s);
   QVERIFY(saveSchedule(path, *result));
   fixture.window->files().openFile(path);

@@ -86,7 +86,8 @@ void TestDesignerTrees::loadsAreThoseOfTheForest() {
     node.multicast = node.aggregation = node.kind == "switch";
   }
   const ScheduleResultPtr result =
-      made(description, {.collective = static_cast<Collective>(collective), .usesMulticast = usesMulticast});
+      made(description, {.collective = static_cast<Collective>(collective),
+                         .methodOptions = usesMulticast ? workflow::Values{{kMulticast, "true"}} : workflow::Values()});
   QVERIFY(result);
   QVERIFY(result->verdict.ok);
   InverseBandwidth busiest;
