@@ -19,6 +19,7 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -27,8 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxCaptured = std::size_t{16} << 20;
-constexpr int kTick_ms = 200;
-constexpr int kTickWithoutHandle_ms = 20;
+constexpr std::chrono::milliseconds kTick{200};
+constexpr std::chrono::milliseconds kTickWithoutHandle{20};
 
 void closeEnd(int& fd) {
   if (fd >= 0) {
@@ -286,14 +287,16 @@ void Child::feed() {
   }
 }
 
-void Child::move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
-                 const std::function<void(std::string_view)>& onErrors) {
-  std::array<pollfd, 5> ends{{{m_out, POLLIN, 0},
-                              {m_err, POLLIN, 0},
-                              {m_pending.empty() ? -1 : m_in, POLLOUT, 0},
-                              {m_handle, POLLIN, 0},
-                              {m_wake, POLLIN, 0}}};
-  poll(ends.data(), ends.size(), milliseconds);
+void Child::pumpOnce(std::chrono::milliseconds time, const std::function<void(std::string_view)>& onOutput,
+                     const std::function<void(std::string_view)>& onErrors, std::span<pollfd> others) {
+  std::vector<pollfd> ends{{m_out, POLLIN, 0},
+                           {m_err, POLLIN, 0},
+                           {m_pending.empty() ? -1 : m_in, POLLOUT, 0},
+                           {m_handle, POLLIN, 0},
+                           {m_wake, POLLIN, 0}};
+  ends.insert(ends.end(), others.begin(), others.end());
+  poll(ends.data(), ends.size(), pollTime(time));
+  std::copy(ends.end() - static_cast<std::ptrdiff_t>(others.size()), ends.end(), others.begin());
   takeWake();
   feed();
   std::array<char, 65536> buffer{};
@@ -318,7 +321,7 @@ void Child::move(int milliseconds, const std::function<void(std::string_view)>& 
 void Child::pump(const std::function<void(std::string_view)>& onOutput,
                  const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick) {
   while (!hasEnded()) {
-    move(m_handle >= 0 ? kTick_ms : kTickWithoutHandle_ms, onOutput, onErrors);
+    pumpOnce(kTick, onOutput, onErrors);
     onTick();
   }
   // What it wrote before it ended is in the pipes.
@@ -326,8 +329,8 @@ void Child::pump(const std::function<void(std::string_view)>& onOutput,
   constexpr int kMaxRounds = 256;
   for (int i = 0; i < kMaxRounds && moved > 0; ++i) {
     moved = 0;
-    move(
-        0,
+    pumpOnce(
+        std::chrono::milliseconds(0),
         [&](std::string_view text) {
           moved += text.size();
           onOutput(text);
@@ -347,13 +350,17 @@ bool Child::waitFor(std::chrono::milliseconds time) {
     if (left.count() <= 0) {
       break;
     }
-    const int tick = m_handle >= 0 ? kTick_ms : kTickWithoutHandle_ms;
-    poll(ends.data(), ends.size(), static_cast<int>(std::min<std::int64_t>(left.count(), tick)));
+    poll(ends.data(), ends.size(), pollTime(left));
     if (takeWake()) {
       break;
     }
   }
   return hasEnded();
+}
+
+int Child::pollTime(std::chrono::milliseconds time) const {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(1);
+  return static_cast<int>(std::min(time, m_handle >= 0 ? kLongest : kTickWithoutHandle).count());
 }
 
 void Child::wake() const {

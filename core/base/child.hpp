@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -45,6 +47,10 @@ public:
   /// It does not wait for the ends of the pipes: ssh hands them to its shared connection, which may keep them.
   void pump(const std::function<void(std::string_view)>& onOutput,
             const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick);
+  /// One round of it: waits for at most this time until there is something to move, it ends, or wake() was called; or
+  /// until one of `others` is ready, as poll() tells.
+  void pumpOnce(std::chrono::milliseconds time, const std::function<void(std::string_view)>& onOutput,
+                const std::function<void(std::string_view)>& onErrors, std::span<pollfd> others = {});
   /// Until it has ended, wake() was called, or the time is over. @return hasEnded()
   bool waitFor(std::chrono::milliseconds time);
   /// Ends a wait in pump() or waitFor() early. From any thread.
@@ -55,15 +61,15 @@ public:
   /// Exit status; 128 + signal for one that was killed.
   int wait();
   [[nodiscard]] bool hasEnded();
+  [[nodiscard]] pid_t pid() const { return m_pid; }
   /// After asksAtTerminal: the terminal is ours again.
   void takeTerminalBack();
 
 private:
   Child() = default;
-  /// Waits for at most this time, then moves the bytes that there are.
-  void move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
-            const std::function<void(std::string_view)>& onErrors);
   void feed();
+  /// For poll(): no longer than the end of the child may stay unseen.
+  [[nodiscard]] int pollTime(std::chrono::milliseconds time) const;
   /// Whether wake() was called since.
   bool takeWake() const;
 

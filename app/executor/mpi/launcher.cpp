@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/launcher.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,110 +46,29 @@ constexpr auto kQueue = std::chrono::seconds(5);            // between questions
 constexpr auto kPatience = std::chrono::seconds(2);         // for its answer
 constexpr auto kAfterwards = std::chrono::seconds(8);       // for the launcher, when process 0 has said its last
 
-/// A child with pipes at its outputs, and nothing at its input.
-struct Child {
-  pid_t pid = -1;
-  int output = -1;
-  int errors = -1;
-};
-
-std::optional<Child> spawn(const std::vector<std::string>& command) {
-  int output[2] = {-1, -1};
-  int errors[2] = {-1, -1};
-  if (::pipe2(output, O_CLOEXEC) != 0) {
-    return std::nullopt;
-  }
-  if (::pipe2(errors, O_CLOEXEC) != 0) {
-    ::close(output[0]);
-    ::close(output[1]);
-    return std::nullopt;
-  }
-  std::vector<char*> words;
-  for (const std::string& word : command) {
-    words.push_back(const_cast<char*>(word.c_str()));
-  }
-  words.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    // The launcher's death must end it; a signal from the terminal is ours to pass on.
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) {
-      ::_exit(127);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    ::dup2(nothing, 0);
-    ::dup2(output[1], 1);
-    ::dup2(errors[1], 2);
-    ::execv(words[0], words.data());
-    ::_exit(127);
-  }
-  ::close(output[1]);
-  ::close(errors[1]);
-  if (pid < 0) {
-    ::close(output[0]);
-    ::close(errors[0]);
-    return std::nullopt;
-  }
-  return Child{.pid = pid, .output = output[0], .errors = errors[0]};
-}
-
 /// Ends a launcher at once, and what it started here: an ssh to a host that is gone would wait for minutes.
-void killWithChildren(pid_t pid) {
+void killWithChildren(const Child& launcher) {
   // A launcher may be a script.
-  const std::string id = std::to_string(pid);
+  const std::string id = std::to_string(launcher.pid());
   std::ifstream list("/proc/" + id + "/task/" + id + "/children");
   std::vector<pid_t> children{std::istream_iterator<pid_t>(list), {}};
-  ::kill(-pid, SIGKILL);
-  ::kill(pid, SIGKILL);
+  launcher.signal(SIGKILL);
   for (const pid_t child : children) {
     ::kill(child, SIGKILL);
   }
 }
 
-/// The first 4 KiB of what a program says within `patience`; it is ended then. @param isLate whether it went on longer
+/// What a program says within `patience`; it is ended then. @param isLate whether it went on longer
 std::string answerOf(const std::vector<std::string>& command, std::chrono::milliseconds patience,
                      bool* isLate = nullptr) {
-  const auto child = spawn(command);
-  if (!child) {
+  const auto said = capture(command, {}, {}, {patience}, {.inputFile = "/dev/null"});
+  if (!said) {
     return {};
   }
-  std::string text;
-  std::array<char, 1024> part{};
-  const auto end = Clock::now() + patience;
-  std::array<pollfd, 2> waits = {pollfd{child->output, POLLIN, 0}, pollfd{child->errors, POLLIN, 0}};
-  while (text.size() < 4096 && (waits[0].fd >= 0 || waits[1].fd >= 0)) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    const int ready = left <= 0 ? 0 : ::poll(waits.data(), waits.size(), static_cast<int>(left));
-    if (ready <= 0) {
-      if (isLate != nullptr) {
-        *isLate = ready == 0;
-      }
-      break;
-    }
-    for (pollfd& wait : waits) {
-      if (wait.fd < 0 || wait.revents == 0) {
-        continue;
-      }
-      const ssize_t count = ::read(wait.fd, part.data(), part.size());
-      if (count <= 0) {
-        wait.fd = -1;
-      } else {
-        text.append(part.data(), static_cast<std::size_t>(count));
-      }
-    }
+  if (isLate != nullptr) {
+    *isLate = said->isTimedOut;
   }
-  ::kill(-child->pid, SIGKILL);
-  ::kill(child->pid, SIGKILL);
-  ::close(child->output);
-  ::close(child->errors);
-  while (::waitpid(child->pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return text;
+  return said->output + said->errors;
 }
 
 /// Cuts a stream into lines; what is longer than kLongestLine is cut.
@@ -203,7 +119,7 @@ public:
     }
     sigset_t heard;
     sigemptyset(&heard);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       sigaddset(&heard, signal);
     }
     ::sigprocmask(SIG_BLOCK, &heard, nullptr);
@@ -215,12 +131,14 @@ public:
                                        std::to_string(removed) + (removed == 1 ? " segment" : " segments"),
                                .source = "launcher"});
     }
-    const auto child = spawn(command);
+    auto child = Child::start(command, {.inputFile = "/dev/null"});
     if (!child || m_signals < 0) {
-      return close(RunExit::machineLacks,
-                   {.code = ErrorCode::io, .message = command.front() + " cannot be started: " + std::strerror(errno)});
+      return close(RunExit::machineLacks, child ? Error{.code = ErrorCode::io,
+                                                        .message = "signals cannot be heard",
+                                                        .fix = "raise the limit of open files (ulimit -n)"}
+                                                : child.error());
     }
-    m_child = *child;
+    m_child = &*child;
     listen();
     return settle();
   }
@@ -347,78 +265,70 @@ private:
   // ---- hearing
 
   void listen() {
-    const bool hearsInput = m_request.lifeline;
-    bool isInputOpen = hearsInput;
-    bool isOutputOpen = true;
-    bool areErrorsOpen = true;
-    while (isOutputOpen || areErrorsOpen || !m_isChildGone) {
-      std::array<pollfd, 4> waits = {
-          pollfd{m_signals, POLLIN, 0}, pollfd{isOutputOpen ? m_child.output : -1, POLLIN, 0},
-          pollfd{areErrorsOpen ? m_child.errors : -1, POLLIN, 0}, pollfd{isInputOpen ? 0 : -1, POLLIN, 0}};
-      const bool awaitsStart = !m_hasStarted && !m_isChildGone && m_start->limit() > 0;
-      const auto nap = m_cancelled ? 100 : awaitsStart ? m_start->interval().count() : 1000;
-      const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(nap));
+    const auto takeOutputs = [this](std::string_view text) {
+      m_outputLines.add(text, [this](const std::string& line) { takeOutput(line); });
+    };
+    const auto takeErrors = [this](std::string_view text) {
+      m_errorLines.add(text, [this](const std::string& line) { takeError(line); });
+    };
+    bool isInputOpen = m_request.lifeline;
+    while (!m_child->hasEnded()) {
+      std::array<pollfd, 2> others = {pollfd{m_signals, POLLIN, 0}, pollfd{isInputOpen ? STDIN_FILENO : -1, POLLIN, 0}};
+      const bool awaitsStart = !m_hasStarted && m_start->limit() > 0;
+      using std::chrono::milliseconds;
+      m_child->pumpOnce(m_cancelled   ? milliseconds(100)
+                        : awaitsStart ? m_start->interval()
+                                      : milliseconds(1000),
+                        takeOutputs, takeErrors, others);
+      if (others[0].revents != 0) {
+        hearSignals();
+      }
+      if (others[1].revents != 0) {
+        isInputOpen = hearInput();
+      }
+      if (m_child->hasEnded()) {
+        break;
+      }
       if (awaitsStart && !m_cancelled) {
         watchStart();
       }
-      if (m_cancelled && Clock::now() > *m_cancelled + kGrace && !m_isChildGone) {
-        killWithChildren(m_child.pid);  // its ranks go with it
+      if (m_cancelled && Clock::now() > *m_cancelled + kGrace) {
+        killWithChildren(*m_child);  // its ranks go with it
       }
-      if (m_ended && Clock::now() > *m_ended + kAfterwards && !m_isChildGone && !m_cancelled) {
+      if (m_ended && Clock::now() > *m_ended + kAfterwards && !m_cancelled) {
         // mpirun waits for a host that is gone as long as TCP does.
         m_isLauncherStuck = true;
-        killWithChildren(m_child.pid);
+        killWithChildren(*m_child);
       }
       askQueue();
-      if (m_isChildGone && ready == 0) {
-        break;  // another process holds the pipes
-      }
-      if (ready <= 0) {
-        continue;
-      }
-      if (waits[0].revents != 0) {
-        hearSignals();
-      }
-      if (waits[1].revents != 0) {
-        isOutputOpen = read(m_child.output, m_outputLines, [this](const std::string& line) { takeOutput(line); });
-      }
-      if (waits[2].revents != 0) {
-        areErrorsOpen = read(m_child.errors, m_errorLines, [this](const std::string& line) { takeError(line); });
-      }
-      if (waits[3].revents != 0) {
-        isInputOpen = read(0, m_inputLines, [this](const std::string& line) { takeCommand(line); });
-        if (!isInputOpen) {
-          cancel("standard input was closed");
-        }
-      }
     }
+    m_child->pump(takeOutputs, takeErrors, [] {});
+    m_outputLines.end([this](const std::string& line) { takeOutput(line); });
+    m_errorLines.end([this](const std::string& line) { takeError(line); });
   }
 
-  static bool read(int file, Lines& lines, const std::function<void(const std::string&)>& take) {
-    std::array<char, 65536> part;
-    const ssize_t count = ::read(file, part.data(), part.size());
+  /// @return whether there may be more
+  bool hearInput() {
+    const auto take = [this](const std::string& line) { takeCommand(line); };
+    std::array<char, 4096> part;
+    const ssize_t count = ::read(STDIN_FILENO, part.data(), part.size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
       return true;
     }
     if (count <= 0) {
-      lines.end(take);
+      m_inputLines.end(take);
+      cancel("standard input was closed");
       return false;
     }
-    lines.add(std::string_view(part.data(), static_cast<std::size_t>(count)), take);
+    m_inputLines.add(std::string_view(part.data(), static_cast<std::size_t>(count)), take);
     return true;
   }
 
   void hearSignals() {
     signalfd_siginfo heard = {};
     while (::read(m_signals, &heard, sizeof(heard)) == static_cast<ssize_t>(sizeof(heard))) {
-      if (heard.ssi_signo == SIGCHLD) {
-        int status = 0;
-        if (::waitpid(m_child.pid, &status, WNOHANG) == m_child.pid) {
-          m_isChildGone = true;
-          m_status = status;
-        }
-      } else if (m_cancelled) {
-        killWithChildren(m_child.pid);  // asked twice
+      if (m_cancelled) {
+        killWithChildren(*m_child);  // asked twice
       } else {
         cancel("stopped by " + signalText(static_cast<int>(heard.ssi_signo)));
       }
@@ -429,8 +339,8 @@ private:
     if (!m_cancelled) {
       m_cancelled = Clock::now();
       m_cancelReason = why;
-      if (m_child.pid > 0 && !m_isChildGone) {
-        ::kill(m_child.pid, SIGTERM);
+      if (m_child != nullptr && !m_child->hasEnded()) {
+        ::kill(m_child->pid(), SIGTERM);  // mpirun passes it on to its ranks
       }
     }
   }
@@ -441,7 +351,7 @@ private:
       return;
     }
     m_lookedAtStart = now;
-    const TreeState tree = treeState(m_child.pid);
+    const TreeState tree = treeState(m_child->pid());
     const StartWatch::Verdict verdict = m_start->look(tree, now);
     if (verdict == StartWatch::Verdict::starting) {
       return;
@@ -460,7 +370,7 @@ private:
     if (const std::string words = firstError(); !words.empty()) {
       m_startFault += "; it wrote: " + words;
     }
-    killWithChildren(m_child.pid);
+    killWithChildren(*m_child);
   }
 
   /// Why Slurm lets the job wait, now and then.
@@ -546,7 +456,7 @@ private:
   // ---- the end
 
   int settle() {
-    const int code = WIFEXITED(m_status) ? WEXITSTATUS(m_status) : 128 + WTERMSIG(m_status);
+    const int code = m_child->wait();
     std::string lost = findLostRank(m_errors);
     if (m_request.sharesProcesses && lost.starts_with("rank ")) {
       lost.replace(0, 4, "process");
@@ -625,10 +535,8 @@ private:
 
   const LaunchRequest& m_request;
   std::string m_launcher;
-  Child m_child;
+  Child* m_child = nullptr;  ///< while run() waits for it
   int m_signals = -1;
-  int m_status = 0;
-  bool m_isChildGone = false;
   bool m_isOutputGone = false;
   bool m_hasSpoken = false;
   bool m_isLauncherStuck = false;

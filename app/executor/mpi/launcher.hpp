@@ -26,7 +26,7 @@ struct LaunchRequest {
 /// Starts this program again, once for each rank, with `--launched` and without what is for the launcher alone, and
 /// stays in front of it: passes on what process 0 writes, hears signals and standard input, and, where the ranks end
 /// without a word, says what became of them (a rank that died is named). Ranks end when this process does, however that
-/// happens. Call it before any thread is made. Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD.
+/// happens. Call it before any thread is made. Blocks SIGINT, SIGTERM and SIGHUP.
 /// @return the exit code (program::RunExit)
 int launchMpi(const LaunchRequest& request);
 
