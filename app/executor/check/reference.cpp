@@ -230,8 +230,8 @@ Reference::Reference(const Plan& plan, const Geometry& geometry, ReduceOp op, st
   nameSums();
   const std::int64_t tables = plan.rankCount() + static_cast<std::int64_t>(m_sums.size());
   const std::int64_t longest = std::max<std::int64_t>(1, std::max(geometry.inputElements, geometry.outputElements));
-  for (const std::int64_t prime :
-       {std::int64_t{251}, std::int64_t{1021}, std::int64_t{4093}, std::int64_t{16381}, std::int64_t{65521}}) {
+  // No longer: each round begins elsewhere, and the tables stay in the cache.
+  for (const std::int64_t prime : {std::int64_t{251}, std::int64_t{1021}, std::int64_t{4093}}) {
     if (prime * geometry.elementBytes * tables <= kMaxTableBytes && m_period < longest) {
       m_period = prime;
     }
@@ -267,12 +267,16 @@ void Reference::makeTables(std::uint64_t seed) {
   const std::int64_t width = m_geometry.elementBytes;
   const auto ranks = static_cast<std::size_t>(m_plan.rankCount());
   const bool real = m_plan.combines() && isFloating(m_geometry.type);
+  std::vector<std::uint64_t> sharedBy(static_cast<std::size_t>(m_period));
+  for (std::size_t index = 0; index < sharedBy.size(); ++index) {
+    sharedBy[index] = mix(seed ^ mix(index));
+  }
   m_tables.resize(ranks);
   parallelFor(ranks, [&](std::size_t rank) {
     std::vector<std::byte>& table = m_tables[rank];
     table.resize(m_period * width);
     for (std::int64_t index = 0; index < m_period; ++index) {
-      const std::uint64_t shared = mix(seed ^ mix(static_cast<std::uint64_t>(index)));
+      const std::uint64_t shared = sharedBy[static_cast<std::size_t>(index)];
       const std::uint64_t own = mix(shared ^ mix(rank + 1));
       std::byte* element = table.data() + index * width;
       if (real) {
