@@ -5,9 +5,9 @@
 #include <chrono>
 #include <limits>
 #include <new>
-#include <thread>
 
 #include "base/checked.hpp"
+#include "cuda/pause.hpp"
 #include "cuda/station.hpp"
 
 namespace coppice::executor::cuda {
@@ -16,7 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using program::RunExit;
 
-constexpr auto kShortPause = std::chrono::microseconds(20);
 constexpr auto kLook = std::chrono::milliseconds(20);
 
 double seconds(Clock::duration time) {
@@ -220,6 +219,7 @@ std::optional<RunFailure> SoloBackend::wait(int launched, const RunRequest& requ
   std::optional<RunFailure> failure;
   std::optional<Clock::time_point> stopped;
   Clock::time_point looked = Clock::now();
+  Pause pause;
   while (launched > 0) {
     const auto done = m_gpus->isDone(launched - 1);
     if (!done) {
@@ -253,7 +253,7 @@ std::optional<RunFailure> SoloBackend::wait(int launched, const RunRequest& requ
                           .stuck = {}};
       }
     }
-    std::this_thread::sleep_for(kShortPause);
+    pause.rest();
   }
   if (!failure && m_isAborted) {
     failure = RunFailure{.exit = RunExit::cancelled,

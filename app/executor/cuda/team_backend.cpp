@@ -11,9 +11,9 @@
 #include <new>
 #include <set>
 #include <string_view>
-#include <thread>
 
 #include "base/checked.hpp"
+#include "cuda/pause.hpp"
 #include "cuda/seats.hpp"
 #include "cuda/stamp_ends.hpp"
 #include "cuda/station.hpp"
@@ -30,7 +30,6 @@ constexpr std::int64_t kShareUnit = std::int64_t{2} << 20;
 constexpr std::int64_t kMaxNetworkRings = 128;
 constexpr std::int64_t kNetworkPieceBytes = std::int64_t{64} << 10;
 constexpr int kSpins = 64;  // looks before the main thread sleeps between two
-constexpr auto kShortPause = std::chrono::microseconds(20);
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kFaultPause = std::chrono::milliseconds(500);  // a fault may come of a neighbour's death
@@ -876,11 +875,13 @@ bool TeamBackend::phase(Start start) {
   m_stall.emplace(0, m_tuning.deadlockSeconds);
   m_isStuck = false;
   bool isDone = false;
+  Pause pause;
   for (int idle = 0; true; ++idle) {
     if (m_proxy->poll()) {
       ++m_messages;
       m_moved = Clock::now();
       idle = 0;
+      pause.restart();
     }
     if (!isDone && !m_fault) {
       const auto done = m_gpus->isDone(0);
@@ -908,7 +909,7 @@ bool TeamBackend::phase(Start start) {
       return false;
     }
     if (idle >= kSpins) {
-      std::this_thread::sleep_for(kShortPause);
+      pause.rest();
     }
   }
 }
@@ -916,7 +917,7 @@ bool TeamBackend::phase(Start start) {
 void TeamBackend::stopBlocks() {
   m_station->setAbort(1);
   const Clock::time_point told = Clock::now();
-  while (true) {
+  for (Pause pause; true;) {
     const auto done = m_gpus->isDone(0);
     if (!done) {
       m_fault = m_fault ? m_fault : std::optional(done.error());
@@ -933,7 +934,7 @@ void TeamBackend::stopBlocks() {
                       .fix = "look at the system log for errors of the GPU"};
       return;
     }
-    std::this_thread::sleep_for(kShortPause);
+    pause.rest();
   }
 }
 
