@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for coppice-exec: speaks its protocol and behaves as the first word of the "schedule" says.
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -54,6 +55,23 @@ void row(std::int64_t size, bool inPlace) {
 int finish(RunExit code, const std::string& reason = {}) {
   say(EndRecord{code, reason});
   return static_cast<int>(code);
+}
+
+/// Waits for so long, or until the starter asks for the end, or is gone.
+bool isCancelled(int milliseconds) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  if (poll(&input, 1, milliseconds) <= 0) {
+    return false;
+  }
+  std::string line;
+  for (char letter = 0; read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n';) {
+    line += letter;
+  }
+  const auto command = readCommand(line);
+  if (line.empty()) {
+    usleep(static_cast<useconds_t>(milliseconds) * 1000);  // its end; no reason to hurry
+  }
+  return command && *command == RunCommand::cancel;
 }
 
 /// A process in a session of its own that ignores all polite signals.
@@ -116,8 +134,7 @@ int run(const char* self, const std::string& file) {
     std::puts("\xff\xfe{\"t\":");
     std::puts(R"({"t":"log","severity":"note","text":"\u001b[31mred\u0007","source":"rank 0"})");
   }
-  const bool isSlow = mode == "slow" || mode == "children" || mode == "stubborn";
-  if (mode == "children") {
+  if (mode == "children" || mode == "deaf") {
     for (int i = 0; i < 3; ++i) {
       addStubbornChild(self, mark);
     }
@@ -130,12 +147,19 @@ int run(const char* self, const std::string& file) {
     say(ProgressRecord{"time", size, false, step++ / 7.0});
     row(size, false);
     row(size, true);
-    if (isSlow) {
-      usleep(mode == "slow" ? 300'000 : 50'000);
+    // "held FILE" goes on when there is such a file.
+    while (mode == "held" && access(mark.c_str(), F_OK) != 0) {
+      if (isCancelled(10)) {
+        return finish(RunExit::cancelled);
+      }
     }
   }
-  while (mode == "children" || mode == "stubborn") {
-    sleep(1);
+  while (mode == "children" || mode == "deaf" || mode == "stubborn") {
+    if (mode == "deaf") {
+      sleep(1);
+    } else if (isCancelled(1000) && mode == "children") {
+      return finish(RunExit::cancelled);
+    }
   }
   TraceRecord trace;
   trace.size = 64 << 20;

@@ -17,12 +17,13 @@
 #include "coppice/test_paths.hpp"
 #include "remote/scripts.hpp"
 #include "support/loopback_sshd.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
+using coppice::waiting::kPatience;
 
 namespace {
 
-constexpr int kPatience = 120'000;
 constexpr int kInterrupted = 130;
 
 /// Processes with each of these words in their command line, by id.
@@ -127,8 +128,14 @@ private:
   void setRc(const QByteArray& text) { m_sshd.write("home/rc", text); }
   /// Hangs in sessions whose command has this word, and leaves a file that says so.
   void hangAt(const QByteArray& word) {
-    setRc("case \"$SSH_ORIGINAL_COMMAND\" in\n  *'" + word + "'*) : >hanging; while :; do sleep 1; done ;;\nesac\n");
+    setRc("case \"$SSH_ORIGINAL_COMMAND\" in\n  *'" + word + "'*) : >hanging; exec sleep 3600 ;;\nesac\n");
   }
+  /// A schedule of which the run goes on after its first size when release() is called.
+  QString heldFile() {
+    QFile::remove(m_files.filePath("released"));
+    return file("held.xml", "held " + m_files.filePath("released").toLocal8Bit());
+  }
+  void release() { file("released", {}); }
   void forget() { QDir(m_sshd.path("home/.cache")).removeRecursively(); }
   [[nodiscard]] QString installed() const {
     const QStringList found = QDir(m_sshd.path("home/.cache/coppice")).entryList({"*-*"}, QDir::Dirs);
@@ -174,13 +181,16 @@ private Q_SLOTS:
     m_sshd.trustHost();
     QVERIFY(run(QStringList{file("ok.xml", "ok"), "--json"} + there(), 0).contains("\"results\":[{"));
     QCOMPARE(runFolder(), QString());
-    const QByteArray left = run(QStringList{file("slow.xml", "slow"), "--detach"} + there(), 0);
+    const QByteArray left = run(QStringList{heldFile(), "--detach"} + there(), 0);
     // The command as it is printed shows the run.
     const QRegularExpressionMatch command =
         QRegularExpression("coppice-cli run (.*--attach cli-[0-9a-f]+)\n").match(QString::fromUtf8(left));
     QVERIFY2(command.hasMatch(), left.constData());
-    QVERIFY(run(QProcess::splitCommand(command.captured(1)) + QStringList{"--executor", COPPICE_STAND_IN}, 0)
-                .contains("67108864"));
+    const auto again = start(QProcess::splitCommand(command.captured(1)) + QStringList{"--executor", COPPICE_STAND_IN});
+    QTRY_VERIFY_WITH_TIMEOUT(again->heard().contains("1048576"), kPatience);
+    release();
+    QCOMPARE(finish(*again), 0);
+    QVERIFY2(again->output.contains("67108864"), again->output.constData());
   }
 
   void interruptEndsTheRun() {
@@ -239,7 +249,7 @@ private Q_SLOTS:
   void noisyLogin() {
     setRc("printf Welcome\n");
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + there(), 0).contains("67108864"));
-    QVERIFY(run(QStringList{file("slow.xml", "slow"), "--detach"} + there(), 0).contains("--attach cli-"));
+    QVERIFY(run(QStringList{file("ok.xml", "ok"), "--detach"} + there(), 0).contains("--attach cli-"));
   }
 
   // ---- steps that hang
@@ -349,24 +359,18 @@ private Q_SLOTS:
 
   /// The shared connection dies under a run that goes on.
   void droppedConnection() {
-    const QByteArray left = run(QStringList{file("slow.xml", "slow"), "--detach"} + there(), 0);
+    const QByteArray left = run(QStringList{heldFile(), "--detach"} + there(), 0);
     const QByteArray id = left.mid(left.indexOf("--attach ") + 9).split('\n').front();
-    // Until it is cut: attached to a run that waits for us.
     const auto cli = start(QStringList{"--attach", id} + there());
-    QTRY_VERIFY_WITH_TIMEOUT(
-        !processesWith({"coppice-exec", "attach", id}).empty() || cli->process.state() == QProcess::NotRunning,
-        kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(cli->heard().contains("1048576"), kPatience);
     for (const int pid : masters()) {
       kill(pid, SIGKILL);
     }
-    const int code = finish(*cli);
-    // It may have been over before.
-    if (code != 0) {
-      QCOMPARE(code, 2);
-      QVERIFY2(cli->output.contains("the connection to loop was lost in the run " + id), cli->output.constData());
-      QVERIFY2(cli->output.contains("to attach again: coppice-cli run --host loop"), cli->output.constData());
-      QVERIFY(run(QStringList{"--attach", id} + there(), 0).contains("67108864"));
-    }
+    QCOMPARE(finish(*cli), 2);
+    QVERIFY2(cli->output.contains("the connection to loop was lost in the run " + id), cli->output.constData());
+    QVERIFY2(cli->output.contains("to attach again: coppice-cli run --host loop"), cli->output.constData());
+    release();
+    QVERIFY(run(QStringList{"--attach", id} + there(), 0).contains("67108864"));
   }
 
   /// A key with a passphrase, at a terminal: ssh may ask for it; Ctrl+C there ends all of it.

@@ -11,12 +11,12 @@
 
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
+using coppice::waiting::kPatience;
 
 namespace {
-
-constexpr int kPatience = 60'000;
 
 QByteArray bytesOf(const QString& path) {
   QFile file(path);
@@ -65,7 +65,8 @@ private:
 private Q_SLOTS:
   void stopIsNamed_data() {
     QTest::addColumn<QByteArray>("schedule");
-    QTest::newRow("one that listens to TERM") << QByteArray("children mark");
+    QTest::newRow("one that listens to it") << QByteArray("children mark");
+    QTest::newRow("one that listens to TERM") << QByteArray("deaf mark");
     QTest::newRow("one that ignores it") << QByteArray("stubborn mark");
   }
   void stopIsNamed() {
