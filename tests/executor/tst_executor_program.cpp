@@ -6,13 +6,13 @@
 #include "executor/support.hpp"
 #include "program/run_protocol.hpp"
 #include "support/sample_programs.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
+using coppice::waiting::kPatience;
 using program::RunExit;
 
 namespace {
-
-constexpr int kPatience = 60000;  // ms; far more than any of it takes
 
 QString data(const char* name) {
   return QString(COPPICE_TEST_DATA) + "/executor/" + name;

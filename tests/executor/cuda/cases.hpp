@@ -75,10 +75,17 @@ inline QString runAndCheck(Backend& backend, const Plan& plan, const Case& what,
   return {};
 }
 
-/// The schedule of a preset with its default parameters, or those given, lowered.
-inline Result<program::Program> programOf(const std::string& preset,
-                                          const std::map<std::string, std::string>& arguments, Collective collective,
-                                          bool inPlace) {
+/// The schedule of a preset with its default parameters, or those given.
+struct Generated {
+  fabric::Fabric fabric;
+  schedule::Schedule schedule;
+
+  [[nodiscard]] Result<program::Program> lowered(bool inPlace) const {
+    return lowering::lower(fabric, schedule, {.inPlace = inPlace});
+  }
+};
+inline Result<Generated> generated(const std::string& preset, const std::map<std::string, std::string>& arguments,
+                                   Collective collective) {
   const auto description = presets::make(preset, arguments);
   if (!description) {
     return description.error();
@@ -89,13 +96,11 @@ inline Result<program::Program> programOf(const std::string& preset,
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     request.root = fabric.gpuCount() / 3;
   }
-  const auto schedule = forestcoll::generate(fabric, request);
-  if (!schedule) {
-    return schedule.error();
+  auto made = forestcoll::generate(fabric, request);
+  if (!made) {
+    return made.error();
   }
-  lowering::Options options;
-  options.inPlace = inPlace;
-  return lowering::lower(fabric, schedule->schedule, options);
+  return Generated{fabric, std::move(made->schedule)};
 }
 
 }  // namespace coppice::executor::cuda::test

@@ -80,7 +80,7 @@ fi
 mkdir -p "$work"
 if ! cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >"$work/configure.log" 2>&1 ||
   ! cmake --build "$build" --parallel "${COPPICE_JOBS:-4}" --target coppice-cli coppice-exec coppice-exec-cuda \
-    tst_executor_cuda tst_executor_gpu >"$work/build.log" 2>&1; then
+    tst_executor_cuda tst_executor_cuda_presets tst_executor_gpu >"$work/build.log" 2>&1; then
   echo "on_gpu: the build failed; see $work/configure.log and $work/build.log" >&2
   exit 1
 fi
@@ -90,6 +90,7 @@ if ! "$build/bin/coppice-exec" self-test; then
 fi
 
 attempt "interpreter on host threads" "$build/tests/executor/cuda/tst_executor_cuda"
+attempt "presets on host threads" "$build/tests/executor/cuda/tst_executor_cuda_presets"
 attempt "plug-in on the GPU" "$build/tests/executor/cuda/tst_executor_gpu"
 
 for collective in allgather reduce_scatter allreduce broadcast reduce; do

@@ -120,8 +120,10 @@ void TestExecutorGpu::collectives() {
   QFETCH(QString, preset);
   QFETCH(QString, boxes);
   QFETCH(Collective, collective);
+  const auto made = generated(preset.toStdString(), {{"boxes", boxes.toStdString()}}, collective);
+  QVERIFY2(made, describe(made ? Error{} : made.error()).c_str());
   for (const bool inPlace : {true, false}) {
-    const auto program = programOf(preset.toStdString(), {{"boxes", boxes.toStdString()}}, collective, inPlace);
+    const auto program = made->lowered(inPlace);
     QVERIFY2(program, describe(program ? Error{} : program.error()).c_str());
     const PlanSet set = plansOf(*program);
     QVERIFY(set.ok);

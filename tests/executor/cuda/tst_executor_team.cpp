@@ -8,125 +8,26 @@
 #include <vector>
 
 #include "coppice/test_paths.hpp"
+#include "executor/exec_run.hpp"
 #include "program/run_protocol.hpp"
 
 using namespace coppice;
+using executor::test::dataFile;
+using executor::test::ExecRun;
+using executor::test::kPatience;
+using executor::test::mpiEnvironment;
+using executor::test::sharedMemory;
 using program::RunExit;
 
 namespace {
 
 using Variables = QMap<QString, QString>;
 
-QProcessEnvironment environment(const Variables& more) {
-  QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
-  variables.insert("OMPI_ALLOW_RUN_AS_ROOT", "1");
-  variables.insert("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-  for (const QString& name : variables.keys()) {
-    if (name.startsWith("COPPICE_EXEC_") || name.startsWith("COPPICE_DOUBLE_")) {
-      variables.remove(name);
-    }
-  }
-  for (auto one = more.begin(); one != more.end(); ++one) {
-    variables.insert(one.key(), one.value());
-  }
-  return variables;
-}
-
-QString dataFile(const char* name) {
-  return QStringLiteral(COPPICE_TEST_DATA "/executor/mpi/") + name;
-}
-
-/// Names in /dev/shm that are ours.
-QStringList sharedMemory() {
-  return QDir("/dev/shm").entryList({"coppice-exec-*"}, QDir::Files | QDir::System);
-}
-
-/// One run of the executor with records.
-class TeamRun {
+/// A run with several ranks in each process.
+class TeamRun : public ExecRun {
 public:
-  TeamRun(const QString& program, const QStringList& arguments, const Variables& variables) {
-    m_process.setProcessEnvironment(environment(variables));
-    m_process.start(program, QStringList{"run"} + arguments + QStringList{"--backend", "cuda", "--json"});
-  }
-  ~TeamRun() {
-    if (m_process.state() != QProcess::NotRunning) {
-      m_process.kill();
-      m_process.waitForFinished();
-    }
-  }
-
-  QProcess& process() { return m_process; }
-  bool waitUntil(const std::function<bool(const program::Record&)>& isWanted, int milliseconds = 30000) {
-    QElapsedTimer timer;
-    timer.start();
-    for (std::size_t seen = 0; timer.elapsed() < milliseconds;) {
-      read();
-      for (; seen < m_records.size(); ++seen) {
-        if (isWanted(m_records[seen])) {
-          return true;
-        }
-      }
-      if (m_process.state() == QProcess::NotRunning) {
-        return false;
-      }
-      m_process.waitForReadyRead(50);
-    }
-    return false;
-  }
-  int finish() {
-    if (!m_process.waitForFinished(60000)) {
-      return -1;
-    }
-    read();
-    return m_process.exitStatus() == QProcess::NormalExit ? m_process.exitCode() : -2;
-  }
-  template <typename Record>
-  std::vector<Record> all() const {
-    std::vector<Record> found;
-    for (const program::Record& record : m_records) {
-      if (const auto* one = std::get_if<Record>(&record)) {
-        found.push_back(*one);
-      }
-    }
-    return found;
-  }
-  QString errors() {
-    m_errors += m_process.readAllStandardError();
-    return QString::fromUtf8(m_errors);
-  }
-  /// The process of this number below the launcher; 0 = not found.
-  pid_t member(int number) const {
-    const QByteArray wanted = "OMPI_COMM_WORLD_RANK=" + QByteArray::number(number);
-    for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
-      QFile variables("/proc/" + name + "/environ");
-      QFile words("/proc/" + name + "/cmdline");
-      if (!name[0].isDigit() || !variables.open(QIODevice::ReadOnly) || !words.open(QIODevice::ReadOnly)) {
-        continue;
-      }
-      const QList<QByteArray> all = variables.readAll().split(0);
-      if (words.readAll().startsWith(COPPICE_DOUBLE) && all.contains(wanted) &&
-          all.contains("COPPICE_TEST_RUN=" + QByteArray::number(QCoreApplication::applicationPid()))) {
-        return name.toInt();
-      }
-    }
-    return 0;
-  }
-
-private:
-  void read() {
-    m_text += m_process.readAllStandardOutput();
-    for (qsizetype end = m_text.indexOf('\n'); end >= 0; end = m_text.indexOf('\n')) {
-      if (auto record = program::readRecord(m_text.left(end).toStdString())) {
-        m_records.push_back(std::move(*record));
-      }
-      m_text.remove(0, end + 1);
-    }
-  }
-
-  QProcess m_process;
-  QByteArray m_text;
-  QByteArray m_errors;
-  std::vector<program::Record> m_records;
+  TeamRun(const QStringList& arguments, const Variables& variables)
+      : ExecRun(COPPICE_DOUBLE, arguments + QStringList{"--backend", "cuda"}, mpiEnvironment(variables)) {}
 };
 
 const Variables kNetwork = {{"COPPICE_EXEC_FORCE_NETWORK", "1"}};
@@ -159,18 +60,9 @@ private slots:
   void refused();
   void withoutGpus_data();
   void withoutGpus();
-
-private:
-  bool m_hasMpirun = false;
 };
 
-#define NEEDS_MPIRUN()                                           \
-  if (!m_hasMpirun) {                                            \
-    QSKIP("skipped: needs mpirun (Debian package openmpi-bin)"); \
-  }
-
 void ExecutorTeamTest::initTestCase() {
-  m_hasMpirun = !QStandardPaths::findExecutable("mpirun").isEmpty();
   QCOMPARE(sharedMemory(), QStringList());
 }
 
@@ -207,9 +99,9 @@ void ExecutorTeamTest::schedules() {
     words << "-x" << name;
   }
   QProcess driver;
-  driver.setProcessEnvironment(environment(variables));
+  driver.setProcessEnvironment(mpiEnvironment(variables));
   driver.start("mpirun", words + QStringList{COPPICE_MPI_DRIVER, COPPICE_DOUBLE_PLUGIN, set, QString::number(ranks)});
-  QVERIFY(driver.waitForFinished(200000));
+  QVERIFY(driver.waitForFinished(kPatience));
   const QString output = driver.readAllStandardOutput();
   QStringList wrong;
   for (const QString& line : output.split('\n')) {
@@ -245,8 +137,7 @@ void ExecutorTeamTest::paths() {
   QFETCH(QString, path);
   QFETCH(QString, summary);
   variables["COPPICE_DOUBLE_GPUS"] = "4";
-  TeamRun run(COPPICE_DOUBLE,
-              {dataFile("ring4_allgather.xml"), "-b", "1000", "-e", "100000", "-f", "100", "-n", "3", "--processes",
+  TeamRun run({dataFile("ring4_allgather.xml"), "-b", "1000", "-e", "100000", "-f", "100", "-n", "3", "--processes",
                QString::number(processes)},
               variables);
   const int code = run.finish();
@@ -281,10 +172,10 @@ void ExecutorTeamTest::idleProcesses() {
     words << "-x" << name;
   }
   QProcess run;
-  run.setProcessEnvironment(environment(variables));
+  run.setProcessEnvironment(mpiEnvironment(variables));
   run.start("mpirun", words + QStringList{COPPICE_DOUBLE, "run", dataFile("ring4_allgather.xml"), "-b", "1000", "-e",
                                           "1000", "-n", "2", "--backend", "cuda"});
-  QVERIFY(run.waitForFinished(60000));
+  QVERIFY(run.waitForFinished(kPatience));
   const QString output = run.readAllStandardOutput();
   QVERIFY2(run.exitCode() == 0 && output.contains("4 ranks on 4 GPUs in 5 processes"), qPrintable(output));
   QVERIFY(output.contains("Out of bounds values : 0 OK"));
@@ -293,8 +184,7 @@ void ExecutorTeamTest::idleProcesses() {
 /// Events of all ranks, from the same zero.
 void ExecutorTeamTest::traced() {
   NEEDS_MPIRUN();
-  TeamRun run(COPPICE_DOUBLE,
-              {dataFile("ring4_allgather.xml"), "-b", "4096", "-e", "4096", "-n", "1", "--trace", "--processes", "2"},
+  TeamRun run({dataFile("ring4_allgather.xml"), "-b", "4096", "-e", "4096", "-n", "1", "--trace", "--processes", "2"},
               {});
   QCOMPARE(run.finish(), 0);
   std::set<int> ranks;
@@ -321,7 +211,6 @@ void ExecutorTeamTest::deadlock() {
   NEEDS_MPIRUN();
   QFETCH(Variables, variables);
   TeamRun run(
-      COPPICE_DOUBLE,
       {dataFile("ring4_deadlock.xml"), "--unchecked", "-b", "1K", "-e", "1K", "--stall", "60", "--processes", "2"},
       variables);
   QCOMPARE(run.finish(), static_cast<int>(RunExit::hang));
@@ -345,16 +234,10 @@ void ExecutorTeamTest::killed() {
   NEEDS_MPIRUN();
   QFETCH(Variables, variables);
   QFETCH(int, victim);
-  variables["COPPICE_TEST_RUN"] = QString::number(QCoreApplication::applicationPid());
-  TeamRun run(COPPICE_DOUBLE,
-              {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
+  TeamRun run({dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
               variables);
-  QVERIFY(run.waitUntil([](const program::Record& record) {
-    const auto* progress = std::get_if<program::ProgressRecord>(&record);
-    return progress != nullptr && progress->stage == "time";
-  }));
-  QTest::qWait(200);
-  const pid_t pid = run.member(victim);
+  QVERIFY(run.waitUntilInside(2));
+  const pid_t pid = run.members(2)[static_cast<std::size_t>(victim)];
   QVERIFY(pid > 0);
   ::kill(pid, SIGKILL);
   QCOMPARE(run.finish(), static_cast<int>(RunExit::rankLost));
@@ -367,22 +250,17 @@ void ExecutorTeamTest::killed() {
   QVERIFY2(reason == ranks + " (process " + QString::number(pid) + ") has died" ||
                reason.startsWith("process " + QString::number(victim) + " (on "),
            qPrintable(reason));
-  QTRY_COMPARE(run.member(1 - victim), 0);  // nobody is left behind
+  QTRY_COMPARE_WITH_TIMEOUT(run.members(2), std::vector<pid_t>(2, 0), kPatience);  // nobody is left behind
 }
 
 /// A process that stands still is named, and nobody waits for it longer than --stall.
 void ExecutorTeamTest::stopped() {
   NEEDS_MPIRUN();
   TeamRun run(
-      COPPICE_DOUBLE,
       {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--stall", "2", "--processes", "2"},
-      {{"COPPICE_TEST_RUN", QString::number(QCoreApplication::applicationPid())}});
-  QVERIFY(run.waitUntil([](const program::Record& record) {
-    const auto* progress = std::get_if<program::ProgressRecord>(&record);
-    return progress != nullptr && progress->stage == "time";
-  }));
-  QTest::qWait(200);
-  const pid_t pid = run.member(1);
+      {});
+  QVERIFY(run.waitUntilInside(2));
+  const pid_t pid = run.members(2)[1];
   QVERIFY(pid > 0);
   ::kill(pid, SIGSTOP);
   QCOMPARE(run.finish(), static_cast<int>(RunExit::hang));
@@ -391,7 +269,7 @@ void ExecutorTeamTest::stopped() {
   QVERIFY2(end[0].reason.find("the process of ranks 2 to 3 (process " + std::to_string(pid) +
                               ") is stopped by a signal") != std::string::npos,
            end[0].reason.c_str());
-  QTRY_COMPARE(run.member(1), 0);
+  QTRY_COMPARE_WITH_TIMEOUT(run.members(2), std::vector<pid_t>(2, 0), kPatience);
 }
 
 void ExecutorTeamTest::interrupted_data() {
@@ -403,19 +281,12 @@ void ExecutorTeamTest::interrupted_data() {
 void ExecutorTeamTest::interrupted() {
   NEEDS_MPIRUN();
   QFETCH(Variables, variables);
-  variables["COPPICE_TEST_RUN"] = QString::number(QCoreApplication::applicationPid());
-  TeamRun run(COPPICE_DOUBLE,
-              {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
+  TeamRun run({dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
               variables);
-  QVERIFY(run.waitUntil([](const program::Record& record) {
-    const auto* progress = std::get_if<program::ProgressRecord>(&record);
-    return progress != nullptr && progress->stage == "time";
-  }));
-  QTest::qWait(200);
+  QVERIFY(run.waitUntilInside(2));
   ::kill(static_cast<pid_t>(run.process().processId()), SIGINT);
   QCOMPARE(run.finish(), static_cast<int>(RunExit::cancelled));
-  QTRY_COMPARE(run.member(0), 0);
-  QTRY_COMPARE(run.member(1), 0);
+  QTRY_COMPARE_WITH_TIMEOUT(run.members(2), std::vector<pid_t>(2, 0), kPatience);
 }
 
 void ExecutorTeamTest::refused_data() {
@@ -448,8 +319,7 @@ void ExecutorTeamTest::refused() {
     words << "--processes"
           << "2";
   }
-  TeamRun run(COPPICE_DOUBLE, QStringList{dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "-n", "2"} + words,
-              variables);
+  TeamRun run(QStringList{dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "-n", "2"} + words, variables);
   QCOMPARE(run.finish(), code);
   const auto errors = run.all<program::ErrorRecord>();
   QCOMPARE(errors.size(), std::size_t{code == 0 ? 0U : 1U});
@@ -482,13 +352,13 @@ void ExecutorTeamTest::withoutGpus() {
   }
   const QStringList words = {"run", dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "--backend", "cuda"};
   QProcess run;
-  run.setProcessEnvironment(environment({}));
+  run.setProcessEnvironment(mpiEnvironment());
   if (launches) {
     run.start(COPPICE_EXEC, words + QStringList{"--processes", "2"});
   } else {
     run.start("mpirun", QStringList{"-n", "2", "--oversubscribe", COPPICE_EXEC} + words);
   }
-  QVERIFY(run.waitForFinished(60000));
+  QVERIFY(run.waitForFinished(kPatience));
   QCOMPARE(run.exitCode(), static_cast<int>(RunExit::machineLacks));
   const QString errors = run.readAllStandardError();
   QVERIFY2(errors.count("coppice-exec: ") == 1 && errors.contains("NVIDIA"), qPrintable(errors));
