@@ -818,12 +818,11 @@ void TestCli::interrupted() {
   QTemporaryDir folder;
   QVERIFY(folder.isValid());
   QProcess process;
-  // Large enough to be at work for much longer than the pause below.
+  // Large enough to be at work for long.
   process.start(QStringLiteral(COPPICE_CLI),
                 {"generate", "preset:torus,dims=48x48", "-o", folder.filePath("torus.forest.json")});
   QVERIFY(process.waitForStarted());
-  QTest::qWait(300);
-  QCOMPARE(process.state(), QProcess::Running);
+  QTRY_VERIFY_WITH_TIMEOUT(handles(process, SIGINT), kTimeoutMilliseconds);
   QCOMPARE(kill(static_cast<pid_t>(process.processId()), SIGINT), 0);
   QVERIFY(process.waitForFinished(kTimeoutMilliseconds));
   QCOMPARE(process.exitStatus(), QProcess::NormalExit);

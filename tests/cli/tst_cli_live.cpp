@@ -223,8 +223,7 @@ void TestCliLive::interrupted() {
   QProcess process;
   process.start(QStringLiteral(COPPICE_CLI), {"n-1", "preset:mi250,boxes=1000"});
   QVERIFY(process.waitForStarted());
-  QTest::qWait(500);
-  QCOMPARE(process.state(), QProcess::Running);
+  QTRY_VERIFY_WITH_TIMEOUT(handles(process, SIGINT), kTimeoutMilliseconds);
   QCOMPARE(kill(static_cast<pid_t>(process.processId()), SIGINT), 0);
   QVERIFY(process.waitForFinished(kTimeoutMilliseconds));
   QCOMPARE(process.exitStatus(), QProcess::NormalExit);

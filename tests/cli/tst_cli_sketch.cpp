@@ -3,6 +3,7 @@
 #include <QProcessEnvironment>
 #include <QTemporaryDir>
 #include <QTest>
+#include <csignal>
 
 #include "base/rational.hpp"
 #include "coppice/test_paths.hpp"
@@ -256,6 +257,7 @@ void TestCliSketch::interruptedSearchKeepsTheBest() {
     QProcess process;
     process.start(QStringLiteral(COPPICE_CLI),
                   tacclArguments("ndv2-relay-n2", "ndv2-1kb", {"-c", "allreduce", "--time", "600", "-o", schedule}));
+    QTRY_VERIFY_WITH_TIMEOUT(handles(process, SIGTERM), kTimeoutMilliseconds);
     QVERIFY(!process.waitForFinished(wait));
     process.terminate();
     const Outcome outcome = finish(process);

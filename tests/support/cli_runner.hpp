@@ -52,6 +52,19 @@ inline Outcome run(const QStringList& arguments, const QByteArray& input = {}, c
   return runProgram(QStringLiteral(COPPICE_CLI), arguments, input, folder);
 }
 
+/// Whether a running program handles a signal: one that is sent earlier would end it at once.
+inline bool handles(const QProcess& process, int signal) {
+  QFile status(QStringLiteral("/proc/%1/status").arg(process.processId()));
+  if (!status.open(QIODevice::ReadOnly)) {
+    return false;
+  }
+  const QByteArray text = status.readAll();
+  const qsizetype at = text.indexOf("SigCgt:");
+  return at >= 0 &&
+         (text.mid(at + 7, text.indexOf('\n', at) - at - 7).trimmed().toULongLong(nullptr, 16) >> (signal - 1) & 1) !=
+             0;
+}
+
 /// For the message of a failed check.
 inline QByteArray told(const Outcome& outcome) {
   return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(4000) +
