@@ -15,6 +15,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/models/element_table_model.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -190,7 +191,7 @@ void TestDesignerAnalysis::panelStates() {
   LiveBound bound(document);
   panel.setSubject(&document, &bound);
   QCOMPARE(message->text(), u"Working…"_s);
-  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }, coppice::waiting::kPatience));
   // Nothing is drawn yet: the same words as the bound has.
   QCOMPARE(message->text(), bound.bound()->why);
   QVERIFY(!message->text().isEmpty());
@@ -204,12 +205,12 @@ void TestDesignerAnalysis::panelFollows() {
   RankingPanel panel(damageKind());
   const QAbstractItemModelTester tester(&panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   panel.setSubject(&f.document, &bound);
-  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }, coppice::waiting::kPatience));
   // Nobody sees it: no work.
-  QTest::qWait(50);
+  coppice::waiting::settle();
   QCOMPARE(panel.model().rowCount(), 0);
   panel.show();
-  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
   QCOMPARE(panel.model().rowCount(), 7);
   auto* table = panel.findChild<QTableView*>(u"damageTable"_s);
   QVERIFY(table->isEnabled());
@@ -233,23 +234,27 @@ void TestDesignerAnalysis::panelFollows() {
     QVERIFY(!panel.isCurrent());
     QVERIFY(!table->isEnabled());
     Q_EMIT table->clicked(table->model()->index(0, 0));
-    QTest::qWait(i % 3);
+    if (i % 3 == 0) {
+      coppice::waiting::settle();
+    }
   }
   QCOMPARE(chosen.size(), 1);
-  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
   QVERIFY(table->isEnabled());
   // There and back again: the solver has been elsewhere meanwhile.
   for (int i = 0; i < 5; ++i) {
     bound.setQuestion({Collective::allreduce, {}});
-    QTest::qWait(i % 2);
+    if (i % 2 == 0) {
+      coppice::waiting::settle();
+    }
     bound.setQuestion({});
-    QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+    QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
     QCOMPARE(panel.model().rowCount(), 7);
   }
   // A fabric that falls apart has no ranking, and says so.
   f.document.edit(u"x"_s, [](Edit& edit) { edits::remove(edit, {LinkId{1}}); });
   const auto* message = panel.findChild<QLabel*>(u"damageMessage"_s);
-  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }, coppice::waiting::kPatience));
   QCOMPARE(message->text(), bound.bound()->why);
 }
 
@@ -395,7 +400,7 @@ void TestDesignerAnalysis::whatIfPanel() {
   panel.setSubject(&f.document, &selection, &bound);
   QVERIFY2(message->text().startsWith(u"Select links"_s), qPrintable(message->text()));
   selection.set({LinkId{3}, NodeId{1}});
-  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
   QCOMPARE(result->text(), u"6 GB/s"_s);
   QVERIFY(!apply->isEnabled());
   // The keyboard alone: one step of 8 / 400.
@@ -411,11 +416,11 @@ void TestDesignerAnalysis::whatIfPanel() {
   QCOMPARE(f.document.undoStack()->count(), 1);
   QCOMPARE(f.document.model().find(LinkId{3})->bandwidth, std::string("5"));
   QVERIFY(!apply->isEnabled());
-  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
   QCOMPARE(result->text(), u"15 GB/s"_s);
   QVERIFY(panel.change().isZero());
   f.document.undoStack()->undo();
-  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }, coppice::waiting::kPatience));
   QCOMPARE(result->text(), u"6 GB/s"_s);
   // At 0 there is nothing to apply.
   slider->setValue(slider->minimum());

@@ -198,7 +198,7 @@ private Q_SLOTS:
     drawing.view.grab();
     drawing.view.setMotion({});
     drawing.document.undoStack()->undo();
-    QTest::qWait(0);
+    QCoreApplication::processEvents();
     drawing.view.finishRouting();
     drawing.view.complete();
     QVERIFY(difference(still, drawing.view.grab().toImage()).second < 0.001);

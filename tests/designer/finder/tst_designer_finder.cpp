@@ -44,7 +44,7 @@ struct Dialog {
   }
   /// The pause after a change and the search have ended.
   [[nodiscard]] bool settled() {
-    QTest::qWait(0);
+    QCoreApplication::processEvents();
     return QTest::qWaitFor(
         [&] {
           return !dialog.search().isRunning() && find<QTableView>("finderTable")->isEnabled() &&

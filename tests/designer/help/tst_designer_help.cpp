@@ -29,6 +29,7 @@
 #include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
@@ -453,8 +454,8 @@ void TestDesignerHelp::tourLeavesItsTargetUsable() {
   auto* bubble = tour->findChild<QWidget*>(u"tourBubble"_s);
   for (const QSize size : {QSize(900, 700), QSize(560, 420)}) {
     window.resize(size);
-    QTRY_COMPARE(tour->size(), size);
-    QTRY_VERIFY(tour->rect().contains(bubble->geometry()));
+    QTRY_COMPARE_WITH_TIMEOUT(tour->size(), size, coppice::waiting::kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(tour->rect().contains(bubble->geometry()), coppice::waiting::kPatience);
     if (size.width() > 600) {
       QVERIFY(!bubble->geometry().intersects(button->geometry()));
     }
@@ -462,7 +463,8 @@ void TestDesignerHelp::tourLeavesItsTargetUsable() {
   // A target that is gone leaves the step in the middle.
   button->hide();
   window.resize(901, 701);
-  QTRY_VERIFY((bubble->geometry().center() - tour->rect().center()).manhattanLength() < 4);
+  QTRY_VERIFY_WITH_TIMEOUT((bubble->geometry().center() - tour->rect().center()).manhattanLength() < 4,
+                           coppice::waiting::kPatience);
 }
 
 void TestDesignerHelp::tourOfTheWindow() {
@@ -480,10 +482,6 @@ void TestDesignerHelp::tourOfTheWindow() {
   QVERIFY(count >= 5 && count <= 12);
   for (int i = 0; i < count; ++i) {
     modes.insert(f.window->workspace().mode());
-    if (const QString folder = qEnvironmentVariable("COPPICE_PICTURES"); !folder.isEmpty()) {
-      QTest::qWait(400);
-      f.window->grab().save(folder + u"/tour-%1.png"_s.arg(i));
-    }
     QTest::keyClick(tour, Qt::Key_Right);
   }
   QVERIFY(modes.contains(Mode::analyse) && modes.contains(Mode::schedule));

@@ -16,6 +16,7 @@
 #include "designer/jobs/live_bound.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -474,7 +475,7 @@ void TestDesignerJobs::theLatestOrderWins() {
   job.submit(untilStopped);
   job.submit(untilStopped);
   job.submit([](std::stop_token) { return 3; });
-  QVERIFY(QTest::qWaitFor([&] { return !answers.empty(); }));
+  QVERIFY(QTest::qWaitFor([&] { return !answers.empty(); }, coppice::waiting::kPatience));
   QCOMPARE(answers, std::vector<int>{3});
   QCOMPARE(stopped.load(), 1);
   // With grace, work that is nearly done gets done.
@@ -487,7 +488,7 @@ void TestDesignerJobs::theLatestOrderWins() {
   });
   patient.submit([](std::stop_token) { return 2; });
   gate->release();
-  QVERIFY(QTest::qWaitFor([&] { return answers.size() == 2; }));
+  QVERIFY(QTest::qWaitFor([&] { return answers.size() == 2; }, coppice::waiting::kPatience));
   QCOMPARE(answers, (std::vector<int>{1, 2}));
 }
 
@@ -501,10 +502,10 @@ void TestDesignerJobs::cancelledWorkSaysNothing() {
   });
   job.cancel();
   gate->release();
-  QVERIFY(QTest::qWaitFor([&] { return !job.isRunning(); }));
+  QVERIFY(QTest::qWaitFor([&] { return !job.isRunning(); }, coppice::waiting::kPatience));
   QVERIFY(answers.empty());
   job.submit([](std::stop_token) { return 2; });
-  QVERIFY(QTest::qWaitFor([&] { return answers == std::vector<int>{2}; }));
+  QVERIFY(QTest::qWaitFor([&] { return answers == std::vector<int>{2}; }, coppice::waiting::kPatience));
 }
 
 void TestDesignerJobs::workOutlivesItsOwner() {
@@ -523,14 +524,14 @@ void TestDesignerJobs::workOutlivesItsOwner() {
   }
   gate->release();
   QVERIFY(done->tryAcquire(1, 10000));
-  QTest::qWait(10);
+  coppice::waiting::settle();
 }
 
 void TestDesignerJobs::liveBoundFollows() {
   Document document;
   LiveBound live(document);
   QVERIFY(!live.isCurrent());
-  QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }));
+  QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }, coppice::waiting::kPatience));
   QVERIFY(!live.bound()->algbw);
   document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
   QVERIFY(!live.isCurrent());
@@ -541,7 +542,9 @@ void TestDesignerJobs::liveBoundFollows() {
       edits::changeLinks(edit, std::vector{LinkId{17}}, [&](Link& link) { link.bandwidth = std::to_string(i); });
     });
     QVERIFY(!live.isCurrent());
-    QTest::qWait(1);
+    if (i % 10 == 0) {
+      coppice::waiting::settle();
+    }
   }
   QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }, 30000));
   const Bound alone = computeBound(Snapshot::of(document), {}, {});

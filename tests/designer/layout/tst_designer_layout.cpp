@@ -27,6 +27,7 @@
 #include "designer/layout/layout_job.hpp"
 #include "designer/theme/theme.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -397,7 +398,7 @@ private Q_SLOTS:
     QVERIFY(said.back().front().toString().contains("changed"));
     job.submit(*document, {}, LayoutKind::best);
     document.reset();
-    QTest::qWait(200);
+    coppice::waiting::settle();
   }
 
   void cancelled() {

@@ -20,6 +20,7 @@
 #include "fabric/description.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -173,7 +174,7 @@ void TestDesignerPalette::theLoaderTellsPictureAndBound() {
       u"a"_s, [&entry] { return makePart(entry); }, {100, 60}, 1, true);
   loader.submit(
       u"a"_s, [&entry] { return makePart(entry); }, {100, 60}, 1, true);
-  QTRY_COMPARE(spy.count(), 2);
+  QTRY_COMPARE_WITH_TIMEOUT(spy.count(), 2, coppice::waiting::kPatience);
   const CardFacts& facts = *loader.facts(u"a"_s);
   QVERIFY(facts.hasPicture);
   QCOMPARE(facts.size.gpus, 32);
@@ -191,7 +192,8 @@ void TestDesignerPalette::theLoaderTellsFailures() {
       {10, 10}, 1, true);
   loader.submit(
       u"worse"_s, []() -> Result<Model> { throw std::bad_alloc(); }, {10, 10}, 1, true);
-  QTRY_VERIFY(loader.facts(u"worse"_s) != nullptr && !loader.facts(u"worse"_s)->why.isEmpty());
+  QTRY_VERIFY_WITH_TIMEOUT(loader.facts(u"worse"_s) != nullptr && !loader.facts(u"worse"_s)->why.isEmpty(),
+                           coppice::waiting::kPatience);
   QVERIFY(loader.facts(u"bad"_s)->why.contains(u"it is gone"_s, Qt::CaseInsensitive));
   QVERIFY(loader.facts(u"bad"_s)->bound.isEmpty());
 }
@@ -248,7 +250,7 @@ void TestDesignerPalette::theDialogCreates() {
   QCOMPARE(dialog.findChild<QSpinBox*>(u"parameter-boxes"_s)->value(), 2);
   // Before the preview of it is there.
   QTest::mouseClick(dialog.findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
-  QTRY_COMPARE(spy.count(), 1);
+  QTRY_COMPARE_WITH_TIMEOUT(spy.count(), 1, coppice::waiting::kPatience);
   QCOMPARE(dialog.part()->nodes().size(), readModel(*presets::make("dgx-a100", {})).model.nodes().size());
   QVERIFY(!dialog.isVisible());
 }
@@ -258,19 +260,20 @@ void TestDesignerPalette::theDialogNamesWhatIsWrong() {
   dialog.open();
   auto* create = dialog.findChild<QPushButton*>(u"templateCreate"_s);
   QVERIFY(dialog.findChild<FabricPreview*>() != nullptr);
-  QTRY_VERIFY(!dialog.isWorking());
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), coppice::waiting::kPatience);
   const auto* bound = dialog.findChild<QLabel*>(u"templateBound"_s);
-  QTRY_COMPARE(bound->text(), u"AllGather 266.67 GB/s"_s);
+  QTRY_COMPARE_WITH_TIMEOUT(bound->text(), u"AllGather 266.67 GB/s"_s, coppice::waiting::kPatience);
   auto* nic = dialog.findChild<QLineEdit*>(u"parameter-nic"_s);
   nic->setText(u"fast"_s);
   auto* fault = dialog.findChild<QLabel*>(u"fault-nic"_s);
-  QTRY_VERIFY(!fault->isHidden());
+  QTRY_VERIFY_WITH_TIMEOUT(!fault->isHidden(), coppice::waiting::kPatience);
   QVERIFY(!create->isEnabled());
   QVERIFY(dialog.part() == nullptr);
   nic->setText(u"50"_s);
-  QTRY_VERIFY(dialog.part() != nullptr);
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.part() != nullptr, coppice::waiting::kPatience);
   QVERIFY(fault->isHidden());
-  QTRY_VERIFY2(bound->text() != u"AllGather 266.67 GB/s"_s && bound->isEnabled(), qPrintable(bound->text()));
+  QTRY_VERIFY2_WITH_TIMEOUT(bound->text() != u"AllGather 266.67 GB/s"_s && bound->isEnabled(),
+                            qPrintable(bound->text()), coppice::waiting::kPatience);
 }
 
 void TestDesignerPalette::theDialogHidesWhatHasNoEffect() {
@@ -280,7 +283,7 @@ void TestDesignerPalette::theDialogHidesWhatHasNoEffect() {
   QVERIFY(!spines->isVisible());
   dialog.findChild<QComboBox*>(u"parameter-network"_s)->setCurrentText(u"leaf-spine"_s);
   QVERIFY(spines->isVisible());
-  QTRY_VERIFY(dialog.part() != nullptr);
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.part() != nullptr, coppice::waiting::kPatience);
   QVERIFY(dialog.part()->nodeNamed("spine0").isValid());
 }
 

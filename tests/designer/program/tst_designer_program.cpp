@@ -23,6 +23,7 @@
 #include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"
 #include "support/sample_programs.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -140,7 +141,7 @@ void TestDesignerProgram::opensBesideADocument() {
   f.window->workspace().setMode(Mode::draw);
   QVERIFY(!f.panel->isVisible());
   f.window->actions()[u"schedule.program"_s]->trigger();
-  QTRY_VERIFY(f.panel->isVisible());
+  QTRY_VERIFY_WITH_TIMEOUT(f.panel->isVisible(), coppice::waiting::kPatience);
   QVERIFY(f.panel->reading() != nullptr);
 }
 
@@ -226,7 +227,7 @@ void TestDesignerProgram::waitsBothWays() {
   auto* after = f.child<QListWidget>("programReleases");
   QCOMPARE(after->item(0)->text(), u"flag  rank 1, threadblock 1, step 1 (s to rank 2)"_s);
   Q_EMIT after->itemClicked(after->item(0));
-  QTRY_COMPARE(f.panel->current(), std::optional(StepPlace{1, 1, 1}));
+  QTRY_COMPARE_WITH_TIMEOUT(f.panel->current(), std::optional(StepPlace{1, 1, 1}), coppice::waiting::kPatience);
 }
 
 void TestDesignerProgram::buffersAtAStep() {

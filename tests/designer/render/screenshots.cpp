@@ -29,6 +29,7 @@
 #include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
 #include "support/recorded_events.hpp"
+#include "support/waiting.hpp"
 #include "workflow/measured_run.hpp"
 
 using namespace coppice;
@@ -46,7 +47,7 @@ public:
   void startPage() {
     open();
     // Pictures and bounds of the cards come from other threads.
-    QTest::qWait(4000);
+    coppice::waiting::settle();
     shoot(u"start"_s);
   }
 
@@ -59,7 +60,7 @@ public:
     editor().selection().clear();
     run("mode.analyse");
     run("view.upgrades");
-    QTest::qWait(1000);
+    coppice::waiting::settle();
     shoot(u"analyse"_s);
     Theme::instance().setChoice(SchemeChoice::dark);
     shoot(u"dark"_s);
@@ -213,7 +214,7 @@ private:
     m_window = std::make_unique<MainWindow>(WindowOptions{.keepsSettings = false});
     m_window->resize(1440, 900);
     m_window->show();
-    QTest::qWait(200);
+    coppice::waiting::settle();
   }
   EditorContext& editor() { return *m_window->workspace().current(); }
   void run(const char* id) { m_window->actions()[QLatin1String(id)]->trigger(); }
@@ -311,7 +312,7 @@ private:
   void shoot(const QString& name) {
     if (m_window->workspace().current() != nullptr) {
       run("zoom.fit");
-      QTest::qWait(300);
+      coppice::waiting::settle();
       editor().canvas().complete();
     }
     save(name, m_window.get());
@@ -328,7 +329,7 @@ private:
     }
     for (const SchemeChoice scheme : {SchemeChoice::dark, SchemeChoice::light}) {
       Theme::instance().setChoice(scheme);
-      QTest::qWait(400);
+      coppice::waiting::settle();
       QPixmap picture = widget->grab();
       if (crop == Crop::withDrawing) {
         const QRect dock(widget->mapTo(m_window.get(), QPoint()), widget->size());
@@ -343,7 +344,7 @@ private:
     }
   }
   void save(const QString& name, QWidget* widget) {
-    QTest::qWait(200);
+    coppice::waiting::settle();
     if (!widget->grab().save(m_folder + u'/' + name + u".png"_s)) {
       fail("a picture cannot be written");
     }

@@ -28,6 +28,7 @@
 #include "designer/window/image_command.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -356,7 +357,7 @@ void TestDesignerRender::dialog() {
       preview = label;
     }
   }
-  QTRY_VERIFY(!preview->pixmap().isNull());
+  QTRY_VERIFY_WITH_TIMEOUT(!preview->pixmap().isNull(), coppice::waiting::kPatience);
   if (const QString folder = qEnvironmentVariable("COPPICE_PICTURES"); !folder.isEmpty()) {
     dialog.grab().save(folder + u"/picture-dialog.png"_s);
   }
@@ -372,7 +373,7 @@ void TestDesignerRender::dialog() {
   options.part = PicturePart::selection;
   dialog.setOptions(options);
   QVERIFY(!button->isEnabled());
-  QTRY_VERIFY(!preview->text().isEmpty());
+  QTRY_VERIFY_WITH_TIMEOUT(!preview->text().isEmpty(), coppice::waiting::kPatience);
 }
 
 void TestDesignerRender::dialogSurvivesItsDocument() {

@@ -29,6 +29,7 @@
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"
 #include "program/msccl_xml.hpp"
+#include "support/waiting.hpp"
 #include "verify/program_verifier.hpp"
 
 using namespace coppice;
@@ -61,7 +62,6 @@ private Q_SLOTS:
   void aFixMendsWhatDoesNotFit();
   void commandLines();
   void actionsWithoutASchedule();
-  void pictures();
 };
 
 void TestDesignerSchedule::initTestCase() {
@@ -233,7 +233,7 @@ void TestDesignerSchedule::staleAfterAnEdit() {
   QVERIFY(!fixture.book()->isFresh(*fixture.current()));
   QVERIFY(fixture.label("scheduleVerdict").contains(u"Stale"_s));
   QVERIFY2(fixture.overlay().heat.load.empty(), "loads of another fabric are not shown as current");
-  QTest::qWait(100);
+  coppice::waiting::settle();
   QVERIFY(!fixture.book()->isFresh(*fixture.current()));
   fixture.run("edit.undo");
   QVERIFY(QTest::qWaitFor([&] { return fixture.book()->isFresh(*fixture.current()); }, kLong));
@@ -527,84 +527,6 @@ void TestDesignerSchedule::actionsWithoutASchedule() {
   triggerAll();
   QVERIFY(!fixture.book()->failure().isEmpty());
   QVERIFY(fixture.book()->entries().empty());
-}
-
-/// Screenshots for looking at, on demand: COPPICE_PICTURES names the folder.
-void TestDesignerSchedule::pictures() {
-  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
-  if (folder.isEmpty()) {
-    QSKIP("COPPICE_PICTURES is not set");
-  }
-  QDir().mkpath(folder);
-  for (const SchemeChoice scheme : {SchemeChoice::light, SchemeChoice::dark}) {
-    Theme::instance().setChoice(scheme);
-    const QString tail = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
-    ScheduleFixture fixture;
-#ifdef COPPICE_DOT
-    fixture.trees->drawing()->setHelper(QStringLiteral(COPPICE_DOT));
-#endif
-    fixture.window->resize(1600, 1000);
-    const auto shoot = [&](const QString& name, QWidget* widget) {
-      QTest::qWait(300);
-      if (fixture.editor() != nullptr) {
-        fixture.editor()->canvas().complete();
-      }
-      QTest::qWait(50);
-      widget->grab().save(folder + u'/' + name + tail);
-    };
-    QVERIFY(fixture.openPreset("dgx-h100", {{"boxes", "4"}}));
-    fixture.run("mode.schedule");
-    shoot(u"empty"_s, fixture.window.get());
-    QVERIFY(fixture.generate());
-    fixture.run("zoom.fit");
-    shoot(u"heat"_s, fixture.window.get());
-    fixture.window->actions()[u"view.link-loads"_s]->trigger();
-    shoot(u"loads"_s, fixture.window.get());
-    fixture.trees->trees()->showRoot(3);
-    fixture.window->actions()[u"view.trees"_s]->trigger();
-    shoot(u"tree"_s, fixture.window.get());
-    QTreeView& view = fixture.trees->trees()->view();
-    view.selectionModel()->select(view.model()->index(12, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
-    view.selectionModel()->select(view.model()->index(30, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
-    shoot(u"trees"_s, fixture.window.get());
-    fixture.window->actions()[u"view.tree"_s]->trigger();
-    QTest::qWait(1500);
-    shoot(u"alone"_s, fixture.window.get());
-    fixture.window->actions()[u"view.charts"_s]->trigger();
-    QVERIFY(QTest::qWaitFor([&] { return fixture.trees->charts()->values().size() >= 8; }, kLong));
-    shoot(u"charts"_s, fixture.window.get());
-    ExportDialog* dialog = fixture.exports->exportCurrent();
-    QVERIFY(QTest::qWaitFor([&] { return dialog->check() != nullptr; }, kLong));
-    shoot(u"export"_s, dialog);
-    lowering::Options options = dialog->options();
-    options.instances = 32;
-    dialog->setOptions(options);
-    QVERIFY(QTest::qWaitFor([&] { return dialog->check() != nullptr; }, kLong));
-    shoot(u"export-bad"_s, dialog);
-    dialog->close();
-    fixture.run("schedule.options");
-    fixture.schedules->optionsDialog()->findChild<QRadioButton*>(u"set-k-max"_s)->click();
-    QTest::qWait(2000);
-    shoot(u"options"_s, fixture.schedules->optionsDialog());
-    fixture.schedules->optionsDialog()->hide();
-    QVERIFY(fixture.openPreset("dgx-h100", {{"boxes", "128"}}));
-    fixture.run("schedule.generate");
-    QTest::qWait(400);
-    shoot(u"running"_s, fixture.window.get());
-    QVERIFY(fixture.isDone());
-    QVERIFY(fixture.current() != nullptr && fixture.current()->result);
-    fixture.run("zoom.fit");
-    shoot(u"large-heat"_s, fixture.window.get());
-    fixture.run("arrange.fold-all");
-    fixture.run("zoom.fit");
-    shoot(u"large-folded"_s, fixture.window.get());
-    fixture.run("arrange.unfold-all");
-    fixture.trees->trees()->showRoot(100);
-    shoot(u"large-tree"_s, fixture.window.get());
-    fixture.window->actions()[u"view.tree"_s]->trigger();
-    QTest::qWait(3000);
-    shoot(u"large-alone"_s, fixture.window.get());
-  }
 }
 
 QTEST_MAIN(TestDesignerSchedule)

@@ -25,6 +25,7 @@
 #include "io/taccl_json.hpp"
 #include "lp/mixed_program.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
@@ -343,7 +344,7 @@ void TestDesignerSketch::drawsRelaysWithTheMouse() {
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
   // Another dock in front: the drawing is as usual again.
   page.run("view.transfers");
-  QTRY_COMPARE(canvas.tool(), ToolKind::select);
+  QTRY_COMPARE_WITH_TIMEOUT(canvas.tool(), ToolKind::select, coppice::waiting::kPatience);
 }
 
 void TestDesignerSketch::drawsRelaysByKeys() {
@@ -545,7 +546,7 @@ void TestDesignerSketch::keepsFilesOfOthers() {
 void TestDesignerSketch::drawsTheSketch() {
   Page page;
   QVERIFY(page.isProposed);
-  QTRY_VERIFY(!page.editor()->canvas().overlay().trees.empty());
+  QTRY_VERIFY_WITH_TIMEOUT(!page.editor()->canvas().overlay().trees.empty(), coppice::waiting::kPatience);
   const auto shown = [&] { return page.editor()->canvas().overlay(); };
   QCOMPARE(shown().trees.size(), 2U);
   const Model& model = page.editor()->model();
@@ -568,7 +569,7 @@ void TestDesignerSketch::drawsTheSketch() {
                                                      model.nodeNamed("b1g0"), model.nodeNamed("b1g2")}));
   // Another dock in front, another drawing.
   page.run("view.transfers");
-  QTRY_VERIFY(shown().hulls.empty());
+  QTRY_VERIFY_WITH_TIMEOUT(shown().hulls.empty(), coppice::waiting::kPatience);
 }
 
 void TestDesignerSketch::synthesizes_data() {
@@ -663,7 +664,7 @@ void TestDesignerSketch::coloursOrbits() {
   QVERIFY(page.isProposed);
   page.child<QTabWidget>("sketchTabs")->setCurrentWidget(&page.panel->symmetry());
   const auto shown = [&] { return page.editor()->canvas().overlay(); };
-  QTRY_COMPARE(shown().trees.size(), 8U);
+  QTRY_COMPARE_WITH_TIMEOUT(shown().trees.size(), 8U, coppice::waiting::kPatience);
   const Model& model = page.editor()->model();
   std::set<int> categories;
   for (const TreeMark& mark : shown().trees) {
@@ -673,7 +674,7 @@ void TestDesignerSketch::coloursOrbits() {
   QCOMPARE(categories.size(), 8U);
   QCOMPARE(shown().trees[3].roots, (std::set<NodeId>{model.nodeNamed("b0g3"), model.nodeNamed("b1g3")}));
   page.child<QTabWidget>("sketchTabs")->setCurrentWidget(&page.panel->relays());
-  QTRY_COMPARE(shown().trees.size(), 2U);
+  QTRY_COMPARE_WITH_TIMEOUT(shown().trees.size(), 2U, coppice::waiting::kPatience);
 }
 
 void TestDesignerSketch::isSavedWithTheDocument() {
@@ -734,12 +735,12 @@ void TestDesignerSketch::isRecovered() {
     QTRY_VERIFY_WITH_TIMEOUT(desk.fit() != nullptr, kLong);
     desk.edit([](sketch::Sketch& sketch) { sketch.chunksPerGpu = 3; });
     drawn = *desk.current();
-    QTRY_VERIFY(QFile::exists(file.workFolder() + u"/sketch.json"_s));
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(file.workFolder() + u"/sketch.json"_s), coppice::waiting::kPatience);
     QVERIFY(file.isModified());
-    QTest::qWait(1200);  // the journal is on the disk
   }
+  // Another thread may hold it until it is on the disk.
+  QTRY_COMPARE_WITH_TIMEOUT(DocumentFile::abandonedJournals(folder).size(), 1U, coppice::waiting::kPatience);
   const auto left = DocumentFile::abandonedJournals(folder);
-  QCOMPARE(left.size(), 1U);
   auto recovered = recover(left.front());
   QVERIFY(recovered);
   QVERIFY(QFile::remove(left.front()));

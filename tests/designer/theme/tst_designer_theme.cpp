@@ -252,7 +252,6 @@ private Q_SLOTS:
   void focusShows_data();
   void focusShows();
   void switchesLive();
-  void pictures();
 
 private:
   static void schemes();
@@ -440,7 +439,7 @@ void TestDesignerTheme::focusShows() {
       break;
     }
     seen.insert(widget);
-    QTest::qWait(1);
+    QCoreApplication::processEvents();
     const QImage with = page->grab().toImage();
     QTest::keyClick(widget, widget->inherits("QPlainTextEdit") ? Qt::Key_Backtab : Qt::Key_Tab);
     if (QApplication::focusWidget() == widget) {
@@ -471,23 +470,6 @@ void TestDesignerTheme::switchesLive() {
   wear(Scheme::dark);
   QCOMPARE(told, 1);
   disconnect(connection);
-}
-
-/// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
-void TestDesignerTheme::pictures() {
-  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
-  if (folder.isEmpty()) {
-    QSKIP("COPPICE_PICTURES names no folder");
-  }
-  for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
-    wear(scheme);
-    const std::unique_ptr<QWidget> page = gallery();
-    page->resize(900, 860);
-    page->show();
-    page->activateWindow();
-    QTest::qWait(100);
-    QVERIFY(page->grab().save(folder + (scheme == Scheme::dark ? u"/gallery-dark.png"_s : u"/gallery-light.png"_s)));
-  }
 }
 
 QTEST_MAIN(TestDesignerTheme)

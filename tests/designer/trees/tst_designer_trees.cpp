@@ -16,6 +16,7 @@
 #include "designer/trees/tree_drawing.hpp"
 #include "designer/trees/trees_on_link.hpp"
 #include "designer/window/main_window.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -265,7 +266,7 @@ void TestDesignerTrees::treesOfALink() {
   CanvasView& canvas = fixture.editor()->canvas();
   const LineItem& line = canvas.scene().lines().front();
   canvas.setHovered(line.links.front());
-  QTRY_VERIFY(canvas.hoverNote().has_value());
+  QTRY_VERIFY_WITH_TIMEOUT(canvas.hoverNote().has_value(), coppice::waiting::kPatience);
   QVERIFY(!canvas.hoverNote()->rows.empty());
   QVERIFY(canvas.hoverNote()->rows.front().second.endsWith(u" GB/s"_s));
   canvas.setHovered({});
@@ -273,7 +274,7 @@ void TestDesignerTrees::treesOfALink() {
   // In another mode links say what they are, no more.
   fixture.run("mode.draw");
   canvas.setHovered(line.links.front());
-  QTest::qWait(50);
+  coppice::waiting::settle();
   QVERIFY(!canvas.hoverNote());
 }
 

@@ -87,7 +87,6 @@ private Q_SLOTS:
   void openFilesComeBackAfterACrash();
   void tabsOfTheSameName();
   void readOnlyFiles();
-  void pictures();
 };
 
 void TestDesignerDocuments::initTestCase() {
@@ -439,64 +438,6 @@ void TestDesignerDocuments::readOnlyFiles() {
   QVERIFY(QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner | QFile::ReadUser | QFile::WriteUser));
   QTRY_COMPARE_WITH_TIMEOUT(f.strip("statusSaved"), u"not saved"_s, kLong);
   QVERIFY(!tabText(f, 0).contains(u"read-only"_s));
-}
-
-/// With COPPICE_PICTURES=FOLDER: pictures of the dialogs, to be looked at.
-void TestDesignerDocuments::pictures() {
-  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
-  if (folder.isEmpty()) {
-    QSKIP("no folder for pictures");
-  }
-  for (const SchemeChoice scheme : {SchemeChoice::light, SchemeChoice::dark}) {
-    Theme::instance().setChoice(scheme);
-    Theme::instance().applyTo(*qApp);
-    const QString suffix = scheme == SchemeChoice::dark ? u"-dark.png"_s : u"-light.png"_s;
-    for (const char* name : {"dgx_a100.xml", "h100_topo.txt"}) {
-      ImportDialog dialog(foreign(QByteArray("import/") + name));
-      dialog.show();
-      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
-      field<QSpinBox>(dialog, "import-boxes")->setValue(4);
-      field<QComboBox>(dialog, "import-scale-out")->setCurrentIndex(2);
-      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
-      QTRY_VERIFY_WITH_TIMEOUT(field<QLabel>(dialog, "importBound")->text().contains(u"GB/s"_s), kLong);
-      QVERIFY(dialog.grab().save(folder + u"/import-"_s + QLatin1String(name) + suffix));
-      field<QSpinBox>(dialog, "import-boxes")->setValue(1);
-      field<QComboBox>(dialog, "import-scale-out")->setCurrentIndex(0);
-      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
-      QVERIFY(dialog.grab().save(folder + u"/import-one-"_s + QLatin1String(name) + suffix));
-    }
-    {
-      const Fixture f;
-      test::openPreset(*f.window, u"dgx-a100"_s);
-      f.run("mode.run");
-      auto* panel = f.window->findChild<QWidget*>(u"runChoices"_s);
-      constexpr QSize kNarrow(272, 720);
-      panel->setParent(nullptr);
-      panel->resize(kNarrow);
-      panel->show();
-      QTest::qWait(200);
-      QVERIFY(panel->grab().save(folder + u"/run"_s + suffix));
-      panel->setParent(f.window.get());
-    }
-    std::vector<RecoveryItem> items;
-    int number = 0;
-    for (const char* name : {"dgx-a100", "torus", "fat-tree"}) {
-      const auto made = presets::make(name, {});
-      if (made) {
-        const bool isUntitled = number % 2 == 0;
-        items.push_back({QString::fromStdString(presets::find(name)->title),
-                         isUntitled ? QString() : u"/x/fabrics/west/torus.fabric.json"_s, QDateTime::currentDateTime(),
-                         3 * number++, 1, std::make_shared<const Model>(readArranged(*made).model)});
-      }
-    }
-    for (const std::size_t count : {items.size(), std::size_t{1}}) {
-      items.resize(count);
-      RecoveryDialog dialog(items);
-      dialog.show();
-      QTest::qWait(1500);
-      QVERIFY(dialog.grab().save(folder + u"/recovery-%1"_s.arg(count) + suffix));
-    }
-  }
 }
 
 QTEST_MAIN(TestDesignerDocuments)

@@ -20,6 +20,7 @@
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 #include "window/window_fixture.hpp"
 
 using namespace coppice;
@@ -87,7 +88,6 @@ private Q_SLOTS:
   void goToANode();
   void problemsInTurn();
   void nothingThatIsPastedDisturbs();
-  void pictures();
 };
 
 void TestDesignerFlows::initTestCase() {
@@ -105,7 +105,7 @@ void TestDesignerFlows::fourBoxesOfEight() {
   f.run("file.new");
   CanvasView& canvas = f.editor()->canvas();
   const Model& model = f.editor()->model();
-  QTest::qWait(1);
+  QCoreApplication::processEvents();
   // 1, 2: a GPU and its NIC.
   dropEntry(f, "device/gpu", {0, 0});
   dropEntry(f, "device/nic", {0, -100});
@@ -193,7 +193,8 @@ void TestDesignerFlows::fourBoxesOfEight() {
 void TestDesignerFlows::threeClicksFromATemplate() {
   const Fixture f;
   f.window->resize(1440, 900);
-  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QWidget*>(u"startPage"_s)->isVisible(); }));
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QWidget*>(u"startPage"_s)->isVisible(); },
+                          coppice::waiting::kPatience));
   auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
   QListWidgetItem* card = cards->itemOf(u"preset/dgx-h100?boxes=4&network=rails"_s);
   QVERIFY(card != nullptr);
@@ -202,7 +203,7 @@ void TestDesignerFlows::threeClicksFromATemplate() {
   QVERIFY(dialog != nullptr && dialog->isVisible());
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"chip-boxes-8"_s), Qt::LeftButton);
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
-  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }, coppice::waiting::kPatience));
   QCOMPARE(f.editor()->model().boxes().size(), std::size_t(8));
   QVERIFY(f.editor()->file().path().isEmpty());
   QVERIFY(f.waitForBound());
@@ -229,10 +230,12 @@ void TestDesignerFlows::theStartPageOffersFabricsAndFiles() {
   f.run("file.close");
   auto* recent = f.window->findChild<CardList*>(u"startRecent"_s);
   QCOMPARE(recent->count(), 1);
-  QVERIFY(QTest::qWaitFor([&] {
-    const CardFacts* facts = recent->factsOf(*recent->item(0));
-    return facts != nullptr && !facts->picture.light.isNull() && facts->bound == u"346.67 GB/s"_s;
-  }));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        const CardFacts* facts = recent->factsOf(*recent->item(0));
+        return facts != nullptr && !facts->picture.light.isNull() && facts->bound == u"346.67 GB/s"_s;
+      },
+      coppice::waiting::kPatience));
   recent->setFocus();
   recent->setCurrentRow(0);
   QTest::keyClick(recent, Qt::Key_Return);
@@ -334,7 +337,8 @@ void TestDesignerFlows::arrayIsThrownAway() {
   auto* dialog = f.window->findChild<QDialog*>(u"arrayDialog"_s);
   dialog->findChild<QSpinBox*>(u"arrayCount"_s)->setValue(50);
   QTest::keyClick(dialog, Qt::Key_Escape);
-  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QDialog*>(u"arrayDialog"_s) == nullptr; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QDialog*>(u"arrayDialog"_s) == nullptr; },
+                          coppice::waiting::kPatience));
   QCOMPARE(writeFabricFile(f.editor()->model()), before);
   QCOMPARE(f.editor()->document().undoStack()->count(), 0);
 }
@@ -442,7 +446,7 @@ void TestDesignerFlows::findCountsGoesAndSelects() {
   QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(8));
   // The document changes, and so do the hits.
   f.run("edit.delete");
-  QTRY_COMPARE(state->text(), u"no match"_s);
+  QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"no match"_s, coppice::waiting::kPatience);
   input->setFocus();
   QTest::keyClick(input, Qt::Key_Escape);
   QVERIFY(!bar->isVisible());
@@ -520,66 +524,6 @@ void TestDesignerFlows::nothingThatIsPastedDisturbs() {
     f.run("edit.paste");
     QVERIFY2(f.window->workspace().contexts().empty(), qPrintable(text.left(20)));
     QVERIFY2(hint->toolTip().startsWith(u"Nothing to paste"_s), qPrintable(hint->toolTip()));
-  }
-}
-
-/// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
-void TestDesignerFlows::pictures() {
-  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
-  if (folder.isEmpty()) {
-    QSKIP("COPPICE_PICTURES names no folder");
-  }
-  for (const auto scheme : {SchemeChoice::light, SchemeChoice::dark}) {
-    Theme::instance().setChoice(scheme);
-    const QString suffix = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
-    const Fixture f;
-    f.window->resize(1440, 900);
-    QTest::qWait(1500);
-    QVERIFY(f.window->grab().save(folder + u"/start"_s + suffix));
-    auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
-    Q_EMIT cards->chosen(u"preset/dgx-a100?boxes=4"_s);
-    auto* form = f.window->findChild<QDialog*>(u"templateDialog"_s);
-    QTest::qWait(600);
-    QVERIFY(form->grab().save(folder + u"/template"_s + suffix));
-    QTest::mouseClick(form->findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
-    QTest::qWait(600);
-    QVERIFY(f.window->grab().save(folder + u"/draw"_s + suffix));
-    f.editor()->selection().set({f.editor()->model().boxAtPath("b3")});
-    f.run("edit.array");
-    auto* array = f.window->findChild<QDialog*>(u"arrayDialog"_s);
-    array->findChild<QSpinBox*>(u"arrayCount"_s)->setValue(3);
-    f.editor()->canvas().setZoom(0.25);
-    QTest::qWait(300);
-    QVERIFY(f.window->grab().save(folder + u"/array-ghost"_s + suffix));
-    QVERIFY(array->grab().save(folder + u"/array"_s + suffix));
-    array->close();
-    f.run("edit.link-pattern");
-    QTest::qWait(200);
-    QVERIFY(f.window->findChild<QDialog*>(u"linkDialog"_s)->grab().save(folder + u"/link"_s + suffix));
-    f.window->findChild<QDialog*>(u"linkDialog"_s)->close();
-    f.run("zoom.fit");
-    f.run("edit.find");
-    f.window->findChild<FindBar*>(u"findBar"_s)->setText(u"kind = nic and box = b1"_s);
-    f.window->findChild<FindBar*>(u"findBar"_s)->goNext(1);
-    f.run("view.links");
-    f.window->findChild<QLineEdit*>(u"linksTableFilter"_s)->setText(u"bandwidth < 50 and b1"_s);
-    QTest::qWait(300);
-    QVERIFY(f.window->grab().save(folder + u"/find"_s + suffix));
-    f.run("edit.go-to");
-    QTest::qWait(100);
-    QVERIFY(f.window->findChild<QDialog*>(u"goTo"_s)->grab().save(folder + u"/go-to"_s + suffix));
-    f.window->findChild<QDialog*>(u"goTo"_s)->close();
-    f.run("zoom.fit");
-    f.run("mode.analyse");
-    QVERIFY(f.waitForBound());
-    QTest::qWait(800);
-    QVERIFY(f.window->grab().save(folder + u"/analyse4"_s + suffix));
-    f.run("mode.schedule");
-    QTest::qWait(200);
-    QVERIFY(f.window->grab().save(folder + u"/schedule"_s + suffix));
-    f.run("mode.run");
-    QTest::qWait(200);
-    QVERIFY(f.window->grab().save(folder + u"/run"_s + suffix));
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "designer/features/find/find_bar.hpp"
 #include "designer/palette/card_list.hpp"
+#include "support/waiting.hpp"
 #include "window/window_fixture.hpp"
 
 using namespace coppice;
@@ -273,15 +274,17 @@ void TestDesignerKeys::dialogsByKeyboard() {
     f.window->actions()[action]->trigger();
   }
   QWidget* dialog = nullptr;
-  QVERIFY(QTest::qWaitFor([&] {
-    for (QWidget* top : QApplication::topLevelWidgets()) {
-      dialog = top->isVisible() && top != f.window.get() && !top->inherits("QMenu") ? top : dialog;
-    }
-    return dialog != nullptr;
-  }));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        for (QWidget* top : QApplication::topLevelWidgets()) {
+          dialog = top->isVisible() && top != f.window.get() && !top->inherits("QMenu") ? top : dialog;
+        }
+        return dialog != nullptr;
+      },
+      coppice::waiting::kPatience));
   dialog->activateWindow();
   QVERIFY(QTest::qWaitForWindowActive(dialog));
-  QTest::qWait(300);
+  coppice::waiting::settle();
   const QStringList unnamed = unnamedIn(dialog);
   QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(u", "_s)));
   QVERIFY(QApplication::focusWidget() != nullptr && dialog->isAncestorOf(QApplication::focusWidget()));
@@ -290,7 +293,7 @@ void TestDesignerKeys::dialogsByKeyboard() {
   // Esc leaves every one of them.
   const QPointer<QWidget> open = dialog;
   QTest::keyClick(dialog, Qt::Key_Escape);
-  QVERIFY(QTest::qWaitFor([&] { return open.isNull() || !open->isVisible(); }));
+  QVERIFY(QTest::qWaitFor([&] { return open.isNull() || !open->isVisible(); }, coppice::waiting::kPatience));
 }
 
 void TestDesignerKeys::shortcutsDoNotClash() {

@@ -7,6 +7,7 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
+#include <QSignalSpy>
 #include <QTest>
 
 #include "designer/document/fabric_file.hpp"
@@ -14,6 +15,7 @@
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 #include "window/window_fixture.hpp"
 
 using namespace coppice;
@@ -89,7 +91,7 @@ void TestDesignerSession::theSessionComesBack() {
     const Fixture f(true);
     f.window->resize(1200, 800);
     QVERIFY(f.window->files().openFile(paths[0]) != nullptr);
-    QTest::qWait(1);
+    QCoreApplication::processEvents();
     f.editor()->canvas().setZoom(0.5);
     f.editor()->canvas().panBy({40, 20});
     centre = centreOf(f.editor()->canvas());
@@ -110,9 +112,9 @@ void TestDesignerSession::theSessionComesBack() {
     QCOMPARE(f.editor()->file().path(), paths[1]);
     QVERIFY(f.window->findChild<QDockWidget*>(u"outlineDock"_s)->isHidden());
     f.window->files().openFile(paths[0]);
-    QTRY_COMPARE(f.editor()->canvas().zoom(), 0.5);
+    QTRY_COMPARE_WITH_TIMEOUT(f.editor()->canvas().zoom(), 0.5, coppice::waiting::kPatience);
     // The docks may still move by a pixel, and the centre of the drawing with them.
-    QTRY_VERIFY((centreOf(f.editor()->canvas()) - centre).manhattanLength() < 8);
+    QTRY_VERIFY_WITH_TIMEOUT((centreOf(f.editor()->canvas()) - centre).manhattanLength() < 8, coppice::waiting::kPatience);
     QVERIFY(f.editor()->bound().question().collective == Collective::broadcast);
     QCOMPARE(f.editor()->bound().question().root, f.editor()->model().nodeNamed("b0g3"));
     f.window->close();
@@ -159,7 +161,7 @@ void TestDesignerSession::manyFilesInOneMessage() {
   QCoreApplication::sendEvent(f.window.get(), &enter);
   QDropEvent drop({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(f.window.get(), &drop);
-  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 2; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 2; }, coppice::waiting::kPatience));
   QVERIFY(f.answers->failures.back().contains(u"2 of 2"_s));
   // Recent files that are gone leave the list when they are asked for.
   QFile::copy(good, gone);
@@ -178,7 +180,7 @@ void TestDesignerSession::whatVanishesIsNotLost() {
   QVERIFY(!f.editor()->file().isModified());
   // Deleted: what is here is all there is, so closing asks and saving writes it again.
   QVERIFY(QFile::remove(path));
-  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
+  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }, coppice::waiting::kPatience));
   QVERIFY(f.window->actions()[u"file.save"_s]->isEnabled());
   f.run("file.save");
   QVERIFY2(f.answers->asked == 0, qPrintable(f.answers->questions.join(u" / "_s)));
@@ -214,8 +216,9 @@ void TestDesignerSession::whatVanishesIsNotLost() {
   QVERIFY(f.editor()->file().saveAs(f.dir.filePath(u"sub/one.fabric.json"_s)));
   f.run("select.all");
   f.run("edit.duplicate");
+  QSignalSpy changed(&f.editor()->file(), &DocumentFile::changedOnDisk);
   QVERIFY(QDir(f.dir.filePath(u"sub"_s)).removeRecursively());
-  QTest::qWait(400);
+  QTRY_COMPARE_WITH_TIMEOUT(changed.count(), 1, 30000);
   f.answers->questions.clear();
   f.answers->chosen = true;
   f.answers->saveTo = f.dir.filePath(u"rescued.fabric.json"_s);

@@ -25,6 +25,7 @@
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/waiting.hpp"
 #include "window/window_fixture.hpp"
 
 using namespace coppice;
@@ -70,7 +71,6 @@ private Q_SLOTS:
   void shownElementMovesNothing();
   void triedBandwidthIsShown();
   void cutLens();
-  void pictures();
 };
 
 void TestDesignerWindow::initTestCase() {
@@ -111,7 +111,7 @@ void TestDesignerWindow::theStripFitsItsWidth() {
   QVERIFY(f.waitForBound());
   const auto shown = [&](int width) {
     f.window->resize(width, f.window->height());
-    QTest::qWait(50);
+    coppice::waiting::settle();
     return f.strip("statusCounts");
   };
   const QString longest = shown(2400);
@@ -185,10 +185,12 @@ void TestDesignerWindow::propertiesOfMany() {
   editor->selection().set(links);
   auto* field = [&] {
     QLineEdit* found = nullptr;
-    [[maybe_unused]] const bool isThere = QTest::qWaitFor([&] {
-      found = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
-      return found != nullptr;
-    });
+    [[maybe_unused]] const bool isThere = QTest::qWaitFor(
+        [&] {
+          found = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
+          return found != nullptr;
+        },
+        coppice::waiting::kPatience);
     return found;
   }();
   QVERIFY(field != nullptr);
@@ -209,7 +211,8 @@ void TestDesignerWindow::propertiesRefuse() {
   f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   EditorContext* editor = f.editor();
   editor->selection().set({LinkId{1}});
-  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QLineEdit*>(u"linkBandwidth"_s) != nullptr; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QLineEdit*>(u"linkBandwidth"_s) != nullptr; },
+                          coppice::waiting::kPatience));
   auto* field = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
   auto* fault = f.window->findChild<QLabel*>(u"linkBandwidthFault"_s);
   field->setFocus();
@@ -406,7 +409,7 @@ void TestDesignerWindow::dropAFile() {
   QVERIFY(enter.isAccepted());
   QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(f.window.get(), &drop);
-  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }, coppice::waiting::kPatience));
   QCOMPARE(f.editor()->model().nodes().size(), std::size_t(64));
 }
 
@@ -474,7 +477,7 @@ void TestDesignerWindow::thePaletteRunsCommands() {
   auto* input = palette->findChild<QLineEdit*>();
   QTest::keyClicks(input, u"select all"_s);
   QTest::keyClick(input, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return !f.editor()->selection().isEmpty(); }));
+  QVERIFY(QTest::qWaitFor([&] { return !f.editor()->selection().isEmpty(); }, coppice::waiting::kPatience));
 }
 
 void TestDesignerWindow::everyAction_data() {
@@ -543,7 +546,6 @@ void TestDesignerWindow::everyAction() {
   }
 }
 
-/// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
 void TestDesignerWindow::tiedCuts() {
   const Fixture f;
   f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
@@ -681,53 +683,6 @@ void TestDesignerWindow::cutLens() {
   QVERIFY2(lens->text().contains(u"15 GPUs through 325 GB/s → 346.67 GB/s = 1040/3"_s), qPrintable(lens->text()));
   f.editor()->selection().selectAll();
   QVERIFY(lens->isHidden());
-}
-
-void TestDesignerWindow::pictures() {
-  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
-  if (folder.isEmpty()) {
-    QSKIP("COPPICE_PICTURES names no folder");
-  }
-  for (const auto scheme : {SchemeChoice::light, SchemeChoice::dark}) {
-    Theme::instance().setChoice(scheme);
-    const QString suffix = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
-    const Fixture f;
-    f.window->resize(1440, 900);
-    QTest::qWait(100);
-    QVERIFY(f.window->grab().save(folder + u"/start"_s + suffix));
-    f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
-    QVERIFY(f.waitForBound());
-    f.editor()->selection().set({LinkId{1}, LinkId{20}, NodeId{1}});
-    QTest::qWait(100);
-    QVERIFY(f.window->grab().save(folder + u"/editor"_s + suffix));
-    f.editor()->selection().clear();
-    f.run("mode.analyse");
-    QTest::qWait(400);
-    QVERIFY(f.window->grab().save(folder + u"/analyse"_s + suffix));
-    for (const auto* dock : {"upgrades", "damage"}) {
-      f.run(QByteArray("view.") + dock);
-      auto* table = f.window->findChild<QTableView*>(QLatin1String(dock) + u"Table"_s);
-      QVERIFY(QTest::qWaitFor([&] { return table->isEnabled() && table->model()->rowCount() > 0; }, 20000));
-      Q_EMIT table->clicked(table->model()->index(0, 0));
-      QTest::qWait(100);
-      QVERIFY(f.window->grab().save(folder + u'/' + QLatin1String(dock) + suffix));
-    }
-    f.editor()->showNextCut();
-    f.run("view.what-if");
-    f.editor()->selection().set({LinkId{1}, LinkId{2}, LinkId{3}, LinkId{4}});
-    auto* whatIf = f.window->findChild<WhatIfPanel*>();
-    QVERIFY(QTest::qWaitFor([&] { return whatIf->isCurrent(); }, 20000));
-    whatIf->setChange(Bandwidth(-90));
-    QTest::qWait(100);
-    QVERIFY(f.window->grab().save(folder + u"/what-if"_s + suffix));
-    f.editor()->selection().set({f.editor()->model().boxAt({}, "b0")});
-    QTest::qWait(100);
-    QVERIFY(f.window->grab().save(folder + u"/lens"_s + suffix));
-    f.run("view.palette");
-    QTest::qWait(50);
-    QVERIFY(f.window->findChild<QDialog*>(u"commandPalette"_s)->grab().save(folder + u"/palette"_s + suffix));
-    f.window->findChild<QDialog*>(u"commandPalette"_s)->close();
-  }
 }
 
 QTEST_MAIN(TestDesignerWindow)

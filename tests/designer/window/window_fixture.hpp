@@ -18,6 +18,7 @@
 #include "designer/open_preset.hpp"
 #include "designer/test_application.hpp"
 #include "designer/window/main_window.hpp"
+#include "support/waiting.hpp"
 
 namespace coppice::designer::test {
 
@@ -63,16 +64,18 @@ struct Fixture {
 /// The small field that opens on the canvas after a link is drawn.
 inline void typeBandwidth(const Fixture& f, const QString& text) {
   QLineEdit* field = nullptr;
-  QVERIFY(QTest::qWaitFor([&] {
-    const QList<QLineEdit*> fields = f.editor()->canvas().findChildren<QLineEdit*>();
-    field = fields.isEmpty() ? nullptr : fields.back();
-    return field != nullptr && field->isVisible();
-  }));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        const QList<QLineEdit*> fields = f.editor()->canvas().findChildren<QLineEdit*>();
+        field = fields.isEmpty() ? nullptr : fields.back();
+        return field != nullptr && field->isVisible();
+      },
+      coppice::waiting::kPatience));
   field->selectAll();
   QTest::keyClicks(field, text);
   const QPointer<QLineEdit> open = field;
   QTest::keyClick(field, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return open.isNull(); }));
+  QVERIFY(QTest::qWaitFor([&] { return open.isNull(); }, coppice::waiting::kPatience));
 }
 
 }  // namespace coppice::designer::test
