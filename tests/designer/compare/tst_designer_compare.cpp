@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTest>
@@ -96,10 +97,11 @@ struct Sides {
 
 void clickItem(QComboBox* list, const QString& text) {
   // The list takes no release within this time of the click that opened it.
-  const int interval = QApplication::doubleClickInterval();
+  const auto restore = qScopeGuard([interval = QApplication::doubleClickInterval()] {
+    QApplication::setDoubleClickInterval(interval);
+  });
   QApplication::setDoubleClickInterval(0);
   QTest::mouseClick(list, Qt::LeftButton);
-  QApplication::setDoubleClickInterval(interval);
   QAbstractItemView* view = list->view();
   QTRY_VERIFY_WITH_TIMEOUT(view->isVisible(), coppice::waiting::kPatience);
   const QModelIndex index = list->model()->index(list->findText(text), 0);

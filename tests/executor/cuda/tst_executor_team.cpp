@@ -257,7 +257,7 @@ void ExecutorTeamTest::killed() {
 void ExecutorTeamTest::stopped() {
   NEEDS_MPIRUN();
   TeamRun run(
-      {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--stall", "2", "--processes", "2"},
+      {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--stall", "4", "--processes", "2"},
       {});
   QVERIFY(run.waitUntilInside(2));
   const pid_t pid = run.members(2)[1];

@@ -106,7 +106,7 @@ void ExecutorMpiEndsTest::stopped() {
   NEEDS_MPIRUN();
   QFETCH(int, rank);
   QFETCH(bool, forcesNetwork);
-  const auto run = endless(forcesNetwork, {"--stall", "1"});
+  const auto run = endless(forcesNetwork, {"--stall", "3"});
   QVERIFY(run);
   const std::vector<pid_t> ranks = run->members(4);
   QVERIFY(ranks[rank] > 0);
