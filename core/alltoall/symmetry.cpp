@@ -92,8 +92,10 @@ private:
       return;
     }
     const std::vector<Permutation> generators = symmetry::generators(m_graph, kMaxWork, m_progress);
-    for (const Permutation& each : symmetry::freeGenerators(generators, m_network.fabric.gpus(), m_progress)) {
-      extend(each);
+    for (const auto& group : symmetry::freeGroups(generators, m_network.fabric.gpus(), 1, m_progress)) {
+      for (const Permutation& each : group) {
+        extend(each);
+      }
     }
     std::vector<char> isReached(m_graph.colourOf.size(), 0);
     for (const NodeIndex first : m_network.fabric.gpus()) {

@@ -17,9 +17,10 @@ namespace {
 /// Random products that are looked at, and images of nodes in them.
 constexpr int kMaxProducts = 3000;
 constexpr std::int64_t kMaxImages = std::int64_t{1} << 24;
-/// Free symmetries that are kept to build groups from, and groups that are begun with one of them.
+/// Free symmetries that are kept to build groups from, and how many of these a group is begun with for each group that
+/// is wanted.
 constexpr std::size_t kMaxCandidates = 200;
-constexpr std::size_t kMaxStarts = 8;
+constexpr std::size_t kStartsOfGroup = 8;
 
 /// A free symmetry, and how often it must be applied to become the identity.
 struct Candidate {
@@ -84,13 +85,15 @@ bool isFree(std::span<const Permutation> elements, std::span<const int> points) 
 }
 
 std::vector<Candidate> candidatesOf(std::span<const Permutation> symmetries, std::span<const int> points,
-                                    const Progress& progress) {
+                                    std::size_t max, const Progress& progress) {
   std::vector<Candidate> candidates;
+  std::size_t regular = 0;
   const auto add = [&](const Permutation& image) {
     if (auto found = freePower(image, points)) {
       const bool isNew = std::none_of(candidates.begin(), candidates.end(),
                                       [&](const Candidate& each) { return each.image == found->image; });
       if (isNew) {
+        regular += found->order == static_cast<int>(points.size()) ? 1 : 0;
         candidates.push_back(*std::move(found));
       }
     }
@@ -114,7 +117,7 @@ std::vector<Candidate> candidatesOf(std::span<const Permutation> symmetries, std
     }
     product = composed(product, pool[changed]);
     add(product);
-    if (!candidates.empty() && candidates.back().order == static_cast<int>(points.size())) {
+    if (regular >= max) {
       break;
     }
   }
@@ -125,33 +128,45 @@ std::vector<Candidate> candidatesOf(std::span<const Permutation> symmetries, std
 
 }  // namespace
 
-std::vector<Permutation> freeGenerators(std::span<const Permutation> symmetries, std::span<const int> points,
-                                        const Progress& progress) {
+std::vector<std::vector<Permutation>> freeGroups(std::span<const Permutation> symmetries, std::span<const int> points,
+                                                 std::size_t max, const Progress& progress) {
   if (symmetries.empty() || points.empty()) {
     return {};
   }
-  const std::vector<Candidate> candidates = candidatesOf(symmetries, points, progress);
-  std::vector<Permutation> best;
-  std::size_t bestOrder = 1;
-  for (std::size_t start = 0; start < std::min(kMaxStarts, candidates.size()) && bestOrder < points.size(); ++start) {
+  struct Group {
     std::vector<Permutation> generators;
-    std::size_t order = 1;
-    for (std::size_t i = start; i < candidates.size() && order < points.size(); ++i) {
+    std::vector<Permutation> elements;  // sorted
+  };
+  const std::vector<Candidate> candidates = candidatesOf(symmetries, points, max, progress);
+  std::vector<Group> groups;
+  std::size_t regular = 0;
+  for (std::size_t start = 0; start < std::min(kStartsOfGroup * max, candidates.size()) && regular < max; ++start) {
+    Group group;
+    for (std::size_t i = start; i < candidates.size() && group.elements.size() < points.size(); ++i) {
       throwIfCancelled(progress);
-      generators.push_back(candidates[i].image);
-      const auto elements = closure(generators, points.size());
-      if (elements && elements->size() > order && isFree(*elements, points)) {
-        order = elements->size();
+      group.generators.push_back(candidates[i].image);
+      auto elements = closure(group.generators, points.size());
+      if (elements && elements->size() > group.elements.size() && isFree(*elements, points)) {
+        group.elements = *std::move(elements);
       } else {
-        generators.pop_back();
+        group.generators.pop_back();
       }
     }
-    if (order > bestOrder) {
-      bestOrder = order;
-      best = std::move(generators);
+    std::sort(group.elements.begin(), group.elements.end());
+    const bool isNew =
+        std::none_of(groups.begin(), groups.end(), [&](const Group& each) { return each.elements == group.elements; });
+    if (!group.elements.empty() && isNew) {
+      regular += group.elements.size() == points.size() ? 1 : 0;
+      groups.push_back(std::move(group));
     }
   }
-  return best;
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.elements.size() > b.elements.size(); });
+  std::vector<std::vector<Permutation>> found;
+  for (std::size_t i = 0; i < std::min(max, groups.size()); ++i) {
+    found.push_back(std::move(groups[i].generators));
+  }
+  return found;
 }
 
 }  // namespace coppice::symmetry

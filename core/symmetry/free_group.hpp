@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -9,11 +10,12 @@
 
 namespace coppice::symmetry {
 
-/// Symmetries of which none but the identity leaves one of the points where it is, and which generate a group of as
-/// many elements as points at most: where they are as many, each point goes to each other in exactly one way. Looks for
-/// the largest such group among powers of random products of the given symmetries; the same arguments give the same
-/// answer. Empty where there is none but the identity. Throws CancelledError.
-[[nodiscard]] std::vector<Permutation> freeGenerators(std::span<const Permutation> symmetries,
-                                                      std::span<const int> points, const Progress& progress = {});
+/// Groups of symmetries of which none but the identity leaves one of the points where it is, each by its generators:
+/// with as many elements as points, each point goes to each other in exactly one way. Looks for large groups among
+/// powers of random products of the given symmetries; the same arguments give the same answer. The largest first, none
+/// twice, at most `max`; empty where there are none. Throws CancelledError.
+[[nodiscard]] std::vector<std::vector<Permutation>> freeGroups(std::span<const Permutation> symmetries,
+                                                               std::span<const int> points, std::size_t max,
+                                                               const Progress& progress = {});
 
 }  // namespace coppice::symmetry

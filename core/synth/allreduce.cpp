@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/disjoint_sets.hpp"
 #include "schedule/step_cost.hpp"
 #include "synth/composer.hpp"
 #include "synth/front.hpp"
@@ -149,7 +150,7 @@ void AllreduceSearch::findRoots() {
     if (search == m_gather.get() && !m_roots.empty()) {
       break;  // the same fabric once more
     }
-    Orbits orbits(ranks());
+    DisjointSets orbits(ranks());
     for (const Symmetry& each : search->generators()) {
       for (int rank = 0; rank < ranks(); ++rank) {
         orbits.join(rank, each.node[rank]);
@@ -158,7 +159,7 @@ void AllreduceSearch::findRoots() {
     std::size_t count = 0;
     for (int rank = 0; rank < ranks() && count < kMaxRoots; ++rank) {
       const auto goal = CollectiveTable::make(Collective::broadcast, ranks(), rank);
-      if (orbits.smallest(rank) != rank || !goal) {
+      if (orbits.find(rank) != rank || !goal) {
         continue;
       }
       if (auto problem = problemOf(search->problem().topology, *goal)) {

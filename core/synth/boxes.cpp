@@ -143,51 +143,6 @@ Ranks inBoxes(const Boxes& boxes, const Ranks& move, int first, int last) {
   return ranks;
 }
 
-Ranks exchanged(const Boxes& boxes, int a, int b) {
-  Ranks ranks = identityOf(static_cast<int>(boxes.boxOf.size()));
-  for (int place = 0; place < boxes.size(); ++place) {
-    ranks[boxes.members[a][place]] = boxes.members[b][place];
-    ranks[boxes.members[b][place]] = boxes.members[a][place];
-  }
-  return ranks;
-}
-
-/// Renamings of ranks that keep each pair of ranks in the orbit that it has already are useless.
-class PairOrbits {
-public:
-  explicit PairOrbits(int nodes) : m_nodes(nodes), m_orbits(nodes * nodes) {}
-
-  bool join(const Ranks& ranks) {
-    bool isNew = false;
-    for (int a = 0; a < m_nodes; ++a) {
-      for (int b = 0; b < m_nodes; ++b) {
-        const int from = m_orbits.smallest(a * m_nodes + b);
-        const int to = m_orbits.smallest(ranks[a] * m_nodes + ranks[b]);
-        if (from != to) {
-          m_orbits.join(from, to);
-          isNew = true;
-        }
-      }
-    }
-    return isNew;
-  }
-  /// Whether join() would find something new.
-  bool wouldJoin(const Ranks& ranks) {
-    for (int a = 0; a < m_nodes; ++a) {
-      for (int b = 0; b < m_nodes; ++b) {
-        if (m_orbits.smallest(a * m_nodes + b) != m_orbits.smallest(ranks[a] * m_nodes + ranks[b])) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
-private:
-  int m_nodes;
-  Orbits m_orbits;
-};
-
 /// What the arcs into a rank from its box, or from others, carry in one round.
 Rational rateInto(const Topology& topology, const Boxes& boxes, int rank, bool isFromWithin) {
   std::vector<int> arcs;
@@ -320,44 +275,6 @@ Topology withArcs(const Topology& topology, std::span<const int> kept, std::span
     }
   }
   return part;
-}
-
-std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
-                                        const Progress& progress) {
-  const int nodes = problem.topology.nodes;
-  std::vector<Ranks> candidates;
-  if (boxes) {
-    candidates = boxes->moves;
-    const int last = boxes->count() - 1;
-    for (const Ranks& move : placeMoves(boxes->size())) {
-      candidates.push_back(inBoxes(*boxes, move, 0, last));
-    }
-    for (int box = 0; box < last; ++box) {
-      candidates.push_back(exchanged(*boxes, box, box + 1));
-    }
-    for (const Ranks& move : placeMoves(boxes->size())) {
-      candidates.push_back(inBoxes(*boxes, move, 0, 0));
-      candidates.push_back(inBoxes(*boxes, move, last, last));
-    }
-  } else {
-    candidates = gridMoves(nodes);
-    for (Ranks& each : exclusiveOrs(nodes)) {
-      candidates.push_back(std::move(each));
-    }
-  }
-  PairOrbits orbits(nodes);
-  std::vector<Symmetry> found;
-  for (const Ranks& candidate : candidates) {
-    throwIfCancelled(progress);
-    if (!orbits.wouldJoin(candidate)) {
-      continue;
-    }
-    if (auto each = symmetryOf(problem, candidate)) {
-      orbits.join(candidate);
-      found.push_back(*std::move(each));
-    }
-  }
-  return found;
 }
 
 std::vector<Symmetry> freeProducts(std::span<const Symmetry> generators) {

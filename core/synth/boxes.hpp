@@ -34,11 +34,6 @@ struct Boxes {
 [[nodiscard]] Topology withArcs(const Topology& topology, std::span<const int> kept, std::span<const int> renamed,
                                 int nodes);
 
-/// Symmetries of a problem with many ranks: exchanges and rotations of boxes, exchanges of places within all boxes or
-/// one of them, rotations of rows and columns. Those that join nothing new are left out. Throws CancelledError.
-[[nodiscard]] std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
-                                                      const Progress& progress);
-
 /// One complete group of symmetries of which none but the identity fixes a rank: rotations of boxes with those of
 /// places, rows and columns, as long as they fit together. Empty where there are none. Throws CancelledError.
 [[nodiscard]] std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,

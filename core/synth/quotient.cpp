@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/disjoint_sets.hpp"
+
 namespace coppice::synth {
 
 std::int64_t roundsFor(const Rational& rate, std::int64_t load) {
@@ -50,7 +52,7 @@ Quotient::Quotient(const Problem& whole, std::span<const Symmetry> symmetries) :
     }
   }
   const auto limits = static_cast<int>(topology.limits.size());
-  Orbits joined(limits);
+  DisjointSets joined(limits);
   for (const Symmetry& each : group) {
     for (int limit = 0; limit < limits; ++limit) {
       joined.join(limit, each.limit[limit]);
@@ -59,7 +61,7 @@ Quotient::Quotient(const Problem& whole, std::span<const Symmetry> symmetries) :
   std::vector<int> numberOf(limits, -1);
   std::vector<int> orbitOf;
   for (int limit = 0; limit < limits; ++limit) {
-    int& number = numberOf[joined.smallest(limit)];
+    int& number = numberOf[joined.find(limit)];
     if (number < 0) {
       number = orbits();
       min.push_back(limit);

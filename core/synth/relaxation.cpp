@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/disjoint_sets.hpp"
 #include "flow/max_flow.hpp"
 #include "lp/program_support.hpp"
 
@@ -38,7 +39,7 @@ std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> 
   if (arcs * problem.groups > kMaxArcsOfGroups) {
     return {};
   }
-  Orbits orbits(static_cast<int>(arcs) * problem.groups);
+  DisjointSets orbits(static_cast<int>(arcs) * problem.groups);
   for (const Symmetry& each : symmetries) {
     for (int group = 0; group < problem.groups; ++group) {
       throwIfCancelled(progress);
@@ -49,7 +50,7 @@ std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> 
   }
   std::vector<int> min(arcs * problem.groups);
   for (std::size_t i = 0; i < min.size(); ++i) {
-    min[i] = orbits.smallest(static_cast<int>(i));
+    min[i] = orbits.find(static_cast<int>(i));
   }
   return min;
 }
@@ -78,7 +79,7 @@ void Relaxation::chooseRequirements(const Progress& progress) {
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
     numbers[{all[i].group, all[i].demand}] = i;
   }
-  Orbits orbits(static_cast<int>(all.size()));
+  DisjointSets orbits(static_cast<int>(all.size()));
   for (const Symmetry& each : m_symmetries) {
     throwIfCancelled(progress);
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
@@ -92,7 +93,7 @@ void Relaxation::chooseRequirements(const Progress& progress) {
     }
   }
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
-    if (orbits.smallest(i) == i) {
+    if (orbits.find(i) == i) {
       m_requirements.push_back(i);
     }
   }
@@ -169,14 +170,14 @@ void Relaxation::makeRows(const Progress& progress) {
     sum.terms.push_back({1 + step, 1});
   }
   m_simplex->addRow(std::move(sum));
-  Orbits orbits(static_cast<int>(topology.limits.size()));
+  DisjointSets orbits(static_cast<int>(topology.limits.size()));
   for (const Symmetry& each : m_symmetries) {
     for (std::size_t limit = 0; limit < topology.limits.size(); ++limit) {
       orbits.join(static_cast<int>(limit), each.limit[limit]);
     }
   }
   for (int limit = 0; limit < static_cast<int>(topology.limits.size()); ++limit) {
-    if (orbits.smallest(limit) != limit) {
+    if (orbits.find(limit) != limit) {
       continue;
     }
     const Rational& rate = topology.limits[limit].perRound;

@@ -45,7 +45,7 @@ Search::Search(Problem problem, std::uint64_t seed, const Progress& progress, Co
       m_progress(progress),
       m_minSteps(synth::minSteps(m_problem)),
       m_boxes(equalBoxes(m_problem.topology)),
-      m_generators(isWide() ? generatorsOf(m_problem) : synth::generators(m_problem, progress)),
+      m_generators(synth::generators(m_problem, progress)),
       m_makeComposer(std::move(makeComposer)) {}
 
 std::string Search::counted(const Size& size) const {
@@ -62,13 +62,6 @@ const std::vector<int>& Search::orbits() {
     m_orbits = orbitsOfArcs(m_problem, m_generators, m_progress);
   }
   return *m_orbits;
-}
-
-std::vector<Symmetry> Search::generatorsOf(const Problem& problem) const {
-  // Above this many ranks a search for all symmetries takes too long.
-  constexpr int kMaxRanks = 64;
-  return m_boxes || m_problem.topology.nodes > kMaxRanks ? generatorsByBoxes(problem, m_boxes, m_progress)
-                                                         : synth::generators(problem, m_progress);
 }
 
 const std::vector<std::vector<Symmetry>>& Search::groups() {

@@ -186,7 +186,6 @@ private:
   [[nodiscard]] std::string counted(const Size& size) const;
   [[nodiscard]] Rational countedRatio(const Rational& ratio) const { return ratio / Rational(m_problem.divisor); }
   [[nodiscard]] std::function<bool()> stopAt(Clock::time_point deadline) const;
-  [[nodiscard]] std::vector<Symmetry> generatorsOf(const Problem& problem) const;
   const std::vector<std::vector<Symmetry>>& groups();
   const std::vector<int>& orbits();
 

@@ -55,7 +55,7 @@ Rational Search::simpleRatio() const {
 RatioBound Search::coarseBound(int steps, RatioBound known, Clock::time_point deadline) {
   if (!m_coarse) {
     m_coarse.emplace(coarse(m_problem));
-    m_coarseGenerators = generatorsOf(*m_coarse);
+    m_coarseGenerators = synth::generators(*m_coarse, m_progress);
     m_coarseOrbits = orbitsOfArcs(*m_coarse, m_coarseGenerators, m_progress);
   }
   constexpr std::int64_t kRounds = 1;

@@ -7,175 +7,82 @@
 #include <set>
 #include <utility>
 
+#include "symmetry/automorphisms.hpp"
+#include "symmetry/free_group.hpp"
+#include "symmetry/groups.hpp"
+
 namespace coppice::synth {
 namespace {
 
 using Ranks = std::vector<int>;
 
-/// Nodes that one search for a symmetry may visit before it gives up, and all searches together.
-constexpr std::int64_t kSearchBudget = 20'000;
-constexpr std::int64_t kTotalBudget = 2'000'000;
 constexpr int kMaxFreeGroups = 6;
-/// Looking at this many arcs costs as much of the budget as one rank.
-constexpr std::int64_t kArcsOfRank = 16;
+/// Of nauty, which finds the symmetries.
+constexpr std::int64_t kMaxWork = std::int64_t{1} << 30;
 
-/// The limits of an arc as they look from outside: size and rate.
-using ArcLook = std::vector<std::pair<std::size_t, Rational>>;
-
-/// What two ranks are to each other, as small numbers that symmetries keep.
-class Labels {
-public:
-  explicit Labels(const Problem& problem) : m_nodes(problem.topology.nodes) {
-    const Topology& topology = problem.topology;
-    std::map<std::vector<ArcLook>, int> numbers;
-    std::vector<std::vector<ArcLook>> looks(static_cast<std::size_t>(m_nodes) * m_nodes);
-    for (std::size_t arc = 0; arc < topology.arcs.size(); ++arc) {
-      ArcLook look;
-      for (const int limit : topology.limitsOf[arc]) {
-        look.emplace_back(topology.limits[limit].arcs.size(), topology.limits[limit].perRound);
+/// Ranks; then arcs that share limits, these limits, and classes of several sources or destinations. Other arcs and
+/// classes are arcs between ranks.
+symmetry::ColouredDigraph graphOf(const Problem& problem) {
+  enum class Kind { rank, arc, limit, chunks, sends, arrives, counts, starts, ends };
+  const Topology& topology = problem.topology;
+  symmetry::ColouredDigraph graph;
+  symmetry::Numbering<std::pair<Kind, std::vector<Rational>>> colours;
+  const auto addNode = [&](Kind kind, const std::vector<Rational>& rates) {
+    graph.colourOf.push_back(colours({kind, rates}));
+    return graph.nodeCount() - 1;
+  };
+  const auto addArc = [&](int tail, int head, Kind kind, const std::vector<Rational>& rates) {
+    graph.arcs.push_back({tail, head, colours({kind, rates})});
+  };
+  for (int rank = 0; rank < topology.nodes; ++rank) {
+    addNode(Kind::rank, {});
+  }
+  std::vector<int> nodeOfLimit;
+  for (const Limit& limit : topology.limits) {
+    nodeOfLimit.push_back(limit.arcs.size() > 1 ? addNode(Kind::limit, {limit.perRound}) : -1);
+  }
+  for (std::size_t arc = 0; arc < topology.arcs.size(); ++arc) {
+    std::vector<Rational> own;
+    std::vector<int> shared;
+    for (const int limit : topology.limitsOf[arc]) {
+      if (nodeOfLimit[limit] >= 0) {
+        shared.push_back(nodeOfLimit[limit]);
+      } else {
+        own.push_back(topology.limits[limit].perRound);
       }
-      std::sort(look.begin(), look.end());
-      looks[topology.arcs[arc].from * m_nodes + topology.arcs[arc].to].push_back(std::move(look));
     }
-    for (auto& look : looks) {
-      std::sort(look.begin(), look.end());
-      m_labels.push_back(numbers.try_emplace(look, static_cast<int>(numbers.size())).first->second);
+    std::sort(own.begin(), own.end());
+    const LogicalArc& ends = topology.arcs[arc];
+    if (shared.empty()) {
+      addArc(ends.from, ends.to, Kind::arc, own);
+      continue;
     }
-    std::map<std::vector<std::size_t>, int> roles;
-    for (int node = 0; node < m_nodes; ++node) {
-      std::vector<std::size_t> role;
-      for (const ChunkClass& chunks : problem.classes) {
-        const auto pre = static_cast<std::size_t>(std::count(chunks.pre.begin(), chunks.pre.end(), true));
-        const auto post = static_cast<std::size_t>(std::count(chunks.post.begin(), chunks.post.end(), true));
-        const std::size_t here = (chunks.pre[node] ? 2U : 0U) + (chunks.post[node] ? 1U : 0U);
-        role.push_back((pre * (m_nodes + 1) + post) * 4 + here);
-      }
-      std::sort(role.begin(), role.end());
-      m_labels[node * m_nodes + node] = -1 - roles.try_emplace(role, static_cast<int>(roles.size())).first->second;
+    const int node = addNode(Kind::arc, own);
+    addArc(ends.from, node, Kind::sends, {});
+    addArc(node, ends.to, Kind::arrives, {});
+    for (const int limit : shared) {
+      addArc(node, limit, Kind::counts, {});
     }
   }
-
-  [[nodiscard]] int operator()(int from, int to) const { return m_labels[from * m_nodes + to]; }
-
-private:
-  int m_nodes;
-  std::vector<int> m_labels;
-};
-
-/// Looks for a symmetry that maps some first ranks as told.
-class SymmetrySearch {
-public:
-  SymmetrySearch(const Problem& problem, const Progress& progress)
-      : m_problem(problem), m_progress(progress), m_labels(problem) {
-    // Neighbours follow each other, so that wrong choices show early.
-    const int nodes = problem.topology.nodes;
-    std::vector<bool> isIn(nodes, false);
-    for (int start = 0; start < nodes; ++start) {
-      if (isIn[start]) {
-        continue;
+  for (const ChunkClass& chunks : problem.classes) {
+    const auto from = std::find(chunks.pre.begin(), chunks.pre.end(), true) - chunks.pre.begin();
+    const auto to = std::find(chunks.post.begin(), chunks.post.end(), true) - chunks.post.begin();
+    if (std::count(chunks.pre.begin(), chunks.pre.end(), true) == 1 &&
+        std::count(chunks.post.begin(), chunks.post.end(), true) == 1) {
+      addArc(static_cast<int>(from), static_cast<int>(to), Kind::chunks, {});
+      continue;
+    }
+    const int node = addNode(Kind::chunks, {});
+    for (int rank = 0; rank < topology.nodes; ++rank) {
+      if (chunks.pre[rank]) {
+        addArc(node, rank, Kind::starts, {});
       }
-      isIn[start] = true;
-      m_order.push_back(start);
-      for (std::size_t head = m_order.size() - 1; head < m_order.size(); ++head) {
-        for (const int arc : problem.topology.out[m_order[head]]) {
-          const int next = problem.topology.arcs[arc].to;
-          if (!isIn[next]) {
-            isIn[next] = true;
-            m_order.push_back(next);
-          }
-        }
+      if (chunks.post[rank]) {
+        addArc(node, rank, Kind::ends, {});
       }
     }
   }
-
-  [[nodiscard]] const Ranks& order() const { return m_order; }
-  [[nodiscard]] bool isSpent() const { return m_total <= 0; }
-
-  /// The images of order()[0 .. size-1] are given. With `isFree`, no rank may be its own image.
-  std::optional<Symmetry> find(const Ranks& images, bool isFree) {
-    m_image.assign(m_order.size(), -1);
-    m_isUsed.assign(m_order.size(), false);
-    m_isFree = isFree;
-    m_left = std::min(kSearchBudget, m_total);
-    m_total -= m_left;
-    std::optional<Symmetry> found;
-    for (std::size_t i = 0; i < images.size(); ++i) {
-      if (!fits(i, images[i])) {
-        m_total += m_left;
-        return std::nullopt;
-      }
-      set(i, images[i]);
-    }
-    found = extend(images.size());
-    m_total += m_left;
-    return found;
-  }
-
-private:
-  void set(std::size_t place, int image) {
-    m_image[m_order[place]] = image;
-    m_isUsed[image] = true;
-  }
-
-  [[nodiscard]] bool fits(std::size_t place, int image) const {
-    const int node = m_order[place];
-    if (m_isUsed[image] || (m_isFree && image == node) || m_labels(node, node) != m_labels(image, image)) {
-      return false;
-    }
-    for (std::size_t i = 0; i < place; ++i) {
-      const int other = m_order[i];
-      if (m_labels(node, other) != m_labels(image, m_image[other]) ||
-          m_labels(other, node) != m_labels(m_image[other], image)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  std::optional<Symmetry> extend(std::size_t place) {
-    if (place == m_order.size()) {
-      // Looking at all arcs takes as long as many ranks.
-      m_left -= static_cast<std::int64_t>(m_problem.topology.arcs.size()) / kArcsOfRank;
-      throwIfCancelled(m_progress);
-      return symmetryOf(m_problem, m_image);
-    }
-    for (int image = 0; image < static_cast<int>(m_order.size()); ++image) {
-      if (!fits(place, image)) {
-        continue;
-      }
-      if (m_left-- <= 0) {
-        return std::nullopt;
-      }
-      if (m_left % 256 == 0) {
-        throwIfCancelled(m_progress);
-      }
-      set(place, image);
-      if (auto found = extend(place + 1)) {
-        return found;
-      }
-      m_isUsed[image] = false;
-      m_image[m_order[place]] = -1;
-    }
-    return std::nullopt;
-  }
-
-  const Problem& m_problem;
-  const Progress& m_progress;
-  Labels m_labels;
-  Ranks m_order;
-  Ranks m_image;
-  std::vector<bool> m_isUsed;
-  bool m_isFree = false;
-  std::int64_t m_left = 0;
-  std::int64_t m_total = kTotalBudget;
-};
-
-Ranks composedRanks(const Ranks& first, const Ranks& second) {
-  Ranks result(first.size());
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    result[i] = second[first[i]];
-  }
-  return result;
+  return graph;
 }
 
 /// All products; nullopt where one but the identity fixes a rank.
@@ -188,7 +95,7 @@ std::optional<std::set<Ranks>> freeClosure(const std::set<Ranks>& group, const R
   std::vector<Ranks> queue{identity};
   for (std::size_t head = 0; head < queue.size(); ++head) {
     for (const Ranks& each : generating) {
-      Ranks next = composedRanks(queue[head], each);
+      Ranks next = symmetry::composed(queue[head], each);
       if (!all.insert(next).second) {
         continue;
       }
@@ -343,35 +250,13 @@ std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int
 }
 
 std::vector<Symmetry> generators(const Problem& problem, const Progress& progress) {
-  SymmetrySearch search(problem, progress);
   std::vector<Symmetry> found;
-  const Ranks& order = search.order();
   const int nodes = problem.topology.nodes;
-  // From the last base point to the first, so that deeper stabilisers shorten the orbits of the ones above.
-  for (int depth = nodes - 1; depth >= 0 && !search.isSpent(); --depth) {
-    Orbits orbits(nodes);
-    for (const Symmetry& each : found) {
-      for (int node = 0; node < nodes; ++node) {
-        orbits.join(node, each.node[node]);
-      }
-    }
-    Ranks images(order.begin(), order.begin() + depth + 1);
-    std::set<int> refused;
-    for (int place = depth + 1; place < nodes && !search.isSpent(); ++place) {
-      const int image = order[place];
-      const int orbit = orbits.smallest(image);
-      if (orbit == orbits.smallest(order[depth]) || refused.contains(orbit)) {
-        continue;
-      }
-      images[depth] = image;
-      if (auto each = search.find(images, false)) {
-        for (int node = 0; node < nodes; ++node) {
-          orbits.join(node, each->node[node]);
-        }
-        found.push_back(*std::move(each));
-      } else {
-        refused.insert(orbit);
-      }
+  const Ranks identity = symmetry::identity(nodes);
+  for (const Ranks& image : symmetry::generators(graphOf(problem), kMaxWork, progress)) {
+    const Ranks ranks(image.begin(), image.begin() + nodes);
+    if (auto each = symmetryOf(problem, ranks); each && ranks != identity) {
+      found.push_back(*std::move(each));
     }
   }
   return found;
@@ -379,19 +264,13 @@ std::vector<Symmetry> generators(const Problem& problem, const Progress& progres
 
 std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Progress& progress) {
   std::vector<std::set<Ranks>> groups{grown(exclusiveOrs(problem)), grown(rotations(problem))};
-  SymmetrySearch search(problem, progress);
-  std::vector<Ranks> moves;
-  for (int image = 0; image < problem.topology.nodes && !search.isSpent(); ++image) {
-    if (image == search.order().front()) {
-      continue;
-    }
-    if (const auto found = search.find({image}, true)) {
-      moves.push_back(found->node);
-    }
+  std::vector<Ranks> symmetries;
+  for (Symmetry& each : generators(problem, progress)) {
+    symmetries.push_back(std::move(each.node));
   }
-  for (std::size_t first = 0; first < moves.size() && first < kMaxFreeGroups; ++first) {
-    groups.push_back(grown(moves));
-    std::rotate(moves.begin(), moves.begin() + 1, moves.end());
+  const Ranks all = symmetry::identity(problem.topology.nodes);
+  for (const auto& generating : symmetry::freeGroups(symmetries, all, kMaxFreeGroups, progress)) {
+    groups.push_back(grown(generating));
   }
   std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   std::vector<std::vector<Symmetry>> result;
@@ -411,24 +290,6 @@ std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Prog
     }
   }
   return result;
-}
-
-Orbits::Orbits(int count) : m_parent(count) {
-  std::iota(m_parent.begin(), m_parent.end(), 0);
-}
-
-int Orbits::smallest(int element) {
-  while (m_parent[element] != element) {
-    m_parent[element] = m_parent[m_parent[element]];
-    element = m_parent[element];
-  }
-  return element;
-}
-
-void Orbits::join(int a, int b) {
-  a = smallest(a);
-  b = smallest(b);
-  m_parent[std::max(a, b)] = std::min(a, b);
 }
 
 }  // namespace coppice::synth

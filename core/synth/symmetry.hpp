@@ -22,24 +22,12 @@ struct Symmetry {
 /// order, so symmetries that permute parallel routes otherwise are not found.
 [[nodiscard]] std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int>& ranks);
 
-/// Symmetries that generate all that a search with a budget finds (stabilisers along a base of ranks); none = only the
-/// identity. Everything that uses them holds for any set of symmetries. Throws CancelledError.
+/// Symmetries that generate all (core/symmetry), but for those that permute parallel routes; none = only the identity.
+/// Everything that uses them holds for any set of symmetries. Throws CancelledError.
 [[nodiscard]] std::vector<Symmetry> generators(const Problem& problem, const Progress& progress);
 
 /// Groups of symmetries of which none but the identity fixes a rank, each with all its elements, the largest first:
-/// XOR and rotations of the ranks where they are symmetries, and what a search with a budget composes. Throws
-/// CancelledError.
+/// XOR and rotations of the ranks where they are symmetries, and groups of core/symmetry. Throws CancelledError.
 [[nodiscard]] std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Progress& progress);
-
-/// Elements 0 .. count-1 joined where a generator maps one to the other; gives each its smallest equal.
-class Orbits {
-public:
-  explicit Orbits(int count);
-  void join(int a, int b);
-  [[nodiscard]] int smallest(int element);
-
-private:
-  std::vector<int> m_parent;
-};
 
 }  // namespace coppice::synth

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/disjoint_sets.hpp"
 #include "schedule/collective_table.hpp"
 #include "synth/front.hpp"
 #include "synth/quotient.hpp"
@@ -68,7 +69,7 @@ bool TwoLevel::findShifts() {
     return false;
   }
   const auto limits = static_cast<int>(m_problem->topology.limits.size());
-  Orbits orbits(limits);
+  DisjointSets orbits(limits);
   for (const Symmetry& each : moves) {
     for (int limit = 0; limit < limits; ++limit) {
       orbits.join(limit, each.limit[limit]);
@@ -77,7 +78,7 @@ bool TwoLevel::findShifts() {
   m_orbitOf.assign(limits, -1);
   std::vector<std::int64_t> sizes;
   for (int limit = 0; limit < limits; ++limit) {
-    const int min = orbits.smallest(limit);
+    const int min = orbits.find(limit);
     if (min == limit) {
       m_orbitOf[limit] = static_cast<int>(m_min.size());
       m_min.push_back(limit);

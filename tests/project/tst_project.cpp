@@ -33,7 +33,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"bfb", {"base", "fabric", "flow", "forestcoll", "schedule"}},
       {"finder", {"base", "topology", "bfb"}},
       {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
-      {"synth", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"synth", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},
       {"live", {"base", "fabric", "flow", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},

@@ -290,7 +290,9 @@ void TestSymmetry::freeGroups() {
   for (const symmetry::ColouredArc& arc : plain.arcs) {
     graph.arcs.push_back({shuffled[arc.tail], shuffled[arc.head], arc.colour});
   }
-  const auto generators = symmetry::freeGenerators(symmetry::generators(graph, kWork), points);
+  const auto groups = symmetry::freeGroups(symmetry::generators(graph, kWork), points, 3);
+  QVERIFY(!groups.empty());
+  const auto& generators = groups.front();
   const auto elements = symmetry::closure(generators, points.size());
   QVERIFY(elements.has_value());
   QCOMPARE(elements->size(), points.size());
