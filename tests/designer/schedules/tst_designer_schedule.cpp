@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QComboBox>
-#include <QDir>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
@@ -10,7 +9,6 @@
 #include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
-#include <QTreeView>
 #include <algorithm>
 
 #include "designer/document/edits.hpp"
@@ -24,7 +22,6 @@
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/schedules/schedule_fixture.hpp"
 #include "designer/theme/theme.hpp"
-#include "designer/trees/tree_drawing.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"

@@ -15,7 +15,6 @@
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedules/schedule_feature.hpp"
-#include "designer/theme/theme.hpp"
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
 #include "io/files.hpp"

@@ -17,7 +17,6 @@
 #include "designer/features/edit/link_patterns.hpp"
 #include "designer/features/find/find_bar.hpp"
 #include "designer/palette/card_list.hpp"
-#include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 #include "support/waiting.hpp"
