@@ -102,11 +102,14 @@ Facts factsOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedul
   facts.push_back({.key = "gpus", .value = fabric.gpuCount()});
   facts.push_back({.key = "form", .value = steps ? (steps->isSynchronous ? "steps" : "order") : "forest"});
   append(facts, throughputFacts(collective, figures.algbw, fabric.gpuCount(), "throughput"));
-  facts.push_back({.key = "steps",
-                   .value = figures.steps,
-                   .label = "steps",
-                   .text = std::to_string(figures.steps) +
-                           (steps && steps->isSynchronous ? "" : ", the longest chain of transfers")});
+  std::string text = std::to_string(figures.steps);
+  if (figures.cost && figures.cost->rounds > figures.steps) {
+    text += " in " + counted(figures.cost->rounds, "round");
+  }
+  if (steps == nullptr || !steps->isSynchronous) {
+    text += ", the longest chain of transfers";
+  }
+  facts.push_back({.key = "steps", .value = figures.steps, .label = "steps", .text = std::move(text)});
   if (figures.cost) {
     append(facts, costFacts(*figures.cost));
     append(facts, linkFacts(fabric, figures));

@@ -83,6 +83,7 @@ OptionForm::Group& OptionForm::groupOf(const workflow::Option& option) {
   group.layout = new QVBoxLayout;
   group.layout->setSpacing(kFieldGap);
   if (!option.group.empty()) {
+    group.layout->setContentsMargins(0, m_groups.empty() ? 0 : kFieldGap, 0, 0);
     group.heading = new QLabel(QString::fromStdString(option.group).toUpper(), this);
     group.heading->setFont(sectionFont());
     group.heading->setProperty("role", u"section"_s);
