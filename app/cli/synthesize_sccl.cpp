@@ -260,14 +260,22 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   if (!answer->schedule) {
     return report;
   }
-  const auto judged = workflow::requireGood(task.loaded.fabric, *std::move(answer->schedule),
-                                            workflow::roundsOf(answer->unit, m_options.isOneBandwidth), progress);
+  const fabric::Fabric& fabric = task.loaded.fabric;
+  const auto judged = workflow::requireGood(
+      fabric,
+      {.schedule = *std::move(answer->schedule), .claims = workflow::roundsOf(answer->unit, m_options.isOneBandwidth)},
+      progress);
   if (!judged) {
     return judged.error();
   }
-  addFacts(workflow::factsOf(task.loaded.fabric, judged->schedule, *judged), report);
+  const auto figures = workflow::figuresOf(fabric, *judged, progress);
+  if (!figures) {
+    return figures.error();
+  }
+  addFacts(workflow::factsOf(fabric, judged->made.schedule, *figures), report);
   if (!question.output.empty()) {
-    if (const Outcome written = deliverSchedule(question.output, judged->schedule, task.loaded, json, progress, report);
+    if (const Outcome written =
+            deliverSchedule(question.output, judged->made.schedule, task.loaded, json, progress, report);
         !written) {
       return written.error();
     }

@@ -164,27 +164,31 @@ Result<Report> verifyStepSchedule(const VerifyOptions& options, const std::strin
   if (!loaded) {
     return loaded.error();
   }
-  auto judged = workflow::judge(loaded->fabric, std::move(loaded->schedule), progress);
+  auto judged = workflow::judge(loaded->fabric, {.schedule = std::move(loaded->schedule)}, progress);
   if (!judged) {
     return judged.error();
   }
   if (loaded->routesAdded > 0) {
-    judged->findings.push_back(
+    judged->verdict.findings.push_back(
         {Severity::note, ErrorCode::badInput,
          counted(loaded->routesAdded, "transfer") + " without a route: shortest routes were used"});
   }
-  Report result = report(options.file, "schedule", judged->ok, toString(collectiveOf(judged->schedule)),
-                         loaded->fabric.gpuCount(), judged->findings);
-  if (judged->ok) {
-    addFacts(workflow::factsOf(loaded->fabric, judged->schedule, *judged), result);
+  Report result = report(options.file, "schedule", judged->verdict.ok, toString(collectiveOf(judged->made.schedule)),
+                         loaded->fabric.gpuCount(), judged->verdict.findings);
+  if (judged->verdict.ok) {
+    const auto figures = workflow::figuresOf(loaded->fabric, *judged, progress);
+    if (!figures) {
+      return figures.error();
+    }
+    addFacts(workflow::factsOf(loaded->fabric, judged->made.schedule, *figures), result);
   }
   const Outcome compared =
-      judgeGoal(options, loaded->fabric, std::get<schedule::StepSchedule>(judged->schedule).goal, result);
+      judgeGoal(options, loaded->fabric, std::get<schedule::StepSchedule>(judged->made.schedule).goal, result);
   if (!compared) {
     return compared.error();
   }
-  result.json["findings"] = toJson(judged->findings);
-  result.text += lines(judged->findings);
+  result.json["findings"] = toJson(judged->verdict.findings);
+  result.text += lines(judged->verdict.findings);
   return result;
 }
 

@@ -103,28 +103,23 @@ Outcome takeFigures(const Figures& figures, Contender& contender, const Progress
 }
 
 Outcome measureSchedule(Contender& contender, const Progress& progress) {
-  auto judged = judge(contender.playable.fabric(), *std::move(contender.playable.schedule), progress);
+  const fabric::Fabric& fabric = contender.playable.fabric();
+  auto judged = requireJudged(fabric, {.schedule = *std::move(contender.playable.schedule)}, progress);
   if (!judged) {
-    return judged.error();
+    Error error = judged.error();
+    error.fix = error.code == ErrorCode::verification ? "verify lists all faults" : error.fix;
+    return error;
   }
-  contender.playable.schedule = std::move(judged->schedule);
+  const auto figures = figuresOf(fabric, *judged, progress);
+  if (!figures) {
+    return figures.error();
+  }
+  contender.bound = judged->bound;
+  contender.playable.schedule = std::move(judged->made.schedule);
   if (const auto* steps = std::get_if<schedule::StepSchedule>(&*contender.playable.schedule)) {
     contender.method = steps->method;
   }
-  if (!judged->ok) {
-    const Finding* fault = firstFault(judged->findings);
-    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
-                 "verify lists all faults", fault ? fault->where : Place{}};
-  }
-  if (const Outcome taken = takeFigures(*judged, contender, progress); !taken) {
-    return taken;
-  }
-  auto bound = boundOf(contender.playable.fabric(), *contender.playable.schedule, progress);
-  if (!bound) {
-    return bound.error();
-  }
-  contender.bound = *std::move(bound);
-  return Done{};
+  return takeFigures(*figures, contender, progress);
 }
 
 /// What the links allow, if they were always busy: exact, because every share is a whole number of grid parts.

@@ -2,12 +2,10 @@
 #include "workflow/judged_schedule.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "schedule/from_forest.hpp"
 #include "schedule/min_traffic.hpp"
-#include "verify/step_verifier.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -55,74 +53,14 @@ Outcome findMinTraffic(const fabric::Fabric& fabric, const schedule::AnySchedule
   return Done{};
 }
 
-void takeCost(std::optional<schedule::StepCost> cost, Figures& figures) {
-  if (cost) {
-    figures.steps = cost->steps;
-    figures.cost = std::move(cost);
-  }
-}
-
-Result<JudgedSchedule> judgeSteps(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
-                                  const Progress& progress) {
-  JudgedSchedule judged;
-  judged.schedule = std::move(schedule);
-  auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(judged.schedule), progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  judged.ok = verdict->ok;
-  judged.findings = std::move(verdict->findings);
-  judged.algbw = verdict->cost ? verdict->cost->algbw : Bandwidth();
-  takeCost(std::move(verdict->cost), judged);
-  return judged;
-}
-
-Result<JudgedSchedule> judgeForest(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
-                                   const Progress& progress) {
-  JudgedSchedule judged;
-  judged.schedule = std::move(schedule);
-  auto verdict = judgeSchedule(fabric, std::get<schedule::Schedule>(judged.schedule), progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  judged.ok = verdict->ok;
-  judged.findings = std::move(verdict->findings);
-  judged.algbw = verdict->algbw;
-  if (judged.ok) {
-    if (const Outcome done = measureForest(fabric, std::get<schedule::Schedule>(judged.schedule), progress, judged);
-        !done) {
-      return done.error();
-    }
-  }
-  return judged;
-}
-
 }  // namespace
 
-Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Progress& progress,
-                             const Claims& claims) {
-  auto judged = std::holds_alternative<schedule::StepSchedule>(schedule)
-                    ? judgeSteps(fabric, std::move(schedule), progress)
-                    : judgeForest(fabric, std::move(schedule), progress);
-  if (!judged || !judged->ok) {
-    return judged;
+Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged judged, const Progress& progress) {
+  auto figures = figuresOf(fabric, judged, progress);
+  if (!figures) {
+    return figures.error();
   }
-  auto claimed = checkClaims(fabric, &judged->schedule, claims, progress);
-  if (!claimed) {
-    return claimed.error();
-  }
-  judged->ok = claimed->findings.empty();
-  std::ranges::move(claimed->findings, std::back_inserter(judged->findings));
-  if (const Outcome found = findMinTraffic(fabric, judged->schedule, progress, *judged); !found) {
-    return found.error();
-  }
-  return judged;
-}
-
-Result<JudgedSchedule> requireGood(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Claims& claims,
-                                   const Progress& progress) {
-  auto judged = judge(fabric, std::move(schedule), progress, claims);
-  return judged && !judged->ok ? Result<JudgedSchedule>(rejected(judged->findings)) : judged;
+  return JudgedSchedule{*std::move(figures), std::move(judged.made.schedule)};
 }
 
 Result<Figures> figuresOf(const fabric::Fabric& fabric, const Judged& judged, const Progress& progress) {
@@ -133,7 +71,8 @@ Result<Figures> figuresOf(const fabric::Fabric& fabric, const Judged& judged, co
       return done.error();
     }
   } else {
-    takeCost(judged.stepCost, figures);
+    figures.cost = judged.stepCost;
+    figures.steps = judged.stepCost ? judged.stepCost->steps : 0;
   }
   if (const Outcome found = findMinTraffic(fabric, judged.made.schedule, progress, figures); !found) {
     return found.error();

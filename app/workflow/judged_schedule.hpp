@@ -26,11 +26,9 @@ struct Figures {
   std::optional<Rational> minTraffic;
 };
 
-/// A schedule of any kind with what the verifier and the exact costs say of it.
+/// A schedule of any kind that has passed the judge, with its costs.
 struct JudgedSchedule : Figures {
   schedule::AnySchedule schedule;
-  bool ok = false;
-  std::vector<Finding> findings;
 };
 
 /// A link and what it carries.
@@ -43,14 +41,8 @@ struct BusyLink {
 [[nodiscard]] std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost,
                                                  std::size_t count);
 
-/// Verifies and measures a schedule, with what is claimed of it; a bad verdict is no error. Errors: those of the
-/// verifiers and of stepCost.
-[[nodiscard]] Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
-                                           const Progress& progress, const Claims& claims = {});
-/// The same, where a bad verdict is an error. Errors: verification with the first fault.
-[[nodiscard]] Result<JudgedSchedule> requireGood(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
-                                                 const Claims& claims, const Progress& progress);
 /// Measures what has passed the judge. Errors: those of stepCost.
 [[nodiscard]] Result<Figures> figuresOf(const fabric::Fabric& fabric, const Judged& judged, const Progress& progress);
+[[nodiscard]] Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged judged, const Progress& progress);
 
 }  // namespace coppice::workflow

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "schedule/to_forest.hpp"
@@ -27,12 +28,11 @@ Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progres
       return stated;
     }
   }
-  auto verdict = requireVerified(fabric, schedule, progress);
+  auto verdict = judgeSchedule(fabric, schedule, progress);
   if (!verdict) {
     return verdict.error();
   }
   judged.verdict = *std::move(verdict);
-  judged.bound = schedule.bound;
   return Done{};
 }
 
@@ -64,14 +64,11 @@ Outcome verifySteps(const fabric::Fabric& fabric, Judged& judged, const Progress
   if (!verdict) {
     return verdict.error();
   }
-  if (!verdict->ok) {
-    return rejected(verdict->findings);
-  }
   judged.stepCost = std::move(verdict->cost);
-  judged.verdict.ok = true;
-  judged.verdict.algbw = schedule.algbw;
+  judged.verdict.ok = verdict->ok;
+  judged.verdict.algbw = judged.stepCost ? judged.stepCost->algbw : Bandwidth();
   judged.verdict.findings = std::move(verdict->findings);
-  return proveBoundOfSteps(fabric, schedule, judged, progress);
+  return Done{};
 }
 
 }  // namespace
@@ -161,7 +158,7 @@ Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const Any
                                                : optimum->algbw);
 }
 
-Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress) {
+Result<Judged> judge(const fabric::Fabric& fabric, Made made, const Progress& progress) {
   Judged judged;
   judged.made = std::move(made);
   const Outcome verified = std::holds_alternative<schedule::Schedule>(judged.made.schedule)
@@ -170,14 +167,36 @@ Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Prog
   if (!verified) {
     return verified.error();
   }
+  if (!judged.verdict.ok) {
+    return judged;
+  }
   auto claims = checkClaims(fabric, &judged.made.schedule, judged.made.claims, progress);
   if (!claims) {
     return claims.error();
   }
-  if (!claims->findings.empty()) {
-    return rejected(claims->findings);
-  }
   judged.depthCost = std::move(claims->depthCost);
+  judged.verdict.ok = claims->findings.empty();
+  std::ranges::move(claims->findings, std::back_inserter(judged.verdict.findings));
+  return judged;
+}
+
+Result<Judged> requireGood(const fabric::Fabric& fabric, Made made, const Progress& progress) {
+  auto judged = judge(fabric, std::move(made), progress);
+  return judged && !judged->verdict.ok ? Result<Judged>(rejected(judged->verdict.findings)) : judged;
+}
+
+Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress) {
+  auto judged = requireGood(fabric, std::move(made), progress);
+  if (!judged) {
+    return judged;
+  }
+  if (const auto* forests = std::get_if<schedule::Schedule>(&judged->made.schedule)) {
+    judged->bound = forests->bound;
+  } else if (const Outcome proved =
+                 proveBoundOfSteps(fabric, std::get<schedule::StepSchedule>(judged->made.schedule), *judged, progress);
+             !proved) {
+    return proved.error();
+  }
   return judged;
 }
 

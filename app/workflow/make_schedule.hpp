@@ -51,7 +51,7 @@ namespace coppice::workflow {
 
 struct Judged {
   Made made;
-  verify::ScheduleVerdict verdict;                  ///< ok
+  verify::ScheduleVerdict verdict;                  ///< ok, but from judge()
   std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
   /// Of trees whose edges of each depth are sent in a step of their own (DepthClaim).
   std::optional<schedule::StepCost> depthCost = {};
@@ -60,8 +60,12 @@ struct Judged {
   double verifying = 0;                 ///< seconds
 };
 
-/// The judge: verifies what was made or read, checks all that is claimed of it, and finds its bound. Errors:
-/// verification with the first fault and its place; those of boundOf and checkClaims.
+/// The judge: verifies what was made or read, and checks all that is claimed of it. A bad verdict is no error; the
+/// bound is not looked for. Errors: those of the verifiers and of checkClaims.
+[[nodiscard]] Result<Judged> judge(const fabric::Fabric& fabric, Made made, const Progress& progress);
+/// The same, where a bad verdict is an error. Errors: verification with the first fault and its place.
+[[nodiscard]] Result<Judged> requireGood(const fabric::Fabric& fabric, Made made, const Progress& progress);
+/// The same, with its bound. Errors: those of boundOf.
 [[nodiscard]] Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress);
 
 /// What a method makes of a demand, unjudged. Errors: badUsage, also for a collective or amounts that the method does

@@ -63,9 +63,12 @@ std::string_view toString(synth::Verdict verdict) {
 
 Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& question,
                             const synth::FrontLimits& limits, const FrontListener& listener, const Progress& progress) {
-  const auto judged = [&](schedule::StepSchedule schedule, const Bandwidth& unit) {
+  const auto judged = [&](schedule::StepSchedule schedule, const Bandwidth& unit) -> Result<JudgedSchedule> {
     // What was found is kept when the search is cancelled, so this runs to its end.
-    return requireGood(fabric, std::move(schedule), roundsOf(unit, question.options.unit.isOneBandwidth), Progress{});
+    auto good = requireGood(
+        fabric, {.schedule = std::move(schedule), .claims = roundsOf(unit, question.options.unit.isOneBandwidth)},
+        Progress{});
+    return good ? measured(fabric, *std::move(good), Progress{}) : Result<JudgedSchedule>(good.error());
   };
   std::map<std::int64_t, Rational> bounds;
   std::optional<Error> fault;
