@@ -19,10 +19,10 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-enum What { kAlgbw, kBusbw, kTime };
+enum What { kAlgbw, kBusbw, kMicroseconds };
 
 double valueOf(const program::ResultRecord& result, int what) {
-  return what == kTime ? result.time_us : (what == kBusbw ? result.busbw_GBps : result.algbw_GBps);
+  return what == kMicroseconds ? result.time_us : (what == kBusbw ? result.busbw_GBps : result.algbw_GBps);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ RunChart::RunChart(QWidget* parent)
   setUpPanel(this, u"runChart"_s, tr("Chart"));
   m_what->addItem(tr("algbw, GB/s"), kAlgbw);
   m_what->addItem(tr("busbw, GB/s"), kBusbw);
-  m_what->addItem(tr("time, µs"), kTime);
+  m_what->addItem(tr("time, µs"), kMicroseconds);
   m_what->setObjectName(u"chartWhat"_s);
   m_what->setAccessibleName(tr("What the chart shows"));
   m_scale->addItem(tr("linear"));

@@ -18,7 +18,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-std::string pathOf(const QString& path) {
+std::string fileNameOf(const QString& path) {
   return QFile::encodeName(path).toStdString();
 }
 
@@ -27,7 +27,7 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
   const RecordedRun& source = comparison.source;
   std::string text = source.text;
   if (!source.records.isEmpty()) {
-    auto file = io::readFile(pathOf(source.records), io::kMaxForestBytes);
+    auto file = io::readFile(fileNameOf(source.records), io::kMaxForestBytes);
     if (!file) {
       return file.error();
     }
@@ -45,7 +45,7 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
   }
   if (!source.schedule.isEmpty() && !source.schedule.endsWith(u".xml"_s)) {
     workflow::PlaySource played;
-    played.file = pathOf(source.schedule);
+    played.file = fileNameOf(source.schedule);
     auto playable = workflow::loadPlayable(played, progress);
     if (!playable) {
       return playable.error();
