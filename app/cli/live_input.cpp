@@ -31,15 +31,11 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
   if (!request) {
     return request.error();
   }
-  auto live = live::LiveBound::create(loaded->fabric, *request, progress);
-  if (!live) {
-    return live.error();
+  auto bound = live::CutBound::create(loaded->fabric, *request, progress);
+  if (!bound) {
+    return bound.error();
   }
-  auto answer = live->bound(progress);
-  if (!answer) {
-    return answer.error();
-  }
-  return LoadedLive{*std::move(loaded), *request, *std::move(live), *std::move(answer)};
+  return LoadedLive{*std::move(loaded), *request, *std::move(bound)};
 }
 
 Json headJson(const LoadedLive& input) {
@@ -54,21 +50,26 @@ Json headJson(const LoadedLive& input) {
     json["root"] = fabric.nodes()[fabric.gpus()[rank]].id;
   }
   json["gpus"] = fabric.gpuCount();
-  json["bound"] = toFraction(input.answer.algbw);
-  json["bound_GBps"] = toGBps(input.answer.algbw);
-  json["balanced"] = input.answer.isBalanced;
+  json["bound"] = toFraction(input.bound.answer().algbw);
+  json["bound_GBps"] = toGBps(input.bound.answer().algbw);
+  json["balanced"] = input.bound.answer().isBalanced;
   return json;
 }
 
 std::string headText(const LoadedLive& input) {
   std::string text = "  fabric      " + named(input.loaded.fabric.name()) + ", " +
                      counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
-  if (!input.answer.isBalanced && !movesShards(input.request.collective)) {
+  if (!input.bound.answer().isBalanced && !movesShards(input.request.collective)) {
     text +=
         "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"
         "              that only forward can reach may be less (coppice-cli optimum says)\n";
   }
   return text;
+}
+
+Bandwidth bandwidthBetween(const fabric::Fabric& fabric, fabric::NodeIndex src, fabric::NodeIndex dst) {
+  const auto arc = fabric.findArc(src, dst);
+  return arc ? fabric.arcs()[*arc].bandwidth : Bandwidth();
 }
 
 RowsShown rowsShown(const std::optional<int>& top, std::size_t all) {

@@ -10,16 +10,15 @@
 #include "base/result.hpp"
 #include "command.hpp"
 #include "input.hpp"
-#include "live/live_bound.hpp"
+#include "live/cut_bound.hpp"
 
-/// What n-1, prices and what-if share: a fabric whose bound is asked again and again.
+/// What n-1, prices and what-if share: a fabric with its bound.
 namespace coppice::cli {
 
 struct LoadedLive {
   LoadedFabric loaded;
   forestcoll::Request request;
-  live::LiveBound live;
-  live::Answer answer;
+  live::CutBound bound;
 };
 
 /// Errors: as loadFabric and makeRequest, overflow, cancelled.
@@ -30,6 +29,9 @@ struct LoadedLive {
 [[nodiscard]] Json headJson(const LoadedLive& input);
 /// "  fabric …" and, where switches are unbalanced, what the bound then means.
 [[nodiscard]] std::string headText(const LoadedLive& input);
+
+/// Of all parallel links from one node to another; 0 where there is none.
+[[nodiscard]] Bandwidth bandwidthBetween(const fabric::Fabric& fabric, fabric::NodeIndex src, fabric::NodeIndex dst);
 
 /// How many of a ranking's rows are listed.
 struct RowsShown {

@@ -53,10 +53,10 @@ Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
     return input.error();
   }
   const auto started = std::chrono::steady_clock::now();
-  std::vector<live::Failure> failures =
+  std::vector<live::PartFailure> failures =
       live::singleFailures(input->loaded.description, parts->count(live::Part::box) != 0);
-  std::erase_if(failures, [&](const live::Failure& failure) { return parts->count(failure.part) == 0; });
-  const auto ranking = live::rankFailures(input->live, failures, progress);
+  std::erase_if(failures, [&](const live::PartFailure& failure) { return parts->count(failure.part) == 0; });
+  const auto ranking = live::rankFailures(input->bound, failures, progress);
   if (!ranking) {
     return ranking.error();
   }
@@ -68,10 +68,10 @@ Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
   report.json["harmless"] = std::count_if(ranking->begin(), ranking->end(),
                                           [](const live::Damage& damage) { return !damage.loss.isPositive(); });
   report.json["ranking"] = Json::array();
-  report.text = "n-1 of " + std::string(toString(input->request.collective)) + ", " + gigabytes(input->answer.algbw) +
-                " without failures\n" + headText(*input);
+  report.text = "n-1 of " + std::string(toString(input->request.collective)) + ", " +
+                gigabytes(input->bound.answer().algbw) + " without failures\n" + headText(*input);
   std::array<std::size_t, 5> counts{};
-  for (const live::Failure& failure : failures) {
+  for (const live::PartFailure& failure : failures) {
     ++counts[static_cast<std::size_t>(failure.part)];
   }
   report.text += "  failures    " + counted(static_cast<std::int64_t>(failures.size()), "part") + ", each alone:";
@@ -90,7 +90,7 @@ Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
   std::vector<std::vector<std::string>> rows{{"loss", "left", "failed"}};
   for (std::size_t i = 0; i < ranking->size(); ++i) {
     const live::Damage& damage = (*ranking)[i];
-    const live::Failure& failure = failures[damage.failure];
+    const live::PartFailure& failure = failures[damage.failure];
     if (i < jsonRows) {
       Json row = {{"part", live::toString(failure.part)},
                   {"name", failure.name},

@@ -23,10 +23,10 @@ struct PricesOptions {
 };
 
 /// What the links of a class have in common, where they do.
-std::optional<Bandwidth> commonBandwidth(const live::LiveBound& live, const live::LinkGroup& group) {
+std::optional<Bandwidth> commonBandwidth(const fabric::Fabric& fabric, const live::LinkGroup& group) {
   std::optional<Bandwidth> common;
   for (const live::GroupArc& arc : group.arcs) {
-    const Bandwidth each = live.bandwidth(arc.src, arc.dst) / Rational(arc.weight);
+    const Bandwidth each = bandwidthBetween(fabric, arc.src, arc.dst) / Rational(arc.weight);
     if (common && *common != each) {
       return std::nullopt;
     }
@@ -51,13 +51,13 @@ struct PricedGroups {
 Result<PricedGroups> pricedGroups(const LoadedLive& input, bool isByClass) {
   PricedGroups priced;
   if (isByClass) {
-    priced.groups = live::linkClasses(input.live);
+    priced.groups = live::linkClasses(input.loaded.fabric);
     for (const live::LinkGroup& group : priced.groups) {
-      priced.bandwidths.push_back(commonBandwidth(input.live, group));
+      priced.bandwidths.push_back(commonBandwidth(input.loaded.fabric, group));
     }
     return priced;
   }
-  auto links = live::groupsOf(input.live, input.loaded.description);
+  auto links = live::groupsOf(input.loaded.fabric, input.loaded.description);
   if (!links) {
     return links.error();
   }
@@ -124,7 +124,7 @@ Result<Report> run(const PricesOptions& options, const Progress& progress) {
   if (!priced) {
     return priced.error();
   }
-  const auto ranking = live::rankPrices(input->live, priced->groups, progress);
+  const auto ranking = live::rankPrices(input->bound, priced->groups, progress);
   if (!ranking) {
     return ranking.error();
   }
@@ -139,7 +139,7 @@ Result<Report> run(const PricesOptions& options, const Progress& progress) {
   report.json["groups"] = priced->groups.size();
   report.json["worth_raising"] = worthwhile;
   report.text = "prices of " + std::string(toString(input->request.collective)) + ", " +
-                gigabytes(input->answer.algbw) + "\n" + headText(*input) + "  raising     ";
+                gigabytes(input->bound.answer().algbw) + "\n" + headText(*input) + "  raising     ";
   if (worthwhile > 0) {
     const std::string nouns = worthwhile == 1 ? noun : (isByClass ? "classes" : "links");
     report.text += std::to_string(worthwhile) + " " + nouns + " of " + std::to_string(priced->groups.size()) +

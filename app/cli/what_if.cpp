@@ -37,21 +37,21 @@ Result<Bandwidth> parseEnd(const std::string& text, const std::string& option) {
 }
 
 /// The links to change, named; all have the bandwidth of the named link.
-Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const WhatIfOptions& options) {
-  const auto src = live.find(options.link.first);
-  const auto dst = live.find(options.link.second);
+Result<live::LinkGroup> chosenLinks(const fabric::Fabric& fabric, const WhatIfOptions& options) {
+  const auto src = fabric.find(options.link.first);
+  const auto dst = fabric.find(options.link.second);
   if (!src || !dst) {
     return Error{ErrorCode::badUsage,
                  "--link: there is no node " + inQuotes(src ? options.link.second : options.link.first),
                  "name the two ends of a link by their ids"};
   }
-  if (!live.bandwidth(*src, *dst).isPositive()) {
+  if (!fabric.findArc(*src, *dst)) {
     return Error{ErrorCode::badUsage,
                  "--link: no link runs from " + inQuotes(options.link.first) + " to " + inQuotes(options.link.second),
                  "name the two ends of a link of the fabric"};
   }
   if (options.isWholeClass) {
-    for (live::LinkGroup& group : live::linkClasses(live)) {
+    for (live::LinkGroup& group : live::linkClasses(fabric)) {
       for (const live::GroupArc& arc : group.arcs) {
         if (arc.src == *src && arc.dst == *dst) {
           return std::move(group);
@@ -62,7 +62,7 @@ Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const WhatIfOpt
   live::LinkGroup group{options.link.first + (options.isOneWay ? " -> " : " - ") + options.link.second,
                         {{*src, *dst, 1}}};
   if (!options.isOneWay) {
-    if (live.bandwidth(*src, *dst) != live.bandwidth(*dst, *src)) {
+    if (bandwidthBetween(fabric, *src, *dst) != bandwidthBetween(fabric, *dst, *src)) {
       return Error{ErrorCode::badUsage, "--link: the two directions of this link differ",
                    "add --one-way to change only the one from " + inQuotes(options.link.first)};
     }
@@ -80,11 +80,11 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   if (!input) {
     return input.error();
   }
-  const auto group = chosenLinks(input->live, options);
+  const auto group = chosenLinks(input->loaded.fabric, options);
   if (!group) {
     return group.error();
   }
-  const Bandwidth now = input->live.bandwidth(group->arcs.front().src, group->arcs.front().dst);
+  const Bandwidth now = bandwidthBetween(input->loaded.fabric, group->arcs.front().src, group->arcs.front().dst);
   Bandwidth highest = std::max(now, *lowest) * Rational(4);
   if (!options.highest.empty()) {
     const auto given = parseEnd(options.highest, "--highest");
@@ -97,7 +97,7 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
     return Error{ErrorCode::badUsage, "--highest is below --lowest", "give the smaller bandwidth to --lowest"};
   }
   const auto started = std::chrono::steady_clock::now();
-  const auto curve = live::curveOf(input->live, *group, *lowest - now, highest - now, progress);
+  const auto curve = live::curveOf(input->bound, *group, *lowest - now, highest - now, progress);
   if (!curve) {
     return curve.error();
   }
@@ -112,14 +112,14 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   report.json["piecewise_linear"] = curve->isPiecewiseLinear;
   report.json["points"] = Json::array();
   report.text = "what-if of " + std::string(toString(input->request.collective)) + ", " +
-                gigabytes(input->answer.algbw) + " with " + oneLine(group->name) + " at " + gigabytes(now) + "\n" +
-                headText(*input);
+                gigabytes(input->bound.answer().algbw) + " with " + oneLine(group->name) + " at " + gigabytes(now) +
+                "\n" + headText(*input);
   const std::size_t links = group->arcs.size();
   if (options.isWholeClass) {
     report.text += "  changed     " + std::to_string(links) + " directions of links together\n";
   }
   std::vector<std::vector<std::string>> rows{{"bandwidth", "bound", "gain per GB/s from there"}};
-  const auto addNow = [&] { rows.push_back({gigabytes(now) + " (now)", gigabytes(input->answer.algbw), ""}); };
+  const auto addNow = [&] { rows.push_back({gigabytes(now) + " (now)", gigabytes(input->bound.answer().algbw), ""}); };
   bool isNowListed = now < *lowest || now > highest;
   for (const live::CurvePoint& point : curve->points) {
     const Bandwidth bandwidth = point.change + now;

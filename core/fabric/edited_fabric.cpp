@@ -282,24 +282,20 @@ EditedFabric::Indexed EditedFabric::indexed() const {
     result.keys.push_back(key);
     result.nodes.push_back(&node);
   }
-  const auto indexOf = [&](Key key) {
-    return static_cast<NodeIndex>(std::lower_bound(result.keys.begin(), result.keys.end(), key) - result.keys.begin());
-  };
+  // Keys are small numbers, since their owner counts them up.
+  std::vector<NodeIndex> indexOf(result.keys.empty() ? 0 : std::size_t{result.keys.back()} + 1, -1);
+  for (std::size_t i = 0; i < result.keys.size(); ++i) {
+    indexOf[result.keys[i]] = static_cast<NodeIndex>(i);
+  }
   result.ranks.assign(result.keys.size(), -1);
   result.gpus.reserve(m_gpus.size());
   for (const Key gpu : m_gpus) {
-    result.gpus.push_back(indexOf(gpu));
+    result.gpus.push_back(indexOf[gpu]);
     result.ranks[result.gpus.back()] = static_cast<Rank>(result.gpus.size()) - 1;
   }
   result.arcs.reserve(m_arcs.size());
-  Key last = 0;
-  NodeIndex tail = 0;
   for (const auto& [ends, arc] : m_arcs) {
-    if (ends.first != last) {
-      last = ends.first;
-      tail = indexOf(last);
-    }
-    result.arcs.push_back({tail, indexOf(ends.second), Bandwidth(arc.bandwidth), std::nullopt});
+    result.arcs.push_back({indexOf[ends.first], indexOf[ends.second], Bandwidth(arc.bandwidth), std::nullopt});
   }
   return result;
 }

@@ -11,15 +11,13 @@
 namespace coppice::flow {
 
 /// Maximum flow into one sink by blocking flows on backward breadth-first levels (Dinic, Soviet Math. Doklady 11,
-/// 1970). The one implementation behind FeasibilityOracle, live::LocalFlow and MaxFlow; the verifier's maximum flow
-/// (flow/lemon) shares nothing with it. At most n phases of O(n m) steps each; in the networks here a few phases,
-/// which stay near the sink.
+/// 1970). The one implementation behind FeasibilityOracle and MaxFlow; the verifier's maximum flow (flow/lemon) shares
+/// nothing with it. At most n phases of O(n m) steps each; in the networks here a few phases, which stay near the sink.
 ///
 /// The network holds the residual capacities. It has, where arc ^ 1 is the reverse of an arc:
 ///   into(node)              the arcs into the node: size(), node(i), arc(i)
 ///   isOpen(arc)             whether it has room left
-///   enter(arc)              called before the arc becomes part of a path
-///   room(arc)               after enter(arc)
+///   room(arc)               what it still takes
 ///   push(arc, amount)       room(arc) -= amount, room(arc ^ 1) += amount
 ///   isUnlimited(node)       feeds any amount
 ///   left(node)              what else it can feed; 0 for most nodes
@@ -186,7 +184,6 @@ private:
     for (int& i = m_next[node]; i < length(list); ++i) {
       const int from = list.node(i);
       if (isMarked(from) && m_level[from] == wanted && network.isOpen(list.arc(i))) {
-        network.enter(list.arc(i));
         m_pathArc.push_back(list.arc(i));
         m_pathNode.push_back(from);
         return true;

@@ -134,7 +134,6 @@ private:
       return {from.data(), m_oracle.m_arcsInto[node].data(), static_cast<int>(from.size())};
     }
     [[nodiscard]] bool isOpen(int arc) const { return m_oracle.m_residual[arc] > 0; }
-    void enter(int /*arc*/) {}
     [[nodiscard]] Cap room(int arc) const { return m_oracle.m_residual[arc]; }
     void push(int arc, Cap amount) {
       if (m_oracle.m_residual[arc] == m_oracle.m_capacity[arc]) {

@@ -31,7 +31,6 @@ public:
   Network(MaxFlow& flow, int sink) : m_flow(flow), m_sink(sink) {}
   [[nodiscard]] List into(int node) const { return {m_flow.m_out[node]}; }
   [[nodiscard]] bool isOpen(int arc) const { return m_flow.m_room[arc] > 0; }
-  void enter(int /*arc*/) {}
   [[nodiscard]] std::int64_t room(int arc) const { return m_flow.m_room[arc]; }
   void push(int arc, std::int64_t amount) {
     m_flow.m_room[arc] -= amount;

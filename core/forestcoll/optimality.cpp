@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "forestcoll/network.hpp"
@@ -240,13 +242,25 @@ Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std:
     network.demand[network.gpus[rank]] = demandByRank[rank];
     network.totalDemand = checkedAdd(network.totalDemand, demandByRank[rank]);
   }
-  if (arcs.empty()) {
-    failUnreachable();
+  // A fabric has few different bandwidths, and fractions cost more than looking them up.
+  std::map<std::pair<int64_t, int64_t>, int64_t> capacities;
+  const auto keyOf = [](const fabric::Arc& arc) {
+    const Rational& value = arc.bandwidth.gigabytesPerSecond();
+    return std::pair(value.numerator(), value.denominator());
+  };
+  Rational unit;
+  for (const fabric::Arc& arc : arcs) {
+    if (capacities.try_emplace(keyOf(arc), 0).second) {
+      unit = greatestCommonDivisor(unit, arc.bandwidth.gigabytesPerSecond());
+    }
   }
-  network.unit = commonUnit(arcs, &fabric::Arc::bandwidth);
+  for (auto& [bandwidth, capacity] : capacities) {
+    capacity = (Rational(bandwidth.first, bandwidth.second) / unit).numerator();
+  }
+  network.unit = Bandwidth(unit);
   network.arcs.reserve(arcs.size());
   for (const fabric::Arc& arc : arcs) {
-    network.arcs.push_back({arc.tail, arc.head, (arc.bandwidth / network.unit).numerator()});
+    network.arcs.push_back({arc.tail, arc.head, capacities.find(keyOf(arc))->second});
   }
   return network;
 }

@@ -95,9 +95,6 @@ public:
         m_ranks(static_cast<std::size_t>(network.nodeCount), 0),
         m_state(static_cast<std::size_t>(network.nodeCount), State::open),
         m_component(static_cast<std::size_t>(network.nodeCount), -1) {
-    for (std::size_t i = 0; i < fabric.sinks.size(); ++i) {
-      m_order[i] = fabric.sinks[i].gpu;
-    }
     for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
       m_ranks[network.gpus[rank]] = rank;
     }
@@ -108,9 +105,7 @@ public:
     try {
       for (std::size_t i = 0; i < m_order.size(); ++i) {
         throwIfCancelled(m_progress);
-        if (m_fabric.sinks.empty() || m_fabric.sinks[i].canBeFirst) {
-          countAt(i);
-        }
+        countAt(i);
         m_oracle.absorb(m_order[i]);
       }
     } catch (const StepsSpent&) {

@@ -40,13 +40,6 @@ struct CutFabric {
   std::span<const fabric::NodeIndex> gpus;  ///< by rank
   std::span<const fabric::Arc> arcs;        ///< at most one per ordered pair
   const fabric::BoxTree& boxes;
-  /// All GPUs in some order, each with whether a tight cut can have it as its first GPU on the side that receives. True
-  /// is always right; each false saves a flow. Empty = nothing is known.
-  struct Sink {
-    fabric::NodeIndex gpu = 0;
-    bool canBeFirst = true;
-  };
-  std::vector<Sink> sinks = {};
 };
 
 /// Every set Q that the data must enter is tight exactly if it is a minimum cut of the flow into its first GPU, and the

@@ -2,11 +2,14 @@
 #include "live/failures.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
-#include "base/checked.hpp"
-#include "live/live_state.hpp"
+#include "base/text.hpp"
+#include "fabric/box_path.hpp"
+#include "live/bound_state.hpp"
 
 namespace coppice::live {
 
@@ -26,59 +29,176 @@ std::string_view toString(Part part) {
   return "box";
 }
 
-std::vector<Failure> singleFailures(const fabric::Description& description, bool boxes) {
-  std::vector<Failure> failures;
+std::vector<PartFailure> singleFailures(const fabric::Description& description, bool boxes) {
+  std::vector<PartFailure> failures;
+  std::unordered_map<std::string_view, int> byId;
+  for (std::size_t i = 0; i < description.nodes.size(); ++i) {
+    byId.emplace(description.nodes[i].id, static_cast<int>(i));
+  }
   for (const fabric::LinkDescription& link : description.links) {
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
-    if (bandwidth) {
-      const Bandwidth lost = -*bandwidth;
-      failures.push_back({Part::link,
-                          link.src + (link.duplex ? " - " : " -> ") + link.dst,
-                          {ChangeBandwidth{link.src, link.dst, lost, link.duplex}}});
+    const auto tail = byId.find(link.src);
+    const auto head = byId.find(link.dst);
+    if (!bandwidth || tail == byId.end() || head == byId.end()) {
+      continue;
     }
+    PartFailure failure{Part::link, link.src + (link.duplex ? " - " : " -> ") + link.dst};
+    failure.losses.push_back({tail->second, head->second, *bandwidth});
+    if (link.duplex) {
+      failure.losses.push_back({head->second, tail->second, *bandwidth});
+    }
+    failures.push_back(std::move(failure));
   }
   constexpr std::pair<fabric::NodeKind, Part> kKinds[] = {{fabric::NodeKind::nic, Part::nic},
                                                           {fabric::NodeKind::switchNode, Part::switchNode},
                                                           {fabric::NodeKind::gpu, Part::gpu}};
   for (const auto& [kind, part] : kKinds) {
-    for (const fabric::NodeDescription& node : description.nodes) {
-      if (fabric::parseNodeKind(node.kind) == kind) {
-        failures.push_back({part, node.id, {RemoveNode{node.id}}});
+    for (std::size_t i = 0; i < description.nodes.size(); ++i) {
+      if (fabric::parseNodeKind(description.nodes[i].kind) == kind) {
+        failures.push_back({part, description.nodes[i].id, {}, {static_cast<int>(i)}});
       }
     }
   }
   if (boxes) {
-    std::set<std::string> seen;
+    // In the order in which the description names them first; a box holds those inside it.
+    std::map<std::string_view, std::size_t> byPath;
     for (const fabric::NodeDescription& node : description.nodes) {
-      if (!node.box.empty() && seen.insert(node.box).second) {
-        failures.push_back({Part::box, node.box, {RemoveBox{node.box}}});
+      if (!node.box.empty() && byPath.try_emplace(node.box, failures.size()).second) {
+        const auto level = static_cast<int>(std::count(node.box.begin(), node.box.end(), '/')) + 1;
+        failures.push_back({Part::box, node.box, {}, {}, level});
+      }
+    }
+    for (std::size_t i = 0; i < description.nodes.size(); ++i) {
+      const std::string& box = description.nodes[i].box;
+      for (int level = 1; !fabric::boxAtLevel(box, level).empty(); ++level) {
+        if (const auto found = byPath.find(fabric::boxAtLevel(box, level)); found != byPath.end()) {
+          failures[found->second].nodes.push_back(static_cast<int>(i));
+        }
       }
     }
   }
   return failures;
 }
 
-Result<std::vector<Damage>> rankFailures(LiveBound& live, std::span<const Failure> failures, const Progress& progress) {
-  return guarded<std::vector<Damage>>([&] {
-    const Answer before = live.state().solve(progress);
-    if (before.finding) {
-      throw EditFailure{{before.finding->code, before.finding->text, before.finding->fix, before.finding->where}};
+namespace {
+
+Trial trialOf(const BoundState& state, const PartFailure& failure) {
+  Trial trial;
+  trial.gone = failure.nodes;
+  std::vector<std::pair<int, Rational>> lost;
+  for (const PartFailure::Loss& loss : failure.losses) {
+    const auto arc = state.findArc(loss.tail, loss.head);
+    const Rational units = loss.bandwidth / state.unit;
+    if (!arc || units > Rational(state.arcs[*arc].capacity)) {
+      throw Failure{{ErrorCode::badUsage, inQuotes(failure.name) + " loses more bandwidth than there is",
+                     "name links of the fabric that the bound was made of"}};
     }
-    std::vector<Damage> ranking;
-    ranking.reserve(failures.size());
-    for (std::size_t i = 0; i < failures.size(); ++i) {
-      progress.report("failures", static_cast<double>(i) / static_cast<double>(failures.size()));
-      auto after = live.probe(failures[i].edits, {.stop = progress.stop});
-      if (!after) {
-        throw EditFailure{after.error()};
-      }
-      const Rational loss = Rational(1) - after->algbw / before.algbw;
-      ranking.push_back({i, after->algbw, after->gpuCount, std::move(after->finding), loss});
+    lost.emplace_back(*arc, units);
+    trial.denominator = leastCommonMultiple(trial.denominator, units.denominator());
+  }
+  for (const auto& [arc, units] : lost) {
+    const Rational left = (Rational(state.arcs[arc].capacity) - units) * Rational(trial.denominator);
+    trial.capacities.push_back({arc, left.numerator()});
+  }
+  return trial;
+}
+
+/// The same for failures that an exchange of equal parts maps onto each other.
+using Orbit = std::vector<std::int64_t>;
+
+class Orbits {
+public:
+  explicit Orbits(const BoundState& state) : m_state(state) {
+    if (state.parts) {
+      m_nodeClasses = state.parts->nodeClasses();
+      m_arcClasses = state.parts->arcClasses();
     }
-    progress.report("failures", 1);
-    std::stable_sort(ranking.begin(), ranking.end(), [](const Damage& a, const Damage& b) { return b.loss < a.loss; });
-    return ranking;
-  });
+  }
+  /// Nothing where only the failure itself is known to be like it.
+  [[nodiscard]] std::optional<Orbit> of(const PartFailure& failure, const Trial& trial) const {
+    if (!m_state.parts) {
+      return std::nullopt;
+    }
+    if (failure.part == Part::box) {
+      return Orbit{0, failure.boxLevel, m_state.parts->boxClass(failure.nodes.front(), failure.boxLevel)};
+    }
+    if (failure.nodes.size() == 1 && trial.capacities.empty()) {
+      return Orbit{1, m_nodeClasses[failure.nodes.front()]};
+    }
+    // A link: what maps one direction onto another link maps both.
+    Orbit orbit{2, trial.denominator, static_cast<std::int64_t>(trial.capacities.size())};
+    std::vector<std::pair<int, std::int64_t>> arcs;
+    for (const Trial::Capacity& each : trial.capacities) {
+      arcs.emplace_back(m_arcClasses[each.arc], each.value);
+    }
+    std::sort(arcs.begin(), arcs.end());
+    for (const auto& [arc, left] : arcs) {
+      orbit.insert(orbit.end(), {arc, left});
+    }
+    return orbit;
+  }
+
+private:
+  const BoundState& m_state;
+  std::vector<int> m_nodeClasses;
+  std::vector<int> m_arcClasses;
+};
+
+}  // namespace
+
+Result<std::vector<Damage>> rankFailures(const CutBound& bound, std::span<const PartFailure> failures,
+                                         const Progress& progress) {
+  return guarded(
+      [&] {
+        const BoundState& state = bound.state();
+        if (const auto& finding = state.answer.finding) {
+          throw Failure{{finding->code, finding->text, finding->fix, finding->where}};
+        }
+        const Orbits orbits(state);
+        std::map<Orbit, std::size_t> known;
+        std::vector<Trial> questions;
+        std::vector<std::size_t> questionOf;
+        for (const PartFailure& failure : failures) {
+          Trial trial = trialOf(state, failure);
+          const std::optional<Orbit> orbit = orbits.of(failure, trial);
+          const auto [found, isNew] =
+              orbit ? known.try_emplace(*orbit, questions.size()) : std::pair(known.end(), true);
+          questionOf.push_back(isNew ? questions.size() : found->second);
+          if (isNew) {
+            questions.push_back(std::move(trial));
+          }
+        }
+        const Progress quiet{.stop = progress.stop};
+        std::vector<Answer> answers;
+        const auto ask = [&](std::size_t first) {
+          answers.resize(questions.size());
+          askAll(state, questions.size() - first, "failures", progress, [&](Searches& searches, std::size_t i) {
+            answers[first + i] = searches.answer(questions[first + i], quiet);
+            answers[first + i].cut = {};
+          });
+        };
+        ask(0);
+        std::vector<char> isNamed(questions.size(), 0);
+        // GPUs that are cut off are named, each by its own name.
+        for (std::size_t i = 0; i < failures.size(); ++i) {
+          if (answers[questionOf[i]].finding && std::exchange(isNamed[questionOf[i]], char{1}) != 0) {
+            questionOf[i] = questions.size();
+            questions.push_back(trialOf(state, failures[i]));
+          }
+        }
+        ask(answers.size());
+        std::vector<Damage> ranking;
+        ranking.reserve(failures.size());
+        for (std::size_t i = 0; i < failures.size(); ++i) {
+          const Answer& after = answers[questionOf[i]];
+          ranking.push_back(
+              {i, after.algbw, after.gpuCount, after.finding, Rational(1) - after.algbw / state.answer.algbw});
+        }
+        std::stable_sort(ranking.begin(), ranking.end(),
+                         [](const Damage& a, const Damage& b) { return b.loss < a.loss; });
+        return ranking;
+      },
+      entryErrors());
 }
 
 }  // namespace coppice::live

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "live/live_bound.hpp"
+#include "fabric/description.hpp"
+#include "live/cut_bound.hpp"
 
 /// The N-1 sweep: what the bound becomes when one part fails.
 namespace coppice::live {
@@ -18,15 +19,24 @@ enum class Part { link, nic, switchNode, gpu, box };
 /// "link", "nic", "switch", "gpu", "box".
 [[nodiscard]] std::string_view toString(Part part);
 
-struct Failure {
+struct PartFailure {
   Part part = Part::link;
-  std::string name;         ///< the node's id, the box, or "src -> dst" / "src - dst"
-  std::vector<Edit> edits;  ///< what the failure takes away
+  std::string name;  ///< the node's id, the box, or "src -> dst" / "src - dst"
+  // What the failure takes away.
+  struct Loss {
+    fabric::NodeIndex tail = 0;
+    fabric::NodeIndex head = 0;
+    Bandwidth bandwidth;
+  };
+  std::vector<Loss> losses = {};              ///< of a link
+  std::vector<fabric::NodeIndex> nodes = {};  ///< with all their links
+  int boxLevel = 0;                           ///< of a box: how deep it is nested, 1 = outermost
 };
 
 /// Every link entry of the description (of an entry with count n, one of the n; both directions of a duplex link) and
-/// every node, in the description's order: links, nics, switches, GPUs; then, with `boxes`, every box.
-[[nodiscard]] std::vector<Failure> singleFailures(const fabric::Description& description, bool boxes = false);
+/// every node, in the description's order: links, nics, switches, GPUs; then, with `boxes`, every box. Entries with a
+/// fault, of which no bound is made, are left out.
+[[nodiscard]] std::vector<PartFailure> singleFailures(const fabric::Description& description, bool boxes = false);
 
 struct Damage {
   std::size_t failure = 0;              ///< index into the failures given
@@ -37,10 +47,10 @@ struct Damage {
   Rational loss;
 };
 
-/// Every failure in turn on the fabric as it stands, the largest loss first; equal losses in the given order. The
-/// fabric is the same afterwards. A failed GPU takes no part: the collective runs on the others. Errors: as
-/// LiveBound::probe; infeasible where the bound is 0 before any failure.
-Result<std::vector<Damage>> rankFailures(LiveBound& live, std::span<const Failure> failures,
+/// Every failure alone, the largest loss first; equal losses in the given order. Failures that exchanges of equal parts
+/// map onto each other are asked once. A failed GPU takes no part: the collective runs on the others. Errors:
+/// infeasible where the bound is 0 before any failure, badUsage (a loss above what is there), overflow, cancelled.
+Result<std::vector<Damage>> rankFailures(const CutBound& bound, std::span<const PartFailure> failures,
                                          const Progress& progress = {});
 
 }  // namespace coppice::live

@@ -9,7 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "live/live_state.hpp"
+#include "live/bound_state.hpp"
 
 namespace coppice::live {
 namespace {
@@ -17,8 +17,27 @@ namespace {
 using std::int64_t;
 
 [[noreturn]] void refuse(std::string message, std::string fix) {
-  throw EditFailure{{ErrorCode::badUsage, std::move(message), std::move(fix)}};
+  throw Failure{{ErrorCode::badUsage, std::move(message), std::move(fix)}};
 }
+
+/// An arc of a problem that changes by its weight for each unit of t.
+struct WeightedArc {
+  int arc = 0;
+  int64_t weight = 1;
+};
+
+/// rate x of one half of the collective as far as one cut determines it, in capacity units: (fixed + weight * t) /
+/// demand for a change of t capacity units.
+struct CutLine {
+  int64_t fixed = 0;
+  int64_t weight = 0;
+  int64_t demand = 1;
+
+  [[nodiscard]] Rational at(const Rational& t) const {
+    return (Rational(fixed) + Rational(weight) * t) / Rational(demand);
+  }
+  [[nodiscard]] Rational slope() const { return {weight, demand}; }
+};
 
 /// Where two lines of different slope meet.
 Rational meeting(const CutLine& a, const CutLine& b) {
@@ -36,32 +55,27 @@ Rational meeting(const CutLine& a, const CutLine& b) {
 /// capacity units. Concave, piecewise linear, non-decreasing.
 class HalfRate {
 public:
-  HalfRate(const LiveState::HalfView& view, const std::vector<GroupArc>& arcs, const Progress& progress)
-      : m_engine(*view.engine), m_progress(progress) {
-    for (const GroupArc& arc : arcs) {
-      m_arcs.push_back({view.isTurned ? arc.dst : arc.src, view.isTurned ? arc.src : arc.dst, arc.weight});
-    }
-    m_now = lineOf(m_engine.solve(m_progress), 0);
-    for (const ArcChange& arc : m_arcs) {
-      m_engine.certifyBoxOf(arc.tail, m_progress);
-      m_engine.certifyBoxOf(arc.head, m_progress);
-    }
-  }
+  /// @param isSymmetric as Trial::isSymmetric
+  HalfRate(CutSearch& search, const CutProblem& problem, std::vector<WeightedArc> arcs, bool isSymmetric,
+           const Progress& progress)
+      : m_search(search),
+        m_problem(problem),
+        m_progress(progress),
+        m_arcs(std::move(arcs)),
+        m_isSymmetric(isSymmetric),
+        m_now(lineOf(search.base(progress), 0)) {}
 
   /// A supporting line at t: a cut that is tight there. @pre no bandwidth falls below 0 at t.
   [[nodiscard]] CutLine lineAt(const Rational& t) {
     if (t.isZero()) {
       return m_now;
     }
-    const ProbeScope scope(m_engine, t.denominator());
-    for (const ArcChange& arc : m_arcs) {
-      m_fine.push_back(narrow64(Int128{capacity(arc)} * t.denominator() + Int128{arc.weight} * t.numerator()));
+    Trial trial{.denominator = t.denominator(), .isSymmetric = m_isSymmetric};
+    for (const WeightedArc& arc : m_arcs) {
+      trial.capacities.push_back(
+          {arc.arc, narrow64(Int128{capacity(arc)} * t.denominator() + Int128{arc.weight} * t.numerator())});
     }
-    for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-      m_engine.setFine(m_arcs[i].tail, m_arcs[i].head, m_fine[i]);
-    }
-    m_fine.clear();
-    return lineOf(m_engine.solve(m_progress), t);
+    return lineOf(m_search.worst(trial, m_progress), t);
   }
 
   struct Side {
@@ -73,49 +87,14 @@ public:
   /// above 0. Where inner meets the nearest of them, either inner is still tight, and that is the first change of
   /// slope, or a lower line turns up, which is nearer or itself tight at 0.
   [[nodiscard]] Side above() {
-    CutLine inner = m_now;
-    std::optional<CutLine> flat;  // the minimum slope of all cuts
-    const std::vector<int64_t> weights = m_engine.enteringWeights(m_arcs);
-    const CutRatio best{m_now.demand, m_now.fixed};
-    CutRatio flattest{0, 1};
-    for (int slot = 0; slot < m_engine.sinkSlots(); ++slot) {
-      const CutRatio ratio = m_engine.storedRatio(slot);
-      if (ratio.demand == 0) {
-        continue;
-      }
-      if (weights[slot] == 0 && isLess(flattest, ratio)) {
-        flattest = ratio;
-        flat = CutLine{ratio.exit, 0, ratio.demand};
-      }
-      if (const CutLine line{ratio.exit, weights[slot], ratio.demand};
-          !isLess(ratio, best) && line.slope() < inner.slope()) {
-        inner = line;
-      }
-    }
-    if (inner.weight == 0) {
+    if (m_now.weight == 0) {
       return {Rational(0), std::nullopt};
     }
-    if (!flat) {
-      flat = flattestLine();
-    }
-    return nearestChange(inner, *flat, std::nullopt);
+    return nearestChange(m_now, flattestLine(), std::nullopt);
   }
 
   /// Slope just below 0, down to `end` < 0; the mirror image of above().
-  [[nodiscard]] Side below(const Rational& end) {
-    CutLine inner = m_now;
-    const std::vector<int64_t> weights = m_engine.enteringWeights(m_arcs);
-    const CutRatio best{m_now.demand, m_now.fixed};
-    for (int slot = 0; slot < m_engine.sinkSlots(); ++slot) {
-      const CutRatio ratio = m_engine.storedRatio(slot);
-      if (weights[slot] > 0 && ratio.demand > 0 && !isLess(ratio, best)) {
-        if (const CutLine line{ratio.exit, weights[slot], ratio.demand}; inner.slope() < line.slope()) {
-          inner = line;
-        }
-      }
-    }
-    return nearestChange(inner, lineAt(end), end);
-  }
+  [[nodiscard]] Side below(const Rational& end) { return nearestChange(m_now, lineAt(end), end); }
 
   /// The search of above() and, down to `end`, of below(), from a line that is lower there.
   [[nodiscard]] Side nearestChange(CutLine inner, const CutLine& start, const std::optional<Rational>& end) {
@@ -189,7 +168,7 @@ public:
   /// The largest fall of t before some arc has nothing left.
   [[nodiscard]] Rational room() const {
     std::optional<Rational> min;
-    for (const ArcChange& arc : m_arcs) {
+    for (const WeightedArc& arc : m_arcs) {
       const Rational each(capacity(arc), arc.weight);
       min = !min || each < *min ? each : *min;
     }
@@ -197,61 +176,76 @@ public:
   }
 
 private:
-  [[nodiscard]] int64_t capacity(const ArcChange& arc) const { return m_engine.capacity(arc.tail, arc.head); }
+  [[nodiscard]] int64_t capacity(const WeightedArc& arc) const { return m_problem.network.arcs[arc.arc].capacity; }
 
-  [[nodiscard]] CutLine lineOf(const CutEngine::Answer& answer, const Rational& t) const {
-    if (answer.ratio.demand == 0) {
-      throw EditFailure{{ErrorCode::infeasible, "there is nothing to send", "use a fabric with at least two GPUs"}};
+  [[nodiscard]] CutLine lineOf(const WorstCut& cut, const Rational& t) const {
+    if (cut.demand == 0) {
+      throw Failure{{ErrorCode::infeasible, "there is nothing to send", "use a fabric with at least two GPUs"}};
     }
-    const int64_t weight = CutEngine::enteringWeight(m_arcs, answer.sinkSide);
-    const Int128 fixed = Int128{answer.ratio.exit} - Int128{weight} * t.numerator();
-    return {narrow64(fixed / t.denominator()), weight, answer.ratio.demand};
+    const auto holds = [&](int node) { return std::binary_search(cut.sinkSide.begin(), cut.sinkSide.end(), node); };
+    int64_t weight = 0;
+    for (const WeightedArc& each : m_arcs) {
+      const forestcoll::TreeArc& arc = m_problem.network.arcs[each.arc];
+      weight = holds(arc.head) && !holds(arc.tail) ? checkedAdd(weight, each.weight) : weight;
+    }
+    const Int128 fixed = Int128{cut.exit} - Int128{weight} * t.numerator();
+    return {narrow64(fixed / t.denominator()), weight, cut.demand};
   }
 
-  /// A cut of the minimum weight per demand: the cut problem with the weights as capacities.
-  [[nodiscard]] CutLine flattestLine() {
-    std::vector<CutEngine::NodeInit> nodes = m_engine.nodeInits();
-    std::vector<CutEngine::ArcInit> arcs;
-    for (const ArcChange& arc : m_arcs) {
-      arcs.push_back({arc.tail, arc.head, arc.weight});
+  /// A cut of the minimum weight per demand: the cut problem with the weights as capacities. Where sinks have no arc of
+  /// the group, the tightest of these alone.
+  [[nodiscard]] CutLine flattestLine() const {
+    const forestcoll::Network& network = m_problem.network;
+    std::vector<char> isEntered(network.nodeCount, 0);
+    for (const WeightedArc& each : m_arcs) {
+      isEntered[network.arcs[each.arc].head] = 1;
     }
-    CutEngine weights(nodes, arcs);
-    const CutEngine::Answer& answer = weights.solve(m_progress);
-    const CutRatio ratio = m_engine.ratioOf(answer.sinkSide);
-    return {ratio.exit, answer.ratio.exit, answer.ratio.demand};
+    std::optional<CutLine> flat;
+    for (const int sink : m_problem.sinks) {
+      const CutLine line{m_problem.ingress[sink], 0, network.totalDemand - network.demand[sink]};
+      if (isEntered[sink] == 0 && line.demand > 0 && (!flat || line.at(0) < flat->at(0))) {
+        flat = line;
+      }
+    }
+    if (flat) {
+      return *flat;
+    }
+    forestcoll::Network weights = network;
+    weights.arcs.clear();
+    for (const WeightedArc& each : m_arcs) {
+      const forestcoll::TreeArc& arc = network.arcs[each.arc];
+      weights.arcs.push_back({arc.tail, arc.head, each.weight});
+    }
+    const CutProblem problem(std::move(weights), m_problem.sinks, m_isSymmetric ? m_problem.parts : nullptr);
+    const WorstCut flattest = CutSearch(problem).base(m_progress);
+    const WorstCut cut = m_search.around(flattest.sinkSide);
+    return {cut.exit, flattest.exit, cut.demand};
   }
 
-  CutEngine& m_engine;
+  CutSearch& m_search;
+  const CutProblem& m_problem;
   const Progress& m_progress;
-  std::vector<ArcChange> m_arcs;
-  std::vector<int64_t> m_fine;
+  std::vector<WeightedArc> m_arcs;
+  bool m_isSymmetric = false;
   CutLine m_now;
 };
 
 /// The halves of the collective over one group, and the units that lead back to GB/s.
 class GroupRate {
 public:
-  GroupRate(LiveBound& live, const LinkGroup& group, const Progress& progress) : m_state(live.state()) {
-    std::set<std::pair<int, int>> seen;
-    if (group.arcs.empty()) {
-      refuse("the group " + inQuotes(group.name) + " has no links", "name at least one link");
+  /// @param arcs of the group, as BoundState numbers them @param isSymmetric as Trial::isSymmetric
+  GroupRate(const BoundState& state, Searches& searches, const std::vector<WeightedArc>& arcs, bool isSymmetric,
+            const Progress& progress)
+      : m_state(state), m_total(state.problems.front().network.totalDemand) {
+    if (const auto& finding = state.answer.finding; finding && state.answer.cut.nodes.empty()) {
+      throw Failure{{finding->code, finding->text, finding->fix, finding->where}};
     }
-    for (const GroupArc& arc : group.arcs) {
-      const bool isKnown = arc.src >= 0 && arc.dst >= 0 && arc.src < live.nodeLimit() && arc.dst < live.nodeLimit() &&
-                           live.isAlive(arc.src) && live.isAlive(arc.dst) && arc.src != arc.dst;
-      if (!isKnown || arc.weight < 1 || !seen.emplace(arc.src, arc.dst).second) {
-        refuse("the group " + inQuotes(group.name) +
-                   " names a link without two nodes of the fabric, one twice, or one with a weight below 1",
-               "name each direction of each link once");
+    for (const Half& half : state.halves) {
+      std::vector<WeightedArc> own = arcs;
+      for (WeightedArc& each : own) {
+        each.arc = half.isTurned ? *state.findArc(state.arcs[each.arc].head, state.arcs[each.arc].tail) : each.arc;
       }
-    }
-    const Answer answer = m_state.solve(progress);
-    if (answer.finding && answer.cut.nodes.empty()) {
-      throw EditFailure{{answer.finding->code, answer.finding->text, answer.finding->fix, answer.finding->where}};
-    }
-    for (const LiveState::HalfView& view : m_state.halves()) {
-      m_halves.emplace_back(view, group.arcs, progress);
-      m_total = view.engine->totalDemand();
+      m_halves.emplace_back(searches.of(half), state.problems[half.problem], std::move(own), isSymmetric, progress);
     }
   }
 
@@ -356,22 +350,116 @@ private:
     return Rational(m_total) * joinedSlope(values, slopes);
   }
 
-  LiveState& m_state;
+  const BoundState& m_state;
   std::vector<HalfRate> m_halves;
   int64_t m_total = 0;
 };
 
-std::string bandwidths(const LiveLink& link) {
-  std::string text = toExactText(link.forward);
-  if (link.backward != link.forward) {
-    text += " and " + toExactText(link.backward);
+/// The groups of a ranking with the arcs that they name, and which exchanges of equal parts map onto each other.
+class GroupArcs {
+public:
+  explicit GroupArcs(const BoundState& state) : m_state(state) {
+    if (state.parts) {
+      m_classes = state.parts->arcClasses();
+      m_classSize.assign(m_classes.size(), 0);
+      for (const int each : m_classes) {
+        ++m_classSize[each];
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<WeightedArc> of(const LinkGroup& group) const {
+    std::set<int> seen;
+    std::vector<WeightedArc> arcs;
+    if (group.arcs.empty()) {
+      refuse("the group " + inQuotes(group.name) + " has no links", "name at least one link");
+    }
+    for (const GroupArc& each : group.arcs) {
+      const auto arc = m_state.findArc(each.src, each.dst);
+      if (!arc || each.weight < 1 || !seen.insert(*arc).second) {
+        refuse("the group " + inQuotes(group.name) +
+                   " names a link that the fabric does not have, one twice, or one with a weight below 1",
+               "name each direction of each link once");
+      }
+      arcs.push_back({*arc, each.weight});
+    }
+    return arcs;
+  }
+
+  /// The group holds classes of equal arcs as a whole.
+  [[nodiscard]] bool isSymmetric(const std::vector<WeightedArc>& arcs) const {
+    if (m_classes.empty()) {
+      return false;
+    }
+    std::map<int, std::pair<int, int64_t>> counted;  // by class: how many, with which weight
+    for (const WeightedArc& each : arcs) {
+      auto& [count, weight] = counted.try_emplace(m_classes[each.arc], 0, each.weight).first->second;
+      if (weight != each.weight) {
+        return false;
+      }
+      ++count;
+    }
+    return std::all_of(counted.begin(), counted.end(),
+                       [&](const auto& entry) { return entry.second.first == m_classSize[entry.first]; });
+  }
+
+  /// Equal for single links (one direction or both) that an exchange maps onto each other: what maps one direction
+  /// maps both. Absent for other groups.
+  [[nodiscard]] std::optional<std::vector<std::pair<int, int64_t>>> orbit(const std::vector<WeightedArc>& arcs) const {
+    if (m_classes.empty() || arcs.size() > 2) {
+      return std::nullopt;
+    }
+    std::vector<std::pair<int, int64_t>> key;
+    for (const WeightedArc& each : arcs) {
+      key.emplace_back(m_classes[each.arc], each.weight);
+    }
+    const auto& first = m_state.arcs[arcs.front().arc];
+    const auto& last = m_state.arcs[arcs.back().arc];
+    if (arcs.size() == 2 && (first.tail != last.head || first.head != last.tail)) {
+      return std::nullopt;
+    }
+    std::sort(key.begin(), key.end());
+    return key;
+  }
+
+private:
+  const BoundState& m_state;
+  std::vector<int> m_classes;
+  std::vector<int> m_classSize;  // by the lowest arc of the class
+};
+
+std::string bandwidths(const Bandwidth& forward, const Bandwidth& backward) {
+  std::string text = toExactText(forward);
+  if (backward != forward) {
+    text += " and " + toExactText(backward);
   }
   return text + " GB/s";
 }
 
-}  // namespace
+/// Both directions between two nodes; 0 where there is none.
+struct LinkPair {
+  int a = 0;
+  int b = 0;
+  Bandwidth forward;
+  Bandwidth backward;
+};
 
-LinkGroup groupOf(const LiveBound& live, const LiveLink& link) {
+std::vector<LinkPair> pairsOf(const fabric::Fabric& fabric) {
+  std::vector<LinkPair> pairs;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const auto back = fabric.findArc(arc.head, arc.tail);
+    if (arc.tail < arc.head) {
+      pairs.push_back({arc.tail, arc.head, arc.bandwidth, back ? fabric.arcs()[*back].bandwidth : Bandwidth()});
+    } else if (!back) {
+      pairs.push_back({arc.head, arc.tail, Bandwidth(), arc.bandwidth});
+    }
+  }
+  std::sort(pairs.begin(), pairs.end(),
+            [](const LinkPair& x, const LinkPair& y) { return std::pair(x.a, x.b) < std::pair(y.a, y.b); });
+  return pairs;
+}
+
+LinkGroup groupOf(const fabric::Fabric& fabric, const LinkPair& link) {
   const bool isForward = link.forward.isPositive();
   const bool isBackward = link.backward.isPositive();
   LinkGroup group;
@@ -381,28 +469,40 @@ LinkGroup groupOf(const LiveBound& live, const LiveLink& link) {
   if (isBackward) {
     group.arcs.push_back({link.b, link.a, 1});
   }
-  group.name = isBackward && !isForward ? live.id(link.b) + " -> " + live.id(link.a)
-                                        : live.id(link.a) + (isBackward ? " - " : " -> ") + live.id(link.b);
+  const auto id = [&](int node) { return fabric.nodes()[node].id; };
+  group.name = isBackward && !isForward ? id(link.b) + " -> " + id(link.a)
+                                        : id(link.a) + (isBackward ? " - " : " -> ") + id(link.b);
   return group;
 }
 
-std::vector<LinkGroup> linkClasses(const LiveBound& live) {
+}  // namespace
+
+std::vector<LinkGroup> linkPairs(const fabric::Fabric& fabric) {
+  std::vector<LinkGroup> groups;
+  for (const LinkPair& pair : pairsOf(fabric)) {
+    groups.push_back(groupOf(fabric, pair));
+  }
+  return groups;
+}
+
+std::vector<LinkGroup> linkClasses(const fabric::Fabric& fabric) {
   using Key = std::tuple<int, int, bool, Rational, Rational>;
   std::map<Key, LinkGroup> classes;
-  for (LiveLink link : live.links()) {
-    if (live.kind(link.b) < live.kind(link.a)) {
+  for (LinkPair link : pairsOf(fabric)) {
+    if (fabric.nodes()[link.b].kind < fabric.nodes()[link.a].kind) {
       std::swap(link.a, link.b);
       std::swap(link.forward, link.backward);
     }
-    const bool isInside = !live.box(link.a).empty() && live.box(link.a) == live.box(link.b);
-    LinkGroup& group = classes[{static_cast<int>(live.kind(link.a)), static_cast<int>(live.kind(link.b)), isInside,
+    const fabric::Node& a = fabric.nodes()[link.a];
+    const fabric::Node& b = fabric.nodes()[link.b];
+    const bool isInside = !a.box.empty() && a.box == b.box;
+    LinkGroup& group = classes[{static_cast<int>(a.kind), static_cast<int>(b.kind), isInside,
                                 link.forward.gigabytesPerSecond(), link.backward.gigabytesPerSecond()}];
     if (group.name.empty()) {
-      group.name = std::string(fabric::toString(live.kind(link.a))) + " - " +
-                   std::string(fabric::toString(live.kind(link.b))) + (isInside ? " inside a box, " : ", ") +
-                   bandwidths(link);
+      group.name = std::string(fabric::toString(a.kind)) + " - " + std::string(fabric::toString(b.kind)) +
+                   (isInside ? " inside a box, " : ", ") + bandwidths(link.forward, link.backward);
     }
-    const LinkGroup one = groupOf(live, link);
+    const LinkGroup one = groupOf(fabric, link);
     group.arcs.insert(group.arcs.end(), one.arcs.begin(), one.arcs.end());
   }
   std::vector<LinkGroup> groups;
@@ -412,14 +512,14 @@ std::vector<LinkGroup> linkClasses(const LiveBound& live) {
   return groups;
 }
 
-Result<std::vector<LinkGroup>> groupsOf(const LiveBound& live, const fabric::Description& description) {
+Result<std::vector<LinkGroup>> groupsOf(const fabric::Fabric& fabric, const fabric::Description& description) {
   std::vector<LinkGroup> groups;
   for (const fabric::LinkDescription& link : description.links) {
-    const auto src = live.find(link.src);
-    const auto dst = live.find(link.dst);
+    const auto src = fabric.find(link.src);
+    const auto dst = fabric.find(link.dst);
     if (!src || !dst) {
       return Error{ErrorCode::badUsage, "there is no node " + inQuotes(src ? link.dst : link.src),
-                   "give the description that the bound was made of"};
+                   "give the description that the fabric was made of"};
     }
     LinkGroup group{link.src + (link.duplex ? " - " : " -> ") + link.dst, {{*src, *dst, link.count}}};
     if (link.duplex) {
@@ -430,31 +530,58 @@ Result<std::vector<LinkGroup>> groupsOf(const LiveBound& live, const fabric::Des
   return groups;
 }
 
-Result<Price> priceOf(LiveBound& live, const LinkGroup& group, const Progress& progress) {
-  return guarded<Price>([&] { return GroupRate(live, group, progress).price(); });
+Result<Price> priceOf(const CutBound& bound, const LinkGroup& group, const Progress& progress) {
+  auto ranking = rankPrices(bound, {&group, 1}, progress);
+  return ranking ? Result<Price>(ranking->front().price) : ranking.error();
 }
 
-Result<std::vector<RankedPrice>> rankPrices(LiveBound& live, std::span<const LinkGroup> groups,
+Result<std::vector<RankedPrice>> rankPrices(const CutBound& bound, std::span<const LinkGroup> groups,
                                             const Progress& progress) {
-  return guarded<std::vector<RankedPrice>>([&] {
-    const Progress quiet{.stop = progress.stop};
-    std::vector<RankedPrice> ranking;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      throwIfCancelled(progress);
-      progress.report("prices", static_cast<double>(i) / static_cast<double>(groups.size()));
-      ranking.push_back({i, GroupRate(live, groups[i], quiet).price()});
-    }
-    progress.report("prices", 1);
-    std::stable_sort(ranking.begin(), ranking.end(), [](const RankedPrice& a, const RankedPrice& b) {
-      return std::pair(b.price.raise, b.price.lower) < std::pair(a.price.raise, a.price.lower);
-    });
-    return ranking;
-  });
+  return guarded(
+      [&] {
+        const BoundState& state = bound.state();
+        const GroupArcs known(state);
+        std::map<std::vector<std::pair<int, int64_t>>, std::size_t> byOrbit;
+        std::vector<std::vector<WeightedArc>> questions;
+        std::vector<std::size_t> questionOf;
+        for (const LinkGroup& group : groups) {
+          std::vector<WeightedArc> arcs = known.of(group);
+          const auto orbit = known.orbit(arcs);
+          const auto [found, isNew] =
+              orbit ? byOrbit.try_emplace(*orbit, questions.size()) : std::pair(byOrbit.end(), true);
+          questionOf.push_back(isNew ? questions.size() : found->second);
+          if (isNew) {
+            questions.push_back(std::move(arcs));
+          }
+        }
+        const Progress quiet{.stop = progress.stop};
+        std::vector<Price> prices(questions.size());
+        askAll(state, questions.size(), "prices", progress, [&](Searches& searches, std::size_t i) {
+          prices[i] = GroupRate(state, searches, questions[i], known.isSymmetric(questions[i]), quiet).price();
+        });
+        std::vector<RankedPrice> ranking;
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+          ranking.push_back({i, prices[questionOf[i]]});
+        }
+        std::stable_sort(ranking.begin(), ranking.end(), [](const RankedPrice& a, const RankedPrice& b) {
+          return std::pair(b.price.raise, b.price.lower) < std::pair(a.price.raise, a.price.lower);
+        });
+        return ranking;
+      },
+      entryErrors());
 }
 
-Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
+Result<Curve> curveOf(const CutBound& bound, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
                       const Progress& progress) {
-  return guarded<Curve>([&] { return GroupRate(live, group, progress).curve(from, to); });
+  return guarded(
+      [&] {
+        const BoundState& state = bound.state();
+        const GroupArcs known(state);
+        const std::vector<WeightedArc> arcs = known.of(group);
+        Searches searches(state);
+        return GroupRate(state, searches, arcs, known.isSymmetric(arcs), progress).curve(from, to);
+      },
+      entryErrors());
 }
 
 }  // namespace coppice::live

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "live/live_bound.hpp"
+#include "fabric/description.hpp"
+#include "fabric/fabric.hpp"
+#include "live/cut_bound.hpp"
 
 /// What one more GB/s is worth: exact derivatives of the cut bound and its curve over a bandwidth.
 ///
@@ -21,8 +23,8 @@ namespace coppice::live {
 
 /// Arcs whose bandwidth changes together, by `weight` GB/s for each GB/s of change (parallel links count each).
 struct GroupArc {
-  NodeId src = 0;
-  NodeId dst = 0;
+  fabric::NodeIndex src = 0;
+  fabric::NodeIndex dst = 0;
   std::int64_t weight = 1;
 };
 
@@ -32,14 +34,15 @@ struct LinkGroup {
   std::vector<GroupArc> arcs;
 };
 
-/// Both directions of a pair, or the one direction that exists.
-[[nodiscard]] LinkGroup groupOf(const LiveBound& live, const LiveLink& link);
-/// The links sorted into classes, each a group: same kinds of ends, inside one box or not, same bandwidths. Named after
+/// Every pair of nodes with a link: both directions, or the one that exists. Sorted by the nodes, the smaller first.
+[[nodiscard]] std::vector<LinkGroup> linkPairs(const fabric::Fabric& fabric);
+/// The same sorted into classes, each a group: same kinds of ends, inside one box or not, same bandwidths. Named after
 /// what they share: "gpu - switch inside a box, 300 GB/s".
-[[nodiscard]] std::vector<LinkGroup> linkClasses(const LiveBound& live);
-/// The links of a description, entry by entry: an entry of count n is raised n-fold. Errors: badUsage for an end that
-/// is not alive.
-[[nodiscard]] Result<std::vector<LinkGroup>> groupsOf(const LiveBound& live, const fabric::Description& description);
+[[nodiscard]] std::vector<LinkGroup> linkClasses(const fabric::Fabric& fabric);
+/// The links of the fabric's description, entry by entry: an entry of count n is raised n-fold. Errors: badUsage for an
+/// end that the fabric does not have.
+[[nodiscard]] Result<std::vector<LinkGroup>> groupsOf(const fabric::Fabric& fabric,
+                                                      const fabric::Description& description);
 
 /// How the bound answers to a change of t GB/s on every arc of a group.
 struct Price {
@@ -52,16 +55,17 @@ struct Price {
   std::optional<Bandwidth> nextBelow = {};
 };
 
-/// Errors: badUsage (an empty group, an arc of a node with itself or of removed nodes, an arc named twice, a weight
-/// below 1), infeasible (nothing to send), overflow, cancelled.
-Result<Price> priceOf(LiveBound& live, const LinkGroup& group, const Progress& progress = {});
+/// Errors: badUsage (an empty group, an arc that the fabric does not have, an arc named twice, a weight below 1),
+/// infeasible (nothing to send), overflow, cancelled.
+Result<Price> priceOf(const CutBound& bound, const LinkGroup& group, const Progress& progress = {});
 
 struct RankedPrice {
   std::size_t group = 0;  ///< index into the groups given
   Price price;
 };
-/// All groups, the most worthwhile raise first (then the most harmful loss, then the given order).
-Result<std::vector<RankedPrice>> rankPrices(LiveBound& live, std::span<const LinkGroup> groups,
+/// All groups, the most worthwhile raise first (then the most harmful loss, then the given order). Links that exchanges
+/// of equal parts map onto each other are asked once.
+Result<std::vector<RankedPrice>> rankPrices(const CutBound& bound, std::span<const LinkGroup> groups,
                                             const Progress& progress = {});
 
 /// algbw at one change of bandwidth with the slopes on either side.
@@ -81,7 +85,7 @@ struct Curve {
 };
 
 /// algbw for all changes t in [from, to]. Errors: badUsage (from > to, or a bandwidth below 0 at `from`), as priceOf.
-Result<Curve> curveOf(LiveBound& live, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
+Result<Curve> curveOf(const CutBound& bound, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
                       const Progress& progress = {});
 
 }  // namespace coppice::live

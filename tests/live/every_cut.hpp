@@ -12,19 +12,40 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "fabric/edited_fabric.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
-#include "live/live_bound.hpp"
+#include "live/cut_bound.hpp"
 #include "live/prices.hpp"
+#include "support/must.hpp"
 
 /// Small random fabrics and their edits, whose bounds and prices are found by trying every cut.
 namespace coppice::test {
 
 using live::Answer;
-using live::Edit;
-using live::LiveBound;
+using live::CutBound;
+
+/// The fabric of a description: nodes and then links have the keys 1, 2, ...
+inline fabric::EditedFabric edited(const fabric::Description& description) {
+  fabric::FabricDelta delta;
+  fabric::Key key = 0;
+  for (const fabric::NodeDescription& node : description.nodes) {
+    delta.nodes.push_back({++key, node});
+  }
+  for (const fabric::LinkDescription& link : description.links) {
+    delta.links.push_back({++key, 0, 0, link});
+  }
+  fabric::EditedFabric fabric;
+  fabric.apply(std::move(delta));
+  return fabric;
+}
+
+/// Its bound, though GPUs may be cut off.
+inline Result<CutBound> boundOf(const fabric::Description& description, const forestcoll::Request& request = {}) {
+  return CutBound::create(edited(description), request);
+}
 
 /// A small fabric in the plainest form, judged by trying every cut.
 struct Reference {
@@ -56,6 +77,50 @@ struct Reference {
       bandwidth[u][v] = 0;
       bandwidth[v][u] = 0;
     }
+  }
+
+  /// The nodes that are left, in order.
+  [[nodiscard]] std::vector<int> alive() const {
+    std::vector<int> nodes;
+    for (int v = 0; v < size(); ++v) {
+      if (isAlive[v]) {
+        nodes.push_back(v);
+      }
+    }
+    return nodes;
+  }
+
+  [[nodiscard]] fabric::Description description() const {
+    fabric::Description result;
+    for (const int v : alive()) {
+      result.nodes.push_back({.id = ids[v], .kind = isGpu[v] ? "gpu" : "switch"});
+      for (int u = 0; u < size(); ++u) {
+        if (bandwidth[v][u].isPositive()) {
+          result.links.push_back(
+              {.src = ids[v], .dst = ids[u], .bandwidth = bandwidth[v][u].toString(), .duplex = false});
+        }
+      }
+    }
+    return result;
+  }
+
+  /// With the amounts and the root that are left.
+  [[nodiscard]] forestcoll::Request request(const forestcoll::Request& before, int rootNode) const {
+    forestcoll::Request result = before;
+    result.amounts.clear();
+    int rank = 0;
+    for (const int v : alive()) {
+      if (isGpu[v]) {
+        if (v == rootNode) {
+          result.root = rank;
+        }
+        if (!before.amounts.empty()) {
+          result.amounts.push_back(amount[v]);
+        }
+        ++rank;
+      }
+    }
+    return result;
   }
 
   [[nodiscard]] std::int64_t total() const {
@@ -218,6 +283,7 @@ struct Scene {
   Reference reference;
   forestcoll::Request request;
   fabric::Description description;
+  int root = -1;  ///< node, of a collective with a root
 };
 
 class CutDice {
@@ -258,6 +324,7 @@ inline Scene randomScene(CutDice& dice, Collective collective, bool weighted, in
   }
   if (coppice::isRooted(collective)) {
     scene.request.root = root;
+    scene.root = root;
   }
   scene.reference.root = movesShards(collective) ? root : -1;
   const auto link = [&](int a, int b) {
@@ -288,96 +355,68 @@ inline Scene randomScene(CutDice& dice, Collective collective, bool weighted, in
   return scene;
 }
 
-/// One random edit on both; empty when the dice fell on something that cannot be done.
-inline std::vector<Edit> randomEdit(CutDice& dice, Reference& reference, bool weighted, int maxNodes, int serial) {
-  std::vector<int> alive;
-  for (int v = 0; v < reference.size(); ++v) {
-    if (reference.isAlive[v]) {
-      alive.push_back(v);
-    }
-  }
+/// One random edit; false where the dice fell on something that cannot be done.
+inline bool randomEdit(CutDice& dice, Reference& reference, bool weighted, int maxNodes, int serial) {
+  const std::vector<int> alive = reference.alive();
   if (alive.size() < 2) {
-    return {};
+    return false;
   }
   const int a = alive[dice.below(static_cast<int>(alive.size()))];
   const int b = alive[dice.below(static_cast<int>(alive.size()))];
-  const std::string& idA = reference.ids[a];
-  const std::string& idB = reference.ids[b];
   auto& there = reference.bandwidth[a][b];
   auto& back = reference.bandwidth[b][a];
   const bool isRooted = reference.collective == Collective::broadcast || reference.collective == Collective::reduce;
-  switch (dice.below(10)) {
+  switch (dice.below(8)) {
     case 0:
     case 1:
     case 2:
     case 3:
       if (a == b) {
-        return {};
+        return false;
       }
       there = dice.chance(15) ? Rational(0) : dice.bandwidth();
-      if (dice.chance(60)) {
-        back = there;
-        return {live::SetLink{idA, idB, Bandwidth(there)}};
-      }
-      return {live::SetArc{idA, idB, Bandwidth(there)}};
+      back = dice.chance(60) ? there : back;
+      return true;
     case 4:
-    case 5:
-      if (a == b) {
-        return {};
-      } else {
-        const Rational change = dice.chance(50) ? dice.bandwidth() : -std::min(there, back);
-        there += change;
-        back += change;
-        return {live::ChangeBandwidth{idA, idB, Bandwidth(change), true}};
-      }
-    case 6:
       if (dice.chance(50)) {
-        return {};
+        return false;
       }
       reference.remove(a);
-      return {live::RemoveNode{idA}};
-    case 7:
-    case 8: {
+      return true;
+    case 5:
+    case 6: {
       if (reference.size() >= maxNodes) {
-        return {};
+        return false;
       }
       const bool isGpu = dice.chance(60);
       const std::int64_t amount = isRooted ? 0 : (weighted ? dice.below(3) : 1);
-      const std::string id = "n" + std::to_string(serial);
-      const int v = reference.add(id, isGpu, amount);
-      const Rational value = dice.bandwidth();
-      reference.bandwidth[v][a] = value;
-      reference.bandwidth[a][v] = value;
-      return {live::AddNode{id, isGpu ? fabric::NodeKind::gpu : fabric::NodeKind::switchNode, "", amount},
-              live::SetLink{id, reference.ids[a], Bandwidth(value)}};
+      const int v = reference.add("n" + std::to_string(serial), isGpu, amount);
+      reference.bandwidth[v][a] = dice.bandwidth();
+      reference.bandwidth[a][v] = reference.bandwidth[v][a];
+      return true;
     }
-    default: {  // a node that went comes back
+    default:  // a node that went comes back
       for (int v = 0; v < reference.size(); ++v) {
         if (!reference.isAlive[v]) {
           reference.isAlive[v] = true;
-          const Rational value = dice.bandwidth();
-          reference.bandwidth[v][a] = value;
-          const bool isGpu = reference.isGpu[v];
-          return {live::AddNode{reference.ids[v], isGpu ? fabric::NodeKind::gpu : fabric::NodeKind::switchNode, "",
-                                reference.amount[v]},
-                  live::SetArc{reference.ids[v], reference.ids[a], Bandwidth(value)}};
+          reference.bandwidth[v][a] = dice.bandwidth();
+          return true;
         }
       }
-      return {};
-    }
+      return false;
   }
 }
 
 /// The cut's own numbers, from the reference's bandwidths.
-inline std::string cutFault(const Reference& reference, const LiveBound& live, const Answer& answer) {
+inline std::string cutFault(const Reference& reference, const Answer& answer) {
   if (answer.cut.nodes.empty()) {
     return answer.finding ? "" : "no cut and no finding";
   }
-  // The reference numbers its nodes in its own way.
+  // The reference numbers those that went too.
+  const std::vector<int> alive = reference.alive();
   std::vector<bool> holds(static_cast<std::size_t>(reference.size()), false);
   for (const int v : answer.cut.nodes) {
-    const auto found = std::find(reference.ids.begin(), reference.ids.end(), live.id(v));
-    holds[static_cast<int>(found - reference.ids.begin())] = true;
+    holds[alive[v]] = true;
   }
   Rational exit;  // GB/s
   std::int64_t demand = 0;
@@ -405,35 +444,20 @@ inline std::string cutFault(const Reference& reference, const LiveBound& live, c
   return "";
 }
 
-/// From nothing, by the generator's own code.
-inline Rational algbwFromNothing(const LiveBound& live, Collective collective) {
-  std::vector<live::LiveLink> links = live.links();
-  forestcoll::Network network;
-  network.nodeCount = live.nodeLimit();
-  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  for (int v = 0; v < network.nodeCount; ++v) {
-    if (live.isAlive(v) && live.kind(v) == fabric::NodeKind::gpu) {
-      network.isGpu[v] = 1;
-      network.demand[v] = 1;
-      network.gpus.push_back(v);
-      ++network.totalDemand;
+/// By the generator's own search, which knows of no equal parts here; 0 where GPUs are cut off.
+inline Rational algbwFromNothing(const fabric::EditedFabric& fabric, Collective collective) {
+  const fabric::EditedFabric::Indexed indexed = fabric.indexed();
+  const std::vector<std::int64_t> demand(indexed.gpus.size(), 1);
+  forestcoll::Network network =
+      forestcoll::makeNetwork(static_cast<int>(indexed.keys.size()), indexed.gpus, indexed.arcs, demand);
+  if (collective == Collective::reduceScatter) {
+    for (forestcoll::TreeArc& arc : network.arcs) {
+      std::swap(arc.tail, arc.head);
     }
   }
-  std::int64_t denominator = 1;
-  for (const live::LiveLink& link : links) {
-    denominator = leastCommonMultiple(denominator, link.forward.gigabytesPerSecond().denominator());
-    denominator = leastCommonMultiple(denominator, link.backward.gigabytesPerSecond().denominator());
-  }
-  const bool isTurned = collective == Collective::reduceScatter;
-  for (const live::LiveLink& link : links) {
-    const Rational forward = link.forward.gigabytesPerSecond() * Rational(denominator);
-    const Rational backward = link.backward.gigabytesPerSecond() * Rational(denominator);
-    network.arcs.push_back({link.a, link.b, (isTurned ? backward : forward).numerator()});
-    network.arcs.push_back({link.b, link.a, (isTurned ? forward : backward).numerator()});
-  }
   try {
-    return Rational(network.totalDemand) / (forestcoll::worstCut(network, {}).value() * Rational(denominator));
+    return (Rational(network.totalDemand) / forestcoll::worstCut(network, {}).value() * network.unit)
+        .gigabytesPerSecond();
   } catch (const Failure&) {
     return 0;
   }
@@ -459,10 +483,11 @@ inline fabric::Description star(int gpus, const std::string& bandwidth = "10") {
   return description;
 }
 
-inline live::LinkGroup link(const LiveBound& live, const std::string& a, const std::string& b, bool duplex = true) {
-  live::LinkGroup group{a + b, {{*live.find(a), *live.find(b), 1}}};
+inline live::LinkGroup link(const fabric::Fabric& fabric, const std::string& a, const std::string& b,
+                            bool duplex = true) {
+  live::LinkGroup group{a + b, {{*fabric.find(a), *fabric.find(b), 1}}};
   if (duplex) {
-    group.arcs.push_back({*live.find(b), *live.find(a), 1});
+    group.arcs.push_back({*fabric.find(b), *fabric.find(a), 1});
   }
   return group;
 }

@@ -1,70 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "fabric/fabric.hpp"
-#include "forestcoll/network.hpp"
-#include "forestcoll/optimality.hpp"
-#include "live/live_bound.hpp"
+#include "live/cut_bound.hpp"
+#include "live/every_cut.hpp"
+#include "live/failures.hpp"
 #include "live/prices.hpp"
 #include "presets/presets.hpp"
 #include "support/must.hpp"
 
-/// Fabrics large enough that equal boxes are looked for: the bound is the same as from nothing, and an edit costs the
-/// GPUs of the boxes that it touches, not all.
+/// Fabrics in which equal parts are looked for: the bound, prices and failures are those of a search that knows of
+/// none.
 using namespace coppice;
-using live::LiveBound;
-using test::must;
-
-namespace {
-
-LiveBound follow(const fabric::Description& description) {
-  return must(LiveBound::create(description, {}));
-}
-
-/// By the generator's own search on the fabric as it stands, with no symmetry; 0 where GPUs are cut off.
-Bandwidth fromNothing(const LiveBound& live) {
-  forestcoll::Network network;
-  network.nodeCount = live.nodeLimit();
-  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  for (int node = 0; node < network.nodeCount; ++node) {
-    if (live.isAlive(node) && live.kind(node) == fabric::NodeKind::gpu) {
-      network.isGpu[node] = 1;
-      network.demand[node] = 1;
-      network.gpus.push_back(node);
-      ++network.totalDemand;
-    }
-  }
-  std::int64_t denominator = 1;
-  const auto links = live.links();
-  for (const auto& link : links) {
-    denominator = leastCommonMultiple(denominator, link.forward.gigabytesPerSecond().denominator());
-    denominator = leastCommonMultiple(denominator, link.backward.gigabytesPerSecond().denominator());
-  }
-  for (const auto& link : links) {
-    network.arcs.push_back({link.a, link.b, (link.forward.gigabytesPerSecond() * Rational(denominator)).numerator()});
-    network.arcs.push_back({link.b, link.a, (link.backward.gigabytesPerSecond() * Rational(denominator)).numerator()});
-  }
-  try {
-    return Bandwidth(Rational(network.totalDemand) /
-                     (forestcoll::worstCut(network, {}).value() * Rational(denominator)));
-  } catch (const Failure&) {
-    return {};
-  }
-}
-
-Bandwidth boundOf(const Result<live::Answer>& answer) {
-  if (!answer) {
-    qFatal("%s", describe(answer.error()).c_str());
-  }
-  return answer->algbw;
-}
-
-}  // namespace
+using namespace coppice::test;
 
 class TestLiveEqualBoxes : public QObject {
   Q_OBJECT
@@ -88,118 +38,132 @@ private slots:
                                << "planes";
   }
 
-  /// Random edits, some of them taken back, some only asked about.
+  /// Random edits, one after the other.
   void agreesWithNothing() {
     QFETCH(QString, preset);
     QFETCH(QString, boxes);
     QFETCH(QString, network);
     const fabric::Description description =
         must(presets::make(preset.toStdString(), {{"boxes", boxes.toStdString()}, {"network", network.toStdString()}}));
-    LiveBound live = follow(description);
-    QVERIFY(live.bound()->gpuCount >= 1024);
-    QCOMPARE(live.bound()->algbw, fromNothing(live));
+    fabric::EditedFabric fabric = edited(description);
     std::mt19937 random(5);
-    const auto below = [&](std::size_t count) { return static_cast<int>(random() % count); };
+    const auto below = [&](std::size_t count) { return static_cast<fabric::Key>(random() % count); };
+    const auto nodes = static_cast<fabric::Key>(description.nodes.size());
+    fabric::Key next = nodes + static_cast<fabric::Key>(description.links.size()) + 1;
     for (int i = 0; i < 16; ++i) {
-      std::vector<live::Edit> edits;
-      const auto& link = description.links[below(description.links.size())];
+      const Answer answer = must(CutBound::create(fabric, {})).answer();
+      QCOMPARE(told(answer.algbw.gigabytesPerSecond().toString()),
+               told(algbwFromNothing(fabric, Collective::allgather).toString()));
+      fabric::FabricDelta delta;
       const std::string box = "b" + std::to_string(below(130));
-      switch (i % 4) {
-        case 0:
-        case 1:
-          edits = {live::SetLink{link.src, link.dst, Bandwidth(Rational(1 + below(900)))}};
+      switch (i % 3) {
+        case 0: {
+          const fabric::Key link = below(description.links.size());
+          fabric::LinkDescription slower = description.links[link];
+          slower.bandwidth = std::to_string(1 + below(900));
+          delta.links.push_back({nodes + link + 1, 0, 0, slower});
           break;
-        case 2:
-          edits = {live::SetLink{box + "g1", box + "g2", Bandwidth(Rational(25))},
-                   live::AddNode{"extra" + std::to_string(i), fabric::NodeKind::gpu, box},
-                   live::SetLink{"extra" + std::to_string(i), box + "g0", Bandwidth(Rational(50))}};
+        }
+        case 1:
+          delta.nodes.push_back({next, fabric::NodeDescription{.id = "extra" + std::to_string(i), .box = box}});
+          delta.links.push_back(
+              {next + 1, 0, 0,
+               fabric::LinkDescription{.src = "extra" + std::to_string(i), .dst = box + "g0", .bandwidth = "50"}});
+          next += 2;
           break;
         default:
-          edits = {live::RemoveNode{box + "g3"}};
+          delta.links.push_back(
+              {next++, 0, 0, fabric::LinkDescription{.src = box + "g1", .dst = box + "g2", .bandwidth = "25"}});
           break;
       }
-      const auto probed = live.probe(edits);
-      if (!probed) {
-        continue;  // a node that an earlier edit took away
-      }
-      const Bandwidth before = live.bound()->algbw;
-      QCOMPARE(boundOf(live.bound()), before);
-      QCOMPARE(boundOf(live.apply(edits)), probed->algbw);
-      QCOMPARE(probed->algbw, fromNothing(live));
-      if (i % 3 == 0) {
-        QCOMPARE(boundOf(live.undo()), before);
-      }
+      fabric.apply(std::move(delta));
     }
   }
 
-  void anEditTouchesItsBoxesAlone() {
-    LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}})));
-    const auto slower = live.apply(std::vector<live::Edit>{live::SetLink{"b77g3", "ib", Bandwidth(Rational(40))}});
-    QVERIFY(boundOf(slower) < Bandwidth(160 * 8 * 400, 159 * 8));
-    QVERIFY2(slower->solvedAgain <= 64, std::to_string(slower->solvedAgain).c_str());
-    // Every box slower by the same amount, one after the other: the last one is as tight as the first.
-    const Bandwidth once = slower->algbw;
-    for (const char* gpu : {"b0g0", "b1g5", "b159g7"}) {
-      QCOMPARE(boundOf(live.apply(std::vector<live::Edit>{live::SetLink{gpu, "ib", Bandwidth(Rational(40))}})), once);
-    }
-    QCOMPARE(fromNothing(live), once);
+  void pricesAgreeWithEdits_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<QString>("boxes");
+    QTest::addColumn<QString>("network");
+    QTest::newRow("one switch") << "dgx-h100"
+                                << "5"
+                                << "simple";
+    QTest::newRow("leaves") << "dgx-h100"
+                            << "6"
+                            << "leaf-spine";
+    QTest::newRow("NIC nodes") << "dgx-a100"
+                               << "5"
+                               << "planes";
+    QTest::newRow("direct links") << "mi250"
+                                  << "4"
+                                  << "";
   }
 
-  /// The first question about a box certifies its sinks for all that follow.
-  void aBoxIsCertifiedOnce() {
-    LiveBound live = follow(must(presets::make("mi250", {{"boxes", "72"}})));
-    QVERIFY(live.bound()->gpuCount >= 1024);
-    int asked = 0;
-    int solved = 0;
-    for (const live::LiveLink& link : live.links()) {
-      if (live.id(link.a).starts_with("b7g") || live.id(link.b).starts_with("b7g")) {
-        const auto slower = live.probe(
-            std::vector<live::Edit>{live::ChangeBandwidth{live.id(link.a), live.id(link.b), Bandwidth(-1, 10), true}});
-        ++asked;
-        solved += must(slower).solvedAgain;
-      }
-    }
-    // Without certificates, each question solves the 16 GPUs of the box.
-    QVERIFY2(asked > 0 && solved < 8 * asked, std::to_string(solved).c_str());
-  }
-
-  /// The slopes of a price against the bound as it is after the change.
+  /// The slopes of each link's price against the bound as it is after the change.
   void pricesAgreeWithEdits() {
-    LiveBound live = follow(must(presets::make("mi250", {{"boxes", "72"}})));
-    const Bandwidth before = live.bound()->algbw;
-    const auto links = live.links();
-    std::mt19937 random(7);
-    for (int i = 0; i < 6; ++i) {
-      const live::LiveLink& link = links[random() % links.size()];
-      const live::Price price = must(live::priceOf(live, live::groupOf(live, link)));
+    QFETCH(QString, preset);
+    QFETCH(QString, boxes);
+    QFETCH(QString, network);
+    std::map<std::string, std::string> arguments{{"boxes", boxes.toStdString()}};
+    if (!network.isEmpty()) {
+      arguments["network"] = network.toStdString();
+    }
+    fabric::Description description = must(presets::make(preset.toStdString(), arguments));
+    // One link is slower, so that its box is none of the equal ones.
+    description.links[3].bandwidth = "7";
+    const fabric::Fabric whole = must(fabric::Fabric::build(description));
+    const CutBound bound = must(CutBound::create(whole, {}));
+    const Bandwidth before = bound.answer().algbw;
+    const auto groups = must(live::groupsOf(whole, description));
+    for (const live::RankedPrice& ranked : must(live::rankPrices(bound, groups))) {
+      const live::Price& price = ranked.price;
       const Bandwidth step(1, 8);
       for (const bool isRaise : {true, false}) {
         const auto& end = isRaise ? price.nextAbove : price.nextBelow;
-        const Bandwidth change = end       ? (isRaise ? std::min(step, *end) : std::max(-step, *end))
-                                 : isRaise ? step
-                                           : -step;
+        Bandwidth change = isRaise ? step : -step;
+        if (end) {
+          change = isRaise ? std::min(step, *end) : std::max(-step, *end);
+        }
+        fabric::Description changed = description;
+        fabric::LinkDescription& link = changed.links[ranked.group];
+        link.bandwidth = toFraction(must(Bandwidth::parse(link.bandwidth)) + change);
         const Rational slope = isRaise ? price.raise : price.lower;
-        const auto changed =
-            live.probe(std::vector<live::Edit>{live::ChangeBandwidth{live.id(link.a), live.id(link.b), change, true}});
-        QCOMPARE(boundOf(changed), before + change * slope);
+        const Bandwidth after = must(boundOf(changed)).answer().algbw;
+        QVERIFY2(after == before + change * slope, (groups[ranked.group].name + ", " + toFraction(change)).c_str());
       }
     }
   }
 
-  /// Taking the switch between all boxes away touches all of them; afterwards they are equal again.
-  void theSwitchBetweenAllBoxes() {
-    LiveBound live = follow(must(presets::make("dgx-h100", {{"boxes", "160"}, {"network", "rails"}})));
-    const Bandwidth before = live.bound()->algbw;
-    const auto without = live.apply(std::vector<live::Edit>{live::RemoveNode{"rail3"}});
-    QCOMPARE(boundOf(without), fromNothing(live));
-    QVERIFY(boundOf(without) < before);
-    QVERIFY2(without->solvedAgain <= 64, std::to_string(without->solvedAgain).c_str());
-    const auto undone = live.undo();
-    QCOMPARE(boundOf(undone), before);
-    QVERIFY2(undone->solvedAgain <= 64, std::to_string(undone->solvedAgain).c_str());
+  /// All links of a class at once keep what is equal.
+  void classesAgreeWithEdits() {
+    fabric::Description description = must(presets::make("dgx-h100", {{"boxes", "8"}, {"network", "leaf-spine"}}));
+    const fabric::Fabric whole = must(fabric::Fabric::build(description));
+    const CutBound bound = must(CutBound::create(whole, {}));
+    for (const live::LinkGroup& group : live::linkClasses(whole)) {
+      const Bandwidth now = whole.arcs()[*whole.findArc(group.arcs[0].src, group.arcs[0].dst)].bandwidth;
+      const auto curve = must(live::curveOf(bound, group, -now, now * Rational(3)));
+      QVERIFY(curve.isPiecewiseLinear);
+      for (const live::CurvePoint& point : curve.points) {
+        fabric::FabricDelta delta;
+        fabric::EditedFabric fabric = edited(description);
+        for (std::size_t i = 0; i < description.links.size(); ++i) {
+          fabric::LinkDescription link = description.links[i];
+          const int src = *whole.find(link.src);
+          const int dst = *whole.find(link.dst);
+          const bool isIn = std::ranges::any_of(
+              group.arcs, [&](const live::GroupArc& arc) { return arc.src == src && arc.dst == dst; });
+          if (isIn) {
+            const Bandwidth changed = must(Bandwidth::parse(link.bandwidth)) + point.change / Rational(link.count);
+            link.bandwidth = toFraction(changed);
+            const auto key = static_cast<fabric::Key>(description.nodes.size() + i + 1);
+            delta.links.push_back({key, 0, 0, changed.isZero() ? std::nullopt : std::optional(link)});
+          }
+        }
+        fabric.apply(std::move(delta));
+        QCOMPARE(told(toFraction(point.algbw)), told(algbwFromNothing(fabric, Collective::allgather).toString()));
+      }
+    }
   }
 };
 
 QTEST_GUILESS_MAIN(TestLiveEqualBoxes)
-#include "support/must.hpp"
 #include "tst_live_equal_boxes.moc"

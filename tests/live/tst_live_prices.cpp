@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "live/cut_bound.hpp"
 #include "live/every_cut.hpp"
 #include "live/failures.hpp"
-#include "live/live_bound.hpp"
 #include "live/prices.hpp"
 #include "presets/presets.hpp"
 #include "support/must.hpp"
@@ -26,6 +28,7 @@ private slots:
   void curveOfOneLink();
   void curveErrors();
   void classes();
+  void sweep_data();
   void sweep();
   void sweepOfParallelLinks();
 };
@@ -46,10 +49,20 @@ void TestLivePrices::pricesAgainstEveryCut() {
     CutDice dice(500 * seed + static_cast<unsigned>(collective));
     const Scene scene = randomScene(dice, static_cast<Collective>(collective), weighted, 8);
     const Reference& reference = scene.reference;
-    auto live = LiveBound::create(scene.description, scene.request);
+    const CutBound bound = must(boundOf(scene.description, scene.request));
     std::vector<live::LinkGroup> groups;
-    for (const live::LiveLink& each : live->links()) {
-      groups.push_back(live::groupOf(*live, each));
+    for (int a = 0; a < reference.size(); ++a) {
+      for (int b = a + 1; b < reference.size(); ++b) {
+        live::LinkGroup pair{reference.ids[a] + " - " + reference.ids[b], {}};
+        for (const auto& [src, dst] : {std::pair(a, b), std::pair(b, a)}) {
+          if (reference.bandwidth[src][dst].isPositive()) {
+            pair.arcs.push_back({src, dst, 1});
+          }
+        }
+        if (!pair.arcs.empty()) {
+          groups.push_back(std::move(pair));
+        }
+      }
     }
     const std::size_t single = groups.size();
     for (int i = 0; i < 4; ++i) {
@@ -68,7 +81,7 @@ void TestLivePrices::pricesAgainstEveryCut() {
     }
     for (const live::LinkGroup& group : groups) {
       const std::string place = "seed " + std::to_string(seed) + ", " + group.name;
-      const auto price = live::priceOf(*live, group);
+      const auto price = live::priceOf(bound, group);
       QVERIFY2(price.hasValue(), (place + (price ? "" : ": " + describe(price.error()))).c_str());
       const auto halves = reference.halves(group);
       Rational room = reference.bandwidth[group.arcs[0].src][group.arcs[0].dst];
@@ -110,7 +123,7 @@ void TestLivePrices::pricesAgainstEveryCut() {
       QVERIFY2(valueOf(price->nextBelow) == below, (place + ": next below").c_str());
 
       const Rational to = room + Rational(20);
-      const auto curve = live::curveOf(*live, group, Bandwidth(-room), Bandwidth(to));
+      const auto curve = live::curveOf(bound, group, Bandwidth(-room), Bandwidth(to));
       QVERIFY2(curve.hasValue(), place.c_str());
       const auto& points = curve->points;
       QVERIFY2(points.front().change == Bandwidth(-room) && points.back().change == Bandwidth(to), place.c_str());
@@ -134,40 +147,50 @@ void TestLivePrices::pricesAgainstEveryCut() {
   }
 }
 
+namespace {
+
+fabric::Fabric built(const fabric::Description& description) {
+  return must(fabric::Fabric::build(description));
+}
+
+}  // namespace
+
 void TestLivePrices::ties() {
   // Three GPUs on a switch, 10 GB/s each: any two shards must come in over 10, for each GPU alike.
-  auto live = LiveBound::create(star(3), {});
-  QCOMPARE(must(live->bound()).algbw, Bandwidth(15));
-  const auto one = must(live::priceOf(*live, link(*live, "g0", "s")));
-  QCOMPARE(one.raise, Rational(0));
-  QVERIFY(!one.nextAbove);
-  QCOMPARE(one.lower, Rational(3, 2));
-  QVERIFY(!one.nextBelow);
-  live::LinkGroup all{"all", {}};
-  for (const char* gpu : {"g0", "g1", "g2"}) {
-    const auto each = link(*live, gpu, "s");
-    all.arcs.insert(all.arcs.end(), each.arcs.begin(), each.arcs.end());
+  fabric::Description description = star(3);
+  {
+    const fabric::Fabric fabric = built(description);
+    const CutBound bound = must(CutBound::create(fabric, {}));
+    QCOMPARE(bound.answer().algbw, Bandwidth(15));
+    const auto one = must(live::priceOf(bound, link(fabric, "g0", "s")));
+    QCOMPARE(one.raise, Rational(0));
+    QVERIFY(!one.nextAbove);
+    QCOMPARE(one.lower, Rational(3, 2));
+    QVERIFY(!one.nextBelow);
+    live::LinkGroup all{"all", {}};
+    for (const char* gpu : {"g0", "g1", "g2"}) {
+      const auto each = link(fabric, gpu, "s");
+      all.arcs.insert(all.arcs.end(), each.arcs.begin(), each.arcs.end());
+    }
+    const auto together = must(live::priceOf(bound, all));
+    QCOMPARE(together.raise, Rational(3, 2));
+    QVERIFY(!together.nextAbove);
+    QCOMPARE(together.lower, Rational(3, 2));
   }
-  const auto together = must(live::priceOf(*live, all));
-  QCOMPARE(together.raise, Rational(3, 2));
-  QVERIFY(!together.nextAbove);
-  QCOMPARE(together.lower, Rational(3, 2));
   // The slow one alone is worth raising, until it is as fast as the others.
-  const Edit slow = live::SetLink{"g0", "s", Bandwidth(Rational(4))};
-  QCOMPARE(must(live->apply({&slow, 1})).algbw, Bandwidth(6));
-  const auto price = must(live::priceOf(*live, link(*live, "g0", "s")));
+  description.links[0].bandwidth = "4";
+  const fabric::Fabric fabric = built(description);
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  QCOMPARE(bound.answer().algbw, Bandwidth(6));
+  const auto price = must(live::priceOf(bound, link(fabric, "g0", "s")));
   QCOMPARE(price.raise, Rational(3, 2));
   QVERIFY(price.nextAbove == Bandwidth(6));
-  const auto other = must(live::priceOf(*live, link(*live, "g1", "s")));
+  const auto other = must(live::priceOf(bound, link(fabric, "g1", "s")));
   QCOMPARE(other.raise, Rational(0));
   QCOMPARE(other.lower, Rational(0));
   QVERIFY(other.nextBelow == Bandwidth(-6));
-  const auto links = live->links();
-  std::vector<live::LinkGroup> groups;
-  for (const live::LiveLink& each : links) {
-    groups.push_back(live::groupOf(*live, each));
-  }
-  const auto ranking = must(live::rankPrices(*live, groups));
+  const std::vector<live::LinkGroup> groups = must(live::groupsOf(fabric, description));
+  const auto ranking = must(live::rankPrices(bound, groups));
   QCOMPARE(ranking.size(), std::size_t{3});
   QCOMPARE(told(groups[ranking[0].group].name), told("g0 - s"));
 }
@@ -186,14 +209,15 @@ void TestLivePrices::priceOfOneWayLink() {
     arc.duplex = false;
     ring.links.push_back(arc);
   }
-  auto live = LiveBound::create(ring, {});
-  QCOMPARE(must(live->bound()).algbw, Bandwidth(6));
-  const auto price = must(live::priceOf(*live, link(*live, "g0", "g1", false)));
+  const fabric::Fabric fabric = built(ring);
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  QCOMPARE(bound.answer().algbw, Bandwidth(6));
+  const auto price = must(live::priceOf(bound, link(fabric, "g0", "g1", false)));
   QCOMPARE(price.raise, Rational(3, 2));
   QVERIFY(price.nextAbove == Bandwidth(2));
-  // What a link that is not there yet would be worth: g0 -> g1 is the narrow place, and g1 -> g0 helps nothing.
-  QCOMPARE(must(live::priceOf(*live, link(*live, "g1", "g0", false))).raise, Rational(0));
-  const auto groups = must(live::groupsOf(*live, ring));
+  // The way back is no link.
+  QCOMPARE(live::priceOf(bound, link(fabric, "g1", "g0", false)).error().code, ErrorCode::badUsage);
+  const auto groups = must(live::groupsOf(fabric, ring));
   QCOMPARE(groups.size(), std::size_t{3});
   QCOMPARE(told(groups[0].name), told("g0 -> g1"));
 }
@@ -209,8 +233,9 @@ void TestLivePrices::priceWithoutEnd() {
   only.dst = "b";
   only.bandwidth = "3";
   pair.links.push_back(only);
-  auto live = LiveBound::create(pair, {});
-  const auto price = must(live::priceOf(*live, link(*live, "a", "b")));
+  const fabric::Fabric fabric = built(pair);
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  const auto price = must(live::priceOf(bound, link(fabric, "a", "b")));
   QCOMPARE(price.raise, Rational(2));
   QVERIFY(!price.nextAbove);
   QCOMPARE(price.lower, Rational(2));
@@ -218,8 +243,9 @@ void TestLivePrices::priceWithoutEnd() {
 }
 
 void TestLivePrices::curveOfOneLink() {
-  auto live = LiveBound::create(star(3), {});
-  const auto curve = must(live::curveOf(*live, link(*live, "g0", "s"), Bandwidth(-10), Bandwidth(5)));
+  const fabric::Fabric fabric = built(star(3));
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  const auto curve = must(live::curveOf(bound, link(fabric, "g0", "s"), Bandwidth(-10), Bandwidth(5)));
   QVERIFY(curve.isPiecewiseLinear);
   QCOMPARE(curve.points.size(), std::size_t{3});
   QCOMPARE(curve.points[0].algbw, Bandwidth(0));
@@ -228,63 +254,135 @@ void TestLivePrices::curveOfOneLink() {
   QCOMPARE(curve.points[1].algbw, Bandwidth(15));
   QCOMPARE(curve.points[1].slopeAfter, Rational(0));
   QCOMPARE(curve.points[2].algbw, Bandwidth(15));
-  const auto point = must(live::curveOf(*live, link(*live, "g0", "s"), Bandwidth(1), Bandwidth(1)));
+  const auto point = must(live::curveOf(bound, link(fabric, "g0", "s"), Bandwidth(1), Bandwidth(1)));
   QCOMPARE(point.points.size(), std::size_t{1});
 }
 
 void TestLivePrices::curveErrors() {
-  auto live = LiveBound::create(star(3), {});
-  const auto group = link(*live, "g0", "s");
-  QCOMPARE(live::curveOf(*live, group, Bandwidth(1), Bandwidth(0)).error().code, ErrorCode::badUsage);
-  QCOMPARE(live::curveOf(*live, group, Bandwidth(-11), Bandwidth(0)).error().code, ErrorCode::badUsage);
+  const fabric::Fabric fabric = built(star(3));
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  const auto group = link(fabric, "g0", "s");
+  QCOMPARE(live::curveOf(bound, group, Bandwidth(1), Bandwidth(0)).error().code, ErrorCode::badUsage);
+  QCOMPARE(live::curveOf(bound, group, Bandwidth(-11), Bandwidth(0)).error().code, ErrorCode::badUsage);
   live::LinkGroup twice = group;
   twice.arcs.push_back(twice.arcs.front());
   live::LinkGroup weightless = group;
   weightless.arcs[0].weight = 0;
   live::LinkGroup nowhere{"nowhere", {{0, 99, 1}}};
   for (const live::LinkGroup& wrong : {twice, weightless, nowhere, live::LinkGroup{}}) {
-    QCOMPARE(live::priceOf(*live, wrong).error().code, ErrorCode::badUsage);
+    QCOMPARE(live::priceOf(bound, wrong).error().code, ErrorCode::badUsage);
   }
 }
 
 void TestLivePrices::classes() {
-  auto live = LiveBound::create(must(presets::make("dgx-h100", {{"boxes", "4"}, {"network", "rails"}})), {});
-  const auto groups = live::linkClasses(*live);
+  const fabric::Fabric fabric = built(must(presets::make("dgx-h100", {{"boxes", "4"}, {"network", "rails"}})));
+  const CutBound bound = must(CutBound::create(fabric, {}));
+  const auto groups = live::linkClasses(fabric);
   std::size_t arcs = 0;
   for (const live::LinkGroup& group : groups) {
     arcs += group.arcs.size();
   }
-  QCOMPARE(arcs, 2 * live->links().size());
+  QCOMPARE(arcs, fabric.arcs().size());
   // Fig.: the rails are the narrow place; every NIC link together is worth something, one alone is not.
-  const auto ranking = must(live::rankPrices(*live, groups));
+  const auto ranking = must(live::rankPrices(bound, groups));
   QVERIFY(ranking.front().price.raise.isPositive());
   QVERIFY2(groups[ranking.front().group].name.find("gpu - switch") == 0, groups[ranking.front().group].name.c_str());
 }
 
+namespace {
+
+/// The description without what the failure takes away: a link, or the nodes that it names.
+fabric::Description without(fabric::Description description, std::size_t failure, const live::PartFailure& what) {
+  if (what.part == live::Part::link) {
+    fabric::LinkDescription& link = description.links[failure];
+    if (--link.count == 0) {
+      description.links.erase(description.links.begin() + static_cast<std::ptrdiff_t>(failure));
+    }
+    return description;
+  }
+  std::set<std::string> gone;
+  for (const int node : what.nodes) {
+    gone.insert(description.nodes[node].id);
+  }
+  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return gone.contains(node.id); });
+  std::erase_if(description.links, [&](const fabric::LinkDescription& link) {
+    return gone.contains(link.src) || gone.contains(link.dst);
+  });
+  return description;
+}
+
+}  // namespace
+
+void TestLivePrices::sweep_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("boxes");
+  QTest::addColumn<QString>("network");
+  QTest::addColumn<bool>("hasLost");
+  QTest::addColumn<Collective>("collective");
+  const auto add = [](const char* name, const char* preset, const char* boxes, const char* network, bool hasLost,
+                      Collective collective) {
+    QTest::newRow(name) << preset << boxes << network << hasLost << collective;
+  };
+  add("rails", "dgx-h100", "2", "rails", false, Collective::allgather);
+  add("rails, allreduce", "dgx-h100", "2", "rails", false, Collective::allreduce);
+  // From here on equal parts are looked for.
+  add("equal boxes", "dgx-h100", "6", "simple", false, Collective::allgather);
+  add("equal boxes on rails", "dgx-h100", "6", "rails", true, Collective::allreduce);
+  add("leaves", "dgx-h100", "6", "leaf-spine", false, Collective::reduceScatter);
+  add("leaves with lost GPUs", "dgx-h100", "6", "leaf-spine", true, Collective::allgather);
+  add("NIC nodes", "dgx-a100", "6", "planes", true, Collective::allgather);
+  add("root", "dgx-a100", "6", "planes", false, Collective::broadcast);
+  add("gather", "dgx-h100", "6", "rails", false, Collective::gather);
+}
+
+/// Every failure by really doing it, from nothing.
 void TestLivePrices::sweep() {
-  const fabric::Description description = must(presets::make("dgx-h100", {{"boxes", "2"}, {"network", "rails"}}));
-  for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
-    forestcoll::Request request;
-    request.collective = collective;
-    auto live = LiveBound::create(description, request);
-    const Bandwidth before = must(live->bound()).algbw;
-    const auto failures = live::singleFailures(description, true);
-    QCOMPARE(failures.size(), description.links.size() + description.nodes.size() + 2);
-    const auto ranking = must(live::rankFailures(*live, failures));
-    QCOMPARE(ranking.size(), failures.size());
-    QCOMPARE(must(live->bound()).algbw, before);
-    for (std::size_t i = 0; i < ranking.size(); ++i) {
-      const live::Damage& damage = ranking[i];
-      QVERIFY(i == 0 || ranking[i - 1].loss >= damage.loss);
-      QVERIFY(damage.loss == Rational(1) - damage.algbw / before);
-      // The same by really doing it, from nothing.
-      auto copy = LiveBound::create(description, request);
-      const Answer answer = must(copy->apply(failures[damage.failure].edits));
-      QVERIFY2(answer.algbw == damage.algbw, failures[damage.failure].name.c_str());
-      QVERIFY(answer.finding.has_value() == damage.finding.has_value());
-      if (collective == Collective::allgather) {
-        QVERIFY2(Bandwidth(algbwFromNothing(*copy, collective)) == damage.algbw, failures[damage.failure].name.c_str());
-      }
+  QFETCH(QString, preset);
+  QFETCH(QString, boxes);
+  QFETCH(QString, network);
+  QFETCH(bool, hasLost);
+  QFETCH(Collective, collective);
+  fabric::Description description =
+      must(presets::make(preset.toStdString(), {{"boxes", boxes.toStdString()}, {"network", network.toStdString()}}));
+  if (hasLost) {
+    live::PartFailure lost{live::Part::gpu, {}, {}, {}};
+    for (const char* gpu : {"b0g1", "b2g1", "b3g6"}) {
+      const auto found = std::ranges::find(description.nodes, gpu, &fabric::NodeDescription::id);
+      lost.nodes.push_back(static_cast<int>(found - description.nodes.begin()));
+    }
+    description = without(description, 0, lost);
+  }
+  forestcoll::Request request;
+  request.collective = collective;
+  if (isRooted(collective)) {
+    request.root = 0;
+  }
+  const CutBound bound = must(boundOf(description, request));
+  const Bandwidth before = bound.answer().algbw;
+  const auto failures = live::singleFailures(description, true);
+  const auto ranking = must(live::rankFailures(bound, failures));
+  QCOMPARE(failures.size(), description.links.size() + description.nodes.size() + boxes.toUInt());
+  QCOMPARE(ranking.size(), failures.size());
+  const std::string root = request.root ? description.nodes[edited(description).indexed().gpus[0]].id : std::string();
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const live::Damage& damage = ranking[i];
+    const live::PartFailure& failure = failures[damage.failure];
+    QVERIFY(i == 0 || ranking[i - 1].loss >= damage.loss);
+    QVERIFY(damage.loss == Rational(1) - damage.algbw / before);
+    const fabric::Description left = without(description, damage.failure, failure);
+    if (!root.empty() && std::ranges::find(left.nodes, root, &fabric::NodeDescription::id) == left.nodes.end()) {
+      QVERIFY(damage.finding && damage.finding->text.find("root") != std::string::npos);
+      continue;
+    }
+    const Answer answer = must(boundOf(left, request)).answer();
+    QVERIFY2(answer.algbw == damage.algbw, failure.name.c_str());
+    QCOMPARE(answer.gpuCount, damage.gpuCount);
+    QCOMPARE(answer.finding.has_value(), damage.finding.has_value());
+    if (answer.finding) {
+      QCOMPARE(told(damage.finding->text), told(answer.finding->text));
+    }
+    if (collective == Collective::allgather || collective == Collective::reduceScatter) {
+      QVERIFY2(Bandwidth(algbwFromNothing(edited(left), collective)) == damage.algbw, failure.name.c_str());
     }
   }
 }
@@ -294,15 +392,19 @@ void TestLivePrices::sweepOfParallelLinks() {
   for (auto& each : description.links) {
     each.count = 2;
   }
-  auto live = LiveBound::create(description, {});
-  QCOMPARE(must(live->bound()).algbw, Bandwidth(15));
-  const auto ranking = must(live::rankFailures(*live, live::singleFailures(description)));
+  const CutBound bound = must(boundOf(description));
+  QCOMPARE(bound.answer().algbw, Bandwidth(15));
+  const auto ranking = must(live::rankFailures(bound, live::singleFailures(description)));
   // The switch takes everything; a GPU leaves two; one of two parallel links leaves half.
   QCOMPARE(ranking.front().loss, Rational(1));
   QVERIFY(ranking.front().finding.has_value());
   QCOMPARE(ranking[1].algbw, Bandwidth(15, 2));
   QCOMPARE(ranking.back().algbw, Bandwidth(20));
   QCOMPARE(ranking.back().loss, Rational(-1, 3));
+  // A fabric that cannot work has nothing to lose.
+  description.links.pop_back();
+  QCOMPARE(live::rankFailures(must(boundOf(description)), live::singleFailures(description)).error().code,
+           ErrorCode::infeasible);
 }
 
 QTEST_GUILESS_MAIN(TestLivePrices)

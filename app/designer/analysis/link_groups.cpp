@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/units.hpp"
@@ -16,7 +17,7 @@ namespace {
 /// Collects links; parallel ones between the same nodes become one arc with their weight.
 class Collector {
 public:
-  void add(LinkId id, live::NodeId src, live::NodeId dst, const fabric::LinkDescription& link,
+  void add(LinkId id, fabric::NodeIndex src, fabric::NodeIndex dst, const fabric::LinkDescription& link,
            const Bandwidth& bandwidth) {
     m_links.bandwidth = m_links.ids.empty() ? bandwidth : std::min(m_links.bandwidth, bandwidth);
     m_links.max = m_links.ids.empty() ? bandwidth : std::max(m_links.max, bandwidth);
@@ -38,19 +39,24 @@ public:
 
 private:
   PricedLinks m_links;
-  std::map<std::pair<live::NodeId, live::NodeId>, std::int64_t> m_weights;
+  std::map<std::pair<fabric::NodeIndex, fabric::NodeIndex>, std::int64_t> m_weights;
 };
 
 /// Calls use(id, src, dst, link, bandwidth) for every link that is in the fabric.
 template <typename Use>
-void forEachLink(const live::LiveBound& live, const Snapshot& snapshot, Use&& use) {
+void forEachLink(const Snapshot& snapshot, Use&& use) {
+  std::unordered_map<std::string_view, fabric::NodeIndex> byId;
+  byId.reserve(snapshot.facts->nodes.size());
+  for (const fabric::NodeDescription& node : snapshot.facts->nodes) {
+    byId.emplace(node.id, static_cast<fabric::NodeIndex>(byId.size()));
+  }
   for (std::size_t i = 0; i < snapshot.links.size(); ++i) {
     const fabric::LinkDescription& link = snapshot.facts->links[i];
-    const auto src = live.find(link.src);
-    const auto dst = live.find(link.dst);
+    const auto src = byId.find(link.src);
+    const auto dst = byId.find(link.dst);
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
-    if (src && dst && *src != *dst && bandwidth && link.count > 0) {
-      use(snapshot.links[i], *src, *dst, link, *bandwidth);
+    if (src != byId.end() && dst != byId.end() && src->second != dst->second && bandwidth && link.count > 0) {
+      use(snapshot.links[i], src->second, dst->second, link, *bandwidth);
     }
   }
 }
@@ -70,17 +76,19 @@ std::string kindName(fabric::NodeKind kind) {
 
 }  // namespace
 
-std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapshot& snapshot) {
+std::vector<PricedLinks> linkClassesOf(const Snapshot& snapshot) {
   using Key = std::tuple<fabric::NodeKind, fabric::NodeKind, bool, bool, Bandwidth>;
   std::map<Key, Collector> classes;
-  forEachLink(live, snapshot,
-              [&](LinkId id, live::NodeId src, live::NodeId dst, const auto& link, const auto& bandwidth) {
-                fabric::NodeKind tail = live.kind(src);
-                fabric::NodeKind head = live.kind(dst);
+  forEachLink(snapshot,
+              [&](LinkId id, fabric::NodeIndex src, fabric::NodeIndex dst, const auto& link, const auto& bandwidth) {
+                const fabric::NodeDescription& a = snapshot.facts->nodes[src];
+                const fabric::NodeDescription& b = snapshot.facts->nodes[dst];
+                fabric::NodeKind tail = *fabric::parseNodeKind(a.kind);
+                fabric::NodeKind head = *fabric::parseNodeKind(b.kind);
                 if (link.duplex && head < tail) {
                   std::swap(tail, head);
                 }
-                const bool isInside = !live.box(src).empty() && live.box(src) == live.box(dst);
+                const bool isInside = !a.box.empty() && a.box == b.box;
                 classes[{tail, head, link.duplex, isInside, bandwidth}].add(id, src, dst, link, bandwidth);
               });
   std::vector<PricedLinks> result;
@@ -94,10 +102,10 @@ std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapsh
   return result;
 }
 
-std::vector<PricedLinks> singleLinksOf(const live::LiveBound& live, const Snapshot& snapshot) {
+std::vector<PricedLinks> singleLinksOf(const Snapshot& snapshot) {
   std::vector<PricedLinks> result;
-  forEachLink(live, snapshot,
-              [&](LinkId id, live::NodeId src, live::NodeId dst, const auto& link, const auto& bandwidth) {
+  forEachLink(snapshot,
+              [&](LinkId id, fabric::NodeIndex src, fabric::NodeIndex dst, const auto& link, const auto& bandwidth) {
                 Collector one;
                 one.add(id, src, dst, link, bandwidth);
                 result.push_back(one.take(link.src + (link.duplex ? " – " : " → ") + link.dst));
@@ -105,10 +113,10 @@ std::vector<PricedLinks> singleLinksOf(const live::LiveBound& live, const Snapsh
   return result;
 }
 
-PricedLinks linksTogether(const live::LiveBound& live, const Snapshot& snapshot, const std::set<LinkId>& links) {
+PricedLinks linksTogether(const Snapshot& snapshot, const std::set<LinkId>& links) {
   Collector together;
-  forEachLink(live, snapshot,
-              [&](LinkId id, live::NodeId src, live::NodeId dst, const auto& link, const auto& bandwidth) {
+  forEachLink(snapshot,
+              [&](LinkId id, fabric::NodeIndex src, fabric::NodeIndex dst, const auto& link, const auto& bandwidth) {
                 if (links.contains(id)) {
                   together.add(id, src, dst, link, bandwidth);
                 }

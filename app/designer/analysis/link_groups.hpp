@@ -24,11 +24,10 @@ struct PricedLinks {
 // which that is not so are left out. Throw OverflowError.
 
 /// Links of the same kinds of ends, inside one box or not, of one bandwidth: a class each, if it has two or more links.
-[[nodiscard]] std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapshot& snapshot);
+[[nodiscard]] std::vector<PricedLinks> linkClassesOf(const Snapshot& snapshot);
 /// Each link of the document by itself.
-[[nodiscard]] std::vector<PricedLinks> singleLinksOf(const live::LiveBound& live, const Snapshot& snapshot);
+[[nodiscard]] std::vector<PricedLinks> singleLinksOf(const Snapshot& snapshot);
 /// The given links as one group; ids is empty where none of them is in the fabric.
-[[nodiscard]] PricedLinks linksTogether(const live::LiveBound& live, const Snapshot& snapshot,
-                                        const std::set<LinkId>& links);
+[[nodiscard]] PricedLinks linksTogether(const Snapshot& snapshot, const std::set<LinkId>& links);
 
 }  // namespace coppice::designer

@@ -48,19 +48,19 @@ Progress progressOf(const WorkDone& done, std::stop_token stop) {
   return progress;
 }
 
-/// Runs the work on a copy of the solver's state and writes what goes wrong into the answer.
+/// Runs the work on what is behind the solver's answer and writes what goes wrong into the answer.
 template <typename Work>
 Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, Work&& work) {
   Ranking ranking = rankingOf(snapshot, question);
   try {
-    if (!isFollowed(question.collective)) {
-      ranking.why = notFollowedText(question.collective);
+    if (!hasCutBound(question.collective)) {
+      ranking.why = noCutBoundText(question.collective);
       return ranking;
     }
-    std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
-    if (!live) {
+    const std::optional<live::CutBound> cutBound = solver.cutBoundOf(snapshot.factRevision, question);
+    if (!cutBound) {
       ranking.isAnswered = false;
-    } else if (const Outcome outcome = work(*live, ranking); !outcome) {
+    } else if (const Outcome outcome = work(*cutBound, ranking); !outcome) {
       ranking.rows.clear();
       ranking.why = QString::fromStdString(outcome.error().message);
     }
@@ -133,7 +133,7 @@ QString partName(live::Part part) {
 
 /// As singleFailures, each with the element that fails.
 struct ElementFailures {
-  std::vector<live::Failure> failures;
+  std::vector<live::PartFailure> failures;
   std::vector<ElementId> elements;
   std::vector<QString> names;  ///< as the drawing writes them
 };
@@ -146,7 +146,7 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
     nodes.emplace(snapshot.facts->nodes[i].id, snapshot.nodes[i]);
   }
   std::size_t link = 0;
-  for (const live::Failure& failure : result.failures) {
+  for (const live::PartFailure& failure : result.failures) {
     // Links come first, in the description's order; those whose bandwidth cannot be read have no bound either.
     if (failure.part == live::Part::link) {
       const fabric::LinkDescription& facts = snapshot.facts->links[link];
@@ -174,9 +174,9 @@ QStringList upgradeHeaders() {
 
 Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
                      const WorkDone& done, std::stop_token stop) {
-  return rank(solver, snapshot, question, [&](live::LiveBound& live, Ranking& ranking) -> Outcome {
-    std::vector<PricedLinks> links = linkClassesOf(live, snapshot);
-    for (PricedLinks& single : singleLinksOf(live, snapshot)) {
+  return rank(solver, snapshot, question, [&](const live::CutBound& bound, Ranking& ranking) -> Outcome {
+    std::vector<PricedLinks> links = linkClassesOf(snapshot);
+    for (PricedLinks& single : singleLinksOf(snapshot)) {
       links.push_back(std::move(single));
     }
     std::vector<live::LinkGroup> groups;
@@ -184,7 +184,7 @@ Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const 
     for (const PricedLinks& entry : links) {
       groups.push_back(entry.group);
     }
-    const auto prices = live::rankPrices(live, groups, progressOf(done, std::move(stop)));
+    const auto prices = live::rankPrices(bound, groups, progressOf(done, std::move(stop)));
     if (!prices) {
       return prices.error();
     }
@@ -206,15 +206,15 @@ QStringList damageHeaders() {
 
 Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, const WorkDone& done,
                    std::stop_token stop) {
-  return rank(solver, snapshot, question, [&](live::LiveBound& live, Ranking& ranking) -> Outcome {
+  return rank(solver, snapshot, question, [&](const live::CutBound& bound, Ranking& ranking) -> Outcome {
     const ElementFailures parts = failuresOf(snapshot);
-    const auto damages = live::rankFailures(live, parts.failures, progressOf(done, std::move(stop)));
+    const auto damages = live::rankFailures(bound, parts.failures, progressOf(done, std::move(stop)));
     if (!damages) {
       return damages.error();
     }
     constexpr std::int64_t kHundred = 100;
     for (const live::Damage& damage : *damages) {
-      const live::Failure& failure = parts.failures[damage.failure];
+      const live::PartFailure& failure = parts.failures[damage.failure];
       RankedRow row;
       row.elements = {parts.elements[damage.failure]};
       const QString& name = parts.names[damage.failure];

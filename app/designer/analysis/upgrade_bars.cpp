@@ -38,16 +38,16 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
   result.factRevision = snapshot.factRevision;
   result.cut = cut;
   try {
-    if (!isFollowed(question.collective)) {
-      result.why = notFollowedText(question.collective);
+    if (!hasCutBound(question.collective)) {
+      result.why = noCutBoundText(question.collective);
       return result;
     }
-    std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
-    if (!live) {
+    const std::optional<live::CutBound> cutBound = solver.cutBoundOf(snapshot.factRevision, question);
+    if (!cutBound) {
       result.isAnswered = false;
       return result;
     }
-    std::vector<PricedLinks> groups = linkClassesOf(*live, snapshot);
+    std::vector<PricedLinks> groups = linkClassesOf(snapshot);
     // Links in a row (GPU to NIC to switch) gain nothing one class at a time: those of one speed also go together.
     std::vector<QString> titles;
     std::map<Bandwidth, std::set<LinkId>> bySpeed;
@@ -59,11 +59,11 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     }
     for (const auto& [speed, links] : bySpeed) {
       if (classesOf[speed] > 1) {
-        groups.push_back(linksTogether(*live, snapshot, links));
+        groups.push_back(linksTogether(snapshot, links));
         titles.push_back(QCoreApplication::translate("UpgradeBars", "every link of %1 GB/s").arg(decimal(speed)));
       }
     }
-    PricedLinks across = linksTogether(*live, snapshot, cut);
+    PricedLinks across = linksTogether(snapshot, cut);
     const bool isClass = std::any_of(groups.begin(), groups.end(), [&](const PricedLinks& group) {
       return std::set<LinkId>(group.ids.begin(), group.ids.end()) == cut;
     });
@@ -81,7 +81,7 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     }
     Progress progress;
     progress.stop = std::move(stop);
-    const auto prices = live::rankPrices(*live, asked, progress);
+    const auto prices = live::rankPrices(*cutBound, asked, progress);
     if (!prices) {
       result.why = QString::fromStdString(prices.error().message);
       return result;

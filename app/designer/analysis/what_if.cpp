@@ -22,15 +22,15 @@ struct WhatIfTexts {
 };
 
 Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_token stop, WhatIf& result) {
-  if (!isFollowed(result.question.collective)) {
-    return Error{ErrorCode::badUsage, notFollowedText(result.question.collective).toStdString()};
+  if (!hasCutBound(result.question.collective)) {
+    return Error{ErrorCode::badUsage, noCutBoundText(result.question.collective).toStdString()};
   }
-  std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, result.question);
-  if (!live) {
+  const std::optional<live::CutBound> cutBound = solver.cutBoundOf(snapshot.factRevision, result.question);
+  if (!cutBound) {
     result.isAnswered = false;
     return Done{};
   }
-  PricedLinks links = linksTogether(*live, snapshot, result.links);
+  PricedLinks links = linksTogether(snapshot, result.links);
   if (links.ids.empty()) {
     return Error{ErrorCode::badUsage,
                  WhatIfTexts::tr("Select links to see what more bandwidth on them would change.").toStdString()};
@@ -40,7 +40,7 @@ Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_t
   result.max = links.max;
   Progress progress;
   progress.stop = std::move(stop);
-  auto curve = live::curveOf(*live, links.group, -links.bandwidth, Rational(3) * links.max, progress);
+  auto curve = live::curveOf(*cutBound, links.group, -links.bandwidth, Rational(3) * links.max, progress);
   if (!curve) {
     return curve.error();
   }

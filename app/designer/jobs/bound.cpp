@@ -35,7 +35,9 @@ constexpr std::chrono::milliseconds kExchangeBudget(3000);
 /// For the linear program that tells whether an allreduce in two halves is optimal.
 constexpr std::chrono::milliseconds kAllreduceBudget(300);
 
-/// Why there is no answer, and what to do.
+/// Above this many GPUs the bound comes first, see Bound::isOpen.
+constexpr int kManyGpus = 8192;
+
 fabric::BoxTree boxesOf(const fabric::EditedFabric::Indexed& fabric) {
   std::vector<std::string_view> boxOfNode;
   boxOfNode.reserve(fabric.nodes.size());
@@ -81,11 +83,11 @@ int Bound::warnings() const {
                                         [](const Finding& finding) { return finding.severity == Severity::warning; }));
 }
 
-bool isFollowed(Collective collective) {
+bool hasCutBound(Collective collective) {
   return collective != Collective::alltoall && collective != Collective::custom;
 }
 
-QString notFollowedText(Collective collective) {
+QString noCutBoundText(Collective collective) {
   return Texts::tr("Not available for %1. Choose another collective in the tool bar, such as AllGather.")
       .arg(collectiveName(collective));
 }
@@ -125,7 +127,6 @@ void BoundSolver::takeChanges() {
   }
   if (facts) {
     m_fabric = {};
-    m_follower = {};
     m_fabric.apply(facts->delta());
   }
   for (fabric::FabricDelta& delta : deltas) {
@@ -139,7 +140,7 @@ Bound BoundSolver::compute(const Question& question, std::stop_token stop) {
   bound.question = question;
   QElapsedTimer clock;
   clock.start();
-  m_isAnswered = false;
+  m_cutBound.reset();
   try {
     takeChanges();
     solve(question, std::move(stop), bound);
@@ -189,12 +190,10 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   forestcoll::Request request;
   request.collective = question.collective;
   request.allreduceBudget = std::chrono::milliseconds(0);
-  fabric::Key root = 0;
   if (isRooted(question.collective)) {
     const std::vector<fabric::Key>& gpus = m_fabric.gpus();
     const auto chosen = std::find(gpus.begin(), gpus.end(), question.root.value);
     request.root = chosen == gpus.end() ? 0 : static_cast<int>(chosen - gpus.begin());
-    root = gpus[*request.root];
   }
   Progress progress;
   progress.stop = std::move(stop);
@@ -202,27 +201,29 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     solveExchange(progress, bound);
     return;
   }
-  const Result<live::Answer> answer = m_follower.answer(m_fabric, request, root, progress);
-  if (!answer) {
-    bound.why = sentence(answer.error());
+  Result<live::CutBound> found = live::CutBound::create(m_fabric, request, progress);
+  if (!found) {
+    bound.why = sentence(found.error());
     return;
   }
-  if (answer->finding) {
+  const live::Answer& answer = found->answer();
+  if (answer.finding) {
     bound.gpuCount = 0;
     inspect(bound);
     if (bound.why.isEmpty()) {
-      bound.why = sentence(*answer->finding);
+      bound.why = sentence(*answer.finding);
     }
     return;
   }
   m_question = question;
-  m_isAnswered = true;
-  bound.algbw = answer->algbw;
+  m_request = request;
+  m_cutBound = *found;
+  bound.algbw = answer.algbw;
   if (movesShards(question.collective)) {
-    addShardCuts(request, *answer, progress, bound);
+    addShardCuts(request, answer, progress, bound);
     return;
   }
-  if (!answer->isBalanced) {
+  if (!answer.isBalanced) {
     const auto fabric = fabric::Fabric::build(m_fabric.description());
     const auto optimum = fabric ? forestcoll::optimum(*fabric, request, progress) : fabric.error();
     if (!optimum) {
@@ -236,8 +237,9 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
       return;
     }
   }
-  addCuts(request, *answer, progress, bound);
-  if (question.collective == Collective::allreduce) {
+  bound.isOpen = bound.gpuCount > kManyGpus;
+  addCuts(answer, progress, bound);
+  if (question.collective == Collective::allreduce && !bound.isOpen) {
     addOverlapNote(progress, bound);
   }
 }
@@ -288,28 +290,16 @@ void BoundSolver::solveExchange(const Progress& progress, Bound& bound) const {
   bound.cutCount = 1;
 }
 
-/// The cut of the answer with the fabric's own numbers.
-schedule::Cut BoundSolver::knownCut(const live::Answer& answer, const fabric::EditedFabric::Indexed& fabric) const {
-  schedule::Cut known = answer.cut;
-  for (fabric::NodeIndex& node : known.nodes) {
-    const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), m_follower.keyOf(node));
-    node = static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
-  }
-  std::sort(known.nodes.begin(), known.nodes.end());
-  return known;
-}
-
 /// Of gather and scatter: around each GPU the minimum cut that is tight.
 void BoundSolver::addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
                                Bound& bound) const {
   const fabric::EditedFabric::Indexed indexed = m_fabric.indexed();
   const fabric::BoxTree boxes = boxesOf(indexed);
   const CutViews views(indexed, boxes, answer.isReduction ? CutTraffic::shardsIn : CutTraffic::shardsOut);
-  const schedule::Cut known = knownCut(answer, indexed);
   const auto fabric = builtFabric(bound);
-  const auto tied = fabric ? forestcoll::tiedCuts(*fabric, request, known, progress)
+  const auto tied = fabric ? forestcoll::tiedCuts(*fabric, request, answer.cut, progress)
                            : Result<forestcoll::TiedCuts>(Error{ErrorCode::infeasible, {}, {}});
-  const std::vector<schedule::Cut> cuts = tied ? tied->cuts : std::vector<schedule::Cut>{known};
+  const std::vector<schedule::Cut> cuts = tied ? tied->cuts : std::vector<schedule::Cut>{answer.cut};
   bound.cutCount = tied ? tied->count : 1;
   bound.isCutCountExact = tied && tied->isExact;
   for (const schedule::Cut& cut : cuts) {
@@ -317,45 +307,61 @@ void BoundSolver::addShardCuts(const forestcoll::Request& request, const live::A
   }
 }
 
-void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
-                          Bound& bound) {
+void BoundSolver::addCuts(const live::Answer& answer, const Progress& progress, Bound& bound) const {
   const fabric::EditedFabric::Indexed fabric = m_fabric.indexed();
   const fabric::BoxTree boxes = boxesOf(fabric);
-  const auto indexOf = [&](fabric::Key key) {
-    const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), key);
-    return static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
-  };
-  forestcoll::CutFabric shape{fabric.gpus, fabric.arcs, boxes};
-  for (const live::BoundFollower::OrderedGpu& gpu : m_follower.orderedGpus()) {
-    shape.sinks.push_back({indexOf(gpu.key), gpu.canBeFirst});
-  }
-  const schedule::Cut known = knownCut(answer, fabric);
   const CutViews views(fabric, boxes, answer.isReduction ? CutTraffic::sumsIn : CutTraffic::shardsOut);
-  const Result<forestcoll::TiedCuts> tied = forestcoll::tiedCuts(shape, request, known, progress);
+  const Result<forestcoll::TiedCuts> tied =
+      bound.isOpen ? forestcoll::TiedCuts{{answer.cut}, 1, false}
+                   : forestcoll::tiedCuts({fabric.gpus, fabric.arcs, boxes}, m_request, answer.cut, progress);
   if (!tied) {
     // The bound stands without them.
-    bound.cuts = {views.of(known)};
+    bound.cuts = {views.of(answer.cut)};
     bound.cutCount = 1;
     bound.isCutCountExact = false;
     return;
   }
   bound.cutCount = tied->count;
   bound.isCutCountExact = tied->isExact;
-  bound.cuts.reserve(tied->cuts.size());
+  bound.cuts.clear();
   for (const schedule::Cut& cut : tied->cuts) {
     bound.cuts.push_back(views.of(cut));
   }
 }
 
-std::optional<live::LiveBound> BoundSolver::stateOf(std::uint64_t factRevision, const Question& question) const {
+Bound BoundSolver::completed(Bound bound, std::stop_token stop) const {
   const std::lock_guard lock(m_mutex);
-  return m_isAnswered && m_factRevision == factRevision && m_question == question ? m_follower.bound() : std::nullopt;
+  if (bound.isOpen && m_cutBound && m_factRevision == bound.factRevision && m_question == bound.question) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    bound.isOpen = false;
+    addCuts(m_cutBound->answer(), progress, bound);
+    if (bound.question.collective == Collective::allreduce) {
+      addOverlapNote(progress, bound);
+    }
+  }
+  return bound;
+}
+
+std::optional<live::CutBound> BoundSolver::cutBoundOf(std::uint64_t factRevision, const Question& question) const {
+  const std::lock_guard lock(m_mutex);
+  return m_factRevision == factRevision && m_question == question ? m_cutBound : std::nullopt;
+}
+
+QThreadPool* boundThreads() {
+  static QThreadPool threads;
+  // No work outlives the application, as that of the global pool does not.
+  [[maybe_unused]] static const bool isEnded = [] {
+    qAddPostRoutine([] { threads.waitForDone(); });
+    return true;
+  }();
+  return &threads;
 }
 
 Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop) {
   BoundSolver solver;
   solver.reset(snapshot);
-  return solver.compute(question, std::move(stop));
+  return solver.completed(solver.compute(question, stop), stop);
 }
 
 }  // namespace coppice::designer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QString>
+#include <QThreadPool>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -16,7 +17,7 @@
 #include "designer/jobs/snapshot.hpp"
 #include "fabric/edited_fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "live/bound_follower.hpp"
+#include "live/cut_bound.hpp"
 
 namespace coppice::designer {
 
@@ -44,8 +45,11 @@ struct Bound {
   std::vector<CutView> cuts;    ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
   std::int64_t cutCount = 0;    ///< of all tied cuts
   bool isCutCountExact = true;  ///< false: there are at least cutCount
-  QString why;                  ///< why there is no answer, and what to do
-  QString note;                 ///< forestcoll::Optimum::note, where switches that only forward are the limit
+  /// Of a very large fabric: one cut is known, and what takes longer than the bound is left to BoundSolver::completed:
+  /// all tied cuts, and whether an allreduce reaches more.
+  bool isOpen = false;
+  QString why;   ///< why there is no answer, and what to do
+  QString note;  ///< forestcoll::Optimum::note, where switches that only forward are the limit
   double seconds = 0;
 
   [[nodiscard]] int errors() const;
@@ -58,19 +62,17 @@ struct Bound {
 inline constexpr std::array kBoundCollectives{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                               Collective::broadcast, Collective::reduce,        Collective::gather,
                                               Collective::scatter,   Collective::alltoall};
-/// Whether the bound is followed from edit to edit (core/live), which prices, failures and curves need. The others are
-/// computed from nothing each time.
-[[nodiscard]] bool isFollowed(Collective collective);
-/// Why there are no prices, failures and curves for a collective that is not followed.
-[[nodiscard]] QString notFollowedText(Collective collective);
+/// Whether the collective has a cut bound (core/live), which prices, failures and curves need.
+[[nodiscard]] bool hasCutBound(Collective collective);
+/// Why there are no prices, failures and curves for a collective without one.
+[[nodiscard]] QString noCutBoundText(Collective collective);
 
 /// "AllGather", "Reduce-scatter" …, as the strip and the menus write them.
 [[nodiscard]] QString collectiveName(Collective collective);
 
-/// Answers for one document that is being edited. Facts come once as a whole, then as deltas; each answer starts from
-/// the state of the last one (core/live). forestcoll::optimum is asked only where ingress and egress differ at some
-/// switch, since forwarding may then limit the fabric below its cuts. May be used from any thread; answers wait for
-/// each other, changes do not wait.
+/// Answers for one document that is being edited. Facts come once as a whole, then as deltas. forestcoll::optimum is
+/// asked only where ingress and egress differ at some switch, since forwarding may then limit the fabric below its
+/// cuts. May be used from any thread; answers wait for each other, changes do not wait.
 class BoundSolver {
 public:
   /// Other facts altogether.
@@ -79,11 +81,12 @@ public:
   void change(fabric::FabricDelta delta, std::uint64_t factRevision);
 
   /// Validates and solves for the facts as they are now. Never fails: what is wrong is in the answer. After a stop the
-  /// answer is worthless, and the next call continues from what was done.
+  /// answer is worthless.
   [[nodiscard]] Bound compute(const Question& question, std::stop_token stop);
-  /// A copy of the state that is behind the answer to this question at this revision, for further questions;
-  /// nullopt where there is none.
-  [[nodiscard]] std::optional<live::LiveBound> stateOf(std::uint64_t factRevision, const Question& question) const;
+  /// The same answer with all that was open, if it still is the last one.
+  [[nodiscard]] Bound completed(Bound bound, std::stop_token stop) const;
+  /// What is behind the answer to this question at this revision, for further questions; nullopt where there is none.
+  [[nodiscard]] std::optional<live::CutBound> cutBoundOf(std::uint64_t factRevision, const Question& question) const;
 
 private:
   void takeChanges();
@@ -93,9 +96,8 @@ private:
   void solveExchange(const Progress& progress, Bound& bound) const;
   void addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
                     Bound& bound) const;
-  [[nodiscard]] schedule::Cut knownCut(const live::Answer& answer, const fabric::EditedFabric::Indexed& fabric) const;
   void addOverlapNote(const Progress& progress, Bound& bound) const;
-  void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress, Bound& bound);
+  void addCuts(const live::Answer& answer, const Progress& progress, Bound& bound) const;
 
   // What has come since the last answer.
   std::mutex m_inboxMutex;
@@ -106,10 +108,13 @@ private:
   mutable std::mutex m_mutex;
   fabric::EditedFabric m_fabric;
   std::uint64_t m_factRevision = 0;
-  live::BoundFollower m_follower;
-  Question m_question;  ///< what m_follower has answered last
-  bool m_isAnswered = false;
+  std::optional<live::CutBound> m_cutBound;  ///< of the last answer
+  Question m_question;                       ///< that it answers
+  forestcoll::Request m_request;             ///< the same
 };
+
+/// Threads for bounds alone: a bound follows each edit and must not wait behind work that takes long.
+[[nodiscard]] QThreadPool* boundThreads();
 
 /// From nothing. Meant for another thread.
 [[nodiscard]] Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop);

@@ -24,10 +24,10 @@ class LatestJob {
 public:
   using Work = std::function<Answer(std::stop_token)>;
 
-  /// onAnswer gets every answer that was not stopped. @param grace see above @param priority among jobs that wait for
-  /// a thread, the higher the sooner
-  LatestJob(std::function<void(Answer)> onAnswer, std::chrono::milliseconds grace, int priority = 0)
-      : m_onAnswer(std::move(onAnswer)), m_grace(grace), m_priority(priority) {
+  /// onAnswer gets every answer that was not stopped. @param grace see above @param threads must outlive this
+  LatestJob(std::function<void(Answer)> onAnswer, std::chrono::milliseconds grace,
+            QThreadPool* threads = QThreadPool::globalInstance())
+      : m_onAnswer(std::move(onAnswer)), m_grace(grace), m_threads(threads) {
     m_cancelTimer.setSingleShot(true);
     QObject::connect(&m_cancelTimer, &QTimer::timeout, &m_context, [this] { m_stop.request_stop(); });
     QObject::connect(&m_watcher, &QFutureWatcherBase::finished, &m_context, [this] { onFinished(); });
@@ -62,16 +62,14 @@ private:
     m_clock.start();
     auto promise = std::make_shared<QPromise<Answer>>();
     m_watcher.setFuture(promise->future());
-    QThreadPool::globalInstance()->start(
-        [promise, work = std::exchange(m_waiting, nullptr), token = m_stop.get_token()] {
-          promise->start();
-          Answer answer = work(token);
-          if (!token.stop_requested()) {
-            promise->addResult(std::move(answer));
-          }
-          promise->finish();
-        },
-        m_priority);
+    m_threads->start([promise, work = std::exchange(m_waiting, nullptr), token = m_stop.get_token()] {
+      promise->start();
+      Answer answer = work(token);
+      if (!token.stop_requested()) {
+        promise->addResult(std::move(answer));
+      }
+      promise->finish();
+    });
   }
 
   void onFinished() {
@@ -94,7 +92,7 @@ private:
   QObject m_context;
   std::function<void(Answer)> m_onAnswer;
   std::chrono::milliseconds m_grace;
-  int m_priority;
+  QThreadPool* m_threads;
   QFutureWatcher<Answer> m_watcher;
   QTimer m_cancelTimer;
   QElapsedTimer m_clock;

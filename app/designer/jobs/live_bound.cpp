@@ -18,12 +18,23 @@ constexpr auto kGrace = 150ms;
 LiveBound::LiveBound(Document& document, QObject* parent)
     : QObject(parent),
       m_document(document),
-      m_job(
+      m_completion(
           [this](std::shared_ptr<const Bound> bound) {
             m_bound = std::move(bound);
             Q_EMIT changed();
           },
-          kGrace) {
+          0ms, boundThreads()),
+      m_job(
+          [this](std::shared_ptr<const Bound> bound) {
+            m_bound = std::move(bound);
+            if (m_bound->isOpen) {
+              m_completion.submit([solver = m_solver, bound = m_bound](std::stop_token stop) {
+                return std::make_shared<const Bound>(solver->completed(*bound, std::move(stop)));
+              });
+            }
+            Q_EMIT changed();
+          },
+          kGrace, boundThreads()) {
   // Many changes within one turn of the event loop make one order.
   m_timer.setSingleShot(true);
   m_timer.setInterval(0);
@@ -35,6 +46,7 @@ LiveBound::LiveBound(Document& document, QObject* parent)
   });
   connect(&document, &Document::changed, this, [this](const ChangeEvent& event) {
     if (event.isReset) {
+      m_completion.cancel();
       m_job.cancel();
       m_bound.reset();
       m_solver = std::make_shared<BoundSolver>();
@@ -67,6 +79,7 @@ void LiveBound::refresh() {
     m_solver->reset(Snapshot::of(m_document));
     m_hasFacts = true;
   }
+  m_completion.cancel();
   m_job.submit([solver = m_solver, question = m_question](std::stop_token stop) {
     return std::make_shared<const Bound>(solver->compute(question, std::move(stop)));
   });

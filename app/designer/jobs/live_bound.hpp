@@ -12,7 +12,8 @@
 namespace coppice::designer {
 
 /// The bound of one document, kept up to date: every change of facts orders a new one on another thread. The last
-/// answer stays available while a newer one is computed, but isCurrent() says no until then.
+/// answer stays available while a newer one is computed, but isCurrent() says no until then. Of a very large fabric the
+/// bound comes with one cut, and again when it is completed.
 class LiveBound : public QObject {
   Q_OBJECT
 
@@ -43,6 +44,7 @@ private:
   std::shared_ptr<BoundSolver> m_solver = std::make_shared<BoundSolver>();
   bool m_hasFacts = false;  ///< m_solver has the facts of the document and gets its changes
   QTimer m_timer;
+  LatestJob<std::shared_ptr<const Bound>> m_completion;
   LatestJob<std::shared_ptr<const Bound>> m_job;
 };
 

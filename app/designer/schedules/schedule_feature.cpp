@@ -6,7 +6,6 @@
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QSettings>
-#include <QThreadPool>
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -54,10 +53,6 @@ ScheduleFeature::ScheduleFeature(const FeatureHost& host)
       m_panel(new SchedulePanel(m_window)),
       m_options(new GenerateDialog(m_window)),
       m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
-  // The bound, which follows each edit, must not wait behind schedules, scans and files that take long.
-  constexpr int kThreads = 12;
-  QThreadPool* pool = QThreadPool::globalInstance();
-  pool->setMaxThreadCount(std::max(pool->maxThreadCount(), kThreads));
   addGenerateActions();
   addScheduleActions();
   addFolderAction();

@@ -8,10 +8,12 @@
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
+#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "designer/compare/compare_feature.hpp"
@@ -57,6 +59,10 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   setObjectName(u"mainWindow"_s);
   setAcceptDrops(true);
   setDockNestingEnabled(true);
+  // Schedules, scans and searches can run for minutes; files, layouts and drawings must not wait behind them.
+  constexpr int kThreads = 12;
+  QThreadPool* threads = QThreadPool::globalInstance();
+  threads->setMaxThreadCount(std::max(threads->maxThreadCount(), kThreads));
   createPages();
   connectWorkspace();
   createFeatures();

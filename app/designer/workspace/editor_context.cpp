@@ -28,7 +28,7 @@ EditorContext::EditorContext(const QString& recoveryFolder, QObject* parent)
             Q_EMIT assumptionChanged();
             Q_EMIT shownCutChanged();
           },
-          std::chrono::milliseconds(100)),
+          std::chrono::milliseconds(100), boundThreads()),
       m_page(std::make_unique<EditorPage>(*this)) {
   connect(&m_file, &DocumentFile::pathChanged, this, &EditorContext::titleChanged);
   connect(&m_file, &DocumentFile::saved, this, &EditorContext::titleChanged);

@@ -219,6 +219,7 @@ private Q_SLOTS:
   void solverAgreesWithNothingKept();
   void deltasAgreeWithTheWhole_data();
   void deltasAgreeWithTheWhole();
+  void aLargeFabricHasItsBoundFirst();
   void forwardingIsNamed();
 };
 
@@ -293,12 +294,12 @@ void TestDesignerJobs::shardsAndExchange() {
     QVERIFY2(bound.cuts.front().words.startsWith(words), qPrintable(bound.cuts.front().words));
     QVERIFY2(bound.cuts.front().words.endsWith(u"15 GPUs · 325 GB/s"_s), qPrintable(bound.cuts.front().words));
   }
-  // Nothing that needs a followed bound waits for one.
+  // Nothing that needs a cut bound waits for one.
   BoundSolver solver;
   solver.reset(Snapshot::of(document));
   (void)solver.compute({collective, {}}, {});
-  QCOMPARE(isFollowed(collective), collective != Collective::alltoall);
-  QCOMPARE(solver.stateOf(document.factRevision(), {collective, {}}).has_value(), isFollowed(collective));
+  QCOMPARE(hasCutBound(collective), collective != Collective::alltoall);
+  QCOMPARE(solver.cutBoundOf(document.factRevision(), {collective, {}}).has_value(), hasCutBound(collective));
 }
 
 /// The links of the proof separate the boxes, and their lengths give the bound again.
@@ -620,10 +621,29 @@ void TestDesignerJobs::solverAgreesWithNothingKept() {
       }
     }
     // The state behind the answer is there to be asked, for this very question alone.
-    QCOMPARE(solver.stateOf(snapshot.factRevision, question).has_value(), followed.algbw.has_value());
-    QVERIFY(!solver.stateOf(snapshot.factRevision + 1, question));
-    QVERIFY(!solver.stateOf(snapshot.factRevision, {Collective::broadcast, {}}));
+    QCOMPARE(solver.cutBoundOf(snapshot.factRevision, question).has_value(), followed.algbw.has_value());
+    QVERIFY(!solver.cutBoundOf(snapshot.factRevision + 1, question));
+    QVERIFY(!solver.cutBoundOf(snapshot.factRevision, {Collective::broadcast, {}}));
   }
+}
+
+/// What takes longer than the bound comes after it.
+void TestDesignerJobs::aLargeFabricHasItsBoundFirst() {
+  const Model model = modelOf("dgx-h100", {{"boxes", "1025"}});
+  BoundSolver solver;
+  solver.reset(Snapshot::of(model));
+  const Bound first = solver.compute({}, {});
+  QVERIFY(first.isOpen && first.algbw);
+  QCOMPARE(first.gpuCount, 8200);
+  QCOMPARE(first.cuts.size(), std::size_t{1});
+  QVERIFY(!first.isCutCountExact);
+  const Bound whole = solver.completed(first, {});
+  QVERIFY(!whole.isOpen);
+  QCOMPARE(whole.headline(), first.headline());
+  QVERIFY(whole.cuts.size() > 1 && whole.cutCount > 1);
+  // Of an answer that is not the last one nothing more is known.
+  (void)solver.compute({Collective::reduceScatter, {}}, {});
+  QVERIFY(solver.completed(first, {}).isOpen);
 }
 
 void TestDesignerJobs::forwardingIsNamed() {

@@ -460,7 +460,7 @@ void BoundCard::refresh() {
   const bool hasBound = bound && bound->algbw;
   m_reason->setVisible(hasBound);
   // What more bandwidth gains is about the fabric as it is.
-  const bool hasUpgrades = !isAssumed && (!bound || isFollowed(bound->question.collective));
+  const bool hasUpgrades = !isAssumed && (!bound || hasCutBound(bound->question.collective));
   m_upgradesHead->setVisible(hasUpgrades);
   m_upgrades->setVisible(hasUpgrades);
   m_formula->setVisible(hasBound);

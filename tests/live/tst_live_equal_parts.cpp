@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "forestcoll/network.hpp"
+#include "live/equal_parts.hpp"
+#include "support/preset_fabrics.hpp"
+
+/// What equal parts say of nodes, arcs and boxes is true.
+using namespace coppice;
+using live::EqualParts;
+using std::int64_t;
+using test::built;
+
+namespace {
+
+std::vector<std::string_view> boxesOf(const fabric::Fabric& fabric) {
+  std::vector<std::string_view> boxes;
+  for (const fabric::Node& node : fabric.nodes()) {
+    boxes.emplace_back(node.box);
+  }
+  return boxes;
+}
+
+/// Whether some permutation of the nodes that keeps kinds, demands and links takes the nodes to the others, in order,
+/// by trying all.
+bool isImage(const fabric::Fabric& fabric, const std::vector<int64_t>& demand, const std::vector<int>& from,
+             const std::vector<int>& to) {
+  const auto size = static_cast<std::size_t>(fabric.nodeCount());
+  std::vector<std::vector<Rational>> links(size, std::vector<Rational>(size));
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    links[arc.tail][arc.head] = arc.bandwidth.gigabytesPerSecond();
+  }
+  const auto demandOf = [&](std::size_t node) {
+    const int rank = fabric.nodes()[node].rank;
+    return rank < 0 ? int64_t{-1} : demand[rank];
+  };
+  std::vector<std::size_t> image(size);
+  std::iota(image.begin(), image.end(), std::size_t{0});
+  do {
+    bool keeps = std::equal(from.begin(), from.end(), to.begin(),
+                            [&](int a, int b) { return image[a] == static_cast<std::size_t>(b); });
+    for (std::size_t a = 0; a < size && keeps; ++a) {
+      keeps = demandOf(a) == demandOf(image[a]) && fabric.nodes()[a].kind == fabric.nodes()[image[a]].kind;
+      for (std::size_t b = 0; b < size && keeps; ++b) {
+        keeps = links[a][b] == links[image[a]][image[b]];
+      }
+    }
+    if (keeps) {
+      return true;
+    }
+  } while (std::next_permutation(image.begin(), image.end()));
+  return false;
+}
+
+/// Two boxes of two GPUs and a switch, all on one more switch.
+fabric::Description twoBoxes(const std::string& firstLink, const std::string& otherLink, const std::string& across) {
+  fabric::Description description;
+  description.name = "two boxes";
+  description.nodes.push_back({.id = "net", .kind = "switch"});
+  for (const std::string box : {"a", "b"}) {
+    description.nodes.push_back({.id = box + "s", .kind = "switch", .box = box});
+    for (const std::string gpu : {"0", "1"}) {
+      description.nodes.push_back({.id = box + gpu, .kind = "gpu", .box = box});
+      description.links.push_back(
+          {.src = box + gpu, .dst = box + "s", .bandwidth = box == "a" ? firstLink : otherLink});
+      description.links.push_back({.src = box + gpu, .dst = "net", .bandwidth = "2"});
+    }
+  }
+  if (!across.empty()) {
+    description.links.push_back({.src = "a0", .dst = "b1", .bandwidth = across});
+  }
+  return description;
+}
+
+}  // namespace
+
+class TestLiveEqualParts : public QObject {
+  Q_OBJECT
+
+private slots:
+  void classes_data();
+  void classes();
+};
+
+void TestLiveEqualParts::classes_data() {
+  QTest::addColumn<QStringList>("links");
+  QTest::addColumn<QList<int>>("demand");
+  QTest::addColumn<int>("classCount");
+  QTest::newRow("equal") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 1} << 4;
+  QTest::newRow("another bandwidth") << QStringList{"5", "6", ""} << QList<int>{1, 1, 1, 1} << 7;
+  QTest::newRow("another demand") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 2} << 7;
+  QTest::newRow("equal demands in another order") << QStringList{"5", "5", ""} << QList<int>{1, 2, 2, 1} << 7;
+  QTest::newRow("a link between the boxes") << QStringList{"5", "5", "3"} << QList<int>{1, 1, 1, 1} << 7;
+}
+
+void TestLiveEqualParts::classes() {
+  QFETCH(QStringList, links);
+  QFETCH(QList<int>, demand);
+  const fabric::Fabric fabric = built(twoBoxes(links[0].toStdString(), links[1].toStdString(), links[2].toStdString()));
+  const std::vector<int64_t> byRank(demand.begin(), demand.end());
+  const forestcoll::Network network = forestcoll::makeNetwork(fabric, byRank);
+  const EqualParts parts(network, boxesOf(fabric));
+  const std::vector<int> classOf = parts.nodeClasses();
+  std::vector<int> distinct = classOf;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  QTEST(static_cast<int>(distinct.size()), "classCount");
+  for (int node = 0; node < fabric.nodeCount(); ++node) {
+    QVERIFY(isImage(fabric, byRank, {classOf[node]}, {node}));
+  }
+  const std::vector<int> arcClassOf = parts.arcClasses();
+  for (std::size_t arc = 0; arc < arcClassOf.size(); ++arc) {
+    const auto& first = network.arcs[arcClassOf[arc]];
+    QVERIFY(isImage(fabric, byRank, {first.tail, first.head}, {network.arcs[arc].tail, network.arcs[arc].head}));
+  }
+  const bool areEqual = distinct.size() < classOf.size();
+  QCOMPARE(std::set<int>(arcClassOf.begin(), arcClassOf.end()).size(), arcClassOf.size() / (areEqual ? 2 : 1));
+  QCOMPARE(parts.boxClass(1, 1) == parts.boxClass(4, 1), areEqual);
+  // A box with a fixed node is exchanged no more.
+  const int fixed[] = {2};
+  const std::vector<int> rest = parts.nodeClasses(fixed);
+  QCOMPARE(std::set<int>(rest.begin(), rest.end()).size(), rest.size());
+}
+
+QTEST_GUILESS_MAIN(TestLiveEqualParts)
+#include "tst_live_equal_parts.moc"
