@@ -121,7 +121,7 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
   if (m_document == document && m_bound == bound) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_job.cancel();
   m_isOrdered = false;
   m_hasAnswer = false;
@@ -129,7 +129,7 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
   m_document = document;
   m_bound = bound;
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
+    m_followed.connect(m_bound, &LiveBound::changed, [this] { follow(); });
   }
   follow();
 }

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "designer/analysis/ranking.hpp"
+#include "designer/document/followed.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
 
@@ -59,8 +60,8 @@ private:
   RankingModel m_model;
   QPointer<Document> m_document;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
-  std::uint64_t m_factRevision = 0;     ///< of the rows
+  Followed m_followed;               ///< connections to the document
+  std::uint64_t m_factRevision = 0;  ///< of the rows
   Question m_question;
   bool m_hasAnswer = false;
   QString m_why;

@@ -217,7 +217,7 @@ void UpgradeBarsView::setSubject(Document* document, LiveBound* bound) {
   if (m_document == document && m_bound == bound) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_job.cancel();
   m_bars = {};
   m_document = document;
@@ -228,7 +228,7 @@ void UpgradeBarsView::setSubject(Document* document, LiveBound* bound) {
   }
   m_note->clear();
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
+    m_followed.connect(m_bound, &LiveBound::changed, [this] { follow(); });
   }
   follow();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "designer/document/followed.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
 
@@ -68,7 +69,7 @@ private:
 
   QPointer<Document> m_document;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   std::set<LinkId> m_cut;
   QString m_cutName;
   UpgradeBars m_bars;

@@ -105,7 +105,7 @@ void WhatIfPanel::setSubject(Document* document, Selection* selection, LiveBound
   if (m_document == document && m_bound == bound) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_job.cancel();
   m_isOrdered = false;
   m_hasAnswer = false;
@@ -113,8 +113,8 @@ void WhatIfPanel::setSubject(Document* document, Selection* selection, LiveBound
   m_selection = selection;
   m_bound = bound;
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { follow(); });
-    connect(m_selection, &Selection::changed, m_followed.get(), [this] { follow(); });
+    m_followed.connect(m_bound, &LiveBound::changed, [this] { follow(); });
+    m_followed.connect(m_selection, &Selection::changed, [this] { follow(); });
   }
   follow();
 }

@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "designer/analysis/bandwidth_curve.hpp"
+#include "designer/document/followed.hpp"
 #include "designer/document/selection.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
@@ -54,7 +55,7 @@ private:
   QPointer<Document> m_document;
   QPointer<Selection> m_selection;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   Bandwidth m_change;
   /// What the change makes of the links and of the bound.
   struct Trial {

@@ -215,23 +215,23 @@ void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selectio
   if (m_book == book && m_file == file) {
     return;
   }
-  m_followed = std::make_unique<QObject>();
+  m_followed.clear();
   m_book = book;
   m_file = file;
   m_selection = selection;
   m_bound = bound;
   if (m_file) {
-    connect(&m_file->document(), &Document::changed, m_followed.get(), [this](const ChangeEvent& event) {
+    m_followed.connect(&m_file->document(), &Document::changed, [this](const ChangeEvent& event) {
       if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
         refill();
       }
     });
   }
   if (m_selection) {
-    connect(m_selection, &Selection::changed, m_followed.get(), [this] { refill(); });
+    m_followed.connect(m_selection, &Selection::changed, [this] { refill(); });
   }
   if (m_bound) {
-    connect(m_bound, &LiveBound::changed, m_followed.get(), [this] { refill(); });
+    m_followed.connect(m_bound, &LiveBound::changed, [this] { refill(); });
   }
   refill();
 }

@@ -9,10 +9,10 @@
 #include <QPushButton>
 #include <QTableWidget>
 #include <QVBoxLayout>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "designer/document/followed.hpp"
 #include "designer/document/selection.hpp"
 #include "designer/schedules/option_form.hpp"
 #include "designer/schedules/schedule_book.hpp"
@@ -70,7 +70,7 @@ private:
   QPointer<DocumentFile> m_file;
   QPointer<Selection> m_selection;
   QPointer<LiveBound> m_bound;
-  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
+  Followed m_followed;  ///< connections to the document
   bool m_isFilling = false;
   std::vector<std::string> m_chosenBefore;
 
