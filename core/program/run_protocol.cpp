@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/run_protocol.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace coppice::program {
@@ -53,8 +56,6 @@ std::string_view wordOf(const Table& table, Key key) {
   return {};
 }
 
-// ---- writing
-
 /// At a character boundary, so that a cut text stays UTF-8.
 std::string cut(const std::string& text, std::size_t longest) {
   if (text.size() <= longest) {
@@ -67,193 +68,250 @@ std::string cut(const std::string& text, std::size_t longest) {
   return text.substr(0, end) + "…";
 }
 
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json(0.0);
+// ---- what records hold: the members of their objects, in order. `f` takes each with its key.
+
+template <typename Type, typename Record>
+concept Is = std::same_as<std::remove_const_t<Type>, Record>;
+
+template <typename Fields>
+void visit(Is<HelloRecord> auto& r, Fields& f) {
+  f("proto", r.protocol);
+  f("version", r.version);
+  f("pid", r.pid);
+  f("pgid", r.processGroup);
 }
 
-template <typename Value>
-Json optionalNumber(const std::optional<Value>& value) {
-  if (!value) {
-    return nullptr;
-  }
-  if constexpr (std::is_floating_point_v<Value>) {
-    return finite(*value);
-  } else {
-    return *value;
-  }
+template <typename Fields>
+void visit(Is<StateRecord> auto& r, Fields& f) {
+  f("state", r.state);
+  f("detail", r.detail);
 }
 
-/// Writes a record whose texts are at most `longest` and whose lists hold at most `items`.
+template <typename Fields>
+void visit(Is<BackendNote> auto& r, Fields& f) {
+  f("name", r.name);
+  f("available", r.available);
+  f("reason", r.reason);
+  f("fix", r.fix);
+}
+
+template <typename Fields>
+void visit(Is<EnvRecord> auto& r, Fields& f) {
+  f("host", r.host);
+  f("system", r.system);
+  f("libc", r.libc);
+  f("processor", r.processor);
+  f("cores", r.cores);
+  f("memory", r.memoryBytes);
+  f("backend", r.backend);
+  f("label", r.backendLabel);
+  f("backends", r.backends);
+  f("facts", r.facts);
+}
+
+template <typename Fields>
+void visit(Is<Finding> auto& r, Fields& f) {
+  f("severity", r.severity);
+  f("code", r.code);
+  f("text", r.text);
+  f("fix", r.fix);
+  f("where", r.where);
+}
+
+template <typename Fields>
+void visit(Is<PlanRecord> auto& r, Fields& f) {
+  f("ok", r.ok);
+  f("name", r.name);
+  f("file", r.file);
+  f("digest", r.digest);
+  f("collective", r.collective);
+  f("ranks", r.ranks);
+  f("root", r.root);
+  f("threadblocks", r.threadBlocks);
+  f("steps", r.steps);
+  f("channels", r.channels);
+  f("in_place", r.inPlace);
+  f("out_of_place", r.outOfPlace);
+  f("bound_GBps", r.boundGBps);
+  f("findings", r.findings);
+}
+
+template <typename Fields>
+void visit(Is<ProgressRecord> auto& r, Fields& f) {
+  f("stage", r.stage);
+  f("size", r.size);
+  f("in_place", r.inPlace);
+  f("fraction", r.fraction);
+}
+
+template <typename Fields>
+void visit(Is<ResultRecord> auto& r, Fields& f) {
+  f("size", r.size);
+  f("count", r.count);
+  f("type", r.type);
+  f("redop", r.redop);
+  f("root", r.root);
+  f("in_place", r.inPlace);
+  f("iterations", r.iterations);
+  f("time_us", r.time_us);
+  f("min_us", r.min_us);
+  f("median_us", r.median_us);
+  f("p99_us", r.p99_us);
+  f("algbw_GBps", r.algbw_GBps);
+  f("busbw_GBps", r.busbw_GBps);
+  f("wrong", r.wrong);
+  f("bound_percent", r.boundPercent);
+  f("roofline_percent", r.memoryRooflinePercent);
+}
+
+template <typename Fields>
+void visit(Is<WrongRecord> auto& r, Fields& f) {
+  f("rank", r.rank);
+  f("size", r.size);
+  f("in_place", r.inPlace);
+  f("buffer", r.buffer);
+  f("element", r.element);
+  f("chunk", r.chunk);
+  f("expected", r.expected);
+  f("found", r.found);
+  f("writers", r.writers);
+}
+
+template <typename Fields>
+void visit(Is<TraceRecord> auto& r, Fields& f) {
+  f("size", r.size);
+  f("in_place", r.inPlace);
+  f("dropped", r.dropped);
+  f("events", r.events);
+}
+
+template <typename Fields>
+void visit(Is<WaitRecord> auto& r, Fields& f) {
+  f("rank", r.rank);
+  f("tb", r.threadBlock);
+  f("step", r.step);
+  f("tile", r.tile);
+  f("op", r.operation);
+  f("waits", r.waitsFor);
+  f("peer_rank", r.peerRank);
+  f("peer_tb", r.peerThreadBlock);
+  f("peer_step", r.peerStep);
+  f("channel", r.channel);
+}
+
+template <typename Fields>
+void visit(Is<StuckRecord> auto& r, Fields& f) {
+  f("deadlock", r.isDeadlock);
+  f("text", r.text);
+  f("cycle", r.cycle);
+  f("waiting", r.waiting);
+}
+
+template <typename Fields>
+void visit(Is<ErrorRecord> auto& r, Fields& f) {
+  f("exit", r.exit);
+  f("code", r.error.code);
+  f("message", r.error.message);
+  f("fix", r.error.fix);
+  f("where", r.error.where);
+}
+
+template <typename Fields>
+void visit(Is<LogRecord> auto& r, Fields& f) {
+  f("severity", r.severity);
+  f("text", r.text);
+  f("source", r.source);
+}
+
+template <typename Fields>
+void visit(Is<SummaryRecord> auto& r, Fields& f) {
+  f("wrong", r.wrong);
+  f("checked", r.checked);
+  f("average_busbw_GBps", r.averageBusbw_GBps);
+  f("memory_GBps", r.memory_GBps);
+}
+
+template <typename Fields>
+void visit(Is<PongRecord> auto& /*record*/, Fields& /*fields*/) {}
+
+template <typename Fields>
+void visit(Is<EndRecord> auto& r, Fields& f) {
+  f("code", r.code);
+  f("reason", r.reason);
+}
+
+template <typename Fields>
+void visit(Is<UnknownRecord> auto& /*record*/, Fields& /*fields*/) {}
+
+/// By the place in Record; the last stands for all others.
+constexpr std::array<std::string_view, std::variant_size_v<Record>> kTypes = {
+    "hello", "state", "env", "plan",    "progress", "result", "wrong", "trace",
+    "stuck", "error", "log", "summary", "pong",     "end",    ""};
+
+// ---- writing
+
+/// Writes objects whose texts are at most `longest` and whose lists hold at most `items`.
 class Writer {
 public:
   Writer(std::size_t longest, std::size_t items) : m_longest(longest), m_items(items) {}
 
-  Json operator()(const HelloRecord& r) const {
-    return {
-        {"t", "hello"}, {"proto", r.protocol}, {"version", text(r.version)}, {"pid", r.pid}, {"pgid", r.processGroup}};
+  template <typename Type>
+  [[nodiscard]] Json object(const Type& value, Json begin = Json::object()) const {
+    const auto add = [&](const char* key, const auto& member) { begin[key] = json(member); };
+    visit(value, add);
+    return begin;
   }
-  Json operator()(const StateRecord& r) const {
-    return {{"t", "state"}, {"state", text(r.state)}, {"detail", text(r.detail)}};
+  [[nodiscard]] Json record(const Record& record) const {
+    return std::visit([&](const auto& r) { return object(r, {{"t", kTypes[record.index()]}}); }, record);
   }
-  Json operator()(const EnvRecord& r) const {
-    Json facts = Json::object();
-    for (const auto& [key, value] : r.facts) {
-      if (facts.size() < m_items) {
-        facts[text(key)] = text(value);
-      }
-    }
-    return {{"t", "env"},
-            {"host", text(r.host)},
-            {"system", text(r.system)},
-            {"libc", text(r.libc)},
-            {"processor", text(r.processor)},
-            {"cores", r.cores},
-            {"memory", r.memoryBytes},
-            {"backend", text(r.backend)},
-            {"label", text(r.backendLabel)},
-            {"backends", list(r.backends,
-                              [this](const BackendNote& note) -> Json {
-                                return {{"name", text(note.name)},
-                                        {"available", note.available},
-                                        {"reason", text(note.reason)},
-                                        {"fix", text(note.fix)}};
-                              })},
-            {"facts", std::move(facts)}};
-  }
-  Json operator()(const PlanRecord& r) const {
-    return {{"t", "plan"},
-            {"ok", r.ok},
-            {"name", text(r.name)},
-            {"file", text(r.file)},
-            {"digest", text(r.digest)},
-            {"collective", text(r.collective)},
-            {"ranks", r.ranks},
-            {"root", r.root},
-            {"threadblocks", r.threadBlocks},
-            {"steps", r.steps},
-            {"channels", r.channels},
-            {"in_place", r.inPlace},
-            {"out_of_place", r.outOfPlace},
-            {"bound_GBps", optionalNumber(r.boundGBps)},
-            {"findings", list(r.findings, [this](const Finding& finding) -> Json {
-               return {{"severity", wordOf(kSeverities, finding.severity)},
-                       {"code", wordOf(kCodes, finding.code)},
-                       {"text", text(finding.text)},
-                       {"fix", text(finding.fix)},
-                       {"where", place(finding.where)}};
-             })}};
-  }
-  Json operator()(const ProgressRecord& r) const {
-    return {{"t", "progress"},
-            {"stage", text(r.stage)},
-            {"size", r.size},
-            {"in_place", r.inPlace},
-            {"fraction", finite(r.fraction)}};
-  }
-  Json operator()(const ResultRecord& r) const {
-    return {{"t", "result"},
-            {"size", r.size},
-            {"count", r.count},
-            {"type", text(r.type)},
-            {"redop", text(r.redop)},
-            {"root", r.root},
-            {"in_place", r.inPlace},
-            {"iterations", r.iterations},
-            {"time_us", finite(r.time_us)},
-            {"min_us", finite(r.min_us)},
-            {"median_us", finite(r.median_us)},
-            {"p99_us", finite(r.p99_us)},
-            {"algbw_GBps", finite(r.algbw_GBps)},
-            {"busbw_GBps", finite(r.busbw_GBps)},
-            {"wrong", optionalNumber(r.wrong)},
-            {"bound_percent", optionalNumber(r.boundPercent)},
-            {"roofline_percent", optionalNumber(r.memoryRooflinePercent)}};
-  }
-  Json operator()(const WrongRecord& r) const {
-    return {{"t", "wrong"},
-            {"rank", r.rank},
-            {"size", r.size},
-            {"in_place", r.inPlace},
-            {"buffer", text(r.buffer)},
-            {"element", r.element},
-            {"chunk", r.chunk},
-            {"expected", text(r.expected)},
-            {"found", text(r.found)},
-            {"writers", list(r.writers, [this](const std::string& writer) -> Json { return text(writer); })}};
-  }
-  Json operator()(const TraceRecord& r) const {
-    Json events = Json::array();
-    for (const TraceEvent& event : r.events) {
-      events.push_back(
-          Json::array({event.rank, event.threadBlock, event.step, event.tile, event.start_ns, event.end_ns}));
-    }
-    return {{"t", "trace"},
-            {"size", r.size},
-            {"in_place", r.inPlace},
-            {"dropped", r.dropped},
-            {"events", std::move(events)}};
-  }
-  Json operator()(const StuckRecord& r) const {
-    const auto wait = [this](const WaitRecord& w) -> Json {
-      return {{"rank", w.rank},          {"tb", w.threadBlock},          {"step", w.step},
-              {"tile", w.tile},          {"op", text(w.operation)},      {"waits", text(w.waitsFor)},
-              {"peer_rank", w.peerRank}, {"peer_tb", w.peerThreadBlock}, {"peer_step", w.peerStep},
-              {"channel", w.channel}};
-    };
-    return {{"t", "stuck"},
-            {"deadlock", r.isDeadlock},
-            {"text", text(r.text)},
-            {"cycle", list(r.cycle, wait)},
-            {"waiting", list(r.waiting, wait)}};
-  }
-  Json operator()(const ErrorRecord& r) const {
-    return {{"t", "error"},
-            {"exit", static_cast<int>(r.exit)},
-            {"code", wordOf(kCodes, r.error.code)},
-            {"message", text(r.error.message)},
-            {"fix", text(r.error.fix)},
-            {"where", place(r.error.where)}};
-  }
-  Json operator()(const LogRecord& r) const {
-    return {{"t", "log"},
-            {"severity", wordOf(kSeverities, r.severity)},
-            {"text", text(r.text)},
-            {"source", text(r.source)}};
-  }
-  Json operator()(const SummaryRecord& r) const {
-    return {{"t", "summary"},
-            {"wrong", r.wrong},
-            {"checked", r.checked},
-            {"average_busbw_GBps", finite(r.averageBusbw_GBps)},
-            {"memory_GBps", optionalNumber(r.memory_GBps)}};
-  }
-  Json operator()(const PongRecord& /*record*/) const { return {{"t", "pong"}}; }
-  Json operator()(const EndRecord& r) const {
-    return {{"t", "end"}, {"code", static_cast<int>(r.code)}, {"reason", text(r.reason)}};
-  }
-  Json operator()(const UnknownRecord& /*record*/) const { return nullptr; }
 
 private:
-  [[nodiscard]] std::string text(const std::string& value) const { return cut(value, m_longest); }
-  template <typename Items, typename Make>
-  [[nodiscard]] Json list(const Items& items, Make make) const {
+  [[nodiscard]] Json json(const std::string& text) const { return cut(text, m_longest); }
+  [[nodiscard]] static Json json(bool flag) { return flag; }
+  [[nodiscard]] static Json json(int number) { return number; }
+  [[nodiscard]] static Json json(std::int64_t number) { return number; }
+  [[nodiscard]] static Json json(double number) { return std::isfinite(number) ? Json(number) : Json(0.0); }
+  [[nodiscard]] static Json json(Severity severity) { return wordOf(kSeverities, severity); }
+  [[nodiscard]] static Json json(ErrorCode code) { return wordOf(kCodes, code); }
+  [[nodiscard]] static Json json(RunExit exit) { return static_cast<int>(exit); }
+  [[nodiscard]] static Json json(const TraceEvent& e) {
+    return Json::array({e.rank, e.threadBlock, e.step, e.tile, e.start_ns, e.end_ns});
+  }
+  [[nodiscard]] Json json(const BackendNote& note) const { return object(note); }
+  [[nodiscard]] Json json(const Finding& finding) const { return object(finding); }
+  [[nodiscard]] Json json(const WaitRecord& wait) const { return object(wait); }
+  [[nodiscard]] Json json(const ElementPart& part) const {
+    return {{"kind", toString(part.kind)}, {"index", part.index}, {"name", json(part.name)}, {"head", json(part.head)}};
+  }
+  [[nodiscard]] Json json(const Place& where) const {
+    return {{"file", json(where.file)},
+            {"line", where.line},
+            {"column", where.column},
+            {"element", json(toText(where.element))},
+            {"parts", json(where.element.parts())}};
+  }
+  template <typename Value>
+  [[nodiscard]] Json json(const std::optional<Value>& value) const {
+    return value ? json(*value) : Json(nullptr);
+  }
+  template <typename Item>
+  [[nodiscard]] Json json(const std::vector<Item>& items) const {
+    // The number of events is limited by itself.
+    const std::size_t limit = std::is_same_v<Item, TraceEvent> ? items.size() : m_items;
     Json array = Json::array();
-    for (const auto& item : items) {
-      if (array.size() < m_items) {
-        array.push_back(make(item));
-      }
+    for (std::size_t i = 0; i < std::min(items.size(), limit); ++i) {
+      array.push_back(json(items[i]));
     }
     return array;
   }
-  [[nodiscard]] Json place(const Place& where) const {
-    return {{"file", text(where.file)},
-            {"line", where.line},
-            {"column", where.column},
-            {"element", text(toText(where.element))},
-            {"parts", list(where.element.parts(), [this](const ElementPart& part) { return elementPart(part); })}};
-  }
-  [[nodiscard]] Json elementPart(const ElementPart& part) const {
-    return {{"kind", toString(part.kind)}, {"index", part.index}, {"name", text(part.name)}, {"head", text(part.head)}};
+  [[nodiscard]] Json json(const std::map<std::string, std::string>& facts) const {
+    Json object = Json::object();
+    for (const auto& [key, value] : facts) {
+      if (object.size() < m_items) {
+        object[cut(key, m_longest)] = json(value);
+      }
+    }
+    return object;
   }
 
   std::size_t m_longest;
@@ -271,44 +329,14 @@ class Reader {
 public:
   Reader(const Json& object, std::string type) : m_object(object), m_type(std::move(type)) {}
 
-  [[nodiscard]] const Json& member(const char* key) const {
-    const auto found = m_object.find(key);
-    if (found == m_object.end()) {
-      throw Malformed{"a record of type " + m_type + " needs \"" + key + "\""};
-    }
-    return *found;
+  template <typename Type>
+  void read(Type& value) const {
+    const auto take = [this](const char* key, auto& member) { get(this->member(key), key, member); };
+    visit(value, take);
   }
   [[nodiscard]] std::string text(const char* key) const {
-    const Json& value = member(key);
-    expect(value.is_string(), key, "a string");
-    return value.get<std::string>();
-  }
-  [[nodiscard]] bool flag(const char* key) const {
-    const Json& value = member(key);
-    expect(value.is_boolean(), key, "true or false");
-    return value.get<bool>();
-  }
-  [[nodiscard]] std::int64_t integer(const char* key) const { return integerOf(member(key), key); }
-  [[nodiscard]] int small(const char* key) const { return smallOf(member(key), key); }
-  [[nodiscard]] double number(const char* key) const { return numberOf(member(key), key); }
-  [[nodiscard]] std::optional<double> maybeNumber(const char* key) const {
-    return member(key).is_null() ? std::nullopt : std::optional(number(key));
-  }
-  [[nodiscard]] std::optional<std::int64_t> maybeInteger(const char* key) const {
-    return member(key).is_null() ? std::nullopt : std::optional(integer(key));
-  }
-  template <typename Item>
-  [[nodiscard]] std::vector<Item> list(const char* key, Item (Reader::*read)() const) const {
-    std::vector<Item> items;
-    for (const Json& item : array(key)) {
-      expect(item.is_object(), key, "a list of objects");
-      items.push_back((Reader(item, m_type).*read)());
-    }
-    return items;
-  }
-  [[nodiscard]] const Json& array(const char* key) const {
-    const Json& value = member(key);
-    expect(value.is_array() && value.size() <= kMaxItems, key, "a list");
+    std::string value;
+    get(member(key), key, value);
     return value;
   }
   template <typename Table>
@@ -321,225 +349,135 @@ public:
     }
     throw Malformed{"\"" + std::string(key) + "\" of a record of type " + m_type + " has an unknown value"};
   }
-  [[nodiscard]] RunExit exitCode(const char* key) const {
-    const int value = small(key);
-    expect(value >= 0 && value < static_cast<int>(kExits.size()), key, "an exit code");
-    return static_cast<RunExit>(value);
-  }
-  [[nodiscard]] Place place(const char* key) const {
-    const Json& value = member(key);
-    expect(value.is_object(), key, "an object");
-    const Reader inner(value, m_type);
-    return {.file = inner.text("file"),
-            .line = inner.small("line"),
-            .column = inner.small("column"),
-            .element = inner.element()};
-  }
-  /// The parts; of an executor that writes none, its text.
-  [[nodiscard]] ElementRef element() const {
-    if (!m_object.contains("parts")) {
-      return {RefKind::field, text("element")};
-    }
-    ElementRef all;
-    for (const ElementPart& part : list("parts", &Reader::elementPart)) {
-      all = all.with(part);
-    }
-    return all;
-  }
-  [[nodiscard]] ElementPart elementPart() const {
-    const auto kind = refKindNamed(text("kind"));
-    return {kind.value_or(RefKind::field), integer("index"), text("name"), text("head")};
-  }
-  [[nodiscard]] BackendNote backendNote() const {
-    return {.name = text("name"), .available = flag("available"), .reason = text("reason"), .fix = text("fix")};
-  }
-  [[nodiscard]] Finding finding() const {
-    return {.severity = choice("severity", kSeverities),
-            .code = choice("code", kCodes),
-            .text = text("text"),
-            .fix = text("fix"),
-            .where = place("where")};
-  }
-  [[nodiscard]] WaitRecord wait() const {
-    return {.rank = small("rank"),
-            .threadBlock = small("tb"),
-            .step = small("step"),
-            .tile = small("tile"),
-            .operation = text("op"),
-            .waitsFor = text("waits"),
-            .peerRank = small("peer_rank"),
-            .peerThreadBlock = small("peer_tb"),
-            .peerStep = small("peer_step"),
-            .channel = small("channel")};
-  }
-  [[nodiscard]] std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> items;
-    for (const Json& item : array(key)) {
-      expect(item.is_string(), key, "a list of strings");
-      items.push_back(item.get<std::string>());
-    }
-    return items;
-  }
-  [[nodiscard]] std::map<std::string, std::string> facts(const char* key) const {
-    const Json& value = member(key);
-    expect(value.is_object() && value.size() <= kMaxItems, key, "an object");
-    std::map<std::string, std::string> result;
-    for (const auto& [name, fact] : value.items()) {
-      expect(fact.is_string(), key, "an object of strings");
-      result.emplace(name, fact.get<std::string>());
-    }
-    return result;
-  }
-  [[nodiscard]] std::vector<TraceEvent> events(const char* key) const {
-    std::vector<TraceEvent> result;
-    for (const Json& item : array(key)) {
-      expect(item.is_array() && item.size() == 6, key, "a list of [rank, tb, step, tile, start, end]");
-      result.push_back({.rank = smallOf(item[0], key),
-                        .threadBlock = smallOf(item[1], key),
-                        .step = smallOf(item[2], key),
-                        .tile = smallOf(item[3], key),
-                        .start_ns = integerOf(item[4], key),
-                        .end_ns = integerOf(item[5], key)});
-    }
-    return result;
-  }
 
 private:
+  [[nodiscard]] const Json& member(const char* key) const {
+    const auto found = m_object.find(key);
+    if (found == m_object.end()) {
+      throw Malformed{"a record of type " + m_type + " needs \"" + key + "\""};
+    }
+    return *found;
+  }
   void expect(bool condition, const char* key, const char* what) const {
     if (!condition) {
       throw Malformed{"\"" + std::string(key) + "\" of a record of type " + m_type + " is not " + what};
     }
   }
-  [[nodiscard]] std::int64_t integerOf(const Json& value, const char* key) const {
-    expect(value.is_number_integer() &&
-               (!value.is_number_unsigned() ||
-                value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())),
-           key, "an integer of 64 bits");
-    return value.get<std::int64_t>();
+
+  void get(const Json& json, const char* key, std::string& text) const {
+    expect(json.is_string(), key, "a string");
+    text = json.get<std::string>();
   }
-  [[nodiscard]] int smallOf(const Json& value, const char* key) const {
-    const std::int64_t wide = integerOf(value, key);
+  void get(const Json& json, const char* key, bool& flag) const {
+    expect(json.is_boolean(), key, "true or false");
+    flag = json.get<bool>();
+  }
+  void get(const Json& json, const char* key, std::int64_t& number) const {
+    expect(json.is_number_integer() &&
+               (!json.is_number_unsigned() ||
+                json.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())),
+           key, "an integer of 64 bits");
+    number = json.get<std::int64_t>();
+  }
+  void get(const Json& json, const char* key, int& number) const {
+    std::int64_t wide = 0;
+    get(json, key, wide);
     expect(wide >= std::numeric_limits<int>::min() && wide <= std::numeric_limits<int>::max(), key,
            "an integer of 32 bits");
-    return static_cast<int>(wide);
+    number = static_cast<int>(wide);
   }
-  [[nodiscard]] double numberOf(const Json& value, const char* key) const {
-    expect(value.is_number() && std::isfinite(value.get<double>()), key, "a number");
-    return value.get<double>();
+  void get(const Json& json, const char* key, double& number) const {
+    expect(json.is_number() && std::isfinite(json.get<double>()), key, "a number");
+    number = json.get<double>();
+  }
+  void get(const Json& /*json*/, const char* key, Severity& severity) const { severity = choice(key, kSeverities); }
+  void get(const Json& /*json*/, const char* key, ErrorCode& code) const { code = choice(key, kCodes); }
+  void get(const Json& json, const char* key, RunExit& exit) const {
+    int value = 0;
+    get(json, key, value);
+    expect(value >= 0 && value < static_cast<int>(kExits.size()), key, "an exit code");
+    exit = static_cast<RunExit>(value);
+  }
+  void get(const Json& json, const char* key, TraceEvent& event) const {
+    expect(json.is_array() && json.size() == 6, key, "a list of [rank, tb, step, tile, start, end]");
+    get(json[0], key, event.rank);
+    get(json[1], key, event.threadBlock);
+    get(json[2], key, event.step);
+    get(json[3], key, event.tile);
+    get(json[4], key, event.start_ns);
+    get(json[5], key, event.end_ns);
+  }
+  void get(const Json& json, const char* key, Place& where) const {
+    expect(json.is_object(), key, "an object");
+    const Reader inner(json, m_type);
+    const auto take = [&](const char* name, auto& value) { inner.get(inner.member(name), name, value); };
+    take("file", where.file);
+    take("line", where.line);
+    take("column", where.column);
+    // Of an executor that writes no parts, its text.
+    if (!json.contains("parts")) {
+      where.element = {RefKind::field, inner.text("element")};
+      return;
+    }
+    std::vector<ElementPart> parts;
+    take("parts", parts);
+    for (const ElementPart& part : parts) {
+      where.element = where.element.with(part);
+    }
+  }
+  /// Of a list.
+  template <typename Item>
+  void get(const Json& json, const char* key, Item& item) const {
+    expect(json.is_object(), key, "a list of objects");
+    const Reader inner(json, m_type);
+    if constexpr (std::is_same_v<Item, ElementPart>) {
+      item.kind = refKindNamed(inner.text("kind")).value_or(RefKind::field);
+      inner.get(inner.member("index"), "index", item.index);
+      inner.get(inner.member("name"), "name", item.name);
+      inner.get(inner.member("head"), "head", item.head);
+    } else {
+      inner.read(item);
+    }
+  }
+  template <typename Value>
+  void get(const Json& json, const char* key, std::optional<Value>& value) const {
+    value.reset();
+    if (!json.is_null()) {
+      get(json, key, value.emplace());
+    }
+  }
+  template <typename Item>
+  void get(const Json& json, const char* key, std::vector<Item>& items) const {
+    expect(json.is_array() && json.size() <= kMaxItems, key, "a list");
+    for (const Json& item : json) {
+      expect(!std::is_same_v<Item, std::string> || item.is_string(), key, "a list of strings");
+      get(item, key, items.emplace_back());
+    }
+  }
+  void get(const Json& json, const char* key, std::map<std::string, std::string>& facts) const {
+    expect(json.is_object() && json.size() <= kMaxItems, key, "an object");
+    for (const auto& [name, fact] : json.items()) {
+      expect(fact.is_string(), key, "an object of strings");
+      facts.emplace(name, fact.template get<std::string>());
+    }
   }
 
   const Json& m_object;
   std::string m_type;
 };
 
-Record readObject(const std::string& type, const Reader& r) {
-  if (type == "hello") {
-    return HelloRecord{.protocol = r.small("proto"),
-                       .version = r.text("version"),
-                       .pid = r.integer("pid"),
-                       .processGroup = r.integer("pgid")};
+template <std::size_t index = 0>
+Record readObject(const std::string& type, const Reader& reader) {
+  if constexpr (index + 1 == std::variant_size_v<Record>) {
+    return UnknownRecord{.type = type};
+  } else {
+    if (type != kTypes[index]) {
+      return readObject<index + 1>(type, reader);
+    }
+    std::variant_alternative_t<index, Record> record;
+    reader.read(record);
+    return record;
   }
-  if (type == "state") {
-    return StateRecord{.state = r.text("state"), .detail = r.text("detail")};
-  }
-  if (type == "env") {
-    return EnvRecord{.host = r.text("host"),
-                     .system = r.text("system"),
-                     .libc = r.text("libc"),
-                     .processor = r.text("processor"),
-                     .cores = r.small("cores"),
-                     .memoryBytes = r.integer("memory"),
-                     .backend = r.text("backend"),
-                     .backendLabel = r.text("label"),
-                     .backends = r.list("backends", &Reader::backendNote),
-                     .facts = r.facts("facts")};
-  }
-  if (type == "plan") {
-    return PlanRecord{.ok = r.flag("ok"),
-                      .name = r.text("name"),
-                      .file = r.text("file"),
-                      .digest = r.text("digest"),
-                      .collective = r.text("collective"),
-                      .ranks = r.small("ranks"),
-                      .root = r.small("root"),
-                      .threadBlocks = r.small("threadblocks"),
-                      .steps = r.integer("steps"),
-                      .channels = r.small("channels"),
-                      .inPlace = r.flag("in_place"),
-                      .outOfPlace = r.flag("out_of_place"),
-                      .boundGBps = r.maybeNumber("bound_GBps"),
-                      .findings = r.list("findings", &Reader::finding)};
-  }
-  if (type == "progress") {
-    return ProgressRecord{.stage = r.text("stage"),
-                          .size = r.integer("size"),
-                          .inPlace = r.flag("in_place"),
-                          .fraction = r.number("fraction")};
-  }
-  if (type == "result") {
-    return ResultRecord{.size = r.integer("size"),
-                        .count = r.integer("count"),
-                        .type = r.text("type"),
-                        .redop = r.text("redop"),
-                        .root = r.small("root"),
-                        .inPlace = r.flag("in_place"),
-                        .iterations = r.small("iterations"),
-                        .time_us = r.number("time_us"),
-                        .min_us = r.number("min_us"),
-                        .median_us = r.number("median_us"),
-                        .p99_us = r.number("p99_us"),
-                        .algbw_GBps = r.number("algbw_GBps"),
-                        .busbw_GBps = r.number("busbw_GBps"),
-                        .wrong = r.maybeInteger("wrong"),
-                        .boundPercent = r.maybeNumber("bound_percent"),
-                        .memoryRooflinePercent = r.maybeNumber("roofline_percent")};
-  }
-  if (type == "wrong") {
-    return WrongRecord{.rank = r.small("rank"),
-                       .size = r.integer("size"),
-                       .inPlace = r.flag("in_place"),
-                       .buffer = r.text("buffer"),
-                       .element = r.integer("element"),
-                       .chunk = r.small("chunk"),
-                       .expected = r.text("expected"),
-                       .found = r.text("found"),
-                       .writers = r.texts("writers")};
-  }
-  if (type == "trace") {
-    return TraceRecord{.size = r.integer("size"),
-                       .inPlace = r.flag("in_place"),
-                       .events = r.events("events"),
-                       .dropped = r.integer("dropped")};
-  }
-  if (type == "stuck") {
-    return StuckRecord{.isDeadlock = r.flag("deadlock"),
-                       .text = r.text("text"),
-                       .cycle = r.list("cycle", &Reader::wait),
-                       .waiting = r.list("waiting", &Reader::wait)};
-  }
-  if (type == "error") {
-    return ErrorRecord{.exit = r.exitCode("exit"),
-                       .error = {.code = r.choice("code", kCodes),
-                                 .message = r.text("message"),
-                                 .fix = r.text("fix"),
-                                 .where = r.place("where")}};
-  }
-  if (type == "log") {
-    return LogRecord{.severity = r.choice("severity", kSeverities), .text = r.text("text"), .source = r.text("source")};
-  }
-  if (type == "summary") {
-    return SummaryRecord{.wrong = r.integer("wrong"),
-                         .checked = r.flag("checked"),
-                         .averageBusbw_GBps = r.number("average_busbw_GBps"),
-                         .memory_GBps = r.maybeNumber("memory_GBps")};
-  }
-  if (type == "pong") {
-    return PongRecord{};
-  }
-  if (type == "end") {
-    return EndRecord{.code = r.exitCode("code"), .reason = r.text("reason")};
-  }
-  return UnknownRecord{.type = type};
 }
 
 /// One line as a JSON object of bounded size and depth.
@@ -596,11 +534,11 @@ RunExit exitFor(const Error& error) {
 }
 
 bool operator==(const PlanRecord& a, const PlanRecord& b) {
-  return Writer(kLongestText, kMaxItems)(a) == Writer(kLongestText, kMaxItems)(b);
+  return Writer(kLongestText, kMaxItems).object(a) == Writer(kLongestText, kMaxItems).object(b);
 }
 
 bool operator==(const ErrorRecord& a, const ErrorRecord& b) {
-  return Writer(kLongestText, kMaxItems)(a) == Writer(kLongestText, kMaxItems)(b);
+  return Writer(kLongestText, kMaxItems).object(a) == Writer(kLongestText, kMaxItems).object(b);
 }
 
 std::string writeRecord(const Record& record) {
@@ -612,7 +550,7 @@ std::string writeRecord(const Record& record) {
   std::size_t items = kMaxItems;
   while (true) {
     std::string line =
-        std::visit(Writer(longest, items), record).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        Writer(longest, items).record(record).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     if (line.size() <= kMaxRecordBytes) {
       return line;
     }
