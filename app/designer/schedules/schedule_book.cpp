@@ -41,12 +41,6 @@ QString asFileName(const QString& name) {
   return result.trimmed();
 }
 
-/// See ScheduleBook::setSharedFolder().
-QString& theSharedFolder() {
-  static QString folder;
-  return folder;
-}
-
 /// Of a file of the list; empty where it is none of ours.
 QString suffixOf(const QString& path) {
   const auto found = std::find_if(kSuffixes.begin(), kSuffixes.end(),
@@ -75,10 +69,11 @@ Error folderError(const QString& folder) {
 
 }  // namespace
 
-ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent)
+ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QString sharedFolder, QObject* parent)
     : QObject(parent),
       m_file(file),
       m_bound(bound),
+      m_sharedFolder(std::move(sharedFolder)),
       m_job([this](const Generated& generated) { receive(generated.answer, generated.factRevision); }, 0ms),
       m_reader([this](const std::shared_ptr<const Read>& read) { receiveRead(*read); }, 0ms),
       m_writer([this](const std::shared_ptr<const Written>& written) { receiveWritten(*written); }, 0ms),
@@ -165,12 +160,12 @@ void ScheduleBook::receiveSaved(const AllWritten& all) {
 
 ScheduleBook::~ScheduleBook() = default;
 
-ScheduleBook* ScheduleBook::of(DocumentFile& file, LiveBound& bound) {
+ScheduleBook* ScheduleBook::of(DocumentFile& file, LiveBound& bound, const QString& sharedFolder) {
   auto* book = file.findChild<ScheduleBook*>(QString(), Qt::FindDirectChildrenOnly);
-  return book != nullptr ? book : new ScheduleBook(file, bound, &file);
+  return book != nullptr ? book : new ScheduleBook(file, bound, sharedFolder, &file);
 }
 
-QString ScheduleBook::folderOf(const QString& fabricPath) {
+QString ScheduleBook::folderOf(const QString& fabricPath, const QString& sharedFolder) {
   const QFileInfo file(fabricPath);
   QString base = file.fileName();
   for (const QString& suffix : {u".fabric.json"_s, u".json"_s}) {
@@ -179,23 +174,15 @@ QString ScheduleBook::folderOf(const QString& fabricPath) {
       break;
     }
   }
-  const QDir folder = sharedFolder().isEmpty() ? file.dir() : QDir(sharedFolder());
+  const QDir folder = sharedFolder.isEmpty() ? file.dir() : QDir(sharedFolder);
   return folder.filePath(base + u".schedules"_s);
 }
 
-void ScheduleBook::setSharedFolder(const QString& folder) {
-  theSharedFolder() = folder;
-}
-
-QString ScheduleBook::sharedFolder() {
-  return theSharedFolder();
-}
-
 QString ScheduleBook::folderHere() const {
-  if (m_file.path().isEmpty() && sharedFolder().isEmpty()) {
+  if (m_file.path().isEmpty() && m_sharedFolder.isEmpty()) {
     return {};
   }
-  return folderOf(m_file.path().isEmpty() ? m_file.displayName() : m_file.path());
+  return folderOf(m_file.path().isEmpty() ? m_file.displayName() : m_file.path(), m_sharedFolder);
 }
 
 const ScheduleEntry* ScheduleBook::find(int id) const {
@@ -434,7 +421,7 @@ Outcome ScheduleBook::remove(int id) {
 }
 
 bool ScheduleBook::isSettled() const {
-  const bool isWaiting = !(m_file.workFolder().isEmpty() && sharedFolder().isEmpty()) &&
+  const bool isWaiting = !(m_file.workFolder().isEmpty() && m_sharedFolder.isEmpty()) &&
                          std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
                            return each.result && each.path.isEmpty() && each.problem.isEmpty();
                          });
@@ -444,7 +431,7 @@ bool ScheduleBook::isSettled() const {
 // ---- the folder
 
 void ScheduleBook::readFolder() {
-  const QString folder = m_file.path().isEmpty() ? QString() : folderOf(m_file.path());
+  const QString folder = m_file.path().isEmpty() ? QString() : folderOf(m_file.path(), m_sharedFolder);
   if (folder == m_folder && !m_entries.empty()) {
     return;
   }
@@ -506,7 +493,7 @@ void ScheduleBook::writeNext() {
   if (next == m_entries.end()) {
     return;
   }
-  if (!sharedFolder().isEmpty()) {
+  if (!m_sharedFolder.isEmpty()) {
     saveAll();
     return;
   }

@@ -38,10 +38,10 @@ class ScheduleBook : public QObject {
 
 public:
   /// Both must outlive the book, which belongs to one of them at best.
-  ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent = nullptr);
+  ScheduleBook(DocumentFile& file, LiveBound& bound, QString sharedFolder = {}, QObject* parent = nullptr);
   ~ScheduleBook() override;
-  /// The book of a document; made on the first call, with the document's life.
-  [[nodiscard]] static ScheduleBook* of(DocumentFile& file, LiveBound& bound);
+  /// The book of a document; made on the first call, with the document's life and that shared folder.
+  [[nodiscard]] static ScheduleBook* of(DocumentFile& file, LiveBound& bound, const QString& sharedFolder = {});
 
   [[nodiscard]] const std::vector<ScheduleEntry>& entries() const { return m_entries; }
   /// nullptr if there is none.
@@ -80,11 +80,11 @@ public:
   /// Nothing waits to be read or written.
   [[nodiscard]] bool isSettled() const;
   /// Where the schedules of a fabric file lie: beside it, or in the shared folder where there is one.
-  [[nodiscard]] static QString folderOf(const QString& fabricPath);
-  /// A folder for the schedules of all documents, untitled ones included. They are written there as they are made.
-  /// Empty, as at first: schedules lie beside their fabric and are written when it is saved.
-  static void setSharedFolder(const QString& folder);
-  [[nodiscard]] static QString sharedFolder();
+  [[nodiscard]] static QString folderOf(const QString& fabricPath, const QString& sharedFolder = {});
+  /// A folder that documents share, also untitled ones. Schedules are written there as they are made. Empty: they lie
+  /// beside their fabric and are written when it is saved.
+  void setSharedFolder(const QString& folder) { m_sharedFolder = folder; }
+  [[nodiscard]] const QString& sharedFolder() const { return m_sharedFolder; }
 
 Q_SIGNALS:
   /// Entries, their states or freshness.
@@ -136,6 +136,7 @@ private:
   bool m_isRunning = false;
   QString m_failure;
   std::shared_ptr<JobProgress> m_progress = std::make_shared<JobProgress>();
+  QString m_sharedFolder;
   QString m_folder;  ///< that has been read
   int m_reading = 0;
   int m_writing = 0;  ///< into the work folder

@@ -147,7 +147,7 @@ void ScheduleFeature::addScheduleActions() {
 void ScheduleFeature::addFolderAction() {
   const QString key = u"schedules/folder"_s;
   if (m_keepsSettings) {
-    ScheduleBook::setSharedFolder(QSettings().value(key).toString());
+    m_sharedFolder = QSettings().value(key).toString();
   }
   QAction* action = m_actions.add(
       {u"schedule.folder"_s,
@@ -157,19 +157,24 @@ void ScheduleFeature::addFolderAction() {
        u"open"_s,
        true},
       [this, key](bool isOn) {
-        QString folder;
-        if (isOn) {
-          folder = m_prompts.folder(m_window, tr("Folder for Schedules"), ScheduleBook::sharedFolder());
+        m_sharedFolder = isOn ? m_prompts.folder(m_window, tr("Folder for Schedules"), m_sharedFolder) : QString();
+        for (EditorContext* context : m_workspace.contexts()) {
+          bookOf(*context)->setSharedFolder(m_sharedFolder);
         }
-        ScheduleBook::setSharedFolder(folder);
         if (m_keepsSettings) {
-          QSettings().setValue(key, folder);
+          QSettings().setValue(key, m_sharedFolder);
         }
-        m_actions[u"schedule.folder"_s]->setChecked(!folder.isEmpty());
-        m_workspace.say(folder.isEmpty() ? tr("Schedules are saved beside their fabric")
-                                         : tr("Schedules are saved in %1").arg(QDir::toNativeSeparators(folder)));
+        m_actions[u"schedule.folder"_s]->setChecked(!m_sharedFolder.isEmpty());
+        m_workspace.say(m_sharedFolder.isEmpty()
+                            ? tr("Schedules are saved beside their fabric")
+                            : tr("Schedules are saved in %1").arg(QDir::toNativeSeparators(m_sharedFolder)));
       });
-  action->setChecked(!ScheduleBook::sharedFolder().isEmpty());
+  action->setChecked(!m_sharedFolder.isEmpty());
+  connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) { bookOf(*context); });
+}
+
+ScheduleBook* ScheduleFeature::bookOf(EditorContext& context) const {
+  return ScheduleBook::of(context.file(), context.bound(), m_sharedFolder);
 }
 
 void ScheduleFeature::updateActions() {
@@ -187,7 +192,7 @@ void ScheduleFeature::follow() {
   }
   m_followed.clear();
   m_context = context;
-  m_book = context != nullptr ? ScheduleBook::of(context->file(), context->bound()) : nullptr;
+  m_book = context != nullptr ? bookOf(*context) : nullptr;
   if (m_book) {
     m_followed.connect(m_book, &ScheduleBook::changed, [this] { followBook(); });
     m_followed.connect(m_book, &ScheduleBook::currentChanged, [this] { followBook(); });
@@ -443,7 +448,7 @@ void ScheduleFeature::openForest(const OpenedSchedule& opened) {
   }
   m_workspace.activate(owner);
   askFor(owner->bound(), result->options.collective, owner->model().nodeNamed(result->options.root));
-  ScheduleBook::of(owner->file(), owner->bound())->add(result, name);
+  bookOf(*owner)->add(result, name);
   m_workspace.setMode(Mode::schedule);
 }
 

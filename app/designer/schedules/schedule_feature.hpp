@@ -84,6 +84,8 @@ private:
   void addGenerateActions();
   void addScheduleActions();
   void addFolderAction();
+  /// Made with the document, before another part asks for it.
+  ScheduleBook* bookOf(EditorContext& context) const;
   void follow();
   void followBook();
   /// The bound is about the schedule that was chosen.
@@ -98,6 +100,7 @@ private:
   void openForest(const OpenedSchedule& opened);
 
   bool m_keepsSettings;
+  QString m_sharedFolder;  ///< for the schedules of all documents; empty = beside their fabrics
   SchedulePanel* m_panel;
   GenerateDialog* m_options;
   QPointer<EditorContext> m_context;

@@ -48,18 +48,17 @@ void TestDesignerScheduleFiles::initTestCase() {
 }
 
 void TestDesignerScheduleFiles::keptInOneFolder() {
-  const auto reset = qScopeGuard([] { ScheduleBook::setSharedFolder({}); });
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   const QString path = fixture.editor()->file().path();
   // Nothing was chosen: all stays as it is.
   fixture.run("schedule.folder");
-  QVERIFY(ScheduleBook::sharedFolder().isEmpty());
+  QVERIFY(fixture.book()->sharedFolder().isEmpty());
   QVERIFY(!fixture.window->actions()[u"schedule.folder"_s]->isChecked());
   const QTemporaryDir shared;
   fixture.answers->folderChosen = shared.path();
   fixture.run("schedule.folder");
-  QCOMPARE(ScheduleBook::sharedFolder(), shared.path());
+  QCOMPARE(fixture.book()->sharedFolder(), shared.path());
   QVERIFY(fixture.window->actions()[u"schedule.folder"_s]->isChecked());
   // Written at once, and nothing is unsaved.
   QVERIFY(fixture.generate());
@@ -73,7 +72,7 @@ void TestDesignerScheduleFiles::keptInOneFolder() {
   DocumentFile again;
   QVERIFY(again.open(path));
   LiveBound bound(again.document());
-  ScheduleBook* book = ScheduleBook::of(again, bound);
+  ScheduleBook* book = ScheduleBook::of(again, bound, shared.path());
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
   QCOMPARE(book->current()->name, fixture.current()->name);
   // Untitled documents too.
@@ -83,7 +82,7 @@ void TestDesignerScheduleFiles::keptInOneFolder() {
   QVERIFY(fixture.current()->path.startsWith(shared.path() + u'/'));
   // Back to the default.
   fixture.run("schedule.folder");
-  QVERIFY(ScheduleBook::sharedFolder().isEmpty());
+  QVERIFY(fixture.book()->sharedFolder().isEmpty());
 }
 
 void TestDesignerScheduleFiles::keptBesideTheFile() {
