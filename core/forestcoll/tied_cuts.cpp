@@ -321,7 +321,7 @@ private:
 
   /// All closed sets of classes, each once. The classes left out come first, so that the smallest Q is met first.
   void enumerate(std::size_t index) {
-    struct Choice {
+    struct Selection {
       Bits in;
       Bits out;
     };
@@ -333,15 +333,15 @@ private:
       }
       list(index, all);  // the smallest S, in case that a limit ends the walk
     }
-    std::vector<Choice> open;
+    std::vector<Selection> open;
     open.push_back({Bits(classes), Bits(classes)});
     while (!open.empty()) {
-      Choice choice = std::move(open.back());
+      Selection choice = std::move(open.back());
       open.pop_back();
       spend(choice.in.words() + 1);
       const std::size_t next = Bits::firstInNeither(choice.in, choice.out, classes);
       if (next < classes) {
-        Choice with = choice;
+        Selection with = choice;
         with.in.add(m_draws[next]);
         choice.out.add(m_drawnBy[next]);
         open.push_back(std::move(with));
