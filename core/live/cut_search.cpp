@@ -19,25 +19,18 @@ bool isLess(const WorstCut& a, const WorstCut& b) {
 CutProblem::CutProblem(forestcoll::Network given, std::vector<int> givenSinks,
                        std::shared_ptr<const EqualParts> givenParts)
     : network(std::move(given)), sinks(std::move(givenSinks)), parts(std::move(givenParts)) {
-  inStart.assign(static_cast<std::size_t>(network.nodeCount) + 1, 0);
   ingress.assign(network.nodeCount, 0);
   for (const forestcoll::TreeArc& arc : network.arcs) {
-    ++inStart[static_cast<std::size_t>(arc.head) + 1];
     ingress[arc.head] = checkedAdd(ingress[arc.head], arc.capacity);
     totalCapacity += arc.capacity;
   }
-  std::partial_sum(inStart.begin(), inStart.end(), inStart.begin());
-  inArcs.resize(network.arcs.size());
-  std::vector<int> fill(inStart.begin(), inStart.end() - 1);
-  for (std::size_t i = 0; i < network.arcs.size(); ++i) {
-    inArcs[fill[network.arcs[i].head]++] = static_cast<int>(i);
-  }
+  inArcs = numbersByRow<int>(network.nodeCount, network.arcs, &forestcoll::TreeArc::head);
 }
 
 std::optional<int> CutProblem::findArc(int tail, int head) const {
-  for (int i = inStart[head]; i < inStart[static_cast<std::size_t>(head) + 1]; ++i) {
-    if (network.arcs[inArcs[i]].tail == tail) {
-      return inArcs[i];
+  for (const int arc : inArcs[head]) {
+    if (network.arcs[arc].tail == tail) {
+      return arc;
     }
   }
   return std::nullopt;
@@ -105,8 +98,7 @@ WorstCut CutSearch::ratioOf(std::vector<int> sinkSide, const Changes& changes) c
     cut.demand -= changes.isAlive(node) ? network.demand[node] : 0;
   }
   for (const int node : cut.sinkSide) {
-    for (int i = m_problem.inStart[node]; i < m_problem.inStart[static_cast<std::size_t>(node) + 1]; ++i) {
-      const int arc = m_problem.inArcs[i];
+    for (const int arc : m_problem.inArcs[node]) {
       cut.exit += isIn[network.arcs[arc].tail] != 0 ? 0 : changes.capacityOf(network, arc);
     }
   }

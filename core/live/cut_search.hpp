@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "base/progress.hpp"
+#include "base/rows.hpp"
 #include "flow/feasibility.hpp"
 #include "forestcoll/network.hpp"
 #include "live/equal_parts.hpp"
@@ -44,9 +45,8 @@ struct CutProblem {
   forestcoll::Network network;
   std::vector<int> sinks;
   std::shared_ptr<const EqualParts> parts;  ///< of the network or its transpose; null = not looked for
-  std::vector<int> inStart;                 ///< by node: its ingoing arcs, in inArcs
-  std::vector<int> inArcs;
-  std::vector<std::int64_t> ingress;  ///< by node
+  Rows<int> inArcs;                         ///< by node
+  std::vector<std::int64_t> ingress;        ///< by node
   Int128 totalCapacity = 0;
 
   /// Throws OverflowError.

@@ -123,21 +123,8 @@ EqualParts::EqualParts(const forestcoll::Network& network, std::span<const std::
   for (std::size_t v = 0; v < n; ++v) {
     m_colour.push_back(2 * int64_t{colours.empty() ? char{0} : colours[v]} + (network.isGpu[v] != 0 ? 1 : 0));
   }
-  m_outStart.assign(n + 1, 0);
-  m_inStart.assign(n + 1, 0);
-  for (const forestcoll::TreeArc& arc : m_arcs) {
-    ++m_outStart[static_cast<std::size_t>(arc.tail) + 1];
-    ++m_inStart[static_cast<std::size_t>(arc.head) + 1];
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    m_outStart[v + 1] += m_outStart[v];
-    m_inStart[v + 1] += m_inStart[v];
-  }
-  m_inArcs.resize(m_arcs.size());
-  std::vector<int> fill(m_inStart.begin(), m_inStart.end() - 1);
-  for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-    m_inArcs[fill[m_arcs[i].head]++] = static_cast<int>(i);
-  }
+  m_outArcs = numbersByRow<int>(n, m_arcs, &forestcoll::TreeArc::tail);
+  m_inArcs = numbersByRow<int>(n, m_arcs, &forestcoll::TreeArc::head);
 
   constexpr int kMaxLevels = 8;
   for (int level = 1; level <= kMaxLevels; ++level) {
@@ -166,9 +153,7 @@ template <typename Use>
 void EqualParts::forEachArc(const Layer& layer, int node, bool isOut, bool isInside, Use&& use) const {
   const auto v = static_cast<std::size_t>(node);
   const int part = layer.partOf[v];
-  const int end = isOut ? m_outStart[v + 1] : m_inStart[v + 1];
-  for (int i = isOut ? m_outStart[v] : m_inStart[v]; i < end; ++i) {
-    const int arc = isOut ? i : m_inArcs[i];
+  for (const int arc : isOut ? m_outArcs[v] : m_inArcs[v]) {
     const int other = isOut ? m_arcs[arc].head : m_arcs[arc].tail;
     if ((layer.partOf[other] == part) == isInside) {
       use(arc, other);

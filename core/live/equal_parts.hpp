@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rows.hpp"
 #include "forestcoll/network.hpp"
 
 namespace coppice::live {
@@ -58,9 +59,8 @@ private:
   std::vector<forestcoll::TreeArc> m_arcs;
   std::vector<std::int64_t> m_colour;  ///< by node: GPU or not, and the colour
   std::vector<std::int64_t> m_demand;
-  std::vector<int> m_outStart;  ///< by node: its arcs are m_arcs[m_outStart[v]], ...
-  std::vector<int> m_inStart;
-  std::vector<int> m_inArcs;
+  Rows<int> m_outArcs;  ///< by node
+  Rows<int> m_inArcs;
   std::vector<Layer> m_layers;
   int m_boxLevels = 0;  ///< the first layers are those of boxes
 };

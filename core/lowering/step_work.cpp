@@ -71,18 +71,16 @@ private:
 
   /// @param exchanged by item of the reading before
   void readAtoms(const std::vector<int>& levels, const std::vector<bool>& exchanged) {
-    const schedule::TransfersByShard byShard = schedule::transfersByShard(m_schedule);
+    const auto byShard = schedule::transfersByShard(m_schedule);
     const int held = chunksHeld(m_options);
     m_work.items.clear();
     m_atoms.clear();
     std::size_t before = 0;
     for (std::int64_t shard = 0; shard < m_schedule.goal.shardCount(); ++shard) {
       throwIfCancelled(m_progress);
-      const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, byShard.of(shard));
+      const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, byShard[shard]);
       for (std::size_t i = 0; i + 1 < grid.points.size(); ++i) {
-        const std::span<const std::uint32_t> transfers(
-            grid.transfers.data() + grid.firstTransfer[i],
-            static_cast<std::size_t>(grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
+        const std::span<const std::uint32_t> transfers = grid.transfers[i];
         const int start = chunkAt(shard, grid.points[i]);
         const int count = chunkAt(shard, grid.points[i + 1]) - start;
         for (const auto& [from, length] : cut(count, m_max)) {

@@ -180,13 +180,13 @@ public:
         m_stored(fabric, schedule.paths, Direction::out, maxEdges) {}
 
   Schedule run() {
-    const TransfersByShard byShard = transfersByShard(m_schedule);
+    const auto byShard = transfersByShard(m_schedule);
     const int64_t shards = m_schedule.goal.shardCount();
     for (int64_t shard = 0; shard < shards; ++shard) {
       throwIfCancelled(m_progress);
       m_progress.report("trees", static_cast<double>(shard) / static_cast<double>(shards));
       if (amountOf(shard) > 0) {
-        addShard(shard, byShard.of(shard));
+        addShard(shard, byShard[shard]);
       }
     }
     return assemble();
@@ -211,12 +211,10 @@ private:
   void addShard(int64_t shard, std::span<const std::uint32_t> transfers) {
     const PieceGrid grid = pieceGrid(m_schedule, transfers);
     int64_t covered = 0;
-    for (std::size_t i = 0; i + 1 < grid.firstTransfer.size(); ++i) {
-      const auto first = static_cast<std::size_t>(grid.firstTransfer[i]);
-      const auto last = static_cast<std::size_t>(grid.firstTransfer[i + 1]);
+    for (std::size_t i = 0; i < grid.transfers.rowCount(); ++i) {
       const int64_t length = grid.points[i + 1] - grid.points[i];
-      if (length > 0 && last > first) {
-        addInterval(shard, std::span(grid.transfers).subspan(first, last - first), length);
+      if (length > 0 && !grid.transfers[i].empty()) {
+        addInterval(shard, grid.transfers[i], length);
         covered += length;
       }
     }

@@ -31,14 +31,13 @@ public:
 
   /// A transfer's waits for data follow each other, ascending and each once: it is of one shard.
   std::vector<Wait> run() {
-    const TransfersByShard byShard = transfersByShard(m_schedule);
+    const auto byShard = transfersByShard(m_schedule);
     m_at.resize(m_schedule.goal.rankCount());
     for (int64_t shard = 0; shard < m_schedule.goal.shardCount(); ++shard) {
       throwIfCancelled(m_progress);
-      const PieceGrid grid = pieceGrid(m_schedule, byShard.of(shard));
-      for (std::size_t i = 0; i + 1 < grid.firstTransfer.size(); ++i) {
-        addInterval(std::span(grid.transfers)
-                        .subspan(grid.firstTransfer[i], grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
+      const PieceGrid grid = pieceGrid(m_schedule, byShard[shard]);
+      for (std::size_t i = 0; i < grid.transfers.rowCount(); ++i) {
+        addInterval(grid.transfers[i]);
       }
       sortAndMerge();
     }
@@ -246,20 +245,13 @@ std::string cycleText(const TransferOrder& order) {
 
 }  // namespace
 
-TransfersByShard transfersByShard(const StepSchedule& schedule) {
-  TransfersByShard byShard;
-  byShard.first.assign(schedule.goal.shardCount() + 1, 0);
-  const auto shards = schedule.transfers.shards();
-  for (const int64_t shard : shards) {
-    ++byShard.first[shard + 1];
-  }
-  std::partial_sum(byShard.first.begin(), byShard.first.end(), byShard.first.begin());
-  byShard.transfers.resize(shards.size());
-  std::vector<int64_t> fill(byShard.first.begin(), byShard.first.end() - 1);
-  for (std::uint32_t i = 0; i < shards.size(); ++i) {
-    byShard.transfers[fill[shards[i]]++] = i;
-  }
-  return byShard;
+Rows<std::uint32_t, std::uint64_t> transfersByShard(const StepSchedule& schedule) {
+  return Rows<std::uint32_t, std::uint64_t>(schedule.goal.shardCount(), [&](const auto& add) {
+    std::uint32_t transfer = 0;
+    for (const int64_t shard : schedule.transfers.shards()) {
+      add(shard, transfer++);
+    }
+  });
 }
 
 PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t> transfers) {
@@ -276,28 +268,21 @@ PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t>
   const auto interval = [&](int64_t point) {
     return std::lower_bound(grid.points.begin(), grid.points.end(), point) - grid.points.begin();
   };
-  grid.firstTransfer.assign(grid.points.size(), 0);
   std::size_t cover = 0;
   for (const std::uint32_t i : transfers) {
-    const auto first = interval(begins[i]);
-    const auto last = interval(ends[i]);
-    cover += static_cast<std::size_t>(last - first);
+    cover += static_cast<std::size_t>(interval(ends[i]) - interval(begins[i]));
     if (cover > kMaxCover) {
       throw PieceLimitReached{};
     }
-    for (auto at = first; at < last; ++at) {
-      ++grid.firstTransfer[at + 1];
-    }
   }
-  std::partial_sum(grid.firstTransfer.begin(), grid.firstTransfer.end(), grid.firstTransfer.begin());
-  grid.transfers.resize(cover);
-  std::vector<int64_t> fill(grid.firstTransfer.begin(), grid.firstTransfer.end() - 1);
-  for (const std::uint32_t i : transfers) {
-    const auto last = interval(ends[i]);
-    for (auto at = interval(begins[i]); at < last; ++at) {
-      grid.transfers[fill[at]++] = i;
+  grid.transfers.assign(grid.points.size() - 1, [&](const auto& add) {
+    for (const std::uint32_t i : transfers) {
+      const auto last = interval(ends[i]);
+      for (auto at = interval(begins[i]); at < last; ++at) {
+        add(at, i);
+      }
     }
-  }
+  });
   return grid;
 }
 

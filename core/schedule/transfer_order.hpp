@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/rows.hpp"
 #include "schedule/step_schedule.hpp"
 
 namespace coppice::schedule {
@@ -24,22 +25,14 @@ Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress
 
 /// The points at which pieces of one shard begin or end, and which transfers cover each interval between two of them.
 struct PieceGrid {
-  std::vector<std::int64_t> points;         ///< ascending; interval i is [points[i], points[i+1])
-  std::vector<std::int64_t> firstTransfer;  ///< by interval, into `transfers`; one more at the end
-  std::vector<std::uint32_t> transfers;     ///< indices into the schedule's list, ascending within an interval
+  std::vector<std::int64_t> points;              ///< ascending; interval i is [points[i], points[i+1])
+  Rows<std::uint32_t, std::uint64_t> transfers;  ///< by interval: indices into the schedule's list, ascending
 };
 /// `transfers`: those of one shard, ascending. Throws PieceLimitReached.
 [[nodiscard]] PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t> transfers);
 
 /// Indices of the transfers of each shard, ascending.
-struct TransfersByShard {
-  std::vector<std::int64_t> first;  ///< by shard; one more at the end
-  std::vector<std::uint32_t> transfers;
-  [[nodiscard]] std::span<const std::uint32_t> of(std::int64_t shard) const {
-    return {transfers.data() + first[shard], static_cast<std::size_t>(first[shard + 1] - first[shard])};
-  }
-};
-[[nodiscard]] TransfersByShard transfersByShard(const StepSchedule& schedule);
+[[nodiscard]] Rows<std::uint32_t, std::uint64_t> transfersByShard(const StepSchedule& schedule);
 
 /// Thrown where the transfers overlap so often that the table of pieces would not fit.
 struct PieceLimitReached {};

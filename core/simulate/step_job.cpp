@@ -111,16 +111,16 @@ private:
       std::int64_t end = 0;
     };
     std::vector<Part> parts;
-    const schedule::TransfersByShard byShard = schedule::transfersByShard(all);
+    const auto byShard = schedule::transfersByShard(all);
     for (std::int64_t shard = 0; shard < all.goal.shardCount(); ++shard) {
       throwIfCancelled(m_progress);
-      const schedule::PieceGrid grid = schedule::pieceGrid(all, byShard.of(shard));
-      if (parts.size() + grid.transfers.size() > kMaxParts) {
+      const schedule::PieceGrid grid = schedule::pieceGrid(all, byShard[shard]);
+      if (parts.size() + grid.transfers.entries().size() > kMaxParts) {
         throw schedule::PieceLimitReached{};
       }
-      for (std::size_t i = 0; i + 1 < grid.firstTransfer.size(); ++i) {
-        for (std::int64_t t = grid.firstTransfer[i]; t < grid.firstTransfer[i + 1]; ++t) {
-          parts.push_back({grid.transfers[t], grid.points[i], grid.points[i + 1]});
+      for (std::size_t i = 0; i < grid.transfers.rowCount(); ++i) {
+        for (const std::uint32_t transfer : grid.transfers[i]) {
+          parts.push_back({transfer, grid.points[i], grid.points[i + 1]});
         }
       }
     }
@@ -228,30 +228,29 @@ private:
 
   /// A transfer waits for all that its sender got of its piece in earlier steps, since the last store.
   void addDataOfSteps() {
-    const schedule::TransfersByShard byShard = schedule::transfersByShard(m_schedule);
+    const auto byShard = schedule::transfersByShard(m_schedule);
     std::vector<std::vector<MessageId>> got(m_schedule.goal.rankCount());
     std::vector<fabric::Rank> touched;
     std::vector<std::pair<MessageId, MessageId>> waits;  // after, before
     for (std::int64_t shard = 0; shard < m_schedule.goal.shardCount(); ++shard) {
       throwIfCancelled(m_progress);
-      const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, byShard.of(shard));
-      for (std::size_t interval = 0; interval + 1 < grid.firstTransfer.size(); ++interval) {
-        const auto begin = static_cast<std::size_t>(grid.firstTransfer[interval]);
-        const auto end = static_cast<std::size_t>(grid.firstTransfer[interval + 1]);
-        for (std::size_t first = begin, last = begin; first < end; first = last) {
-          const std::int32_t step = m_schedule.transfers.steps()[grid.transfers[first]];
-          for (last = first; last < end && m_schedule.transfers.steps()[grid.transfers[last]] == step; ++last) {
-            const std::uint32_t i = grid.transfers[last];
+      const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, byShard[shard]);
+      for (std::size_t interval = 0; interval < grid.transfers.rowCount(); ++interval) {
+        const auto transfers = grid.transfers[interval];
+        for (std::size_t first = 0, last = 0; first < transfers.size(); first = last) {
+          const std::int32_t step = m_schedule.transfers.steps()[transfers[first]];
+          for (last = first; last < transfers.size() && m_schedule.transfers.steps()[transfers[last]] == step; ++last) {
+            const std::uint32_t i = transfers[last];
             for (const MessageId before : got[m_schedule.transfers.senders()[i]]) {
               waits.emplace_back(m_messageOf[i], before);
             }
           }
           for (std::size_t i = first; i < last; ++i) {
-            const Transfer transfer = m_schedule.transfers[grid.transfers[i]];
+            const Transfer transfer = m_schedule.transfers[transfers[i]];
             if (!transfer.reduces) {
               got[transfer.to].clear();
             }
-            got[transfer.to].push_back(m_messageOf[grid.transfers[i]]);
+            got[transfer.to].push_back(m_messageOf[transfers[i]]);
             touched.push_back(transfer.to);
           }
         }

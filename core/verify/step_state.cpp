@@ -32,8 +32,7 @@ void ShardPlayer::play(std::int64_t shard, std::span<const std::uint32_t> transf
   for (std::size_t i = 0; i + 1 < grid.points.size(); ++i) {
     m_begin = grid.points[i];
     m_end = grid.points[i + 1];
-    playInterval(
-        std::span(grid.transfers).subspan(grid.firstTransfer[i], grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
+    playInterval(grid.transfers[i]);
   }
 }
 

@@ -203,7 +203,7 @@ private:
 
   /// Blocks of shards on all cores; findings in the order of the shards.
   void playShards(const std::vector<std::uint32_t>& place) {
-    const schedule::TransfersByShard byShard = schedule::transfersByShard(m_schedule);
+    const auto byShard = schedule::transfersByShard(m_schedule);
     const int64_t shards = m_schedule.goal.shardCount();
     const int64_t blocks = std::min<int64_t>(shards, 256);
     std::vector<std::vector<StepFault>> faults(blocks);
@@ -216,7 +216,7 @@ private:
       const auto last = shards * (static_cast<int64_t>(block) + 1) / blocks;
       for (int64_t shard = first; shard < last; ++shard) {
         throwIfCancelled(m_progress);
-        player.play(shard, byShard.of(shard));
+        player.play(shard, byShard[shard]);
       }
       counts[block] = player.faultCount();
       faults[block] = player.takeFaults();
