@@ -54,17 +54,11 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
                  ") of it\n";
 }
 
-/// Trees, the sizes at which runtimes use the program, and the form.
-Outcome describeForest(const workflow::OptionValues& values, const fabric::Fabric& fabric,
-                       const schedule::Schedule& schedule, const Progress& progress, Answer& answer) {
+/// Trees, and the sizes at which runtimes use the program.
+Outcome describeForest(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Progress& progress,
+                       Answer& answer) {
   describeTrees(fabric, schedule, progress, answer.json, answer.text);
-  if (Outcome described = describeUsedSizes(fabric, schedule, answer.json, answer.text); !described) {
-    return described;
-  }
-  if (values.text("form") == "parts" && !values.flag("prune") && answer.json["form"] == "trees") {
-    answer.text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
-  }
-  return Done{};
+  return describeUsedSizes(fabric, schedule, answer.json, answer.text);
 }
 
 /// What ForestColl says beside the trees: the optimum, the cuts that prove it, and what limits cost.
@@ -99,7 +93,7 @@ Result<Answer> describeForestColl(const GenerateOptions& options, const workflow
   if (made.treeCount) {
     describeTreeCount(options.values.at("sizes"), *made.treeCount, answer.json, answer.text);
   }
-  if (const Outcome described = describeForest(values, fabric, schedule, progress, answer); !described) {
+  if (const Outcome described = describeForest(fabric, schedule, progress, answer); !described) {
     return described.error();
   }
   return answer;
@@ -172,8 +166,8 @@ Result<workflow::Facts> timeFacts(const GenerateOptions& options, const workflow
 /// The figures of a schedule of any method that does not find the optimum itself, and what its method says of it.
 /// Errors: those of figuresOf() and timeFacts().
 Result<Answer> describeMade(const GenerateOptions& options, const workflow::Method& method,
-                            const workflow::OptionValues& values, const workflow::LoadedFabric& loaded,
-                            const workflow::Judged& judged, bool isWeighted, const Progress& progress) {
+                            const workflow::LoadedFabric& loaded, const workflow::Judged& judged, bool isWeighted,
+                            const Progress& progress) {
   const fabric::Fabric& fabric = loaded.fabric;
   const auto* forest = std::get_if<schedule::Schedule>(&judged.made.schedule);
   const bool isMeasured = forest == nullptr || (options.isOwnCommand && !judged.depthCost);
@@ -186,7 +180,7 @@ Result<Answer> describeMade(const GenerateOptions& options, const workflow::Meth
   };
   add(headFacts(fabric, judged, isWeighted, !isMeasured));
   if (forest != nullptr) {
-    if (const Outcome described = describeForest(values, fabric, *forest, progress, answer); !described) {
+    if (const Outcome described = describeForest(fabric, *forest, progress, answer); !described) {
       return described.error();
     }
   }
@@ -272,17 +266,17 @@ Result<Report> runGenerate(const GenerateOptions& options, bool json, const Prog
   const auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
   auto answer = judged->made.optimum && forest != nullptr
                     ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, json, progress)
-                    : describeMade(options, *method, *values, *loaded, *judged, !demand->amounts.empty(), progress);
+                    : describeMade(options, *method, *loaded, *judged, !demand->amounts.empty(), progress);
   if (!answer) {
     return answer.error();
   }
   answer->json["method"] = method->id;
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
-  answer->json["verified_by_parts"] = judged->verdict.isByParts;
+  answer->json["verified_by_parts"] = judged->verdict.isBySymmetry;
   answer->text += std::string("  verified    every ") + (forest != nullptr ? "tree" : "transfer") +
                   ", route and link load" +
-                  (judged->verdict.isByParts ? ", from the trees of rank 0 and the fabric's symmetries" : "") +
+                  (judged->verdict.isBySymmetry ? ", from the trees of rank 0 and the fabric's symmetries" : "") +
                   (judged->verdict.boundProved ? ", and the bound by max flow or by the trees themselves\n" : "\n");
   seconds["total"] = total;
   answer->json["seconds"] = seconds;

@@ -16,7 +16,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
                    Json& json, std::string& text) {
   std::int64_t trees = 0;
   std::int64_t batches = 0;
-  bool hasParts = false;
+  bool hasRotations = false;
   schedule::Heights max;
   std::array<std::string, 3> means;
   std::array<double, 3> sums{};
@@ -27,7 +27,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
     const schedule::Heights heights = schedule::heights(**forest, fabric, progress);
     trees += (*forest)->treeCount();
     batches += schedule::sizeOf(**forest).trees;
-    hasParts = hasParts || (*forest)->factored;
+    hasRotations = hasRotations || !(*forest)->rotations.empty();
     max.logicalMax = std::max(max.logicalMax, heights.logicalMax);
     max.physicalMax = std::max(max.physicalMax, heights.physicalMax);
     max.latencyMax = std::max(max.latencyMax, heights.latencyMax);
@@ -44,7 +44,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
                                                                                   : "partly by default latencies";
   json["trees"] = trees;
   json["tree_batches"] = batches;
-  json["form"] = hasParts ? "parts" : "trees";
+  json["form"] = hasRotations ? "rotations" : "trees";
   json["max_height"] = max.logicalMax;
   json["max_physical_height"] = max.physicalMax;
   json["max_latency_us"] = max.latencyMax.count();
@@ -55,7 +55,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   const int peers = schedule::maxPeers(schedule, fabric, progress);
   json["max_peers"] = peers;
   text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " distinct" +
-          (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(max.logicalMax, "GPU hop") +
+          (hasRotations ? ", stored as those of rank 0 and their rotations" : "") + "; height at most " + counted(max.logicalMax, "GPU hop") +
           " (mean " + means[0] + "), " + counted(max.physicalMax, "link") + " (mean " + means[1] + ")\n";
   text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
   text += "  latency     at most " + withPlaces(max.latencyMax.count(), 1) +

@@ -61,7 +61,7 @@ Outcome writeConverted(std::ostream& out, TableFormat format, const workflow::Co
     case TableFormat::csv:
       return io::writeTransferCsv(out, converted.schedule, fabric, progress);
     case TableFormat::forest:
-      return io::writeForestJson(out, *trees, fabric, description, schedule::ForestForm::automatic, progress);
+      return io::writeForestJson(out, *trees, fabric, description, progress);
     case TableFormat::json:
       return io::writeScheduleJson(out, converted.schedule, fabric, description, progress);
   }

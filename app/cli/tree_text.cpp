@@ -14,7 +14,7 @@ namespace {
 
 /// "via b0nvs, b0nic2", "directly", and what pruning leaves out.
 std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
-                      const schedule::TreeReader::Edge& edge) {
+                      const schedule::TreeEdge& edge) {
   const auto path = reader.path(edge);
   std::string text;
   for (std::size_t i = 1; i + 1 < path.size(); ++i) {
@@ -33,12 +33,12 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
 std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
                     const schedule::TreeReader::View& tree) {
   const auto name = [&](fabric::Rank rank) { return oneLine(fabric.nodes()[fabric.gpus()[rank]].id); };
-  std::vector<std::vector<const schedule::TreeReader::Edge*>> children(static_cast<std::size_t>(forest.gpuCount));
-  for (const schedule::TreeReader::Edge& edge : tree.edges) {
+  std::vector<std::vector<const schedule::TreeEdge*>> children(static_cast<std::size_t>(forest.gpuCount));
+  for (const schedule::TreeEdge& edge : tree.edges) {
     children[edge.parent].push_back(&edge);
   }
   std::string text = "    " + name(tree.root) + "\n";
-  std::vector<std::pair<const schedule::TreeReader::Edge*, std::size_t>> stack;  // edge, depth
+  std::vector<std::pair<const schedule::TreeEdge*, std::size_t>> stack;  // edge, depth
   const auto push = [&](fabric::Rank parent, std::size_t depth) {
     const auto& edges = children[parent];
     for (std::size_t i = edges.size(); i-- > 0;) {
@@ -67,7 +67,7 @@ std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& sch
     if (max == 0) {
       return text;
     }
-    schedule::TreeReader reader(**forest, fabric.gpus());
+    schedule::TreeReader reader(**forest);
     const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
     for (std::int64_t i = 0; i < std::min(reader.size(), max); ++i) {
       const schedule::TreeReader::View tree = reader.read(i);

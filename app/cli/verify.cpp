@@ -114,11 +114,11 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
   result.json["algbw_GBps"] = toGBps(verdict.algbw);
   result.json["bound"] = toFraction(schedule.bound);
   result.json["bound_proved"] = verdict.boundProved;
-  result.json["verified_by_parts"] = verdict.isByParts;
+  result.json["verified_by_parts"] = verdict.isBySymmetry;
   result.text += "  schedule    " + std::string(toString(schedule.collective)) + " on " + named(fabric.name()) + ", " +
                  counted(fabric.gpuCount(), "GPU") + "\n";
   result.text += "  throughput  " + gigabytes(verdict.algbw) + ", recomputed from the trees" +
-                 (verdict.isByParts ? " of rank 0 and the fabric's symmetries" : "") + "\n";
+                 (verdict.isBySymmetry ? " of rank 0 and the fabric's symmetries" : "") + "\n";
   if (verdict.ok) {
     result.text += "  bound       " + gigabytes(schedule.bound) +
                    (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n");

@@ -159,11 +159,11 @@ Facts ruleFacts(const schedule::Schedule& rule) {
   const auto& forest = rule.broadcastForest ? *rule.broadcastForest : *rule.reduceForest;
   Json rotations = Json::array();
   std::string shifts;
-  for (const schedule::Rotation& rotation : schedule::rotationsIn(*forest.factored)) {
+  for (const schedule::Rotation& rotation : forest.rotations) {
     rotations.push_back({rotation.step, rotation.count});
     shifts += (shifts.empty() ? "" : " x ") + std::to_string(rotation.count);
   }
-  const std::int64_t trees = schedule::rotatedTrees(forest);
+  const auto trees = static_cast<std::int64_t>(forest.trees.size());
   return {{.key = "rotations", .value = std::move(rotations)},
           {.key = "trees_of_a_root",
            .value = trees,

@@ -9,7 +9,6 @@
 #include "forestcoll/peers/peer_limit.hpp"
 #include "schedule/expansion.hpp"
 #include "workflow/clock.hpp"
-#include "workflow/memory_limit.hpp"
 #include "workflow/request.hpp"
 #include "workflow/sizes.hpp"
 
@@ -66,12 +65,6 @@ std::vector<Option> forestCollOptions() {
                      .help = "Use switches that multicast or aggregate to reduce the load of links",
                      .kind = OptionKind::flag,
                      .group = "Switches"});
-  options.push_back({.name = "form",
-                     .title = "Form",
-                     .help = "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto",
-                     .kind = OptionKind::choice,
-                     .defaultText = "auto",
-                     .words = {"auto", "trees", "parts"}});
   for (Option& option : options) {
     // Shards on their ways to or from one root have no trees.
     if (option.collectives.empty()) {
@@ -81,27 +74,15 @@ std::vector<Option> forestCollOptions() {
   return options;
 }
 
-schedule::ForestForm formOf(const std::string& word) {
-  return word == "trees"   ? schedule::ForestForm::trees
-         : word == "parts" ? schedule::ForestForm::parts
-                           : schedule::ForestForm::automatic;
-}
-
 std::optional<int> smallInteger(const OptionValues& values, std::string_view name) {
   const auto value = values.integer(name);
   return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
 }
 
-/// Written out, the trees take at least one edge per GPU and root with data; a reduction turned round is a copy.
-Outcome requireMemoryForTrees(const fabric::Fabric& fabric, const forestcoll::Request& request) {
-  const std::int64_t roots = isRooted(request.collective) ? 1
-                             : request.amounts.empty()
-                                 ? fabric.gpuCount()
-                                 : static_cast<std::int64_t>(request.amounts.size()) -
-                                       std::count(request.amounts.begin(), request.amounts.end(), 0);
-  const std::int64_t halves = request.collective == Collective::allreduce ? 2 : 1;
-  return requireMemory(halves * roots * (fabric.gpuCount() - 1) * static_cast<std::int64_t>(sizeof(schedule::TreeEdge)),
-                       "the trees, written out,", "use --form parts, or raise --memory-limit");
+/// Bytes for the trees of one forest; the reduction of an allreduce is a forest too.
+std::int64_t maxTreeBytes(Collective collective) {
+  const std::int64_t forests = collective == Collective::allreduce ? 2 : 1;
+  return std::min(schedule::kMaxWrittenBytes, memoryWithinLimits().value_or(schedule::kMaxWrittenBytes)) / forests;
 }
 
 /// In-network pruning differs from place to place, so it needs the trees themselves.
@@ -109,8 +90,7 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (*forest) {
       progress.report("pruning", 0);
-      auto written =
-          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMaxExpandedBytes), progress);
+      auto written = schedule::expanded(**forest, fabric, maxTreeBytes(schedule.collective), progress);
       if (!written) {
         Error error = written.error();
         if (error.code == ErrorCode::limit) {
@@ -145,11 +125,6 @@ Result<Made> generateForest(const fabric::Fabric& fabric, const Demand& demand, 
   auto request = forestCollRequest(demand, values);
   if (!request) {
     return request.error();
-  }
-  if (request->form == schedule::ForestForm::trees) {
-    if (Outcome fits = requireMemoryForTrees(fabric, *request); !fits) {
-      return fits.error();
-    }
   }
   Made made;
   if (const std::string sizes = values.text("sizes"); !sizes.empty()) {
@@ -191,7 +166,7 @@ Result<forestcoll::Request> forestCollRequest(const Demand& demand, const Option
   if (Outcome limited = readTreeLimits(values, request); !limited) {
     return limited.error();
   }
-  request.form = formOf(values.text("form"));
+  request.maxTreeBytes = maxTreeBytes(demand.collective);
   request.heightEffort = smallInteger(values, "height-effort").value_or(1);
   request.maxHeight = smallInteger(values, "max-height");
   return request;

@@ -60,18 +60,7 @@ Outcome applyMemoryLimit(const std::string& limit) {
 
 Error outOfMemory() {
   return {ErrorCode::limit, "not enough memory" + (g_limit ? ": the limit is " + byteSize(*g_limit) : ""),
-          "free memory or raise --memory-limit; use generate --form parts, a smaller fabric or a smaller k"};
-}
-
-Outcome requireMemory(std::int64_t bytes, const std::string& what, const std::string& fix) {
-  const auto left = memoryWithinLimits();
-  if (left && bytes > *left) {
-    return Error{ErrorCode::limit,
-                 what + " take at least " + byteSize(bytes) + ", and " + byteSize(std::max<std::int64_t>(*left, 0)) +
-                     " of memory are left",
-                 fix};
-  }
-  return Done{};
+          "free memory or raise --memory-limit; use a smaller fabric or a smaller k"};
 }
 
 }  // namespace coppice::workflow

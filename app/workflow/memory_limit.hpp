@@ -16,8 +16,4 @@ namespace coppice::workflow {
 /// "not enough memory", with the limit and what helps.
 [[nodiscard]] Error outOfMemory();
 
-/// Refuses what takes more than is left: `what` ("the trees, written out,"), the bytes that it needs at least, and what
-/// to do instead. Errors: limit.
-[[nodiscard]] Outcome requireMemory(std::int64_t bytes, const std::string& what, const std::string& fix);
-
 }  // namespace coppice::workflow

@@ -15,7 +15,7 @@ namespace coppice::workflow {
 Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabric::Fabric& fabric,
                       const fabric::Description& description, const Progress& progress) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    return io::writeForestJson(out, *forest, fabric, &description, schedule::ForestForm::automatic, progress);
+    return io::writeForestJson(out, *forest, fabric, &description, progress);
   }
   return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(schedule), fabric, &description, progress);
 }

@@ -153,7 +153,7 @@ Result<std::int64_t> programChunks(const schedule::Schedule& schedule) {
             continue;
           }
           const std::int64_t factor = chunks / (*forest)->treeCount();
-          const schedule::TreeReader reader(**forest, {});
+          const schedule::TreeReader reader(**forest);
           for (std::int64_t tree = 0; tree < reader.size() && divisor != 1; ++tree) {
             divisor = std::gcd(divisor, checkedMul(factor, reader.head(tree).multiplicity));
           }

@@ -116,7 +116,6 @@ void addUnwound(Builder& builder) {
   forestcoll::Request request;
   request.collective = builder.collective();
   request.root = isRooted(builder.collective()) ? std::optional(builder.root()) : std::nullopt;
-  request.form = schedule::ForestForm::trees;
   request.allreduceBudget = std::chrono::milliseconds(0);
   const auto generated = orThrow(forestcoll::generate(*unwound, request, builder.progress()));
   const auto trees = orThrow(schedule::stepScheduleOf(*unwound, generated.schedule, 1, builder.progress()));

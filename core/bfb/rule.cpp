@@ -2,9 +2,10 @@
 #include "bfb/rule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,6 @@ namespace coppice::bfb {
 namespace {
 
 using fabric::Rank;
-using schedule::FactoredForest;
 using schedule::Rotation;
 using std::int64_t;
 
@@ -37,8 +37,12 @@ Rank opposite(Rank rank, const std::vector<Rotation>& rotations) {
 /// The trees of rank 0, from what rank 0 gets.
 class RootTrees {
 public:
-  RootTrees(const Half& half, const std::vector<Rotation>& rotations)
-      : m_half(half), m_rotations(rotations), m_powers(rotations), m_gpuCount(half.logical.graph.nodeCount) {}
+  RootTrees(const fabric::Fabric& fabric, const Half& half, const std::vector<Rotation>& rotations)
+      : m_half(half),
+        m_rotations(rotations),
+        m_powers(rotations),
+        m_gpus(fabric.gpus()),
+        m_gpuCount(half.logical.graph.nodeCount) {}
 
   /// @param chunks a multiple of those of the half
   schedule::Forest run(int64_t chunks) {
@@ -50,12 +54,20 @@ public:
     forest.gpuCount = m_gpuCount;
     forest.treesOfRoot.assign(m_gpuCount, chunks);
     forest.scale = busiest() * Rational(scale);
-    forest.factored = std::make_shared<const FactoredForest>(assemble(scale));
+    forest.rotations = m_rotations;
+    addTrees(scale, forest);
     return forest;
   }
 
 private:
-  using Arcs = std::vector<FactoredForest::Arc>;
+  /// An edge of a tree: a link between two GPUs.
+  struct Hop {
+    Rank parent = 0;
+    Rank child = 0;
+
+    friend auto operator<=>(const Hop&, const Hop&) = default;
+  };
+  using Hops = std::vector<Hop>;
 
   [[nodiscard]] const std::vector<Send>& sends() const { return m_half.sends.front().sends; }
 
@@ -79,7 +91,7 @@ private:
 
   /// Sends are in the order of the steps, so that parents come before children.
   void growTrees() {
-    for (Arcs& tree : m_trees) {
+    for (Hops& tree : m_trees) {
       tree.reserve(static_cast<std::size_t>(m_gpuCount) - 1);
     }
     for (const Send& send : sends()) {
@@ -107,45 +119,41 @@ private:
     return max / m_half.logical.unit;
   }
 
-  /// Equal trees once; every edge is a link, without switches.
-  FactoredForest assemble(int64_t scale) {
-    FactoredForest::Shape shape;
-    shape.childShape.assign(m_gpuCount, FactoredForest::kGpu);
-    shape.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
-    shape.choices.push_back({m_gpuCount, 0, 0, 0, 0});
-    shape.patterns.push_back({0, 1});
+  /// Equal trees once.
+  void addTrees(int64_t scale, schedule::Forest& forest) {
     std::vector<std::size_t> kept;
+    std::map<Hop, schedule::PathId> routes;
     for (std::size_t i = 0; i < m_trees.size(); ++i) {
       const int64_t multiplicity = checkedMul(m_points[i + 1] - m_points[i], scale);
       const auto known =
           std::find_if(kept.begin(), kept.end(), [&](std::size_t k) { return m_trees[k] == m_trees[i]; });
       if (known != kept.end()) {
-        shape.trees[known - kept.begin()].multiplicity += multiplicity;
+        forest.trees[known - kept.begin()].multiplicity += multiplicity;
         continue;
       }
       kept.push_back(i);
-      shape.skeletons.push_back({0, static_cast<int64_t>(shape.arcs.size())});
-      shape.trees.push_back({static_cast<int>(kept.size()) - 1, 0, 0, multiplicity});
-      shape.arcs.insert(shape.arcs.end(), m_trees[i].begin(), m_trees[i].end());
+      forest.trees.push_back({0, multiplicity, static_cast<int64_t>(forest.edges.size())});
+      for (const Hop& hop : m_trees[i]) {
+        const auto [route, isNew] = routes.try_emplace(hop, forest.paths.size());
+        if (isNew) {
+          std::array nodes{m_gpus[hop.parent], m_gpus[hop.child]};
+          if (m_half.isTurned) {
+            std::reverse(nodes.begin(), nodes.end());
+          }
+          forest.paths.add(nodes);
+        }
+        forest.edges.push_back({hop.parent, hop.child, route->second, 0});
+      }
     }
-    FactoredForest forest;
-    FactoredForest::Instance whole;
-    whole.children.resize(m_gpuCount);
-    std::iota(whole.children.begin(), whole.children.end(), 0);
-    forest.shapes.push_back(std::move(shape));
-    forest.instances.push_back(std::move(whole));
-    for (const Rotation& rotation : m_rotations) {
-      forest.instances.push_back(schedule::instanceOf(rotation));
-    }
-    return forest;
   }
 
   const Half& m_half;
   const std::vector<Rotation>& m_rotations;
   schedule::RotationPowers m_powers;
+  std::span<const fabric::NodeIndex> m_gpus;
   int m_gpuCount;
   std::vector<int64_t> m_points;
-  std::vector<Arcs> m_trees;  ///< by interval of chunks
+  std::vector<Hops> m_trees;  ///< by interval of chunks
 };
 
 /// What a single GPU gets or sends: no schedule has a higher throughput than this cut allows.
@@ -270,7 +278,7 @@ schedule::Schedule ruleOf(const fabric::Fabric& fabric, const Request& request, 
   InverseBandwidth time;
   for (const Half& half : halves) {
     auto& forest = half.isTurned ? rule.reduceForest : rule.broadcastForest;
-    forest = RootTrees(half, rotations).run(chunks);
+    forest = RootTrees(fabric, half, rotations).run(chunks);
     time += forest->algbw().inverse();
   }
   rule.algbw = time.inverse();

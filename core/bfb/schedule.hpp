@@ -64,7 +64,7 @@ struct Generated {
   std::int64_t chunks = 1;  ///< P
   Costs costs;
   int gpuCount = 0;
-  /// With Request::byRule: a rotated forest (schedule/rotation.hpp), the edges of depth t are what is sent in step t.
+  /// With Request::byRule: a forest with rotations, the edges of depth t are what is sent in step t.
   /// `schedule` then has no transfers, but the steps, routes and algbw of the whole.
   std::optional<schedule::Schedule> rule = {};
   /// T_B = (N-1)/N for allgather and reduce_scatter, twice that for allreduce; not said of rooted collectives.

@@ -632,8 +632,8 @@ schedule::Forest growForest(const Plan& plan, const Fabric& fabric, const Reques
   const std::vector<int64_t> supply = supplies(plan.network, plan.k);
   const GrowthProblem problem{plan.network, plan.capacities, supply, plan.scale};
   GrowthOptions options;
-  options.form = request.form;
   options.heightEffort = request.heightEffort;
+  options.maxTreeBytes = request.maxTreeBytes;
   if (request.maxHeight) {
     options.maxHeight = *request.maxHeight;
     return growUnderCap(fabric, problem, options, progress, clock);

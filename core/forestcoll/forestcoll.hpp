@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/expansion.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_schedule.hpp"
 
@@ -46,9 +47,8 @@ struct Request {
   std::optional<int> maxHeight = {};
   /// Work spent on low trees: 0 = none, 1 = default (cheap beside the rest), each more about doubles it.
   int heightEffort = 1;
-  /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them
-  /// out up to 512 MiB, or 256 MiB where the trees of one GPU stand for all others.
-  schedule::ForestForm form = schedule::ForestForm::automatic;
+  /// Trees that are written edge by edge take no more bytes, about, in each forest.
+  std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;
   /// allreduce: how long the linear program of B.7 may take; 0 = leave it out.
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
 };
@@ -104,8 +104,11 @@ struct Generated {
   std::vector<StageSeconds> seconds;
 };
 
-/// A forest that reaches optimum(): switch removal (Alg. 3), tree packing (Alg. 4), path recovery.
+/// A forest that reaches optimum(): switch removal (Alg. 3), tree packing (Alg. 4), path recovery. Trees of more than
+/// 128 MiB are given by those of rank 0 and rotations where the GPUs are all alike (Forest::rotations); others are
+/// written edge by edge.
 /// Not verified here: callers run verify::verifySchedule before they show, export or run it.
+/// Errors: as optimum(), and limit (more trees than maxTreeBytes or the memory hold, or too much work).
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 struct Routed {
@@ -120,7 +123,7 @@ struct Routed {
 Result<Routed> routeShards(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 /// Removes tree traffic that capable switches make redundant (4.5.6). Keeps algbw; lowers the load of links.
-/// @pre the trees are written out: schedule::expanded() does so with a forest by parts
+/// @pre the forest has no rotations: schedule::expanded() writes their images
 void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest);
 
 }  // namespace coppice::forestcoll

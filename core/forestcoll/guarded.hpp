@@ -16,7 +16,7 @@ template <typename T, typename Work>
 Result<T> guarded(const Request& request, Work&& work) {
   EntryErrors errors{.overflow = "the fabric's numbers leave the range in which results are proven exact",
                      .overflowFix = "use bandwidths with fewer digits or a common divisor",
-                     .memoryFix = "allow more memory, store the trees by parts, or use a smaller k"};
+                     .memoryFix = "allow more memory, or use a smaller k"};
   if (request.fixedK) {
     errors.overflow = "k = " + std::to_string(*request.fixedK) +
                       " times the fabric's numbers leaves the range in which results are proven exact";

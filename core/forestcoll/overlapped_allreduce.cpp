@@ -55,7 +55,6 @@ schedule::Forest growWithin(const Fabric& fabric, const std::vector<int64_t>& ro
   }
   const std::vector<TreeArc> capacities = network.arcs;
   GrowthOptions options;
-  options.form = schedule::ForestForm::trees;
   options.heightEffort = request.heightEffort;
   return growForest(fabric, {network, capacities, supply, rate.perGigabyte}, options, progress, clock);
 }

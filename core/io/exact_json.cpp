@@ -16,8 +16,9 @@ namespace {
 
 class Collector : public nlohmann::json_sax<nlohmann::json> {
 public:
-  Collector(std::string_view text, const JsonLimits& limits, const TextPlaces& places, std::span<const JsonRows> rows)
-      : m_text(text), m_limits(limits), m_places(places), m_allRows(rows) {}
+  Collector(std::string_view text, const JsonLimits& limits, const TextPlaces& places, std::span<const JsonRows> rows,
+            std::span<JsonSlice> slices)
+      : m_text(text), m_limits(limits), m_places(places), m_allRows(rows), m_slices(slices) {}
 
   bool parse() { return parseJson(m_text, m_reached, *this); }
 
@@ -51,15 +52,16 @@ public:
     if (!open(JsonValue::Kind::array)) {
       return false;
     }
-    if (m_stack.size() == 2 && m_stack.front().value.kind == JsonValue::Kind::object) {
-      const auto rows = std::find_if(m_allRows.begin(), m_allRows.end(), [&](const JsonRows& each) {
-        return each.key == m_stack.front().value.members.back().first;
-      });
-      if (rows != m_allRows.end()) {
-        m_rows = &*rows;
-        m_rowCount = 0;
-        m_rowState = RowState::inRows;
-      }
+    if (m_slice != nullptr || m_allRows.empty()) {
+      return true;
+    }
+    const std::string path = pathHere(false);
+    const auto rows =
+        std::find_if(m_allRows.begin(), m_allRows.end(), [&](const JsonRows& each) { return each.path == path; });
+    if (rows != m_allRows.end()) {
+      m_rows = &*rows;
+      m_rowCount = 0;
+      m_rowState = RowState::inRows;
     }
     return true;
   }
@@ -68,10 +70,21 @@ public:
     if (m_rowState == RowState::inRow) {
       return endRow();
     }
+    if (m_rowState == RowState::inRows) {
+      m_stack.back().value.text = std::to_string(m_rowCount);
+    }
     m_rowState = RowState::none;
     return close();
   }
   bool key(string_t& value) override {
+    if (m_sliceDepth > 0) {
+      return true;
+    }
+    if (m_stack.size() == 1) {
+      const auto slice =
+          std::find_if(m_slices.begin(), m_slices.end(), [&](const JsonSlice& each) { return each.key == value; });
+      m_slice = slice != m_slices.end() ? &*slice : nullptr;
+    }
     if (!m_stack.back().keys.insert(value).second) {
       return fail(ErrorCode::badInput, "key " + inQuotes(value) + " appears twice in one object", "remove one of them");
     }
@@ -105,7 +118,7 @@ private:
   bool endRow() {
     m_rowState = RowState::inRows;
     if (m_rowCount == m_rows->maxRows) {
-      return fail(ErrorCode::limit, "more than " + std::to_string(m_rows->maxRows) + " " + m_rows->key,
+      return fail(ErrorCode::limit, "more than " + std::to_string(m_rows->maxRows) + " " + keyOfRows(),
                   "split or shorten the file");
     }
     if (auto refused = m_rows->onRow(m_rowCount, m_row)) {
@@ -117,14 +130,29 @@ private:
     return true;
   }
 
-  [[nodiscard]] ElementRef rowName() const {
-    return {RefKind::field, m_rows->key + "[" + std::to_string(m_rowCount) + "]"};
+  /// Keys from the top on, joined by dots; `isExact`: with places in arrays.
+  [[nodiscard]] std::string pathHere(bool isExact) const {
+    std::string path;
+    for (const Open& open : m_stack) {
+      if (open.value.kind == JsonValue::Kind::object && !open.value.members.empty()) {
+        path += (path.empty() ? "" : ".") + open.value.members.back().first;
+      } else if (isExact && &open != &m_stack.back()) {
+        path += "[" + std::to_string(open.value.items.size()) + "]";
+      }
+    }
+    return path;
   }
+
+  [[nodiscard]] ElementRef rowName() const {
+    return {RefKind::field, pathHere(true) + "[" + std::to_string(m_rowCount) + "]"};
+  }
+
+  [[nodiscard]] std::string keyOfRows() const { return m_rows->path.substr(m_rows->path.rfind('.') + 1); }
 
   /// Among rows there is nothing but arrays of whole numbers.
   bool refuseInRows() {
     error = Error{ErrorCode::badInput, "it is not a row of whole numbers within 64 bits",
-                  "write " + m_rows->key + " as arrays of numbers", m_places.at(consumed(), rowName())};
+                  "write " + keyOfRows() + " as arrays of numbers", m_places.at(consumed(), rowName())};
     return false;
   }
 
@@ -138,6 +166,10 @@ private:
   }
 
   bool add(JsonValue value) {
+    if (m_sliceDepth > 0) {
+      return true;
+    }
+    m_slice = nullptr;
     if (!count()) {
       return false;
     }
@@ -157,12 +189,15 @@ private:
   }
 
   bool open(JsonValue::Kind kind) {
-    if (!count()) {
+    if (m_sliceDepth == 0 && !count()) {
       return false;
     }
-    if (static_cast<int>(m_stack.size()) >= m_limits.depth) {
+    if (static_cast<int>(m_stack.size()) + m_sliceDepth >= m_limits.depth) {
       return fail(ErrorCode::limit, "JSON is nested more than " + std::to_string(m_limits.depth) + " deep",
                   "flatten the file");
+    }
+    if (m_slice != nullptr && ++m_sliceDepth > 1) {
+      return true;
     }
     m_stack.push_back({});
     m_stack.back().value.kind = kind;
@@ -171,6 +206,14 @@ private:
   }
 
   bool close() {
+    if (m_slice != nullptr) {
+      if (--m_sliceDepth > 0) {
+        return true;
+      }
+      m_slice->begin = m_stack.back().value.offset - 1;
+      m_slice->end = consumed();
+      m_slice = nullptr;
+    }
     JsonValue value = std::move(m_stack.back().value);
     m_stack.pop_back();
     place(std::move(value));
@@ -185,6 +228,9 @@ private:
   const JsonLimits& m_limits;
   const TextPlaces& m_places;
   std::span<const JsonRows> m_allRows;
+  std::span<JsonSlice> m_slices;
+  JsonSlice* m_slice = nullptr;      ///< of m_slices, that the value here belongs to
+  int m_sliceDepth = 0;              ///< brackets open in it
   const JsonRows* m_rows = nullptr;  ///< of m_allRows, that is being read
   RowState m_rowState = RowState::none;
   std::vector<std::int64_t> m_row;
@@ -237,13 +283,13 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits,
-                                 std::span<const JsonRows> rows) {
+                                 std::span<const JsonRows> rows, std::span<JsonSlice> slices) {
   if (text.size() > limits.bytes) {
     return Error{ErrorCode::limit, "the text is larger than " + std::to_string(limits.bytes >> 20) + " MiB",
                  "give a smaller file", Place{fileName, 0, 0, {}}};
   }
   const TextPlaces places(text, fileName);
-  Collector collector(text, limits, places, rows);
+  Collector collector(text, limits, places, rows, slices);
   const bool isRead = collector.parse();
   if (!isRead || collector.error) {
     return collector.error.value_or(

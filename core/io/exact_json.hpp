@@ -35,20 +35,28 @@ struct JsonLimits {
   int depth = 64;
 };
 
-/// A member of the top object that is an array of arrays of whole numbers, too long to keep as values: its rows go to a
-/// function one by one, and the value that is kept is empty.
+/// Arrays of arrays of whole numbers, too long to keep as values: their rows go to a function one by one. The value
+/// that is kept has no items; its text is the number of rows.
 struct JsonRows {
-  std::string key;
-  std::size_t maxRows = 0;
-  /// What is wrong with a row, if anything: badInput at its place. @param index from 0
+  std::string path;         ///< keys from the top object on, as in "forest.trees.edges"; arrays on the way do not count
+  std::size_t maxRows = 0;  ///< of one array
+  /// What is wrong with a row, if anything: badInput at its place. @param index from 0 in each array
   std::function<std::optional<Error>(std::size_t index, std::span<const std::int64_t> numbers)> onRow;
+};
+
+/// A member of the top object whose content is read later, from the text: its value is kept without items and members.
+struct JsonSlice {
+  std::string key;
+  std::size_t begin = 0;  ///< of its text; both are 0 where the member is missing, or no object or array
+  std::size_t end = 0;
 };
 
 /// Strict JSON (RFC 8259), parsed without recursion. Errors: badInput (syntax, repeated keys, invalid UTF-8) with line
 /// and column; limit.
-/// @param rows members that are not kept; they must outlive the call
+/// @param rows arrays that are not kept
+/// @param slices members that are not kept; where they are is filled in
 Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits = {},
-                                 std::span<const JsonRows> rows = {});
+                                 std::span<const JsonRows> rows = {}, std::span<JsonSlice> slices = {});
 
 /// On one line, without blanks. @pre depth as parseExactJson allows
 [[nodiscard]] std::string toJsonText(const JsonValue& value);

@@ -21,46 +21,27 @@
 ///      "gpus": [0, 1, ...],      node of each rank; roots, parents and children below are ranks
 ///      "bottlenecks": [{"nodes": [...], "demand": 8, "exit_bandwidth": "200"}],
 ///      "reduce_forest": {...}, "broadcast_forest":
-///        {"trees_of_root": [...], "scale": "3/5", "paths": [[0, 8, 1], ...],
+///        {"trees_of_root": [...], "scale": "3/5", "rotations": [[step, count], ...], "paths": [[0, 8, 1], ...],
 ///         "trees": [{"root": 0, "multiplicity": 1, "edges": [[parent, child, path], [parent, child, path, pruned]]}]},
 ///      "fabric": {a whole .fabric.json}}
 ///
-/// A forest by its distinct parts (schedule::FactoredForest) has "parts" instead of "paths" and "trees"; such a file
-/// has version 2:
-///
-///     {"trees_of_root": [...], "scale": "127", "parts": {
-///        "shapes": [{"nodes": [-1, ...],     shape of each node, -1 for a GPU
-///                    "switches": 9, "vias": [[0], [1], ...],
-///                    "out_ports": [[leaf, via], ...], "in_ports": [[leaf, via], ...],
-///                    "skeletons": [{"root": 0, "arcs": [[tail, head], ...]}],
-///                    "patterns": [[[count, via, tail port, head port, inner tree], ...], ...],
-///                    "trees": [[skeleton, pattern, root leaf, multiplicity], ...]}],
-///        "instances": [{"shape": 0, "nodes": [...], "switches": [...]}],   ranks or instances; nodes of the table
-///        "top": 128}}
-///
-/// Where the trees are those of rank 0 and their images under rotations (schedule/rotation.hpp), "parts" also has
-/// "rotations": [[step, count], ...], and such a file has version 3. Where the rotations take switches and nics follows
-/// from the fabric.
-///
-/// "parts": "reduce_forest" in the broadcast_forest stands for the same parts as there. Fractions are strings. root,
-/// amounts, fixed_k, allreduce_bound and the forests are there where the schedule has them.
+/// With "rotations" (schedule/rotation.hpp) the trees are those of rank 0, and the forest has their images too;
+/// without, every tree is written. Where rotations take switches and nics follows from the fabric. Fractions are
+/// strings. root, amounts, fixed_k, allreduce_bound and the forests are there where the schedule has them.
 namespace coppice::io {
 
 inline constexpr std::size_t kMaxForestBytes = std::size_t{1} << 30;
 
 /// Writes without building the text in memory. Equal schedules on equal fabrics give equal bytes. `description` is what
 /// to embed (positions and unknown keys with it); without one, the fabric's facts are. Trees come in their order, so
-/// firstEdge values other than 0, N-1, 2(N-1), ... read back as those; so do the arcs of skeletons and the choices of
-/// patterns. Forests by parts stay so unless the form says `trees`; then they are expanded on the way, with the same
-/// bytes as of schedule::expanded() and memory for the different routes only.
-/// Errors: io (the stream failed), badUsage (the description is of another fabric; the form asks for parts where there
-/// are trees), internal (edges or parts out of range), limit (memory), cancelled.
+/// firstEdge values other than 0, N-1, 2(N-1), ... read back as those.
+/// Errors: io (the stream failed), badUsage (the description is of another fabric), internal (edges out of range,
+/// rotations that do not fit the fabric), limit (memory), cancelled.
 Outcome writeForestJson(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
-                        const fabric::Description* description = nullptr,
-                        schedule::ForestForm form = schedule::ForestForm::automatic, const Progress& progress = {});
+                        const fabric::Description* description = nullptr, const Progress& progress = {});
 
-/// The schedule, for a given fabric; the embedded one is ignored. Nodes are matched by id. Everything is there
-/// and in range afterwards (parts pass schedule::checkStructure), nothing more: verify::verifySchedule judges it.
+/// The schedule, for a given fabric; the embedded one is ignored. Nodes are matched by id. Everything is there and in
+/// range afterwards, nothing more: verify::verifySchedule judges it. Memory grows with the text and the schedule.
 /// Errors: badInput with line and column or element, verification (made for a fabric with another digest), limit.
 Result<schedule::Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric,
                                           const std::string& fileName = {});

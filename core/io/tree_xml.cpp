@@ -17,6 +17,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::io {
@@ -146,16 +147,13 @@ auto guardedRead(const std::string& fileName, const Action& action) -> decltype(
 // ---------------------------------------------------------------------------------------------------------- writing
 
 /// The trees of `reducing` turned round are those of `forest`, in the same order; their edges may come in any.
-bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
-  if (forest.factored && reducing.factored && *forest.factored == *reducing.factored) {
-    return true;
-  }
-  schedule::TreeReader reader(reducing, fabric.gpus());
-  schedule::TreeReader other(forest, fabric.gpus());
+bool areReversed(const Forest& reducing, const Forest& forest, const Progress& progress) {
+  schedule::TreeReader reader(reducing);
+  schedule::TreeReader other(forest);
   if (reader.size() != other.size()) {
     return false;
   }
-  std::vector<const schedule::TreeReader::Edge*> edgeInto(static_cast<std::size_t>(forest.gpuCount));
+  std::vector<const schedule::TreeEdge*> edgeInto(static_cast<std::size_t>(forest.gpuCount));
   for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
     throwIfCancelled(progress);
     const auto a = reader.read(tree);
@@ -164,11 +162,11 @@ bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fab
       return false;
     }
     std::fill(edgeInto.begin(), edgeInto.end(), nullptr);
-    for (const schedule::TreeReader::Edge& edge : b.edges) {
+    for (const schedule::TreeEdge& edge : b.edges) {
       edgeInto[edge.child] = &edge;
     }
-    for (const schedule::TreeReader::Edge& edge : a.edges) {
-      const schedule::TreeReader::Edge* const same = edgeInto[edge.child];
+    for (const schedule::TreeEdge& edge : a.edges) {
+      const schedule::TreeEdge* const same = edgeInto[edge.child];
       if (same == nullptr || same->parent != edge.parent || same->pruned != edge.pruned) {
         return false;
       }
@@ -182,12 +180,9 @@ bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fab
   return true;
 }
 
-void requireSound(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+void requireSound(const Forest& forest, const fabric::Fabric& fabric) {
   bool sound = forest.gpuCount == fabric.gpuCount();
-  if (sound && forest.factored) {
-    sound = forest.trees.empty() &&
-            checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress).empty();
-  }
+  sound = sound && !schedule::rotationFault(forest, fabric.nodeCount());
   for (const schedule::Tree& tree : forest.trees) {
     sound =
         sound && tree.root >= 0 && tree.root < forest.gpuCount && tree.firstEdge >= 0 &&
@@ -237,7 +232,7 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
                      std::string(toString(collective)) + "\">\n";
   std::vector<int> depth(forest.gpuCount);
   std::vector<std::int64_t> nextIndex(forest.gpuCount, 0);
-  schedule::TreeReader reader(forest, fabric.gpus());
+  schedule::TreeReader reader(forest);
   for (std::int64_t number = 0; number < reader.size(); ++number) {
     throwIfCancelled(progress);
     if ((number & 0xff) == 0) {
@@ -246,13 +241,13 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
     const schedule::TreeReader::View tree = reader.read(number);
     int height = 0;
     depth[tree.root] = 0;
-    for (const schedule::TreeReader::Edge& edge : tree.edges) {
+    for (const schedule::TreeEdge& edge : tree.edges) {
       depth[edge.child] = depth[edge.parent] + 1;
       height = std::max(height, depth[edge.child]);
     }
     text += "  <tree root=\"" + gpu(tree.root) + "\" index=\"" + std::to_string(nextIndex[tree.root]++) +
             "\" nchunks=\"" + std::to_string(tree.multiplicity) + "\" height=\"" + std::to_string(height) + "\">\n";
-    for (const schedule::TreeReader::Edge& edge : tree.edges) {
+    for (const schedule::TreeEdge& edge : tree.edges) {
       text += "    <send src=\"" + gpu(edge.parent) + "\" dst=\"" + gpu(edge.child) + "\" path=\"";
       bool isFirst = true;
       for (const NodeIndex node : reader.path(edge)) {
@@ -720,14 +715,14 @@ Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, cons
   return guardedRead({}, [&]() -> Outcome {
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
-        requireSound(**forest, fabric, progress);
+        requireSound(**forest, fabric);
       }
     }
     if (!schedule.reduceForest && !schedule.broadcastForest) {
       refuseTree("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
     }
     if (schedule.reduceForest && schedule.broadcastForest &&
-        !areReversed(*schedule.reduceForest, *schedule.broadcastForest, fabric, progress)) {
+        !areReversed(*schedule.reduceForest, *schedule.broadcastForest, progress)) {
       refuseTree("the two halves of this allreduce use different trees, and the format holds one forest",
                  "export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
     }

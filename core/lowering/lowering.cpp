@@ -23,7 +23,7 @@ namespace coppice::lowering {
 
 namespace {
 
-/// Forests by parts are written out up to this. No runtime takes programs near it.
+/// Images of trees are written out up to this. No runtime takes programs near it.
 constexpr std::int64_t kMaxTreeBytes = std::int64_t{2} << 30;
 
 std::string treesOf(const schedule::Schedule& schedule) {
@@ -140,9 +140,10 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
                                const Progress& progress, StepOrigins* origins) {
   return guarded(
       [&]() -> Result<program::Program> {
-        const bool hasParts = (schedule.reduceForest && schedule.reduceForest->factored) ||
-                              (schedule.broadcastForest && schedule.broadcastForest->factored);
-        if (!hasParts) {
+        const auto isWritten = [](const std::optional<schedule::Forest>& forest) {
+          return !forest || forest->rotations.empty();
+        };
+        if (isWritten(schedule.reduceForest) && isWritten(schedule.broadcastForest)) {
           return lowerChecked(fabric, schedule, options, progress, origins);
         }
         schedule::Schedule written = schedule;

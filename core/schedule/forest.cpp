@@ -34,12 +34,6 @@ Bandwidth Forest::algbw() const {
   return Rational(treeCount()) / scale;
 }
 
-bool operator==(const Forest& a, const Forest& b) {
-  const bool sameParts = a.factored == b.factored || (a.factored && b.factored && *a.factored == *b.factored);
-  return sameParts && a.direction == b.direction && a.gpuCount == b.gpuCount && a.treesOfRoot == b.treesOfRoot &&
-         a.scale == b.scale && a.trees == b.trees && a.edges == b.edges && a.paths == b.paths;
-}
-
 Forest reversed(const Forest& forest) {
   Forest result = forest;
   result.direction = forest.direction == Direction::out ? Direction::in : Direction::out;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +12,6 @@
 #include "base/progress.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
-#include "schedule/factored.hpp"
 
 /// Tree-flow schedules: what ForestColl returns, and what verifier, exporters and views read.
 namespace coppice::schedule {
@@ -68,17 +66,24 @@ enum class Direction {
   in    ///< leaves to root: reduce_scatter, reduce
 };
 
-/// How a forest is written down.
-enum class ForestForm {
-  automatic,  ///< trees up to a size, parts above it where the fabric falls into parts
-  trees,      ///< every tree edge by edge; memory grows with the square of the GPUs
-  parts       ///< by distinct parts (FactoredForest)
+/// Turns the ranks in a way that the fabric does not notice: the place of rank r, r / step % count, goes up by one, and
+/// from count - 1 back to 0.
+struct Rotation {
+  int step = 1;
+  int count = 1;
+  std::vector<fabric::NodeIndex> image;  ///< by node of the fabric: where it goes
+
+  friend bool operator==(const Rotation&, const Rotation&) = default;
 };
 
 /// A forest of spanning trees over all GPUs with one capacity unit per tree.
 /// With K = sum of treesOfRoot, every tree carries M/K of the M bytes of the collective, and link e may carry at most
 /// floor(scale * b_e) trees; so T = (M/K) * scale and algbw = K / scale GB/s (dissertation B.5.1, Thm 33).
-/// The trees are written out edge by edge, or by distinct parts; TreeReader reads both alike.
+///
+/// With rotations the written trees are all rooted at rank 0, and the forest consists of their images under all
+/// products of the rotations (schedule/rotation.hpp): the steps are 1 and the products of the counts before, and all
+/// counts multiply to the GPUs, so that every rank is the root of one image of each tree. TreeReader gives all trees,
+/// images included.
 struct Forest {
   Direction direction = Direction::out;
   int gpuCount = 0;
@@ -87,11 +92,8 @@ struct Forest {
   std::vector<Tree> trees;                ///< grouped by root, ascending
   std::vector<TreeEdge> edges;
   PathPool paths;
-  /// Set: the trees by their distinct parts; `trees`, `edges` and `paths` are empty then. Its routes run as in an
-  /// out-tree; a forest with Direction::in is the same trees turned round. Shared by forests that differ in no more.
-  std::shared_ptr<const FactoredForest> factored = {};
+  std::vector<Rotation> rotations = {};  ///< empty: every tree is written
 
-  /// @pre !factored
   [[nodiscard]] std::span<const TreeEdge> edgesOf(const Tree& tree) const {
     return {edges.data() + tree.firstEdge, static_cast<std::size_t>(gpuCount - 1)};
   }
@@ -100,8 +102,7 @@ struct Forest {
   /// K / scale, GB/s.
   [[nodiscard]] Bandwidth algbw() const;
 
-  /// The contents of `factored` count, not where they lie.
-  friend bool operator==(const Forest& a, const Forest& b);
+  friend bool operator==(const Forest&, const Forest&) = default;
 };
 
 /// How far data travels from a root to its leaves (or back). Means are over trees, with multiplicity, of each tree's
@@ -114,10 +115,9 @@ struct Heights {
   Microseconds latencyMax{};  ///< sum of the latencies of the links along the slowest root-leaf route
   Microseconds latencyMean{};
 };
-/// Hops; latencies stay 0. Exact; factored forests are not expanded where tables over their parts are small.
-/// @pre of a factored forest checkStructure finds no fault
+/// Hops; latencies stay 0. Of a forest with rotations, the trees of rank 0 are measured: their images are as high.
 [[nodiscard]] Heights heights(const Forest& forest);
-/// heights().logicalMax alone, several times as fast where the trees are written out.
+/// heights().logicalMax alone, several times as fast.
 [[nodiscard]] int maxHeight(const Forest& forest);
 /// Hops and latencies. Links that the fabric has not count nothing. Throws CancelledError.
 [[nodiscard]] Heights heights(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress = {});
@@ -128,7 +128,7 @@ struct Heights {
 [[nodiscard]] std::int64_t latencyPicoseconds(const fabric::Fabric& fabric, const fabric::Arc& arc);
 
 /// The same trees turned round: an allgather forest becomes a reduce-scatter forest on the transposed fabric, which is
-/// the same fabric when all links are duplex. Paths are reversed too; parts are shared.
+/// the same fabric when all links are duplex. Paths are reversed too; rotations stay.
 [[nodiscard]] Forest reversed(const Forest& forest);
 
 /// A throughput bound proved by a node set S: nothing can be faster than total demand * exitBandwidth / demand.

@@ -65,7 +65,7 @@ private:
   }
 
   void addForest(const Forest& forest) {
-    TreeReader reader(forest, m_fabric.gpus());
+    TreeReader reader(forest);
     const int64_t total = forest.treeCount();
     std::vector<int64_t> next(m_fabric.gpuCount(), 0);  // by root: the next tree's number
     if (isOneShard()) {
@@ -92,7 +92,7 @@ private:
       // length = multiplicity * denominator / trees, which the pieces divide.
       const int64_t first = begin + length / m_pieces * piece;
       for (std::size_t i = 0; i < edges.size(); ++i) {
-        const TreeReader::Edge& edge = isIn ? edges[edges.size() - 1 - i] : edges[i];
+        const TreeEdge& edge = isIn ? edges[edges.size() - 1 - i] : edges[i];
         if (edge.pruned != 0) {
           throw IsPruned{};
         }
@@ -108,7 +108,7 @@ private:
     }
   }
 
-  PathId routeOf(TreeReader& reader, const TreeReader::Edge& edge) {
+  PathId routeOf(TreeReader& reader, const TreeEdge& edge) {
     const auto nodes = reader.path(edge);
     const std::vector<NodeIndex> route(nodes.begin(), nodes.end());
     const auto [found, isNew] = m_routes.try_emplace(route, m_result.paths.size());

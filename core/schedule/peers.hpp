@@ -9,7 +9,7 @@
 namespace coppice::schedule {
 
 /// By rank: how many other GPUs it sends to or receives from in any tree of the schedule.
-/// @pre of factored forests checkStructure finds no fault. Throws CancelledError.
+/// Throws CancelledError.
 [[nodiscard]] std::vector<int> peersOf(const Schedule& schedule, const fabric::Fabric& fabric,
                                        const Progress& progress = {});
 

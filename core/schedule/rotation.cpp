@@ -148,31 +148,32 @@ private:
   std::vector<Link> m_links;
 };
 
-}  // namespace
-
-Rotation rotationOf(const FactoredForest::Instance& instance) {
-  return {instance.children[0], instance.children[1], instance.switches};
-}
-
-FactoredForest::Instance instanceOf(Rotation rotation) {
-  return {kRotation, {rotation.step, rotation.count}, std::move(rotation.image)};
-}
-
-std::vector<Rotation> rotationsIn(const FactoredForest& forest) {
-  std::vector<Rotation> rotations;
-  for (const FactoredForest::Instance& instance : forest.instances) {
-    if (isRotation(instance)) {
-      rotations.push_back(rotationOf(instance));
+const char* imageFault(const Rotation& rotation, int nodeCount) {
+  if (rotation.image.size() != static_cast<std::size_t>(nodeCount)) {
+    return "does not map all nodes of the fabric";
+  }
+  std::vector<bool> isImage(rotation.image.size(), false);
+  for (const NodeIndex image : rotation.image) {
+    if (image < 0 || image >= nodeCount || isImage[image]) {
+      return "does not map the nodes one to one";
+    }
+    isImage[image] = true;
+  }
+  std::vector<bool> isSeen(rotation.image.size(), false);
+  for (std::size_t first = 0; first < isSeen.size(); ++first) {
+    int length = 0;
+    for (std::size_t node = first; !isSeen[node]; node = static_cast<std::size_t>(rotation.image[node])) {
+      isSeen[node] = true;
+      ++length;
+    }
+    if (length > 0 && rotation.count % length != 0) {
+      return "does not bring all nodes back after as many times as its count";
     }
   }
-  return rotations;
+  return nullptr;
 }
 
-std::int64_t rotatedTrees(const Forest& forest) {
-  return forest.factored && isRotated(*forest.factored) && !forest.factored->shapes.empty()
-             ? static_cast<std::int64_t>(forest.factored->shapes.front().trees.size())
-             : 0;
-}
+}  // namespace
 
 std::optional<std::string> rankFault(std::span<const Rotation> rotations, int gpuCount) {
   std::int64_t step = 1;
@@ -192,6 +193,22 @@ std::optional<std::string> rankFault(std::span<const Rotation> rotations, int gp
            std::to_string(gpuCount) + " GPUs";
   }
   return std::nullopt;
+}
+
+std::optional<std::string> rotationFault(const Forest& forest, int nodeCount) {
+  if (auto fault = rankFault(forest.rotations, forest.gpuCount)) {
+    return fault;
+  }
+  for (std::size_t i = 0; i < forest.rotations.size(); ++i) {
+    if (const char* const fault = imageFault(forest.rotations[i], nodeCount)) {
+      return "rotation " + std::to_string(i) + " " + fault;
+    }
+  }
+  const bool areOfRankZero =
+      std::all_of(forest.trees.begin(), forest.trees.end(), [](const Tree& tree) { return tree.root == 0; });
+  return forest.rotations.empty() || areOfRankZero
+             ? std::nullopt
+             : std::optional<std::string>("a tree is not rooted at rank 0; those of other ranks are images");
 }
 
 std::optional<Rotation> rotationOf(const fabric::Fabric& fabric, int step, int count) {

@@ -8,45 +8,10 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
-#include "schedule/factored.hpp"
 #include "schedule/forest.hpp"
 
-/// Rotations of fabrics whose GPUs are all alike, and forests that are the images of a few trees.
+/// Rotations of fabrics whose GPUs are all alike, and the images of trees under them (Forest::rotations).
 namespace coppice::schedule {
-
-/// Turns the ranks in a way that the fabric does not notice: the place of rank r, r / step % count, goes up by one, and
-/// from count - 1 back to 0.
-struct Rotation {
-  int step = 1;
-  int count = 1;
-  std::vector<fabric::NodeIndex> image;  ///< by node of the fabric: where it goes
-
-  friend bool operator==(const Rotation&, const Rotation&) = default;
-};
-
-/// A ROTATED forest has rotations. The trees of its top shape are all rooted at rank 0 and stand for their images under
-/// all products of the rotations. The steps are 1 and the products of the counts before, and all counts multiply to the
-/// GPUs, so that every rank is the root of one image of each tree. The top shape is the only one; its nodes are all
-/// GPUs.
-///
-/// A FactoredForest holds each rotation as an instance of the shape kRotation, after all others: step and count are its
-/// children, the images of the fabric's nodes its switches.
-inline constexpr int kRotation = -2;
-
-[[nodiscard]] inline bool isRotation(const FactoredForest::Instance& instance) {
-  return instance.shape == kRotation;
-}
-/// @pre the instance has two children
-[[nodiscard]] Rotation rotationOf(const FactoredForest::Instance& instance);
-[[nodiscard]] FactoredForest::Instance instanceOf(Rotation rotation);
-[[nodiscard]] inline bool isRotated(const FactoredForest& forest) {
-  return !forest.instances.empty() && isRotation(forest.instances.back());
-}
-/// @pre checkStructure finds no fault
-[[nodiscard]] std::vector<Rotation> rotationsIn(const FactoredForest& forest);
-/// Trees of each root of a rotated forest, 0 of another. A TreeReader counts the images as trees: its tree i is the
-/// image of tree i % rotatedTrees() and has the root i / rotatedTrees(). Its pieces are those of the trees of rank 0.
-[[nodiscard]] std::int64_t rotatedTrees(const Forest& forest);
 
 /// The rank that the rotation, applied `times` times, takes the rank to.
 [[nodiscard]] inline fabric::Rank rotated(fabric::Rank rank, const Rotation& rotation, int times = 1) {
@@ -57,6 +22,11 @@ inline constexpr int kRotation = -2;
 
 /// What keeps the steps and counts from being a number system for the ranks, in words; nothing where they are one.
 [[nodiscard]] std::optional<std::string> rankFault(std::span<const Rotation> rotations, int gpuCount);
+
+/// What keeps the rotations of a forest from giving each rank its trees, in words; nothing where they do: steps and
+/// counts are a number system, each rotation maps the fabric's nodes one to one and all of them back after `count`
+/// times, and all written trees are rooted at rank 0. Whether the rotations are symmetries is for the verifier.
+[[nodiscard]] std::optional<std::string> rotationFault(const Forest& forest, int nodeCount);
 
 /// The rotation of the fabric with that step and count, or nothing where the fabric does not look the same after it.
 /// GPUs follow from their ranks. Each other node goes where its neighbors that are nearer to the GPUs go, with links of

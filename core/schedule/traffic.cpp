@@ -21,15 +21,15 @@ void tell(const Progress& progress, std::int64_t done, std::int64_t all) {
   }
 }
 
-void addForest(const fabric::Fabric& fabric, const Forest& forest, Traffic& traffic, const Progress& progress) {
+void addForest(const Forest& forest, Traffic& traffic, const Progress& progress) {
   std::vector<std::int64_t> trees(traffic.shares.size(), 0);
-  TreeReader reader(forest, fabric.gpus());
+  TreeReader reader(forest);
   const bool isOut = forest.direction == Direction::out;
   const auto size = static_cast<std::size_t>(traffic.size);
   for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
     tell(progress, tree, reader.size());
     const TreeReader::View view = reader.read(tree);
-    for (const TreeReader::Edge& edge : view.edges) {
+    for (const TreeEdge& edge : view.edges) {
       const auto from = static_cast<std::size_t>(isOut ? edge.parent : edge.child);
       const auto to = static_cast<std::size_t>(isOut ? edge.child : edge.parent);
       std::int64_t& count = trees[from * size + to];
@@ -69,7 +69,7 @@ Result<Traffic> trafficOf(const fabric::Fabric& fabric, const AnySchedule& sched
           const auto& trees = std::get<Schedule>(schedule);
           for (const auto* half : {&trees.reduceForest, &trees.broadcastForest}) {
             if (*half) {
-              addForest(fabric, **half, traffic, progress);
+              addForest(**half, traffic, progress);
             }
           }
         }

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/checked.hpp"
-#include "schedule/factored_layout.hpp"
 #include "schedule/rotation.hpp"
 
 namespace coppice::schedule {
@@ -16,142 +15,82 @@ Int128 bytesOf(const std::vector<T>& values) {
   return Int128{static_cast<std::int64_t>(values.size())} * static_cast<std::int64_t>(sizeof(T));
 }
 
-Int128 bytesOf(const FactoredForest& forest) {
-  Int128 bytes = bytesOf(forest.shapes) + bytesOf(forest.instances);
-  for (const FactoredForest::Shape& shape : forest.shapes) {
-    bytes += bytesOf(shape.childShape) + bytesOf(shape.viaStart) + bytesOf(shape.viaSwitches) +
-             bytesOf(shape.outPorts) + bytesOf(shape.inPorts) + bytesOf(shape.arcs) + bytesOf(shape.skeletons) +
-             bytesOf(shape.choices) + bytesOf(shape.patterns) + bytesOf(shape.trees);
-  }
-  for (const FactoredForest::Instance& instance : forest.instances) {
-    bytes += bytesOf(instance.children) + bytesOf(instance.switches);
-  }
-  return bytes;
-}
-
 std::int64_t clamped(Int128 value) {
   return static_cast<std::int64_t>(std::min<Int128>(value, std::numeric_limits<std::int64_t>::max()));
 }
 
 }  // namespace
 
-TreeReader::TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> gpus)
-    : m_forest(&forest), m_gpus(gpus) {
-  if (forest.factored) {
-    m_layout = std::make_shared<const FactoredLayout>(*forest.factored);
-    m_size = static_cast<std::int64_t>(m_layout->topShape().trees.size());
-    if (isRotated(*forest.factored)) {
-      m_size *= forest.gpuCount;
-    }
-    m_edges.resize(m_layout->part(m_layout->topShapeIndex()).leafCount - 1);
-  } else {
-    m_size = static_cast<std::int64_t>(forest.trees.size());
+TreeReader::TreeReader(const Forest& forest)
+    : m_forest(&forest), m_size(static_cast<std::int64_t>(forest.trees.size())) {
+  if (!forest.rotations.empty()) {
+    m_rotations = std::make_shared<const RotationPowers>(forest.rotations);
+    m_size *= forest.gpuCount;
   }
 }
 
 TreeReader::View TreeReader::head(std::int64_t tree) const {
-  if (!m_layout) {
-    const Tree& written = m_forest->trees[tree];
-    return {written.root, written.multiplicity, {}};
+  if (!m_rotations) {
+    return {m_forest->trees[tree].root, m_forest->trees[tree].multiplicity, {}};
   }
-  if (const std::int64_t own = rotatedTrees(*m_forest); own > 0) {
-    const FactoredForest::PartTree& part = m_layout->topShape().trees[tree % own];
-    return {static_cast<fabric::Rank>(tree / own), part.multiplicity, {}};
-  }
-  const FactoredForest::PartTree& part = m_layout->topShape().trees[tree];
-  return {m_layout->rankOf(part.rootLeaf), part.multiplicity, {}};
+  const auto written = static_cast<std::int64_t>(m_forest->trees.size());
+  return {static_cast<fabric::Rank>(tree / written), m_forest->trees[tree % written].multiplicity, {}};
 }
 
 TreeReader::View TreeReader::read(std::int64_t tree) {
   View view = head(tree);
-  if (!m_layout) {
-    m_edges.clear();
-    for (const TreeEdge& edge : m_forest->edgesOf(m_forest->trees[tree])) {
-      m_edges.push_back({edge.parent, edge.child, kNone, edge.path, kNone, edge.pruned});
-    }
-  } else {
-    const FactoredLayout& layout = *m_layout;
-    Edge* out = m_edges.data();
-    const RotationPowers& rotations = layout.rotations();
-    const std::int64_t part = rotations.isEmpty() ? tree : tree % rotatedTrees(*m_forest);
-    layout.forEachEdge(layout.topShapeIndex(), static_cast<int>(part), {},
-                       [&layout, &out](int parent, int child, const FactoredLayout::Vias& vias) {
-                         *out++ = {layout.rankOf(parent), layout.rankOf(child), vias.out, vias.between, vias.in, 0};
-                       });
-    if (!rotations.isEmpty() && view.root != 0) {
-      for (Edge& edge : m_edges) {
-        edge.parent = rotations.imageOfRank(edge.parent, view.root);
-        edge.child = rotations.imageOfRank(edge.child, view.root);
-      }
-    }
+  m_root = view.root;
+  if (!m_rotations) {
+    view.edges = m_forest->edgesOf(m_forest->trees[tree]);
+    return view;
+  }
+  m_edges.clear();
+  for (TreeEdge edge : m_forest->edgesOf(m_forest->trees[tree % static_cast<std::int64_t>(m_forest->trees.size())])) {
+    edge.parent = m_rotations->imageOfRank(edge.parent, view.root);
+    edge.child = m_rotations->imageOfRank(edge.child, view.root);
+    m_edges.push_back(edge);
   }
   view.edges = m_edges;
   return view;
 }
 
-PathId TreeReader::pieceCount() const {
-  return m_layout ? m_layout->viaCount() : m_forest->paths.size();
-}
-
-std::span<const fabric::NodeIndex> TreeReader::relays(PathId piece) const {
-  if (piece == kNone) {
-    return {};
+std::span<const fabric::NodeIndex> TreeReader::path(const TreeEdge& edge) {
+  const auto written = m_forest->paths[edge.path];
+  if (!m_rotations) {
+    return written;
   }
-  if (m_layout) {
-    return m_layout->relays(piece);
-  }
-  const auto path = m_forest->paths[piece];
-  return path.size() < 2 ? path.first(0) : path.subspan(1, path.size() - 2);
-}
-
-std::span<const fabric::NodeIndex> TreeReader::path(const Edge& edge) {
-  if (!m_layout) {
-    return m_forest->paths[edge.between];
-  }
-  const RotationPowers& rotations = m_layout->rotations();
-  const fabric::Rank root = m_edges.empty() ? 0 : m_edges.front().parent;  // of the tree that was read last
   m_path.clear();
-  m_path.push_back(m_gpus[edge.parent]);
-  for (const PathId piece : {edge.out, edge.between, edge.in}) {
-    for (const fabric::NodeIndex node : m_layout->relays(piece)) {
-      m_path.push_back(rotations.imageOfNode(node, root));
-    }
-  }
-  m_path.push_back(m_gpus[edge.child]);
-  if (m_forest->direction == Direction::in) {
-    std::reverse(m_path.begin(), m_path.end());
+  for (const fabric::NodeIndex node : written) {
+    m_path.push_back(m_rotations->imageOfNode(node, m_root));
   }
   return m_path;
 }
 
+std::int64_t writtenBytes(std::int64_t trees, int gpuCount, std::int64_t routes) {
+  // A route has a few nodes, and an entry in the index that finds equal ones.
+  constexpr int kRouteBytes = 8 + 4 * 6 + 2 * 4;
+  return clamped(Int128{trees} * (Int128{sizeof(Tree)} + Int128{std::max(gpuCount - 1, 0)} * Int128{sizeof(TreeEdge)}) +
+                 Int128{routes} * kRouteBytes);
+}
+
 ForestSize sizeOf(const Forest& forest) {
   const Int128 edgesEach = std::max(forest.gpuCount - 1, 0);
+  const bool hasImages = !forest.rotations.empty();
   ForestSize size;
-  Int128 bytes = bytesOf(forest.treesOfRoot);
-  Int128 expanded = bytes;
-  if (!forest.factored) {
-    size.trees = static_cast<std::int64_t>(forest.trees.size());
-    bytes += bytesOf(forest.trees) + bytesOf(forest.edges) + Int128{forest.paths.bytes()};
-    expanded = bytes;
-  } else {
-    const FactoredForest& parts = *forest.factored;
-    bytes += bytesOf(parts);
-    const bool hasTop = parts.top >= 0 && static_cast<std::size_t>(parts.top) < parts.instances.size();
-    const int shape = hasTop ? parts.instances[parts.top].shape : -1;
-    if (shape >= 0 && static_cast<std::size_t>(shape) < parts.shapes.size()) {
-      size.trees = static_cast<std::int64_t>(parts.shapes[shape].trees.size()) *
-                   (isRotated(parts) ? std::max(forest.gpuCount, 1) : 1);
-    }
-    // As many different routes as there are pairs of GPUs, though most forests have fewer; each of a few nodes, with
-    // its entry in the index that finds equal ones.
-    const Int128 routes = std::min(Int128{size.trees} * edgesEach, forest.gpuCount * edgesEach);
-    constexpr int kRouteBytes = 8 + 4 * 6 + 2 * 4;
-    expanded +=
-        Int128{size.trees} * (Int128{sizeof(Tree)} + edgesEach * Int128{sizeof(TreeEdge)}) + routes * kRouteBytes;
-  }
+  size.trees = static_cast<std::int64_t>(forest.trees.size()) * (hasImages ? std::max(forest.gpuCount, 1) : 1);
   size.edges = clamped(size.trees * edgesEach);
+  Int128 bytes = bytesOf(forest.treesOfRoot) + bytesOf(forest.trees) + bytesOf(forest.edges) +
+                 Int128{forest.paths.bytes()} + bytesOf(forest.rotations);
+  for (const Rotation& rotation : forest.rotations) {
+    bytes += bytesOf(rotation.image);
+  }
   size.bytes = clamped(bytes);
-  size.expandedBytes = clamped(expanded);
+  // As many different routes as there are pairs of GPUs, though most forests have fewer.
+  const Int128 routes = std::min(size.trees * edgesEach, forest.gpuCount * edgesEach);
+  size.writtenBytes =
+      hasImages
+          ? clamped(bytesOf(forest.treesOfRoot) + Int128{writtenBytes(size.trees, forest.gpuCount, clamped(routes))})
+          : size.bytes;
   return size;
 }
 

@@ -11,36 +11,24 @@
 
 namespace coppice::schedule {
 
-class FactoredLayout;
+class RotationPowers;
 
-/// Reads any forest tree by tree, expanding parts as it goes; memory grows with the GPUs and the parts. Copies share
-/// what is read-only, so that threads may read with one copy each.
+/// Reads a forest tree by tree, the images under its rotations included: of n written trees and R rotations' images,
+/// tree i is written tree i, or with rotations the image of written tree i % n with root i / n. Memory grows with one
+/// tree. Copies share what is read-only, so that threads may read with one copy each.
 class TreeReader {
 public:
-  /// One hop of an expanded tree. What lies between its two GPUs, in the direction of an out-tree's data, are the
-  /// relays of three pieces after another; where trees are written out, `between` is the edge's route and the others
-  /// are kNone.
-  struct Edge {
-    fabric::Rank parent = 0;
-    fabric::Rank child = 0;
-    PathId out = kNone;
-    PathId between = kNone;
-    PathId in = kNone;
-    std::int32_t pruned = 0;  ///< as in TreeEdge
-  };
-  static constexpr PathId kNone = -1;
-
-  /// One expanded tree, valid until the next is read. Edges list parents before children (breadth-first where the trees
-  /// are written out).
+  /// Valid until the next tree is read. Edges list parents before children, as in the written tree. With rotations an
+  /// edge names the route of which its own is the image; path() gives it.
   struct View {
     fabric::Rank root = 0;
     std::int64_t multiplicity = 1;
-    std::span<const Edge> edges;
+    std::span<const TreeEdge> edges;
   };
 
-  /// The forest must outlive the reader. gpus: the node of each rank (Fabric::gpus()); only path() needs it.
-  /// @pre of a factored forest checkStructure finds no fault; of another, the trees' edges and routes are in range.
-  TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> gpus);
+  /// The forest must outlive the reader.
+  /// @pre the trees' edges and routes are in range, and rotationFault finds nothing
+  explicit TreeReader(const Forest& forest);
 
   /// Different trees.
   [[nodiscard]] std::int64_t size() const { return m_size; }
@@ -48,33 +36,30 @@ public:
   [[nodiscard]] View head(std::int64_t tree) const;
   [[nodiscard]] View read(std::int64_t tree);
 
-  /// Pieces of routes that edges name: Forest::paths where the trees are written out.
-  [[nodiscard]] PathId pieceCount() const;
-  /// The nodes of a piece, in the direction of an out-tree's data; none for kNone.
-  [[nodiscard]] std::span<const fabric::NodeIndex> relays(PathId piece) const;
   /// Links on the way.
-  [[nodiscard]] int hops(const Edge& edge) const {
-    return static_cast<int>(relays(edge.out).size() + relays(edge.between).size() + relays(edge.in).size()) + 1;
-  }
-  /// The whole route in the direction of the data, as PathPool has it; valid until the next call.
-  [[nodiscard]] std::span<const fabric::NodeIndex> path(const Edge& edge);
+  [[nodiscard]] int hops(const TreeEdge& edge) const { return static_cast<int>(m_forest->paths[edge.path].size()) - 1; }
+  /// The route of an edge of the tree that was read last, in the direction of the data; valid until the next call.
+  [[nodiscard]] std::span<const fabric::NodeIndex> path(const TreeEdge& edge);
 
 private:
   const Forest* m_forest;
-  std::span<const fabric::NodeIndex> m_gpus;
-  std::shared_ptr<const FactoredLayout> m_layout;  ///< null where the trees are written out
+  std::shared_ptr<const RotationPowers> m_rotations;  ///< null where every tree is written
   std::int64_t m_size = 0;
-  std::vector<Edge> m_edges;
+  fabric::Rank m_root = 0;
+  std::vector<TreeEdge> m_edges;
   std::vector<fabric::NodeIndex> m_path;
 };
 
-/// How large a forest is, and would be written out.
+/// How large a forest is, and would be with every tree written.
 struct ForestSize {
-  std::int64_t trees = 0;          ///< different ones
-  std::int64_t edges = 0;          ///< of all different trees
-  std::int64_t bytes = 0;          ///< as it lies in memory
-  std::int64_t expandedBytes = 0;  ///< about, with all trees written out; largest int64 where it leaves 64 bits
+  std::int64_t trees = 0;         ///< different ones, images included
+  std::int64_t edges = 0;         ///< of all different trees
+  std::int64_t bytes = 0;         ///< as it lies in memory
+  std::int64_t writtenBytes = 0;  ///< about, with every tree written; the largest int64 where it leaves 64 bits
 };
 [[nodiscard]] ForestSize sizeOf(const Forest& forest);
+
+/// Bytes of `trees` written trees with `routes` different routes between the GPUs, about.
+[[nodiscard]] std::int64_t writtenBytes(std::int64_t trees, int gpuCount, std::int64_t routes);
 
 }  // namespace coppice::schedule

@@ -79,7 +79,7 @@ Result<std::vector<Job>> forestJobs(const fabric::Fabric& fabric, const schedule
                              std::to_string(fabric.gpuCount()),
                          "simulate on the fabric that the schedule was generated for"};
           }
-          const auto forest = schedule::expanded(**half, fabric, schedule::kMaxExpandedBytes, progress);
+          const auto forest = schedule::expanded(**half, fabric, schedule::kMaxWrittenBytes, progress);
           if (!forest) {
             return forest.error();
           }

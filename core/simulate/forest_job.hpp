@@ -19,7 +19,7 @@ namespace coppice::simulate {
 /// One job for each half: the halves of an allreduce run after each other, as its algbw counts them.
 ///
 /// Errors: badInput (a schedule of another fabric; a route along a missing link), limit (the trees, written out, need
-/// more than schedule::kMaxExpandedBytes), overflow, cancelled.
+/// more than schedule::kMaxWrittenBytes), overflow, cancelled.
 [[nodiscard]] Result<std::vector<Job>> forestJobs(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                                   const Model& model, const Progress& progress = {});
 

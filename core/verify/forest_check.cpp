@@ -8,9 +8,8 @@
 
 #include "base/checked.hpp"
 #include "base/counted.hpp"
-#include "base/rows.hpp"
-#include "schedule/tree_reader.hpp"
-#include "verify/parts_check.hpp"
+#include "verify/arc_index.hpp"
+#include "verify/symmetry_check.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -55,7 +54,13 @@ class ForestCheck {
 public:
   ForestCheck(const fabric::Fabric& fabric, const schedule::Forest& forest, const ForestExpectation& expectation,
               FaultLog& log, const Progress& progress)
-      : m_fabric(fabric), m_forest(forest), m_expectation(expectation), m_log(log), m_progress(progress) {}
+      : m_fabric(fabric),
+        m_forest(forest),
+        m_expectation(expectation),
+        m_log(log),
+        m_progress(progress),
+        m_index(fabric),
+        m_loadOfArc(fabric.arcs().size(), 0) {}
 
   ForestFacts run() {
     ForestFacts facts;
@@ -63,14 +68,12 @@ public:
       return facts;
     }
     facts.algbw = Rational(m_treeCount) / m_forest.scale;
-    if (m_forest.factored) {
-      if (!checkTreesOfParts()) {
-        return facts;
-      }
-      facts.isByParts = m_isByParts;
-    } else {
+    if (m_forest.rotations.empty()) {
       indexRoutes();
-      checkTrees();
+      checkRoots(checkTrees());
+      countRoutes();
+    } else if (!checkImages(facts)) {
+      return facts;
     }
     checkLoads(facts);
     return facts;
@@ -176,12 +179,6 @@ private:
 
   /// Resolves every route to arcs once, so that the passes over trees never search.
   void indexRoutes() {
-    const auto arcs = m_fabric.arcs();
-    const std::vector<std::int32_t> firstOfTail = rowStarts(m_fabric.nodeCount(), arcs, &fabric::Arc::tail);
-    std::vector<NodeIndex> heads(arcs.size());
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      heads[i] = arcs[i].head;
-    }
     const auto nodes = m_fabric.nodes();
     const auto nodeCount = static_cast<unsigned>(m_fabric.nodeCount());
     m_routes.resize(m_forest.paths.size());
@@ -198,11 +195,9 @@ private:
         const bool isEnd = i == 0 || i + 1 == path.size();
         good = static_cast<unsigned>(node) < nodeCount && (nodes[node].kind == NodeKind::gpu) == isEnd;
         if (good && i > 0) {
-          const auto begin = heads.begin() + firstOfTail[path[i - 1]];
-          const auto end = heads.begin() + firstOfTail[static_cast<std::size_t>(path[i - 1]) + 1];
-          const auto found = std::lower_bound(begin, end, node);
-          good = found != end && *found == node;
-          m_arcOfHop.push_back(static_cast<std::int32_t>(found - heads.begin()));
+          const std::int32_t arc = m_index.find(path[i - 1], node);
+          good = arc != ArcIndex::kNone;
+          m_arcOfHop.push_back(arc);
         }
       }
       if (!good || path.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
@@ -216,65 +211,96 @@ private:
       route.child = isOut() ? last : first;
     }
     m_useOfRoute.assign(m_routes.size(), 0);
-    m_loadOfArc.assign(arcs.size(), 0);
   }
 
-  /// The trees of a factored forest, expanded one by one. False where it is too broken to be expanded.
-  bool checkTreesOfParts() {
-    if (!m_forest.trees.empty() || !m_forest.edges.empty() || m_forest.paths.size() != 0) {
-      fault("has parts and trees written out at once", wholeForest(), "keep one of the two");
+  /// A forest with rotations. False where it is too broken to have loads.
+  bool checkImages(ForestFacts& facts) {
+    const ElementRef name = place({RefKind::field, "rotations"});
+    if (const auto wrong = rotationFault(m_forest.rotations, m_fabric)) {
+      fault(*wrong, name);
       return false;
     }
-    const auto findings =
-        schedule::checkStructure(*m_forest.factored, m_fabric.gpuCount(), m_fabric.nodeCount(), m_progress);
-    for (const Finding& finding : findings) {
-      fault(finding.text, place(finding.where.element), finding.fix);
+    const auto treeCount = static_cast<std::int64_t>(m_forest.trees.size());
+    for (std::int64_t index = 0; index < treeCount; ++index) {
+      if (m_forest.trees[index].root != 0) {
+        fault("its root is not rank 0; the trees of the other ranks are images of those of rank 0", treeElement(index));
+        return false;
+      }
     }
-    if (!findings.empty()) {
+    const std::int64_t others = std::max(1, m_fabric.gpuCount() - 1);
+    if (treeCount <= m_expectation.maxEdges / others / m_fabric.gpuCount()) {
+      checkEveryImage();
+      return true;
+    }
+    const bool isPruned = std::any_of(m_forest.edges.begin(), m_forest.edges.end(),
+                                      [](const TreeEdge& edge) { return edge.pruned != 0; });
+    std::vector<ArcImages> images;
+    for (std::size_t i = 0; i < m_forest.rotations.size(); ++i) {
+      images.push_back(arcImages(m_fabric, m_index, m_forest.rotations[i], isPruned));
+      if (images.back().fault) {
+        fault("rotation " + std::to_string(i) + " " + *images.back().fault, name,
+              "generate the forest again for this fabric");
+      }
+    }
+    if (std::any_of(images.begin(), images.end(), [](const ArcImages& each) { return each.fault.has_value(); })) {
       return false;
     }
-    schedule::TreeReader reader(m_forest, m_fabric.gpus());
-    RootCount roots(m_fabric.gpuCount());
-    for (std::int64_t index = 0; index < reader.size(); ++index) {
-      const auto tree = reader.head(index);
-      roots.add(tree.root, tree.multiplicity);
+    facts.isBySymmetry = true;
+    indexRoutes();
+    RootCount roots = checkTrees();
+    countRoutes();
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      addImages(m_forest.rotations[i], images[i], m_loadOfArc);
     }
+    roots.found.assign(roots.found.size(), roots.total());
     checkRoots(roots);
-    PartsLoad load = checkParts(m_fabric, m_forest, m_expectation.maxEdges, m_progress);
-    for (const std::string& text : load.symmetryFaults) {
-      fault(text, place({RefKind::field, "rotations"}), "generate the forest again for this fabric");
-    }
-    m_isByParts = load.isByParts;
-    m_loadOfArc = std::move(load.loadOfArc);
-    if (roots.total() > std::numeric_limits<std::int64_t>::max()) {
-      // More trees than any root can state: that is the fault, and loads would leave 64 bits.
-      m_loadOfArc.assign(m_loadOfArc.size(), 0);
-    }
-    for (const std::int64_t index : load.faultyTrees) {
-      throwIfCancelled(m_progress);
-      diagnosePartTree(index, reader);
-    }
     return true;
   }
 
-  /// Writes the one tree out and says what is wrong with it as with any other.
-  void diagnosePartTree(std::int64_t index, schedule::TreeReader& reader) {
-    if (!m_log.wantsMore()) {
-      fault({}, {});
-      return;
+  /// Writes the images of all trees for one rank after the other, and checks them as any other trees.
+  void checkEveryImage() {
+    NodeImages nodes(m_forest.rotations, m_fabric.nodeCount());
+    RootCount roots(m_fabric.gpuCount());
+    for (Rank root = 0; root < m_fabric.gpuCount(); ++root) {
+      const schedule::Forest images = imagesFor(root, nodes.current());
+      ForestCheck check(m_fabric, images, m_expectation, m_log, m_progress);
+      check.m_firstTree = static_cast<std::int64_t>(root) * static_cast<std::int64_t>(m_forest.trees.size());
+      check.indexRoutes();
+      const RootCount found = check.checkTrees();
+      check.countRoutes();
+      for (std::size_t arc = 0; arc < m_loadOfArc.size(); ++arc) {
+        m_loadOfArc[arc] += check.m_loadOfArc[arc];
+      }
+      for (std::size_t rank = 0; rank < roots.found.size(); ++rank) {
+        roots.found[rank] += found.found[rank];
+      }
+      nodes.next();
     }
-    const auto tree = reader.read(index);
-    schedule::Forest single;
-    single.direction = m_forest.direction;
-    single.gpuCount = m_forest.gpuCount;
-    single.trees.push_back({tree.root, tree.multiplicity, 0});
-    for (const auto& edge : tree.edges) {
-      single.edges.push_back({edge.parent, edge.child, single.paths.add(reader.path(edge)), edge.pruned});
+    checkRoots(roots);
+  }
+
+  [[nodiscard]] schedule::Forest imagesFor(Rank root, const std::vector<NodeIndex>& image) const {
+    const auto isRank = [&](Rank rank) { return rank >= 0 && rank < m_fabric.gpuCount(); };
+    const auto rankOf = [&](Rank rank) { return isRank(rank) ? imageOfRank(m_forest.rotations, rank, root) : rank; };
+    schedule::Forest images;
+    images.direction = m_forest.direction;
+    images.gpuCount = m_forest.gpuCount;
+    for (const Tree& tree : m_forest.trees) {
+      images.trees.push_back({rankOf(tree.root), tree.multiplicity, tree.firstEdge});
     }
-    ForestCheck check(m_fabric, single, m_expectation, m_log, m_progress);
-    check.m_firstTree = index;
-    check.indexRoutes();
-    check.diagnoseTree(0, single.trees[0]);
+    for (const TreeEdge& edge : m_forest.edges) {
+      images.edges.push_back({rankOf(edge.parent), rankOf(edge.child), edge.path, edge.pruned});
+    }
+    std::vector<NodeIndex> nodes;
+    for (PathId id = 0; id < m_forest.paths.size(); ++id) {
+      nodes.clear();
+      for (const NodeIndex node : m_forest.paths[id]) {
+        const bool isNode = node >= 0 && node < m_fabric.nodeCount();
+        nodes.push_back(isNode ? image[node] : node);
+      }
+      images.paths.add(nodes);
+    }
+    return images;
   }
 
   /// Trees found per root, with multiplicities.
@@ -296,6 +322,10 @@ private:
     if (!roots.grouped) {
       fault("trees are not grouped by ascending root", place({RefKind::field, "trees"}), "sort them by root");
     }
+    if (roots.total() > std::numeric_limits<std::int64_t>::max()) {
+      // More trees than any root can state: that is the fault, and loads would leave 64 bits.
+      m_loadOfArc.assign(m_loadOfArc.size(), 0);
+    }
     for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
       const Int128 found = roots.found[rank];
       if (found != m_forest.treesOfRoot[rank]) {
@@ -308,7 +338,8 @@ private:
     }
   }
 
-  void checkTrees() {
+  /// Counts how often sound trees use each route, and says what is wrong with the others.
+  RootCount checkTrees() {
     const int gpuCount = m_fabric.gpuCount();
     const std::size_t edgesPerTree = static_cast<std::size_t>(gpuCount - 1);
     m_visits.assign(gpuCount, Visit{});
@@ -347,7 +378,18 @@ private:
         diagnoseTree(index, tree);
       }
     }
-    checkRoots(roots);
+    return roots;
+  }
+
+  /// What the routes that are used put on the links.
+  void countRoutes() {
+    for (std::size_t i = 0; i < m_routes.size(); ++i) {
+      if (m_useOfRoute[i] != 0) {
+        for (std::int64_t hop = 0; hop < m_routes[i].hops; ++hop) {
+          m_loadOfArc[m_arcOfHop[m_routes[i].firstArc + hop]] += m_useOfRoute[i];
+        }
+      }
+    }
   }
 
   /// The fast pass: true if the tree is a spanning arborescence in breadth-first order over fitting routes; its use of
@@ -636,13 +678,6 @@ private:
   }
 
   void checkLoads(ForestFacts& facts) {
-    for (std::size_t i = 0; i < m_routes.size(); ++i) {
-      if (m_useOfRoute[i] != 0) {
-        for (std::int64_t hop = 0; hop < m_routes[i].hops; ++hop) {
-          m_loadOfArc[m_arcOfHop[m_routes[i].firstArc + hop]] += m_useOfRoute[i];
-        }
-      }
-    }
     const auto arcs = m_fabric.arcs();
     std::int64_t busiest = 0;
     const Rational& scale = m_forest.scale.perGBps();
@@ -675,6 +710,7 @@ private:
   const ForestExpectation& m_expectation;
   FaultLog& m_log;
   const Progress& m_progress;
+  const ArcIndex m_index;
 
   std::int64_t m_treeCount = 0;
   std::int64_t m_firstTree = 0;  ///< number of the forest's first tree, where only a piece of a forest is given
@@ -684,7 +720,6 @@ private:
   std::vector<Int128> m_loadOfArc;
   std::vector<Visit> m_visits;
   bool m_countsFit = true;
-  bool m_isByParts = false;
 
   std::vector<std::int32_t> m_firstWaiting;  ///< by node: first edge that starts there
   std::vector<std::int32_t> m_nextWaiting;   ///< by edge of the tree

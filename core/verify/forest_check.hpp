@@ -20,7 +20,7 @@ struct ForestExpectation {
   std::vector<std::int64_t> demand;    ///< relative data per rank; trees per root must be in this proportion
   std::optional<std::int64_t> fixedK;  ///< then trees per root must be fixedK * demand
   std::string name = "forest";         ///< "reduce forest" and "broadcast forest" where a schedule has two
-  std::int64_t maxEdges = 0;           ///< rotated forests with more edges are checked by parts
+  std::int64_t maxEdges = 0;           ///< of forests with rotations that have more, see isBySymmetry
 };
 
 /// What the trees say, whatever the schedule claims.
@@ -28,12 +28,13 @@ struct ForestFacts {
   Bandwidth algbw;  ///< K / scale, GB/s; 0 where the forest is too broken to have one
   /// Largest load / bandwidth over arcs, trees per GB/s; the scale that limits it where it leaves 64 bits.
   InverseBandwidth busiestLoad;
-  bool isByParts = false;  ///< a rotated forest, of which only the trees of rank 0 were read (parts_check.hpp)
+  /// Only the trees of rank 0 were read, and the rotations were shown to be symmetries (symmetry_check.hpp).
+  bool isBySymmetry = false;
 };
 
 /// Trees, routes, pruning, multiplicities and loads of one forest, in time linear in its edges and routes. Believes
-/// nothing about indices. Factored forests are expanded tree by tree; only then may their trees list edges in any order
-/// that has parents before children. Faults go to the log. Throws OverflowError, CancelledError.
+/// nothing about indices. A rotation that is not a symmetry is a fault where only the trees of rank 0 are read, even
+/// if its images happen to fit. Faults go to the log. Throws OverflowError, CancelledError.
 ForestFacts checkForest(const fabric::Fabric& fabric, const schedule::Forest& forest,
                         const ForestExpectation& expectation, FaultLog& log, const Progress& progress);
 

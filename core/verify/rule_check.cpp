@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "schedule/arc_finder.hpp"
-#include "schedule/rotation.hpp"
-#include "schedule/tree_reader.hpp"
+#include "verify/arc_index.hpp"
+#include "verify/symmetry_check.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -35,20 +34,14 @@ Error broken(const std::string& text) {
 
 class StepTimes {
 public:
-  StepTimes(const fabric::Fabric& fabric, const schedule::Forest& forest, std::vector<schedule::Rotation> rotations)
-      : m_fabric(fabric),
-        m_forest(forest),
-        m_rotations(std::move(rotations)),
-        m_finder(fabric, forest.direction),
-        m_classOf(fabric.arcs().size(), -1) {}
+  StepTimes(const fabric::Fabric& fabric, const schedule::Forest& forest, const ArcIndex& index)
+      : m_fabric(fabric), m_forest(forest), m_index(index), m_classOf(fabric.arcs().size(), -1) {}
 
   Result<std::vector<InverseBandwidth>> run(const Progress& progress) {
-    schedule::TreeReader reader(m_forest, m_fabric.gpus());
-    const std::int64_t trees = schedule::rotatedTrees(m_forest);
-    for (std::int64_t tree = 0; tree < trees; ++tree) {
+    for (std::size_t tree = 0; tree < m_forest.trees.size(); ++tree) {
       throwIfCancelled(progress);
-      progress.report("verifying", static_cast<double>(tree) / static_cast<double>(trees));
-      if (auto fault = addTree(reader.read(tree))) {
+      progress.report("verifying", static_cast<double>(tree) / static_cast<double>(m_forest.trees.size()));
+      if (auto fault = addTree(m_forest.trees[tree])) {
         return *std::move(fault);
       }
     }
@@ -68,15 +61,17 @@ public:
   }
 
 private:
-  std::optional<Error> addTree(const schedule::TreeReader::View& tree) {
+  std::optional<Error> addTree(const schedule::Tree& tree) {
     m_depth.assign(m_fabric.gpuCount(), -1);
     m_depth[tree.root] = 0;
-    for (const auto& edge : tree.edges) {
+    for (const schedule::TreeEdge& edge : m_forest.edgesOf(tree)) {
       const int depth = m_depth[edge.parent] + 1;
       m_depth[edge.child] = depth;
-      const Rank parent = turnedBack(edge.parent, edge.child, m_rotations);
-      const std::int32_t arc = m_finder.find(m_fabric.gpus()[parent], m_fabric.gpus().front());
-      if (depth < 1 || arc == schedule::kNoArc) {
+      const NodeIndex parent = m_fabric.gpus()[turnedBack(edge.parent, edge.child, m_forest.rotations)];
+      const NodeIndex child = m_fabric.gpus().front();
+      const std::int32_t arc =
+          m_forest.direction == Direction::out ? m_index.find(parent, child) : m_index.find(child, parent);
+      if (depth < 1 || arc == ArcIndex::kNone) {
         return broken("the edge from rank " + std::to_string(edge.parent) + " to rank " + std::to_string(edge.child) +
                       (depth < 1 ? " starts where the data has not arrived" : " is not a link"));
       }
@@ -95,8 +90,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   const schedule::Forest& m_forest;
-  std::vector<schedule::Rotation> m_rotations;
-  schedule::ArcFinder m_finder;
+  const ArcIndex& m_index;
   std::vector<int> m_classOf;                      ///< by arc at rank 0
   std::vector<Bandwidth> m_bandwidths;             ///< by class
   std::vector<std::vector<std::int64_t>> m_loads;  ///< by depth - 1, then class
@@ -107,21 +101,20 @@ private:
 
 Result<std::vector<InverseBandwidth>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
                                                       const Progress& progress) {
-  if (schedule::rotatedTrees(forest) == 0 || fabric.gpuCount() != fabric.nodeCount()) {
-    return Error{ErrorCode::badUsage, "Steps by rule need a rotated forest on a fabric of GPUs alone"};
+  if (forest.rotations.empty() || fabric.gpuCount() != fabric.nodeCount()) {
+    return Error{ErrorCode::badUsage, "Steps by rule need a forest with rotations on a fabric of GPUs alone"};
   }
-  if (const auto findings = schedule::checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress);
-      !findings.empty()) {
-    return broken(toText(findings.front().where.element) + " " + findings.front().text);
+  if (const auto fault = rotationFault(forest.rotations, fabric)) {
+    return broken(*fault);
   }
-  std::vector<schedule::Rotation> rotations = schedule::rotationsIn(*forest.factored);
-  for (std::size_t i = 0; i < rotations.size(); ++i) {
-    if (const auto fault = schedule::symmetryFault(fabric, rotations[i])) {
+  const ArcIndex index(fabric);
+  for (std::size_t i = 0; i < forest.rotations.size(); ++i) {
+    if (const auto fault = arcImages(fabric, index, forest.rotations[i], false).fault) {
       return broken("rotation " + std::to_string(i) + " " + *fault);
     }
   }
   try {
-    return StepTimes(fabric, forest, std::move(rotations)).run(progress);
+    return StepTimes(fabric, forest, index).run(progress);
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The loads of the steps leave the 64-bit range"};
   } catch (const CancelledError&) {

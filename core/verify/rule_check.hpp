@@ -11,8 +11,9 @@
 
 namespace coppice::verify {
 
-/// What the steps of a rotated forest take where the edges of depth t are sent in step t: by step, the busiest link, in
-/// shards (what one root owns) per GB/s. An in-forest sends its deepest edges first; its list begins with those.
+/// What the steps of a forest with rotations take where the edges of depth t are sent in step t: by step, the busiest
+/// link, in shards (what one root owns) per GB/s. An in-forest sends its deepest edges first; its list begins with
+/// those.
 ///
 /// Reads the trees of rank 0 alone, and this is the check of all. Let s_u be the product of the rotations that takes
 /// rank 0 to rank u; all nodes are GPUs.
@@ -25,9 +26,9 @@ namespace coppice::verify {
 ///    of a class gets the sum of what the tree puts on the links of that class. That sum is what is counted here: each
 ///    edge is turned to the link of its class at rank 0.
 ///  * The image of a tree has the depths of the tree. So a parent holds what it sends one step before its child gets
-///    it, in all trees if it does in those of rank 0; TreeReader yields parents first.
-/// That the trees span the GPUs is for checkForest.
-/// Errors: badUsage (not rotated; a fabric with relays), verification (a rotation is no symmetry; an edge is no link),
+///    it, in all trees if it does in those of rank 0.
+/// @pre checkForest finds no fault
+/// Errors: badUsage (no rotations; a fabric with relays), verification (a rotation is no symmetry; an edge is no link),
 /// overflow, cancelled.
 Result<std::vector<InverseBandwidth>> stepTimesByRule(const fabric::Fabric& fabric, const schedule::Forest& forest,
                                                       const Progress& progress = {});

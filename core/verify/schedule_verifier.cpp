@@ -115,7 +115,7 @@ private:
           {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest", m_options.maxEdges}, m_log,
           m_progress);
       m_reduceAlgbw = facts.algbw;
-      m_verdict.isByParts = m_verdict.isByParts || facts.isByParts;
+      m_verdict.isBySymmetry = m_verdict.isBySymmetry || facts.isBySymmetry;
       m_verdict.algbw = facts.algbw;
       m_verdict.busiestLoad = facts.busiestLoad;
     }
@@ -125,7 +125,7 @@ private:
           {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest", m_options.maxEdges},
           m_log, m_progress);
       m_broadcastAlgbw = facts.algbw;
-      m_verdict.isByParts = m_verdict.isByParts || facts.isByParts;
+      m_verdict.isBySymmetry = m_verdict.isBySymmetry || facts.isBySymmetry;
       m_verdict.algbw = facts.algbw;
       m_verdict.busiestLoad = std::max(m_verdict.busiestLoad, facts.busiestLoad);
     }
@@ -221,9 +221,9 @@ private:
   /// proveRate, or nullopt and a note where its integers leave 64 bits.
   std::optional<RateVerdict> prove(Direction direction, const Bandwidth& rate) {
     try {
-      // By parts, the rotations were shown to be symmetries; their products take rank 0 to every rank.
+      // The rotations were shown to be symmetries; their products take rank 0 to every rank.
       const bool isTransitive =
-          m_verdict.isByParts && m_log.faultCount() == 0 && m_schedule.amounts.empty() && !isRooted();
+          m_verdict.isBySymmetry && m_log.faultCount() == 0 && m_schedule.amounts.empty() && !isRooted();
       return proveRate(m_fabric, m_demand, direction, rate, isTransitive, m_progress);
     } catch (const OverflowError&) {
       m_log.note("the bound was not checked by max flow: as whole numbers, the bandwidths leave 64 bits",

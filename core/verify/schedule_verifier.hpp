@@ -20,16 +20,16 @@ struct ScheduleVerdict {
   InverseBandwidth busiestLoad;   ///< largest load / bandwidth over links (of both forests), trees per GB/s
   /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it.
   bool boundProved = false;
-  /// A rotated forest was checked by its parts: the trees of rank 0 edge by edge, and the symmetries of the fabric that
-  /// all others follow from. That finds the same faults (parts_check.hpp).
-  bool isByParts = false;
+  /// Of a forest with rotations, the trees of rank 0 were checked edge by edge, and that the rotations are symmetries of
+  /// the fabric, from which all other trees follow. That finds the same faults (symmetry_check.hpp).
+  bool isBySymmetry = false;
 };
 
 struct ScheduleCheckOptions {
   /// Re-prove the bound with one LEMON max flow per GPU. Off for huge fabrics, where the cut and the trees alone prove
   /// it: trees reaching the cut's value are their own proof.
   bool maxFlow = true;
-  /// Rotated forests with more edges than this are checked by their parts, all others edge by edge.
+  /// Forests with rotations that have more edges are checked by symmetry, all others edge by edge.
   std::int64_t maxEdges = std::int64_t{1} << 24;
 };
 
@@ -49,9 +49,8 @@ struct ScheduleCheckOptions {
 /// On an unbalanced fabric the bound may hold for a balanced part only. Then there is no cut to state: max flow must
 /// still find the bound reachable, and unless it meets a cut, boundProved stays false, with a note. The same where the
 /// bandwidths, as whole numbers, leave the 64 bits that max flow has, unless the trees reach a stated cut.
-/// Time is linear in edges and routes, plus one max flow per GPU. Trees of factored forests are checked edge by edge as
-/// they expand, on all cores, and those of rotated ones beyond maxEdges by parts, in time linear in the fabric;
-/// findings come in the order of the trees. Errors: overflow, cancelled, limit (memory).
+/// Time is linear in edges and routes, plus one max flow per GPU; of forests with rotations beyond maxEdges, linear in
+/// the fabric and the trees of rank 0. Findings come in the order of the trees. Errors: overflow, cancelled, limit (memory).
 Result<ScheduleVerdict> verifySchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                        const ScheduleCheckOptions& options = {}, const Progress& progress = {});
 

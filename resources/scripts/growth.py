@@ -31,7 +31,7 @@ FAMILIES = {
     "torus": ("2-D torus", "#4d4d4d", "cross"),
 }
 COLUMNS = ("fabric", "gpus", "runs", "cpu_seconds", "cpu_seconds_min", "cpu_seconds_max", "wall_seconds", "peak_MiB",
-           "distinct_trees", "k", "max_height", "mean_height", "by_parts", "bound_reached")
+           "distinct_trees", "k", "max_height", "mean_height", "bound_reached")
 
 
 def options():
@@ -83,7 +83,7 @@ def measure(arguments):
                 "peak_MiB": f"{max(result['peak_MiB'] for result in runs):.1f}",
                 "mean_height": f"{runs[0]['mean_height']:.2f}",
             }
-            for column in ("distinct_trees", "k", "max_height", "by_parts", "bound_reached"):
+            for column in ("distinct_trees", "k", "max_height", "bound_reached"):
                 point[column] = f"{runs[0][column]:.0f}"
             points.append(point)
             save(points, os.path.join(arguments.output, "growth.csv"))  # what is measured stays, come what may

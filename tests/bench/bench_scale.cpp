@@ -33,7 +33,6 @@ struct Row {
   double meanHeight = 0;
   int maxInside = 0;  ///< hops inside boxes on the way to a leaf
   double atMostMebibytes = 0;
-  coppice::schedule::ForestForm form = coppice::schedule::ForestForm::automatic;
 };
 
 /// Hops of the deepest routes, split at the boxes' borders.
@@ -57,7 +56,7 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
   }
   BoxHeights max;
   std::vector<Depth> depths(box.size());
-  coppice::schedule::TreeReader reader(forest, fabric.gpus());
+  coppice::schedule::TreeReader reader(forest);
   for (std::int64_t index = 0; index < reader.size(); ++index) {
     const auto tree = reader.read(index);
     depths[tree.root] = {};
@@ -97,7 +96,6 @@ void run(benchmark::State& state, const Row& row) {
     return;
   }
   coppice::forestcoll::Request request;
-  request.form = row.form;
   for ([[maybe_unused]] const auto _ : state) {
     const auto generated = coppice::forestcoll::generate(*fabric, request);
     if (!generated) {
@@ -119,7 +117,7 @@ void run(benchmark::State& state, const Row& row) {
     state.counters["k"] = static_cast<double>(generated->optimum.treesPerRoot);
     state.counters["distinct_trees"] = static_cast<double>(size.trees);
     state.counters["forest_MiB"] = static_cast<double>(size.bytes) / (1024.0 * 1024.0);
-    state.counters["by_parts"] = forest.factored ? 1 : 0;
+    state.counters["rotations"] = static_cast<double>(forest.rotations.size());
     state.counters["max_height"] = heights.logicalMax;
     state.counters["mean_height"] = heights.logicalMean;
     state.counters["max_links"] = heights.physicalMax;
@@ -156,16 +154,14 @@ std::vector<Row> tableRows() {
       {.name = "mi250/1024", .make = preset("mi250", {{"boxes", "64"}}), .atMost = 0.25, .maxInside = 6},
       {.name = "a100/4096", .make = preset("dgx-a100", {{"boxes", "512"}}), .atMost = 2},
       {.name = "mi250/4096", .make = preset("mi250", {{"boxes", "256"}}), .atMost = 2},
-      {.name = "a100_factored/16384",
+      {.name = "a100/16384",
        .make = preset("dgx-a100", {{"boxes", "2048"}}),
        .atMost = 15,
-       .atMostMebibytes = kFourGigabytes,
-       .form = coppice::schedule::ForestForm::parts},
-      {.name = "mi250_factored/16384",
+       .atMostMebibytes = kFourGigabytes},
+      {.name = "mi250/16384",
        .make = preset("mi250", {{"boxes", "1024"}}),
        .atMost = 15,
-       .atMostMebibytes = kFourGigabytes,
-       .form = coppice::schedule::ForestForm::parts},
+       .atMostMebibytes = kFourGigabytes},
       {.name = "h100/65536",
        .make = preset("dgx-h100", {{"boxes", "8192"}}),
        .atMost = 30,

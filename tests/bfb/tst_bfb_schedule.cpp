@@ -679,7 +679,7 @@ void TestBfbSchedule::byRule_data() {
   QTest::newRow("circulant 11 {2,3}") << duplexCirculant(11, {2, 3});
 }
 
-/// The same steps and loads as with all targets; the trees pass the verifier edge by edge and by parts.
+/// The same steps and loads as with all targets; the trees pass the verifier edge by edge and by symmetry.
 void TestBfbSchedule::byRule() {
   QFETCH(Digraph, graph);
   const fabric::Fabric fabric = fabricOf(graph);
@@ -702,7 +702,7 @@ void TestBfbSchedule::byRule() {
         QVERIFY(verdict);
         QVERIFY2(verdict->ok, verdict->findings.empty() ? "" : describe(verdict->findings.front()).c_str());
         QVERIFY(verdict->boundProved);
-        QCOMPARE(verdict->isByParts, maxEdges == 0);
+        QCOMPARE(verdict->isBySymmetry, maxEdges == 0);
       }
       std::vector<InverseBandwidth> times;
       for (const auto* forest : {&made->rule->reduceForest, &made->rule->broadcastForest}) {
@@ -735,7 +735,7 @@ void TestBfbSchedule::manyGpusByRule() {
   QCOMPARE(made->schedule.stepCount, 100);
   QVERIFY(made->isBandwidthOptimal());
   const auto verdict = verify::verifySchedule(fabric, *made->rule, {.maxFlow = false});
-  QVERIFY(verdict && verdict->ok && verdict->isByParts && verdict->boundProved);
+  QVERIFY(verdict && verdict->ok && verdict->isBySymmetry && verdict->boundProved);
   QCOMPARE(toFraction(verdict->algbw), toFraction(made->rule->bound));
   const auto times = verify::stepTimesByRule(fabric, *made->rule->broadcastForest);
   QVERIFY(times);
@@ -752,7 +752,7 @@ void TestBfbSchedule::faultyRules_data() {
   QTest::newRow("child first") << "order"
                                << "";
   QTest::newRow("written out") << "trees"
-                               << "need a rotated forest";
+                               << "need a forest with rotations";
 }
 
 void TestBfbSchedule::faultyRules() {
@@ -763,18 +763,14 @@ void TestBfbSchedule::faultyRules() {
   const auto made = bfb::generate(sound, {.byRule = true});
   QVERIFY(made);
   schedule::Forest forest = *made->rule->broadcastForest;
-  auto parts = *forest.factored;
   if (fault == "link") {
-    parts.shapes.front().arcs.back().tail = 0;  // the last is three jumps away
+    forest.edges.back().parent = 0;  // the last is three jumps away
   } else if (fault == "order") {
-    std::swap(parts.shapes.front().arcs.front(), parts.shapes.front().arcs.back());
+    std::swap(forest.edges.front(), forest.edges[7]);
   } else if (fault == "symmetry") {
     graph.links.front().width = 2;
   } else {
     forest = *schedule::forestOf(sound, bfb::generate(sound, {})->schedule)->broadcastForest;
-  }
-  if (fault != "trees") {
-    forest.factored = std::make_shared<const schedule::FactoredForest>(parts);
   }
   const auto times = verify::stepTimesByRule(fabricOf(graph), forest);
   QVERIFY(!times);

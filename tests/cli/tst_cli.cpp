@@ -286,7 +286,6 @@ void TestCli::exitCodes_data() {
   row("trees of an alltoall", {"optimum", example(), "-c", "alltoall", "--k", "2"}, 2, "--k");
   row("height of a scatter", {"generate", example(), "-c", "scatter", "--root", "0", "--max-height", "2"}, 2,
       "--max-height: it does not apply to scatter");
-  row("form of a scatter", {"generate", example(), "-c", "scatter", "--root", "0", "--form", "parts"}, 2, "--form");
   row("gather from the root alone",
       {"optimum", "preset:ring,gpus=3", "-c", "gather", "--root", "0", "--amounts", "1,0,0"}, 1,
       "only the root has data");

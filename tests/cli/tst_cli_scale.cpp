@@ -12,15 +12,15 @@
 
 using namespace coppice::test;
 
-/// The built coppice-cli on large schedules: forests by parts, heights, and the limit of memory.
+/// The built coppice-cli on large schedules: the trees of one GPU and their rotations, heights, the limit of memory.
 class TestCliScale : public QObject {
   Q_OBJECT
 
 private slots:
   void initTestCase() { QVERIFY(m_folder.isValid()); }
 
-  /// The same schedule in both forms: same answer, each file verified, exported and shown.
-  void bothForms_data() {
+  /// What is said of the trees is said again of their file, which is exported too.
+  void heightsAndFiles_data() {
     QTest::addColumn<QString>("fabric");
     QTest::addColumn<QString>("collective");
     QTest::newRow("allgather") << "preset:dgx-a100,boxes=4"
@@ -33,47 +33,37 @@ private slots:
                                  << "allgather";
   }
 
-  void bothForms() {
+  void heightsAndFiles() {
     QFETCH(QString, fabric);
     QFETCH(QString, collective);
-    QJsonObject answers[2];
-    int number = 0;
-    for (const QString& form : {QStringLiteral("trees"), QStringLiteral("parts")}) {
-      const QString file = path(form + ".forest.json");
-      const Outcome made = run({"generate", fabric, "-c", collective, "--form", form, "-o", file, "--json"});
-      VERIFY_TOLD(made.code == 0 && made.json()["ok"].toBool() && made.json()["verified"].toBool(), made);
-      QCOMPARE(made.json()["form"].toString(), form);
-      QCOMPARE(contents(file).contains("\"version\": 2"), form == "parts");
-      const Outcome verified = run({"verify", file, "--json"});
-      VERIFY_TOLD(verified.code == 0 && verified.json()["ok"].toBool(), verified);
-      for (const char* key : {"algbw", "max_height", "max_physical_height", "max_latency_us", "mean_height",
-                              "mean_physical_height", "mean_latency_us", "trees", "tree_batches", "form"}) {
-        VERIFY_TOLD(made.json().contains(key), made);
-        QCOMPARE(verified.json()[key], made.json()[key]);
-      }
-      QVERIFY(made.json()["mean_height"].toDouble() <= made.json()["max_height"].toDouble());
-      QVERIFY(made.json()["mean_latency_us"].toDouble() <= made.json()["max_latency_us"].toDouble() + 1e-9);
-      QVERIFY(made.json()["mean_physical_height"].toDouble() >= made.json()["mean_height"].toDouble());
-      QVERIFY(made.json()["default_latencies"].toInt() > 0);
-
-      const QString trees = path(form + ".xml");
-      const Outcome exported = run({"export", file, "--format", "trees", "-o", trees});
-      VERIFY_TOLD(exported.code == 0, exported);
-      const Outcome read = run({"verify", trees, "--fabric", fabric, "--json"});
-      VERIFY_TOLD(read.code == 0, read);
-      QCOMPARE(read.json()["algbw"], made.json()["algbw"]);
-      answers[number++] = made.json();
+    const QString file = path("heights.forest.json");
+    const Outcome made = run({"generate", fabric, "-c", collective, "-o", file, "--json"});
+    VERIFY_TOLD(made.code == 0 && made.json()["ok"].toBool() && made.json()["verified"].toBool(), made);
+    QCOMPARE(made.json()["form"].toString(), QStringLiteral("trees"));
+    const Outcome verified = run({"verify", file, "--json"});
+    VERIFY_TOLD(verified.code == 0 && verified.json()["ok"].toBool(), verified);
+    for (const char* key : {"algbw", "max_height", "max_physical_height", "max_latency_us", "mean_height",
+                            "mean_physical_height", "mean_latency_us", "trees", "tree_batches", "form"}) {
+      VERIFY_TOLD(made.json().contains(key), made);
+      QCOMPARE(verified.json()[key], made.json()[key]);
     }
-    QCOMPARE(answers[0]["algbw"], answers[1]["algbw"]);
-    QCOMPARE(answers[0]["trees"], answers[1]["trees"]);
+    QVERIFY(made.json()["mean_height"].toDouble() <= made.json()["max_height"].toDouble());
+    QVERIFY(made.json()["mean_latency_us"].toDouble() <= made.json()["max_latency_us"].toDouble() + 1e-9);
+    QVERIFY(made.json()["mean_physical_height"].toDouble() >= made.json()["mean_height"].toDouble());
+    QVERIFY(made.json()["default_latencies"].toInt() > 0);
+
+    const QString trees = path("heights.xml");
+    const Outcome exported = run({"export", file, "--format", "trees", "-o", trees});
+    VERIFY_TOLD(exported.code == 0, exported);
+    const Outcome read = run({"verify", trees, "--fabric", fabric, "--json"});
+    VERIFY_TOLD(read.code == 0, read);
+    QCOMPARE(read.json()["algbw"], made.json()["algbw"]);
   }
 
-  void partsToProgram() {
+  void treesToProgram() {
     const QString file = path("program.forest.json");
-    const Outcome made =
-        run({"generate", "preset:dgx-a100,boxes=4", "--form", "parts", "-o", file, "--show-trees", "2"});
+    const Outcome made = run({"generate", "preset:dgx-a100,boxes=4", "-o", file, "--show-trees", "2"});
     VERIFY_TOLD(made.code == 0, made);
-    VERIFY_TOLD(made.out.contains("stored by their parts"), made);
     VERIFY_TOLD(made.out.contains("tree 2 of") && made.out.contains("via b0nvs"), made);
     VERIFY_TOLD(made.out.contains("us along the links from root to leaf"), made);
     const Outcome exported = run({"export", file, "--format", "msccl", "-o", path("program.xml"), "--json"});
@@ -82,39 +72,24 @@ private slots:
     VERIFY_TOLD(verified.code == 0, verified);
   }
 
-  void pruningNeedsTheTrees() {
-    const Outcome pruned = run({"generate", "preset:dgx-a100,boxes=4", "--form", "parts", "--prune", "--json"});
-    VERIFY_TOLD(pruned.code == 0, pruned);
-    QCOMPARE(pruned.json()["form"].toString(), QStringLiteral("trees"));
-  }
-
-  /// What has no parts is written out whatever is asked.
-  void fabricWithoutParts() {
-    const Outcome made =
-        run({"generate", QStringLiteral(COPPICE_EXAMPLES) + "/torus-4x4x4.fabric.json", "--form", "parts", "--json"});
-    VERIFY_TOLD(made.code == 0, made);
-    QCOMPARE(made.json()["form"].toString(), QStringLiteral("trees"));
-    const Outcome text =
-        run({"generate", QStringLiteral(COPPICE_EXAMPLES) + "/torus-4x4x4.fabric.json", "--form", "parts"});
-    VERIFY_TOLD(text.out.contains("has no parts by which"), text);
-  }
-
-  void manyGpusByParts() {
+  void manyGpus() {
     const QString file = path("many.forest.json");
-    const Outcome made =
-        run({"generate", "preset:dgx-a100,boxes=256", "--form", "parts", "--memory-limit", "1G", "-o", file, "--json"});
+    const Outcome made = run(
+        {"generate", "preset:dgx-a100,boxes=512", "--memory-limit", "1G", "--show-trees", "1", "-o", file, "--json"});
     VERIFY_TOLD(made.code == 0, made);
-    QCOMPARE(made.json()["gpus"].toInt(), 2048);
-    QCOMPARE(made.json()["form"].toString(), QStringLiteral("parts"));
+    QCOMPARE(made.json()["gpus"].toInt(), 4096);
+    QCOMPARE(made.json()["form"].toString(), QStringLiteral("rotations"));
+    QVERIFY(made.json()["verified_by_parts"].toBool());
     QVERIFY(QFileInfo(file).size() < 8 << 20);
     const Outcome verified = run({"verify", file, "--memory-limit", "256M", "--json"});
     VERIFY_TOLD(verified.code == 0 && verified.json()["bound_proved"].toBool(), verified);
+    QCOMPARE(verified.json()["form"].toString(), QStringLiteral("rotations"));
+    QVERIFY(verified.json()["verified_by_parts"].toBool());
   }
 
   void badOptions_data() {
     QTest::addColumn<QStringList>("arguments");
     QTest::addColumn<QByteArray>("says");
-    QTest::newRow("form") << QStringList{"--form", "leaves"} << QByteArray("--form: \"leaves\" is not a form");
     QTest::newRow("no amount") << QStringList{"--memory-limit", "much"} << QByteArray("is not a whole number of bytes");
     QTest::newRow("nothing") << QStringList{"--memory-limit", "0"} << QByteArray("are not enough");
     QTest::newRow("little") << QStringList{"--memory-limit", "63M"} << QByteArray("at least 64.0 MiB");
@@ -133,11 +108,12 @@ private slots:
 
   /// Refused before the work, with what it takes and what helps.
   void tooLargeWrittenOut() {
-    const QStringList arguments{"generate", "preset:dgx-a100,boxes=512", "--form", "trees", "--memory-limit", "64M",
+    const QStringList arguments{"generate", "preset:mi250,boxes=256", "--memory-limit", "128M",
                                 "-o",       path("never.forest.json")};
     const Outcome outcome = run(arguments);
     VERIFY_TOLD(outcome.code == 1, outcome);
-    VERIFY_TOLD(outcome.err.contains("take at least 255.9 MiB") && outcome.err.contains("--form parts"), outcome);
+    VERIFY_TOLD(outcome.err.contains("the 4096 different trees take about 256 MiB"), outcome);
+    VERIFY_TOLD(outcome.err.contains("use a smaller k or fewer GPUs"), outcome);
     QCOMPARE(outcome.err.count('\n'), 1);
     const Outcome json = run(arguments + QStringList{"--json"});
     VERIFY_TOLD(json.code == 1, json);
@@ -158,11 +134,10 @@ private slots:
 #endif
     QFETCH(bool, byShell);
     const QString fabric = QStringLiteral("preset:dgx-a100,boxes=1024");
-    const Outcome outcome =
-        byShell ? runProgram(QStringLiteral("/bin/sh"),
-                             {"-c", "ulimit -v 150000; exec \"$0\" generate " + fabric + " --form parts --json",
-                              QStringLiteral(COPPICE_CLI)})
-                : run({"generate", fabric, "--form", "parts", "--memory-limit", "64M", "--json"});
+    const Outcome outcome = byShell ? runProgram(QStringLiteral("/bin/sh"),
+                                                 {"-c", "ulimit -v 150000; exec \"$0\" generate " + fabric + " --json",
+                                                  QStringLiteral(COPPICE_CLI)})
+                                    : run({"generate", fabric, "--memory-limit", "64M", "--json"});
     VERIFY_TOLD(outcome.code == 1, outcome);
     QCOMPARE(outcome.json()["code"].toString(), QStringLiteral("limit"));
     VERIFY_TOLD(outcome.json()["error"].toString().contains("memory"), outcome);
@@ -178,10 +153,8 @@ private slots:
     {
       QFile out(file);
       QVERIFY(out.open(QIODevice::WriteOnly));
-      out.write(
-          "{\"format\": \"coppice-forest\", \"version\": 2, \"broadcast_forest\": {\"parts\": {\"shapes\": [{\"vias\": "
-          "[");
-      const QByteArray many = QByteArray("[],").repeated(1 << 20);
+      out.write("{\"format\": \"coppice-forest\", \"version\": 1, \"broadcast_forest\": {\"paths\": [");
+      const QByteArray many = QByteArray("[0,1],").repeated(1 << 19);
       for (int i = 0; i < 24; ++i) {
         out.write(many);
       }

@@ -2,7 +2,9 @@
 #include <QTest>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,6 +19,8 @@
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/optimality.hpp"
 #include "forestcoll/packing/growth.hpp"
+#include "forestcoll/parts/decomposition.hpp"
+#include "forestcoll/trimming.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
 #include "support/large_fabrics.hpp"
@@ -50,6 +54,34 @@ Scaled scaledToOptimum(const fabric::Fabric& fabric) {
   result.supply = supplies(result.network, ratio.denominator());
   result.scale = Rational(ratio.numerator()) / result.network.unit;
   return result;
+}
+
+/// The forest that trees over parts of the trimmed fabric make, each part solved as a whole.
+struct PartGrown {
+  std::optional<schedule::Forest> forest;
+  int maxHeight = 0;
+  std::size_t treeCount = 0;
+};
+
+PartGrown grownByParts(const fabric::Fabric& fabric) {
+  const Scaled scaled = scaledToOptimum(fabric);
+  std::vector<TreeArc> trimmed = scaled.capacities;
+  trimCapacities(scaled.network, trimmed, scaled.supply, Trimming::proportional, {});
+  auto parts = PartForest::split(scaled.network, trimmed, scaled.capacities, scaled.supply, {});
+  PartGrown grown;
+  if (parts) {
+    const SolvePart solve = [&](const Network& network, const std::vector<TreeArc>& capacities,
+                                const std::vector<TreeArc>&, const std::vector<std::int64_t>& supply) {
+      const auto topology = removeSwitches(network, capacities, supply, {});
+      const auto logical = logicalProblem(network, topology, supply);
+      return recoverPaths(topology, logical, packTrees(logical.packing, {}), scaled.scale, {});
+    };
+    parts->grow(solve, {});
+    grown.maxHeight = parts->maxHeight();
+    grown.treeCount = parts->treeCount();
+    grown.forest = parts->write(scaled.scale, schedule::kMaxWrittenBytes, {});
+  }
+  return grown;
 }
 
 /// An optimal allgather with trees of this height.
@@ -110,25 +142,19 @@ private Q_SLOTS:
       values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
     }
     const fabric::Fabric fabric = presetFabric(preset.toStdString(), values);
-    Request request;
-    request.form = schedule::ForestForm::parts;
-    const auto parts = generate(fabric, request);
-    QVERIFY2(parts.hasValue(), parts ? "" : describe(parts.error()).c_str());
-    const schedule::Forest& forest = *parts->schedule.broadcastForest;
-    QVERIFY2(forest.factored, "the fabric should fall into parts");
-    QCOMPARE(faultsOf(fabric, parts->schedule), std::string());
-    QVERIFY(parts->schedule.algbw == parts->optimum.algbw);
-    QVERIFY2(schedule::heights(forest).logicalMax <= maxHeight,
-             std::to_string(schedule::heights(forest).logicalMax).c_str());
-
-    request.form = schedule::ForestForm::trees;
-    const auto trees = generate(fabric, request);
-    QVERIFY2(trees.hasValue(), trees ? "" : describe(trees.error()).c_str());
-    QVERIFY(!trees->schedule.broadcastForest->factored);
-    QCOMPARE(faultsOf(fabric, trees->schedule), std::string());
-    const auto written = schedule::expanded(forest, fabric);
-    QVERIFY(written.hasValue());
-    QVERIFY2(*written == *trees->schedule.broadcastForest, "parts written out are the trees");
+    const auto generated = generate(fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    const schedule::Forest& forest = *generated->schedule.broadcastForest;
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->optimum.algbw);
+    QVERIFY2(schedule::maxHeight(forest) <= maxHeight, std::to_string(schedule::maxHeight(forest)).c_str());
+    const PartGrown byParts = grownByParts(fabric);
+    QVERIFY2(byParts.forest.has_value(), "the fabric should fall into parts");
+    QCOMPARE(byParts.maxHeight, schedule::maxHeight(*byParts.forest));
+    QCOMPARE(byParts.treeCount, byParts.forest->trees.size());
+    schedule::Schedule parts = generated->schedule;
+    parts.broadcastForest = *byParts.forest;
+    QCOMPARE(faultsOf(fabric, parts), std::string());
   }
 
   void everyCollectiveByParts_data() {
@@ -143,7 +169,6 @@ private Q_SLOTS:
     const fabric::Fabric fabric = presetFabric("dgx-h100", {{"boxes", "12"}});
     Request request;
     request.collective = static_cast<Collective>(collective);
-    request.form = schedule::ForestForm::parts;
     if (request.collective == Collective::broadcast || request.collective == Collective::reduce) {
       request.root = 17;
     }
@@ -171,12 +196,10 @@ private Q_SLOTS:
       StageClock clock(seconds);
       forests.push_back(
           growForest(fabric, {scaled.network, scaled.capacities, scaled.supply, scaled.scale}, options, {}, clock));
-      const bool isRaced =
-          std::any_of(seconds.begin(), seconds.end(), [](const auto& stage) { return stage.stage == "racing"; });
-      QCOMPARE(isRaced, firstWork < 1'000'000);
     }
     QVERIFY(forests[0] == forests[1]);
     QVERIFY(forests[0] == forests[2]);
+    QVERIFY2(schedule::maxHeight(forests[0]) <= 3, std::to_string(schedule::maxHeight(forests[0])).c_str());
   }
 
   void cancelledRaceStops() {
@@ -249,7 +272,7 @@ private Q_SLOTS:
   /// link to the network.
   void unequalBoxes_data() {
     QTest::addColumn<int>("boxes");
-    QTest::newRow("few, whole against by parts") << 5;
+    QTest::newRow("few, whole against parts") << 5;
     QTest::newRow("many") << 40;
   }
   void unequalBoxes() {
@@ -319,12 +342,16 @@ private Q_SLOTS:
     QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
     QVERIFY(generated->schedule.algbw == generated->schedule.bound);
     QCOMPARE(schedule::heights(*generated->schedule.broadcastForest).logicalMax, 2);
-    std::set<std::string> stages;
-    for (const StageSeconds& stage : generated->seconds) {
-      stages.insert(stage.stage);
-    }
-    QVERIFY(stages.contains("two levels"));
-    QVERIFY2(!stages.contains("expansion"), "a forest by parts was made in vain");
+    // Within work that neither solving the parts nor packing trees over them leaves.
+    constexpr std::uint64_t kWorkOfTwoLevels = 20'000'000;
+    const Scaled scaled = scaledToOptimum(*fabric);
+    std::vector<StageSeconds> seconds;
+    StageClock clock(seconds);
+    GrowthOptions options;
+    options.firstWork = kWorkOfTwoLevels;
+    const schedule::Forest within =
+        growForest(*fabric, {scaled.network, scaled.capacities, scaled.supply, scaled.scale}, options, {}, clock);
+    QVERIFY(within == *generated->schedule.broadcastForest);
   }
 
   /// Routes to one receiver that end alike share their common end, though each passes six links.
@@ -412,34 +439,29 @@ private Q_SLOTS:
   /// nevertheless, and what the full ones cannot send to all others the last one passes on.
   void unequalLeaves_data() {
     QTest::addColumn<QString>("arguments");
-    QTest::addColumn<int>("leaves");
-    const auto row = [](const char* arguments, int leaves) {
-      QTest::newRow(arguments) << QString(arguments) << leaves;
-    };
-    row("boxes=13 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=2", 5);
-    row("boxes=11 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=3", 4);
-    row("boxes=16 gpus=8 network=leaf-spine boxes_per_leaf=5 nvlink=200 nic=400 spines=5", 4);
+    const auto row = [](const char* arguments) { QTest::newRow(arguments) << QString(arguments); };
+    row("boxes=13 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=2");
+    row("boxes=11 gpus=8 network=leaf-spine boxes_per_leaf=3 nvlink=200 nic=100 oversubscription=2 spines=3");
+    row("boxes=16 gpus=8 network=leaf-spine boxes_per_leaf=5 nvlink=200 nic=400 spines=5");
   }
   void unequalLeaves() {
     QFETCH(QString, arguments);
-    QFETCH(int, leaves);
     std::map<std::string, std::string> values;
     for (const QString& pair : arguments.split(' ')) {
       values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
     }
     const fabric::Fabric fabric = presetFabric("cluster", values);
-    Request request;
-    request.form = schedule::ForestForm::parts;
-    const auto generated = generate(fabric, request);
+    const auto generated = generate(fabric, {});
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
     QVERIFY(generated->schedule.algbw == generated->schedule.bound);
-    const schedule::Forest& forest = *generated->schedule.broadcastForest;
-    QVERIFY(forest.factored);
-    const schedule::FactoredForest& parts = *forest.factored;
-    QCOMPARE(static_cast<int>(parts.instances[static_cast<std::size_t>(parts.top)].children.size()), leaves);
-    const int height = schedule::heights(forest).logicalMax;
-    QVERIFY2(height <= 8, std::to_string(height).c_str());
+    const PartGrown byParts = grownByParts(fabric);
+    QVERIFY(byParts.forest.has_value());
+    schedule::Schedule parts = generated->schedule;
+    parts.broadcastForest = *byParts.forest;
+    QCOMPARE(faultsOf(fabric, parts), std::string());
+    QVERIFY2(byParts.maxHeight <= 8, std::to_string(byParts.maxHeight).c_str());
+    QVERIFY(schedule::maxHeight(*generated->schedule.broadcastForest) <= byParts.maxHeight);
   }
 
   void heightCap_data() {

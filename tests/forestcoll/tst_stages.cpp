@@ -440,23 +440,19 @@ private slots:
       return forestcoll::recoverPaths(topology, logical, forestcoll::packTrees(logical.packing, {}),
                                       posed.optimum.scale, {});
     };
-    auto factored = forestcoll::growByParts(posed.network, trimmed, posed.capacities, posed.supply, solve,
-                                            [] { return false; }, {});
-    QCOMPARE(factored.has_value(), falls);
-    if (!factored) {
+    auto parts = forestcoll::PartForest::split(posed.network, trimmed, posed.capacities, posed.supply, {});
+    QCOMPARE(parts.has_value(), falls);
+    if (!parts) {
       return;
     }
+    parts->grow(solve, {});
     QVERIFY(solved >= 1);
     QVERIFY2(solved < boxes.toInt() + 2, qPrintable(QString::number(solved)));
     schedule::Schedule schedule;
     schedule.fabricName = posed.fabric.name();
     schedule.fabricDigest = posed.fabric.digest();
-    schedule::Forest forest;
-    forest.gpuCount = posed.fabric.gpuCount();
-    forest.treesOfRoot.assign(static_cast<std::size_t>(forest.gpuCount), posed.optimum.treesPerRoot);
-    forest.scale = posed.optimum.scale;
-    forest.factored = std::make_shared<const schedule::FactoredForest>(std::move(*factored));
-    schedule.broadcastForest = std::move(forest);
+    schedule.broadcastForest = parts->write(posed.optimum.scale, schedule::kMaxWrittenBytes, {});
+    QCOMPARE(parts->maxHeight(), schedule::maxHeight(*schedule.broadcastForest));
     schedule.algbw = posed.optimum.algbw;
     schedule.bound = posed.optimum.algbw;
     schedule.bottlenecks = posed.optimum.bottlenecks;

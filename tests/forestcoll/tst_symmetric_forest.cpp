@@ -3,7 +3,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <sstream>
 #include <string>
 
@@ -20,16 +19,16 @@
 #include "verify/schedule_verifier.hpp"
 
 /// Fabrics whose GPUs are all alike: the trees of rank 0 and their images are an exact forest, and checking them by
-/// parts agrees with checking edge by edge, in what is right and in what is not.
+/// symmetry agrees with checking edge by edge, in what is right and in what is not.
 using namespace coppice;
-using schedule::FactoredForest;
+using schedule::Forest;
 using std::int64_t;
 using test::built;
 using test::describedBy;
 
 namespace {
 
-std::optional<FactoredForest> grown(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum) {
+std::optional<Forest> grown(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum) {
   const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
   const auto network = forestcoll::makeNetwork(fabric, demand);
   const auto capacities = forestcoll::scaledArcs(network, optimum.scale * network.unit);
@@ -45,7 +44,7 @@ forestcoll::Optimum optimumOf(const fabric::Fabric& fabric) {
   return *std::move(optimum);
 }
 
-schedule::Schedule allgather(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum, FactoredForest parts) {
+schedule::Schedule allgather(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum, Forest forest) {
   schedule::Schedule schedule;
   schedule.collective = Collective::allgather;
   schedule.fabricName = fabric.name();
@@ -53,11 +52,8 @@ schedule::Schedule allgather(const fabric::Fabric& fabric, const forestcoll::Opt
   schedule.algbw = optimum.algbw;
   schedule.bound = optimum.algbw;
   schedule.bottlenecks = optimum.bottlenecks;
-  schedule::Forest forest;
-  forest.gpuCount = fabric.gpuCount();
   forest.treesOfRoot.assign(static_cast<std::size_t>(fabric.gpuCount()), optimum.treesPerRoot);
   forest.scale = optimum.scale;
-  forest.factored = std::make_shared<const FactoredForest>(std::move(parts));
   schedule.broadcastForest = std::move(forest);
   return schedule;
 }
@@ -69,7 +65,7 @@ schedule::Schedule reduceScatter(schedule::Schedule schedule) {
   return schedule;
 }
 
-constexpr int64_t kByParts = 0;
+constexpr int64_t kBySymmetry = 0;
 constexpr int64_t kByEdges = std::numeric_limits<int64_t>::max();
 
 verify::ScheduleVerdict verdictOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule, int64_t maxEdges) {
@@ -115,19 +111,19 @@ private slots:
     QFETCH(int, maxHeight);
     const fabric::Fabric fabric = built(describedBy(preset));
     const forestcoll::Optimum optimum = optimumOf(fabric);
-    const auto parts = grown(fabric, optimum);
-    QVERIFY(parts);
-    QVERIFY(grown(fabric, optimum) == parts);
-    const schedule::Schedule out = allgather(fabric, optimum, *parts);
+    const auto forest = grown(fabric, optimum);
+    QVERIFY(forest);
+    QVERIFY(grown(fabric, optimum) == forest);
+    const schedule::Schedule out = allgather(fabric, optimum, *forest);
     for (const schedule::Schedule& schedule : {out, reduceScatter(out)}) {
-      const auto byParts = verdictOf(fabric, schedule, kByParts);
+      const auto bySymmetry = verdictOf(fabric, schedule, kBySymmetry);
       const auto byEdges = verdictOf(fabric, schedule, kByEdges);
-      QVERIFY2(byParts.ok, texts(byParts));
+      QVERIFY2(bySymmetry.ok, texts(bySymmetry));
       QVERIFY2(byEdges.ok, texts(byEdges));
-      QVERIFY(byParts.isByParts);
-      QVERIFY(!byEdges.isByParts);
-      QCOMPARE(byParts.algbw, byEdges.algbw);
-      QCOMPARE(byParts.busiestLoad, byEdges.busiestLoad);
+      QVERIFY(bySymmetry.isBySymmetry);
+      QVERIFY(!byEdges.isBySymmetry);
+      QCOMPARE(bySymmetry.algbw, byEdges.algbw);
+      QCOMPARE(bySymmetry.busiestLoad, byEdges.busiestLoad);
     }
     // And with what is written out, in all that is said about it.
     schedule::Schedule written = out;
@@ -136,7 +132,7 @@ private slots:
     written.broadcastForest = *expanded;
     const auto plain = verdictOf(fabric, written, kByEdges);
     QVERIFY2(plain.ok, texts(plain));
-    QCOMPARE(plain.busiestLoad, verdictOf(fabric, out, kByParts).busiestLoad);
+    QCOMPARE(plain.busiestLoad, verdictOf(fabric, out, kBySymmetry).busiestLoad);
     const auto low = schedule::heights(*out.broadcastForest, fabric);
     const auto same = schedule::heights(*expanded, fabric);
     QCOMPARE(low.logicalMax, same.logicalMax);
@@ -172,92 +168,87 @@ private slots:
     fabric::Description description = describedBy("dgx-h100 boxes=4");
     const fabric::Fabric plain = built(description);
     const forestcoll::Optimum optimum = optimumOf(plain);
-    const auto parts = grown(plain, optimum);
-    QVERIFY(parts);
+    const auto forest = grown(plain, optimum);
+    QVERIFY(forest);
     description.links.back().latency = "50";
     const fabric::Fabric slow = built(description);
     QCOMPARE(slow.digest(), plain.digest());
-    QVERIFY(!schedule::keepsLatencies(slow, schedule::rotationsIn(*parts)));
-    const schedule::Forest forest = *allgather(plain, optimum, *parts).broadcastForest;
-    const auto written = schedule::expanded(forest, slow);
+    QVERIFY(!schedule::keepsLatencies(slow, forest->rotations));
+    const Forest rotated = *allgather(plain, optimum, *forest).broadcastForest;
+    const auto written = schedule::expanded(rotated, slow);
     QVERIFY(written);
-    for (const schedule::Forest& turned : {forest, schedule::reversed(forest)}) {
+    for (const schedule::Forest& turned : {rotated, schedule::reversed(rotated)}) {
       QVERIFY(std::abs(
                   (schedule::heights(turned, slow).latencyMax - schedule::heights(*written, slow).latencyMax).count()) <
               1e-9);
     }
-    QVERIFY(schedule::heights(forest, slow).latencyMax.count() > 50);
+    QVERIFY(schedule::heights(rotated, slow).latencyMax.count() > 50);
   }
 
   void bothFindFaults_data() {
-    using Spoil = std::function<void(schedule::Forest&, FactoredForest&)>;
+    using Spoil = std::function<void(Forest&)>;
     QTest::addColumn<Spoil>("spoil");
-    QTest::newRow("a route over the wrong switch") << Spoil([](auto&, FactoredForest& parts) {
-      std::swap(parts.instances.front().switches.front(), parts.instances.front().switches.back());
-    });
-    QTest::newRow("an edge from the wrong GPU") << Spoil([](auto&, FactoredForest& parts) {
+    QTest::newRow("an edge from the wrong GPU") << Spoil([](Forest& forest) {
       // The last edge is inside a box; its tail is now the root of another one.
-      parts.shapes.front().arcs.back().tail = 0;
+      forest.edges.back().parent = 0;
     });
-    QTest::newRow("two GPUs exchanged") << Spoil([](auto&, FactoredForest& parts) {
-      auto& ranks = parts.instances.front().children;
-      std::swap(ranks[1], ranks[ranks.size() - 1]);
+    QTest::newRow("two GPUs exchanged") << Spoil([](Forest& forest) {
+      const int last = forest.gpuCount - 1;
+      for (schedule::TreeEdge& edge : forest.edges) {
+        for (int* rank : {&edge.parent, &edge.child}) {
+          *rank = *rank == 1 ? last : *rank == last ? 1 : *rank;
+        }
+      }
     });
-    QTest::newRow("more copies than stated")
-        << Spoil([](auto&, FactoredForest& parts) { parts.shapes.front().trees.front().multiplicity = 2; });
-    QTest::newRow("fewer trees than stated")
-        << Spoil([](schedule::Forest& forest, auto&) { forest.treesOfRoot.back() += 1; });
-    QTest::newRow("less capacity") << Spoil(
-        [](schedule::Forest& forest, auto&) { forest.scale = forest.scale * Rational(9, 10); });
-    QTest::newRow("a rotation that mixes up switches") << Spoil([](auto&, FactoredForest& parts) {
+    QTest::newRow("the routes of two edges exchanged")
+        << Spoil([](Forest& forest) { std::swap(forest.edges.front().path, forest.edges.back().path); });
+    QTest::newRow("more copies than stated") << Spoil([](Forest& forest) { forest.trees.front().multiplicity = 2; });
+    QTest::newRow("fewer trees than stated") << Spoil([](Forest& forest) { forest.treesOfRoot.back() += 1; });
+    QTest::newRow("less capacity") << Spoil([](Forest& forest) { forest.scale = forest.scale * Rational(9, 10); });
+    QTest::newRow("a rotation that mixes up switches") << Spoil([](Forest& forest) {
       // The switch inside the first box stays; the one before it takes its place.
-      auto& image = parts.instances.back().switches;
-      const fabric::NodeIndex inner = parts.instances.front().switches.front();
+      auto& image = forest.rotations.back().image;
+      const fabric::NodeIndex inner = forest.paths[forest.edges.back().path][1];
       const auto before = static_cast<std::size_t>(std::find(image.begin(), image.end(), inner) - image.begin());
       image[before] = image[static_cast<std::size_t>(inner)];
       image[static_cast<std::size_t>(inner)] = inner;
     });
-    QTest::newRow("nodes that never come back") << Spoil([](auto&, FactoredForest& parts) {
-      auto& image = parts.instances[1].switches;
+    QTest::newRow("nodes that never come back") << Spoil([](Forest& forest) {
+      auto& image = forest.rotations[0].image;
       std::rotate(image.begin(), image.begin() + 1, image.end());
     });
     QTest::newRow("two nodes with one image")
-        << Spoil([](auto&, FactoredForest& parts) { parts.instances[1].switches[1] = parts.instances[1].switches[0]; });
+        << Spoil([](Forest& forest) { forest.rotations[0].image[1] = forest.rotations[0].image[0]; });
     QTest::newRow("counts that do not multiply to the GPUs")
-        << Spoil([](auto&, FactoredForest& parts) { parts.instances.pop_back(); });
-    QTest::newRow("a root other than rank 0") << Spoil([](auto&, FactoredForest& parts) {
-      auto& ranks = parts.instances.front().children;
-      std::swap(ranks[0], ranks[1]);
-    });
+        << Spoil([](Forest& forest) { forest.rotations.pop_back(); });
+    QTest::newRow("a root other than rank 0") << Spoil([](Forest& forest) { forest.trees.front().root = 1; });
   }
 
   void bothFindFaults() {
-    using Spoil = std::function<void(schedule::Forest&, FactoredForest&)>;
+    using Spoil = std::function<void(Forest&)>;
     QFETCH(Spoil, spoil);
     const fabric::Fabric fabric = built(describedBy("dgx-h100 boxes=6"));
     const forestcoll::Optimum optimum = optimumOf(fabric);
-    auto parts = grown(fabric, optimum);
-    QVERIFY(parts);
-    schedule::Schedule schedule = allgather(fabric, optimum, {});
-    spoil(*schedule.broadcastForest, *parts);
-    schedule.broadcastForest->factored = std::make_shared<const FactoredForest>(*std::move(parts));
+    auto forest = grown(fabric, optimum);
+    QVERIFY(forest);
+    schedule::Schedule schedule = allgather(fabric, optimum, *std::move(forest));
+    spoil(*schedule.broadcastForest);
     for (const schedule::Schedule& spoiled : {schedule, reduceScatter(schedule)}) {
-      const auto byParts = verdictOf(fabric, spoiled, kByParts);
+      const auto bySymmetry = verdictOf(fabric, spoiled, kBySymmetry);
       const auto byEdges = verdictOf(fabric, spoiled, kByEdges);
-      QVERIFY2(!byParts.ok, texts(byEdges));
-      QVERIFY2(!byEdges.ok, texts(byParts));
+      QVERIFY2(!bySymmetry.ok, texts(byEdges));
+      QVERIFY2(!byEdges.ok, texts(bySymmetry));
     }
   }
 
   void filesKeepThem() {
     const fabric::Fabric fabric = built(describedBy("gb200-nvl72 racks=3 network=rails"));
     const forestcoll::Optimum optimum = optimumOf(fabric);
-    auto parts = grown(fabric, optimum);
-    QVERIFY(parts);
-    const schedule::Schedule schedule = allgather(fabric, optimum, *std::move(parts));
+    auto forest = grown(fabric, optimum);
+    QVERIFY(forest);
+    const schedule::Schedule schedule = allgather(fabric, optimum, *std::move(forest));
     std::ostringstream text;
     QVERIFY(io::writeForestJson(text, schedule, fabric));
-    QVERIFY(text.str().find("\"version\": 3") != std::string::npos);
     const auto loaded = io::loadForest(text.str());
     QVERIFY2(loaded, loaded ? "" : describe(loaded.error()).c_str());
     QVERIFY(loaded->schedule == schedule);
@@ -278,11 +269,11 @@ private slots:
     request.allreduceBudget = {};
     const auto generated = forestcoll::generate(fabric, request);
     QVERIFY2(generated, generated ? "" : describe(generated.error()).c_str());
-    const schedule::Forest& forest = *generated->schedule.broadcastForest;
-    QVERIFY(forest.factored);
-    QCOMPARE(schedule::rotationsIn(*forest.factored).size(), std::size_t{2});
+    const Forest& forest = *generated->schedule.broadcastForest;
+    QCOMPARE(forest.rotations.size(), std::size_t{2});
+    QVERIFY(forest.trees.size() < static_cast<std::size_t>(forest.gpuCount));
     QCOMPARE(schedule::heights(forest).logicalMax, 2);
-    const auto verdict = verdictOf(fabric, generated->schedule, kByParts);
+    const auto verdict = verdictOf(fabric, generated->schedule, kBySymmetry);
     QVERIFY2(verdict.ok, texts(verdict));
     QVERIFY(verdict.boundProved);
   }

@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(schedule::reversed(schedule::reversed(**forest)) == **forest);
     }
   }
-  // Forests by parts say the same written out, to the byte and to the verdict.
+  // Forests with rotations say the same with every tree written, to the verdict.
   schedule::Schedule expanded = loaded->schedule;
   bool fits = true;
   for (auto* forest : {&expanded.reduceForest, &expanded.broadcastForest}) {
@@ -53,11 +53,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       auto written = schedule::expanded(**forest, loaded->fabric, std::int64_t{1} << 22);
       require(written || written.error().code == ErrorCode::limit);
       fits = fits && written;
-      if (written && written->gpuCount > 0 && (*forest)->factored) {
-        const auto parts = schedule::heights(**forest, loaded->fabric);
+      if (written && written->gpuCount > 0 && !(*forest)->rotations.empty()) {
+        const auto few = schedule::heights(**forest, loaded->fabric);
         const auto all = schedule::heights(*written, loaded->fabric);
-        require(parts.logicalMax == all.logicalMax && parts.physicalMax == all.physicalMax &&
-                parts.latencyMax == all.latencyMax);
+        require(few.logicalMax == all.logicalMax && few.physicalMax == all.physicalMax &&
+                few.latencyMax == all.latencyMax);
         *forest = *std::move(written);
       }
     }
@@ -65,12 +65,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!fits) {
     return 0;
   }
-  std::ostringstream asTrees;
-  std::ostringstream ofTrees;
-  require(
-      io::writeForestJson(asTrees, loaded->schedule, loaded->fabric, nullptr, schedule::ForestForm::trees).hasValue());
-  require(io::writeForestJson(ofTrees, expanded, loaded->fabric).hasValue());
-  require(asTrees.str() == ofTrees.str());
   const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule, {.maxFlow = false});
   const auto same = verify::verifySchedule(loaded->fabric, expanded, {.maxFlow = false});
   require(verdict.hasValue() == same.hasValue() && (!verdict || verdict->ok == same->ok));

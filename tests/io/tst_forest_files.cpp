@@ -9,7 +9,7 @@
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "schedule/expansion.hpp"
-#include "support/factored_clusters.hpp"
+#include "support/rotated_clusters.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -58,24 +58,17 @@ private:
       sample.schedule.fixedK = 1;
       return sample;
     });
-    QTest::newRow("parts") << Make([] { return samples::RegularCluster{1, 3, 2}.sample(); });
-    QTest::newRow("nested parts") << Make([] { return samples::RegularCluster{2, 2, 2}.sample(); });
-    QTest::newRow("reduce-scatter by parts") << Make([] {
+    QTest::newRow("rotations") << Make([] { return samples::RegularCluster{1, 3, 2}.sample(); });
+    QTest::newRow("rotations of pods") << Make([] { return samples::RegularCluster{2, 2, 2}.sample(); });
+    QTest::newRow("reduce-scatter with rotations") << Make([] {
       return samples::reduceScattered(samples::RegularCluster{2, 2, 2}.sample());
     });
-    QTest::newRow("allreduce by parts") << Make([] {
+    QTest::newRow("allreduce with rotations") << Make([] {
       return samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
     });
-    QTest::newRow("half by parts") << Make([] {
+    QTest::newRow("half with rotations") << Make([] {
       Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
       sample.schedule.reduceForest = schedule::expanded(*sample.schedule.reduceForest, sample.fabric).value();
-      return sample;
-    });
-    QTest::newRow("different parts") << Make([] {
-      Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
-      auto parts = *sample.schedule.reduceForest->factored;
-      parts.shapes[0].trees[1].multiplicity = 7;
-      sample.schedule.reduceForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
       return sample;
     });
     QTest::newRow("broadcast") << Make(samples::broadcastStar);
@@ -197,7 +190,7 @@ private slots:
     row("unknown key", "\"algbw\"", "\"albgw\"", "the key \"albgw\" is not part of the format", "");
     row("another file", "\"format\": \"coppice-forest\",", "\"name\": \"x\",", "this is not a forest file", "");
     row("key of another place", "\"algbw\": \"15\"", "\"scale\": \"15\"", "not part of the format", "");
-    row("key twice", "\"bound\": \"15\"", "\"algbw\": \"15\"", "appears twice", "algbw");
+    row("key twice", "\"bound\": \"15\"", "\"algbw\": \"15\"", "\"algbw\" appears twice", "");
     row("key missing", "\"bound\": \"15\",", "", "the key \"bound\" is missing", "");
     row("forest key missing", "\"scale\": \"1/5\",", "", "the key \"scale\" is missing", "broadcast_forest");
     row("tree key missing", "\"multiplicity\": 1, ", "", "the key \"multiplicity\" is missing",
@@ -216,7 +209,7 @@ private slots:
     row("ranks swapped", "\"gpus\": [0, 1, 2]", "\"gpus\": [1, 0, 2]", "not the GPU of this rank", "gpus[0]");
     row("ranks short", "\"gpus\": [0, 1, 2]", "\"gpus\": [0, 1]", "names 2 GPUs", "gpus");
     row("rank node outside", "\"gpus\": [0, 1, 2]", "\"gpus\": [0, 1, 9]", "node 9 is not in the table", "gpus[2]");
-    row("cut node outside", "{\"nodes\": [0, 1, 3]", "{\"nodes\": [0, 1, -3]", "node -3", "bottlenecks[0]");
+    row("cut node outside", "{\"nodes\": [0, 1, 3]", "{\"nodes\": [0, 1, -3]", "node -3", "bottlenecks[0].nodes[2]");
     row("route node outside", "[0, 3, 1]", "[0, 30, 1]", "node 30", "broadcast_forest.paths[0]");
     row("route node negative", "[0, 3, 1]", "[0, -3, 1]", "out of range", "broadcast_forest.paths[0]");
     row("route too short", "[0, 3, 1]", "[0]", "fewer than two nodes", "broadcast_forest.paths[0]");
@@ -227,12 +220,13 @@ private slots:
     row("edge path", "[[0, 1, 0]", "[[0, 1, 6]", "path 6 is not among the 6", "broadcast_forest.trees[0].edges[0]");
     row("edge pruned", "[[0, 1, 0]", "[[0, 1, 0, 2]", "prunes 2 hops", "broadcast_forest.trees[0].edges[0]");
     row("edge missing", "[[0, 1, 0], ", "[", "has 1 edges", "broadcast_forest.trees[0]");
-    row("edge is text", "[[0, 1, 0]", "[[0, 1, \"0\"]", "cannot be a string", "broadcast_forest.trees[0].edges[0]");
-    row("root outside", "\"root\": 2", "\"root\": 3", "rank 3", "broadcast_forest.trees[2]");
+    row("edge is text", "[[0, 1, 0]", "[[0, 1, \"0\"]", "not a row of whole numbers",
+        "broadcast_forest.trees[0].edges[0]");
+    row("root outside", "\"root\": 2", "\"root\": 3", "rank 3", "broadcast_forest.trees[2].root");
     row("trees of root", "\"trees_of_root\": [1, 1, 1]", "\"trees_of_root\": [1, 1]", "2 entries for 3",
         "broadcast_forest.trees_of_root");
-    row("forest is a list", "\"broadcast_forest\": {", "\"broadcast_forest\": [{", "cannot be an array",
-        "broadcast_forest");
+    row("forest is a list", "\"broadcast_forest\": {", "\"reduce_forest\": [], \"broadcast_forest\": {",
+        "cannot be an array", "reduce_forest");
     row("schedule root", "\"algbw\"", "\"root\": 5, \"algbw\"", "rank 5 is not in the fabric", "root");
     row("amounts", "\"algbw\"", "\"amounts\": [1], \"algbw\"", "1 entries for 3", "amounts");
     row("cut off", "\"trees\": [", "\"trees\": [\x01", "not valid JSON", "");
@@ -255,127 +249,47 @@ private slots:
     }
   }
 
-  void refusesParts_data() {
-    QTest::addColumn<QString>("what");
+  void refusesRotations_data() {
     QTest::addColumn<QString>("with");
     QTest::addColumn<QString>("message");
     QTest::addColumn<QString>("element");
-    const auto row = [](const char* name, const char* what, const char* with, const char* message,
-                        const char* element) {
-      QTest::newRow(name) << QString(what) << QString(with) << QString(message) << QString(element);
+    const auto row = [](const char* name, const char* with, const char* message, const char* element) {
+      QTest::newRow(name) << QString(with) << QString(message) << QString(element);
     };
-    // Three boxes of two GPUs; the boxes are shape 0 and instances 0 to 2.
-    row("version 1", "\"version\": 2", "\"version\": 1", "has parts, but not version 2", "version");
-    row("version 4", "\"version\": 2", "\"version\": 4", "reads versions 1 to 3", "version");
-    row("trees beside", "\"parts\": {", "\"trees\": [], \"parts\": {", "has trees and parts at once",
-        "broadcast_forest");
-    row("no form", "\"parts\": {\n      \"shapes\"", "\"paths\": {\n      \"shapes\"", "cannot be an object",
-        "broadcast_forest.paths");
-    row("shared with none", "\"parts\": {", "\"parts\": \"reduce_forest\", \"parts\": {", "appears twice",
-        "broadcast_forest.parts");
-    row("parts are a list", "\"parts\": {", "\"parts\": [{", "cannot be an array", "broadcast_forest.parts");
-    row("parts are a number", "\"parts\": {", "\"parts\": 3, \"x\": {", "cannot be a number", "broadcast_forest.parts");
-    row("no top", ",\n      \"top\": 3", "", "the key \"top\" is missing", "broadcast_forest.parts");
-    row("top is text", "\"top\": 3", "\"top\": \"3\"", "cannot be a string", "broadcast_forest.parts.top");
-    row("top outside", "\"top\": 3", "\"top\": 4", "the top is instance 4", "broadcast_forest.parts");
-    row("top huge", "\"top\": 3", "\"top\": 4294967296", "out of range", "broadcast_forest.parts.top");
-    row("shape is a list", "\"shapes\": [\n        {", "\"shapes\": [[{", "cannot be an array",
-        "broadcast_forest.parts.shapes[0]");
-    row("shape key missing", "\"switches\": 3,", "", "the key \"switches\" is missing",
-        "broadcast_forest.parts.shapes[0]");
-    row("strange key", "\"vias\"", "\"via\"", "not part of the format", "broadcast_forest.parts.shapes[0].switches");
-    row("nodes", "{\"nodes\": [-1, -1]", "{\"nodes\": [-1, -2]", "-2 is out of range",
-        "broadcast_forest.parts.shapes[0].nodes[1]");
-    row("later shape", "{\"nodes\": [-1, -1]", "{\"nodes\": [-1, 1]", "only shapes listed before",
-        "broadcast_forest.parts, shape 0, node 1");
-    row("via", "\"vias\": [[0], ", "\"vias\": [[9], ", "switch 9", "broadcast_forest.parts, shape 0, via 0");
-    row("via is a number", "\"vias\": [[0], ", "\"vias\": [0, ", "cannot be a number",
-        "broadcast_forest.parts.shapes[0].vias[0]");
-    row("port", "\"out_ports\": [[0, 1]", "\"out_ports\": [[2, 1]", "leaf 2",
-        "broadcast_forest.parts, shape 0, out port 0");
-    row("port short", "\"out_ports\": [[0, 1]", "\"out_ports\": [[0]", "has 1 numbers; write [leaf, via]",
-        "broadcast_forest.parts.shapes[0].out_ports[0]");
-    row("port long", "\"in_ports\": [[0, 2]", "\"in_ports\": [[0, 2, 2, 2, 2, 2]", "more than 5",
-        "broadcast_forest.parts.shapes[0].in_ports[0]");
-    row("arc", "\"arcs\": [[0, 1]]", "\"arcs\": [[1, 0]]", "reaches node 0 twice",
-        "broadcast_forest.parts, shape 0, skeleton 0, step 1");
-    row("arcs too many", "\"arcs\": [[0, 1]]", "\"arcs\": [[0, 1], [0, 1]]", "has 2 arcs",
-        "broadcast_forest.parts.shapes[0].skeletons[0]");
-    row("arcs too few", "\"arcs\": [[0, 1], [0, 2]]", "\"arcs\": [[0, 1]]", "has 1 arcs",
-        "broadcast_forest.parts.shapes[1].skeletons[0]");
-    row("arcs elsewhere", "\"arcs\": [[0, 1]]", "\"arcs\": [[0, 1, 2]]", "3 numbers",
-        "broadcast_forest.parts.shapes[0].skeletons[0].arcs[0]");
-    row("skeleton root", "{\"root\": 0, \"arcs\": [[0, 1]]", "{\"root\": 1, \"arcs\": [[0, 1]]", "reaches node 1 twice",
-        "broadcast_forest.parts, shape 0, skeleton 0, step 1");
-    row("choice", "          [[1, 0, 0, 0, 0]", "          [[0, 0, 0, 0, 0]", "do not cover",
-        "broadcast_forest.parts, shape 0, pattern 0");
-    row("choice short", "          [[1, 0, 0, 0, 0]", "          [[1, 0, 0, 0]", "4 numbers",
-        "broadcast_forest.parts.shapes[0].patterns[0][0]");
-    row("choice negative", "          [[1, 0, 0, 0, 0]", "          [[1, 0, 0, 0, -1]", "out of range",
-        "broadcast_forest.parts.shapes[0].patterns[0][0]");
-    row("tree", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 1, 1]", "its root is leaf 1",
-        "broadcast_forest.parts, shape 0, tree 0");
-    row("tree multiplicity", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 0, -1]", "multiplicity is -1",
-        "broadcast_forest.parts, shape 0, tree 0");
-    row("tree short", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 0]", "write [skeleton, pattern",
-        "broadcast_forest.parts.shapes[0].trees[0]");
-    row("instance rank", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"shape\": 0, \"nodes\": [0, 6]", "rank 6",
-        "broadcast_forest.parts, instance 0");
-    row("instance negative", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"shape\": 0, \"nodes\": [0, -1]", "out of range",
-        "broadcast_forest.parts.instances[0].nodes[1]");
-    row("instance switch", "\"switches\": [12, 6, 7]", "\"switches\": [12, 6, 99]", "node 99 is not in the table",
-        "broadcast_forest.parts.instances[0].switches");
-    row("instance key", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"nodes\": [0, 1]", "the key \"shape\" is missing",
-        "broadcast_forest.parts.instances[0]");
+    // Three boxes of two GPUs: [[1, 2], [2, 3]].
+    row("no list", "{}", "cannot be an object", "broadcast_forest.rotations");
+    row("number", "[[1, 2], 3]", "cannot be a number", "broadcast_forest.rotations[1]");
+    row("short", "[[1, 2], [2]]", "is not a rotation", "broadcast_forest.rotations[1]");
+    row("long", "[[1, 2], [2, 3, 1]]", "is not a rotation", "broadcast_forest.rotations[1]");
+    row("negative", "[[1, 2], [-2, 3]]", "is not a rotation", "broadcast_forest.rotations[1]");
+    row("huge", "[[1, 2], [2, 4294967298]]", "is not a rotation", "broadcast_forest.rotations[1]");
+    row("no symmetry", "[[1, 3], [3, 2]]", "no symmetry with step 1 and count 3", "broadcast_forest.rotations[0]");
+    row("too few", "[[1, 2]]", "multiply to less", "broadcast_forest.rotations");
+    row("too many", "[[1, 2], [2, 3], [2, 3]]", "its step must be 6", "broadcast_forest.rotations");
   }
 
-  void refusesParts() {
-    QFETCH(QString, what);
+  void refusesRotations() {
     QFETCH(QString, with);
     QFETCH(QString, message);
     QFETCH(QString, element);
     const Sample sample = samples::RegularCluster{1, 3, 2}.sample();
-    const std::string text = replaced(textOf(sample), what.toStdString(), with.toStdString());
+    const std::string text = replaced(textOf(sample), "[[1, 2], [2, 3]]", with.toStdString());
     const auto read = io::readForestJson(text, sample.fabric, "s.forest.json");
     QVERIFY(!read.hasValue());
     const QString shown = QString::fromStdString(describe(read.error()));
     QVERIFY2(shown.contains(message), qPrintable(shown));
     QCOMPARE(QString::fromStdString(toText(read.error().where.element)), element);
+    QVERIFY(read.error().where.line > 0);
   }
 
-  void sharedPartsNeedAForestBefore() {
-    const Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
-    const std::string text = textOf(sample);
-    const auto loaded = io::loadForest(text);
-    QVERIFY2(loaded.hasValue(), loaded ? "" : describe(loaded.error()).c_str());
-    QVERIFY(loaded->schedule.reduceForest->factored == loaded->schedule.broadcastForest->factored);
-    const std::string shared = "\"parts\": \"reduce_forest\"";
-    for (const auto& [what, with] : {std::pair<std::string, std::string>{shared, "\"parts\": \"broadcast_forest\""},
-                                     {"\"reduce_forest\": {", "\"broadcast_forest\": {"}}) {
-      std::string changed = replaced(text, what, with);
-      if (with.ends_with("{")) {
-        changed = replaced(changed,
-                           ",\n  \"broadcast_forest\": {\n    \"trees_of_root\": [1, 1, 1, 1, 1, 1],\n"
-                           "    \"scale\": \"2\",\n    " +
-                               shared,
-                           ",\n  \"reduce_forest\": {\n"
-                           "    \"trees_of_root\": [1, 1, 1, 1, 1, 1],\n    \"scale\": \"2\",\n    " +
-                               shared);
-      }
-      const auto read = io::loadForest(changed);
-      QVERIFY(!read.hasValue());
-      QVERIFY2(read.error().message.find("no forest of this file") != std::string::npos, read.error().message.c_str());
-    }
+  void rotationsNeedTreesOfRankZero() {
+    const Sample sample = samples::RegularCluster{1, 3, 2}.sample();
+    const auto read = io::loadForest(replaced(textOf(sample), "{\"root\": 0", "{\"root\": 1"));
+    QVERIFY(!read.hasValue());
+    QVERIFY2(read.error().message.find("not rooted at rank 0") != std::string::npos, read.error().message.c_str());
   }
 
-  void everyTruncationOfPartsIsRefused() {
-    const std::string text = textOf(samples::RegularCluster{1, 2, 1}.sample());
-    for (std::size_t length = 0; length + 2 < text.size(); ++length) {
-      QVERIFY2(!io::loadForest(text.substr(0, length)).hasValue(), qPrintable(QString::number(length)));
-    }
-  }
-
-  void partsAreMatchedById() {
+  void rotationsAreMatchedById() {
     const Sample sample = samples::RegularCluster{2, 2, 2}.sample();
     fabric::Description shuffled = sample.description;
     for (int rank = 0; rank < 8; ++rank) {
@@ -389,34 +303,9 @@ private slots:
     QVERIFY(verdict.hasValue() && verdict->ok && verdict->boundProved);
   }
 
-  void partsCanBeWrittenOut() {
-    for (const Sample& sample : {samples::RegularCluster{2, 2, 2}.sample(),
-                                 samples::reduceScattered(samples::RegularCluster{1, 4, 3}.sample()),
-                                 samples::allreduced(samples::RegularCluster{1, 3, 2}.sample())}) {
-      std::ostringstream streamed;
-      QVERIFY(io::writeForestJson(streamed, sample.schedule, sample.fabric, nullptr, schedule::ForestForm::trees)
-                  .hasValue());
-      Sample written = sample;
-      for (auto* forest : {&written.schedule.reduceForest, &written.schedule.broadcastForest}) {
-        if (*forest) {
-          *forest = schedule::expanded(**forest, sample.fabric).value();
-        }
-      }
-      QVERIFY2(streamed.str() == textOf(written), "the same bytes as of the expanded forest");
-      const auto loaded = io::loadForest(streamed.str());
-      QVERIFY(loaded.hasValue() && loaded->schedule == written.schedule);
-      std::ostringstream refused;
-      const auto parts =
-          io::writeForestJson(refused, written.schedule, written.fabric, nullptr, schedule::ForestForm::parts);
-      QVERIFY(!parts && parts.error().code == ErrorCode::badUsage);
-    }
-  }
-
-  void brokenPartsAreNotWritten() {
+  void brokenRotationsAreNotWritten() {
     Sample sample = samples::RegularCluster{1, 3, 2}.sample();
-    auto parts = *sample.schedule.broadcastForest->factored;
-    parts.shapes[1].patterns[0].firstChoice = 1 << 30;
-    sample.schedule.broadcastForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
+    sample.schedule.broadcastForest->rotations[0].image[3] = 0;
     std::ostringstream out;
     const auto outcome = io::writeForestJson(out, sample.schedule, sample.fabric);
     QVERIFY(!outcome && outcome.error().code == ErrorCode::internal);
@@ -486,10 +375,10 @@ private slots:
   void streamsIntoFiles() {
     const QTemporaryDir folder;
     const std::string path = folder.filePath("s.forest.json").toStdString();
-    const Sample sample = samples::RegularCluster{1, 40, 8}.sample();
-    const auto saved = io::saveFile(path, [&](std::ostream& out) {
-      return io::writeForestJson(out, sample.schedule, sample.fabric, nullptr, schedule::ForestForm::trees);
-    });
+    Sample sample = samples::RegularCluster{1, 40, 8}.sample();
+    sample.schedule.broadcastForest = schedule::expanded(*sample.schedule.broadcastForest, sample.fabric).value();
+    const auto saved =
+        io::saveFile(path, [&](std::ostream& out) { return io::writeForestJson(out, sample.schedule, sample.fabric); });
     QVERIFY2(saved.hasValue(), saved ? "" : describe(saved.error()).c_str());
     const auto text = io::readFile(path, io::kMaxForestBytes);
     QVERIFY(text.hasValue() && text->size() > (1 << 20));

@@ -5,7 +5,7 @@
 
 #include "io/tree_xml.hpp"
 #include "schedule/expansion.hpp"
-#include "support/factored_clusters.hpp"
+#include "support/rotated_clusters.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -314,7 +314,7 @@ private slots:
   }
 
   /// The file names the same trees as the written-out forest, and is read back as that.
-  void writesParts() {
+  void writesImages() {
     const Sample sound = samples::RegularCluster{2, 2, 2}.sample();
     for (const Sample& sample : {sound, samples::reduceScattered(sound), samples::allreduced(sound)}) {
       const auto read = io::readTreeXml(textOf(sample.schedule, sample.fabric));
@@ -323,8 +323,8 @@ private slots:
       const auto direction = reduces ? schedule::Direction::in : schedule::Direction::out;
       const auto forest = io::forestFromTrees(*read, sample.fabric, direction);
       QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
-      const auto& parts = reduces ? *sample.schedule.reduceForest : *sample.schedule.broadcastForest;
-      const auto expected = schedule::expanded(parts, sample.fabric);
+      const auto& rotated = reduces ? *sample.schedule.reduceForest : *sample.schedule.broadcastForest;
+      const auto expected = schedule::expanded(rotated, sample.fabric);
       QVERIFY(forest->trees == expected->trees);
       QCOMPARE(forest->edges.size(), expected->edges.size());
       for (std::size_t i = 0; i < forest->edges.size(); ++i) {
@@ -334,7 +334,7 @@ private slots:
         QVERIFY(std::equal(route.begin(), route.end(), wanted.begin(), wanted.end()));
       }
     }
-    // One half by parts, the other written out: still the same trees, though their edges come in another order.
+    // One half by images, the other written out: still the same trees.
     Sample mixed = samples::allreduced(sound);
     mixed.schedule.broadcastForest = schedule::expanded(*mixed.schedule.broadcastForest, mixed.fabric).value();
     QVERIFY(!textOf(mixed.schedule, mixed.fabric).empty());
@@ -343,9 +343,7 @@ private slots:
     const auto refused = io::writeTreeXml(out, mixed.schedule, mixed.fabric);
     QVERIFY(!refused && refused.error().code == ErrorCode::unavailable);
     Sample broken = sound;
-    auto parts = *sound.schedule.broadcastForest->factored;
-    parts.top = 0;
-    broken.schedule.broadcastForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
+    broken.schedule.broadcastForest->rotations.pop_back();
     const auto unsound = io::writeTreeXml(out, broken.schedule, broken.fabric);
     QVERIFY(!unsound && unsound.error().code == ErrorCode::internal);
   }

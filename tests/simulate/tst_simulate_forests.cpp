@@ -15,6 +15,7 @@
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
+#include "support/rotated_clusters.hpp"
 #include "support/sample_schedules.hpp"
 
 using namespace coppice;
@@ -53,7 +54,7 @@ private slots:
   void tendsToTheBound();
   void neverAboveTheBound_data();
   void neverAboveTheBound();
-  void partsAreTheirTrees();
+  void imagesAreTheirTrees();
   void choosingPieces();
   void periodsAreSkipped_data();
   void periodsAreSkipped();
@@ -170,17 +171,14 @@ void TestSimulateForests::neverAboveTheBound() {
   }
 }
 
-/// A forest by its distinct parts takes exactly as long as its trees written out.
-void TestSimulateForests::partsAreTheirTrees() {
-  const fabric::Fabric fabric = presetFabric("dgx-h100", {{"boxes", "8"}});
-  forestcoll::Request request{.collective = Collective::reduceScatter};
-  request.form = schedule::ForestForm::parts;
-  const auto parts = must(forestcoll::generate(fabric, request)).schedule;
-  QVERIFY(parts.reduceForest->factored);
-  schedule::Schedule trees = parts;
-  trees.reduceForest = must(schedule::expanded(*parts.reduceForest, fabric));
-  const auto one = must(simulate::subjectOf(fabric, parts, {}));
-  const auto two = must(simulate::subjectOf(fabric, trees, {}));
+/// The tree of one GPU and its images take exactly as long as all trees written out.
+void TestSimulateForests::imagesAreTheirTrees() {
+  const samples::Sample sample = samples::reduceScattered(samples::RegularCluster{2, 4, 4}.sample());
+  schedule::Schedule trees = sample.schedule;
+  QVERIFY(!trees.reduceForest->rotations.empty());
+  trees.reduceForest = must(schedule::expanded(*trees.reduceForest, sample.fabric));
+  const auto one = must(simulate::subjectOf(sample.fabric, sample.schedule, {}));
+  const auto two = must(simulate::subjectOf(sample.fabric, trees, {}));
   const auto first = must(one->simulate(1 << 26, {}));
   const auto second = must(two->simulate(1 << 26, {}));
   QCOMPARE(first.row.time, second.row.time);

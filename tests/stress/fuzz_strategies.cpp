@@ -79,8 +79,7 @@ Question makeQuestion(const fabric::Fabric& fabric, Dice& dice) {
     }
   }
   if (dice.oneIn(3)) {
-    request.form = dice.oneIn(3) ? schedule::ForestForm::trees : schedule::ForestForm::parts;
-    question.text += request.form == schedule::ForestForm::parts ? " by parts" : " written out";
+    dice.oneIn(3);  // the draws that follow stay those of their seeds
   }
   if (dice.oneIn(4)) {
     request.fixedK = dice.pick(1, 5);
@@ -246,8 +245,8 @@ std::string solvePublicly(unsigned seed, const fabric::Fabric& fabric, const Que
   }
   tally.add("verified forests");
   for (const auto* forest : {&generated->schedule.reduceForest, &generated->schedule.broadcastForest}) {
-    if (*forest && (**forest).factored) {
-      tally.add("held by parts");
+    if (*forest && !(**forest).rotations.empty()) {
+      tally.add("with rotations");
     }
   }
   if (optimum->usedSubCapacity) {

@@ -316,13 +316,13 @@ private slots:
     QCOMPARE(toFraction(std::get<schedule::Schedule>(made->made.schedule).algbw), std::string("2400/7"));
     QVERIFY(made->made.optimum);
     const auto values = OptionValues::read(findMethod(kDefaultMethod)->options,
-                                           {{"max-height", "6"}, {"within", "1%"}, {"form", "parts"}});
+                                           {{"max-height", "6"}, {"within", "1%"}});
     QVERIFY(values);
     const auto request = forestCollRequest({.collective = Collective::reduce, .root = 3}, *values);
     QVERIFY(request);
     QCOMPARE(request->root, std::optional<fabric::Rank>(3));
     QCOMPARE(request->maxLoss, std::optional<Rational>(Rational(1, 100)));
-    QCOMPARE(request->form, schedule::ForestForm::parts);
+    QCOMPARE(request->maxHeight, std::optional<int>(6));
   }
 
   /// The linear program behind an allreduce is for those who ask for it; most fabrics need no more than partitions.

@@ -2,6 +2,7 @@
 #include "designer/schedules/arc_loads.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "base/checked.hpp"
@@ -15,28 +16,23 @@ namespace {
 void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half,
                std::vector<ArcLoad>& loads, const Progress& progress) {
   constexpr std::int64_t kReportEvery = 64;
-  schedule::TreeReader reader(forest, fabric.gpus());
+  schedule::TreeReader reader(forest);
   // Paths run in the direction of the data, whichever way the trees point.
   const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
   const bool isIn = forest.direction == schedule::Direction::in;
-  // Of a rotated forest the trees of rank 0 are enough where its rotations are symmetries.
-  std::vector<schedule::Rotation> rotations;
-  if (schedule::rotatedTrees(forest) > 0) {
-    rotations = schedule::rotationsIn(*forest.factored);
-    if (std::any_of(rotations.begin(), rotations.end(), [&](const schedule::Rotation& rotation) {
-          return schedule::symmetryFault(fabric, rotation).has_value();
-        })) {
-      rotations.clear();
-    }
-  }
-  const std::int64_t count = rotations.empty() ? reader.size() : schedule::rotatedTrees(forest);
+  // The written trees are enough where the rotations are symmetries.
+  const std::vector<schedule::Rotation>& rotations = forest.rotations;
+  const bool isByImages = std::all_of(rotations.begin(), rotations.end(), [&](const schedule::Rotation& rotation) {
+    return !schedule::symmetryFault(fabric, rotation).has_value();
+  });
+  const std::int64_t count = isByImages ? std::ssize(forest.trees) : reader.size();
   for (std::int64_t tree = 0; tree < count; ++tree) {
     if (tree % kReportEvery == 0) {
       throwIfCancelled(progress);
       progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(count));
     }
     const schedule::TreeReader::View view = reader.read(tree);
-    for (const schedule::TreeReader::Edge& edge : view.edges) {
+    for (const schedule::TreeEdge& edge : view.edges) {
       const std::span<const fabric::NodeIndex> path = reader.path(edge);
       const std::size_t hops = path.size() - 1;
       const auto pruned = static_cast<std::size_t>(edge.pruned);
@@ -51,7 +47,7 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
       }
     }
   }
-  if (!rotations.empty()) {
+  if (isByImages && !rotations.empty()) {
     std::vector<Int128> all;
     all.reserve(loads.size());
     for (const ArcLoad& load : loads) {

@@ -134,9 +134,9 @@ void addForestFacts(const ScheduleResult& result, const FactRow& row) {
     row(SchedulePanel::tr("At the bound"),
         SchedulePanel::tr("k = %1; in the paper %2").arg(result.optimumK).arg(result.paperK));
   }
-  row(SchedulePanel::tr("Trees"), QString::number(result.trees) + u", "_s +
-                                      SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
-                                      (result.isByParts ? u", "_s + SchedulePanel::tr("by parts") : QString()));
+  row(SchedulePanel::tr("Trees"),
+      QString::number(result.trees) + u", "_s + SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
+          (result.hasRotations ? u", "_s + SchedulePanel::tr("rotations of those of one GPU") : QString()));
   // An allreduce runs its trees twice: inwards, then outwards.
   const QString each = result.hasTwoForests() ? SchedulePanel::tr(", in each phase") : QString();
   row(SchedulePanel::tr("Height"),

@@ -250,11 +250,11 @@ void measureForests(ScheduleResult& result, const Progress& progress) {
     result.heights.latencyMax = latencyMax;
     result.trees = checkedAdd(result.trees, forest->treeCount());
     result.differentTrees += schedule::sizeOf(*forest).trees;
-    result.isByParts = result.isByParts || forest->factored;
+    result.hasRotations = result.hasRotations || !forest->rotations.empty();
     for (const std::int64_t trees : forest->treesOfRoot) {
       result.k = std::max(result.k, trees);
     }
-    result.readers[half].emplace(*forest, result.fabric->gpus());
+    result.readers[half].emplace(*forest);
   }
   result.loads = arcLoads(*result.fabric, *result.forests(), progress);
 }

@@ -76,7 +76,7 @@ struct ScheduleResult {
   std::int64_t k = 0;      ///< trees per root; the maximum where roots differ
   std::int64_t trees = 0;  ///< in all, copies counted
   std::int64_t differentTrees = 0;
-  bool isByParts = false;
+  bool hasRotations = false;  ///< the trees are those of one GPU and their images
   schedule::Heights heights;  ///< means are those of the last forest
   std::vector<ArcLoad> loads;
   std::vector<KValue> scanned;              ///< kBestOfK: each k that was tried

@@ -52,7 +52,7 @@ TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, cons
   const schedule::TreeReader::View view = reader.read(ref.tree);
   mark.roots.insert(map.nodeOf(result.fabric->gpus()[view.root]));
   mark.paths.reserve(view.edges.size());
-  for (const schedule::TreeReader::Edge& edge : view.edges) {
+  for (const schedule::TreeEdge& edge : view.edges) {
     const std::span<const fabric::NodeIndex> path = reader.path(edge);
     std::vector<LinkStep> steps;
     // The hops that multicast (of an in-tree: aggregation) makes needless stand at that end of the route.

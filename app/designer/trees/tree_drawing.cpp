@@ -257,7 +257,7 @@ LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
   indexOf[view.root] = 0;
   tree.nodes.push_back({nameOf(gpuOf(view.root)), -1, 0, {}, {}, {}});
   int height = 0;
-  for (const schedule::TreeReader::Edge& edge : view.edges) {
+  for (const schedule::TreeEdge& edge : view.edges) {
     const int parent = indexOf[edge.parent];
     indexOf[edge.child] = static_cast<int>(tree.nodes.size());
     const std::span<const fabric::NodeIndex> path = reader.path(edge);

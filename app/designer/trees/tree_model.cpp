@@ -239,7 +239,7 @@ int TreeModel::heightOf(const Item& tree) const {
     // Parents stand before their children.
     std::vector<int> depth(toSize(m_result->fabric->gpuCount()), 0);
     int max = 0;
-    for (const schedule::TreeReader::Edge& edge : view.edges) {
+    for (const schedule::TreeEdge& edge : view.edges) {
       depth[toSize(edge.child)] = depth[toSize(edge.parent)] + 1;
       max = std::max(max, depth[toSize(edge.child)]);
     }
@@ -294,7 +294,7 @@ QString TreeModel::text(const Item& item, int column) const {
     case Level::edge: {
       const Item& tree = m_items[toSize(item.parent)];
       const schedule::TreeReader::View view = half.reader->read(tree.value);
-      const schedule::TreeReader::Edge edge = view.edges[toSize(item.value)];
+      const schedule::TreeEdge edge = view.edges[toSize(item.value)];
       if (column == kName) {
         const auto path = half.reader->path(edge);
         return nameOf(path.front()) + u" → "_s + nameOf(path.back());

@@ -18,7 +18,7 @@ TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabri
       const schedule::TreeReader::View view = reader.read(tree);
       // A step that multicast shares is one crossing, as on the drawing.
       std::int64_t crossings = 0;
-      for (const schedule::TreeReader::Edge& edge : view.edges) {
+      for (const schedule::TreeEdge& edge : view.edges) {
         const std::span<const fabric::NodeIndex> path = reader.path(edge);
         const auto pruned = static_cast<std::size_t>(edge.pruned);
         const std::size_t end = path.size() - 1 - (half == 0 ? pruned : 0);

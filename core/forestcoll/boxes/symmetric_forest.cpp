@@ -3,19 +3,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "forestcoll/boxes/two_level_shape.hpp"
+#include "forestcoll/breadth_first.hpp"
 #include "schedule/rotation.hpp"
+#include "schedule/route_index.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
-using schedule::FactoredForest;
+using schedule::Forest;
 using std::int64_t;
 
 /// What is left of every orbit of arcs.
@@ -114,9 +115,9 @@ public:
     return found == m_hops.end() ? std::numeric_limits<int>::max() : found->second;
   }
 
-  /// The switches on a route to a GPU, whose arcs are taken off the room. False where no route has room.
-  bool take(int target, OrbitRoom& room, std::vector<int>& switches) {
-    switches.clear();
+  /// The nodes of a route to a GPU, whose arcs are taken off the room. False where no route has room.
+  bool take(int target, OrbitRoom& room, std::vector<int>& route) {
+    route.assign(1, target);
     for (int node = target; node != m_source;) {
       int best = -1;
       for (const int arc : before(node)) {
@@ -129,11 +130,9 @@ public:
       }
       room.take(best);
       node = m_graph.arcs[best].tail;
-      if (node != m_source) {
-        switches.push_back(node);
-      }
+      route.push_back(node);
     }
-    std::reverse(switches.begin(), switches.end());
+    std::reverse(route.begin(), route.end());
     return true;
   }
 
@@ -171,13 +170,9 @@ public:
         m_treeCount(trees),
         m_gpuCount(static_cast<int>(graph.network.gpus.size())),
         m_own(shape.boxOf.front()),
-        m_outer(graph, graph.network.gpus.front(), false),
-        m_viaNumber{{{}, 0}} {
-    m_top.childShape.assign(m_gpuCount, FactoredForest::kGpu);
-    m_top.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
-  }
+        m_outer(graph, graph.network.gpus.front(), false) {}
 
-  std::optional<FactoredForest> run() {
+  std::optional<Forest> run() {
     const auto size = static_cast<int64_t>(box(m_own).size());
     for (const std::vector<int>& gpus : m_shape.boxes) {
       if (static_cast<int64_t>(gpus.size()) != size) {
@@ -196,7 +191,7 @@ public:
     findSenders();
     for (int64_t tree = 0; tree < m_treeCount; ++tree) {
       throwIfCancelled(m_progress);
-      beginTree();
+      m_edges.clear();
       if (!growOwnBox()) {
         return std::nullopt;
       }
@@ -211,9 +206,12 @@ public:
         }
         ++pair;
       }
-      endTree();
+      m_forest.trees.push_back({0, 1, static_cast<int64_t>(m_forest.edges.size())});
+      BreadthFirst(m_gpuCount).append(0, m_edges, m_forest.edges);
     }
-    return finish();
+    m_forest.gpuCount = m_gpuCount;
+    m_forest.paths = m_routes.takePaths();
+    return std::move(m_forest);
   }
 
 private:
@@ -296,53 +294,11 @@ private:
   }
 
   bool addEdge(ShortestRoutes& routes, int parent, int child) {
-    if (!routes.take(node(child), m_room, m_switches)) {
+    if (!routes.take(node(child), m_room, m_route)) {
       return false;
     }
-    const auto [entry, isNew] = m_viaNumber.try_emplace(m_switches, static_cast<int>(m_viaNumber.size()));
-    if (isNew) {
-      for (const int node : m_switches) {
-        m_top.viaSwitches.push_back(
-            m_switchNumber.try_emplace(node, static_cast<int>(m_switchNumber.size())).first->second);
-      }
-      m_top.viaStart.push_back(static_cast<int64_t>(m_top.viaSwitches.size()));
-    }
-    FactoredForest::Choice& last = m_top.choices.back();
-    if (last.via == entry->second) {
-      ++last.count;
-    } else {
-      m_top.choices.push_back({1, entry->second, 0, 0, 0});
-    }
-    m_top.arcs.push_back({parent, child});
+    m_edges.push_back({parent, child, m_routes.idOf(m_route), 0});
     return true;
-  }
-
-  void beginTree() {
-    m_top.skeletons.push_back({0, static_cast<int64_t>(m_top.arcs.size())});
-    m_top.patterns.push_back({static_cast<int64_t>(m_top.choices.size()), 0});
-    m_top.choices.push_back({1, 0, 0, 0, 0});  // the root itself
-  }
-
-  void endTree() {
-    FactoredForest::Pattern& pattern = m_top.patterns.back();
-    pattern.choiceCount = static_cast<int64_t>(m_top.choices.size()) - pattern.firstChoice;
-    const auto number = static_cast<int>(m_top.trees.size());
-    m_top.trees.push_back({number, number, 0, 1});
-  }
-
-  FactoredForest finish() {
-    FactoredForest forest;
-    FactoredForest::Instance whole;
-    whole.children.resize(m_gpuCount);
-    std::iota(whole.children.begin(), whole.children.end(), 0);
-    m_top.switchCount = static_cast<int>(m_switchNumber.size());
-    whole.switches.resize(m_switchNumber.size());
-    for (const auto& [node, number] : m_switchNumber) {
-      whole.switches[number] = node;
-    }
-    forest.shapes.push_back(std::move(m_top));
-    forest.instances.push_back(std::move(whole));
-    return forest;
   }
 
   const Graph& m_graph;
@@ -358,17 +314,17 @@ private:
   int m_maxHops = std::numeric_limits<int>::max();  ///< of routes from other GPUs than the root
   std::unordered_map<int, ShortestRoutes> m_outerRoutes;
   std::unordered_map<int, ShortestRoutes> m_innerRoutes;
-  FactoredForest::Shape m_top;
-  std::map<std::vector<int>, int> m_viaNumber;
-  std::unordered_map<int, int> m_switchNumber;  ///< by node
-  std::vector<int> m_switches;
+  schedule::RouteIndex m_routes;
+  std::vector<schedule::TreeEdge> m_edges;  ///< of the tree
+  std::vector<int> m_route;
+  Forest m_forest;
 };
 
 }  // namespace
 
-std::optional<FactoredForest> growSymmetricForest(const fabric::Fabric& fabric, const Network& network,
-                                                  const std::vector<TreeArc>& capacities,
-                                                  const std::vector<int64_t>& supply, const Progress& progress) {
+std::optional<Forest> growSymmetricForest(const fabric::Fabric& fabric, const Network& network,
+                                          const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
+                                          const Progress& progress) {
   constexpr int64_t kMaxEdges = int64_t{1} << 26;  // of the trees of one root
   const auto gpuCount = static_cast<int64_t>(network.gpus.size());
   const int64_t trees = supply[network.gpus.front()];
@@ -391,9 +347,7 @@ std::optional<FactoredForest> growSymmetricForest(const fabric::Fabric& fabric, 
   for (const TwoLevelShape& shape : shapes) {
     const Graph graph(network, capacities, shape.isInnerArc);
     if (auto forest = RootTrees(graph, shape, room, trees, progress).run()) {
-      for (schedule::Rotation& rotation : rotations) {
-        forest->instances.push_back(schedule::instanceOf(std::move(rotation)));
-      }
+      forest->rotations = std::move(rotations);
       return forest;
     }
   }

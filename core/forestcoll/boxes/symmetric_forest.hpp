@@ -8,7 +8,7 @@
 #include "base/progress.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/network.hpp"
-#include "schedule/factored.hpp"
+#include "schedule/forest.hpp"
 
 namespace coppice::forestcoll {
 
@@ -28,8 +28,7 @@ namespace coppice::forestcoll {
 /// capacity of a GPU towards its box and towards the network:
 ///  * in its own box a root is a star: k (m - 1) edges inside boxes;
 ///  * every other box is entered at one or more of its GPUs, E times in all, and the entries serve the other GPUs of
-///  the
-///    box: k (n - 1) m - E edges inside boxes.
+///    the box: k (n - 1) m - E edges inside boxes.
 /// All GPUs are in one orbit, so these totals are what each GPU receives and sends. That asks for
 ///
 ///   k (n - 1) <= E <= outer   and   k (m - 1) + k (n - 1) m - E <= inner.
@@ -41,11 +40,10 @@ namespace coppice::forestcoll {
 ///
 /// Nothing where the fabric has no such rotations or boxes, or where the totals do not fit. Deterministic.
 /// @param fabric the one the network was made of
-/// Throws CancelledError.
-[[nodiscard]] std::optional<schedule::FactoredForest> growSymmetricForest(const fabric::Fabric& fabric,
-                                                                          const Network& network,
-                                                                          const std::vector<TreeArc>& capacities,
-                                                                          const std::vector<std::int64_t>& supply,
-                                                                          const Progress& progress);
+/// @return trees, edges, paths and rotations alone. Throws OverflowError, CancelledError.
+[[nodiscard]] std::optional<schedule::Forest> growSymmetricForest(const fabric::Fabric& fabric, const Network& network,
+                                                                  const std::vector<TreeArc>& capacities,
+                                                                  const std::vector<std::int64_t>& supply,
+                                                                  const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -26,315 +26,316 @@ namespace coppice::forestcoll {
 namespace {
 
 using fabric::Fabric;
+using schedule::Forest;
 using std::int64_t;
 
-// Bytes of trees written out where the form is automatic; images of a few trees are written out to a lesser size, since
-// they take a tenth of the time otherwise.
-constexpr int64_t kMaxWrittenBytes = int64_t{512} << 20;
-constexpr int64_t kMaxWrittenImages = int64_t{256} << 20;
 constexpr std::size_t kThoroughGpus = 64;  // GPUs: up to here there is time to grow a forest in several ways
+constexpr int kLow = 2;                    // hops: only stars are lower
+
+bool hasHeightCap(const GrowthOptions& options) {
+  return options.maxHeight < std::numeric_limits<int>::max();
+}
 
 /// What makes one forest better than another: lower, then fewer different trees.
-std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
+struct Standing {
+  int height = 0;
+  std::size_t trees = 0;
+
+  friend auto operator<=>(const Standing&, const Standing&) = default;
+};
+
+Standing standingOf(const Forest& forest) {
   return {schedule::maxHeight(forest), forest.trees.size()};
 }
 
-PackingOptions packingOptions(const GrowthOptions& options) {
-  PackingOptions packing;
-  packing.heightEffort = options.heightEffort;
-  packing.maxHeight = options.maxHeight;
-  return packing;
-}
-
-schedule::Forest growBy(const SplitOptions& split, const GrowthProblem& problem, const GrowthOptions& options,
-                        const Progress& progress, StageClock& clock) {
-  const LogicalTopology topology = removeSwitches(problem.network, problem.capacities, problem.supply, progress, split);
-  clock.done("splitting");
-  const LogicalProblem logical = logicalProblem(problem.network, topology, problem.supply);
-  std::vector<PackedTree> packed = packTrees(logical.packing, progress, packingOptions(options));
-  clock.done("packing");
-  schedule::Forest forest = recoverPaths(topology, logical, std::move(packed), problem.scale, progress);
-  clock.done("routes");
-  return forest;
-}
-
-/// A forest of height 1, or nothing where the network has no room for it.
-/// @param capacities before trimming: stars balance the switches by themselves
-std::optional<schedule::Forest> growStarForest(const GrowthProblem& problem, const std::vector<TreeArc>& capacities,
-                                               const Progress& progress) {
-  auto stars = growStars(problem.network, capacities, problem.supply, progress);
-  if (!stars) {
-    return std::nullopt;
+/// A forest while it is grown, of the whole fabric or of a part of it: the problem, and the best so far.
+class Growing {
+public:
+  /// The whole fabric.
+  Growing(const GrowthProblem& problem, Trimming trimming, const GrowthOptions& withOptions,
+          const Progress& withProgress, StageClock& ofStages)
+      : full(problem), options(withOptions), progress(withProgress), clock(ofStages), m_trimming(trimming) {}
+  /// A part of it, which is trimmed already.
+  Growing(const GrowthProblem& trimmed, const std::vector<TreeArc>& fullCapacities, const GrowthOptions& withOptions,
+          const Progress& withProgress, StageClock& ofStages)
+      : full{trimmed.network, fullCapacities, trimmed.supply, trimmed.scale},
+        isPart(true),
+        options(withOptions),
+        progress(withProgress),
+        clock(ofStages) {
+    m_lean.emplace(trimmed);
   }
-  return recoverPaths(stars->topology, stars->logical, std::move(stars->trees), problem.scale, progress);
+
+  const GrowthProblem full;  ///< before trimming
+  const bool isPart = false;
+  const GrowthOptions& options;
+  const Progress& progress;
+  StageClock& clock;
+
+  /// The problem after trimming.
+  const GrowthProblem& lean() {
+    if (!m_lean) {
+      m_trimmed = full.capacities;
+      trimCapacities(full.network, m_trimmed, full.supply, m_trimming, progress);
+      clock.done("trimming");
+      m_lean.emplace(GrowthProblem{full.network, m_trimmed, full.supply, full.scale});
+    }
+    return *m_lean;
+  }
+  /// The parts into which the network falls apart, or nullptr.
+  PartForest* parts() {
+    if (!m_isSplit) {
+      m_isSplit = true;
+      if (!isPart || gpus() + 1 < static_cast<std::size_t>(full.network.nodeCount)) {
+        m_parts = PartForest::split(full.network, lean().capacities, full.capacities, full.supply, progress);
+        clock.done("parts");
+      }
+    }
+    return m_parts ? &*m_parts : nullptr;
+  }
+
+  [[nodiscard]] std::size_t gpus() const { return full.network.gpus.size(); }
+  [[nodiscard]] bool isSmall() const { return !isPart && gpus() <= kThoroughGpus; }
+  [[nodiscard]] bool isLarge() const { return !isPart && gpus() > kThoroughGpus; }
+  [[nodiscard]] bool hasForest() const { return m_best.has_value(); }
+  [[nodiscard]] bool isAbove(int height) const { return !m_best || m_best->height > height; }
+
+  void offer(Forest&& forest) {
+    if (isBest(standingOf(forest))) {
+      m_forest = std::move(forest);
+    }
+  }
+  /// The forest of the parts, which is written out only if it stays the best.
+  void offerParts() {
+    if (isBest({m_parts->maxHeight(), m_parts->treeCount()})) {
+      m_forest.reset();
+    }
+  }
+  /// The best. @pre hasForest()
+  Forest take() {
+    if (!m_forest) {
+      m_forest = m_parts->write(full.scale, options.maxTreeBytes, progress);
+      clock.done("writing");
+    }
+    return *std::move(m_forest);
+  }
+
+private:
+  bool isBest(const Standing& standing) {
+    const bool isBetter = !m_best || standing < *m_best;
+    m_best = isBetter ? standing : *m_best;
+    return isBetter;
+  }
+
+  Trimming m_trimming = Trimming::none;
+  std::vector<TreeArc> m_trimmed;
+  std::optional<GrowthProblem> m_lean;
+  bool m_isSplit = false;
+  std::optional<PartForest> m_parts;
+  std::optional<Standing> m_best;
+  std::optional<Forest> m_forest;  ///< the best; absent while it is that of the parts
+};
+
+/// Stars balance the switches by themselves, so that nothing need be trimmed.
+void growStarForest(Growing& growing) {
+  const GrowthProblem& problem = growing.full;
+  if (auto stars = growStars(problem.network, problem.capacities, problem.supply, growing.progress)) {
+    growing.offer(
+        recoverPaths(stars->topology, stars->logical, std::move(stars->trees), problem.scale, growing.progress));
+  }
 }
 
 /// Boxes on a network where single GPUs are the bottleneck.
-std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, const GrowthOptions& options,
-                                              const Progress& progress, StageClock& clock) {
+std::optional<Forest> twoLevels(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress) {
   if (options.maxHeight < 2) {
     return std::nullopt;
   }
   auto found = growTwoLevel(problem.network, problem.capacities, problem.supply, progress);
-  clock.done("two levels");
   if (!found) {
     return std::nullopt;
   }
-  schedule::Forest forest =
-      recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
-  clock.done("routes");
-  if (options.maxHeight < std::numeric_limits<int>::max() && schedule::maxHeight(forest) > options.maxHeight) {
-    return std::nullopt;
-  }
-  return forest;
+  Forest forest = recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
+  const bool isTooHigh = hasHeightCap(options) && schedule::maxHeight(forest) > options.maxHeight;
+  return isTooHigh ? std::nullopt : std::optional(std::move(forest));
 }
 
-/// Beside a forest by parts: parts within parts add their heights up, and boxes on a network need no more than 3 hops.
-std::optional<schedule::Forest> growBesideParts(const GrowthProblem& problem, const GrowthOptions& options,
-                                                const Progress& progress, StageClock& clock) {
-  constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
-  constexpr int64_t kMaxEdges = int64_t{1} << 24;
-  const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts ||
-      treeCount(problem.network, problem.supply) * gpus > kMaxEdges) {
-    return std::nullopt;
+/// With nothing trimmed: trimmed links between switches carry what some forest needs.
+void growTwoLevels(Growing& growing) {
+  Progress limited = growing.progress;
+  if (growing.isLarge() && growing.parts() != nullptr) {
+    // Beside parts: these add the heights of parts within parts up, and boxes on a network need no more than 3 hops.
+    constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
+    constexpr int64_t kMaxEdges = int64_t{1} << 24;
+    if (growing.options.heightEffort == 0 ||
+        treeCount(growing.full.network, growing.full.supply) * static_cast<int64_t>(growing.gpus()) > kMaxEdges) {
+      return;
+    }
+    limited.work = std::make_shared<WorkMeter>(kMaxWork);
   }
-  Progress limited = progress;
-  limited.work = std::make_shared<WorkMeter>(kMaxWork);
   try {
-    return growTwoLevels(problem, options, limited, clock);
+    if (auto forest = twoLevels(growing.full, growing.options, limited)) {
+      growing.offer(*std::move(forest));
+    }
   } catch (const WorkLimitReached&) {
-    return std::nullopt;
-  }
-}
-
-/// Small fabrics can afford to split switches in two ways.
-schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress,
-                           StageClock& clock) {
-  const std::vector<int>& gpus = problem.network.gpus;
-  constexpr std::size_t kFewGpus = 32;  // up to here, other ways can give lower trees
-  if (gpus.size() > kFewGpus) {
-    if (auto forest = growTwoLevels(problem, options, progress, clock)) {
-      return *std::move(forest);
+    if (limited.work == growing.progress.work) {
+      throw;
     }
   }
-  schedule::Forest forest = growBy({}, problem, options, progress, clock);
-  const bool isThick =
-      std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });
-  if (isThick && gpus.size() <= kThoroughGpus && gpus.size() < static_cast<std::size_t>(problem.network.nodeCount)) {
-    SplitOptions roundToTreesPerRoot;
-    roundToTreesPerRoot.roundToTreesPerRoot = true;
-    schedule::Forest other = growBy(roundToTreesPerRoot, problem, options, progress, clock);
-    if (rankOf(other) < rankOf(forest)) {
-      forest = std::move(other);
-    }
-  }
-  return forest;
 }
 
-schedule::Forest forestOf(const GrowthProblem& problem, schedule::FactoredForest&& parts) {
-  schedule::Forest forest;
-  forest.gpuCount = static_cast<int>(problem.network.gpus.size());
-  for (const int gpu : problem.network.gpus) {
-    forest.treesOfRoot.push_back(problem.supply[gpu]);
-  }
-  forest.scale = problem.scale;
-  forest.factored = std::make_shared<const schedule::FactoredForest>(std::move(parts));
-  return forest;
-}
+Forest growPart(const GrowthProblem& lean, const std::vector<TreeArc>& fullCapacities, const GrowthOptions& options,
+                const Progress& progress);
 
-schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
-                          const GrowthOptions& options, const Progress& progress);
-
-/// The forest by parts, or nothing where the network does not fall apart.
-std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
-                                          const GrowthOptions& options, const HasBetter& hasBetter,
-                                          const Progress& progress) {
-  Progress silent = progress;  // parts are solved on several threads
+/// Trees over the parts with trees of the parts hung into them.
+void growParts(Growing& growing) {
+  Progress silent = growing.progress;  // parts are solved on several threads
   silent.onReport = {};
-  GrowthOptions inside = options;
-  if (options.maxHeight < std::numeric_limits<int>::max()) {
-    inside.maxHeight = std::max(1, options.maxHeight - 1);  // at least one hop leads there
+  GrowthOptions inside = growing.options;
+  if (hasHeightCap(inside)) {
+    inside.maxHeight = std::max(1, inside.maxHeight - 1);  // at least one hop leads there
   }
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
-                              const std::vector<TreeArc>& full, const std::vector<int64_t>& supply) {
-    return growPart({part, capacities, supply, problem.scale}, full, inside, silent);
+                              const std::vector<TreeArc>& untrimmed, const std::vector<int64_t>& supply) {
+    return growPart({part, capacities, supply, growing.full.scale}, untrimmed, inside, silent);
   };
-  auto parts =
-      growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, hasBetter, progress);
-  if (!parts) {
-    return std::nullopt;
-  }
-  return forestOf(problem, *std::move(parts));
+  growing.parts()->grow(solve, growing.progress);
+  growing.offerParts();
 }
 
-void keepBetter(std::optional<schedule::Forest>& best, std::optional<schedule::Forest>&& other) {
-  if (other && (!best || rankOf(*other) < rankOf(*best))) {
-    best = std::move(other);
+Forest removeAndPack(const SplitOptions& split, Growing& growing) {
+  const GrowthProblem& problem = growing.lean();
+  const LogicalTopology topology =
+      removeSwitches(problem.network, problem.capacities, problem.supply, growing.progress, split);
+  growing.clock.done("splitting");
+  const LogicalProblem logical = logicalProblem(problem.network, topology, problem.supply);
+  PackingOptions options;
+  options.heightEffort = growing.options.heightEffort;
+  options.maxHeight = growing.options.maxHeight;
+  std::vector<PackedTree> packed = packTrees(logical.packing, growing.progress, options);
+  growing.clock.done("packing");
+  return recoverPaths(topology, logical, std::move(packed), problem.scale, growing.progress);
+}
+
+/// Two levels, or switch removal, packing and path recovery; small fabrics can afford to split switches in two ways.
+void growWhole(Growing& growing) {
+  constexpr std::size_t kFewGpus = 32;  // up to here, other ways can give lower trees than two levels
+  if (growing.gpus() > kFewGpus) {
+    if (auto forest = twoLevels(growing.lean(), growing.options, growing.progress)) {
+      growing.offer(*std::move(forest));
+      return;
+    }
+    growing.clock.done("two levels");
+  }
+  growing.offer(removeAndPack({}, growing));
+  const std::vector<int64_t>& supply = growing.full.supply;
+  const bool isThick = std::any_of(supply.begin(), supply.end(), [](int64_t trees) { return trees > 1; });
+  if (isThick && growing.gpus() <= kThoroughGpus &&
+      growing.gpus() < static_cast<std::size_t>(growing.full.network.nodeCount)) {
+    SplitOptions roundToTreesPerRoot;
+    roundToTreesPerRoot.roundToTreesPerRoot = true;
+    growing.offer(removeAndPack(roundToTreesPerRoot, growing));
   }
 }
 
-schedule::Forest writtenOut(const schedule::Forest& forest, const Network& network, const Progress& progress) {
-  auto written = schedule::expanded(forest, network.gpus, network.nodeCount, schedule::kMaxExpandedBytes, progress);
-  if (!written) {
-    throw Failure{written.error()};
-  }
-  return *std::move(written);
-}
+/// A way to grow a forest: offers what it finds, if anything.
+struct Strategy {
+  const char* name;
+  bool (*applies)(Growing&);
+  void (*grow)(Growing&);
+};
 
-/// Stars where the part has room for them, or by parts of its own (a pod by its leaf switches, a group by its routers),
-/// or whole, whichever is lower.
-schedule::Forest growPart(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
-                          const GrowthOptions& options, const Progress& progress) {
-  if (auto stars = growStarForest(problem, fullCapacities, progress)) {
-    return *std::move(stars);
-  }
-  constexpr int kLow = 2;
-  std::optional<schedule::Forest> nested;
-  if (problem.network.gpus.size() + 1 < static_cast<std::size_t>(problem.network.nodeCount)) {
-    nested = growParts(
-        problem, fullCapacities, options, [] { return false; }, progress);
-  }
-  if (nested) {
-    nested = writtenOut(*nested, problem.network, progress);
-    if (schedule::maxHeight(*nested) <= kLow) {
-      return *std::move(nested);
+/// In the order in which they are tried; of the forests that they offer, the first of the best Standing is taken. Small
+/// fabrics are grown in all ways, parts of fabrics until they are low, large fabrics until there is any forest, and in
+/// two levels too where that of the parts is high.
+constexpr std::array kStrategies = {
+    // The lowest trees there are, but routing those of many GPUs takes long.
+    Strategy{"stars", [](Growing& g) { return !g.isLarge(); }, growStarForest},
+    Strategy{"parts", [](Growing& g) { return g.isAbove(1) && g.parts() != nullptr && g.parts()->hasStars(); },
+             growParts},
+    // Before trees over the parts that are no stars: those are high, and finding them can cost much more.
+    Strategy{"two levels", [](Growing& g) { return g.isLarge() && g.isAbove(kLow); }, growTwoLevels},
+    Strategy{"parts", [](Growing& g) { return !g.hasForest() && g.parts() != nullptr; }, growParts},
+    Strategy{"routes",
+             [](Growing& g) { return g.isSmall() ? g.isAbove(1)
+                                     : g.isPart  ? g.isAbove(kLow)
+                                                 : !g.hasForest(); },
+             growWhole},
+    Strategy{"two levels", [](Growing& g) { return g.isSmall() && g.isAbove(kLow); }, growTwoLevels},
+};
+
+Forest growBest(Growing&& growing) {
+  for (const Strategy& strategy : kStrategies) {
+    if (strategy.applies(growing)) {
+      strategy.grow(growing);
+      growing.clock.done(strategy.name);
     }
   }
+  return growing.take();
+}
+
+Forest growPart(const GrowthProblem& lean, const std::vector<TreeArc>& fullCapacities, const GrowthOptions& options,
+                const Progress& progress) {
   std::vector<StageSeconds> seconds;
   StageClock clock(seconds);
-  keepBetter(nested, growWhole(problem, options, progress, clock));
-  return *std::move(nested);
+  return growBest(Growing(lean, fullCapacities, options, progress, clock));
 }
 
-bool mayKeepParts(const schedule::Forest& forest, const GrowthOptions& options) {
-  return options.form == schedule::ForestForm::parts ||
-         (options.form == schedule::ForestForm::automatic && schedule::sizeOf(forest).expandedBytes > kMaxWrittenBytes);
-}
-
-/// Small fabrics are grown in all ways, and the best forest is kept.
-schedule::Forest growSmall(const GrowthProblem& problem, const GrowthProblem& lean, const GrowthOptions& options,
-                           const Progress& progress, StageClock& clock) {
-  std::optional<schedule::Forest> best = growParts(
-      lean, problem.capacities, options, [] { return false; }, progress);
-  clock.done("parts");
-  if (best && mayKeepParts(*best, options)) {
-    return *std::move(best);
-  }
-  if (best) {
-    best = writtenOut(*best, problem.network, progress);
-    clock.done("expansion");
-  }
-  keepBetter(best, growWhole(lean, options, progress, clock));
-  constexpr int kLow = 2;
-  if (schedule::maxHeight(*best) > kLow) {
-    // Trimmed links between switches carry what some forest needs, which need not be this one.
-    keepBetter(best, growTwoLevels(problem, options, progress, clock));
-  }
-  return *std::move(best);
-}
-
-/// Larger fabrics are grown by parts, or in two levels where a forest by parts is high: before its parts are solved
-/// where that can be told by then.
-schedule::Forest growLarge(const GrowthProblem& problem, const GrowthProblem& lean, const GrowthOptions& options,
-                           const Progress& progress, StageClock& clock) {
-  std::optional<schedule::Forest> low;
-  bool isLowTried = false;
-  const HasBetter hasBetter = [&] {
-    clock.done("parts");
-    low = growBesideParts(problem, options, progress, clock);
-    isLowTried = true;
-    return low.has_value();
-  };
-  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, hasBetter, progress);
-  clock.done("parts");
-  if (low) {
-    return *std::move(low);
-  }
-  if (!forest) {
-    // Trimmed links between switches carry what some forest needs, which need not be this one.
-    auto found = growTwoLevels(problem, options, progress, clock);
-    return found ? *std::move(found) : growWhole(lean, options, progress, clock);
-  }
-  if (mayKeepParts(*forest, options)) {
-    return *std::move(forest);
-  }
-  constexpr int kLow = 2;
-  const int height = schedule::maxHeight(*forest);  // of parts, faster than of trees
-  if (!isLowTried && height > kLow) {
-    low = growBesideParts(problem, options, progress, clock);
-    if (low && schedule::maxHeight(*low) < height) {
-      return *std::move(low);
-    }
-  }
-  forest = writtenOut(*forest, problem.network, progress);
-  clock.done("expansion");
-  keepBetter(forest, std::move(low));
-  return *std::move(forest);
-}
-
-/// One strategy. Stars are the lowest trees there are, but routing those of many GPUs takes long.
-schedule::Forest growTrimmed(Trimming trimming, const GrowthProblem& problem, const GrowthOptions& options,
-                             const Progress& progress, StageClock& clock) {
-  const bool isSmall = problem.network.gpus.size() <= kThoroughGpus;
-  if (isSmall && options.form != schedule::ForestForm::parts) {
-    auto stars = growStarForest(problem, problem.capacities, progress);
-    clock.done("stars");
-    if (stars) {
-      return *std::move(stars);
-    }
-  }
-  std::vector<TreeArc> trimmed = problem.capacities;
-  trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
-  clock.done("trimming");
-  const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  return isSmall ? growSmall(problem, lean, options, progress, clock)
-                 : growLarge(problem, lean, options, progress, clock);
-}
-
-/// The trees of rank 0 and their images, where writing all trees out would take too much, and the fabric's GPUs are all
-/// alike.
-std::optional<schedule::Forest> growRotated(const Fabric& fabric, const GrowthProblem& problem,
-                                            const GrowthOptions& options, const Progress& progress) {
-  if (options.form == schedule::ForestForm::trees || options.maxHeight < std::numeric_limits<int>::max()) {
-    return std::nullopt;
-  }
+/// The trees of rank 0 and their images, where all trees would take much more and the fabric's GPUs are all alike.
+std::optional<Forest> growRotated(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
+                                  const Progress& progress) {
+  constexpr int64_t kMaxBytes = int64_t{128} << 20;
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (treeCount(problem.network, problem.supply) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <=
-      kMaxWrittenImages) {
+  if (hasHeightCap(options) ||
+      treeCount(problem.network, problem.supply) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <=
+          kMaxBytes) {
     return std::nullopt;
   }
-  auto parts = growSymmetricForest(fabric, problem.network, problem.capacities, problem.supply, progress);
-  return parts ? std::optional(forestOf(problem, *std::move(parts))) : std::nullopt;
+  auto forest = growSymmetricForest(fabric, problem.network, problem.capacities, problem.supply, progress);
+  if (forest) {
+    for (const int gpu : problem.network.gpus) {
+      forest->treesOfRoot.push_back(problem.supply[gpu]);
+    }
+    forest->scale = problem.scale;
+  }
+  return forest;
 }
 
-constexpr std::array kStrategies = {Trimming::proportional, Trimming::restoring, Trimming::none};
+/// Every root has a tree, which is written edge by edge.
+void requireRoom(const GrowthProblem& problem, std::int64_t maxBytes) {
+  const auto gpus = static_cast<int>(problem.network.gpus.size());
+  const auto roots = std::count_if(problem.supply.begin(), problem.supply.end(), [](int64_t k) { return k > 0; });
+  if (const int64_t bytes = schedule::writtenBytes(roots, gpus, 0); bytes > maxBytes) {
+    throw Failure{schedule::treesTooLarge(roots, bytes, maxBytes)};
+  }
+}
 
-/// What one strategy came to in a round.
+constexpr std::array kTrimmings = {Trimming::proportional, Trimming::restoring, Trimming::none};
+
+/// What one trimming came to in a round.
 struct Attempt {
-  std::optional<schedule::Forest> forest;
+  std::optional<Forest> forest;
   std::vector<StageSeconds> seconds;
   std::exception_ptr failure;  ///< it cannot succeed with any amount of work
 };
 
-/// All strategies side by side, each with the given amount of work.
-std::array<Attempt, kStrategies.size()> race(const GrowthProblem& problem, const GrowthOptions& options,
-                                             std::uint64_t work, const Progress& progress) {
-  std::array<Attempt, kStrategies.size()> attempts;
-  std::array<std::stop_source, kStrategies.size()> stops;
+/// All trimmings side by side, each with the given amount of work.
+std::array<Attempt, kTrimmings.size()> race(const GrowthProblem& problem, const GrowthOptions& options,
+                                            std::uint64_t work, const Progress& progress) {
+  std::array<Attempt, kTrimmings.size()> attempts;
+  std::array<std::stop_source, kTrimmings.size()> stops;
   const std::stop_callback onCancel(progress.stop, [&] {
     for (std::stop_source& stop : stops) {
       stop.request_stop();
     }
   });
-  parallelFor(kStrategies.size(), [&](std::size_t i) {
+  parallelFor(kTrimmings.size(), [&](std::size_t i) {
     Attempt& attempt = attempts[i];
     Progress own;
     own.stop = stops[i].get_token();
     own.work = std::make_shared<WorkMeter>(work);
     StageClock clock(attempt.seconds);
     try {
-      attempt.forest = growTrimmed(kStrategies[i], problem, options, own, clock);
+      attempt.forest = growBest(Growing(problem, kTrimmings[i], options, own, clock));
       for (std::size_t later = i + 1; later < stops.size(); ++later) {
         stops[later].request_stop();
       }
@@ -365,19 +366,20 @@ void StageClock::done(const char* stage) {
   m_seconds.push_back({stage, elapsed});
 }
 
-schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
-                            const Progress& progress, StageClock& clock) {
+Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
+                  const Progress& progress, StageClock& clock) {
   constexpr int kRounds = 14;
   const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
   if (auto forest = growRotated(fabric, problem, options, progress)) {
     clock.done("rotated trees");
     return *std::move(forest);
   }
+  requireRoom(problem, options.maxTreeBytes);
   std::uint64_t work = options.firstWork > 0 ? options.firstWork : 400'000'000 + 256 * gpus * gpus;
   try {
     Progress alone = progress;
     alone.work = std::make_shared<WorkMeter>(work);
-    return growTrimmed(kStrategies.front(), problem, options, alone, clock);
+    return growBest(Growing(problem, kTrimmings.front(), options, alone, clock));
   } catch (const WorkLimitReached&) {
     clock.done("alone");
   } catch (const Failure& failure) {
@@ -400,7 +402,7 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
       std::rethrow_exception(attempts.front().failure);
     }
   }
-  throw Failure{{ErrorCode::limit, "no strategy found a forest within the work that is allowed",
+  throw Failure{{ErrorCode::limit, "no way to trim led to a forest within the work that is allowed",
                  "use a smaller k, or report this fabric"}};
 }
 

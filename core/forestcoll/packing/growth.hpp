@@ -37,22 +37,21 @@ struct GrowthProblem {
 };
 
 struct GrowthOptions {
-  schedule::ForestForm form = schedule::ForestForm::automatic;
-  int heightEffort = 1;                             ///< see Request
-  int maxHeight = std::numeric_limits<int>::max();  ///< what is tried for, not a promise
+  int heightEffort = 1;                                    ///< see Request
+  std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;  ///< see Request
+  int maxHeight = std::numeric_limits<int>::max();         ///< what is tried for, not a promise
   /// Steps that the first strategy has to itself; 0 = 400 million, and 256 for every pair of GPUs (the trees alone have
   /// an edge for each).
   std::uint64_t firstWork = 0;
 };
 
-/// Trimming, decomposition or switch removal, packing and path recovery.
+/// Trimming, then the strategies of growth.cpp, of which the lowest forest is taken.
 ///
-/// Several exact strategies differ in what they trim; any may be the fast one on a fabric without slack or symmetry.
-/// The first is tried alone; when it has not ended after a certain amount of counted work (about a second), all of them
-/// restart side by side on the cores there are, each with four times that work, then sixteen, and so on. Of those
-/// that end in a round the first in order is taken: the result never depends on timing, and costs at most some three
-/// times the work of the quickest.
-/// Throws Failure, OverflowError, CancelledError.
+/// Trimmings differ in what they take away; any may be the fast one on a fabric without slack or symmetry. The first is
+/// tried alone; when it has not ended after a certain amount of counted work (about a second), all of them restart side
+/// by side on the cores there are, each with four times that work, then sixteen, and so on. Of those that end in a
+/// round the first in order is taken: the result never depends on timing, and costs at most some three times the work
+/// of the quickest. Throws Failure (limit where trees would take more than maxTreeBytes), OverflowError, CancelledError.
 [[nodiscard]] schedule::Forest growForest(const fabric::Fabric& fabric, const GrowthProblem& problem,
                                           const GrowthOptions& options, const Progress& progress, StageClock& clock);
 

@@ -73,7 +73,7 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
 
 /// The largest load / bandwidth over links, in trees per GB/s.
 InverseBandwidth neededScale(const Fabric& fabric, const schedule::Forest& forest, const Progress& progress) {
-  schedule::TreeReader reader(forest, fabric.gpus());
+  schedule::TreeReader reader(forest);
   std::vector<int64_t> load(fabric.arcs().size(), 0);
   for (int64_t i = 0; i < reader.size(); ++i) {
     throwIfCancelled(progress);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -14,99 +15,85 @@
 #include "forestcoll/boxes/relayed_stars.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/boxes/two_level.hpp"
+#include "forestcoll/breadth_first.hpp"
 #include "forestcoll/parts/border_migration.hpp"
 #include "forestcoll/parts/part_search.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
+#include "schedule/expansion.hpp"
+#include "schedule/route_index.hpp"
+#include "schedule/tree_reader.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
-using schedule::FactoredForest;
 using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
 
-/// Numbers equal lists in the order of their first appearance.
-template <typename Value>
-class Interner {
+}  // namespace
+
+class PartForest::Work {
 public:
-  int idOf(const std::vector<Value>& list) {
-    static_assert(std::is_trivially_copyable_v<Value>);
-    std::string key(list.size() * sizeof(Value), '\0');
-    if (!list.empty()) {
-      std::memcpy(key.data(), list.data(), key.size());
-    }
-    const auto [entry, isNew] = m_ids.try_emplace(std::move(key), static_cast<int>(m_ids.size()));
-    m_isNew = isNew;
-    return entry->second;
-  }
-  [[nodiscard]] bool wasNew() const { return m_isNew; }
-
-private:
-  std::unordered_map<std::string, int> m_ids;
-  bool m_isNew = false;
-};
-
-/// A part while its forest is put together.
-struct Part {
-  std::vector<int> nodes;     ///< of the network, ascending
-  std::vector<int> gpus;      ///< ranks, ascending
-  std::vector<int> switches;  ///< of the network, ascending
-  Network network;            ///< its own, nodes numbered as in `nodes`
-  std::vector<TreeArc> capacities;
-  std::vector<TreeArc> fullCapacities;  ///< before trimming
-  std::vector<int64_t> supply;
-  std::vector<std::vector<int>> outPorts;  ///< (leaf, own switches ...)
-  std::vector<std::vector<int>> inPorts;
-  int shape = 0;
-  std::vector<int64_t> ownLeft;  ///< by leaf: roots not yet used
-  std::vector<int64_t> left;     ///< by tree of the shape: copies not yet used
-};
-
-/// What composing needs to know of a part's shape.
-struct ShapeFacts {
-  std::vector<std::vector<int>> treesAt;  ///< by leaf
-  std::vector<int> leafDepth;             ///< [tree * leaves + leaf]
-  std::vector<int> outLeaf;               ///< by port
-  std::vector<int> inLeaf;
-  int leaves = 0;
-};
-
-/// Several ways through one arc of the outside.
-struct Strand {
-  int outPort = 0;
-  int inPort = 0;
-  int64_t left = 0;
-  int64_t full = 0;
-};
-
-class Decomposition {
-public:
-  Decomposition(const Network& network, const std::vector<int64_t>& supply, const SolvePart& solve,
-                const Progress& progress)
-      : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
-
   /// @param flexible the arcs of the outside for trees of one's own choice, which keep the switches balanced themselves
-  std::optional<FactoredForest> run(const std::vector<std::vector<int>>& family, const BorderMigration& migration,
-                                    const std::vector<BorderArc>& flexible, const HasBetter& hasBetter) {
+  Work(const Network& network, const std::vector<int64_t>& supply, const std::vector<std::vector<int>>& family,
+       const BorderMigration& migration, const std::vector<BorderArc>& flexible, const Progress& progress)
+      : m_network(network), m_supply(supply), m_crossings(migration.crossings()) {
     collectParts(family, migration);
     collectOutside(flexible);
-    if (!packStars()) {
-      if (hasBetter()) {
-        return std::nullopt;
-      }
-      if (!packRelayedStars()) {
-        collectOutside(migration.crossings());
-        packOutside();
-      }
+    if (auto stars = growStars(m_outer, m_outerFull, m_outerSupply, progress)) {
+      m_outside = *std::move(stars);
+      m_hasStars = true;
+      useFully();
     }
-    solveParts();
-    compose();
-    return std::move(m_result);
+  }
+
+  [[nodiscard]] bool hasStars() const { return m_hasStars; }
+
+  void grow(const SolvePart& solve, const Progress& progress) {
+    if (!m_hasStars) {
+      growOutside(progress);
+    }
+    solveParts(solve);
+    compose(progress);
   }
 
 private:
+  friend class PartForest;
+  friend class Writer;
+
+  /// A part while its forest is put together.
+  struct Part {
+    std::vector<int> nodes;     ///< of the network, ascending
+    std::vector<int> gpus;      ///< ranks, ascending
+    std::vector<int> switches;  ///< of the network, ascending
+    Network network;            ///< its own, nodes numbered as in `nodes`
+    std::vector<TreeArc> capacities;
+    std::vector<TreeArc> fullCapacities;  ///< before trimming
+    std::vector<int64_t> supply;
+    std::vector<std::vector<int>> outPorts;  ///< (leaf, own switches ...)
+    std::vector<std::vector<int>> inPorts;
+    int solved = 0;                ///< into the solved parts
+    std::vector<int64_t> ownLeft;  ///< by leaf: roots not yet used
+    std::vector<int64_t> left;     ///< by tree of the part: copies not yet used
+  };
+
+  /// The trees of a part, and of all that are equal to it; ranks are its leaves.
+  struct SolvedPart {
+    schedule::Forest forest;
+    std::vector<std::vector<int>> treesAt;  ///< by leaf: the trees rooted there
+    std::vector<int> depth;                 ///< [tree * leaves + leaf]
+    std::vector<int> height;                ///< by tree
+  };
+
+  /// Several ways through one arc of the outside.
+  struct Strand {
+    int outPort = 0;
+    int inPort = 0;
+    int64_t left = 0;
+    int64_t full = 0;
+  };
+
   void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& migration) {
     m_partOf = migration.partOf();
     const std::vector<int64_t> entries = migration.entries();
@@ -297,153 +284,67 @@ private:
   }
 
   /// Equal parts are solved once, different ones at the same time.
-  void solveParts() {
-    std::unordered_map<std::string, int> known;
-    std::vector<Part*> different;  // by shape
+  void solveParts(const SolvePart& solve) {
+    std::map<std::vector<int64_t>, int> known;
+    std::vector<Part*> different;
     for (Part& part : m_parts) {
-      std::string key;
-      const auto append = [&](int64_t value) {
-        char bytes[sizeof value];
-        std::memcpy(bytes, &value, sizeof value);
-        key.append(bytes, sizeof value);
-      };
-      const auto appendPorts = [&](const std::vector<std::vector<int>>& ports) {
-        append(static_cast<int64_t>(ports.size()));
-        for (const std::vector<int>& port : ports) {
-          append(static_cast<int64_t>(port.size()));
-          std::for_each(port.begin(), port.end(), append);
-        }
-      };
-      append(part.network.nodeCount);
-      std::for_each(part.network.isGpu.begin(), part.network.isGpu.end(), append);
-      std::for_each(part.network.gpus.begin(), part.network.gpus.end(), append);
-      std::for_each(part.supply.begin(), part.supply.end(), append);
-      append(static_cast<int64_t>(part.capacities.size()));
+      std::vector<int64_t> key{part.network.nodeCount};
+      key.insert(key.end(), part.network.isGpu.begin(), part.network.isGpu.end());
+      key.insert(key.end(), part.network.gpus.begin(), part.network.gpus.end());
+      key.insert(key.end(), part.supply.begin(), part.supply.end());
       for (std::size_t i = 0; i < part.capacities.size(); ++i) {
-        append(int64_t{part.capacities[i].tail} * part.network.nodeCount + part.capacities[i].head);
-        append(part.capacities[i].capacity);
-        append(part.fullCapacities[i].capacity);
+        key.insert(key.end(), {part.capacities[i].tail, part.capacities[i].head, part.capacities[i].capacity,
+                               part.fullCapacities[i].capacity});
       }
-      appendPorts(part.outPorts);
-      appendPorts(part.inPorts);
       const auto [entry, isNew] = known.try_emplace(std::move(key), static_cast<int>(different.size()));
-      part.shape = entry->second;
+      part.solved = entry->second;
       if (isNew) {
         different.push_back(&part);
       }
     }
-    std::vector<schedule::Forest> forests(different.size());
+    m_solved.resize(different.size());
     parallelFor(different.size(), [&](std::size_t i) {
       Part& part = *different[i];
       part.network.demand = part.supply;
-      forests[i] = m_solve(part.network, part.capacities, part.fullCapacities, part.supply);
+      m_solved[i].forest = solve(part.network, part.capacities, part.fullCapacities, part.supply);
     });
-    for (std::size_t i = 0; i < different.size(); ++i) {
-      addShape(*different[i], forests[i]);
-      forests[i] = {};
+    for (SolvedPart& solved : m_solved) {
+      measure(solved);
     }
     for (Part& part : m_parts) {
-      const FactoredForest::Shape& shape = m_result.shapes[part.shape];
-      for (const FactoredForest::PartTree& tree : shape.trees) {
+      for (const schedule::Tree& tree : m_solved[part.solved].forest.trees) {
         part.left.push_back(tree.multiplicity);
       }
-      FactoredForest::Instance instance;
-      instance.shape = part.shape;
-      instance.children = part.gpus;
-      instance.switches.assign(part.switches.begin(), part.switches.end());
-      m_result.instances.push_back(std::move(instance));
     }
   }
 
-  /// The part's own forest, in the numbers of its leaves and switches.
-  void addShape(const Part& part, const schedule::Forest& forest) {
-    FactoredForest::Shape shape;
-    ShapeFacts facts;
-    facts.leaves = static_cast<int>(part.gpus.size());
-    facts.treesAt.resize(part.gpus.size());
-    shape.childShape.assign(part.gpus.size(), FactoredForest::kGpu);
-    shape.switchCount = static_cast<int>(part.switches.size());
-    Interner<int> vias;
-    const auto viaOf = [&](const std::vector<int>& switches) {
-      const int id = vias.idOf(switches);
-      if (vias.wasNew()) {
-        shape.viaSwitches.insert(shape.viaSwitches.end(), switches.begin(), switches.end());
-        shape.viaStart.push_back(static_cast<int64_t>(shape.viaSwitches.size()));
+  static void measure(SolvedPart& solved) {
+    const auto leaves = static_cast<std::size_t>(solved.forest.gpuCount);
+    solved.treesAt.resize(leaves);
+    for (const schedule::Tree& tree : solved.forest.trees) {
+      solved.treesAt[tree.root].push_back(static_cast<int>(solved.height.size()));
+      solved.depth.resize(solved.depth.size() + leaves, 0);
+      int* const depth = solved.depth.data() + solved.depth.size() - leaves;
+      for (const schedule::TreeEdge& edge : solved.forest.edgesOf(tree)) {
+        depth[edge.child] = depth[edge.parent] + 1;
       }
-      return id;
-    };
-    const auto portsFrom = [&](const std::vector<std::vector<int>>& ports, std::vector<FactoredForest::Port>& into,
-                               std::vector<int>& leaves) {
-      for (const std::vector<int>& port : ports) {
-        into.push_back({port.front(), viaOf({port.begin() + 1, port.end()})});
-        leaves.push_back(port.front());
-      }
-    };
-    viaOf({});
-    portsFrom(part.outPorts, shape.outPorts, facts.outLeaf);
-    portsFrom(part.inPorts, shape.inPorts, facts.inLeaf);
-    std::vector<int> switchOf(part.nodes.size(), -1);
-    for (std::size_t i = 0; i < part.switches.size(); ++i) {
-      switchOf[m_localOf[part.switches[i]]] = static_cast<int>(i);
-    }
-    std::vector<int> viaOfPath(forest.paths.size());
-    std::vector<int> switches;
-    for (schedule::PathId path = 0; path < forest.paths.size(); ++path) {
-      const auto nodes = forest.paths[path];
-      switches.clear();
-      for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
-        switches.push_back(switchOf[nodes[i]]);
-      }
-      viaOfPath[path] = viaOf(switches);
-    }
-    Interner<FactoredForest::Choice> patterns;
-    std::vector<FactoredForest::Choice> choices;
-    for (const schedule::Tree& tree : forest.trees) {
-      const auto edges = forest.edgesOf(tree);
-      const int id = static_cast<int>(shape.trees.size());
-      const std::size_t firstDepth = facts.leafDepth.size();
-      facts.leafDepth.resize(firstDepth + part.gpus.size(), 0);
-      shape.skeletons.push_back({tree.root, static_cast<int64_t>(shape.arcs.size())});
-      choices.assign(1, {1, 0, 0, 0, 0});
-      for (const schedule::TreeEdge& edge : edges) {
-        shape.arcs.push_back({edge.parent, edge.child});
-        facts.leafDepth[firstDepth + static_cast<std::size_t>(edge.child)] =
-            facts.leafDepth[firstDepth + static_cast<std::size_t>(edge.parent)] + 1;
-        addChoice(choices, {1, viaOfPath[edge.path], 0, 0, 0});
-      }
-      facts.treesAt[tree.root].push_back(id);
-      shape.trees.push_back({id, patternOf(shape, patterns, choices), tree.root, tree.multiplicity});
-    }
-    m_result.shapes.push_back(std::move(shape));
-    m_facts.push_back(std::move(facts));
-  }
-
-  static void addChoice(std::vector<FactoredForest::Choice>& choices, const FactoredForest::Choice& next) {
-    FactoredForest::Choice& last = choices.back();
-    if (last.via == next.via && last.tailPort == next.tailPort && last.headPort == next.headPort &&
-        last.innerTree == next.innerTree) {
-      ++last.count;
-    } else {
-      choices.push_back(next);
+      solved.height.push_back(*std::max_element(depth, depth + leaves));
     }
   }
 
-  static int patternOf(FactoredForest::Shape& shape, Interner<FactoredForest::Choice>& known,
-                       const std::vector<FactoredForest::Choice>& choices) {
-    const int id = known.idOf(choices);
-    if (known.wasNew()) {
-      shape.patterns.push_back({static_cast<int64_t>(shape.choices.size()), static_cast<int64_t>(choices.size())});
-      shape.choices.insert(shape.choices.end(), choices.begin(), choices.end());
-    }
-    return id;
-  }
-
-  /// What a step of an outside tree settles; the root step has only an inner tree and, in `strand`, the root's leaf.
+  /// What a step of an outside tree settles; the root step has only an inner tree.
   struct Decision {
     int atom = -1;
     int outStrand = -1;
     int inStrand = -1;
-    int innerTree = 0;
+    int innerTree = -1;  ///< of the part; -1 = a GPU by itself
+  };
+  /// Equal copies of an outside tree, settled.
+  struct ComposedTree {
+    int outer = 0;  ///< into the outside's trees
+    fabric::Rank root = 0;
+    int64_t multiplicity = 0;
+    std::vector<Decision> decisions;
   };
   /// Equal copies of an outside tree with what they have settled so far; its resources are charged already.
   struct Piece {
@@ -451,39 +352,23 @@ private:
     std::vector<Decision> decisions;
   };
 
-  /// First and last arc of an atom's route and the switches between.
+  /// First and last arc of an atom's route.
   struct Way {
     int firstArc = 0;
     int lastArc = 0;
-    int via = 0;
   };
 
-  /// The outside's trees where they can be stars.
-  bool packStars() {
-    auto stars = growStars(m_outer, m_outerFull, m_outerSupply, m_progress);
-    if (!stars) {
-      return false;
+  /// The outside's trees where they cannot be stars.
+  void growOutside(const Progress& progress) {
+    if (auto relayed = growRelayedStars(m_outer, m_outerFull, m_outerSupply, progress)) {
+      m_outside = *std::move(relayed);
+      useFully();
+      return;
     }
-    m_outside = *std::move(stars);
-    useFully();
-    return true;
-  }
-
-  bool packRelayedStars() {
-    auto relayed = growRelayedStars(m_outer, m_outerFull, m_outerSupply, m_progress);
-    if (!relayed) {
-      return false;
-    }
-    m_outside = *std::move(relayed);
-    useFully();
-    return true;
-  }
-
-  /// The outside's trees where they cannot.
-  void packOutside() {
-    m_outside.topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
+    collectOutside(m_crossings);
+    m_outside.topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, progress, SplitOptions{});
     m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
-    m_outside.trees = packTrees(m_outside.logical.packing, m_progress);
+    m_outside.trees = packTrees(m_outside.logical.packing, progress);
   }
 
   /// Routes for trees of one's own choice keep the switches balanced themselves, so that nothing is trimmed away.
@@ -493,108 +378,95 @@ private:
     }
   }
 
-  void compose() {
-    const LogicalTopology& topology = m_outside.topology;
+  void compose(const Progress& progress) {
     const LogicalProblem& logical = m_outside.logical;
     std::vector<PackedTree>& packed = m_outside.trees;
     std::stable_sort(packed.begin(), packed.end(),
                      [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
-
-    FactoredForest::Shape top;
-    FactoredForest::Instance instance;
-    m_leafStart.push_back(0);
-    for (std::size_t i = 0; i < m_outerPart.size(); ++i) {
-      const int part = m_outerPart[i];
-      top.childShape.push_back(part >= 0 ? m_parts[part].shape : FactoredForest::kGpu);
-      instance.children.push_back(part >= 0 ? part : m_outerRank[i]);
-      m_leafStart.push_back(m_leafStart.back() + (part >= 0 ? static_cast<int>(m_parts[part].gpus.size()) : 1));
-    }
-    top.switchCount = static_cast<int>(m_outerSwitches.size());
-    instance.switches.assign(m_outerSwitches.begin(), m_outerSwitches.end());
-    const std::vector<Way> ways = waysOf(topology, logical, top);
-
-    m_atomLeft.resize(topology.atoms.size());
-    for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
-      m_atomLeft[i] = topology.atoms[i].capacity;
+    findWays();
+    for (const Atom& atom : m_outside.topology.atoms) {
+      m_atomLeft.push_back(atom.capacity);
     }
     m_entryDepth.assign(m_outerPart.size(), 0);
     m_entryTree.assign(m_outerPart.size(), 0);
-    Interner<FactoredForest::Choice> patterns;
-    std::vector<FactoredForest::Choice> choices;
     std::vector<Piece> stack;
-    int64_t done = 0;
-    for (PackedTree& tree : packed) {
-      throwIfCancelled(m_progress);
-      m_progress.report("composing", static_cast<double>(done++) / static_cast<double>(packed.size()));
-      const int skeleton = static_cast<int>(top.skeletons.size());
-      top.skeletons.push_back({tree.root, static_cast<int64_t>(top.arcs.size())});
-      for (const int arc : tree.arcs) {
-        top.arcs.push_back({logical.packing.arcs[arc].tail, logical.packing.arcs[arc].head});
-      }
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+      throwIfCancelled(progress);
+      progress.report("composing", static_cast<double>(i) / static_cast<double>(packed.size()));
+      const PackedTree& tree = packed[i];
       stack.push_back({tree.multiplicity, {}});
       while (!stack.empty()) {
         Piece piece = std::move(stack.back());
         stack.pop_back();
-        settle(piece, tree, logical, ways, stack);
-        const Decision& first = piece.decisions.front();
-        const int rootPart = m_outerPart[tree.root];
-        choices.assign(1, {1, 0, 0, 0, first.innerTree});
-        for (std::size_t i = 1; i < piece.decisions.size(); ++i) {
-          const Decision& decision = piece.decisions[i];
-          addChoice(choices, {1, ways[decision.atom].via, m_strands[decision.outStrand].outPort,
-                              m_strands[decision.inStrand].inPort, decision.innerTree});
-        }
-        const int rootLeaf =
-            m_leafStart[tree.root] +
-            (rootPart >= 0 ? m_result.shapes[m_parts[rootPart].shape].trees[first.innerTree].rootLeaf : 0);
-        top.trees.push_back({skeleton, patternOf(top, patterns, choices), rootLeaf, piece.multiplicity});
+        settle(piece, tree, logical, stack);
+        const int part = m_outerPart[tree.root];
+        const fabric::Rank root =
+            part < 0 ? m_outerRank[tree.root]
+                     : m_parts[part].gpus[solvedOf(part).forest.trees[piece.decisions.front().innerTree].root];
+        m_trees.push_back({static_cast<int>(i), root, piece.multiplicity, std::move(piece.decisions)});
+        noteHeight();
       }
-      tree.arcs.clear();
-      tree.arcs.shrink_to_fit();
     }
-    const auto rankOfRoot = [&](const FactoredForest::PartTree& tree) {
-      const int node = top.skeletons[tree.skeleton].root;
-      const int part = m_outerPart[node];
-      return part >= 0 ? m_parts[part].gpus[tree.rootLeaf - m_leafStart[node]] : m_outerRank[node];
-    };
-    std::stable_sort(top.trees.begin(), top.trees.end(),
-                     [&](const auto& a, const auto& b) { return rankOfRoot(a) < rankOfRoot(b); });
-    instance.shape = static_cast<int>(m_result.shapes.size());
-    m_result.shapes.push_back(std::move(top));
-    m_result.top = static_cast<int>(m_result.instances.size());
-    m_result.instances.push_back(std::move(instance));
+    std::stable_sort(m_trees.begin(), m_trees.end(),
+                     [](const ComposedTree& a, const ComposedTree& b) { return a.root < b.root; });
   }
 
-  std::vector<Way> waysOf(const LogicalTopology& topology, const LogicalProblem& logical,
-                          FactoredForest::Shape& top) const {
-    std::vector<Way> ways(topology.atoms.size());
-    Interner<int> vias;
-    std::vector<int> switches;
-    const auto viaOf = [&] {
-      const int id = vias.idOf(switches);
-      if (vias.wasNew()) {
-        top.viaSwitches.insert(top.viaSwitches.end(), switches.begin(), switches.end());
-        top.viaStart.push_back(static_cast<int64_t>(top.viaSwitches.size()));
+  void findWays() {
+    const std::vector<Atom>& atoms = m_outside.topology.atoms;
+    m_ways.resize(atoms.size());
+    for (const int atom : m_outside.logical.atoms) {
+      Way& way = m_ways[atom];
+      for (way.firstArc = atom; atoms[way.firstArc].first >= 0;) {
+        way.firstArc = atoms[way.firstArc].first;
       }
-      return id;
-    };
-    viaOf();
-    for (const int atom : logical.atoms) {
-      Way& way = ways[atom];
-      for (way.firstArc = atom; topology.atoms[way.firstArc].first >= 0;) {
-        way.firstArc = topology.atoms[way.firstArc].first;
+      for (way.lastArc = atom; atoms[way.lastArc].second >= 0;) {
+        way.lastArc = atoms[way.lastArc].second;
       }
-      for (way.lastArc = atom; topology.atoms[way.lastArc].second >= 0;) {
-        way.lastArc = topology.atoms[way.lastArc].second;
-      }
-      const std::vector<int> nodes = route(topology.atoms, atom);
-      switches.clear();
-      for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
-        switches.push_back(nodes[i] - m_firstSwitch);
-      }
-      way.via = viaOf();
     }
-    return ways;
+  }
+
+  /// The GPU by which a step leaves its tail, a terminal of the outside.
+  [[nodiscard]] fabric::Rank exitOf(int tail, const Decision& decision) const {
+    const int part = m_outerPart[tail];
+    return part < 0 ? m_outerRank[tail]
+                    : m_parts[part].gpus[m_parts[part].outPorts[m_strands[decision.outStrand].outPort].front()];
+  }
+  [[nodiscard]] fabric::Rank entryOf(int head, const Decision& decision) const {
+    const int part = m_outerPart[head];
+    return part < 0 ? m_outerRank[head]
+                    : m_parts[part].gpus[m_parts[part].inPorts[m_strands[decision.inStrand].inPort].front()];
+  }
+
+  /// The whole route of a step, in nodes of the network.
+  void readRoute(const TreeArc& arc, const Decision& decision, RouteReader& reader, std::vector<int>& nodes) const {
+    const auto addSwitches = [&](int part, const std::vector<int>& port) {
+      for (std::size_t i = 1; i < port.size(); ++i) {
+        nodes.push_back(m_parts[part].switches[port[i]]);
+      }
+    };
+    nodes.assign(1, m_network.gpus[exitOf(arc.tail, decision)]);
+    if (const int part = m_outerPart[arc.tail]; part >= 0) {
+      addSwitches(part, m_parts[part].outPorts[m_strands[decision.outStrand].outPort]);
+    }
+    const std::vector<int>& outside = reader.of(decision.atom);
+    for (std::size_t i = 1; i + 1 < outside.size(); ++i) {
+      nodes.push_back(m_outerSwitches[outside[i] - m_firstSwitch]);
+    }
+    if (const int part = m_outerPart[arc.head]; part >= 0) {
+      addSwitches(part, m_parts[part].inPorts[m_strands[decision.inStrand].inPort]);
+    }
+    nodes.push_back(m_network.gpus[entryOf(arc.head, decision)]);
+  }
+
+  [[nodiscard]] const SolvedPart& solvedOf(int part) const { return m_solved[m_parts[part].solved]; }
+
+  /// After all steps of a tree.
+  void noteHeight() {
+    for (std::size_t node = 0; node < m_outerPart.size(); ++node) {
+      const int part = m_outerPart[node];
+      const int inside = part < 0 ? 0 : solvedOf(part).height[m_entryTree[node]];
+      m_maxHeight = std::max(m_maxHeight, m_entryDepth[node] + inside);
+    }
   }
 
   [[nodiscard]] int depthAt(int node, int outPort) const {
@@ -602,16 +474,15 @@ private:
     if (part < 0) {
       return m_entryDepth[node];
     }
-    const ShapeFacts& facts = m_facts[m_parts[part].shape];
-    return m_entryDepth[node] +
-           facts.leafDepth[static_cast<std::size_t>(m_entryTree[node]) * static_cast<std::size_t>(facts.leaves) +
-                           static_cast<std::size_t>(facts.outLeaf[outPort])];
+    const SolvedPart& solved = solvedOf(part);
+    const auto place =
+        std::int64_t{m_entryTree[node]} * solved.forest.gpuCount + m_parts[part].outPorts[outPort].front();
+    return m_entryDepth[node] + solved.depth[place];
   }
 
   /// Settles all steps of the piece; copies for which a resource does not suffice go back on the stack with the choices
   /// so far.
-  void settle(Piece& piece, const PackedTree& tree, const LogicalProblem& logical, const std::vector<Way>& ways,
-              std::vector<Piece>& stack) {
+  void settle(Piece& piece, const PackedTree& tree, const LogicalProblem& logical, std::vector<Piece>& stack) {
     const auto charge = [&](int64_t& left) {
       if (left < piece.multiplicity) {
         stack.push_back({piece.multiplicity - left, piece.decisions});
@@ -639,14 +510,14 @@ private:
         }
       } else {
         const int arc = tree.arcs[step - 1];
-        chooseWay(logical, ways, arc, piece.multiplicity, decision);
+        chooseWay(logical, arc, piece.multiplicity, decision);
         charges.push_back(&m_atomLeft[decision.atom]);
         charges.push_back(&m_strands[decision.outStrand].left);
         if (decision.inStrand != decision.outStrand) {
           charges.push_back(&m_strands[decision.inStrand].left);
         }
         if (part >= 0) {
-          leaf = m_facts[m_parts[part].shape].inLeaf[m_strands[decision.inStrand].inPort];
+          leaf = m_parts[part].inPorts[m_strands[decision.inStrand].inPort].front();
         }
       }
       if (part >= 0) {
@@ -690,7 +561,7 @@ private:
 
   int bestTree(const Part& part, int leaf, int64_t wanted) const {
     int best = -1;
-    for (const int tree : m_facts[part.shape].treesAt[leaf]) {
+    for (const int tree : m_solved[part.solved].treesAt[leaf]) {
       const int64_t left = part.left[tree];
       if (left == wanted) {
         return tree;
@@ -706,8 +577,7 @@ private:
   }
 
   /// The shallowest way out of the tail, then one that all copies can take; into the head one that all copies can take.
-  void chooseWay(const LogicalProblem& logical, const std::vector<Way>& ways, int arc, int64_t wanted,
-                 Decision& decision) const {
+  void chooseWay(const LogicalProblem& logical, int arc, int64_t wanted, Decision& decision) const {
     const int min = m_entryDepth[logical.packing.arcs[arc].tail];
     int bestDepth = 0;
     int64_t bestRoom = 0;
@@ -716,7 +586,7 @@ private:
       if (m_atomLeft[atom] == 0) {
         continue;
       }
-      const int firstArc = ways[atom].firstArc;
+      const int firstArc = m_ways[atom].firstArc;
       for (int s = m_strandStart[firstArc]; s < m_strandStart[static_cast<std::size_t>(firstArc) + 1]; ++s) {
         if (m_strands[s].left == 0) {
           continue;
@@ -737,7 +607,7 @@ private:
     if (decision.atom < 0) {
       throw Failure{{ErrorCode::internal, "composition ran out of capacity between parts"}};
     }
-    const Way& way = ways[decision.atom];
+    const Way& way = m_ways[decision.atom];
     if (way.firstArc == way.lastArc) {
       decision.inStrand = decision.outStrand;
       return;
@@ -760,14 +630,12 @@ private:
 
   const Network& m_network;
   const std::vector<int64_t>& m_supply;
-  const SolvePart& m_solve;
-  const Progress& m_progress;
-  FactoredForest m_result;
+  std::vector<BorderArc> m_crossings;
   std::vector<int> m_partOf;  // by network node
   std::vector<Part> m_parts;
-  std::vector<ShapeFacts> m_facts;  // by shape
-  std::vector<int> m_rankOf;        // by network node
-  std::vector<int> m_localOf;       // by network node: number within its part
+  std::vector<SolvedPart> m_solved;
+  std::vector<int> m_rankOf;   // by network node
+  std::vector<int> m_localOf;  // by network node: number within its part
 
   Network m_outer;
   std::vector<int> m_outerOf;        // by network node
@@ -780,12 +648,124 @@ private:
   std::vector<int> m_strandStart;  // by arc of the outside
   std::vector<Strand> m_strands;
   TwoLevelForest m_outside;  // its trees and their routes; nodes are terminals
+  bool m_hasStars = false;
 
-  std::vector<int> m_leafStart;  // by terminal of the outside
+  std::vector<Way> m_ways;  // by atom
   std::vector<int64_t> m_atomLeft;
   std::vector<int> m_entryDepth;  // by terminal, in the current tree
   std::vector<int> m_entryTree;
+  std::vector<ComposedTree> m_trees;  // by root, ascending
+  int m_maxHeight = 0;
 };
+
+/// Writes the composed trees edge by edge.
+class PartForest::Writer {
+public:
+  explicit Writer(const Work& work)
+      : m_work(work), m_order(static_cast<int>(work.m_network.gpus.size())), m_innerPaths(work.m_parts.size()) {
+    for (std::size_t part = 0; part < work.m_parts.size(); ++part) {
+      m_innerPaths[part].assign(work.solvedOf(static_cast<int>(part)).forest.paths.size(), kNew);
+    }
+  }
+
+  schedule::Forest run(const InverseBandwidth& scale, int64_t maxBytes, const Progress& progress) {
+    const Network& network = m_work.m_network;
+    schedule::Forest forest;
+    forest.gpuCount = static_cast<int>(network.gpus.size());
+    for (const int gpu : network.gpus) {
+      forest.treesOfRoot.push_back(m_work.m_supply[gpu]);
+    }
+    forest.scale = scale;
+    const auto trees = static_cast<int64_t>(m_work.m_trees.size());
+    if (const int64_t bytes = schedule::writtenBytes(trees, forest.gpuCount, 0); bytes > maxBytes) {
+      throw Failure{schedule::treesTooLarge(trees, bytes, maxBytes)};
+    }
+    forest.trees.reserve(m_work.m_trees.size());
+    forest.edges.reserve(m_work.m_trees.size() * (network.gpus.size() - 1));
+    for (const Work::ComposedTree& tree : m_work.m_trees) {
+      throwIfCancelled(progress);
+      progress.report("expanding", static_cast<double>(forest.trees.size()) / static_cast<double>(trees));
+      const std::size_t first = forest.edges.size();
+      forest.trees.push_back({tree.root, tree.multiplicity, static_cast<int64_t>(first)});
+      collect(tree);
+      m_order.append(tree.root, m_edges, forest.edges);
+      for (std::size_t i = first; i < forest.edges.size(); ++i) {
+        forest.edges[i].path = pathOf(m_routes[forest.edges[i].path], tree);
+      }
+    }
+    forest.paths = m_index.takePaths();
+    return forest;
+  }
+
+private:
+  static constexpr schedule::PathId kNew = -1;
+
+  /// What an edge runs on: a route of a part, or with part -1 what a step of the outside tree decided.
+  struct Route {
+    int part = -1;
+    int number = 0;
+  };
+
+  /// The edges of the tree, each with its place in m_routes as a route.
+  void collect(const Work::ComposedTree& tree) {
+    m_edges.clear();
+    m_routes.clear();
+    const PackedTree& outer = m_work.m_outside.trees[tree.outer];
+    addInner(outer.root, tree.decisions.front().innerTree);
+    for (std::size_t step = 1; step < tree.decisions.size(); ++step) {
+      const TreeArc& arc = m_work.m_outside.logical.packing.arcs[outer.arcs[step - 1]];
+      const Work::Decision& decision = tree.decisions[step];
+      add({m_work.exitOf(arc.tail, decision), m_work.entryOf(arc.head, decision), 0, 0}, {-1, static_cast<int>(step)});
+      addInner(arc.head, decision.innerTree);
+    }
+  }
+
+  void addInner(int terminal, int innerTree) {
+    const int part = m_work.m_outerPart[terminal];
+    if (part < 0) {
+      return;
+    }
+    const std::vector<int>& gpus = m_work.m_parts[part].gpus;
+    const schedule::Forest& forest = m_work.solvedOf(part).forest;
+    for (const schedule::TreeEdge& edge : forest.edgesOf(forest.trees[innerTree])) {
+      add({gpus[edge.parent], gpus[edge.child], 0, 0}, {part, edge.path});
+    }
+  }
+
+  void add(schedule::TreeEdge edge, const Route& route) {
+    edge.path = static_cast<schedule::PathId>(m_routes.size());
+    m_edges.push_back(edge);
+    m_routes.push_back(route);
+  }
+
+  schedule::PathId pathOf(const Route& route, const Work::ComposedTree& tree) {
+    if (route.part < 0) {
+      const int arc = m_work.m_outside.trees[tree.outer].arcs[static_cast<std::size_t>(route.number) - 1];
+      m_work.readRoute(m_work.m_outside.logical.packing.arcs[arc], tree.decisions[route.number], m_reader, m_nodes);
+      return m_index.idOf(m_nodes);
+    }
+    schedule::PathId& known = m_innerPaths[route.part][route.number];
+    if (known == kNew) {
+      m_nodes.clear();
+      for (const int node : m_work.solvedOf(route.part).forest.paths[route.number]) {
+        m_nodes.push_back(m_work.m_parts[route.part].nodes[node]);
+      }
+      known = m_index.idOf(m_nodes);
+    }
+    return known;
+  }
+
+  const Work& m_work;
+  BreadthFirst m_order;
+  RouteReader m_reader{m_work.m_outside.topology.atoms};
+  schedule::RouteIndex m_index;
+  std::vector<std::vector<schedule::PathId>> m_innerPaths;  ///< by part, then its own route
+  std::vector<schedule::TreeEdge> m_edges;                  ///< of the tree
+  std::vector<Route> m_routes;                              ///< by edge of the tree
+  std::vector<fabric::NodeIndex> m_nodes;
+};
+
+namespace {
 
 /// Arcs of the outside for trees of one's own choice: data may leave a part by any of its border links, as far as its
 /// GPUs have the capacity, since a switch that is not trimmed on its way out need not stay balanced by itself.
@@ -815,10 +795,34 @@ std::vector<BorderArc> flexibleCrossings(const Network& network, const std::vect
 
 }  // namespace
 
-std::optional<FactoredForest> growByParts(const Network& network, const std::vector<TreeArc>& capacities,
-                                          const std::vector<TreeArc>& fullCapacities,
-                                          const std::vector<int64_t>& supply, const SolvePart& solve,
-                                          const HasBetter& hasBetter, const Progress& progress) {
+PartForest::PartForest(std::unique_ptr<Work> work) : m_work(std::move(work)) {}
+PartForest::~PartForest() = default;
+PartForest::PartForest(PartForest&&) noexcept = default;
+PartForest& PartForest::operator=(PartForest&&) noexcept = default;
+
+bool PartForest::hasStars() const {
+  return m_work->hasStars();
+}
+
+void PartForest::grow(const SolvePart& solve, const Progress& progress) {
+  m_work->grow(solve, progress);
+}
+
+int PartForest::maxHeight() const {
+  return m_work->m_maxHeight;
+}
+
+std::size_t PartForest::treeCount() const {
+  return m_work->m_trees.size();
+}
+
+schedule::Forest PartForest::write(const InverseBandwidth& scale, int64_t maxBytes, const Progress& progress) const {
+  return Writer(*m_work).run(scale, maxBytes, progress);
+}
+
+std::optional<PartForest> PartForest::split(const Network& network, const std::vector<TreeArc>& capacities,
+                                            const std::vector<TreeArc>& fullCapacities,
+                                            const std::vector<int64_t>& supply, const Progress& progress) {
   std::vector<std::vector<int>> family = tightParts(network, capacities, supply, progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
@@ -848,7 +852,7 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
     }
     if (isRight) {
       const auto flexible = flexibleCrossings(network, capacities, fullCapacities, family, migration);
-      return Decomposition(network, supply, solve, progress).run(family, migration, flexible, hasBetter);
+      return PartForest(std::make_unique<Work>(network, supply, family, migration, flexible, progress));
     }
     std::vector<std::vector<int>> kept;
     for (std::size_t f = 0; f < family.size(); ++f) {

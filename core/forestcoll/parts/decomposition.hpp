@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/units.hpp"
 #include "forestcoll/network.hpp"
-#include "schedule/factored.hpp"
 #include "schedule/forest.hpp"
 
 /// Divide and conquer on the network itself, switches included, before any switch is split.
@@ -27,28 +29,51 @@
 /// keeps all other cuts is checked by one pass of the feasibility oracle over the whole network.
 namespace coppice::forestcoll {
 
-/// How one part, or the outside, is solved: switch removal, packing and path recovery on its own network.
-/// Ranks and route nodes of the result are those of the network given.
-/// As in growByParts, the full capacities are those that were trimmed.
+/// How one part is solved: a forest of the part's own network. Ranks and route nodes of the result are those of the
+/// network given; the full capacities are those before trimming.
 using SolvePart = std::function<schedule::Forest(const Network& network, const std::vector<TreeArc>& capacities,
                                                  const std::vector<TreeArc>& fullCapacities,
                                                  const std::vector<std::int64_t>& supply)>;
 
-/// Asked once where the trees over the parts cannot be stars: such trees are higher, and finding them can cost much
-/// more than all the rest. True where the caller has a better forest than one by parts would be.
-using HasBetter = std::function<bool()>;
+/// A forest made of trees over the parts of a network and of trees of the parts hung into them, in three steps:
+/// split(), grow(), write(). Trees are written edge by edge in the last one alone, which takes more memory than all
+/// before.
+class PartForest {
+public:
+  /// Nothing where no useful family of tight sets with borders at GPUs is found.
+  /// @param capacities trees per arc of the network, feasible and balanced at switches
+  /// @param fullCapacities the same before trimming
+  /// @pre the network and the supply outlive the result. Throws Failure, OverflowError, CancelledError.
+  [[nodiscard]] static std::optional<PartForest> split(const Network& network, const std::vector<TreeArc>& capacities,
+                                                       const std::vector<TreeArc>& fullCapacities,
+                                                       const std::vector<std::int64_t>& supply,
+                                                       const Progress& progress);
+  ~PartForest();
+  PartForest(PartForest&&) noexcept;
+  PartForest& operator=(PartForest&&) noexcept;
 
-/// A forest by parts, or nothing where no useful family of tight sets with borders at GPUs was found, or hasBetter said
-/// so.
-/// @param capacities trees per arc of the network, feasible and balanced at switches
-/// @param fullCapacities the same before trimming
-/// @param solve called for every distinct part, not for the outside; on several threads at once
-/// Throws Failure, OverflowError, CancelledError.
-[[nodiscard]] std::optional<schedule::FactoredForest> growByParts(const Network& network,
-                                                                  const std::vector<TreeArc>& capacities,
-                                                                  const std::vector<TreeArc>& fullCapacities,
-                                                                  const std::vector<std::int64_t>& supply,
-                                                                  const SolvePart& solve, const HasBetter& hasBetter,
-                                                                  const Progress& progress);
+  /// The trees over the parts are stars. Others are higher, and finding them can cost much more than all the rest.
+  [[nodiscard]] bool hasStars() const;
+  /// Grows the trees of all. Afterwards the other functions may be called.
+  /// @param solve called for every distinct part, on several threads at once
+  /// Throws Failure, OverflowError, CancelledError.
+  void grow(const SolvePart& solve, const Progress& progress);
+
+  [[nodiscard]] int maxHeight() const;
+  /// Different ones.
+  [[nodiscard]] std::size_t treeCount() const;
+  /// Edges in breadth-first order, equal routes shared and numbered in the order of their first use.
+  /// Throws Failure (limit: about more than maxBytes), OverflowError, CancelledError.
+  [[nodiscard]] schedule::Forest write(const InverseBandwidth& scale, std::int64_t maxBytes,
+                                       const Progress& progress) const;
+
+private:
+  class Work;
+  class Writer;
+
+  explicit PartForest(std::unique_ptr<Work> work);
+
+  std::unique_ptr<Work> m_work;
+};
 
 }  // namespace coppice::forestcoll

@@ -18,9 +18,7 @@
 #include "forestcoll/packing/growth.hpp"
 #include "forestcoll/peers/peer_wiring.hpp"
 #include "schedule/expansion.hpp"
-#include "schedule/factored.hpp"
 #include "schedule/peers.hpp"
-#include "schedule/rotation.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -128,23 +126,8 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Bandwidt
 
 /// Routes of the wired fabric as routes of the original.
 schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, const Progress& progress) {
-  if (forest.factored) {
-    const bool areRenamed =
-        !schedule::isRotated(*forest.factored) &&
-        std::all_of(wired.wires.begin(), wired.wires.end(), [](const Wire& wire) { return wire.relays.size() == 1; });
-    if (areRenamed) {
-      auto parts = std::make_shared<schedule::FactoredForest>(*forest.factored);
-      for (schedule::FactoredForest::Instance& instance : parts->instances) {
-        for (fabric::NodeIndex& node : instance.switches) {
-          const int wire = wired.wireOf[node];
-          node = wire >= 0 ? wired.wires[wire].relays.front() : wired.nodeOf[node];
-        }
-      }
-      forest.factored = std::move(parts);
-      return std::move(forest);
-    }
-    forest = orThrow(schedule::expanded(forest, wired.fabric, schedule::kMaxExpandedBytes, progress));
-  }
+  // The wires need not have the symmetries of the fabric.
+  forest = orThrow(schedule::expanded(forest, wired.fabric, schedule::kMaxWrittenBytes, progress));
   schedule::PathPool paths;
   std::vector<fabric::NodeIndex> route;
   for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {

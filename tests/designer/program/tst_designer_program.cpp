@@ -420,7 +420,7 @@ void TestDesignerProgram::treesAndTheirSteps() {
     // Every edge of the tree is sent and taken by them.
     std::set<std::pair<int, int>> edges;
     const schedule::TreeReader::View view = reader->read(last.tree);
-    for (const schedule::TreeReader::Edge& edge : view.edges) {
+    for (const schedule::TreeEdge& edge : view.edges) {
       edges.insert(half == 0 ? std::pair(edge.child, edge.parent) : std::pair(edge.parent, edge.child));
     }
     std::set<std::pair<int, int>> sent;

@@ -16,6 +16,8 @@
 #include "designer/trees/tree_drawing.hpp"
 #include "designer/trees/trees_on_link.hpp"
 #include "designer/window/main_window.hpp"
+#include "schedule/expansion.hpp"
+#include "support/rotated_clusters.hpp"
 #include "support/waiting.hpp"
 
 using namespace coppice;
@@ -70,13 +72,12 @@ void TestDesignerTrees::initTestCase() {
 void TestDesignerTrees::loadsAreThoseOfTheForest_data() {
   QTest::addColumn<int>("collective");
   QTest::addColumn<bool>("usesMulticast");
-  QTest::addColumn<int>("form");
   for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                       Collective::broadcast, Collective::reduce}) {
-    QTest::newRow(std::string(toString(collective)).c_str()) << static_cast<int>(collective) << false << 0;
+    QTest::newRow(std::string(toString(collective)).c_str()) << static_cast<int>(collective) << false;
   }
-  QTest::newRow("multicast out") << static_cast<int>(Collective::allgather) << true << 0;
-  QTest::newRow("multicast in") << static_cast<int>(Collective::reduceScatter) << true << 0;
+  QTest::newRow("multicast out") << static_cast<int>(Collective::allgather) << true;
+  QTest::newRow("multicast in") << static_cast<int>(Collective::reduceScatter) << true;
 }
 
 void TestDesignerTrees::loadsAreThoseOfTheForest() {
@@ -100,7 +101,7 @@ void TestDesignerTrees::loadsAreThoseOfTheForest() {
     }
     std::int64_t inForest = 0;
     if (forest != nullptr) {
-      QVERIFY(!forest->factored);
+      QVERIFY(forest->rotations.empty());
       for (const schedule::Tree& tree : forest->trees) {
         for (const schedule::TreeEdge& edge : forest->edgesOf(tree)) {
           const auto hops = static_cast<std::int64_t>(forest->paths[edge.path].size()) - 1;
@@ -125,23 +126,25 @@ void TestDesignerTrees::loadsAreThoseOfTheForest() {
 }
 
 void TestDesignerTrees::treesAreReadLazily_data() {
-  QTest::addColumn<int>("form");
-  QTest::newRow("written out") << static_cast<int>(schedule::ForestForm::trees);
-  QTest::newRow("by parts") << static_cast<int>(schedule::ForestForm::parts);
+  QTest::addColumn<bool>("hasRotations");
+  QTest::newRow("every tree") << false;
+  QTest::newRow("the tree of one GPU and its images") << true;
 }
 
 void TestDesignerTrees::treesAreReadLazily() {
-  QFETCH(int, form);
-  const fabric::Description description = preset("dgx-h100", {{"boxes", "128"}});
-  auto fabric = fabric::Fabric::build(description);
-  QVERIFY(fabric);
-  auto generated = forestcoll::generate(*fabric, {.form = static_cast<schedule::ForestForm>(form)});
-  QVERIFY(generated);
-  const auto examined = examineSchedule(description, *std::move(fabric), std::move(generated->schedule), {}, {});
+  QFETCH(bool, hasRotations);
+  samples::Sample sample = samples::RegularCluster{1, 128, 8}.sample();
+  if (!hasRotations) {
+    auto written = schedule::expanded(*sample.schedule.broadcastForest, sample.fabric);
+    QVERIFY(written);
+    sample.schedule.broadcastForest = *std::move(written);
+  }
+  const auto examined =
+      examineSchedule(sample.description, std::move(sample.fabric), std::move(sample.schedule), {}, {});
   QVERIFY(examined);
   const ScheduleResultPtr& result = *examined;
   QCOMPARE(result->fabric->gpuCount(), 1024);
-  QCOMPARE(result->isByParts, form == static_cast<int>(schedule::ForestForm::parts));
+  QCOMPARE(result->hasRotations, hasRotations);
   TreeModel model;
   QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
   tester.setUseFetchMore(false);
