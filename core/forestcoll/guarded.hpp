@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/failure.hpp"
-#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/request.hpp"
 
 namespace coppice::forestcoll {
 

@@ -35,6 +35,10 @@ struct Network {
 /// Demands by rank, without a common divisor. Throws OverflowError.
 [[nodiscard]] Network makeNetwork(const fabric::Fabric& fabric, std::span<const std::int64_t> demandByRank);
 
+/// The same from the parts of a fabric, without looking for symmetry.
+[[nodiscard]] Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus,
+                                  std::span<const fabric::Arc> arcs, std::span<const std::int64_t> demandByRank);
+
 /// Nodes whose in and out capacity differ, among switches and nics only.
 [[nodiscard]] std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs);
 

@@ -32,8 +32,4 @@ struct CutRatio {
 [[nodiscard]] std::vector<schedule::Cut> bottleneckCuts(const Network& network, const CutRatio& worst,
                                                         const Progress& progress);
 
-/// makeNetwork() from the parts of a fabric, without looking for symmetry.
-[[nodiscard]] Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus,
-                                  std::span<const fabric::Arc> arcs, std::span<const std::int64_t> demandByRank);
-
 }  // namespace coppice::forestcoll

@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "fabric/box_tree.hpp"
 #include "fabric/fabric.hpp"
-#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/request.hpp"
 #include "schedule/forest.hpp"
 
 namespace coppice::forestcoll {

@@ -353,19 +353,6 @@ std::array<Attempt, kTrimmings.size()> race(const GrowthProblem& problem, const 
 
 }  // namespace
 
-void StageClock::done(const char* stage) {
-  const auto now = std::chrono::steady_clock::now();
-  const double elapsed = std::chrono::duration<double>(now - m_start).count();
-  m_start = now;
-  for (StageSeconds& entry : m_seconds) {
-    if (entry.stage == stage) {
-      entry.seconds += elapsed;
-      return;
-    }
-  }
-  m_seconds.push_back({stage, elapsed});
-}
-
 Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
                   const Progress& progress, StageClock& clock) {
   constexpr int kRounds = 14;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -9,24 +8,12 @@
 #include "base/progress.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
-#include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/stage_clock.hpp"
+#include "schedule/expansion.hpp"
 #include "schedule/forest.hpp"
 
 namespace coppice::forestcoll {
-
-/// Adds up the time of stages that follow each other.
-class StageClock {
-public:
-  explicit StageClock(std::vector<StageSeconds>& seconds) : m_seconds(seconds) {}
-
-  /// The time since the last call belongs to this stage.
-  void done(const char* stage);
-
-private:
-  std::vector<StageSeconds>& m_seconds;
-  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
-};
 
 /// A forest to be grown: trees to root at each node, and how many an arc may carry.
 struct GrowthProblem {
@@ -51,7 +38,8 @@ struct GrowthOptions {
 /// tried alone; when it has not ended after a certain amount of counted work (about a second), all of them restart side
 /// by side on the cores there are, each with four times that work, then sixteen, and so on. Of those that end in a
 /// round the first in order is taken: the result never depends on timing, and costs at most some three times the work
-/// of the quickest. Throws Failure (limit where trees would take more than maxTreeBytes), OverflowError, CancelledError.
+/// of the quickest. Throws Failure (limit where trees would take more than maxTreeBytes), OverflowError,
+/// CancelledError.
 [[nodiscard]] schedule::Forest growForest(const fabric::Fabric& fabric, const GrowthProblem& problem,
                                           const GrowthOptions& options, const Progress& progress, StageClock& clock);
 

@@ -6,9 +6,10 @@
 
 #include "base/progress.hpp"
 #include "fabric/fabric.hpp"
-#include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
+#include "forestcoll/optimum.hpp"
+#include "forestcoll/request.hpp"
 #include "forestcoll/tied_cuts.hpp"
 
 namespace coppice::forestcoll {
