@@ -15,7 +15,7 @@ struct KindNames {
 };
 
 /// In the order of RefKind.
-constexpr std::array<KindNames, 29> kKindNames = {{{"field", ""},
+constexpr std::array<KindNames, 21> kKindNames = {{{"field", ""},
                                                    {"key", "key"},
                                                    {"option", ""},
                                                    {"parameter", ""},
@@ -35,16 +35,8 @@ constexpr std::array<KindNames, 29> kKindNames = {{{"field", ""},
                                                    {"chunk", "chunk"},
                                                    {"message", "message"},
                                                    {"symmetry", "symmetry"},
-                                                   {"shape", "shape"},
-                                                   {"instance", "instance"},
-                                                   {"rotation", "rotation"},
-                                                   {"skeleton", "skeleton"},
-                                                   {"pattern", "pattern"},
-                                                   {"via", "via"},
-                                                   {"arc", "arc"},
-                                                   {"in_port", "in port"},
-                                                   {"out_port", "out port"}}};
-static_assert(kKindNames.size() == static_cast<std::size_t>(RefKind::outPort) + 1);
+                                                   {"arc", "arc"}}};
+static_assert(kKindNames.size() == static_cast<std::size_t>(RefKind::arc) + 1);
 
 std::string textOf(const ElementPart& part) {
   const std::string_view word = kKindNames[static_cast<std::size_t>(part.kind)].word;

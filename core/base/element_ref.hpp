@@ -33,18 +33,10 @@ enum class RefKind : std::uint8_t {
   chunk,        ///< of a plan
   message,      ///< of a plan
   symmetry,     ///< a permutation of the nodes
-  shape,        ///< a part of a forest made of parts, and what it has:
-  instance,
-  rotation,
-  skeleton,
-  pattern,
-  via,
-  arc,
-  inPort,
-  outPort
+  arc           ///< of a linear program
 };
 
-/// "threadblock", "in_port": the name in JSON.
+/// "threadblock", "link": the name in JSON.
 [[nodiscard]] std::string_view toString(RefKind kind);
 [[nodiscard]] std::optional<RefKind> refKindNamed(std::string_view name);
 

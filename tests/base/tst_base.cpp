@@ -431,7 +431,6 @@ private slots:
     row(ElementPart{RefKind::link, -1, "a", "b"}, R"(link "a" -> "b")");
     row(ElementPart{RefKind::link, 3, "a", ""}, R"(link 3 "a" -> "")");
     row({RefKind::link, 3}, "link 3");
-    row({RefKind::inPort, 0}, "in port 0");
     row(ElementRef(RefKind::rank, 2).with({RefKind::threadblock, 0}).with({RefKind::step, 5}),
         "rank 2, threadblock 0, step 5");
     row(ElementRef({RefKind::tree, "g0", 3}).with(ElementPart{RefKind::edge, -1, "a", "b"}),
@@ -442,7 +441,7 @@ private slots:
     QTEST(toQString(toText(element)), "text");
   }
   void kindsOfElements() {
-    for (int kind = 0; kind <= static_cast<int>(RefKind::outPort); ++kind) {
+    for (int kind = 0; kind <= static_cast<int>(RefKind::arc); ++kind) {
       QCOMPARE(refKindNamed(toString(static_cast<RefKind>(kind))), std::optional(static_cast<RefKind>(kind)));
     }
     QVERIFY(!refKindNamed("Node"));
