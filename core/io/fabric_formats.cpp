@@ -19,7 +19,7 @@ struct NamedFormat {
   std::string_view name;
 };
 
-// The first name of each format is the one printed.
+// First, in the order of FabricFormat, the names that are printed; then others that are read.
 constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::dot, "dot"},
                                   {FabricFormat::adjacency, "adjacency"},
@@ -32,6 +32,16 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::ncclXml, "nccl"},
                                   {FabricFormat::nvidiaSmi, "smi"},
                                   {FabricFormat::treeXml, "tree-xml"}};
+
+constexpr bool areNamesInOrder() {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(FabricFormat::taccl); ++i) {
+    if (kNames[i].format != static_cast<FabricFormat>(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(areNamesInOrder());
 
 std::string lowerCase(std::string_view text) {
   std::string out(text);
@@ -202,12 +212,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
 }  // namespace
 
 std::string_view toString(FabricFormat format) {
-  for (const NamedFormat& entry : kNames) {
-    if (entry.format == format) {
-      return entry.name;
-    }
-  }
-  return "json";
+  return kNames[static_cast<std::size_t>(format)].name;
 }
 
 std::optional<FabricFormat> parseFabricFormat(std::string_view text) {

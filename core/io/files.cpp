@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/failure.hpp"
-#include "io/fabric_json.hpp"
 
 namespace coppice::io {
 namespace {
@@ -270,14 +269,6 @@ Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(
         return Done{};
       },
       {.memory = "not enough memory to write the file", .memoryFix = "free memory", .where = {.file = path.string()}});
-}
-
-Result<fabric::Description> loadFabricFile(const std::filesystem::path& path) {
-  auto text = readFile(path);
-  if (!text) {
-    return text.error();
-  }
-  return readFabricJson(*text, path.string());
 }
 
 }  // namespace coppice::io

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "fabric/description.hpp"
 
 namespace coppice::io {
 
@@ -27,8 +26,5 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text);
 /// saveFile for texts too large to hold: `write` gets a stream into the file. Nothing is left behind where it fails or
 /// throws. Errors: io, and those of `write`.
 Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(std::ostream&)>& write);
-
-/// readFile, then readFabricJson. Errors: as both.
-Result<fabric::Description> loadFabricFile(const std::filesystem::path& path);
 
 }  // namespace coppice::io

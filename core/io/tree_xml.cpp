@@ -752,10 +752,6 @@ Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) 
   });
 }
 
-Result<Forest> forestFromTrees(const TreeXml& trees, const fabric::Fabric& fabric, Direction direction) {
-  return guardedRead({}, [&]() -> Result<Forest> { return TreeMatcher(trees, fabric, direction).match(); });
-}
-
 Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,
                                              Collective collective) {
   return guardedRead({}, [&]() -> Result<schedule::Schedule> {

@@ -78,18 +78,13 @@ struct TreeXml {
 /// Errors: badInput with line and column or tree; limit; overflow.
 Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName = {});
 
-/// The trees on a given fabric, as out-trees or reversed. GPU labels are matched by id, or else by rank in the order of
-/// TreeXml::gpus; switch labels by id, or else by the only node whose links fit all routes through them. Edges are put
-/// in breadth-first order; scale is the minimum that fits all loads. Nothing is verified.
-/// Errors: badInput (a label that fits no node, or several; another number of GPUs; a tree of the wrong size),
-/// overflow.
-Result<schedule::Forest> forestFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,
-                                         schedule::Direction direction);
-
-/// forestFromTrees as a whole schedule of the collective. One root only: that of broadcast and reduce; roots with
-/// different numbers of trees: amounts. fixedK is k. The file proves no bound: `bound` is 0 and there are no cuts,
-/// until the caller takes them from forestcoll::optimum. Errors: badUsage (one root but not broadcast or reduce, or the
-/// opposite direction), as forestFromTrees.
+/// The trees on a given fabric as a schedule of the collective, reversed for one that reduces. GPU labels are matched
+/// by id, or else by rank in the order of TreeXml::gpus; switch labels by id, or else by the only node whose links fit
+/// all routes through them. Edges are put in breadth-first order; scale is the minimum that fits all loads. Nothing is
+/// verified. One root only: that of broadcast and reduce; roots with different numbers of trees: amounts. fixedK is k.
+/// The file proves no bound: `bound` is 0 and there are no cuts, until the caller takes them from forestcoll::optimum.
+/// Errors: badInput (a label that fits no node, or several; another number of GPUs; a tree of the wrong size), badUsage
+/// (one root but not broadcast or reduce, or the opposite), overflow.
 Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric, Collective collective);
 
 }  // namespace coppice::io

@@ -109,14 +109,6 @@ bool isSimple(const Digraph& graph) {
   return true;
 }
 
-bool isInRegular(const Digraph& graph) {
-  std::vector<int> count(static_cast<size_t>(graph.nodes), 0);
-  for (const int head : graph.heads) {
-    ++count[static_cast<size_t>(head)];
-  }
-  return std::all_of(count.begin(), count.end(), [&](int c) { return c == graph.degree; });
-}
-
 std::optional<std::pair<int, int>> unreachablePair(const Digraph& graph) {
   // A regular digraph is balanced, so what node 0 reaches also reaches node 0.
   const auto isReached = reached(graph, 0);

@@ -44,8 +44,6 @@ struct Digraph {
 [[nodiscard]] bool isDuplex(const Digraph& graph);
 /// No self-loops and no parallel links.
 [[nodiscard]] bool isSimple(const Digraph& graph);
-/// Every node has `degree` in-links.
-[[nodiscard]] bool isInRegular(const Digraph& graph);
 /// A pair (from, to) such that no path leads from `from` to `to`.
 [[nodiscard]] std::optional<std::pair<int, int>> unreachablePair(const Digraph& graph);
 

@@ -380,22 +380,6 @@ const std::vector<Recipe>& recipes() {
   return kAll;
 }
 
-/// Distances from one node, by breadth-first search.
-std::vector<int> distancesFrom(const Digraph& graph, int start) {
-  std::vector<int> distance(static_cast<size_t>(graph.nodes), -1);
-  std::vector<int> queue{start};
-  distance[static_cast<size_t>(start)] = 0;
-  for (size_t at = 0; at < queue.size(); ++at) {
-    for (const int next : graph.out(queue[at])) {
-      if (distance[static_cast<size_t>(next)] < 0) {
-        distance[static_cast<size_t>(next)] = distance[static_cast<size_t>(queue[at])] + 1;
-        queue.push_back(next);
-      }
-    }
-  }
-  return distance;
-}
-
 }  // namespace
 
 std::span<const DistanceRegularEntry> distanceRegularGraphs() {
@@ -420,39 +404,6 @@ Result<Digraph> distanceRegular(const std::string& name) {
     names += (names.empty() ? "" : ", ") + recipe.entry.name;
   }
   return Error{ErrorCode::badUsage, "there is no distance-regular graph " + inQuotes(name), "choose one of " + names};
-}
-
-std::optional<IntersectionArray> intersectionArray(const Digraph& graph) {
-  IntersectionArray array;
-  if (!isDuplex(graph) || unreachablePair(graph)) {
-    return std::nullopt;
-  }
-  for (int v = 0; v < graph.nodes; ++v) {
-    const std::vector<int> distance = distancesFrom(graph, v);
-    for (int w = 0; w < graph.nodes; ++w) {
-      const int i = distance[static_cast<size_t>(w)];
-      int farther = 0;
-      int nearer = 0;
-      for (const int next : graph.out(w)) {
-        farther += distance[static_cast<size_t>(next)] == i + 1 ? 1 : 0;
-        nearer += distance[static_cast<size_t>(next)] == i - 1 ? 1 : 0;
-      }
-      const auto at = static_cast<size_t>(i);
-      if (array.farther.size() <= at) {
-        array.farther.resize(at + 1, -1);
-        array.nearer.resize(at + 1, -1);
-      }
-      if (array.farther[at] < 0) {
-        array.farther[at] = farther;
-        array.nearer[at] = nearer;
-      } else if (array.farther[at] != farther || array.nearer[at] != nearer) {
-        return std::nullopt;
-      }
-    }
-  }
-  array.farther.pop_back();
-  array.nearer.erase(array.nearer.begin());
-  return array;
 }
 
 }  // namespace coppice::topology

@@ -25,13 +25,4 @@ struct DistanceRegularEntry {
 /// Errors: badUsage for an unknown name, listing all.
 [[nodiscard]] Result<Digraph> distanceRegular(const std::string& name);
 
-/// {b_0, …, b_(D-1); c_1, …, c_D}: of a node at distance i from any other, how many neighbours are one step farther and
-/// one step nearer.
-struct IntersectionArray {
-  std::vector<int> farther;
-  std::vector<int> nearer;
-};
-/// nullopt where the graph is not distance-regular: some pair of equal distance differs. N^2 d steps.
-[[nodiscard]] std::optional<IntersectionArray> intersectionArray(const Digraph& graph);
-
 }  // namespace coppice::topology

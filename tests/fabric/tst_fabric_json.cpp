@@ -342,9 +342,9 @@ private slots:
     const std::filesystem::path path = folder.filePath("a.fabric.json").toStdString();
     const Description description = read(withLink("\"bandwidth\":1"));
     QVERIFY(saveFile(path, writeFabricJson(description)).hasValue());
-    const auto loaded = loadFabricFile(path);
-    QVERIFY(loaded.hasValue());
-    QVERIFY(*loaded == description);
+    const auto text = readFile(path);
+    QVERIFY(text.hasValue());
+    QVERIFY(read(*text) == description);
     QCOMPARE(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden), QStringList{"a.fabric.json"});
 
     // A new file gets what the umask allows; afterwards permissions stay, and links are followed.
@@ -367,11 +367,11 @@ private slots:
   void fileErrors() {
     QTemporaryDir folder;
     const std::filesystem::path inside = folder.path().toStdString();
-    const auto absent = loadFabricFile(inside / "absent.json");
+    const auto absent = readFile(inside / "absent.json");
     QVERIFY(!absent);
     QVERIFY(absent.error().code == ErrorCode::io);
     QCOMPARE(absent.error().where.file, (inside / "absent.json").string());
-    QVERIFY(loadFabricFile(inside).error().code == ErrorCode::io);
+    QVERIFY(readFile(inside).error().code == ErrorCode::io);
     QVERIFY(readFile("/dev/zero", 100000).error().code == ErrorCode::limit);
     QVERIFY(saveFile(inside, "text").error().code == ErrorCode::io);
     QVERIFY(saveFile(inside / "no" / "such" / "file", "text").error().code == ErrorCode::io);

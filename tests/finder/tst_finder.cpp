@@ -9,6 +9,7 @@
 #include "finder/sampler.hpp"
 #include "finder/time_model.hpp"
 #include "support/bfb_digraph.hpp"
+#include "support/digraph_checks.hpp"
 #include "topology/expansions.hpp"
 #include "topology/families.hpp"
 
@@ -56,7 +57,7 @@ QString faultOf(const Entry& entry) {
   const Digraph graph = built(entry);
   const bfb::Loads loads = loadsOf(graph);
   const QString name = QString::fromStdString(nameOf(*entry.construction));
-  if (graph.nodes != entry.nodes || graph.degree != entry.degree || !topology::isInRegular(graph)) {
+  if (graph.nodes != entry.nodes || graph.degree != entry.degree || !test::isInRegular(graph)) {
     return name + ": wrong size";
   }
   if (loads.steps() != entry.steps || loads.bandwidthTime() != entry.bandwidthTime) {

@@ -77,6 +77,17 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), with);
 }
 
+/// The forest of the schedule that the trees make, of many roots or of one.
+Result<schedule::Forest> forestOf(const io::TreeXml& trees, const fabric::Fabric& fabric,
+                                  schedule::Direction direction) {
+  const bool isOut = direction == schedule::Direction::out;
+  auto made = io::scheduleFromTrees(trees, fabric, isOut ? Collective::allgather : Collective::reduceScatter);
+  if (!made && made.error().code == ErrorCode::badUsage) {
+    made = io::scheduleFromTrees(trees, fabric, isOut ? Collective::broadcast : Collective::reduce);
+  }
+  return made ? Result<schedule::Forest>(isOut ? *made->broadcastForest : *made->reduceForest) : made.error();
+}
+
 }  // namespace
 
 Q_DECLARE_METATYPE(Make)
@@ -177,7 +188,7 @@ private slots:
     QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
     QCOMPARE(fabric->nodes()[0].id, "(0, 'GPU', 0)");
     QCOMPARE(fabric->nodes()[3].id, "(1, 'GPU', 1)");
-    const auto forest = io::forestFromTrees(*trees, *fabric, schedule::Direction::out);
+    const auto forest = forestOf(*trees, *fabric, schedule::Direction::out);
     QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
     QCOMPARE(toFraction(forest->scale), "1");
     const auto up = fabric->findArc(*fabric->find("(0, 'SWITCH', 0)"), *fabric->find("(-1, 'IB', 0)"));
@@ -196,7 +207,7 @@ private slots:
     QCOMPARE(trees->labels[trees->gpus[0]], "9");
     const fabric::Fabric fabric = samples::buildFabric(
         samples::describeFabric("pair", {"a", "b"}, {"sw"}, {{"a", "sw", "10"}, {"b", "sw", "10"}}));
-    const auto forest = io::forestFromTrees(*trees, fabric, schedule::Direction::out);
+    const auto forest = forestOf(*trees, fabric, schedule::Direction::out);
     QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
     QCOMPARE(forest->trees.size(), std::size_t{3});
     QCOMPARE(forest->trees[0].root, 0);
@@ -273,7 +284,7 @@ private slots:
     const auto trees = io::readTreeXml(kOfficial);
     QVERIFY(trees.hasValue());
     const auto message = [&](const fabric::Description& description) {
-      const auto forest = io::forestFromTrees(*trees, samples::buildFabric(description), schedule::Direction::out);
+      const auto forest = forestOf(*trees, samples::buildFabric(description), schedule::Direction::out);
       return forest ? QString() : QString::fromStdString(describe(forest.error()));
     };
     QVERIFY(message(samples::describeStar()).contains("join 4 GPUs, the fabric has 3"));
@@ -298,7 +309,7 @@ private slots:
 
     auto cut = *trees;
     cut.trees[1].sendCount = 2;
-    const auto broken = io::forestFromTrees(cut, fabric, schedule::Direction::out);
+    const auto broken = forestOf(cut, fabric, schedule::Direction::out);
     QVERIFY(!broken.hasValue());
     QVERIFY(QString::fromStdString(broken.error().message).contains("has 2 sends"));
   }
@@ -321,7 +332,7 @@ private slots:
       QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
       const bool reduces = !sample.schedule.broadcastForest.has_value();
       const auto direction = reduces ? schedule::Direction::in : schedule::Direction::out;
-      const auto forest = io::forestFromTrees(*read, sample.fabric, direction);
+      const auto forest = forestOf(*read, sample.fabric, direction);
       QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
       const auto& rotated = reduces ? *sample.schedule.reduceForest : *sample.schedule.broadcastForest;
       const auto expected = schedule::expanded(rotated, sample.fabric);

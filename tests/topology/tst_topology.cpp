@@ -5,6 +5,7 @@
 
 #include "bfb/bfb.hpp"
 #include "support/bfb_digraph.hpp"
+#include "support/digraph_checks.hpp"
 #include "topology/cayley.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/expansions.hpp"
@@ -14,6 +15,8 @@
 
 using namespace coppice;
 using namespace coppice::topology;
+using coppice::test::intersectionArray;
+using coppice::test::isInRegular;
 using coppice::test::loadsOf;
 
 namespace {

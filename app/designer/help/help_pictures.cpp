@@ -2,7 +2,6 @@
 #include "designer/help/help_pictures.hpp"
 
 #include <QCoreApplication>
-#include <QDir>
 #include <QFile>
 #include <QPainter>
 #include <algorithm>
@@ -151,18 +150,6 @@ const std::vector<std::pair<QString, Sketch>>& sketches() {
 }
 
 }  // namespace
-
-QStringList helpPictureNames() {
-  HelpBook::instance();  // which brings the resources in
-  QStringList names = QDir(kFolder).entryList({u'*' + kLightFile});
-  for (QString& name : names) {
-    name.chop(kLightFile.size());
-  }
-  for (const auto& [name, sketch] : sketches()) {
-    names << name;
-  }
-  return names;
-}
 
 QImage helpPicture(const QString& name, Scheme scheme, double width, double devicePixelRatio) {
   HelpBook::instance();  // which brings the resources in

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/theme/icons.hpp"
 
-#include <QDir>
 #include <QFile>
 #include <QHash>
 #include <QIconEngine>
@@ -90,16 +89,6 @@ QPixmap iconPixmap(const QString& name, int size, qreal devicePixelRatio, const 
   painter.setRenderHint(QPainter::Antialiasing);
   paintIcon(&painter, QRectF(0, 0, size, size), name, color);
   return result;
-}
-
-QStringList iconNames() {
-  pathOf({});
-  QStringList names;
-  for (const QString& file : QDir(QStringLiteral(":/icons")).entryList({QStringLiteral("*.svg")}, QDir::Files)) {
-    names.append(file.chopped(4));
-  }
-  names.sort();
-  return names;
 }
 
 }  // namespace coppice::designer

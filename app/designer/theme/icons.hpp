@@ -15,7 +15,5 @@ namespace coppice::designer {
 [[nodiscard]] QIcon icon(const QString& name);
 /// The same in one colour.
 [[nodiscard]] QPixmap iconPixmap(const QString& name, int size, qreal devicePixelRatio, const QColor& color);
-/// All names, sorted.
-[[nodiscard]] QStringList iconNames();
 
 }  // namespace coppice::designer

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QDir>
 #include <QDragEnterEvent>
 #include <QLineEdit>
 #include <QMimeData>
@@ -137,8 +138,11 @@ private Q_SLOTS:
   }
 
   void iconsAreDrawn() {
-    QVERIFY(iconNames().size() > 50);
-    for (const QString& name : iconNames()) {
+    QVERIFY(!icon(QStringLiteral("undo")).isNull());  // which brings the drawings in
+    const QStringList files = QDir(QStringLiteral(":/icons")).entryList({QStringLiteral("*.svg")}, QDir::Files);
+    QVERIFY(files.size() > 50);
+    for (const QString& file : files) {
+      const QString name = file.chopped(4);
       const QImage image = iconPixmap(name, 24, 2, Qt::black).toImage();
       QCOMPARE(image.size(), QSize(48, 48));
       int inked = 0;

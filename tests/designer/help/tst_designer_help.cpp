@@ -9,6 +9,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QSet>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -136,8 +137,7 @@ void TestDesignerHelp::everyLinkLeadsSomewhere() {
       const auto match = it.next();
       ++seen;
       if (match.captured(1) == u"picture"_s) {
-        QVERIFY2(helpPictureNames().contains(match.captured(2)), qPrintable(topic.id + match.captured(0)));
-        continue;
+        continue;  // everyPictureIsDrawn
       }
       // In the manual: a file, or a heading of the same page.
       const bool isFile = match.captured(1).isEmpty();
@@ -159,7 +159,15 @@ void TestDesignerHelp::everyLinkLeadsSomewhere() {
 
 void TestDesignerHelp::everyPictureIsDrawn_data() {
   QTest::addColumn<QString>("name");
-  for (const QString& name : helpPictureNames()) {
+  static const QRegularExpression kPicture(u"\\]\\(picture:([^)]*)\\)"_s);
+  QSet<QString> names;
+  for (const HelpTopic& topic : HelpBook::instance().topics()) {
+    for (auto it = kPicture.globalMatch(topic.text); it.hasNext();) {
+      names << it.next().captured(1);
+    }
+  }
+  QVERIFY(names.size() > 4);
+  for (const QString& name : names) {
     QTest::newRow(qPrintable(name)) << name;
   }
 }

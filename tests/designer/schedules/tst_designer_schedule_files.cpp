@@ -15,6 +15,7 @@
 #include "designer/schedules/schedule_fixture.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
+#include "io/fabric_json.hpp"
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"
 
@@ -242,7 +243,9 @@ void TestDesignerScheduleFiles::unsavedSchedulesSurviveACrash() {
 void TestDesignerScheduleFiles::hostileFilesAreRefused() {
   ScheduleFixture fixture;
   const QString path = fixture.example("2x-dgx-a100.fabric.json");
-  const auto description = io::loadFabricFile(path.toStdString());
+  const auto text = io::readFile(path.toStdString());
+  QVERIFY(text);
+  const auto description = io::readFabricJson(*text, path.toStdString());
   QVERIFY(description);
   const ScheduleResultPtr result = made(*description, {});
   const QString folder = ScheduleBook::folderOf(path);
