@@ -9,6 +9,7 @@
 #include "io/transfer_csv.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/named_table.hpp"
+#include "schedule/step_routes.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"

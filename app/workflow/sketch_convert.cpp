@@ -7,6 +7,7 @@
 #include "io/taccl_fabric.hpp"
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
+#include "sketch/make_model.hpp"
 
 namespace coppice::workflow {
 namespace {

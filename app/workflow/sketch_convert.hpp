@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 #include "sketch/fabric_of.hpp"
+#include "sketch/make_model.hpp"
 #include "sketch/propose.hpp"
 #include "workflow/sketch_plan.hpp"
 

@@ -11,6 +11,7 @@
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
+#include "sketch/make_model.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/claims.hpp"
 #include "workflow/clock.hpp"

@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "io/taccl_json.hpp"
 #include "sketch/fabric_of.hpp"
+#include "sketch/make_model.hpp"
 #include "sketch/plan.hpp"
 #include "sketch/propose.hpp"
 #include "taccl/synthesis.hpp"

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "baselines/baselines.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/step_schedule.hpp"
 
 namespace coppice::baselines {

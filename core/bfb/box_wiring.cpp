@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "schedule/arc_finder.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/step_schedule.hpp"
 
 namespace coppice::bfb {

@@ -18,6 +18,7 @@
 #include "io/exact_json.hpp"
 #include "io/fabric_json.hpp"
 #include "io/text_place.hpp"
+#include "schedule/step_routes.hpp"
 
 namespace coppice::io {
 namespace {

@@ -11,7 +11,7 @@
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
 #include "sketch/fabric_of.hpp"
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 
 namespace coppice::io {
 namespace {

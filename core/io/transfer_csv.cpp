@@ -19,6 +19,7 @@
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 
 namespace coppice::io {
 namespace {

@@ -54,6 +54,7 @@ public:
   [[nodiscard]] Collective collective() const { return m_collective; }
   [[nodiscard]] std::optional<fabric::Rank> root() const { return m_root; }
   [[nodiscard]] std::span<const std::int64_t> amounts() const { return m_amounts; }
+  [[nodiscard]] std::span<const CustomShard> rows() const { return m_custom; }  ///< of a custom collective
   [[nodiscard]] int rankCount() const { return m_rankCount; }
   [[nodiscard]] std::int64_t shardCount() const { return m_shardCount; }
 

@@ -12,6 +12,7 @@
 #include "base/rows.hpp"
 #include "base/text.hpp"
 #include "schedule/arc_finder.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/transfer_order.hpp"
 
 namespace coppice::schedule {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/failure.hpp"
-#include "program/step_links.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/program_job.hpp"
 #include "simulate/routes.hpp"
+#include "verify/step_links.hpp"
 
 namespace coppice::simulate {
 namespace {
@@ -234,7 +234,7 @@ private:
 
   const program::Program& m_program;
   const Progress& m_progress;
-  program::StepLinks m_links;
+  verify::StepLinks m_links;
   ShortestRoutes m_routes;
   Job m_job;
   std::vector<TraceEvent> m_events;

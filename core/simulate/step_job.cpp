@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/step_routes.hpp"
 #include "schedule/transfer_order.hpp"
 
 namespace coppice::simulate {

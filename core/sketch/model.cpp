@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 
 #include <algorithm>
 #include <array>

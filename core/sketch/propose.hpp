@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "sketch/fabric_of.hpp"
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 
 namespace coppice::sketch {
 

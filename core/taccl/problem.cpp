@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "sketch/make_model.hpp"
 #include "sketch/propose.hpp"
 
 namespace coppice::taccl {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collective.hpp"
 #include "base/result.hpp"
 #include "sketch/model.hpp"
 

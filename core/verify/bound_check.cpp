@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "flow/lemon/max_flow.hpp"
+#include "verify/demand.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -149,12 +150,13 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
 }
 
 RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const Bandwidth& rate) {
+  const Demand demand(goal);
   const bool isGather = goal.collective() == Collective::gather;
   const Rank root = goal.root().value_or(0);
   std::vector<Rational> needs(fabric.gpuCount());  // GB/s by rank
   std::int64_t scale = 1;
   for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
-    needs[rank] = rank == root ? Rational(0) : goal.share(rank) * rate.gigabytesPerSecond();
+    needs[rank] = rank == root ? Rational(0) : demand.share(rank) * rate.gigabytesPerSecond();
     scale = leastCommonMultiple(scale, needs[rank].denominator());
   }
   for (const fabric::Arc& arc : fabric.arcs()) {

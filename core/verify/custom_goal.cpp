@@ -7,12 +7,13 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "verify/demand.hpp"
 
 namespace coppice::verify {
 namespace {
 
 /// A whole number of chunks for each shard is possible with multiples of this.
-std::int64_t minChunks(const schedule::CollectiveTable& table, const Rational& all) {
+std::int64_t minChunks(const Demand& table, const Rational& all) {
   std::int64_t chunks = 1;
   for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
     chunks = leastCommonMultiple(chunks, (table.share(shard) / all).denominator());
@@ -20,7 +21,7 @@ std::int64_t minChunks(const schedule::CollectiveTable& table, const Rational& a
   return chunks;
 }
 
-Result<std::vector<CustomShard>> rowsOf(const schedule::CollectiveTable& table, int chunks) {
+Result<std::vector<CustomShard>> rowsOf(const Demand& table, int chunks) {
   Rational all;
   for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
     all += table.share(shard);
@@ -57,8 +58,9 @@ Result<std::vector<CustomShard>> customGoal(const schedule::CollectiveTable& tab
         "the table is for " + std::to_string(table.rankCount()) + " ranks, the program has " + std::to_string(ranks),
         "give the table that the program was made for"};
   }
-  return guarded([&] { return rowsOf(table, chunks); }, {.overflow = "the shares of the table leave the 64-bit range",
-                                                         .overflowFix = "use shares with small common denominators"});
+  return guarded([&] { return rowsOf(Demand(table), chunks); },
+                 {.overflow = "the shares of the table leave the 64-bit range",
+                  .overflowFix = "use shares with small common denominators"});
 }
 
 }  // namespace coppice::verify

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "program/step_links.hpp"
+#include "program/step_place.hpp"
 
 namespace coppice::verify {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "schedule/arc_finder.hpp"
+#include "verify/arc_index.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -77,7 +77,7 @@ public:
       : m_fabric(fabric),
         m_routing(routing),
         m_progress(progress),
-        m_finder(fabric, schedule::Direction::out),
+        m_links(fabric),
         m_once(fabric.arcs().size(), 0),
         m_load(fabric.arcs().size(), 0) {}
 
@@ -115,8 +115,8 @@ private:
         }
       }
       for (const fabric::Arc& arc : m_fabric.arcs()) {
-        const auto other = m_finder.find(image[arc.tail], image[arc.head]);
-        if (other == schedule::kNoArc || m_fabric.arcs()[other].bandwidth != arc.bandwidth) {
+        const auto other = m_links.find(image[arc.tail], image[arc.head]);
+        if (other == ArcIndex::kNone || m_fabric.arcs()[other].bandwidth != arc.bandwidth) {
           reject("It maps a link to none, or to one of another bandwidth", name);
         }
       }
@@ -205,7 +205,7 @@ private:
       throwIfCancelled(m_progress);
       for (std::size_t arc = 0; arc < m_once.size(); ++arc) {
         if (m_once[arc] > 0) {
-          Int128& load = m_load[m_finder.find(image[m_fabric.arcs()[arc].tail], image[m_fabric.arcs()[arc].head])];
+          Int128& load = m_load[m_links.find(image[m_fabric.arcs()[arc].tail], image[m_fabric.arcs()[arc].head])];
           load = checkedAdd(load, m_once[arc]);
         }
       }
@@ -227,7 +227,7 @@ private:
   const fabric::Fabric& m_fabric;
   const ExchangeRouting& m_routing;
   const Progress& m_progress;
-  schedule::ArcFinder m_finder;
+  ArcIndex m_links;
   std::vector<int64_t> m_times;  ///< by source: the symmetries that map it to the same GPU
   int64_t m_common = 1;          ///< their least common multiple
   std::vector<Int128> m_once;    ///< by arc: load of the trees, in parts of 1 / (denominator * m_common)

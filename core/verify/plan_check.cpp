@@ -13,6 +13,7 @@
 #include "base/failure.hpp"
 #include "verify/fault_log.hpp"
 #include "verify/plan_bound.hpp"
+#include "verify/plan_model.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -34,9 +35,10 @@ public:
 
   Result<PlanVerdict> run() {
     const Collective moved = m_plan.collective == Collective::allreduce ? Collective::allgather : m_plan.collective;
-    auto chunks = sketch::chunksOf(m_model, moved, m_plan.root);
+    auto chunks = chunksMoved(m_model, moved, m_plan.root);
     if (!chunks) {
-      return chunks.error();
+      return Error{ErrorCode::badUsage, "no plan makes " + std::string(toString(m_plan.collective)) + " with root " +
+                                            std::to_string(m_plan.root)};
     }
     m_chunks = *std::move(chunks);
     checkMessages();
@@ -270,7 +272,7 @@ private:
     for (const Link& link : m_model.links) {
       const int near = isBackwards ? link.to : link.from;
       const bool isAllowed = owner < 0 || !link.isRemote ||
-                             (m_model.nodeOf(near) == m_model.nodeOf(owner) && m_model.mayRelay(owner, link.from));
+                             (m_model.nodeOf(near) == m_model.nodeOf(owner) && mayLeaveBy(m_model, owner, link.from));
       if (isAllowed) {
         next[near].push_back(isBackwards ? link.from : link.to);
       }
@@ -306,7 +308,7 @@ private:
         if (m_model.nodeOf(near) != home) {
           m_log.fault("takes chunk " + std::to_string(chunk) + " between two nodes that are not its owner's", named(i));
         }
-        if (!m_model.mayRelay(owner, link.from)) {
+        if (!mayLeaveBy(m_model, owner, link.from)) {
           m_log.fault("takes chunk " + std::to_string(chunk) + " by GPU " + std::to_string(link.from) +
                           ", which does not relay it",
                       named(i));
@@ -417,15 +419,16 @@ private:
   /// Computed again from the links, for the relaxation that the plan names; of an allreduce, for both halves.
   void checkBound() {
     Rational proved = 0;
+    std::string reasons;
     const int phases = m_plan.collective == Collective::allreduce ? 2 : 1;
     for (int phase = 0; phase < phases && phase < static_cast<int>(m_plan.boundReasons.size()); ++phase) {
       const bool isBackwards = isReduction(phase);
-      proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards,
+      proved += provedBound(isBackwards ? turnedRound(m_model) : m_model, m_chunks, isBackwards,
                             m_plan.boundReasons[phase], m_progress);
+      reasons += (reasons.empty() ? "" : "; ") + m_plan.boundReasons[phase].relaxation;
     }
     if (m_plan.bound > proved) {
-      m_log.fault("claims " + m_plan.bound.toString() + " by \"" + relaxationsOf(m_plan) + "\", which proves " +
-                      proved.toString(),
+      m_log.fault("claims " + m_plan.bound.toString() + " by \"" + reasons + "\", which proves " + proved.toString(),
                   {RefKind::field, "bound"});
     }
   }

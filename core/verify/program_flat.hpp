@@ -9,7 +9,7 @@
 
 #include "program/finding_sink.hpp"
 #include "program/program.hpp"
-#include "program/step_links.hpp"
+#include "program/step_place.hpp"
 #include "verify/program_verifier.hpp"
 
 /// A program laid out for execution, and the rules that need no execution.

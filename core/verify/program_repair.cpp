@@ -422,7 +422,7 @@ private:
   const std::vector<RingStep>& m_ring;
   const ProgramCheckOptions& m_options;
   const Progress& m_progress;
-  program::StepLinks m_links;
+  StepLinks m_links;
   std::vector<Candidate> m_found;
 };
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "program/step_links.hpp"
+#include "program/step_place.hpp"
 #include "verify/deadlock_ring.hpp"
 #include "verify/program_verifier.hpp"
+#include "verify/step_links.hpp"
 
 namespace coppice::verify {
 

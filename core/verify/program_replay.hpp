@@ -10,7 +10,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
-#include "program/step_links.hpp"
+#include "program/step_place.hpp"
 #include "verify/deadlock_ring.hpp"
 #include "verify/program_verifier.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
-#include "program/step_links.hpp"
+#include "program/step_place.hpp"
 #include "verify/program_repair.hpp"
 #include "verify/program_replay.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "base/rational.hpp"
 #include "verify/fault_log.hpp"
+#include "verify/step_order.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -16,23 +17,22 @@ constexpr std::size_t kBits = 64;
 
 }  // namespace
 
-ShardPlayer::ShardPlayer(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+ShardPlayer::ShardPlayer(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Demand& demand,
                          std::span<const std::uint32_t> place)
-    : m_fabric(fabric), m_schedule(schedule), m_place(place), m_writer(fabric.gpuCount(), -1) {}
+    : m_fabric(fabric), m_schedule(schedule), m_demand(demand), m_place(place), m_writer(fabric.gpuCount(), -1) {}
 
 void ShardPlayer::play(std::int64_t shard, std::span<const std::uint32_t> transfers) {
-  if (m_schedule.goal.share(shard).isZero()) {
+  if (m_demand.share(shard).isZero()) {
     return;
   }
   m_shard = shard;
-  m_combines = m_schedule.goal.combines(shard);
+  m_combines = m_demand.combines(shard);
   m_words = m_combines ? (static_cast<std::size_t>(m_fabric.gpuCount()) + kBits - 1) / kBits : 1;
   m_sets.resize(m_words * static_cast<std::size_t>(m_fabric.gpuCount()));
-  const schedule::PieceGrid grid = schedule::pieceGrid(m_schedule, transfers);
-  for (std::size_t i = 0; i + 1 < grid.points.size(); ++i) {
-    m_begin = grid.points[i];
-    m_end = grid.points[i + 1];
-    playInterval(grid.transfers[i]);
+  for (PieceSweep sweep(m_schedule, transfers); sweep.next();) {
+    m_begin = sweep.begin();
+    m_end = sweep.end();
+    playInterval(sweep.transfers());
   }
 }
 
@@ -56,7 +56,7 @@ void ShardPlayer::playInterval(std::span<const std::uint32_t> transfers) {
 
 void ShardPlayer::start() {
   std::fill(m_sets.begin(), m_sets.end(), 0);
-  for (const Rank source : m_schedule.goal.sources(m_shard)) {
+  for (const Rank source : m_demand.sources(m_shard)) {
     if (m_combines) {
       setOf(source)[static_cast<std::size_t>(source) / kBits] |= Word{1} << (static_cast<std::size_t>(source) % kBits);
     } else {
@@ -132,13 +132,13 @@ void ShardPlayer::write(std::uint32_t index, std::span<const Word> sent, Word is
 }
 
 void ShardPlayer::finish() {
-  const auto sources = m_schedule.goal.sources(m_shard);
+  const auto sources = m_demand.sources(m_shard);
   m_full.assign(m_words, 0);
   for (const Rank source : sources) {
     const auto at = static_cast<std::size_t>(source);
     m_full[m_combines ? at / kBits : 0] |= Word{1} << (at % kBits);
   }
-  for (const Rank rank : m_schedule.goal.destinations(m_shard)) {
+  for (const Rank rank : m_demand.destinations(m_shard)) {
     const auto set = setOf(rank);
     if (!m_combines) {
       if (set[0] == 0) {

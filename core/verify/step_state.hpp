@@ -8,7 +8,7 @@
 
 #include "fabric/fabric.hpp"
 #include "schedule/step_schedule.hpp"
-#include "schedule/transfer_order.hpp"
+#include "verify/demand.hpp"
 
 namespace coppice::verify {
 
@@ -22,7 +22,7 @@ struct StepFault {
 class ShardPlayer {
 public:
   /// `place`: by transfer, its position in the order to play; empty if the schedule is synchronous.
-  ShardPlayer(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+  ShardPlayer(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, const Demand& demand,
               std::span<const std::uint32_t> place);
 
   /// `transfers`: all of the shard, ascending.
@@ -50,6 +50,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   const schedule::StepSchedule& m_schedule;
+  const Demand& m_demand;
   std::span<const std::uint32_t> m_place;
   std::size_t m_words = 1;  ///< of a set of contributors; 1 where the shard does not combine
   bool m_combines = false;

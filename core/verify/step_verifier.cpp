@@ -12,9 +12,11 @@
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
-#include "schedule/arc_finder.hpp"
-#include "schedule/transfer_order.hpp"
+#include "verify/arc_index.hpp"
+#include "verify/demand.hpp"
 #include "verify/fault_log.hpp"
+#include "verify/step_loads.hpp"
+#include "verify/step_order.hpp"
 #include "verify/step_state.hpp"
 
 namespace coppice::verify {
@@ -29,7 +31,7 @@ using std::int64_t;
 class StepCheck {
 public:
   StepCheck(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress)
-      : m_fabric(fabric), m_schedule(schedule), m_progress(progress) {}
+      : m_fabric(fabric), m_schedule(schedule), m_progress(progress), m_demand(schedule.goal) {}
 
   Result<StepVerdict> run() {
     StepVerdict verdict;
@@ -38,12 +40,10 @@ public:
       checkTransfers();
     }
     if (m_log.faultCount() == 0) {
-      if (auto failure = checkData()) {
-        return *failure;
-      }
+      checkData();
     }
     if (m_log.faultCount() == 0) {
-      auto cost = schedule::stepCost(m_fabric, m_schedule, m_progress, m_depth);
+      auto cost = addUpLoads(m_fabric, m_schedule, m_demand, m_routes, m_depth, m_progress);
       if (!cost) {
         return cost.error();
       }
@@ -95,14 +95,16 @@ private:
   }
 
   void checkRoutes() {
-    const schedule::ArcFinder finder(m_fabric, schedule::Direction::out);
+    const ArcIndex links(m_fabric);
     m_isRouteSound.assign(m_schedule.paths.size(), 0);
     for (PathId route = 0; route < m_schedule.paths.size(); ++route) {
-      m_isRouteSound[route] = checkRoute(finder, route) ? 1 : 0;
+      m_isRouteSound[route] = checkRoute(links, route) ? 1 : 0;
+      m_routes.first.push_back(static_cast<int64_t>(m_routes.arcs.size()));
     }
   }
 
-  bool checkRoute(const schedule::ArcFinder& finder, PathId route) {
+  /// Notes its arcs.
+  bool checkRoute(const ArcIndex& links, PathId route) {
     const auto nodes = m_schedule.paths[route];
     const ElementRef element{RefKind::route, route};
     const auto isNode = [&](fabric::NodeIndex node) { return node >= 0 && node < m_fabric.nodeCount(); };
@@ -111,7 +113,8 @@ private:
       return false;
     }
     for (std::size_t i = 1; i < nodes.size(); ++i) {
-      if (finder.find(nodes[i - 1], nodes[i]) == schedule::kNoArc) {
+      m_routes.arcs.push_back(links.find(nodes[i - 1], nodes[i]));
+      if (m_routes.arcs.back() == ArcIndex::kNone) {
         m_log.fault("there is no link " + nodeName(m_fabric, nodes[i - 1]) + " -> " + nodeName(m_fabric, nodes[i]),
                     element);
         return false;
@@ -144,7 +147,7 @@ private:
   }
 
   [[nodiscard]] std::string shapeFault(const Transfer& transfer) const {
-    const auto& goal = m_schedule.goal;
+    const Demand& goal = m_demand;
     if (transfer.shard < 0 || transfer.shard >= goal.shardCount()) {
       return "there is no shard " + std::to_string(transfer.shard);
     }
@@ -178,40 +181,31 @@ private:
     return {};
   }
 
-  std::optional<Error> checkData() {
-    schedule::TransferOrder order;
+  void checkData() {
+    StepOrder order;
     if (!m_schedule.isSynchronous) {
-      auto found = schedule::transferOrder(m_schedule, m_progress);
-      if (!found && found.error().code != ErrorCode::verification) {
-        return found.error();
+      order = orderOf(m_schedule, m_demand.shardCount(), m_progress);
+      if (!order.cycle.empty()) {
+        m_log.fault("Transfers wait for each other in a cycle: " + order.cycle, wholeSchedule(),
+                    "remove one of these waits");
+        return;
       }
-      if (!found) {
-        m_log.fault(found.error().message, wholeSchedule(), found.error().fix);
-        return std::nullopt;
-      }
-      order = std::move(*found);
       m_depth = order.depth;
     }
-    std::vector<std::uint32_t> place(order.order.size());
-    for (std::uint32_t i = 0; i < order.order.size(); ++i) {
-      place[order.order[i]] = i;
-    }
-    order = {};
-    playShards(place);
-    return std::nullopt;
+    playShards(order.place);
   }
 
   /// Blocks of shards on all cores; findings in the order of the shards.
   void playShards(const std::vector<std::uint32_t>& place) {
-    const auto byShard = schedule::transfersByShard(m_schedule);
-    const int64_t shards = m_schedule.goal.shardCount();
+    const int64_t shards = m_demand.shardCount();
+    const ShardTransfers byShard(m_schedule, shards);
     const int64_t blocks = std::min<int64_t>(shards, 256);
     std::vector<std::vector<StepFault>> faults(blocks);
     std::vector<int64_t> counts(blocks, 0);
     std::atomic<int64_t> done = 0;
     std::mutex reporting;
     parallelFor(static_cast<std::size_t>(blocks), [&](std::size_t block) {
-      ShardPlayer player(m_fabric, m_schedule, place);
+      ShardPlayer player(m_fabric, m_schedule, m_demand, place);
       const auto first = shards * static_cast<int64_t>(block) / blocks;
       const auto last = shards * (static_cast<int64_t>(block) + 1) / blocks;
       for (int64_t shard = first; shard < last; ++shard) {
@@ -243,9 +237,11 @@ private:
   const fabric::Fabric& m_fabric;
   const StepSchedule& m_schedule;
   const Progress& m_progress;
+  Demand m_demand;
   FaultLog m_log;
   std::vector<char> m_isRouteSound;
-  std::optional<std::int32_t> m_depth;  ///< asynchronous: of the order that was played
+  RouteArcs m_routes;
+  std::int32_t m_depth = 0;  ///< asynchronous: of the order that was played
 };
 
 }  // namespace
@@ -253,7 +249,7 @@ private:
 Result<StepVerdict> verifySteps(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress) {
   try {
     return StepCheck(fabric, schedule, progress).run();
-  } catch (const schedule::PieceLimitReached&) {
+  } catch (const TooManyPieces&) {
     return Error{ErrorCode::limit, "The pieces of the transfers overlap too often to be verified",
                  "cut the shards into pieces with common ends"};
   } catch (const OverflowError&) {

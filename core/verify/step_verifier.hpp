@@ -7,7 +7,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
-#include "schedule/step_cost.hpp"
+#include "schedule/step_figures.hpp"
 #include "schedule/step_schedule.hpp"
 
 namespace coppice::verify {

@@ -9,6 +9,7 @@
 #include "fabric/fabric.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/step_schedule.hpp"
 #include "verify/step_verifier.hpp"
 

@@ -13,6 +13,7 @@
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 #include "verify/custom_goal.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"

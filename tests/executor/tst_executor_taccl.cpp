@@ -13,7 +13,7 @@
 #include "probe/copies.hpp"
 #include "probe/taccl_profile.hpp"
 #include "sketch/fabric_of.hpp"
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 #include "taccl/synthesis.hpp"
 #include "verify/plan_check.hpp"
 #include "verify/step_verifier.hpp"

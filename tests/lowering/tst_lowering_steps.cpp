@@ -15,6 +15,7 @@
 #include "schedule/chunk_grid.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/custom_goal.hpp"
 #include "verify/program_verifier.hpp"

@@ -8,6 +8,7 @@
 #include "fabric/fabric.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/step_schedule.hpp"
 #include "simulate/step_job.hpp"
 #include "simulate/sweep.hpp"

@@ -9,7 +9,7 @@
 
 #include "program/program.hpp"
 #include "program/run_protocol.hpp"
-#include "program/step_links.hpp"
+#include "verify/step_links.hpp"
 
 namespace coppice::test {
 
@@ -17,7 +17,7 @@ namespace coppice::test {
 /// @param nanoseconds time of a step @pre the program has no deadlock
 inline std::vector<program::TraceEvent> recordedEvents(
     const program::Program& program, const std::function<std::int64_t(const program::StepPlace&)>& nanoseconds) {
-  const program::StepLinks links(program);
+  const verify::StepLinks links(program);
   std::map<program::StepPlace, std::int64_t> ends;
   std::vector<program::TraceEvent> events;
   for (bool moves = true; moves;) {

@@ -14,7 +14,7 @@
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "sketch/fabric_of.hpp"
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 #include "sketch/propose.hpp"
 #include "support/must.hpp"
 #include "taccl/bound.hpp"

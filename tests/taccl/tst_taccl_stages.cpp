@@ -9,7 +9,7 @@
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "lp/mixed_program.hpp"
-#include "sketch/model.hpp"
+#include "sketch/make_model.hpp"
 #include "support/must.hpp"
 #include "taccl/problem.hpp"
 #include "taccl/send_graph.hpp"

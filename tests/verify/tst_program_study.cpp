@@ -13,6 +13,7 @@ using namespace coppice::samples;
 using verify::ProgramReplay;
 using verify::ProgramStudy;
 using verify::SlotContent;
+using verify::StepLinks;
 
 namespace {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
+#include <algorithm>
 #include <functional>
 #include <sstream>
 
@@ -8,8 +9,10 @@
 #include "io/schedule_json.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_routes.hpp"
 #include "schedule/step_schedule.hpp"
 #include "schedule/transfer_order.hpp"
+#include "verify/demand.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
@@ -139,6 +142,10 @@ private slots:
   void bandwidthsWithoutAUnit();
   void plantedFaults_data();
   void plantedFaults();
+  void loadsAgree_data();
+  void loadsAgree();
+  void demandsAgree_data();
+  void demandsAgree();
   void forests_data();
   void forests();
   void files();
@@ -506,6 +513,81 @@ void TestStepVerifier::brokenFiles() {
   QCOMPARE(QString::fromStdString(toText(loaded.error().where.element)), element);
   QCOMPARE(QString::fromStdString(loaded.error().where.file), QString("a.schedule.json"));
   QVERIFY(loaded.error().where.line > 0);
+}
+
+void TestStepVerifier::loadsAgree_data() {
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<QString>("bandwidth");
+  QTest::newRow("reduce-scatter, then allgather") << Collective::allreduce << "7";
+  QTest::newRow("allgather") << Collective::allgather << "7";
+  QTest::newRow("allgather, fractions") << Collective::allgather << "100/13";
+}
+
+/// The verifier's sums of loads, chains and stretches against those of the generators, which it does not use.
+void TestStepVerifier::loadsAgree() {
+  QFETCH(Collective, collective);
+  QFETCH(QString, bandwidth);
+  fabric::Description description;
+  for (const char* id : {"a", "b", "c", "d"}) {
+    description.nodes.push_back({.id = id});
+    description.links.push_back({.src = id, .dst = "sw", .bandwidth = bandwidth.toStdString()});
+  }
+  description.nodes.push_back({.id = "sw", .kind = "switch"});
+  description.links.push_back({.src = "a", .dst = "b", .bandwidth = "3"});
+  const auto fabric = fabric::Fabric::build(description);
+  QVERIFY(fabric);
+  const auto forest = forestcoll::generate(*fabric, {.collective = collective});
+  QVERIFY2(forest, forest ? "" : describe(forest.error()).c_str());
+  const auto steps = schedule::stepScheduleOf(*fabric, forest->schedule, 1);
+  QVERIFY2(steps, steps ? "" : describe(steps.error()).c_str());
+  const auto verdict = verify::verifySteps(*fabric, *steps);
+  QVERIFY(verdict && verdict->ok && verdict->cost);
+  const auto cost = schedule::stepCost(*fabric, *steps);
+  QVERIFY(cost);
+  QCOMPARE(verdict->cost->steps, cost->steps);
+  QCOMPARE(verdict->cost->rounds, cost->rounds);
+  QVERIFY(verdict->cost->timePerByte == cost->timePerByte && verdict->cost->algbw == cost->algbw);
+  QVERIFY(verdict->cost->traffic == cost->traffic && verdict->cost->totalTraffic == cost->totalTraffic);
+  QCOMPARE(verdict->cost->stepLoads.size(), cost->stepLoads.size());
+  for (std::size_t i = 0; i < cost->stepLoads.size(); ++i) {
+    QCOMPARE(verdict->cost->stepLoads[i].arc, cost->stepLoads[i].arc);
+    QVERIFY(verdict->cost->stepLoads[i].time == cost->stepLoads[i].time);
+  }
+  QCOMPARE(verdict->cost->maxStretch, cost->maxStretch);
+  QCOMPARE(verdict->cost->meanStretch, cost->meanStretch);
+}
+
+void TestStepVerifier::demandsAgree_data() {
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<QList<int>>("amounts");
+  QTest::newRow("allgather") << Collective::allgather << QList<int>();
+  QTest::newRow("allgather, amounts") << Collective::allgather << QList<int>{1, 0, 3};
+  QTest::newRow("reduce-scatter") << Collective::reduceScatter << QList<int>();
+  QTest::newRow("allreduce") << Collective::allreduce << QList<int>();
+  QTest::newRow("broadcast") << Collective::broadcast << QList<int>();
+  QTest::newRow("reduce") << Collective::reduce << QList<int>();
+  QTest::newRow("gather") << Collective::gather << QList<int>{2, 5, 1};
+  QTest::newRow("scatter") << Collective::scatter << QList<int>();
+  QTest::newRow("alltoall") << Collective::alltoall << QList<int>();
+  QTest::newRow("alltoall, amounts") << Collective::alltoall << QList<int>{0, 1, 2, 3, 0, 4, 5, 6, 0};
+}
+
+/// The verifier derives what a collective asks for by itself.
+void TestStepVerifier::demandsAgree() {
+  QFETCH(Collective, collective);
+  QFETCH(QList<int>, amounts);
+  const std::vector<std::int64_t> values(amounts.begin(), amounts.end());
+  const auto root = isRooted(collective) ? std::optional<fabric::Rank>(1) : std::nullopt;
+  const auto table = schedule::CollectiveTable::make(collective, 3, root, values);
+  QVERIFY(table);
+  const verify::Demand demand(*table);
+  QCOMPARE(demand.shardCount(), table->shardCount());
+  for (std::int64_t shard = 0; shard < table->shardCount(); ++shard) {
+    QVERIFY(demand.share(shard) == table->share(shard));
+    QCOMPARE(demand.combines(shard), table->combines(shard));
+    QVERIFY(std::ranges::equal(demand.sources(shard), table->sources(shard)));
+    QVERIFY(std::ranges::equal(demand.destinations(shard), table->destinations(shard)));
+  }
 }
 
 QTEST_APPLESS_MAIN(TestStepVerifier)

@@ -11,6 +11,7 @@
 #include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "schedule/step_routes.hpp"
 #include "support/preset_fabrics.hpp"
 #include "support/recorded_events.hpp"
 #include "workflow/export_program.hpp"

@@ -433,7 +433,7 @@ void ProgramPanel::judge() {
     auto studied = workflow::studyProgram(*read->xml, QFileInfo(path).fileName().toStdString(), {.runtime = runtime},
                                           workflow::StudyWhen::always, progress);
     if (studied) {
-      program::StepLinks links(studied->judgement.program);
+      verify::StepLinks links(studied->judgement.program);
       if (find) {
         origins = find(studied->judgement.program, runtime, progress);
       }

@@ -9,7 +9,7 @@
 
 #include "designer/trees/tree_model.hpp"
 #include "lowering/lowering.hpp"
-#include "program/step_links.hpp"
+#include "verify/step_links.hpp"
 #include "workflow/studied_program.hpp"
 
 namespace coppice::designer {
@@ -22,7 +22,7 @@ struct ProgramReading {
   QString path;
   program::Runtime runtime = program::Runtime::msccl;
   workflow::StudiedProgram studied;
-  program::StepLinks links;
+  verify::StepLinks links;
   lowering::StepOrigins origins = {};  ///< which trees its steps serve; empty = not known
 
   [[nodiscard]] const program::Program& program() const { return studied.judgement.program; }

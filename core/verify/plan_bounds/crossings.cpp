@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/plan_bounds/proof.hpp"
 
+#include "verify/plan_model.hpp"
+
 namespace coppice::verify::plan_bounds {
 
 bool BoundProof::isBetween(const Chunk& chunk, int gpu) const {
@@ -13,7 +15,7 @@ bool BoundProof::isBetween(const Chunk& chunk, int gpu) const {
 bool BoundProof::mayLeave(const Chunk& chunk, int index) const {
   const Link& each = link(index);
   return each.isRemote && nodeOf(each.from) == nodeOf(chunk.origin) &&
-         m_model.mayRelay(chunk.origin, m_isReduction ? each.to : each.from);
+         mayLeaveBy(m_model, chunk.origin, m_isReduction ? each.to : each.from);
 }
 
 bool BoundProof::needsDetour(const Chunk& chunk) const {

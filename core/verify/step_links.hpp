@@ -1,64 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/rows.hpp"
 #include "program/program.hpp"
+#include "program/step_place.hpp"
 
 /// What the steps of a program wait for. Works for any program, also for one that no runtime would take.
-namespace coppice::program {
-
-/// One step. Not necessarily of an existing program.
-struct StepPlace {
-  int rank = 0;
-  int threadBlock = 0;
-  int step = 0;
-
-  friend auto operator<=>(const StepPlace&, const StepPlace&) = default;
-};
-/// "rank 3, threadblock 2, step 14".
-[[nodiscard]] std::string placeText(const StepPlace& place);
-[[nodiscard]] bool exists(const Program& program, const StepPlace& place);
-/// "rrcs from rank 1 to rank 5". @pre the step exists
-[[nodiscard]] std::string operationText(const Program& program, const StepPlace& place);
-/// "i[4]", "i[4-7]"; empty for an offset that is not used.
-[[nodiscard]] std::string slotText(const Slot& slot, int count);
-
-enum class WaitReason {
-  order,  ///< the step before it in its threadblock
-  flag,   ///< its dependency: the first step at or after it that publishes
-  data,   ///< the step that sends what it receives
-  space   ///< the step that takes an older message out of the full connection
-};
-
-struct StepLink {
-  StepPlace place;
-  WaitReason reason = WaitReason::order;
-
-  friend bool operator==(const StepLink&, const StepLink&) = default;
-};
+namespace coppice::verify {
 
 /// The waits of all steps, both ways. The k-th sending step of a connection (sender, receiver, channel) is paired with
 /// the k-th receiving one. Keeps no reference to the program.
 class StepLinks {
 public:
   StepLinks() = default;
-  explicit StepLinks(const Program& program);
+  explicit StepLinks(const program::Program& program);
 
   /// What the step waits for: order, flag, data, space. @pre the step exists
-  [[nodiscard]] std::vector<StepLink> waitsFor(const StepPlace& place) const;
+  [[nodiscard]] std::vector<program::StepLink> waitsFor(const program::StepPlace& place) const;
   /// What waits for the step. @pre the step exists
-  [[nodiscard]] std::vector<StepLink> releases(const StepPlace& place) const;
+  [[nodiscard]] std::vector<program::StepLink> releases(const program::StepPlace& place) const;
   /// The step at the other end of what it sends. @pre the step exists
-  [[nodiscard]] std::optional<StepPlace> receiverOf(const StepPlace& place) const;
+  [[nodiscard]] std::optional<program::StepPlace> receiverOf(const program::StepPlace& place) const;
   /// The step at the other end of what it receives. @pre the step exists
-  [[nodiscard]] std::optional<StepPlace> senderOf(const StepPlace& place) const;
+  [[nodiscard]] std::optional<program::StepPlace> senderOf(const program::StepPlace& place) const;
   [[nodiscard]] std::size_t stepCount() const { return m_flagOf.size(); }
 
 private:
@@ -78,10 +47,10 @@ private:
     Side receives;
   };
 
-  [[nodiscard]] std::uint32_t indexOf(const StepPlace& place) const;
-  [[nodiscard]] StepPlace placeOf(std::uint32_t index) const;
-  void addFlags(const Program& program);
-  void connect(const Program& program);
+  [[nodiscard]] std::uint32_t indexOf(const program::StepPlace& place) const;
+  [[nodiscard]] program::StepPlace placeOf(std::uint32_t index) const;
+  void addFlags(const program::Program& program);
+  void connect(const program::Program& program);
 
   int m_depth = 0;
   std::vector<std::size_t> m_firstBlock;  ///< by rank, and one past the end
@@ -94,4 +63,4 @@ private:
   std::vector<Connection> m_connections;
 };
 
-}  // namespace coppice::program
+}  // namespace coppice::verify
