@@ -32,8 +32,9 @@ Method overlapMethod() {
               "reduce-scatter then allgather where GPUs have unequal bandwidth",
           .collectives = {Collective::allreduce},
           .options = {{.name = "seconds",
-                       .title = "Seconds",
-                       .help = "How long the linear program may take",
+                       .title = "Work in seconds",
+                       .help = "Work for the linear program, in seconds of one core; it is counted, so that every "
+                               "machine stops at the same place",
                        .kind = OptionKind::integer,
                        .defaultText = std::to_string(kDefaultSeconds),
                        .min = 1,

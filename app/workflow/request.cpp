@@ -106,51 +106,53 @@ Result<Rational> parseLoss(const std::string& text) {
 std::vector<Option> treeLimitOptions() {
   const std::vector<Collective> trees(kForestCollectives.begin(), kForestCollectives.end());
   const std::string otherwise = "The minimum that reaches the bound";
-  return {{.name = "k",
-           .title = "Exactly",
-           .help = "Trees per root; default: the minimum that reaches the optimum",
-           .kind = OptionKind::integer,
-           .min = 1,
-           .placeholder = "INT",
-           .collectives = trees,
-           .group = kTreesPerRoot,
-           .otherwise = otherwise},
-          {.name = "k-max",
-           .title = "The best of 1 to",
-           .help = "Choose the best of 1 to this many trees per root",
-           .kind = OptionKind::integer,
-           .min = 1,
-           .placeholder = "INT",
-           .excludes = {"k"},
-           .collectives = trees,
-           .group = kTreesPerRoot,
-           .otherwise = otherwise,
-           .suggestion = "8"},
-          {.name = "within",
-           .title = "The minimum that loses at most",
-           .help = "Choose the minimum number of trees per root that loses no more than this, for example 1% or 0.01",
-           .placeholder = "TEXT",
-           .excludes = {"k", "k-max"},
-           .collectives = trees,
-           .check = [](const std::string& value) -> Outcome {
-             const auto loss = parseLoss(value);
-             return loss ? Outcome(Done{}) : Outcome(loss.error());
-           },
-           .group = kTreesPerRoot,
-           .otherwise = otherwise,
-           .suggestion = "1%"},
-          {.name = "allreduce-time",
-           .title = "Time for the bound",
-           .help = "allreduce: seconds for the linear program that bounds all allreduces by trees; default: only the "
-                   "quick proof, which is enough for most fabrics",
-           .kind = OptionKind::integer,
-           .min = 1,
-           .max = 86400,
-           .placeholder = "SECONDS",
-           .collectives = {Collective::allreduce},
-           .group = "Bound of an allreduce",
-           .suggestion = "5",
-           .unit = "s"}};
+  return {
+      {.name = "k",
+       .title = "Exactly",
+       .help = "Trees per root; default: the minimum that reaches the optimum",
+       .kind = OptionKind::integer,
+       .min = 1,
+       .placeholder = "INT",
+       .collectives = trees,
+       .group = kTreesPerRoot,
+       .otherwise = otherwise},
+      {.name = "k-max",
+       .title = "The best of 1 to",
+       .help = "Choose the best of 1 to this many trees per root",
+       .kind = OptionKind::integer,
+       .min = 1,
+       .placeholder = "INT",
+       .excludes = {"k"},
+       .collectives = trees,
+       .group = kTreesPerRoot,
+       .otherwise = otherwise,
+       .suggestion = "8"},
+      {.name = "within",
+       .title = "The minimum that loses at most",
+       .help = "Choose the minimum number of trees per root that loses no more than this, for example 1% or 0.01",
+       .placeholder = "TEXT",
+       .excludes = {"k", "k-max"},
+       .collectives = trees,
+       .check = [](const std::string& value) -> Outcome {
+         const auto loss = parseLoss(value);
+         return loss ? Outcome(Done{}) : Outcome(loss.error());
+       },
+       .group = kTreesPerRoot,
+       .otherwise = otherwise,
+       .suggestion = "1%"},
+      {.name = "allreduce-time",
+       .title = "Work for the bound",
+       .help = "allreduce: work for the linear program that bounds all allreduces by trees, in seconds of one core; "
+               "it is counted, so that every machine stops at the same place; default: only the quick proof, which "
+               "is enough for most fabrics",
+       .kind = OptionKind::integer,
+       .min = 1,
+       .max = 86400,
+       .placeholder = "SECONDS",
+       .collectives = {Collective::allreduce},
+       .group = "Bound of an allreduce",
+       .suggestion = "5",
+       .unit = "s"}};
 }
 
 Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request) {

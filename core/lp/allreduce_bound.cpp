@@ -19,7 +19,7 @@ namespace coppice::lp {
 
 namespace {
 
-constexpr std::chrono::milliseconds kProofTime(2000);
+constexpr Milliseconds kProofWork(2000);
 
 class AllreduceSearch {
 public:
@@ -47,7 +47,7 @@ private:
 
   const AllreduceOptions& m_options;
   const Progress& m_progress;
-  Deadline m_deadline;
+  WorkBudget m_budget;
   int m_nodeCount = 0;
   int m_gpuCount = 0;
   int m_arcCount = 0;
@@ -86,7 +86,7 @@ AllreduceSearch::AllreduceSearch(const fabric::Fabric& fabric, const AllreduceOp
                                  const Progress& progress)
     : m_options(options),
       m_progress(progress),
-      m_deadline(options.budget),
+      m_budget(options.budget),
       m_nodeCount(fabric.nodeCount()),
       m_gpuCount(fabric.gpuCount()),
       m_arcCount(static_cast<int>(fabric.arcs().size())),
@@ -260,8 +260,8 @@ AllreduceShares AllreduceSearch::sharesOf(const ExactPoint& point) const {
 
 Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus status, std::string reason) const {
   AllreduceBound bound;
-  // The proof may take a little longer than the budget: without it the time was spent for nothing.
-  const Deadline grace(kProofTime);
+  // The proof may take a little more than the budget: without it the work was done for nothing.
+  WorkBudget grace(kProofWork);
   const auto proved = simplex.provedBound(stopTest(grace, m_progress));
   throwIfCancelled(m_progress);
   if (!proved || proved->numerator <= 0) {
@@ -293,9 +293,8 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
 /// A pivot touches all of the dense dictionary, and about as many are needed as there are rows. By size alone, not by
 /// speed, so that the same fabric is treated alike on all machines.
 bool AllreduceSearch::mayEnd() const {
-  constexpr std::int64_t kStepsPerMillisecond = 2'400'000;
   const std::int64_t rows = 2 * std::int64_t{m_nodeCount} + m_arcCount;
-  return Int128{rows} * rows * columnCount() <= Int128{kStepsPerMillisecond} * m_options.budget.count();
+  return Int128{rows} * rows * columnCount() <= Int128{kNumbersPerMillisecond} * m_options.budget.count();
 }
 
 Result<AllreduceBound> AllreduceSearch::run() {
@@ -303,7 +302,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
     return AllreduceBound{.reason = "the fabric is too large for the allreduce linear program"};
   }
   if (!mayEnd()) {
-    return AllreduceBound{.reason = "the allreduce linear program would not end within its time"};
+    return AllreduceBound{.reason = "the allreduce linear program would not end within its budget"};
   }
   m_progress.report("allreduce bound", 0.0);
   Simplex simplex = buildProgram();
@@ -323,7 +322,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
     }
   }
   const double known = m_options.known ? toGBps(*m_options.known) * static_cast<double>(m_unit) : 0;
-  const auto stop = stopTest(m_deadline, m_progress);
+  const auto stop = stopTest(m_budget, m_progress);
   int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
@@ -331,7 +330,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
     throwIfCancelled(m_progress);
     if (status == SimplexStatus::stopped) {
       return conclude(simplex, BoundStatus::upperBound,
-                      "out of time; the bound is valid, but whether it can be reached is unknown");
+                      "out of work; the bound is valid, but whether it can be reached is unknown");
     }
     bool added = false;
     if (status == SimplexStatus::optimal) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,13 +10,14 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "lp/work_limit.hpp"
 
 namespace coppice::lp {
 
 enum class BoundStatus {
   exact,       ///< algbw is the optimum of the linear program, proved on both sides
   upperBound,  ///< no allreduce by trees is faster than algbw (proved); whether algbw is reached is open
-  notComputed  ///< too large, or stopped by the budget before any useful bound
+  notComputed  ///< too large, or its budget of work ended before any useful bound
 };
 
 /// A solution of the program, as whole numbers over one denominator, in GB/s.
@@ -41,7 +41,7 @@ struct AllreduceBound {
 struct AllreduceOptions {
   /// An allreduce algbw known to be reached (reduce-scatter then allgather); meeting it ends the search at once.
   std::optional<Bandwidth> known = {};
-  std::chrono::milliseconds budget = std::chrono::milliseconds(5000);
+  Milliseconds budget = Milliseconds(5000);
   /// The solution itself as well; `known` then ends nothing early.
   bool wantsShares = false;
 };

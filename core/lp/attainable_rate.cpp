@@ -19,7 +19,7 @@ namespace {
 class RateSearch {
 public:
   RateSearch(const RateProblem& problem, const Progress& progress, Milliseconds budget)
-      : m_problem(problem), m_progress(progress), m_deadline(budget) {}
+      : m_problem(problem), m_progress(progress), m_budget(budget) {}
 
   Result<AttainableRate> run();
 
@@ -37,7 +37,7 @@ private:
 
   const RateProblem& m_problem;
   const Progress& m_progress;
-  Deadline m_deadline;
+  WorkBudget m_budget;
   std::vector<ArcEnds> m_arcs;
   std::vector<std::int64_t> m_amounts;
   std::vector<std::int64_t> m_capacities;  // bandwidth * m_unit
@@ -156,7 +156,7 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
 Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const Rational& bound) {
   const auto givenUp = [](const std::string& why) {
     return Error{ErrorCode::limit,
-                 "the largest rate that switches without copying can carry could not be determined:  " + why,
+                 "the largest rate that switches without copying can carry could not be determined: " + why,
                  "balance every switch and nic (equal ingress and egress)"};
   };
   const std::size_t columns = m_arcs.size() + 1;
@@ -172,14 +172,14 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
     }
   }
   const int rateColumn = static_cast<int>(m_arcs.size());
-  const auto stop = stopTest(m_deadline, m_progress);
+  const auto stop = stopTest(m_budget, m_progress);
   int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
     const SimplexStatus status = simplex.solve(stop);
     throwIfCancelled(m_progress);
     if (status == SimplexStatus::stopped) {
-      return givenUp("out of time");
+      return givenUp("out of work");
     }
     std::vector<NodeSet> sets;
     if (status == SimplexStatus::optimal) {
@@ -231,7 +231,7 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
       // Exact arithmetic did not confirm the answer, or found nothing new to add.
       if (++refinements > kMaxRefinements || !simplex.refine(stop)) {
         throwIfCancelled(m_progress);
-        return givenUp(m_deadline.hasPassed() ? "out of time"
+        return givenUp(m_budget.isSpent() ? "out of work"
                                               : "its numbers leave the range in which the result is proven exact");
       }
     }

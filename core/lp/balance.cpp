@@ -20,14 +20,14 @@ namespace coppice::lp {
 namespace {
 
 constexpr std::int64_t kLargestWeight = 1'000'000;
-/// Cheap enough always; beyond it the remaining time goes to Z3.
+/// Cheap enough always; beyond it the remaining work goes to Z3.
 constexpr int kMaxBranches = 4000;
 constexpr int kMaxBranchesWithZ3 = 400;
 
 class BalanceSearch {
 public:
   BalanceSearch(const BalanceProblem& problem, const Progress& progress, Milliseconds budget)
-      : m_problem(problem), m_progress(progress), m_deadline(budget) {
+      : m_problem(problem), m_progress(progress), m_budget(budget) {
     for (const CapacityArc& arc : problem.arcs) {
       m_arcs.push_back({arc.tail, arc.head});
       m_capacities.push_back(arc.capacity);
@@ -48,14 +48,14 @@ private:
   /// Solves at the present bounds, adding cuts until none is violated; leaves the exact solution in m_point.
   NodeOutcome solveNode();
   /// The linear program's proved bound leaves no room for an integer above the worth of `kept`.
-  [[nodiscard]] bool isProvedBest(const std::vector<std::int64_t>& kept) const;
+  [[nodiscard]] bool isProvedBest(const std::vector<std::int64_t>& kept);
   [[nodiscard]] int branchColumn() const;
   SubCapacity branch();
   std::optional<SubCapacity> byIntegerProgram();
 
   const BalanceProblem& m_problem;
   const Progress& m_progress;
-  Deadline m_deadline;
+  WorkBudget m_budget;
   std::vector<ArcEnds> m_arcs;
   std::vector<std::int64_t> m_capacities;
   std::vector<std::int64_t> m_weights;
@@ -146,7 +146,7 @@ std::vector<NodeSet> BalanceSearch::violatedNearly() {
 }
 
 BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
-  const auto stop = stopTest(m_deadline, m_progress);
+  const auto stop = stopTest(m_budget, m_progress);
   int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
@@ -192,12 +192,12 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
   }
 }
 
-bool BalanceSearch::isProvedBest(const std::vector<std::int64_t>& kept) const {
+bool BalanceSearch::isProvedBest(const std::vector<std::int64_t>& kept) {
   Int128 worth = 0;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     worth += static_cast<Int128>(m_weights[i]) * kept[i];
   }
-  const auto bound = m_simplex->provedBound(stopTest(m_deadline, m_progress));
+  const auto bound = m_simplex->provedBound(stopTest(m_budget, m_progress));
   return bound && bound->numerator < checkedMul<Int128>(worth + 1, bound->denominator);
 }
 
@@ -237,8 +237,8 @@ SubCapacity BalanceSearch::branch() {
       const bool min = frames.empty() && isProvedBest(m_point.numerators);
       return foundAnswer(m_point.numerators, min, frames.empty() ? "linear program" : "linear program, branching");
     }
-    if (outcome == NodeOutcome::stuck && m_deadline.hasPassed()) {
-      return {.reason = "out of time in the linear program"};
+    if (outcome == NodeOutcome::stuck && m_budget.isSpent()) {
+      return {.reason = "out of work in the linear program"};
     }
     if (outcome == NodeOutcome::fractional) {
       const int column = branchColumn();
@@ -280,8 +280,8 @@ std::optional<SubCapacity> BalanceSearch::byIntegerProgram() {
     columns[i].lower = 0;
     columns[i].upper = m_capacities[i];
   }
-  while (!m_deadline.hasPassed()) {
-    const IntegerAnswer answer = solveInteger(columns, m_simplex->rows(), m_deadline, m_progress);
+  while (!m_budget.isSpent()) {
+    const IntegerAnswer answer = solveInteger(columns, m_simplex->rows(), m_budget, m_progress);
     if (answer.status == IntegerStatus::impossible) {
       return SubCapacity{.status = BalanceStatus::impossible, .reason = answer.reason};
     }
@@ -300,7 +300,7 @@ std::optional<SubCapacity> BalanceSearch::byIntegerProgram() {
       return SubCapacity{.reason = "Z3 broke a cut that it was given"};
     }
   }
-  return SubCapacity{.reason = "out of time in the integer program"};
+  return SubCapacity{.reason = "out of work in the integer program"};
 }
 
 Result<SubCapacity> BalanceSearch::run() {
@@ -348,7 +348,7 @@ Result<SubCapacity> BalanceSearch::run() {
   }
   buildProgram();
   SubCapacity answer = branch();
-  if (answer.status == BalanceStatus::undecided && !m_deadline.hasPassed()) {
+  if (answer.status == BalanceStatus::undecided && !m_budget.isSpent()) {
     if (auto other = byIntegerProgram()) {
       return *std::move(other);
     }

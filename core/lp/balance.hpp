@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "flow/feasibility.hpp"
+#include "lp/work_limit.hpp"
 
 /// Exact linear and integer programs over the cuts of a fabric.
 ///
@@ -19,9 +19,6 @@
 /// node that is not a GPU: the directed splitting theorem of Bang-Jensen, Frank and Jackson asks for balance only at
 /// the nodes that are split away.
 namespace coppice::lp {
-
-/// How long a search may take before it gives up; cancellation through Progress works besides.
-using Milliseconds = std::chrono::milliseconds;
 
 using CapacityArc = flow::CapacityArc<std::int64_t>;
 
@@ -39,7 +36,7 @@ struct BalanceProblem {
 enum class BalanceStatus {
   found,       ///< capacities is balanced at every relay and feasible (checked by integer max flows)
   impossible,  ///< proved exactly that no such integer vector exists
-  undecided    ///< neither within the budget
+  undecided    ///< neither within the budget of work
 };
 
 struct SubCapacity {

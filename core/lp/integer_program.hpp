@@ -22,9 +22,10 @@ struct IntegerAnswer {
 /// True when this build has Z3.
 [[nodiscard]] bool hasIntegerProgram();
 
-/// Integers within the columns' bounds that satisfy all rows (costs are ignored), decided by Z3 until the deadline.
-/// undecided without Z3, at the deadline, or when Z3 fails. Cancellation interrupts Z3; throws CancelledError.
-IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector<Row>& rows, const Deadline& deadline,
+/// Integers within the columns' bounds that satisfy all rows (costs are ignored), decided by Z3 within the budget, from
+/// which the units of work that Z3 counts are taken. undecided without Z3, when the budget is spent, or when Z3 fails.
+/// Cancellation interrupts Z3; throws CancelledError.
+IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector<Row>& rows, WorkBudget& budget,
                            const Progress& progress);
 
 }  // namespace coppice::lp

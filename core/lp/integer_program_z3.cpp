@@ -20,6 +20,19 @@ namespace coppice::lp {
 namespace {
 
 constexpr unsigned kMaxMegabytes = 2048;
+/// What one of Z3's units of work counts for; it does some 4 million of them in a second.
+constexpr std::int64_t kNumbersPerUnit = 600;
+
+/// Z3's count of its work.
+std::uint64_t unitsSpent(const z3::solver& solver) {
+  const z3::stats stats = solver.statistics();
+  for (unsigned i = 0; i < stats.size(); ++i) {
+    if (stats.key(i) == "rlimit count") {
+      return stats.is_uint(i) ? stats.uint_value(i) : static_cast<std::uint64_t>(stats.double_value(i));
+    }
+  }
+  return 0;
+}
 
 // Interrupts Z3 again and again once cancelled: an interrupt that comes before Z3 has begun its search is lost.
 class Interrupter {
@@ -47,18 +60,20 @@ bool hasIntegerProgram() {
   return true;
 }
 
-IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector<Row>& rows, const Deadline& deadline,
+IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector<Row>& rows, WorkBudget& budget,
                            const Progress& progress) {
   throwIfCancelled(progress);
-  const auto left = deadline.left().count();
-  if (left <= 0) {
-    return {IntegerStatus::undecided, {}, "no time left for the integer program"};
+  if (budget.isSpent()) {
+    return {IntegerStatus::undecided, {}, "no work left for the integer program"};
   }
+  // The limit is of 32 bits, and 0 means none.
+  const auto limit = static_cast<unsigned>(
+      std::clamp<Int128>(budget.left() / kNumbersPerUnit, 1, std::numeric_limits<unsigned>::max()));
   try {
     z3::context context;
     z3::solver solver(context, "QF_LIA");
     z3::params params(context);
-    params.set("timeout", static_cast<unsigned>(std::min<long long>(left, std::numeric_limits<int>::max())));
+    params.set("rlimit", limit);
     params.set("max_memory", kMaxMegabytes);
     solver.set(params);
     std::vector<z3::expr> unknowns;
@@ -87,11 +102,12 @@ IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector
       result = solver.check();
     }
     throwIfCancelled(progress);
+    budget.spend(static_cast<std::size_t>(unitsSpent(solver)) * kNumbersPerUnit);
     if (result == z3::unsat) {
       return {IntegerStatus::impossible, {}, "the integer program over the cuts found has no solution (Z3)"};
     }
     if (result == z3::unknown) {
-      return {IntegerStatus::undecided, {}, "Z3 did not decide within the budget"};
+      return {IntegerStatus::undecided, {}, "Z3 did not decide within the budget of work"};
     }
     IntegerAnswer answer{IntegerStatus::found, {}, "integer program (Z3)"};
     const z3::model model = solver.get_model();
@@ -115,7 +131,7 @@ bool hasIntegerProgram() {
   return false;
 }
 
-IntegerAnswer solveInteger(const std::vector<Column>&, const std::vector<Row>&, const Deadline&, const Progress&) {
+IntegerAnswer solveInteger(const std::vector<Column>&, const std::vector<Row>&, WorkBudget&, const Progress&) {
   return {IntegerStatus::undecided, {}, "this build has no Z3 for the integer program"};
 }
 

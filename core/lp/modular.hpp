@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/checked.hpp"
 
 namespace coppice::lp {
 
-/// Asked now and then by long work; true = give up.
-using StopTest = std::function<bool()>;
+/// Asked now and then by long work, which says how many numbers it has touched since the last question; true = give up.
+/// Made of a function of that number, or of one without arguments where the work does not matter.
+class StopTest {
+public:
+  StopTest() = default;
+  template <typename Test>
+  requires(!std::is_same_v<std::remove_cvref_t<Test>, StopTest>)
+      StopTest(Test test) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_invocable_v<Test&, std::size_t>) {
+      m_test = std::move(test);
+    } else {
+      m_test = [test = std::move(test)](std::size_t) mutable { return test(); };
+    }
+  }
+  bool operator()(std::size_t work = 0) const { return m_test(work); }
+
+private:
+  std::function<bool(std::size_t)> m_test;
+};
 
 /// A square integer matrix, row by row, without zeros.
 struct SparseEntry {

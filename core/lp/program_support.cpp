@@ -14,8 +14,11 @@ Error badProblem(std::string message, const ElementRef& element) {
 
 }  // namespace
 
-StopTest stopTest(const Deadline& deadline, const Progress& progress) {
-  return [&deadline, &progress] { return deadline.hasPassed() || progress.isCancelled(); };
+StopTest stopTest(WorkBudget& budget, const Progress& progress) {
+  return [&budget, &progress](std::size_t numbers) {
+    budget.spend(numbers);
+    return budget.isSpent() || progress.isCancelled();
+  };
 }
 
 std::int64_t toCutUnits(double value, double largest) {

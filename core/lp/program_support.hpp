@@ -1,36 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "lp/cut_finder.hpp"
 #include "lp/simplex.hpp"
+#include "lp/work_limit.hpp"
 
 /// What the three programs over cuts share.
 namespace coppice::lp {
 
-/// A point in time after which work gives up.
-class Deadline {
-public:
-  explicit Deadline(std::chrono::milliseconds budget) : m_end(std::chrono::steady_clock::now() + budget) {}
+/// Numbers of a program that a core touches in a millisecond, about.
+constexpr std::int64_t kNumbersPerMillisecond = 2'400'000;
 
-  [[nodiscard]] bool hasPassed() const { return std::chrono::steady_clock::now() >= m_end; }
-  [[nodiscard]] std::chrono::milliseconds left() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(m_end - std::chrono::steady_clock::now());
-  }
+/// How much work a search may do before it gives up. Counted, so that it ends at the same place on every machine.
+class WorkBudget {
+public:
+  explicit WorkBudget(Milliseconds budget) : m_left(Int128{kNumbersPerMillisecond} * budget.count()) {}
+
+  void spend(std::size_t numbers) { m_left -= static_cast<std::int64_t>(numbers); }
+  [[nodiscard]] bool isSpent() const { return m_left <= 0; }
+  [[nodiscard]] Int128 left() const { return m_left; }
 
 private:
-  std::chrono::steady_clock::time_point m_end;
+  Int128 m_left;  ///< numbers
 };
 
-/// True at the deadline or on cancellation.
-[[nodiscard]] StopTest stopTest(const Deadline& deadline, const Progress& progress);
+/// Takes the work that it hears of from the budget. True when that is spent, or on cancellation.
+[[nodiscard]] StopTest stopTest(WorkBudget& budget, const Progress& progress);
 
 /// Largest dictionary (rows x columns) that the dense simplex is started on: memory, and time per pivot.
 constexpr std::size_t kLargestDictionary = 32'000'000;

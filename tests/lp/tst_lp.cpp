@@ -302,6 +302,7 @@ private slots:
   void badProblems_data();
   void badProblems();
   void budgetsAndCancellation();
+  void budgetsCountWork();
   void numbersOutOfRange();
 };
 
@@ -685,10 +686,10 @@ void TestLp::balanceImpossible() {
 }
 
 void TestLp::integerProgram() {
-  const lp::Deadline deadline(std::chrono::seconds(60));
+  lp::WorkBudget budget(lp::Milliseconds(60'000));
   const std::vector<lp::Column> columns{{.upper = 10}, {.upper = 10}};
-  const auto odd = lp::solveInteger(columns, {{{{0, 2}, {1, 2}}, 3, 3}}, deadline, {});
-  const auto even = lp::solveInteger(columns, {{{{0, 2}, {1, 3}}, 13, 13}, {{{0, 1}}, std::nullopt, 2}}, deadline, {});
+  const auto odd = lp::solveInteger(columns, {{{{0, 2}, {1, 2}}, 3, 3}}, budget, {});
+  const auto even = lp::solveInteger(columns, {{{{0, 2}, {1, 3}}, 13, 13}, {{{0, 1}}, std::nullopt, 2}}, budget, {});
   if (!lp::hasIntegerProgram()) {
     QCOMPARE(odd.status, lp::IntegerStatus::undecided);
     QCOMPARE(even.status, lp::IntegerStatus::undecided);
@@ -703,7 +704,7 @@ void TestLp::integerProgramCancelled() {
   if (!lp::hasIntegerProgram()) {
     QSKIP("this build has no Z3");
   }
-  // A market split problem: far beyond what Z3 decides in the test's time limit.
+  // A market split problem: far beyond what Z3 decides within the test's limits.
   std::mt19937 random(7);
   std::vector<lp::Column> columns(50, lp::Column{.upper = 1});
   std::vector<lp::Row> rows(5);
@@ -715,14 +716,21 @@ void TestLp::integerProgramCancelled() {
     }
     row.lower = row.upper = sum / 2;
   }
+  // Its work is counted, and ends at the same place again.
+  lp::WorkBudget first(lp::Milliseconds(100));
+  lp::WorkBudget second(lp::Milliseconds(100));
+  QCOMPARE(lp::solveInteger(columns, rows, first, {}).status, lp::IntegerStatus::undecided);
+  QCOMPARE(lp::solveInteger(columns, rows, second, {}).status, lp::IntegerStatus::undecided);
+  QVERIFY(first.left() == second.left() && first.left() < lp::kNumbersPerMillisecond);
+
   std::stop_source source;
   const Progress progress{.stop = source.get_token()};
+  lp::WorkBudget much(std::chrono::hours(1));
   std::jthread canceller([&source] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     source.request_stop();
   });
-  QVERIFY_EXCEPTION_THROWN((void)lp::solveInteger(columns, rows, lp::Deadline(std::chrono::hours(1)), progress),
-                           CancelledError);
+  QVERIFY_EXCEPTION_THROWN((void)lp::solveInteger(columns, rows, much, progress), CancelledError);
 }
 
 void TestLp::allreduceKnownValues_data() {
@@ -880,6 +888,24 @@ void TestLp::badProblems() {
     QVERIFY(!other);
     QCOMPARE(QString::fromStdString(other.error().message), message);
   }
+}
+
+/// A machine that takes longer than the budget's milliseconds for the same work comes to the same answer.
+void TestLp::budgetsCountWork() {
+  static constexpr auto kBudget = lp::Milliseconds(50);
+  Progress slow;
+  slow.onReport = [](std::string_view, double) { std::this_thread::sleep_for(3 * kBudget); };
+  const lp::BalanceProblem problem = flooredProblem(wideStar(), Rational(1), 1);
+  const auto balance = lp::balancedSubCapacity(problem, slow, kBudget);
+  QVERIFY(balance);
+  const auto quick = lp::balancedSubCapacity(problem, {}, lp::Milliseconds(60'000));
+  QVERIFY(quick && quick->status != lp::BalanceStatus::undecided);
+  QCOMPARE(balance->status, quick->status);
+  QVERIFY(balance->capacities == quick->capacities);
+  const fabric::Fabric fabric = toFabric(star({4, 4, 4}));
+  const auto bound = lp::allreduceBound(fabric, {.budget = kBudget}, slow);
+  QVERIFY(bound);
+  QCOMPARE(bound->status, lp::BoundStatus::exact);
 }
 
 void TestLp::budgetsAndCancellation() {
