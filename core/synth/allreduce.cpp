@@ -56,7 +56,7 @@ bool isMirrored(const fabric::Fabric& fabric) {
 }  // namespace
 
 Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, const UnitChoice& unit, std::uint64_t seed,
-                                              const Progress& progress) {
+                                              const TimedProgress& progress) {
   AllreduceSearch search(fabric, seed, progress);
   const bool isSame = isMirrored(fabric);
   for (const bool isTransposed : {false, true}) {
@@ -163,7 +163,7 @@ void AllreduceSearch::findRoots() {
         continue;
       }
       if (auto problem = problemOf(search->problem().topology, *goal)) {
-        m_roots.push_back(std::make_unique<Search>(*std::move(problem), m_seed, *m_progress));
+        m_roots.push_back(std::make_unique<Search>(*std::move(problem), m_seed, m_progress));
         ++count;
       }
     }
@@ -177,7 +177,7 @@ Rational AllreduceSearch::stepsRatio(int steps, Clock::time_point deadline) {
     findRoots();
     const auto end = Clock::now() + (deadline - Clock::now()) / kShare;
     for (const auto& root : m_roots) {
-      if ((steps == 0 || steps >= root->minSteps()) && Clock::now() < end) {
+      if ((steps == 0 || steps >= root->minSteps()) && !m_progress.isOver(end)) {
         known->second = std::max(known->second, root->ratioBound(steps, end).ratio);
       }
     }
@@ -216,7 +216,7 @@ void AllreduceSearch::findHalves(int maxSteps, Clock::time_point deadline) {
     for (const FrontPoint& point : paretoFront(*search, options, nobody).points) {
       halves[point.size.steps] = point.size;
     }
-    throwIfCancelled(*m_progress);
+    throwIfCancelled(m_progress);
     if (m_scatter == m_gather.get()) {
       m_scatterHalves = m_gatherHalves;
       break;
@@ -297,7 +297,7 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std:
 std::optional<AllreduceSearch::Answer> AllreduceSearch::joined(const Decision& scatter, const Decision& gather,
                                                                int first, int second, std::int64_t n) const {
   auto made = scheduleOfHalves(*m_fabric, m_scatter->problem(), *scatter.found, m_gather->problem(), *gather.found, n,
-                               *m_progress);
+                               m_progress);
   if (!made) {
     return Answer{Verdict::unknown, describe(made.error()), {}};
   }
@@ -359,7 +359,7 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
       counts.push_back(ratio.denominator());
     }
     counts.push_back(1);
-    for (std::size_t i = 0; i < counts.size() && !isNear() && Clock::now() < deadline; ++i) {
+    for (std::size_t i = 0; i < counts.size() && !isNear() && !m_progress.isOver(deadline); ++i) {
       if (std::find(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(i), counts[i]) !=
           counts.begin() + static_cast<std::ptrdiff_t>(i)) {
         continue;
@@ -383,7 +383,7 @@ AllreduceSearch::Answer AllreduceSearch::accept(const DirectSteps& steps, std::i
   if (const auto fault = faultOf(topology, chunks, steps)) {
     return {Verdict::unknown, "internal: the schedule found is wrong: " + *fault, {}};
   }
-  auto made = scheduleOfDirect(*m_fabric, topology, chunks, steps, *m_progress);
+  auto made = scheduleOfDirect(*m_fabric, topology, chunks, steps, m_progress);
   if (!made) {
     return {Verdict::unknown, describe(made.error()), {}};
   }
@@ -404,11 +404,11 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
   };
   const Topology& topology = m_gather->problem().topology;
   const RoundBox box{std::vector<std::int64_t>(steps, 1), std::vector<std::int64_t>(steps, rounds - steps + 1), rounds};
-  auto groups = freeGroups(m_gather->problem(), *m_progress);
+  auto groups = freeGroups(m_gather->problem(), m_progress);
   groups.emplace_back();
   std::vector<std::unique_ptr<Instance>> instances(groups.size());
   std::vector<bool> isOut(groups.size(), false);
-  const auto stop = [&] { return m_progress->isCancelled() || Clock::now() >= deadline; };
+  const auto stop = [&] { return m_progress.isCancelled() || m_progress.isOver(deadline); };
   for (std::int64_t conflicts = kFirstConflicts; !stop() && conflicts <= maxConflicts; conflicts *= kConflictGrowth) {
     bool isAnyLeft = false;
     for (std::size_t i = 0; i < groups.size() && !stop(); ++i) {
@@ -454,7 +454,7 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
       return {Verdict::unknown, "the instance is too large for the solver", {}};
     }
   }
-  throwIfCancelled(*m_progress);
+  throwIfCancelled(m_progress);
   return {
       Verdict::unknown, stop() ? "no answer within the time limit" : "no answer within the effort for one size", {}};
 }

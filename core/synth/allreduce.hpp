@@ -26,7 +26,7 @@ class AllreduceSearch {
 public:
   /// Errors: those of topologyOf and problemOf.
   static Result<AllreduceSearch> make(const fabric::Fabric& fabric, const UnitChoice& unit, std::uint64_t seed,
-                                      const Progress& progress);
+                                      const TimedProgress& progress);
 
   struct Answer {
     Verdict verdict = Verdict::unknown;
@@ -65,6 +65,7 @@ public:
 
   [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }
   [[nodiscard]] int minSteps() const { return m_gather->minSteps(); }
+  [[nodiscard]] bool isOver(Clock::time_point deadline) const { return m_progress.isOver(deadline); }
   /// Of the halves: the two one after the other.
   [[nodiscard]] int minStepsOfHalves() const { return m_gather->minSteps() + m_scatter->minSteps(); }
   /// Minimum R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P -
@@ -79,8 +80,8 @@ public:
   [[nodiscard]] const Bandwidth& unit() const { return m_gather->problem().topology.unit; }
 
 private:
-  AllreduceSearch(const fabric::Fabric& fabric, std::uint64_t seed, const Progress& progress)
-      : m_fabric(&fabric), m_seed(seed), m_progress(&progress) {}
+  AllreduceSearch(const fabric::Fabric& fabric, std::uint64_t seed, const TimedProgress& progress)
+      : m_fabric(&fabric), m_seed(seed), m_progress(progress) {}
   std::optional<Answer> refused(int steps, std::int64_t rounds, std::int64_t chunks) const;
   std::optional<Answer> refusedByRoots(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
   void findRoots();
@@ -98,7 +99,7 @@ private:
 
   const fabric::Fabric* m_fabric;
   std::uint64_t m_seed;
-  const Progress* m_progress;
+  TimedProgress m_progress;
   std::unique_ptr<Search> m_gather;  ///< allgather
   std::unique_ptr<Search> m_ownScatter;
   Search* m_scatter = nullptr;  ///< reduce_scatter: allgather on the transposed fabric; m_gather where that is the same

@@ -49,7 +49,7 @@ public:
 
   void search() {
     const std::int64_t last = m_limits.maxSteps > 0 ? m_limits.maxSteps : m_search.minStepsOfHalves() + kMoreSteps;
-    for (std::int64_t steps = m_front.minSteps; steps <= last && !m_front.isComplete && Clock::now() < m_deadline;
+    for (std::int64_t steps = m_front.minSteps; steps <= last && !m_front.isComplete && !m_search.isOver(m_deadline);
          ++steps) {
       m_levelEnd = Clock::now() + (m_deadline - Clock::now()) / sharesOfTime(last - steps + 1);
       level(static_cast<int>(steps));
@@ -202,7 +202,7 @@ private:
   }
 
   [[nodiscard]] bool isOver() const {
-    return Clock::now() >= m_levelEnd || (m_point && ratioOf(m_point->size) == *m_min);
+    return (m_point && ratioOf(m_point->size) == *m_min) || m_search.isOver(m_levelEnd);
   }
 
   /// One chunk, with as many rounds as it takes: something to improve on.
@@ -250,7 +250,7 @@ private:
 
 Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
                                    const SynthesisOptions& options, const FrontEvents& events,
-                                   const Progress& progress) {
+                                   const TimedProgress& progress) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
   auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
@@ -269,7 +269,8 @@ Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimi
   } catch (const CancelledError&) {
     front.isCutOff = true;
   }
-  front.isCutOff = front.isCutOff || (!front.isComplete && Clock::now() >= deadline);
+  front.isCutOff = front.isCutOff || (!front.isComplete && progress.isOver(deadline));
+  front.dependsOnTime = progress.dependsOnTime();
   return front;
 }
 

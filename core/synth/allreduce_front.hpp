@@ -5,6 +5,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "synth/sccl.hpp"
+#include "synth/timed_progress.hpp"
 
 namespace coppice::synth {
 
@@ -13,6 +14,6 @@ namespace coppice::synth {
 /// Errors: those of AllreduceSearch::make.
 Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
                                    const SynthesisOptions& options, const FrontEvents& events,
-                                   const Progress& progress);
+                                   const TimedProgress& progress);
 
 }  // namespace coppice::synth

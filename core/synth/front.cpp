@@ -90,7 +90,7 @@ private:
   }
 
   [[nodiscard]] bool isDone() const {
-    return (m_best && ratioOf(m_best->size) == *m_min) || Clock::now() >= m_deadline;
+    return (m_best && ratioOf(m_best->size) == *m_min) || m_search.isOver(m_deadline);
   }
 
   /// For each number of rounds, the smallest n that would be better is refuted, and with it all larger ones.
@@ -287,7 +287,7 @@ Front paretoFront(Search& search, const FrontOptions& options, const FrontHandle
     handlers.onBound(0, front.minRatio.ratio);
     const int last = options.maxSteps > 0 ? options.maxSteps : search.usualSteps();
     for (int steps = front.minSteps; steps <= last && !front.isComplete; ++steps) {
-      if (Clock::now() >= options.deadline) {
+      if (search.isOver(options.deadline)) {
         front.isCutOff = true;
         break;
       }
@@ -308,7 +308,7 @@ Front paretoFront(Search& search, const FrontOptions& options, const FrontHandle
   } catch (const CancelledError&) {
     front.isCutOff = true;
   }
-  front.isCutOff = front.isCutOff || (!front.isComplete && Clock::now() >= options.deadline);
+  front.isCutOff = front.isCutOff || (!front.isComplete && search.isOver(options.deadline));
   return front;
 }
 

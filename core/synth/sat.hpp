@@ -38,8 +38,8 @@ public:
   [[nodiscard]] std::int64_t literals() const { return m_literals; }
   void add(std::span<const int> clause);
   void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
-  /// unknown after `conflicts` (0 = no limit) or when `stop` says so: calls after that may answer unknown at once. May
-  /// be called again to continue. `stop` is called on this thread, while another one solves.
+  /// unknown after `conflicts` (0 = no limit) or when `stop` says so, which is asked again and again while it solves; a
+  /// solver that collects its garbage may take a second to hear it. May be called again to continue.
   Verdict solve(std::int64_t conflicts, const std::function<bool()>& stop);
   /// After sat. @pre variable > 0
   [[nodiscard]] bool value(int variable) const;
@@ -54,7 +54,7 @@ private:
   /// To the solver itself.
   void pass(std::span<const int> clause);
 
-  std::shared_ptr<State> m_state;  ///< null after a solver was left to itself
+  std::unique_ptr<State> m_state;
   int m_variables = 0;
   std::size_t m_clauses = 0;
   std::int64_t m_literals = 0;

@@ -7,17 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <limits>
-#include <mutex>
-#include <optional>
 #include <ostream>
-#include <system_error>
-#include <thread>
 
 namespace coppice::synth {
 
@@ -41,16 +35,11 @@ Outcome SatSolver::writeClauses(std::ostream& out) const {
 
 #if COPPICE_HAS_CADICAL
 
-/// Shared with the thread that solves, or that only frees the memory: a solver that collects its garbage, or is
-/// deleted, can take a second, during which nobody waits for it.
 struct SatSolver::State : public CaDiCaL::Terminator {
   std::FILE* proof = nullptr;  ///< temporary; outlives the solver, which writes to it
   CaDiCaL::Solver solver;
-  std::atomic<bool> isStopped = false;
-  std::mutex mutex;
-  std::condition_variable ended;
-  std::optional<int> result;
-  std::exception_ptr error;
+  const std::function<bool()>* stop = nullptr;  ///< while it solves
+  std::exception_ptr error;                     ///< of `stop`: CaDiCaL is not unwound
 
   ~State() override {
     solver.disconnect_terminator();
@@ -60,20 +49,13 @@ struct SatSolver::State : public CaDiCaL::Terminator {
     }
   }
 
-  bool terminate() override { return isStopped; }
-
-  void run() {
-    int verdict = 0;
-    std::exception_ptr thrown;
+  bool terminate() override {
     try {
-      verdict = solver.solve();
+      return error || (stop != nullptr && (*stop)());
     } catch (...) {
-      thrown = std::current_exception();
+      error = std::current_exception();
+      return true;
     }
-    const std::scoped_lock lock(mutex);
-    result = verdict;
-    error = thrown;
-    ended.notify_one();
   }
 };
 
@@ -82,7 +64,7 @@ bool SatSolver::isAvailable() {
 }
 
 SatSolver::SatSolver(std::uint64_t seed, Trace trace)
-    : m_state(std::make_shared<State>()), m_isTraced(trace == Trace::proof) {
+    : m_state(std::make_unique<State>()), m_isTraced(trace == Trace::proof) {
   m_state->solver.set("quiet", 1);
   if (m_isTraced) {
     m_state->proof = std::tmpfile();
@@ -96,16 +78,7 @@ SatSolver::SatSolver(std::uint64_t seed, Trace trace)
   m_state->solver.connect_terminator(m_state.get());
 }
 
-SatSolver::~SatSolver() {
-  constexpr std::int64_t kLarge = 200'000;
-  if (m_literals > kLarge) {
-    try {
-      std::thread([state = std::move(m_state)] {}).detach();
-    } catch (const std::system_error&) {
-      // Without another thread it is freed on this one.
-    }
-  }
-}
+SatSolver::~SatSolver() = default;
 
 void SatSolver::pass(std::span<const int> clause) {
   for (const int literal : clause) {
@@ -115,43 +88,23 @@ void SatSolver::pass(std::span<const int> clause) {
 }
 
 Verdict SatSolver::solve(std::int64_t conflicts, const std::function<bool()>& stop) {
-  using std::chrono::milliseconds;
-  constexpr milliseconds kBetweenLooks{5};
-  /// For a solver that was told to stop; after that it ends alone.
-  constexpr milliseconds kPatience{50};
-  if (!m_state) {
-    return Verdict::unknown;  // it was left to itself
+  if (stop()) {
+    return Verdict::unknown;
   }
   State& state = *m_state;
-  state.isStopped = false;
-  state.result.reset();
   if (conflicts > 0) {
     state.solver.limit("conflicts",
                        static_cast<int>(std::min<std::int64_t>(conflicts, std::numeric_limits<int>::max())));
   }
-  std::thread worker([shared = m_state] { shared->run(); });
-  {
-    std::unique_lock lock(state.mutex);
-    const auto hasEnded = [&] { return state.result.has_value(); };
-    while (!state.ended.wait_for(lock, state.isStopped ? kPatience : kBetweenLooks, hasEnded)) {
-      if (state.isStopped) {
-        lock.unlock();
-        worker.detach();
-        m_state.reset();
-        return Verdict::unknown;
-      }
-      state.isStopped = stop();
-    }
-  }
-  worker.join();
+  state.stop = &stop;
+  const int result = state.solver.solve();
+  state.stop = nullptr;
   if (state.error) {
     std::rethrow_exception(std::exchange(state.error, nullptr));
   }
   constexpr int kSatisfiable = 10;
   constexpr int kUnsatisfiable = 20;
-  return state.result == kSatisfiable     ? Verdict::sat
-         : state.result == kUnsatisfiable ? Verdict::unsat
-                                          : Verdict::unknown;
+  return result == kSatisfiable ? Verdict::sat : result == kUnsatisfiable ? Verdict::unsat : Verdict::unknown;
 }
 
 bool SatSolver::value(int variable) const {

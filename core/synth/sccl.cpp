@@ -102,7 +102,7 @@ std::optional<Error> checkMemory(const StatedSize& size, std::int64_t perUnit, s
 }
 
 Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const StatedSize& size,
-                                      const SynthesisOptions& options, const Progress& progress, Bandwidth& unit) {
+                                      const SynthesisOptions& options, const TimedProgress& progress, Bandwidth& unit) {
   const auto start = Clock::now();
   const auto deadline = after(options.seconds);
   if (auto error = checkMemory(size, 1, 1, fabric.gpuCount())) {
@@ -115,7 +115,7 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
   unit = search->unit();
   auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
   return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsAfter(start),
-                   unit,           answer.isBySolver};
+                   unit,           answer.isBySolver,        progress.dependsOnTime()};
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
     }
   }
   const TimeLimit limit(whole, options.seconds + kGraceSeconds);
-  const Progress progress = limitedBy(limit, whole);
+  const TimedProgress progress = limitedBy(limit, whole);
   const auto start = Clock::now();
   Bandwidth unit;
   try {
@@ -157,10 +157,11 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
       result.schedule = *std::move(made);
     }
     result.seconds = secondsAfter(start);
+    result.dependsOnTime = progress.dependsOnTime();
     return result;
   } catch (const CancelledError&) {
     if (!whole.isCancelled()) {
-      return Synthesis{Verdict::unknown, "no answer within the time limit", {}, secondsAfter(start), unit};
+      return Synthesis{Verdict::unknown, "no answer within the time limit", {}, secondsAfter(start), unit, false, true};
     }
     return Error{ErrorCode::cancelled, "interrupted"};
   } catch (const OverflowError& error) {
@@ -175,7 +176,7 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     return *std::move(error);
   }
   const TimeLimit limit(whole, options.seconds + kGraceSeconds);
-  const Progress progress = limitedBy(limit, whole);
+  const TimedProgress progress = limitedBy(limit, whole);
   FrontEvents events = given;
   if (!events.onCandidate) {
     events.onCandidate = [](const Candidate&) {};
@@ -229,6 +230,7 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     front.isMinRatioExact = found.minRatio.isTight;
     front.isComplete = found.isComplete;
     front.isCutOff = found.isCutOff;
+    front.dependsOnTime = progress.dependsOnTime();
     front.unit = search.problem().topology.unit;
     for (FrontPoint& point : found.points) {
       auto made = scheduleOf(fabric, goal, search.problem(), point.size.n, point.steps, Progress{});

@@ -42,6 +42,8 @@ struct Synthesis {
   double seconds = 0;
   Bandwidth unit;           ///< as used
   bool isBySolver = false;  ///< unsat: the solver says so, and Refutation can show it; else a bound does
+  bool dependsOnTime =
+      false;  ///< a limit of time ended a part of the search: another machine may find another schedule
 };
 
 /// Refuses numbers out of range and chunks that do not divide. Errors: badUsage naming the option.
@@ -71,6 +73,7 @@ struct StatedFront {
   bool isMinRatioExact = false;  ///< the relaxation reaches it
   bool isComplete = false;       ///< the last point has the minimum ratio
   bool isCutOff = false;         ///< time limit or cancel
+  bool dependsOnTime = false;    ///< as Synthesis says
   Bandwidth unit;
 };
 

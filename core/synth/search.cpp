@@ -39,13 +39,13 @@ std::vector<std::int64_t> evenRounds(const Size& size, int turn) {
 
 }  // namespace
 
-Search::Search(Problem problem, std::uint64_t seed, const Progress& progress, ComposerMaker makeComposer)
+Search::Search(Problem problem, std::uint64_t seed, const TimedProgress& progress, ComposerMaker makeComposer)
     : m_problem(std::move(problem)),
       m_seed(seed),
       m_progress(progress),
       m_minSteps(synth::minSteps(m_problem)),
       m_boxes(equalBoxes(m_problem.topology)),
-      m_generators(synth::generators(m_problem, progress)),
+      m_generators(synth::generators(m_problem, m_progress)),
       m_makeComposer(std::move(makeComposer)) {}
 
 std::string Search::counted(const Size& size) const {
@@ -54,7 +54,7 @@ std::string Search::counted(const Size& size) const {
 }
 
 std::function<bool()> Search::stopAt(Clock::time_point deadline) const {
-  return [this, deadline] { return m_progress.isCancelled() || Clock::now() >= deadline; };
+  return [this, deadline] { return m_progress.isCancelled() || m_progress.isOver(deadline); };
 }
 
 const std::vector<int>& Search::orbits() {

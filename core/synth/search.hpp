@@ -18,6 +18,7 @@
 #include "synth/relaxation.hpp"
 #include "synth/sat.hpp"
 #include "synth/symmetry.hpp"
+#include "synth/timed_progress.hpp"
 
 namespace coppice::synth {
 
@@ -70,13 +71,14 @@ using ComposerMaker = std::function<std::unique_ptr<Composer>(const Problem&, co
 class Search {
 public:
   /// @param makeComposer used on fabrics of equal boxes; may be empty
-  Search(Problem problem, std::uint64_t seed, const Progress& progress, ComposerMaker makeComposer = {});
+  Search(Problem problem, std::uint64_t seed, const TimedProgress& progress, ComposerMaker makeComposer = {});
 
   /// Problems of more ranks are out of a solver's reach.
   static constexpr int kMaxOfSolver = 32;
 
   [[nodiscard]] const Problem& problem() const { return m_problem; }
   [[nodiscard]] int minSteps() const { return m_minSteps; }
+  [[nodiscard]] bool isOver(Clock::time_point deadline) const { return m_progress.isOver(deadline); }
   [[nodiscard]] const std::vector<Symmetry>& generators() const { return m_generators; }
 
   /// Minimum R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The
@@ -191,7 +193,7 @@ private:
 
   Problem m_problem;
   std::uint64_t m_seed;
-  const Progress& m_progress;
+  TimedProgress m_progress;
   int m_minSteps;
   std::optional<Boxes> m_boxes;
   std::vector<Symmetry> m_generators;

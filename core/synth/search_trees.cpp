@@ -235,6 +235,7 @@ Composer* Search::composer(Clock::time_point deadline) {
     // The schedules of a box serve all later questions.
     constexpr double kMinSeconds = 2;
     const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfComposer;
+    m_progress.noteTime();  // what the boxes find depends on it
     m_composer = m_makeComposer(m_problem, *m_boxes, std::max(seconds, kMinSeconds));
   }
   m_makeComposer = {};
@@ -267,7 +268,7 @@ std::optional<Search::Fewest> Search::fewestComposed(int steps, std::int64_t min
     if (rounds && *rounds <= maxRounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
       best = Size{steps, *rounds, n};
     }
-    if (!rounds || !best || Rational(best->rounds, best->n) <= bound || Clock::now() >= deadline) {
+    if (!rounds || !best || Rational(best->rounds, best->n) <= bound || m_progress.isOver(deadline)) {
       break;
     }
   }

@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "sketch/make_model.hpp"
 #include "taccl/bound.hpp"
 #include "taccl/expansion.hpp"
 #include "taccl/problem.hpp"
@@ -190,6 +191,9 @@ private:
     options.goal = goalOf(m_model);
     options.bound = (plan.bound * Rational(problem.ticksPerUnit)).numerator();
     options.onBetter = [&](Ticks makespan, double at) { tell(plan, Rational(makespan, problem.ticksPerUnit), at); };
+    if (!effort) {
+      m_synthesis.dependsOnTime = true;  // and on the number of cores, each of which follows a stream of its own
+    }
     const Found found = search(problem, options, m_progress);
     if (found.solution.parent.empty()) {
       return Error{ErrorCode::infeasible, "no route to all targets was found within this sketch",
@@ -230,6 +234,9 @@ private:
       return staged.error();
     }
     for (StageReport& report : staged->stages) {
+      if (report.status != "optimal" && report.status != "heuristic") {
+        m_synthesis.dependsOnTime = true;
+      }
       report.part = std::string(toString(collective));
       m_synthesis.stages.push_back(std::move(report));
     }

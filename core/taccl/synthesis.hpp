@@ -37,6 +37,7 @@ struct Synthesis {
   std::int64_t decodes = 0;
   std::vector<StageReport> stages;  ///< of that engine
   double seconds = 0;
+  bool dependsOnTime = false;  ///< a limit of time took part in the search: another machine may find another plan
   double secondsToMakespan = 0;
   std::vector<Finding> findings;  ///< offsets that are not symmetries
 };

@@ -112,6 +112,7 @@ private slots:
   void refusals();
   void customTables();
   void limitsOfSwitches();
+  void timeIsToldOf();
   void cancelledFrontsKeepWhatTheyHave();
   void partsOfTheSearchStop();
   void encodingsKeepWithinTheirLimit();
@@ -531,6 +532,22 @@ void TestSynth::limitsOfSwitches() {
   QCOMPARE(faultOf(star, *sat->schedule, sat->unit, false), QString());
   const auto unsat = synth::synthesize(star, goal, {4, 1, 2}, options, {});
   QVERIFY(unsat && unsat->verdict == Verdict::unsat);
+}
+
+/// A search says whether time ended a part of it.
+void TestSynth::timeIsToldOf() {
+  const fabric::Fabric ring = made("ring");
+  const auto goal = goalOf("allgather", ring);
+  auto options = optionsFor("ring");
+  const auto settled = synth::synthesize(ring, goal, {2, 2, 3}, options, {});
+  QVERIFY(settled && settled->verdict != Verdict::unknown);
+  QVERIFY(!settled->dependsOnTime);
+  const fabric::Fabric dgx1 = made("dgx1-v100");
+  options = optionsFor("dgx1-v100");
+  options.seconds = 0;
+  const auto front = synth::synthesizeFront(dgx1, goalOf("allgather", dgx1), {}, options, synth::FrontEvents{}, {});
+  QVERIFY(front);
+  QVERIFY(front->isCutOff && front->dependsOnTime);
 }
 
 void TestSynth::cancelledFrontsKeepWhatTheyHave() {
