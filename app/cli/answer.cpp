@@ -4,13 +4,34 @@
 #include <cstdint>
 
 #include "base/units.hpp"
+#include "schedule/bound_scope.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
 namespace {
 
+using schedule::BoundScope;
+
+BoundScope scopeOf(const fabric::Fabric& fabric, Collective collective, const forestcoll::Optimum& optimum) {
+  const bool isForTrees = optimum.allreduceLimit && optimum.allreduceLimit->isReached;
+  return schedule::boundScope(fabric, collective, {!optimum.bottlenecks.empty(), isForTrees});
+}
+
+std::string labelOf(BoundScope scope) {
+  switch (scope) {
+    case BoundScope::all:
+      return ", the exact optimum";
+    case BoundScope::trees:
+    case BoundScope::halves:
+      return ", the exact optimum of reduce-scatter then allgather";
+    case BoundScope::plainSwitches:
+      break;
+  }
+  return ", " + std::string(schedule::nameOf(scope));
+}
+
 /// The linear program of B.7, beside what reduce-scatter then allgather reaches.
-void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) {
+void describeAllreduceLimit(const forestcoll::Optimum& optimum, BoundScope scope, Answer& answer) {
   if (!optimum.allreduceLimit) {
     answer.json["allreduce_bound"] = {{"status", "not_computed"}};
     answer.text += "  any trees   the bound of an allreduce by other trees was not computed\n";
@@ -21,9 +42,12 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
                                     {"algbw", toFraction(limit.algbw)},
                                     {"algbw_GBps", toGBps(limit.algbw)},
                                     {"reached", optimum.algbw == limit.algbw}};
-  answer.text += "  any trees   no allreduce by trees is faster than " + gigabytes(limit.algbw);
+  const bool isPlain = scope == BoundScope::plainSwitches;
+  answer.text += "  any trees   no allreduce by trees" + std::string(isPlain ? " of transfers between GPUs" : "") +
+                 " is faster than " + gigabytes(limit.algbw);
   if (optimum.algbw == limit.algbw) {
-    answer.text += ", so reduce-scatter then allgather is optimal here\n";
+    answer.text += isPlain ? ", so reduce-scatter then allgather is the best of them\n"
+                           : ", so reduce-scatter then allgather is optimal here\n";
   } else {
     answer.text += "; this one has " + percent(optimum.algbw / limit.algbw) +
                    (limit.isExact ? " of what some trees reach: generate --method forestcoll-overlap\n" : " of that\n");
@@ -59,6 +83,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   const Bandwidth bus = busbw(request.collective, optimum.algbw, optimum.gpuCount);
   const bool isExact = free == nullptr || free->algbw == optimum.algbw;
   const bool weighted = !request.amounts.empty();
+  const BoundScope scope = scopeOf(fabric, request.collective, free == nullptr ? optimum : *free);
   Answer answer;
 
   Json& json = answer.json;
@@ -84,7 +109,8 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
       json["least_k"] = optimum.isMinimumK;
     }
   }
-  json["optimal"] = isExact;
+  json["optimal"] = isExact && schedule::isOptimum(scope);
+  json["bound_scope"] = schedule::sentenceOf(scope);
   if (free != nullptr) {
     json["optimum_algbw"] = toFraction(free->algbw);
     json["optimum_k"] = free->treesPerRoot;
@@ -106,17 +132,14 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   }
 
   std::string& text = answer.text;
-  text +=
-      std::string(toString(request.collective)) + " " + gigabytes(optimum.algbw) +
-      (isExact ? (request.collective == Collective::allreduce ? ", the exact optimum of reduce-scatter then allgather"
-                                                              : ", the exact optimum")
-               : ", the best with k = " + std::to_string(optimum.treesPerRoot)) +
-      "\n";
+  text += std::string(toString(request.collective)) + " " + gigabytes(optimum.algbw) +
+          (isExact ? labelOf(scope) : ", the best with k = " + std::to_string(optimum.treesPerRoot)) + "\n";
   text += "  fabric      " + named(fabric.name()) + ", " + counted(optimum.gpuCount, "GPU") + "\n";
   text += "  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (!isExact) {
-    text += "  optimum     " + gigabytes(free->algbw) + " with k = " + std::to_string(free->treesPerRoot) +
-            "; this is " + percent(optimum.algbw / free->algbw) + " of it\n";
+    text += (schedule::isOptimum(scope) ? "  optimum     " : "  any k       ") + gigabytes(free->algbw) +
+            " with k = " + std::to_string(free->treesPerRoot) + "; this is " + percent(optimum.algbw / free->algbw) +
+            " of it\n";
   }
   if (!tied.cuts.empty()) {
     text += "  bottleneck  " + cutSentence(fabric, request.collective, tied.cuts.front(), weighted) + "\n";
@@ -129,7 +152,10 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     text += treeCountText(optimum, weighted, free == nullptr);
   }
   if (request.collective == Collective::allreduce) {
-    describeAllreduceLimit(optimum, answer);
+    describeAllreduceLimit(optimum, scope, answer);
+  }
+  if (scope == BoundScope::plainSwitches) {
+    text += boundNote(scope);
   }
   if (optimum.usedSubCapacity) {
     text += "  note        " + optimum.note + "\n";

@@ -47,6 +47,7 @@ Json jsonOf(const workflow::Contender& contender) {
   if (contender.bound) {
     json["optimum_algbw"] = toFraction(*contender.bound);
     json["share_of_optimum"] = (*contender.algbw / *contender.bound).toString();
+    json["bound_scope"] = schedule::sentenceOf(contender.boundScope);
   }
   json["steps"] = contender.steps;
   json["stretch"] = {{"max", contender.maxStretch}, {"mean", contender.meanStretch}};
@@ -74,7 +75,7 @@ void describeContenders(std::span<const workflow::Contender> contenders, Report&
   report.text += first.subject->collectiveName() + " on " + named(first.fabric().name()) + ", " +
                  counted(first.fabric().gpuCount(), "GPU") + "\n\n";
   const std::size_t width = nameWidth(contenders);
-  report.text += "  " + padded("", width) + "   algbw (GB/s)   of optimum   steps   links per transfer   traffic\n";
+  report.text += "  " + padded("", width) + "   algbw (GB/s)     of bound   steps   links per transfer   traffic\n";
   Json list = Json::array();
   for (const workflow::Contender& contender : contenders) {
     list.push_back(jsonOf(contender));
@@ -90,6 +91,8 @@ void describeContenders(std::span<const workflow::Contender> contenders, Report&
         "   " + traffic + "\n";
     report.text += lines(contender.notes);
   }
+  const auto bounded = std::ranges::find_if(contenders, [](const auto& each) { return each.bound.has_value(); });
+  report.text += bounded != contenders.end() ? boundNote(bounded->boundScope) : std::string();
   report.json["schedules"] = std::move(list);
 }
 

@@ -119,7 +119,7 @@ workflow::Facts headFacts(const fabric::Fabric& fabric, const workflow::Judged& 
   }
   workflow::append(facts, isAlone ? std::move(throughput) : workflow::withoutText(std::move(throughput)));
   if (judged.bound) {
-    workflow::append(facts, workflow::boundFacts(algbw, *judged.bound));
+    workflow::append(facts, workflow::boundFacts(algbw, *judged.bound, judged.boundScope));
   }
   if (judged.made.optimum && !judged.made.optimum->bottlenecks.empty()) {
     const schedule::Cut& cut = judged.made.optimum->bottlenecks.front();
@@ -271,6 +271,9 @@ Result<Report> runGenerate(const GenerateOptions& options, bool json, const Prog
     return answer.error();
   }
   answer->json["method"] = method->id;
+  answer->json["depends_on_time"] = judged->made.dependsOnTime;
+  answer->text +=
+      judged->made.dependsOnTime ? "  note        " + std::string(workflow::kDependsOnTime) + "\n" : std::string();
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
   answer->json["verified_by_parts"] = judged->verdict.isBySymmetry;

@@ -53,6 +53,7 @@ Json headJson(const LoadedLive& input) {
   json["bound"] = toFraction(input.bound.answer().algbw);
   json["bound_GBps"] = toGBps(input.bound.answer().algbw);
   json["balanced"] = input.bound.answer().isBalanced;
+  json["bound_scope"] = schedule::sentenceOf(schedule::boundScope(fabric, input.request.collective, {.hasCut = true}));
   return json;
 }
 
@@ -64,6 +65,7 @@ std::string headText(const LoadedLive& input) {
         "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"
         "              that only forward can reach may be less (coppice-cli optimum says)\n";
   }
+  text += boundNote(schedule::boundScope(input.loaded.fabric, input.request.collective, {.hasCut = true}));
   return text;
 }
 

@@ -60,7 +60,7 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
   sub.add_option("--root", options->question.demand.root, "Id or rank of the root of a rooted collective");
   addSeconds(sub, "--time-limit", options->question.seconds, "How long to search, for example 60s or 5m")
       ->capture_default_str();
-  sub.add_option("--seed", options->question.seed, "Seed of the random choices: the same seed gives the same result")
+  sub.add_option("--seed", options->question.seed, "Seed of the random choices: the same seed gives the same result unless time ends the search")
       ->capture_default_str();
   sub.add_option("-o,--output", options->question.output, "Write the schedule to this file; - for standard output");
   for (const auto& method : options->methods) {

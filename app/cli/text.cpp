@@ -84,6 +84,11 @@ std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
 
 }  // namespace
 
+std::string boundNote(schedule::BoundScope scope) {
+  return scope == schedule::BoundScope::all ? std::string()
+                                            : "  note        " + std::string(schedule::sentenceOf(scope)) + "\n";
+}
+
 std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
   std::vector<bool> isIn(fabric.nodeCount());
   for (const fabric::NodeIndex node : nodes) {

@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "command.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/bound_scope.hpp"
 #include "schedule/forest.hpp"
 #include "workflow/facts.hpp"
 
@@ -22,6 +23,9 @@ using workflow::duration;
 using workflow::gigabytes;
 using workflow::named;
 using workflow::percent;
+
+/// A line that says which schedules a bound holds for; empty where no schedule is faster.
+[[nodiscard]] std::string boundNote(schedule::BoundScope scope);
 
 /// Which nodes: `15 of 16 GPUs (all but "b1g7"), 6 of 6 switches`.
 [[nodiscard]] std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes);

@@ -121,13 +121,14 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
                  (verdict.isBySymmetry ? " of rank 0 and the fabric's symmetries" : "") + "\n";
   if (verdict.ok) {
     result.text += "  bound       " + gigabytes(schedule.bound) +
-                   (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n");
+                   (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n") +
+                   boundNote(schedule::boundScope(fabric, schedule.collective, {!schedule.bottlenecks.empty(), false}));
   }
   if (verdict.ok && schedule.allreduceBound) {
     // The linear program behind it is the generator's; the verifier has none of its own.
     result.json["stated_allreduce_bound"] = toFraction(*schedule.allreduceBound);
     result.text += "  any trees   the file states " + gigabytes(*schedule.allreduceBound) +
-                   " as the bound of all allreduces by trees; that is not proved again\n";
+                   " as the bound of all allreduces by trees of transfers; that is not proved again\n";
   }
   return result;
 }

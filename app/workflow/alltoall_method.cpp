@@ -98,7 +98,12 @@ Result<Made> generateAllToAll(const fabric::Fabric& fabric, const Demand& demand
   if (!made) {
     return made.error();
   }
-  return Made{.schedule = *std::move(made), .claims = std::move(known->claims), .facts = std::move(known->facts)};
+  // The search for routes ends by time where it does not reach the bound.
+  const bool dependsOnTime = !known->claims.exchange->isExact();
+  return Made{.schedule = *std::move(made),
+              .claims = std::move(known->claims),
+              .facts = std::move(known->facts),
+              .dependsOnTime = dependsOnTime};
 }
 
 std::vector<Option> alltoallOptions() {

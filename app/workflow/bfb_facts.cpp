@@ -145,8 +145,8 @@ Facts stepFacts(const fabric::Fabric& fabric, const schedule::StepCost& cost, co
     list.value.push_back(witnessJson(fabric, made, *witness, factor));
     const std::string text =
         "step " + std::to_string(witness->step + 1) + ": " + inQuotes(fabric.nodes()[fabric.gpus()[witness->gpu]].id) +
-        (witness->isReducing ? " sends the sums of " : " gets ") + counted(witness->shards, "shard") + " over links of " +
-        gigabytes(Rational(witness->width) * costs.unit) + " alone";
+        (witness->isReducing ? " sends the sums of " : " gets ") + counted(witness->shards, "shard") +
+        " over links of " + gigabytes(Rational(witness->width) * costs.unit) + " alone";
     lines.push_back({.label = "uneven", .text = lines.size() < kMaxUneven ? text : std::string(), .full = text});
   }
   facts.push_back(std::move(list));
@@ -200,6 +200,8 @@ Facts bfbCostFacts(const fabric::Fabric& fabric, const bfb::Generated& made, con
   const Rational exact = costs.bandwidthTime(costs.exactLoads);
   const Rational degree = links / unit;
   const Rational loss = costs.bandwidthTime(costs.loads) / exact - Rational(1);
+  const bool isOptimal = made.isBandwidthOptimal() && schedule::boundScope(fabric, collective, {.hasCut = true}) !=
+                                                          schedule::BoundScope::plainSwitches;
   Facts facts = {
       {.key = "steps",
        .value = made.schedule.stepCount,
@@ -208,7 +210,7 @@ Facts bfbCostFacts(const fabric::Fabric& fabric, const bfb::Generated& made, con
       {.key = "t_b",
        .value = time.toString(),
        .label = "T_B",
-       .text = time.toString() + " M/B" + (made.isBandwidthOptimal() ? ", optimal" : "") + " (B = " + gigabytes(links) +
+       .text = time.toString() + " M/B" + (isOptimal ? ", optimal" : "") + " (B = " + gigabytes(links) +
                ", the links of a GPU)"}};
   if (!hasRelays(fabric) && !costs.isTimed) {
     facts.push_back({.key = "t_b_exact", .value = exact.toString()});
@@ -268,7 +270,7 @@ Facts bfbFacts(const LoadedFabric& loaded, const Judged& judged, const bfb::Gene
   append(facts, bfbCostFacts(fabric, made, unit));
   append(facts, withoutText(throughputFacts(collective, algbw, made.gpuCount, {})));
   if (judged.bound) {
-    append(facts, withoutText(boundFacts(algbw, *judged.bound)));
+    append(facts, withoutText(boundFacts(algbw, *judged.bound, judged.boundScope)));
   }
   const auto* rule = judged.depthCost ? std::get_if<schedule::Schedule>(&judged.made.schedule) : nullptr;
   append(facts, {{.key = "transfers", .value = rule != nullptr ? edgesOf(*rule) : transfers},

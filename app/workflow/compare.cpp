@@ -102,6 +102,13 @@ Outcome takeFigures(const Figures& figures, Contender& contender, const Progress
   return Done{};
 }
 
+void takeBound(const std::optional<ScopedBound>& bound, Contender& contender) {
+  if (bound) {
+    contender.bound = bound->algbw;
+    contender.boundScope = bound->scope;
+  }
+}
+
 Outcome measureSchedule(Contender& contender, const Progress& progress) {
   const fabric::Fabric& fabric = contender.playable.fabric();
   auto judged = requireJudged(fabric, {.schedule = *std::move(contender.playable.schedule)}, progress);
@@ -115,6 +122,7 @@ Outcome measureSchedule(Contender& contender, const Progress& progress) {
     return figures.error();
   }
   contender.bound = judged->bound;
+  contender.boundScope = judged->boundScope;
   contender.playable.schedule = std::move(judged->made.schedule);
   if (const auto* steps = std::get_if<schedule::StepSchedule>(&*contender.playable.schedule)) {
     contender.method = steps->method;
@@ -170,7 +178,7 @@ Outcome findLimits(Contender& contender, const Progress& progress) {
   if (!bound) {
     return bound.error();
   }
-  contender.bound = *std::move(bound);
+  takeBound(*bound, contender);
   return Done{};
 }
 
@@ -234,7 +242,8 @@ Result<MethodContenders> makeContenders(const std::shared_ptr<const LoadedFabric
       if (!playable) {
         return playable.error();
       }
-      Contender contender{.playable = *std::move(playable), .method = method.id, .bound = good->bound};
+      Contender contender{
+          .playable = *std::move(playable), .method = method.id, .bound = good->bound, .boundScope = good->boundScope};
       if (const Outcome taken = takeFigures(*figures, contender, rest); !taken) {
         return taken.error();
       }
@@ -471,12 +480,24 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
 }
 
 void agreeOnBound(std::span<Contender> contenders) {
-  std::optional<Bandwidth> largest;
+  const Contender* largest = nullptr;
   for (const Contender& contender : contenders) {
-    largest = std::max(largest, contender.bound);
+    // Of equal bounds the one that holds for more schedules.
+    if (contender.bound && (largest == nullptr || contender.bound > largest->bound ||
+                            (contender.bound == largest->bound && contender.boundScope < largest->boundScope))) {
+      largest = &contender;
+    }
   }
+  if (largest == nullptr) {
+    return;
+  }
+  const std::optional<Bandwidth> bound = largest->bound;
+  const schedule::BoundScope scope = largest->boundScope;
   for (Contender& contender : contenders) {
-    contender.bound = contender.bound ? largest : contender.bound;
+    if (contender.bound) {
+      contender.bound = bound;
+      contender.boundScope = scope;
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "schedule/bound_scope.hpp"
 #include "simulate/sweep.hpp"
 #include "workflow/method.hpp"
 #include "workflow/playable.hpp"
@@ -23,9 +24,10 @@ namespace coppice::workflow {
 /// One schedule or program that takes part, with its exact figures.
 struct Contender {
   Playable playable;
-  std::string method = {};                    ///< that made it; empty = not known
-  std::optional<Bandwidth> algbw = {};        ///< of a program, what its links allow
-  std::optional<Bandwidth> bound = {};        ///< no schedule is faster; absent where it is not known
+  std::string method = {};              ///< that made it; empty = not known
+  std::optional<Bandwidth> algbw = {};  ///< of a program, what its links allow
+  std::optional<Bandwidth> bound = {};  ///< absent where it is not known
+  schedule::BoundScope boundScope = schedule::BoundScope::all;
   std::int64_t steps = 0;                     ///< the longest chain of transfers or messages
   int maxStretch = 0;                         ///< links per transfer
   double meanStretch = 0;                     ///< weighted by bytes
@@ -82,8 +84,8 @@ struct PlayOptions {
 /// One fabric and one collective for all. Errors: badUsage naming the two that differ.
 [[nodiscard]] Outcome requireComparable(std::span<const Contender> contenders);
 
-/// Gives all the largest of their bounds: that of an allreduce forest is the bound of its two halves, which transfers
-/// that overlap may exceed. @pre requireComparable
+/// Gives all the largest of their bounds, with its scope: that of an allreduce forest is the bound of its two halves,
+/// which transfers that overlap may exceed. @pre requireComparable
 void agreeOnBound(std::span<Contender> contenders);
 
 struct SweepOptions {

@@ -78,14 +78,20 @@ Facts throughputFacts(Collective collective, const Bandwidth& algbw, int gpus, s
           {.key = "busbw_GBps", .value = toGBps(bus)}};
 }
 
-Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound) {
+Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound, schedule::BoundScope scope) {
   const bool isReached = algbw == bound;
-  return {{.key = "optimal", .value = isReached},
+  const bool isOptimum = schedule::isOptimum(scope);
+  const std::string sentence(schedule::sentenceOf(scope));
+  return {{.key = "optimal", .value = isReached && isOptimum},
           {.key = "optimum_algbw",
            .value = toFraction(bound),
-           .label = "optimum",
+           .label = isOptimum ? "optimum" : "bound",
            .text = isReached ? "reached" : gigabytes(bound) + "; this is " + percent(algbw / bound) + " of it"},
-          {.key = "share_of_optimum", .value = (algbw / bound).toString()}};
+          {.key = "share_of_optimum", .value = (algbw / bound).toString()},
+          {.key = "bound_scope",
+           .value = sentence,
+           .label = "note",
+           .text = scope == schedule::BoundScope::all ? std::string() : sentence}};
 }
 
 Facts factsOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule, const Figures& figures) {

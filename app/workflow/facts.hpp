@@ -10,6 +10,7 @@
 #include "base/rational.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/bound_scope.hpp"
 #include "schedule/step_cost.hpp"
 #include "workflow/judged_schedule.hpp"
 
@@ -35,8 +36,8 @@ void append(Facts& facts, Facts more);
 
 /// algbw and busbw, both as fractions and in GB/s. The text has one line, of this label.
 [[nodiscard]] Facts throughputFacts(Collective collective, const Bandwidth& algbw, int gpus, std::string label);
-/// The bound and the share of it that is reached.
-[[nodiscard]] Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound);
+/// The bound, the share of it that is reached, and which schedules it holds for.
+[[nodiscard]] Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound, schedule::BoundScope scope);
 /// The exact figures of a schedule of any kind: collective, algbw, busbw, t_b, steps, stretch, traffic, busiest links.
 [[nodiscard]] Facts factsOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                             const Figures& figures);

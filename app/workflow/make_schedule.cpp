@@ -39,12 +39,20 @@ Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progres
 /// That of a gather or scatter is one max flow to prove.
 Outcome proveBoundOfSteps(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, Judged& judged,
                           const Progress& progress) {
-  auto bound = judged.made.optimum ? Result<std::optional<Bandwidth>>(judged.made.optimum->algbw)
-                                   : boundOf(fabric, judged.made.schedule, progress);
-  if (!bound) {
-    return bound.error();
+  if (const auto& optimum = judged.made.optimum) {
+    // That of an allreduce in steps is the optimum of the linear program over all trees.
+    judged.bound = optimum->algbw;
+    judged.boundScope = schedule::boundScope(fabric, schedule.goal.collective(), {!optimum->bottlenecks.empty(), true});
+  } else {
+    const auto bound = boundOf(fabric, judged.made.schedule, progress);
+    if (!bound) {
+      return bound.error();
+    }
+    if (*bound) {
+      judged.bound = (*bound)->algbw;
+      judged.boundScope = (*bound)->scope;
+    }
   }
-  judged.bound = *bound;
   if (judged.bound && movesShards(schedule.goal.collective())) {
     const verify::RateVerdict proof = verify::proveShardRate(fabric, schedule.goal, *judged.bound);
     if (proof.proof != verify::RateProof::exact) {
@@ -134,15 +142,16 @@ Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule:
   return trees;
 }
 
-Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
-                                         const Progress& progress) {
+Result<std::optional<ScopedBound>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                           const Progress& progress) {
   if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
-    return std::optional(forests->bound);
+    return std::optional(ScopedBound{
+        forests->bound, schedule::boundScope(fabric, forests->collective, {.hasCut = !forests->bottlenecks.empty()})});
   }
   const schedule::CollectiveTable& goal = std::get<schedule::StepSchedule>(schedule).goal;
   const Collective collective = goal.collective();
   if (!parseForestCollective(toString(collective)) && !movesShards(collective)) {
-    return std::optional<Bandwidth>();
+    return std::optional<ScopedBound>();
   }
   const auto optimum = forestcoll::optimum(fabric,
                                            {.collective = collective,
@@ -154,8 +163,10 @@ Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const Any
     return optimum.error();
   }
   // Transfers may reduce and broadcast at the same time, which the halves of a forest do not.
-  return std::optional(optimum->allreduceLimit ? std::max(optimum->algbw, optimum->allreduceLimit->algbw)
-                                               : optimum->algbw);
+  const auto& ofTrees = optimum->allreduceLimit;
+  return std::optional(
+      ScopedBound{ofTrees ? std::max(optimum->algbw, ofTrees->algbw) : optimum->algbw,
+                  schedule::boundScope(fabric, collective, {!optimum->bottlenecks.empty(), ofTrees.has_value()})});
 }
 
 Result<Judged> judge(const fabric::Fabric& fabric, Made made, const Progress& progress) {
@@ -191,7 +202,10 @@ Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Prog
     return judged;
   }
   if (const auto* forests = std::get_if<schedule::Schedule>(&judged->made.schedule)) {
+    // What a file states of all trees is not proved again.
+    const bool isForTrees = judged->made.optimum && forests->allreduceBound == forests->bound;
     judged->bound = forests->bound;
+    judged->boundScope = schedule::boundScope(fabric, forests->collective, {!forests->bottlenecks.empty(), isForTrees});
   } else if (const Outcome proved =
                  proveBoundOfSteps(fabric, std::get<schedule::StepSchedule>(judged->made.schedule), *judged, progress);
              !proved) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/bound_scope.hpp"
 #include "schedule/step_cost.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "workflow/method.hpp"
@@ -44,10 +46,20 @@ namespace coppice::workflow {
 [[nodiscard]] Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule::StepSchedule& steps,
                                                  const Progress& progress);
 
-/// GB/s that no schedule of its collective exceeds on this fabric: what a forest states, or else the exact optimum;
-/// nullopt where that is not known. Errors: those of forestcoll::optimum.
-[[nodiscard]] Result<std::optional<Bandwidth>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
-                                                       const Progress& progress);
+/// GB/s that the schedules of a collective within the scope do not exceed on a fabric.
+struct ScopedBound {
+  Bandwidth algbw;
+  schedule::BoundScope scope = schedule::BoundScope::all;
+};
+
+/// Of the schedule's collective: what a forest states, or else the exact optimum; nullopt where that is not known.
+/// Errors: those of forestcoll::optimum.
+[[nodiscard]] Result<std::optional<ScopedBound>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                                         const Progress& progress);
+
+/// What is said where Made::dependsOnTime.
+inline constexpr std::string_view kDependsOnTime =
+    "a limit of time ended a part of the search; another machine may find another schedule";
 
 struct Judged {
   Made made;
@@ -55,9 +67,10 @@ struct Judged {
   std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
   /// Of trees whose edges of each depth are sent in a step of their own (DepthClaim).
   std::optional<schedule::StepCost> depthCost = {};
-  std::optional<Bandwidth> bound = {};  ///< no schedule is faster; absent where it is not known
-  double generating = 0;                ///< seconds
-  double verifying = 0;                 ///< seconds
+  std::optional<Bandwidth> bound = {};  ///< absent where it is not known
+  schedule::BoundScope boundScope = schedule::BoundScope::all;
+  double generating = 0;  ///< seconds
+  double verifying = 0;   ///< seconds
 };
 
 /// The judge: verifies what was made or read, and checks all that is claimed of it. A bad verdict is no error; the

@@ -61,6 +61,8 @@ struct Made {
   std::vector<forestcoll::StageSeconds> seconds = {};  ///< of its stages, in order
   std::optional<forestcoll::Optimum> optimum = {};     ///< of methods that find it themselves
   std::optional<advice::TreeCount> treeCount = {};     ///< where sizes chose the number of trees
+  /// A limit of time ended a part of the search: another machine may find another schedule.
+  bool dependsOnTime = false;
 };
 
 struct NamedError {

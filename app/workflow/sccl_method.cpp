@@ -79,6 +79,7 @@ Result<Front> frontOf(const fabric::Fabric& fabric, const schedule::CollectiveTa
   Front front;
   for (synth::StatedPoint& point : found->points) {
     front.made.push_back(madeOf(std::move(point), found->unit, values));
+    front.made.back().dependsOnTime = found->dependsOnTime;
   }
   return front;
 }
@@ -128,7 +129,7 @@ std::vector<Option> scclOptions() {
            .collectives = {Collective::allreduce}},
           {.name = "seed",
            .title = "Seed",
-           .help = "The same seed gives the same result",
+           .help = "The same seed gives the same result, unless the time limit ends a part of the search",
            .kind = OptionKind::integer,
            .defaultText = "1",
            .min = 1,

@@ -41,7 +41,7 @@ std::vector<Option> tacclOptions() {
            .words = {"search", "milp"}},
           {.name = "search-seed",
            .title = "Seed",
-           .help = "Seed of the random choices; the same seed gives the same result.",
+           .help = "Seed of the random choices; with a number of schedules to try, the same seed gives the same result.",
            .kind = OptionKind::integer,
            .defaultText = "1",
            .placeholder = "N"},
@@ -115,6 +115,7 @@ Result<Made> generateTaccl(const fabric::Fabric& fabric, const Demand& demand, c
     return schedule.error();
   }
   Made made{.schedule = *std::move(schedule), .seconds = {{"searching", synthesis->seconds}}};
+  made.dependsOnTime = synthesis->dependsOnTime;
   made.claims.plan = std::make_shared<const PlanClaim>(PlanClaim{proposed->model, synthesis->plan});
   made.facts = [model = std::move(proposed->model), found = *std::move(synthesis)](const LoadedFabric&, const Judged*) {
     return planFacts(model, found, " us");

@@ -36,7 +36,7 @@ struct Optimum {
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;
   std::string note = {};  ///< for a person, when usedSubCapacity
-  /// allreduce only; absent when left out, or stopped by its budget before it proved anything.
+  /// allreduce only; absent when left out, or when its budget of work ended before it proved anything.
   std::optional<AllreduceLimit> allreduceLimit = {};
 };
 

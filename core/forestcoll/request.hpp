@@ -34,7 +34,7 @@ struct Request {
   int heightEffort = 1;
   /// Trees that are written edge by edge take no more bytes, about, in each forest.
   std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;
-  /// allreduce: how long the linear program of B.7 may take; 0 = leave it out.
+  /// allreduce: work for the linear program of B.7 (see lp::Milliseconds); 0 = leave it out.
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
 };
 

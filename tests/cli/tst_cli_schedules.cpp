@@ -34,6 +34,9 @@ private slots:
   void gatherAndScatter_data();
   void gatherAndScatter();
   void alltoallOptimum();
+  void allreduceThroughSwitches_data();
+  void allreduceThroughSwitches();
+  void allgatherThroughUnevenSwitches();
   void refuses_data();
   void refuses();
 };
@@ -205,10 +208,10 @@ void TestCliSchedules::customPrograms() {
   const QString file = dir.filePath("a.schedule.json");
   const QString xml = dir.filePath("a.xml");
   QVERIFY(write(goal, "share,sources,destinations,combines\n1/2,0,1-2,no\n1/2,all,0,yes\n"));
-  QVERIFY(write(table, "step,shard,begin,end,from,to,reduces\n0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,1,0,1,1,0,1\n"
-                       "0,1,0,1,2,0,1\n"));
-  const Outcome made =
-      run({"schedule", "convert", table, file, "--fabric", "preset:complete,gpus=3", "--goal", goal});
+  QVERIFY(write(table,
+                "step,shard,begin,end,from,to,reduces\n0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,1,0,1,1,0,1\n"
+                "0,1,0,1,2,0,1\n"));
+  const Outcome made = run({"schedule", "convert", table, file, "--fabric", "preset:complete,gpus=3", "--goal", goal});
   QVERIFY2(made.code == 0, made.err);
   const Outcome exported = run({"export", file, "--target", "msccl", "--out-of-place", "-o", xml, "--json"});
   QVERIFY2(exported.code == 0, exported.err);
@@ -331,6 +334,68 @@ void TestCliSchedules::refuses() {
   QCOMPARE(outcome.code, code);
   QVERIFY(outcome.err.startsWith("coppice-cli: "));
   QCOMPARE(outcome.err.count('\n'), 1);
+}
+
+void TestCliSchedules::allreduceThroughSwitches_data() {
+  QTest::addColumn<QStringList>("arguments");
+  const QString fabric = "preset:dgx-h100,boxes=1,nvls=true";
+  QTest::newRow("optimum") << QStringList{"optimum", fabric, "-c", "allreduce"};
+  QTest::newRow("fixed k") << QStringList{"optimum", fabric, "-c", "allreduce", "--k", "1"};
+  QTest::newRow("generate") << QStringList{"generate", fabric, "-c", "allreduce"};
+  QTest::newRow("other method") << QStringList{"generate", fabric, "-c", "allreduce", "--method", "ring"};
+  QTest::newRow("overlapped") << QStringList{"generate", fabric, "-c", "allreduce", "--method", "forestcoll-overlap"};
+  QTest::newRow("baseline") << QStringList{"baseline", "ring", fabric, "-c", "allreduce"};
+  QTest::newRow("bfb") << QStringList{"bfb", fabric, "-c", "allreduce"};
+  QTest::newRow("compare") << QStringList{"compare", fabric, "-c", "allreduce", "--methods", "forestcoll,ring"};
+  QTest::newRow("prices") << QStringList{"prices", fabric, "-c", "allreduce"};
+  QTest::newRow("failures") << QStringList{"n-1", fabric, "-c", "allreduce"};
+}
+
+/// Switches that sum can be faster than all that is made and bounded here, so that no text says otherwise.
+void TestCliSchedules::allreduceThroughSwitches() {
+  QFETCH(QStringList, arguments);
+  const Outcome outcome = run(arguments);
+  QVERIFY2(outcome.code == 0, outcome.err);
+  QVERIFY2(outcome.out.contains("switches of this fabric that sum or copy may be faster"), outcome.out);
+  for (const char* claim :
+       {"exact optimum", "of the optimum", "is optimal", "of optimum", "  optimum  ", ", optimal"}) {
+    QVERIFY2(!outcome.out.contains(claim), outcome.out);
+  }
+  const Outcome json = run(arguments + QStringList{"--json"});
+  QVERIFY2(json.code == 0, json.err);
+  QVERIFY2(json.out.contains("may be faster") && !json.out.contains("\"optimal\": true"), json.out);
+}
+
+/// 10 GB/s up and 30 down: a switch that copies would reach 40.
+void TestCliSchedules::allgatherThroughUnevenSwitches() {
+  QTemporaryDir dir;
+  const QString file = dir.filePath("star.fabric.json");
+  const auto answerOf = [&file](const QByteArray& flags) {
+    QByteArray text = R"({"name": "star", "nodes": [{"id": "s", "kind": "switch")" + flags + "}";
+    QByteArray links;
+    for (const char* gpu : {"a", "b", "c", "d"}) {
+      text += QByteArray(R"(, {"id": ")") + gpu + R"(", "kind": "gpu"})";
+      links += QByteArray(links.isEmpty() ? "" : ", ") + R"({"src": ")" + gpu +
+               R"(", "dst": "s", "bandwidth": 10, "duplex": false}, {"src": "s", "dst": ")" + gpu +
+               R"(", "bandwidth": 30, "duplex": false})";
+    }
+    QFile out(file);
+    if (!out.open(QIODevice::WriteOnly)) {
+      return Outcome();
+    }
+    out.write(text + "], \"links\": [" + links + "]}");
+    out.close();
+    return run({"optimum", file, "--json"});
+  };
+  const Outcome plain = answerOf("");
+  QVERIFY2(plain.code == 0, plain.err);
+  QCOMPARE(plain.json()["algbw"].toString(), QString("40/3"));
+  QVERIFY(plain.json()["optimal"].toBool());
+  const Outcome copying = answerOf(R"(, "multicast": true)");
+  QVERIFY2(copying.code == 0, copying.err);
+  QCOMPARE(copying.json()["algbw"].toString(), QString("40/3"));
+  QVERIFY(!copying.json()["optimal"].toBool());
+  QVERIFY(copying.json()["bound_scope"].toString().contains("may be faster"));
 }
 
 QTEST_APPLESS_MAIN(TestCliSchedules)

@@ -304,6 +304,15 @@ std::optional<Bandwidth> ComparePanel::commonBound() const {
   return bound;
 }
 
+QString ComparePanel::boundTip() const {
+  const auto bound = commonBound();
+  const auto largest =
+      std::ranges::find_if(m_schedules, [&](const auto& each) { return bound && each.result->bound == bound; });
+  return largest == m_schedules.end()
+             ? QString()
+             : tr("Of %1").arg(QString::fromStdString(std::string(schedule::nameOf(largest->result->boundScope))));
+}
+
 QString ComparePanel::shareOfBound(const ScheduleResult& result) const {
   const auto bound = commonBound();
   return bound ? percentOf(result.algbw, *bound) : u"–"_s;
@@ -316,6 +325,7 @@ void ComparePanel::fill() {
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
     m_table->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   }
+  m_table->horizontalHeaderItem(kBound)->setToolTip(boundTip());
   m_table->horizontalHeaderItem(kAlgbw)->setToolTip(tr("Exact algbw, which large sizes approach"));
   m_table->horizontalHeaderItem(kAtSize)->setToolTip(tr("Predicted by simulation, %1").arg(m_size->currentText()));
   m_table->setRowCount(static_cast<int>(m_schedules.size()));

@@ -87,6 +87,7 @@ private:
   [[nodiscard]] std::set<int> selectedRows() const;
   /// The largest that any of the schedules knows: that of an allreduce forest is the bound of its two halves.
   [[nodiscard]] std::optional<Bandwidth> commonBound() const;
+  [[nodiscard]] QString boundTip() const;
   [[nodiscard]] QString shareOfBound(const ScheduleResult& result) const;
 
   std::vector<ComparedSchedule> m_schedules;

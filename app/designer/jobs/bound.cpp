@@ -47,6 +47,11 @@ fabric::BoxTree boxesOf(const fabric::EditedFabric::Indexed& fabric) {
   return fabric::BoxTree(boxOfNode);
 }
 
+void noteMissingCuts(const Error& error, Bound& bound) {
+  bound.note += (bound.note.isEmpty() ? QString() : u" "_s) +
+                Texts::tr("Other cuts may be equally tight; they were not found: %1").arg(sentence(error));
+}
+
 }  // namespace
 
 QString collectiveName(Collective collective) {
@@ -101,6 +106,12 @@ QString Bound::headline() const {
     }
   }
   return text;
+}
+
+QString Bound::claim() const {
+  const std::string_view text = schedule::sentenceOf(scope);
+  const QString words = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+  return words.left(1).toUpper() + words.mid(1) + u'.';
 }
 
 void BoundSolver::reset(Snapshot snapshot) {
@@ -234,21 +245,47 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     bound.note = QString::fromStdString(optimum->note);
     bound.algbw = optimum->algbw;
     if (optimum->bottlenecks.empty()) {
+      addScope(false, bound);
       return;
     }
   }
   bound.isOpen = bound.gpuCount > kManyGpus;
   addCuts(answer, progress, bound);
-  if (question.collective == Collective::allreduce && !bound.isOpen) {
-    addOverlapNote(progress, bound);
+  addScope(true, bound);
+  if (!bound.isOpen) {
+    addOverlap(progress, bound);
   }
 }
 
-void BoundSolver::addOverlapNote(const Progress& progress, Bound& bound) const {
+void BoundSolver::addScope(bool hasCut, Bound& bound) const {
+  if (hasCut && bound.question.collective != Collective::allreduce) {
+    return;
+  }
+  schedule::SwitchAbilities switches;
+  for (const auto& [key, node] : m_fabric.nodes()) {
+    if (node.kind && *node.kind != fabric::NodeKind::gpu) {
+      switches.copy = switches.copy || node.facts.multicast;
+      switches.sum = switches.sum || node.facts.aggregation;
+    }
+  }
+  bound.scope = schedule::boundScope(switches, bound.question.collective, {.hasCut = hasCut});
+  if (bound.scope == schedule::BoundScope::plainSwitches) {
+    bound.note += (bound.note.isEmpty() ? QString() : u" "_s) + bound.claim();
+  }
+}
+
+void BoundSolver::addOverlap(const Progress& progress, Bound& bound) const {
+  if (bound.scope != schedule::BoundScope::halves) {
+    return;
+  }
   const auto fabric = fabric::Fabric::build(m_fabric.description());
   const auto limit = fabric ? lp::allreduceBound(*fabric, {bound.algbw, kAllreduceBudget}, progress) : fabric.error();
-  if (limit && limit->status == lp::BoundStatus::exact && limit->algbw > *bound.algbw) {
-    bound.overlapped = limit->algbw;
+  if (!limit || limit->status == lp::BoundStatus::notComputed) {
+    return;
+  }
+  if (limit->algbw == *bound.algbw) {
+    bound.scope = schedule::BoundScope::trees;
+  } else if (limit->status == lp::BoundStatus::exact) {
     bound.note += (bound.note.isEmpty() ? QString() : u" "_s) +
                   Texts::tr(
                       "Trees that reduce and broadcast at the same time reach %1: generate with the method "
@@ -300,6 +337,9 @@ void BoundSolver::addShardCuts(const forestcoll::Request& request, const live::A
   const auto tied = fabric ? forestcoll::tiedCuts(*fabric, request, answer.cut, progress)
                            : Result<forestcoll::TiedCuts>(Error{ErrorCode::infeasible, {}, {}});
   const std::vector<schedule::Cut> cuts = tied ? tied->cuts : std::vector<schedule::Cut>{answer.cut};
+  if (!tied) {
+    noteMissingCuts(tied.error(), bound);
+  }
   bound.cutCount = tied ? tied->count : 1;
   bound.isCutCountExact = tied && tied->isExact;
   for (const schedule::Cut& cut : cuts) {
@@ -316,6 +356,7 @@ void BoundSolver::addCuts(const live::Answer& answer, const Progress& progress, 
                    : forestcoll::tiedCuts({fabric.gpus, fabric.arcs, boxes}, m_request, answer.cut, progress);
   if (!tied) {
     // The bound stands without them.
+    noteMissingCuts(tied.error(), bound);
     bound.cuts = {views.of(answer.cut)};
     bound.cutCount = 1;
     bound.isCutCountExact = false;
@@ -336,9 +377,7 @@ Bound BoundSolver::completed(Bound bound, std::stop_token stop) const {
     progress.stop = std::move(stop);
     bound.isOpen = false;
     addCuts(m_cutBound->answer(), progress, bound);
-    if (bound.question.collective == Collective::allreduce) {
-      addOverlapNote(progress, bound);
-    }
+    addOverlap(progress, bound);
   }
   return bound;
 }

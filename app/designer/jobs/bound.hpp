@@ -18,6 +18,7 @@
 #include "fabric/edited_fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "live/cut_bound.hpp"
+#include "schedule/bound_scope.hpp"
 
 namespace coppice::designer {
 
@@ -39,9 +40,8 @@ struct Bound {
   std::optional<Bandwidth> algbw;  ///< absent where there is no answer
   /// All-to-all where it is less than algbw: the GB/s that known routes reach. The optimum is between the two.
   std::optional<Bandwidth> reached;
-  /// AllReduce where it is more than algbw, which is that of reduce-scatter then allgather: the GB/s of trees that
-  /// reduce and broadcast at the same time.
-  std::optional<Bandwidth> overlapped;
+  /// Which schedules are not faster than algbw.
+  schedule::BoundScope scope = schedule::BoundScope::all;
   std::vector<CutView> cuts;    ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
   std::int64_t cutCount = 0;    ///< of all tied cuts
   bool isCutCountExact = true;  ///< false: there are at least cutCount
@@ -56,6 +56,8 @@ struct Bound {
   [[nodiscard]] int warnings() const;
   /// "AllGather 346.67 GB/s = 1040/3"; without the fraction where it is whole. "AllToAll at most 12.5 GB/s = 25/2".
   [[nodiscard]] QString headline() const;
+  /// Which schedules are not faster: "No schedule of this collective is faster on this fabric."
+  [[nodiscard]] QString claim() const;
 };
 
 /// The collectives that a question can be about, as lists offer them.
@@ -96,7 +98,10 @@ private:
   void solveExchange(const Progress& progress, Bound& bound) const;
   void addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
                     Bound& bound) const;
-  void addOverlapNote(const Progress& progress, Bound& bound) const;
+  /// Which schedules the bound holds for. @pre of an allreduce, or without a cut: ingress and egress differ somewhere
+  void addScope(bool hasCut, Bound& bound) const;
+  /// Of an allreduce in halves: whether other trees are faster.
+  void addOverlap(const Progress& progress, Bound& bound) const;
   void addCuts(const live::Answer& answer, const Progress& progress, Bound& bound) const;
 
   // What has come since the last answer.

@@ -127,7 +127,11 @@ QVariant ResultsModel::valueTip(const program::ResultRecord& half, int column) c
     return why;
   }
   if (column == kBound && m_data->plan() && m_data->plan()->boundGBps) {
-    return tr("%1 of %2 GB/s").arg(half.algbw_GBps, 0, 'f', 2).arg(*m_data->plan()->boundGBps, 0, 'f', 2);
+    // A run does not know whether switches of its fabric sum.
+    return (m_data->plan()->collective == "allreduce" ? tr("%1 of %2 GB/s, the bound of transfers between GPUs")
+                                                      : tr("%1 of %2 GB/s"))
+        .arg(half.algbw_GBps, 0, 'f', 2)
+        .arg(*m_data->plan()->boundGBps, 0, 'f', 2);
   }
   return {};
 }

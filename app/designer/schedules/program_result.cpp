@@ -88,6 +88,7 @@ Result<ScheduleResultPtr> examine(const fabric::Description& description,
   }
   result->algbw = goal.algbw;
   result->bound = contender->bound;
+  result->boundScope = contender->boundScope;
   result->meetsBound = result->bound && *result->bound == result->algbw;
   schedule::StepCost cost;
   cost.steps = static_cast<std::int32_t>(contender->steps);

@@ -323,6 +323,10 @@ std::optional<std::int64_t> ScheduleOptions::integer(const std::string& option) 
 }
 
 QString ScheduleResult::verdictText() const {
+  if (boundScope == schedule::BoundScope::plainSwitches) {
+    return meetsBound ? ResultTexts::tr("Meets the bound of plain switches, verified")
+                      : ResultTexts::tr("%1 of the bound of plain switches, verified").arg(shareOfBound());
+  }
   if (meetsBound) {
     return verdict.boundProved ? ResultTexts::tr("Meets the bound, verified")
                                : ResultTexts::tr("Reaches its bound; trees verified");
@@ -346,12 +350,19 @@ QString ScheduleResult::verdictDetails() const {
       sizeText() + u' ' +
       ResultTexts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
   if (meetsBound) {
-    text += u"; "_s + (verdict.boundProved ? ResultTexts::tr("no schedule can be faster.")
-                                           : ResultTexts::tr("the bound itself is not proved."));
+    text +=
+        u"; "_s + (verdict.boundProved ? QString::fromStdString(std::string(schedule::sentenceOf(boundScope))) + u'.'
+                                       : ResultTexts::tr("the bound itself is not proved."));
   } else if (bound) {
-    text += u"; "_s + ResultTexts::tr("the bound is %1 GB/s.").arg(exactly(*bound));
+    text += u"; "_s + ResultTexts::tr("the bound is %1 GB/s: %2.")
+                          .arg(exactly(*bound), QString::fromStdString(std::string(schedule::sentenceOf(boundScope))));
   } else {
     text += u"; "_s + ResultTexts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
+  }
+  if (dependsOnTime) {
+    text += u' ' + ResultTexts::tr(
+                       "A limit of time ended a part of the search; another machine may find another "
+                       "schedule.");
   }
   return text;
 }
@@ -376,6 +387,8 @@ Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabr
   result->verdict = std::move(judged.verdict);
   result->algbw = schedule::algbwOf(result->schedule);
   result->bound = judged.bound;
+  result->boundScope = judged.boundScope;
+  result->dependsOnTime = judged.made.dependsOnTime;
   result->meetsBound = result->bound && result->algbw == *result->bound;
   if (const auto* steps = result->stepSchedule(); steps != nullptr && options.collective == Collective::custom) {
     result->options.methodOptions[kTableOption] = tableText(*result->fabric, steps->goal);

@@ -20,6 +20,7 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "program/program.hpp"
+#include "schedule/bound_scope.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_schedule.hpp"
@@ -69,8 +70,10 @@ struct ScheduleResult {
   std::shared_ptr<const program::Program> program = {};
   verify::ScheduleVerdict verdict;  ///< ok
   Bandwidth algbw;
-  std::optional<Bandwidth> bound;          ///< exact; absent where it is not known
-  bool meetsBound = false;                 ///< algbw equals the exact bound
+  std::optional<Bandwidth> bound;  ///< exact; absent where it is not known
+  schedule::BoundScope boundScope = schedule::BoundScope::all;
+  bool meetsBound = false;                 ///< algbw equals the bound
+  bool dependsOnTime = false;              ///< as workflow::Made says
   std::optional<schedule::StepCost> cost;  ///< of a step schedule, always; of a forest never
   // ---- of forests alone, from here to `readers`; loads are those of every schedule
   std::int64_t k = 0;      ///< trees per root; the maximum where roots differ

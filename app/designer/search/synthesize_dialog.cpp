@@ -214,7 +214,7 @@ void SynthesizeDialog::setUpLimits() {
   m_seconds->setValue(kUsualSeconds);
   m_seconds->setSuffix(tr(" s"));
   number(m_seed, u"synthesizeSeed"_s, tr("Seed"), 1, std::numeric_limits<int>::max());
-  m_seed->setToolTip(tr("The same seed gives the same result"));
+  m_seed->setToolTip(tr("The same seed gives the same result, unless the time limit ends a part of the search"));
 }
 
 QWidget* SynthesizeDialog::layOutForm() {

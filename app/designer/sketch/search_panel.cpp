@@ -64,7 +64,7 @@ SearchPanel::SearchPanel(QWidget* parent)
   m_seconds->setSuffix(tr(" s"));
   m_seed->setObjectName(u"sketchSeed"_s);
   m_seed->setAccessibleName(tr("Seed"));
-  m_seed->setToolTip(tr("The same seed gives the same result"));
+  m_seed->setToolTip(tr("Another seed makes other random choices. Time ends this search, so that the same seed can give another result."));
   constexpr int kWidth = 58;
   m_seconds->setFixedWidth(kWidth);
   constexpr int kMaxSeed = 1'000'000'000;

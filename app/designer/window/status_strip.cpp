@@ -158,9 +158,7 @@ void StatusStrip::refresh() {
                         : bound->reached ? tr("No schedule of this collective is faster on this fabric. Routes are "
                                               "known for %1 GB/s.")
                                                .arg(QString::fromStdString(toDecimal(*bound->reached)))
-                        : bound->overlapped
-                            ? tr("The exact bound: no reduce-scatter followed by an allgather is faster on this fabric")
-                            : tr("The exact bound: no schedule of this collective is faster on this fabric"));
+                                         : bound->claim());
     // The one that the canvas shows; a stale answer keeps the words of the cut that it was shown with.
     const CutView* cut = m_editor->shownCutView();
     if (cut == nullptr && !m_editor->assumption() && !bound->cuts.empty()) {

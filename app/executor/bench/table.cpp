@@ -109,7 +109,9 @@ std::string Table::show(const program::Record& record) {
                        counted(plan->threadBlocks, "threadblock") + ", " + counted(plan->steps, "step") + ", " +
                        counted(plan->channels, "channel") + ", " + plan->digest);
     if (plan->boundGBps) {
-      text += formatted("# bound: %.6g GB/s algbw\n", *plan->boundGBps);
+      // A plan does not say whether switches of its fabric sum.
+      text += formatted("# bound: %.6g GB/s algbw%s\n", *plan->boundGBps,
+                        plan->collective == "allreduce" ? ", of transfers between GPUs" : "");
     }
     for (const Finding& finding : plan->findings) {
       if (finding.severity != Severity::note) {

@@ -206,6 +206,7 @@ private Q_SLOTS:
   void shardsAndExchange();
   void exchangeBetweenBoxes();
   void overlappedAllreduce();
+  void allreduceThroughSwitches();
   void cutsInWords();
   void tiedCuts();
   void cutsStayThroughUndo();
@@ -331,10 +332,24 @@ void TestDesignerJobs::overlappedAllreduce() {
                  true);
   const Bound bound = computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {});
   QCOMPARE(bound.headline(), u"AllReduce 0.75 GB/s = 3/4"_s);
-  QVERIFY(bound.overlapped && *bound.overlapped == Bandwidth(1));
+  QVERIFY2(bound.claim().contains(u"No reduce-scatter followed by an allgather"_s), qPrintable(bound.claim()));
   QVERIFY2(bound.note.contains(u"1 GB/s"_s), qPrintable(bound.note));
   document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
-  QVERIFY(!computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {}).overlapped);
+  const Bound equal = computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {});
+  QCOMPARE(equal.claim(), u"No allreduce by trees is faster on this fabric."_s);
+  QVERIFY2(equal.note.isEmpty(), qPrintable(equal.note));
+}
+
+/// NVSwitches that sum: the number is that of switches that only forward, and no text says that nothing is faster.
+void TestDesignerJobs::allreduceThroughSwitches() {
+  Document document;
+  document.reset(modelOf("dgx-h100", {{"boxes", "1"}, {"nvls", "true"}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {});
+  QCOMPARE(bound.headline(), u"AllReduce 257.14 GB/s = 1800/7"_s);
+  QCOMPARE(bound.scope, schedule::BoundScope::plainSwitches);
+  QVERIFY2(bound.claim().contains(u"may be faster"_s) && bound.note.contains(bound.claim()), qPrintable(bound.note));
+  const Bound gathered = computeBound(Snapshot::of(document), {Collective::allgather, {}}, {});
+  QCOMPARE(gathered.claim(), u"No schedule of this collective is faster on this fabric."_s);
 }
 
 void TestDesignerJobs::cutsInWords() {

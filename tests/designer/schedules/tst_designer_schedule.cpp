@@ -136,7 +136,7 @@ void TestDesignerSchedule::generateShowsTheVerdict() {
            qPrintable(fixture.label("scheduleVerdict")));
   QVERIFY(fixture.label("scheduleExact").contains(QString::fromStdString(toFraction(result.algbw))));
   QVERIFY(fixture.label("scheduleNumber").startsWith(decimal(result.algbw)));
-  QVERIFY(fixture.label("scheduleDetails").contains(u"no schedule can be faster"_s));
+  QVERIFY(fixture.label("scheduleDetails").contains(u"no schedule of this collective is faster"_s));
   auto* list = fixture.window->findChild<QListView*>(u"scheduleList"_s);
   QCOMPARE(list->model()->rowCount(), 1);
   QCOMPARE(list->currentIndex().row(), 0);

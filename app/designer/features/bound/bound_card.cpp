@@ -440,11 +440,12 @@ void BoundCard::refresh() {
     label->setEnabled(!isStale);
   }
   m_cuts->setEnabled(!isStale);
-  m_state->setText(isStale                   ? tr("computing…")
-                   : isAssumed               ? tr("what if")
-                   : bound && bound->reached ? tr("at most")
-                   : bound && bound->algbw   ? tr("exact")
-                                             : QString());
+  m_state->setText(isStale                                                        ? tr("computing…")
+                   : isAssumed                                                    ? tr("what if")
+                   : bound && bound->reached                                      ? tr("at most")
+                   : bound && bound->scope == schedule::BoundScope::plainSwitches ? tr("plain switches")
+                   : bound && bound->algbw                                        ? tr("exact")
+                                                                                  : QString());
   QPalette palette = m_state->palette();
   palette.setColor(QPalette::WindowText, Theme::instance().color(isStale     ? Token::muted
                                                                  : isAssumed ? Token::warning
@@ -477,12 +478,10 @@ void BoundCard::refresh() {
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setText(QString::fromStdString(toDecimal(*bound->algbw)));
   const QString exact = QString::fromStdString(toFraction(*bound->algbw));
-  m_number->setToolTip(
-      bound->reached ? tr("No schedule of this collective is faster on this fabric; routes are known for %1 GB/s")
-                           .arg(exactly(*bound->reached))
-      : bound->overlapped
-          ? tr("Exactly %1 GB/s: no reduce-scatter followed by an allgather is faster on this fabric").arg(exact)
-          : tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric").arg(exact));
+  m_number->setToolTip(bound->reached
+                           ? tr("No schedule of this collective is faster on this fabric; routes are known for %1 GB/s")
+                                 .arg(exactly(*bound->reached))
+                           : tr("Exactly %1 GB/s. %2").arg(exact, bound->claim()));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(exact, collectiveName(bound->question.collective),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
   for (const CutView& cut : bound->cuts) {
