@@ -19,7 +19,7 @@
 #include "verify/distance_check.hpp"
 
 /// What a method states beside its schedule. It travels with the schedule, and the judge checks all of it
-/// (requireJudged), whoever asked for the schedule.
+/// (requireJudged), at every door.
 namespace coppice::workflow {
 
 /// In a step of r rounds a link carries at most bandwidth * r / unit chunks (verify::checkRounds).

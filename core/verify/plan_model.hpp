@@ -16,7 +16,7 @@ namespace coppice::verify {
 /// Every link from its end to its begin, ascending by (from, to, lane) again; machines and relays as before.
 [[nodiscard]] sketch::Model turnedRound(const sketch::Model& model);
 
-/// The chunks that a collective moves, numbered as sketch::chunksOf says; absent for a root that is no GPU, and for
+/// The chunks that a collective moves, numbered as sketch::chunksOf says; absent for a root that is not a GPU, and for
 /// collectives that plans do not make.
 [[nodiscard]] std::optional<std::vector<sketch::Chunk>> chunksMoved(const sketch::Model& model, Collective collective,
                                                                     int root);

@@ -141,7 +141,7 @@ public:
 private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// @param last one past the transfers of this phase; whoever waits for a later one waits for ever
+  /// @param last one past the transfers of this phase: a wait for a later one never ends
   bool visit(std::uint32_t start, std::uint32_t last, std::int32_t before) {
     m_path.assign(1, start);
     m_depth[start] = kOpen;
