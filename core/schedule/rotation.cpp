@@ -2,12 +2,11 @@
 #include "schedule/rotation.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "schedule/arc_finder.hpp"
+#include "symmetry/fabric_parts.hpp"
+#include "symmetry/groups.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -15,138 +14,20 @@ namespace {
 using fabric::NodeIndex;
 using fabric::Rank;
 
-/// Finds where nodes go under a rotation of the ranks.
-class ImageSearch {
-public:
-  explicit ImageSearch(const fabric::Fabric& fabric) : m_fabric(fabric) {
-    numberLinks();
-    measureLayers();
-    for (std::size_t i = 0; i < m_order.size(); ++i) {
-      const NodeIndex node = m_order[i];
-      std::vector<NodeIndex>& alike = m_alike[signatureOf(node, {})];
-      m_placeOf[node] = static_cast<int>(alike.size());
-      alike.push_back(node);
-    }
-    // A node of each layer and degree that shows early whether a rotation fails.
-    std::map<std::pair<int, std::size_t>, NodeIndex> sample;
-    for (const NodeIndex node : m_order) {
-      sample.try_emplace({m_layer[node], m_nearer[node].size()}, node);
-    }
-    for (const auto& [key, node] : sample) {
-      if (key.first == 1) {
-        m_samples.push_back(node);
-      }
-    }
+/// @param lifting from the GPUs, by rank
+std::optional<Rotation> found(const fabric::Fabric& fabric, symmetry::Lifting& lifting, int step, int count) {
+  Rotation rotation{step, count, {}};
+  std::vector<NodeIndex> images;
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    images.push_back(fabric.gpus()[rotated(rank, rotation)]);
   }
-
-  std::optional<Rotation> find(int step, int count) {
-    Rotation rotation{step, count, std::vector<NodeIndex>(static_cast<std::size_t>(m_fabric.nodeCount()), -1)};
-    for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
-      rotation.image[m_fabric.gpus()[rank]] = m_fabric.gpus()[rotated(rank, rotation)];
-    }
-    for (const std::vector<NodeIndex>* nodes : {&m_samples, &m_order}) {
-      for (const NodeIndex node : *nodes) {
-        const auto alike = m_alike.find(signatureOf(node, rotation.image));
-        if (alike == m_alike.end() || static_cast<std::size_t>(m_placeOf[node]) >= alike->second.size()) {
-          return std::nullopt;
-        }
-        rotation.image[node] = alike->second[m_placeOf[node]];
-      }
-    }
-    std::vector<bool> isImage(rotation.image.size(), false);
-    for (const NodeIndex image : rotation.image) {
-      if (image < 0 || isImage[image]) {
-        return std::nullopt;
-      }
-      isImage[image] = true;
-    }
-    if (symmetryFault(m_fabric, rotation)) {
-      return std::nullopt;
-    }
-    return rotation;
+  auto image = lifting.find(images);
+  if (!image) {
+    return std::nullopt;
   }
-
-private:
-  using Link = std::tuple<NodeIndex, int, int>;  ///< the other end, class of the arc out, class of the arc in
-  using Signature = std::vector<int>;
-
-  /// Arcs of the same bandwidth have the same number, from 1 on.
-  void numberLinks() {
-    std::map<std::pair<std::int64_t, std::int64_t>, int> classes;
-    for (const fabric::Arc& arc : m_fabric.arcs()) {
-      const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
-      const auto next = static_cast<int>(classes.size()) + 1;
-      m_classOfArc.push_back(classes.try_emplace({bandwidth.numerator(), bandwidth.denominator()}, next).first->second);
-    }
-  }
-
-  /// Hops from the nearest GPU, and by node its links to nodes nearer to the GPUs.
-  void measureLayers() {
-    const auto nodeCount = static_cast<std::size_t>(m_fabric.nodeCount());
-    const auto arcs = m_fabric.arcs();
-    std::vector<std::vector<std::pair<NodeIndex, int>>> ends(nodeCount);  // the other end; class out, or -class in
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      ends[arcs[i].tail].emplace_back(arcs[i].head, m_classOfArc[i]);
-      ends[arcs[i].head].emplace_back(arcs[i].tail, -m_classOfArc[i]);
-    }
-    m_layer.assign(nodeCount, -1);
-    m_nearer.resize(nodeCount);
-    m_placeOf.assign(nodeCount, 0);
-    std::vector<NodeIndex> queue(m_fabric.gpus().begin(), m_fabric.gpus().end());
-    for (const NodeIndex gpu : queue) {
-      m_layer[gpu] = 0;
-    }
-    // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const auto& [next, link] : ends[queue[i]]) {
-        if (m_layer[next] < 0) {
-          m_layer[next] = m_layer[queue[i]] + 1;
-          queue.push_back(next);
-        }
-      }
-    }
-    for (std::size_t node = 0; node < nodeCount; ++node) {
-      std::map<NodeIndex, std::pair<int, int>> links;
-      for (const auto& [next, link] : ends[node]) {
-        if (m_layer[next] < m_layer[node]) {
-          (link > 0 ? links[next].first : links[next].second) = std::abs(link);
-        }
-      }
-      for (const auto& [next, classes] : links) {
-        m_nearer[node].emplace_back(next, classes.first, classes.second);
-      }
-      if (m_layer[node] > 0) {
-        m_order.push_back(static_cast<NodeIndex>(node));
-      }
-    }
-    std::stable_sort(m_order.begin(), m_order.end(), [&](NodeIndex a, NodeIndex b) { return m_layer[a] < m_layer[b]; });
-  }
-
-  /// Layer, kind and links to nearer nodes, these as `image` has them (empty: as they are).
-  Signature signatureOf(NodeIndex node, const std::vector<NodeIndex>& image) {
-    m_links = m_nearer[node];
-    for (auto& [next, out, in] : m_links) {
-      next = image.empty() ? next : image[next];
-    }
-    std::sort(m_links.begin(), m_links.end());
-    Signature signature{m_layer[node], static_cast<int>(m_fabric.nodes()[node].kind)};
-    signature.reserve(2 + 3 * m_links.size());
-    for (const auto& [next, out, in] : m_links) {
-      signature.insert(signature.end(), {next, out, in});
-    }
-    return signature;
-  }
-
-  const fabric::Fabric& m_fabric;
-  std::vector<int> m_classOfArc;
-  std::vector<int> m_layer;
-  std::vector<std::vector<Link>> m_nearer;
-  std::vector<NodeIndex> m_order;  ///< all but GPUs, by layer
-  std::vector<int> m_placeOf;      ///< by node: among those with its signature
-  std::map<Signature, std::vector<NodeIndex>> m_alike;
-  std::vector<NodeIndex> m_samples;
-  std::vector<Link> m_links;
-};
+  rotation.image = *std::move(image);
+  return rotation;
+}
 
 const char* imageFault(const Rotation& rotation, int nodeCount) {
   if (rotation.image.size() != static_cast<std::size_t>(nodeCount)) {
@@ -216,25 +97,28 @@ std::optional<Rotation> rotationOf(const fabric::Fabric& fabric, int step, int c
       fabric.gpuCount() % (std::int64_t{step} * count) != 0) {
     return std::nullopt;
   }
-  return ImageSearch(fabric).find(step, count);
+  const symmetry::ColouredDigraph graph = symmetry::graphOf(fabric);
+  symmetry::Lifting lifting(graph, fabric.gpus());
+  return found(fabric, lifting, step, count);
 }
 
 std::vector<Rotation> rotationsOf(const fabric::Fabric& fabric) {
-  ImageSearch search(fabric);
+  const symmetry::ColouredDigraph graph = symmetry::graphOf(fabric);
+  symmetry::Lifting lifting(graph, fabric.gpus());
   std::vector<Rotation> rotations;
   for (int step = 1; step < fabric.gpuCount();) {
     const int max = fabric.gpuCount() / step;
-    std::optional<Rotation> found;
-    for (int count = max; count >= 2 && !found; --count) {
+    std::optional<Rotation> rotation;
+    for (int count = max; count >= 2 && !rotation; --count) {
       if (max % count == 0) {
-        found = search.find(step, count);
+        rotation = found(fabric, lifting, step, count);
       }
     }
-    if (!found) {
+    if (!rotation) {
       return {};
     }
-    step *= found->count;
-    rotations.push_back(*std::move(found));
+    step *= rotation->count;
+    rotations.push_back(*std::move(rotation));
   }
   return rotations;
 }

@@ -24,7 +24,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"flow/lemon", {"base"}},
       {"symmetry", {"base", "fabric"}},
       {"lp", {"base", "fabric", "flow"}},
-      {"schedule", {"base", "fabric"}},
+      {"schedule", {"base", "fabric", "symmetry"}},
       {"program", {"base"}},
       {"sketch", {"base", "fabric", "schedule"}},
       {"taccl", {"base", "fabric", "lp", "schedule", "sketch"}},
