@@ -27,15 +27,6 @@ CutProblem::CutProblem(forestcoll::Network given, std::vector<int> givenSinks,
   inArcs = numbersByRow<int>(network.nodeCount, network.arcs, &forestcoll::TreeArc::head);
 }
 
-std::optional<int> CutProblem::findArc(int tail, int head) const {
-  for (const int arc : inArcs[head]) {
-    if (network.arcs[arc].tail == tail) {
-      return arc;
-    }
-  }
-  return std::nullopt;
-}
-
 struct CutSearch::Changes {
   const Trial& trial;
   std::unordered_map<int, int64_t> capacity;  ///< by arc, of those that change

@@ -51,7 +51,6 @@ struct CutProblem {
 
   /// Throws OverflowError.
   CutProblem(forestcoll::Network network, std::vector<int> sinks, std::shared_ptr<const EqualParts> parts);
-  [[nodiscard]] std::optional<int> findArc(int tail, int head) const;
 };
 
 /// Newton's method (Dinkelbach) on the cut ratio, as forestcoll::worstCut has it, for a network of which little changes
