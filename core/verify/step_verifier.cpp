@@ -210,7 +210,7 @@ private:
       const auto last = shards * (static_cast<int64_t>(block) + 1) / blocks;
       for (int64_t shard = first; shard < last; ++shard) {
         throwIfCancelled(m_progress);
-        player.play(shard, byShard[shard]);
+        player.play(shard, byShard.of(shard));
       }
       counts[block] = player.faultCount();
       faults[block] = player.takeFaults();
