@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -520,27 +521,24 @@ private:
   void summarise() {
     for (const auto& [name, count] : m_bandwidthSources) {
       if (name != "bandwidth") {
-        tell(Severity::note, "the bandwidth of " + io::countOf(count, "edge") + " was read from \"" + name + "\"");
+        tell(Severity::note, "the bandwidth of " + counted(count, "edge") + " was read from \"" + name + "\"");
       }
     }
     if (m_guessedKinds > 0) {
-      tell(Severity::note, "the kind of " + io::countOf(m_guessedKinds, "node") + " was guessed from name or shape",
+      tell(Severity::note, "the kind of " + counted(m_guessedKinds, "node") + " was guessed from name or shape",
            "state kind=gpu, switch or nic");
     }
     if (m_lostNames > 0) {
-      tell(Severity::warning,
-           "Graphviz keeps no names that begin with %: " + io::countOf(m_lostNames, "node") + " renamed",
+      tell(Severity::warning, "Graphviz keeps no names that begin with %: " + counted(m_lostNames, "node") + " renamed",
            "let names begin otherwise");
     }
     if (m_plainSubgraphs > 0) {
-      tell(
-          Severity::note,
-          "not kept as a box: " + io::countOf(m_plainSubgraphs, "subgraph") + " whose name does not begin with cluster",
-          "call a subgraph cluster_NAME to make it a box");
+      tell(Severity::note,
+           "not kept as a box: " + counted(m_plainSubgraphs, "subgraph") + " whose name does not begin with cluster",
+           "call a subgraph cluster_NAME to make it a box");
     }
     if (m_boxConflicts > 0) {
-      tell(Severity::warning,
-           "in two clusters: " + io::countOf(m_boxConflicts, "node") + ", of which the last one is used",
+      tell(Severity::warning, "in two clusters: " + counted(m_boxConflicts, "node") + ", of which the last one is used",
            "put each node into one cluster");
     }
     for (const CgraphMessage& message : m_session.messages()) {
