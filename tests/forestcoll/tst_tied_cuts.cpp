@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "forestcoll/forestcoll.hpp"
 #include "forestcoll/random_fabrics.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "presets/presets.hpp"
