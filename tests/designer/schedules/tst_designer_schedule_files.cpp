@@ -243,9 +243,9 @@ void TestDesignerScheduleFiles::unsavedSchedulesSurviveACrash() {
 void TestDesignerScheduleFiles::hostileFilesAreRefused() {
   ScheduleFixture fixture;
   const QString path = fixture.example("2x-dgx-a100.fabric.json");
-  const auto text = io::readFile(path.toStdString());
-  QVERIFY(text);
-  const auto description = io::readFabricJson(*text, path.toStdString());
+  const auto facts = io::readFile(path.toStdString());
+  QVERIFY(facts);
+  const auto description = io::readFabricJson(*facts, path.toStdString());
   QVERIFY(description);
   const ScheduleResultPtr result = made(*description, {});
   const QString folder = ScheduleBook::folderOf(path);
