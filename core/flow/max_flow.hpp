@@ -17,7 +17,7 @@ public:
 
   /// Returns the arc's index, for flow() and setCapacity().
   int addArc(int tail, int head, std::int64_t capacity);
-  /// Takes the arc's flow back. @pre all arcs are set anew, or the arc carries no flow
+  /// Takes the arc's flow back. @pre all arcs are set again, or the arc carries no flow
   void setCapacity(int arc, std::int64_t capacity);
   /// Adds to the flow in place; what it adds, at most `enough`.
   std::int64_t run(int source, int sink, std::int64_t enough = std::numeric_limits<std::int64_t>::max());

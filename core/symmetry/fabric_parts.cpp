@@ -13,7 +13,7 @@
 namespace coppice::symmetry {
 namespace {
 
-/// Boxes nested so deep are looked at, and nodes so many hops from a GPU.
+/// Levels of nested boxes that are looked at, and hops of a node from a GPU.
 constexpr int kMaxLevels = 8;
 
 /// Empty where no box is nested that deep.
