@@ -70,7 +70,8 @@ void TestBoundScope::scopes() {
 
 /// Only what relays can do counts, and only whether all of them are balanced.
 void TestBoundScope::abilities() {
-  fabric::Description star{.name = "star"};
+  fabric::Description star;
+  star.name = "star";
   for (const char* gpu : {"a", "b"}) {
     star.nodes.push_back({.id = gpu, .multicast = true});
     star.links.push_back({.src = gpu, .dst = "s", .bandwidth = "10"});
