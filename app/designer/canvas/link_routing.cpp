@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/canvas/link_routing.hpp"
 
+#include <QThreadPool>
 #include <utility>
 
 namespace coppice::designer {
 namespace {
 
-constexpr int kRest = 120;    // ms without a change after which links are routed
-constexpr int kPriority = 1;  // before work that is not seen
+constexpr int kRest = 120;  // ms without a change after which links are routed
+
+/// Routes do not wait behind work that is not seen, such as schedules.
+QThreadPool* routingThreads() {
+  static QThreadPool threads;
+  return &threads;
+}
 
 }  // namespace
 
@@ -21,7 +27,7 @@ LinkRouting::LinkRouting(CanvasScene& scene, std::function<bool()> isWanted)
               Q_EMIT routed(*dirty);
             }
           },
-          std::chrono::milliseconds(0), kPriority) {
+          std::chrono::milliseconds(0), routingThreads()) {
   m_timer.setSingleShot(true);
   connect(&m_timer, &QTimer::timeout, this, &LinkRouting::request);
 }

@@ -20,7 +20,7 @@ constexpr double kFrame = std::numeric_limits<double>::infinity();
 class TestDesignerCharts : public QObject {
   Q_OBJECT
 
-private slots:
+private Q_SLOTS:
   void axes_data() {
     QTest::addColumn<int>("scale");
     QTest::addColumn<bool>("fromZero");
