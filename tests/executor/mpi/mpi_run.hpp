@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "executor/exec_run.hpp"
 
 namespace coppice::executor::test {
@@ -12,6 +14,14 @@ public:
       : MpiRun(arguments, environment(forcesNetwork)) {}
   MpiRun(const QStringList& arguments, const QProcessEnvironment& variables)
       : ExecRun(COPPICE_EXEC, arguments + QStringList{"--backend", "mpi"}, variables) {}
+
+  /// Four ranks that exchange data until something is done to them; null: they do not start.
+  static std::unique_ptr<MpiRun> endless(bool forcesNetwork, const QStringList& more = {}) {
+    auto run = std::make_unique<MpiRun>(
+        QStringList{dataFile("ring4_allgather.xml"), "-b", "1M", "-e", "1M", "-n", "1000000", "-w", "0"} + more,
+        forcesNetwork);
+    return run->waitUntilInside(4) ? std::move(run) : nullptr;
+  }
 
   static QProcessEnvironment environment(bool forcesNetwork) {
     using Variables = QMap<QString, QString>;

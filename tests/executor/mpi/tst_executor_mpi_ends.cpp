@@ -26,15 +26,9 @@ private slots:
   void deadlock();
   void killed_data();
   void killed();
-  void stopped_data();
-  void stopped();
   void interrupted_data();
   void interrupted();
   void segmentsOfAKilledRun();
-
-private:
-  /// A run that continues until something is done to it.
-  static std::unique_ptr<MpiRun> endless(bool forcesNetwork, const QStringList& more = {});
 };
 
 void ExecutorMpiEndsTest::initTestCase() {
@@ -43,13 +37,6 @@ void ExecutorMpiEndsTest::initTestCase() {
 
 void ExecutorMpiEndsTest::cleanup() {
   QCOMPARE(sharedMemory(), QStringList());
-}
-
-std::unique_ptr<MpiRun> ExecutorMpiEndsTest::endless(bool forcesNetwork, const QStringList& more) {
-  auto run = std::make_unique<MpiRun>(
-      QStringList{dataFile("ring4_allgather.xml"), "-b", "1M", "-e", "1M", "-n", "1000000", "-w", "0"} + more,
-      forcesNetwork);
-  return run->waitUntilInside(4) ? std::move(run) : nullptr;
 }
 
 void ExecutorMpiEndsTest::deadlock_data() {
@@ -82,7 +69,7 @@ void ExecutorMpiEndsTest::killed() {
   NEEDS_MPIRUN();
   QFETCH(int, rank);
   QFETCH(bool, forcesNetwork);
-  const auto run = endless(forcesNetwork);
+  const auto run = MpiRun::endless(forcesNetwork);
   QVERIFY(run);
   const std::vector<pid_t> ranks = run->members(4);
   QVERIFY(ranks[rank] > 0);
@@ -92,35 +79,6 @@ void ExecutorMpiEndsTest::killed() {
   QVERIFY(error != nullptr);
   QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
   QVERIFY(run->last<program::EndRecord>()->code == RunExit::rankLost);
-  for (const pid_t other : ranks) {
-    QTRY_VERIFY_WITH_TIMEOUT(::kill(other, 0) != 0, kPatience);
-  }
-}
-
-void ExecutorMpiEndsTest::stopped_data() {
-  killed_data();
-  QTest::newRow("rank 0, network") << 0 << true;
-}
-
-void ExecutorMpiEndsTest::stopped() {
-  NEEDS_MPIRUN();
-  QFETCH(int, rank);
-  QFETCH(bool, forcesNetwork);
-  const auto run = endless(forcesNetwork, {"--stall", "3"});
-  QVERIFY(run);
-  const std::vector<pid_t> ranks = run->members(4);
-  QVERIFY(ranks[rank] > 0);
-  QCOMPARE(::kill(ranks[rank], SIGSTOP), 0);
-  QCOMPARE(run->finish(), static_cast<int>(RunExit::hang));
-  const auto* error = run->last<program::ErrorRecord>();
-  QVERIFY(error != nullptr);
-  QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
-  if (rank == 0 && forcesNetwork) {
-    // It is named before the others have waited for its last words.
-    const auto* note = run->last<program::LogRecord>();
-    QVERIFY(note != nullptr);
-    QVERIFY2(note->text.starts_with("rank 0 (on "), note->text.c_str());
-  }
   for (const pid_t other : ranks) {
     QTRY_VERIFY_WITH_TIMEOUT(::kill(other, 0) != 0, kPatience);
   }
@@ -137,7 +95,7 @@ void ExecutorMpiEndsTest::interrupted_data() {
 void ExecutorMpiEndsTest::interrupted() {
   NEEDS_MPIRUN();
   QFETCH(QString, way);
-  const auto run = endless(false, {"--lifeline"});
+  const auto run = MpiRun::endless(false, {"--lifeline"});
   QVERIFY(run);
   const std::vector<pid_t> ranks = run->members(4);
   QVERIFY(std::count(ranks.begin(), ranks.end(), 0) == 0);
@@ -166,7 +124,7 @@ void ExecutorMpiEndsTest::interrupted() {
 /// mpirun is killed, and its ranks with it; the next start removes what they leave in /dev/shm.
 void ExecutorMpiEndsTest::segmentsOfAKilledRun() {
   NEEDS_MPIRUN();
-  const auto run = endless(false);
+  const auto run = MpiRun::endless(false);
   QVERIFY(run);
   const std::vector<pid_t> ranks = run->members(4);
   QVERIFY(ranks.front() > 0);
