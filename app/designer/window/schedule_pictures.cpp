@@ -137,8 +137,8 @@ Outcome saveTimeline(const ImageRequest& request, const ScheduleResultPtr& resul
     view.setCursor(*time);
   }
   constexpr int kWidth = 1200;
-  constexpr int kMaxHeight = 900;
-  return saveWidget(view, {kWidth, std::min(view.heightForAll(), kMaxHeight)}, request);
+  constexpr int kMaxFrameHeight = 900;
+  return saveWidget(view, {kWidth, std::min(view.heightForAll(), kMaxFrameHeight)}, request);
 }
 
 Outcome saveComparison(const ImageRequest& request, const std::vector<ScheduleResultPtr>& results) {
