@@ -345,7 +345,7 @@ void TestCliSchedules::allreduceThroughSwitches_data() {
   QTest::newRow("other method") << QStringList{"generate", fabric, "-c", "allreduce", "--method", "ring"};
   QTest::newRow("overlapped") << QStringList{"generate", fabric, "-c", "allreduce", "--method", "forestcoll-overlap"};
   QTest::newRow("baseline") << QStringList{"baseline", "ring", fabric, "-c", "allreduce"};
-  QTest::newRow("bfb") << QStringList{"bfb", fabric, "-c", "allreduce"};
+  QTest::newRow("bfb") << QStringList{"bfb", fabric, "-c", "allreduce", "--through-switches"};
   QTest::newRow("compare") << QStringList{"compare", fabric, "-c", "allreduce", "--methods", "forestcoll,ring"};
   QTest::newRow("prices") << QStringList{"prices", fabric, "-c", "allreduce"};
   QTest::newRow("failures") << QStringList{"n-1", fabric, "-c", "allreduce"};

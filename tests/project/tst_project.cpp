@@ -215,7 +215,8 @@ QString sharedObjection(const QString& file, const QString& target) {
   const bool isOwn = target.endsWith(QLatin1String(".hpp"));
   const bool isBelow = folder == QLatin1String("remote") || (!isRemote && folder == QLatin1String("workflow"));
   const bool isBuilt = folder == QLatin1String("coppice");  // made by CMake
-  if (isOwn && !isBelow && !isBuilt && !allowedIncludes().contains(folder)) {
+  const bool isLibrary = folder == QLatin1String("nlohmann");
+  if (isOwn && !isBelow && !isBuilt && !isLibrary && !allowedIncludes().contains(folder)) {
     return QStringLiteral("it includes only core/, %1, with the folder's name")
         .arg(isRemote ? QStringLiteral("app/remote") : QStringLiteral("app/remote and app/workflow"));
   }

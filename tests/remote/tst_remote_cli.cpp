@@ -249,7 +249,8 @@ private Q_SLOTS:
   void noisyLogin() {
     setRc("printf Welcome\n");
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + there(), 0).contains("67108864"));
-    QVERIFY(run(QStringList{file("ok.xml", "ok"), "--detach"} + there(), 0).contains("--attach cli-"));
+    QVERIFY(run(QStringList{heldFile(), "--detach"} + there(), 0).contains("--attach cli-"));
+    release();
   }
 
   // ---- steps that hang

@@ -251,7 +251,7 @@ private slots:
     QCOMPARE(made.error().code, ErrorCode::verification);
   }
 
-  /// What a method claims of its schedule is checked with the schedule, whoever asked for it.
+  /// What a method claims of its schedule is checked with the schedule at every door.
   void wrongClaimsDoNotLeave_data() {
     QTest::addColumn<QString>("method");
     QTest::addColumn<QString>("preset");

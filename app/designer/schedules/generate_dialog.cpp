@@ -160,6 +160,7 @@ void GenerateDialog::layOut() {
     }
   });
   auto* close = new QPushButton(tr("Close"), this);
+  close->setObjectName(u"generateClose"_s);
   close->setAutoDefault(false);
   connect(close, &QPushButton::clicked, this, &QDialog::reject);
   auto* buttons = new QHBoxLayout;
@@ -391,6 +392,7 @@ void GenerateDialog::showMethod() {
     fillMulticast();
   }
   m_pages->addWidget(m_options);
+  orderTabs();
   connect(m_options, &OptionForm::changed, this, [this] {
     if (!m_isFilling) {
       remember();
@@ -398,6 +400,22 @@ void GenerateDialog::showMethod() {
       restartScan();
     }
   });
+}
+
+/// The buttons come after the options, which are made later.
+void GenerateDialog::orderTabs() {
+  QWidget* last = previousInFocusChain();
+  while (last != this && last->focusPolicy() == Qt::NoFocus) {
+    last = last->previousInFocusChain();
+  }
+  if (!m_options->isAncestorOf(last)) {
+    return;
+  }
+  for (QWidget* button : {findChild<QWidget*>(u"generateCopy"_s), findChild<QWidget*>(u"generateClose"_s),
+                          static_cast<QWidget*>(m_generate)}) {
+    setTabOrder(last, button);
+    last = button;
+  }
 }
 
 const workflow::Method& GenerateDialog::method() const {

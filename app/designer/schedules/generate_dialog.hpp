@@ -76,6 +76,7 @@ private:
 
   /// Fields for the options of the method.
   void showMethod();
+  void orderTabs();
 
   QLabel* m_collective;
   QComboBox* m_method;

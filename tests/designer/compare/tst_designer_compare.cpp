@@ -199,7 +199,7 @@ private Q_SLOTS:
     const auto text = [&](int row, int column) { return model.index(row, column).data().toString(); };
     QCOMPARE(model.rowCount(), 2);
     QCOMPARE(text(0, DifferenceModel::kName), u"a → b"_s);
-    QCOMPARE(text(0, DifferenceModel::kBytesB), u"4.00 KiB"_s);
+    QCOMPARE(text(0, DifferenceModel::kBytesB), u"4 KiB"_s);
     QCOMPARE(text(0, DifferenceModel::kTimeA), u"2 µs"_s);
     QCOMPARE(text(0, DifferenceModel::kDifference), u"+6 µs"_s);
     QCOMPARE(text(1, DifferenceModel::kBytesB), u"–"_s);
