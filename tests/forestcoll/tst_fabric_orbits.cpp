@@ -2,7 +2,6 @@
 #include <QtTest>
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/preset_fabrics.hpp"
+#include "support/small_symmetries.hpp"
 #include "symmetry/fabric_parts.hpp"
 
 /// Orbits of the nodes of fabrics are true, and change no optimum.
@@ -18,6 +18,8 @@ using namespace coppice;
 using std::int64_t;
 using test::built;
 using test::describedBy;
+using test::isImage;
+using test::twoBoxes;
 
 namespace {
 
@@ -25,55 +27,6 @@ namespace {
 std::vector<int> orbitsOf(const fabric::Fabric& fabric, const std::vector<int64_t>& demand) {
   const symmetry::ColouredDigraph graph = symmetry::graphOf(fabric, demand);
   return symmetry::orbitsOf(graph, symmetry::candidateParts(graph, fabric), int64_t{1} << 24).ofNode;
-}
-
-/// Whether some permutation of the nodes that keeps kinds, demands and links takes one node to the other, by trying
-/// all.
-bool isImage(const fabric::Fabric& fabric, const std::vector<int64_t>& demand, int from, int to) {
-  const auto size = static_cast<std::size_t>(fabric.nodeCount());
-  std::vector<std::vector<Rational>> links(size, std::vector<Rational>(size));
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    links[arc.tail][arc.head] = arc.bandwidth.gigabytesPerSecond();
-  }
-  const auto demandOf = [&](std::size_t node) {
-    const int rank = fabric.nodes()[node].rank;
-    return rank < 0 ? int64_t{-1} : demand[rank];
-  };
-  std::vector<std::size_t> image(size);
-  std::iota(image.begin(), image.end(), std::size_t{0});
-  do {
-    bool keeps = image[from] == static_cast<std::size_t>(to);
-    for (std::size_t a = 0; a < size && keeps; ++a) {
-      keeps = demandOf(a) == demandOf(image[a]) && fabric.nodes()[a].kind == fabric.nodes()[image[a]].kind;
-      for (std::size_t b = 0; b < size && keeps; ++b) {
-        keeps = links[a][b] == links[image[a]][image[b]];
-      }
-    }
-    if (keeps) {
-      return true;
-    }
-  } while (std::next_permutation(image.begin(), image.end()));
-  return false;
-}
-
-/// Two boxes of two GPUs and a switch, all on one more switch.
-fabric::Description twoBoxes(const std::string& firstLink, const std::string& otherLink, const std::string& across) {
-  fabric::Description description;
-  description.name = "two boxes";
-  description.nodes.push_back({.id = "net", .kind = "switch"});
-  for (const std::string box : {"a", "b"}) {
-    description.nodes.push_back({.id = box + "s", .kind = "switch", .box = box});
-    for (const std::string gpu : {"0", "1"}) {
-      description.nodes.push_back({.id = box + gpu, .kind = "gpu", .box = box});
-      description.links.push_back(
-          {.src = box + gpu, .dst = box + "s", .bandwidth = box == "a" ? firstLink : otherLink});
-      description.links.push_back({.src = box + gpu, .dst = "net", .bandwidth = "2"});
-    }
-  }
-  if (!across.empty()) {
-    description.links.push_back({.src = "a0", .dst = "b1", .bandwidth = across});
-  }
-  return description;
 }
 
 }  // namespace
@@ -112,7 +65,7 @@ void TestFabricOrbits::orbits() {
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   QTEST(static_cast<int>(distinct.size()), "orbitCount");
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    QVERIFY(isImage(fabric, byRank, orbitOf[node], node));
+    QVERIFY(isImage(fabric, byRank, {orbitOf[node]}, {node}));
   }
 }
 
@@ -159,7 +112,7 @@ void TestFabricOrbits::groups() {
   const std::vector<int> orbitOf = orbitsOf(fabric, demand);
   QTEST(static_cast<int>(std::set<int>(orbitOf.begin(), orbitOf.end()).size()), "orbitCount");
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    QVERIFY(isImage(fabric, demand, orbitOf[node], node));
+    QVERIFY(isImage(fabric, demand, {orbitOf[node]}, {node}));
   }
 }
 
