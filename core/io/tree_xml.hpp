@@ -31,7 +31,7 @@ inline constexpr std::size_t kMaxTreeXmlBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxTreeLabels = std::size_t{1} << 16;
 
 /// Labels are node ids. An allreduce is written as its broadcast half, which must be its reduce half reversed.
-/// Forests by parts are expanded on the way. Errors: badInput (an id that cannot stand in a path), unavailable
+/// Images of rotations are written out on the way. Errors: badInput (an id that cannot stand in a path), unavailable
 /// (allreduce of two different forests), io, internal, cancelled.
 Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
                      const Progress& progress = {});

@@ -67,7 +67,7 @@ using StepOrigins = std::vector<std::vector<std::vector<StepOrigin>>>;
 ///
 /// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
 ///
-/// Forests by parts are written out first, up to 2 GiB.
+/// The images of rotations are written out first, up to 2 GiB.
 ///
 /// Errors: limit, saying which limit of the runtime is exceeded, on which rank, by how much, and what would make it fit
 /// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
