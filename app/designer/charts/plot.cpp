@@ -131,6 +131,8 @@ void Plot::redraw() {
   m_hint.clear();
   chart()->removeAllSeries();
   for (QAbstractAxis* axis : chart()->axes()) {
+    // Qt Charts deletes labels and lines of an axis only when the event loop gets to it; hidden, they go at once.
+    axis->hide();
     chart()->removeAxis(axis);
     delete axis;
   }

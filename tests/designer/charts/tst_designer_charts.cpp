@@ -123,6 +123,33 @@ private Q_SLOTS:
     QVERIFY(pressed && pressed->hit && pressed->hit->item == 2);
   }
 
+  /// What was drawn before is gone at once, not when the event loop gets to it.
+  void nothingOfTheOldPlotStays() {
+    const auto setUp = [](Plot& plot, const double& most) {
+      plot.resize(400, 200);
+      plot.setDraw([&plot, &most] {
+        plot.setAxes({.title = u"across"_s}, {.title = u"up"_s, .fromZero = true});
+        plot.addPoints(u"points"_s, {{1, most}, {most, 1}}, {.marker = 8});
+      });
+    };
+    const double now = 3;
+    Plot once;
+    setUp(once, now);
+    double most = 40;
+    Plot again;
+    setUp(again, most);
+    const auto settle = [](Plot& plot) {
+      (void)plot.grab();
+      QCoreApplication::processEvents();  // lays out, and deletes nothing
+    };
+    settle(again);
+    settle(once);
+    most = now;
+    again.redraw();
+    settle(again);
+    QCOMPARE(again.grab().toImage(), once.grab().toImage());
+  }
+
   void themeDrawsAgain() {
     Theme::instance().setChoice(SchemeChoice::light);
     Plot plot;
