@@ -303,6 +303,39 @@ std::vector<Symmetry> freeProducts(std::span<const Symmetry> generators) {
   return all;
 }
 
+std::optional<NarrowProblem> narrowed(const Problem& problem, const Boxes& boxes) {
+  const Topology& topology = problem.topology;
+  NarrowProblem narrow;
+  int across = 0;
+  int keptAcross = 0;
+  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
+    const auto [from, to] = std::pair(topology.arcs[arc].from, topology.arcs[arc].to);
+    const bool isWithin = boxes.boxOf[from] == boxes.boxOf[to];
+    const bool isKept = isWithin || boxes.placeOf[from] == boxes.placeOf[to];
+    across += isWithin ? 0 : 1;
+    keptAcross += isKept && !isWithin ? 1 : 0;
+    if (isKept) {
+      narrow.arcs.push_back(arc);
+    }
+  }
+  if (2 * keptAcross > across) {
+    return std::nullopt;
+  }
+  Topology part = withArcs(topology, narrow.arcs, identityOf(topology.nodes), topology.nodes);
+  part.boxOf = topology.boxOf;
+  narrow.problem = problem;
+  narrow.problem.topology = std::move(part);
+  for (const ChunkClass& chunks : problem.classes) {
+    const auto distance = distancesFrom(narrow.problem.topology, chunks.pre);
+    for (int node = 0; node < topology.nodes; ++node) {
+      if (chunks.post[node] && distance[node] < 0) {
+        return std::nullopt;
+      }
+    }
+  }
+  return narrow;
+}
+
 std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
                                        const Progress& progress) {
   const int nodes = problem.topology.nodes;

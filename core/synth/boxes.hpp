@@ -34,6 +34,16 @@ struct Boxes {
 [[nodiscard]] Topology withArcs(const Topology& topology, std::span<const int> kept, std::span<const int> renamed,
                                 int nodes);
 
+/// The same problem on fewer arcs: those within boxes, and across boxes those between ranks of one place. Its solutions
+/// solve the whole one; that it has none proves nothing.
+struct NarrowProblem {
+  Problem problem;
+  std::vector<int> arcs;  ///< of the whole problem, by arc of this one
+};
+/// nullopt where that leaves out less than half of those across, or a destination is not reached. @pre the boxes are
+/// those of the problem's topology
+[[nodiscard]] std::optional<NarrowProblem> narrowed(const Problem& problem, const Boxes& boxes);
+
 /// One complete group of symmetries of which none but the identity fixes a rank: rotations of boxes with those of
 /// places, rows and columns, as long as they fit together. Empty where there are none. Throws CancelledError.
 [[nodiscard]] std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,

@@ -15,6 +15,7 @@ namespace {
 
 /// Choosing rounds takes at most this share of the time left.
 constexpr int kShareOfChoices = 4;
+constexpr int kShareOfNarrow = 2;
 constexpr int kPullTries = 24;
 /// Before any linear program.
 constexpr int kFirstPullTries = 6;
@@ -182,6 +183,29 @@ std::optional<Decision> Search::fromFewerSteps(const Size& size, const Effort& e
   return std::nullopt;
 }
 
+std::optional<Decision> Search::byNarrow(const Size& size, std::int64_t share, const Effort& effort) {
+  if (!std::exchange(m_isNarrowKnown, true)) {
+    if (auto narrow = m_boxes ? narrowed(m_problem, *m_boxes) : std::nullopt) {
+      m_narrowArcs = std::move(narrow->arcs);
+      m_narrow = std::make_unique<Search>(std::move(narrow->problem), m_seed, m_progress);
+    }
+  }
+  if (m_narrow == nullptr) {
+    return std::nullopt;
+  }
+  Effort part = effort;
+  part.deadline = Clock::now() + (effort.deadline - Clock::now()) / share;
+  part.mayUseFewerSteps = false;
+  Decision decision = m_narrow->decide(size, part);
+  if (decision.verdict != Verdict::sat) {
+    return std::nullopt;
+  }
+  for (Send& send : decision.found->sends) {
+    send.arc = m_narrowArcs[send.arc];
+  }
+  return accept(size, *std::move(decision.found), decision.reason + ", on the links between equal places");
+}
+
 Decision Search::decide(const Size& size, Clock::time_point deadline) {
   return decide(size, Effort{false, true, deadline});
 }
@@ -234,6 +258,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   const auto composed = [&](std::int64_t) { return byComposer(size, effort); };
   const auto trees = [&](std::int64_t work) { return byTrees(size, work, effort); };
   const auto quotientPull = [&](std::int64_t work) { return byQuotientPull(size, work, effort); };
+  const auto narrow = [&](std::int64_t share) { return byNarrow(size, share, effort); };
   const auto split = [&](std::int64_t) { return fromFewerSteps(size, effort); };
   const auto sat = [&](std::int64_t conflicts) {
     const bool isRefuted = choices.isComplete && choices.open.empty();
@@ -257,6 +282,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
        : effort.isQuick ? kQuickTreeWork
                         : kTreeWork,
        trees},
+      {true, kShareOfNarrow, narrow},
       {isSmall, 0, composed},
       {effort.mayUseFewerSteps, 0, split},
       {isSmall, kPullTries, evenPull},

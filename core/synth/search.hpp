@@ -170,6 +170,8 @@ private:
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byComposer(const Size& size, const Effort& effort);
+  /// On the links between equal places of boxes (NarrowProblem), for a share of the time left.
+  std::optional<Decision> byNarrow(const Size& size, std::int64_t share, const Effort& effort);
   std::optional<Decision> byTrees(const Size& size, std::int64_t work, const Effort& effort);
   std::optional<Decision> byQuotientPull(const Size& size, std::int64_t work, const Effort& effort);
   std::optional<Decision> accept(const Size& size, std::optional<Tried> found);
@@ -204,6 +206,9 @@ private:
   std::vector<int> m_coarseOrbits;
   ComposerMaker m_makeComposer;
   std::unique_ptr<Composer> m_composer;
+  bool m_isNarrowKnown = false;
+  std::vector<int> m_narrowArcs;                                   ///< of this problem, by arc of the narrow one
+  std::unique_ptr<Search> m_narrow;                                ///< nullptr where there is none
   std::optional<std::vector<std::vector<Symmetry>>> m_treeGroups;  ///< the largest first; the last one is empty
   mutable std::optional<Rational> m_simpleRatio;
   std::map<int, RatioBound> m_bounds;

@@ -56,6 +56,7 @@ class TestSynthWide : public QObject {
 private slots:
   void boxes_data();
   void boxes();
+  void narrowProblems();
   void twoLevels_data();
   void twoLevels();
   void twoLevelsAreForAllgather();
@@ -94,6 +95,38 @@ void TestSynthWide::boxes() {
       QCOMPARE(boxes->placeOf[boxes->members[box][place]], place);
     }
   }
+}
+
+/// Fewer arcs, and what solves the rest solves the whole.
+void TestSynthWide::narrowProblems() {
+  for (const char* fabric : {"dgx-a100 boxes=3", "mi250 boxes=2"}) {
+    const synth::Problem problem = problemOn(presetFabric(fabric), "allgather");
+    const auto boxes = synth::equalBoxes(problem.topology);
+    QVERIFY(boxes);
+    const auto narrow = synth::narrowed(problem, *boxes);
+    QVERIFY(narrow);
+    QVERIFY(narrow->arcs.size() < problem.topology.arcs.size());
+    for (std::size_t i = 0; i < narrow->arcs.size(); ++i) {
+      const synth::LogicalArc& arc = problem.topology.arcs[narrow->arcs[i]];
+      QCOMPARE(arc.from, narrow->problem.topology.arcs[i].from);
+      QCOMPARE(arc.to, narrow->problem.topology.arcs[i].to);
+      QVERIFY(boxes->boxOf[arc.from] == boxes->boxOf[arc.to] || boxes->placeOf[arc.from] == boxes->placeOf[arc.to]);
+    }
+    const Progress progress;
+    synth::Search search(narrow->problem, 1, progress);
+    auto found = search.pulls({.steps = search.minSteps() + 1, .n = 2, .work = 10'000'000}, [] { return false; });
+    QVERIFY(found);
+    for (synth::Send& send : found->steps.sends) {
+      send.arc = narrow->arcs[send.arc];
+    }
+    const auto fault = synth::faultOf(problem, 2, found->steps);
+    QVERIFY2(!fault, fault ? fault->c_str() : "");
+  }
+  // One NIC for all of a box: every pair of places is as good.
+  const synth::Problem shared = problemOn(presetFabric("azure-ndv2 boxes=2"), "broadcast");
+  const auto boxes = synth::equalBoxes(shared.topology);
+  QVERIFY(!boxes || !synth::narrowed(shared, *boxes) ||
+          synth::narrowed(shared, *boxes)->arcs.size() < shared.topology.arcs.size());
 }
 
 void TestSynthWide::twoLevels_data() {
