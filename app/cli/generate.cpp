@@ -271,9 +271,7 @@ Result<Report> runGenerate(const GenerateOptions& options, bool json, const Prog
     return answer.error();
   }
   answer->json["method"] = method->id;
-  answer->json["depends_on_time"] = judged->made.dependsOnTime;
-  answer->text +=
-      judged->made.dependsOnTime ? "  note        " + std::string(workflow::kDependsOnTime) + "\n" : std::string();
+  addFacts(workflow::timeFacts(judged->made.dependsOnTime), Keys::replace, false, answer->json, answer->text);
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
   answer->json["verified_by_parts"] = judged->verdict.isBySymmetry;

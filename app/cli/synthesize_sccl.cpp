@@ -247,6 +247,7 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   report.json["unit"] = toFraction(answer->unit);
   report.text = "  " + inBrackets(size) + "  " + word(answer->verdict) + " in " + duration(answer->seconds) + ": " +
                 answer->reason + "\n";
+  addFacts(workflow::timeFacts(answer->dependsOnTime), report);
   if (!answer->schedule) {
     report.json["steps"] = size.steps;
     report.json["rounds"] = size.rounds;
@@ -378,6 +379,7 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
   report.json["least_ratio_exact"] = front->isMinRatioExact;
   report.json["complete"] = front->isComplete;
   report.json["cut_off"] = front->isCutOff;
+  addFacts(workflow::timeFacts(front->dependsOnTime), report);
   report.json["unit"] = toFraction(front->unit);
   report.json["candidates"] = std::move(candidates);
   report.text += "  no schedule has fewer than " + counted(front->minSteps, "step") +

@@ -221,6 +221,7 @@ void describe(const Subject& subject, const workflow::JudgedPlan& judged, std::u
   report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() + unit + ", " +
                 gigabytes(algbwOf(subject, plan)) + "\n";
   addFacts(workflow::planFacts(subject.model, judged.synthesis, unit), report);
+  addFacts(workflow::timeFacts(judged.synthesis.dependsOnTime), report);
   report.text += "  verified    machines, lengths, routes, relays, symmetries and every transfer\n";
 }
 

@@ -78,6 +78,15 @@ Facts throughputFacts(Collective collective, const Bandwidth& algbw, int gpus, s
           {.key = "busbw_GBps", .value = toGBps(bus)}};
 }
 
+Facts timeFacts(bool dependsOnTime) {
+  return {{.key = "depends_on_time",
+           .value = dependsOnTime,
+           .label = "note",
+           .text = dependsOnTime
+                       ? "a limit of time ended a part of the search; another machine may find another schedule"
+                       : ""}};
+}
+
 Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound, schedule::BoundScope scope) {
   const bool isReached = algbw == bound;
   const bool isOptimum = schedule::isOptimum(scope);

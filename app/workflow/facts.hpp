@@ -38,6 +38,8 @@ void append(Facts& facts, Facts more);
 [[nodiscard]] Facts throughputFacts(Collective collective, const Bandwidth& algbw, int gpus, std::string label);
 /// The bound, the share of it that is reached, and which schedules it holds for.
 [[nodiscard]] Facts boundFacts(const Bandwidth& algbw, const Bandwidth& bound, schedule::BoundScope scope);
+/// Whether a limit of time took part in a search, as Made::dependsOnTime; a line of text where it did.
+[[nodiscard]] Facts timeFacts(bool dependsOnTime);
 /// The exact figures of a schedule of any kind: collective, algbw, busbw, t_b, steps, stretch, traffic, busiest links.
 [[nodiscard]] Facts factsOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                             const Figures& figures);

@@ -57,10 +57,6 @@ struct ScopedBound {
 [[nodiscard]] Result<std::optional<ScopedBound>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
                                                          const Progress& progress);
 
-/// What is said where Made::dependsOnTime.
-inline constexpr std::string_view kDependsOnTime =
-    "a limit of time ended a part of the search; another machine may find another schedule";
-
 struct Judged {
   Made made;
   verify::ScheduleVerdict verdict;                  ///< ok, but from judge()

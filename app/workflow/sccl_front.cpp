@@ -110,6 +110,7 @@ Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& 
   front.isMinRatioExact = found->isMinRatioExact;
   front.isComplete = found->isComplete;
   front.isCutOff = found->isCutOff;
+  front.dependsOnTime = found->dependsOnTime;
   front.unit = found->unit;
   for (synth::StatedPoint& point : found->points) {
     const auto last = known.find(point.size.steps);

@@ -81,6 +81,7 @@ struct ScclFront {
   bool isMinRatioExact = false;  ///< the relaxation reaches it
   bool isComplete = false;       ///< the last point has the minimum ratio
   bool isCutOff = false;         ///< time limit or cancel; what was found is kept
+  bool dependsOnTime = false;    ///< a limit of time took part in the search
   Bandwidth unit;                ///< as used
 };
 

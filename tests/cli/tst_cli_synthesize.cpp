@@ -24,6 +24,7 @@ class TestCliSynthesize : public QObject {
 private slots:
   void decides_data();
   void decides();
+  void saysThatTimeEndedIt();
   void front();
   void frontWithinExtraRounds();
   void writesProofs();
@@ -60,6 +61,16 @@ void TestCliSynthesize::decides() {
   QCOMPARE(outcome.json()["status"].toString(), status);
   QVERIFY(!outcome.json()["reason"].toString().isEmpty());
   QVERIFY(outcome.json()["seconds"].isDouble());
+  QVERIFY(outcome.json()["depends_on_time"].isBool());
+}
+
+/// Where time ends a search, the answer says so.
+void TestCliSynthesize::saysThatTimeEndedIt() {
+  const QString hard = "preset:dgx-a100,boxes=2 -c allgather --chunks 13 --steps 4 --rounds 15 --time-limit 0.01";
+  const Outcome answer = run(asked(hard + " --json"));
+  QCOMPARE(answer.json()["status"].toString(), QString("unknown"));
+  QCOMPARE(answer.json()["depends_on_time"].toBool(), true);
+  QVERIFY(run(asked(hard)).out.contains("another machine may find another schedule"));
 }
 
 void TestCliSynthesize::front() {
@@ -73,6 +84,7 @@ void TestCliSynthesize::front() {
   QCOMPARE(points[1].toObject()["optimal"].toBool(), true);
   QCOMPARE(outcome.json()["least_steps"].toInt(), 2);
   QCOMPARE(outcome.json()["least_ratio"].toString(), QString("7/6"));
+  QVERIFY(outcome.json()["depends_on_time"].isBool());
 }
 
 void TestCliSynthesize::frontWithinExtraRounds() {
