@@ -159,6 +159,12 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
         if (schedule.fixedK) {
           pen << "  \"fixed_k\": " << *schedule.fixedK << ",\n";
         }
+        if (schedule.overlapped) {
+          pen << "  \"overlapped\": true,\n";
+        }
+        if (schedule.ownCopies) {
+          pen << "  \"own_copies\": true,\n";
+        }
         if (schedule.allreduceBound) {
           pen << "  \"allreduce_bound\": " << fraction(*schedule.allreduceBound) << ",\n";
         }

@@ -102,7 +102,7 @@ void ForestReader::read() {
   }
   checkKeys(m_top, "",
             {"format", "version", "collective", "fabric_name", "digest", "root", "amounts", "algbw", "bound", "fixed_k",
-             "allreduce_bound", "nodes", "gpus", "bottlenecks", "reduce_forest", "broadcast_forest", "fabric"});
+             "allreduce_bound", "overlapped", "own_copies", "nodes", "gpus", "bottlenecks", "reduce_forest", "broadcast_forest", "fabric"});
 }
 
 const JsonSlice& ForestReader::fabric() const {
@@ -149,6 +149,15 @@ Schedule ForestReader::scheduleOf(const fabric::Fabric& fabric) {
   if (const JsonValue* k = m_top.find("fixed_k")) {
     schedule.fixedK = integer(*k, "fixed_k");
   }
+  const auto flag = [&](std::string_view key) {
+    const JsonValue* value = m_top.find(key);
+    if (value != nullptr && value->kind != JsonValue::Kind::boolean) {
+      refuse(*value, std::string(key), std::string("cannot be ") + nameOf(value->kind), "write true or false");
+    }
+    return value != nullptr && value->text == "true";
+  };
+  schedule.overlapped = flag("overlapped");
+  schedule.ownCopies = flag("own_copies");
   if (const JsonValue* bound = m_top.find("allreduce_bound")) {
     schedule.allreduceBound = Bandwidth(fraction(*bound, "allreduce_bound"));
   }

@@ -153,11 +153,19 @@ struct Schedule {
   std::vector<std::int64_t> amounts;      ///< relative data per rank for non-uniform collectives; empty = equal
   std::optional<Forest> reduceForest;     ///< Direction::in: reduce_scatter, reduce, first half of allreduce
   std::optional<Forest> broadcastForest;  ///< Direction::out: allgather, broadcast, second half of allreduce
-  Bandwidth algbw;                        ///< allreduce: 1 / (1/reduce + 1/broadcast)
-  Bandwidth bound;                        ///< no schedule with these roots and amounts is faster (cut bound)
-  std::vector<Cut> bottlenecks;           ///< at least one cut that proves `bound` (for allreduce: of the slower half)
+  /// allreduce: both halves run at the same time and share the links; a root sends each part of its data out as soon as
+  /// it has the sum. The forests then have the same scale and treesOfRoot, which need not be equal for all ranks.
+  bool overlapped = false;
+  /// A GPU g that hands its data straight to a switch w which copies it gets a copy back too, and one that takes a sum
+  /// straight from w has its own contribution read through w: what NVLink SHARP does (multimem.st, multimem.ld_reduce).
+  /// Exactly: where an out-tree uses the link g -> w and has an edge pruned at w, it also loads w -> g once; where an
+  /// in-tree uses w -> g and has an edge pruned at w, it also loads g -> w once (own_copies.hpp).
+  bool ownCopies = false;
+  Bandwidth algbw;  ///< allreduce: 1 / (1/reduce + 1/broadcast), or what both forests reach where they overlap
+  Bandwidth bound;  ///< no schedule with these roots and amounts is faster (cut bound)
+  std::vector<Cut> bottlenecks;  ///< at least one cut that proves `bound` (for allreduce: of the slower half)
   std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
-  std::optional<Bandwidth> allreduceBound;  ///< that of the linear program of B.7, where computed
+  std::optional<Bandwidth> allreduceBound;  ///< of all allreduces by trees (tree_bound.hpp), where computed
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -39,9 +39,10 @@ public:
     for (const auto* forest : {&m_schedule.reduceForest, &m_schedule.broadcastForest}) {
       if (*forest) {
         addForest(**forest);
-        ++m_result.stepCount;
+        m_result.stepCount += m_schedule.overlapped ? 0 : 1;
       }
     }
+    m_result.stepCount += m_schedule.overlapped ? 1 : 0;
     return std::move(m_result);
   }
 
