@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "verify/arc_index.hpp"
 #include "verify/symmetry_check.hpp"
@@ -75,7 +74,11 @@ public:
     } else if (!checkImages(facts)) {
       return facts;
     }
-    checkLoads(facts);
+    if (m_expectation.sharesLinks) {
+      facts.loadOfArc = std::move(m_loadOfArc);
+    } else {
+      facts.busiestLoad = checkLoads(m_fabric, m_loadOfArc, m_forest.scale, {}, place(ElementRef()), m_log);
+    }
     return facts;
   }
 
@@ -104,9 +107,6 @@ private:
   [[nodiscard]] ElementRef edgeElement(std::int64_t tree, const TreeEdge& edge) const {
     return treeElement(tree).with(
         ElementPart{RefKind::edge, -1, gpuId(m_fabric, edge.parent), gpuId(m_fabric, edge.child)});
-  }
-  [[nodiscard]] ElementRef linkElement(const fabric::Arc& arc) const {
-    return ElementPart{RefKind::link, -1, m_fabric.nodes()[arc.tail].id, m_fabric.nodes()[arc.head].id};
   }
   void fault(std::string text, ElementRef element, std::string fix = {}) {
     m_log.fault(std::move(text), std::move(element), std::move(fix));
@@ -152,11 +152,21 @@ private:
       fault("has no trees", name);
       return false;
     }
+    checkShares();
+    return true;
+  }
+
+  /// Trees per root, in proportion to the data.
+  void checkShares() {
+    if (m_expectation.demand.empty()) {
+      return;
+    }
+    const ElementRef name = wholeForest();
     Int128 totalDemand = 0;
     for (const std::int64_t amount : m_expectation.demand) {
       totalDemand += amount;
     }
-    for (Rank rank = 0; rank < gpuCount; ++rank) {
+    for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
       const std::int64_t trees = m_forest.treesOfRoot[rank];
       const std::int64_t amount = m_expectation.demand[rank];
       if (m_expectation.fixedK) {
@@ -174,7 +184,6 @@ private:
               name);
       }
     }
-    return true;
   }
 
   /// Resolves every route to arcs once, so that the passes over trees never search.
@@ -430,7 +439,46 @@ private:
         }
       }
     }
+    if (pruned != 0 && m_expectation.ownCopies) {
+      countOwnCopies(index, tree);
+    }
     return true;
+  }
+
+  /// Own copies (Schedule::ownCopies): each link straight between a switch where an edge of the tree is pruned and the
+  /// GPU that sends to it (in-trees: takes the sum from it) loads the link back once per tree. A missing one is a
+  /// fault.
+  /// @pre the tree is sound
+  void countOwnCopies(std::int64_t index, const Tree& tree) {
+    const auto edges = m_forest.edgesOf(tree);
+    m_meetingStamp.resize(m_fabric.nodes().size(), 0);
+    m_ownCopyStamp.resize(m_fabric.arcs().size(), 0);
+    ++m_ownCopyTree;
+    for (const TreeEdge& edge : edges) {
+      if (edge.pruned > 0) {
+        m_meetingStamp[nodeFromParent(edge, edge.pruned)] = m_ownCopyTree;
+      }
+    }
+    for (const TreeEdge& edge : edges) {
+      const NodeIndex next = nodeFromParent(edge, 1);
+      if (edge.pruned > 0 || m_meetingStamp[next] != m_ownCopyTree) {
+        continue;
+      }
+      const NodeIndex gpu = m_fabric.gpus()[edge.parent];
+      const std::int32_t back = isOut() ? m_index.find(next, gpu) : m_index.find(gpu, next);
+      if (back == ArcIndex::kNone) {
+        const std::string gpuText = nodeName(m_fabric, gpu);
+        const std::string switchText = nodeName(m_fabric, next);
+        fault(isOut() ? switchText + " also copies the data back to " + gpuText + ", but the fabric has no link " +
+                            switchText + " -> " + gpuText
+                      : switchText + " also reads the contribution of " + gpuText + ", but the fabric has no link " +
+                            gpuText + " -> " + switchText,
+              edgeElement(index, edge), "own copies need a link in each direction");
+      } else if (m_ownCopyStamp[back] != m_ownCopyTree) {
+        m_ownCopyStamp[back] = m_ownCopyTree;
+        m_loadOfArc[back] += tree.multiplicity;
+      }
+    }
   }
 
   void countPruned(const TreeEdge& edge, std::int64_t multiplicity) {
@@ -677,34 +725,6 @@ private:
     return true;
   }
 
-  void checkLoads(ForestFacts& facts) {
-    const auto arcs = m_fabric.arcs();
-    std::int64_t busiest = 0;
-    const Rational& scale = m_forest.scale.perGBps();
-    Rational busiestBandwidth(1);
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      const Rational& bandwidth = arcs[i].bandwidth.gigabytesPerSecond();
-      const std::int64_t load = narrow64(m_loadOfArc[i]);
-      // floor(scale * bandwidth) without reducing: each product of two 64-bit parts fits 128 bits.
-      const Int128 room =
-          Int128{scale.numerator()} * bandwidth.numerator() / (Int128{scale.denominator()} * bandwidth.denominator());
-      if (load > room) {
-        fault("carries " + counted(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
-                  " (scale " + toFraction(m_forest.scale) + " x " + bandwidth.toString() + " GB/s)",
-              place(linkElement(arcs[i])));
-      }
-      if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {
-        busiest = load;
-        busiestBandwidth = bandwidth;
-      }
-    }
-    try {
-      facts.busiestLoad = InverseBandwidth(Rational(busiest) / busiestBandwidth);
-    } catch (const OverflowError&) {
-      facts.busiestLoad = m_forest.scale;
-    }
-  }
-
   const fabric::Fabric& m_fabric;
   const schedule::Forest& m_forest;
   const ForestExpectation& m_expectation;
@@ -727,6 +747,10 @@ private:
   std::vector<bool> m_runs;                  ///< by edge of the tree
   std::vector<NodeIndex> m_queue;
   std::int64_t m_pruningStamp = 0;
+
+  std::vector<std::int64_t> m_meetingStamp;  ///< by node: the last tree with an edge pruned there
+  std::vector<std::int64_t> m_ownCopyStamp;  ///< by arc: the last tree that it brought an own copy of
+  std::int64_t m_ownCopyTree = 0;            ///< counts the trees with own copies
 };
 
 }  // namespace
@@ -734,6 +758,38 @@ private:
 ForestFacts checkForest(const fabric::Fabric& fabric, const schedule::Forest& forest,
                         const ForestExpectation& expectation, FaultLog& log, const Progress& progress) {
   return ForestCheck(fabric, forest, expectation, log, progress).run();
+}
+
+InverseBandwidth checkLoads(const fabric::Fabric& fabric, std::span<const Int128> loadOfArc,
+                            const InverseBandwidth& scale, std::string_view whose, const ElementRef& owner,
+                            FaultLog& log) {
+  const auto arcs = fabric.arcs();
+  const Rational& perGBps = scale.perGBps();
+  std::int64_t busiest = 0;
+  Rational busiestBandwidth(1);
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    const Rational& bandwidth = arcs[i].bandwidth.gigabytesPerSecond();
+    const std::int64_t load = narrow64(loadOfArc[i]);
+    // floor(scale * bandwidth) without reducing: each product of two 64-bit parts fits 128 bits.
+    const Int128 room =
+        Int128{perGBps.numerator()} * bandwidth.numerator() / (Int128{perGBps.denominator()} * bandwidth.denominator());
+    if (load > room) {
+      const ElementPart link{RefKind::link, -1, fabric.nodes()[arcs[i].tail].id, fabric.nodes()[arcs[i].head].id};
+      log.fault("carries " + counted(load, "tree") + std::string(whose) + ", but its capacity is " +
+                    std::to_string(narrow64(room)) + " (scale " + toFraction(scale) + " x " + bandwidth.toString() +
+                    " GB/s)",
+                owner.with(link));
+    }
+    if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {
+      busiest = load;
+      busiestBandwidth = bandwidth;
+    }
+  }
+  try {
+    return InverseBandwidth(Rational(busiest) / busiestBandwidth);
+  } catch (const OverflowError&) {
+    return scale;
+  }
 }
 
 }  // namespace coppice::verify

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
 #include "verify/bound_check.hpp"
 #include "verify/fault_log.hpp"
 #include "verify/forest_check.hpp"
@@ -90,6 +91,7 @@ private:
     if (m_schedule.fixedK && *m_schedule.fixedK < 1) {
       m_log.fault("fixed k is " + std::to_string(*m_schedule.fixedK) + "; it must be at least 1", wholeSchedule());
     }
+    checkOverlapFrame();
     if (m_log.faultCount() != before) {
       return false;
     }
@@ -107,23 +109,47 @@ private:
     return true;
   }
 
+  /// What cannot be stated beside halves that overlap.
+  void checkOverlapFrame() {
+    if (!m_schedule.overlapped) {
+      return;
+    }
+    if (m_schedule.collective != Collective::allreduce) {
+      m_log.fault("its halves overlap, but only an allreduce has two halves", wholeSchedule(), "remove overlapped");
+    }
+    if (m_schedule.fixedK) {
+      m_log.fault("states a fixed k, but where the halves overlap each root has its own number of trees",
+                  wholeSchedule(), "remove fixed_k");
+    }
+    if (!m_schedule.amounts.empty()) {
+      m_log.fault("states amounts per rank, but where the halves overlap each root has its own number of trees",
+                  wholeSchedule(), "remove the amounts");
+    }
+  }
+
   void checkForests() {
+    if (m_schedule.overlapped) {
+      checkOverlappedForests();
+      return;
+    }
     const bool both = reduces() && broadcasts();
     if (reduces()) {
-      const ForestFacts facts = checkForest(
-          m_fabric, *m_schedule.reduceForest,
-          {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest", m_options.maxEdges}, m_log,
-          m_progress);
+      const ForestFacts facts =
+          checkForest(m_fabric, *m_schedule.reduceForest,
+                      {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest",
+                       m_options.maxEdges, m_schedule.ownCopies},
+                      m_log, m_progress);
       m_reduceAlgbw = facts.algbw;
       m_verdict.isBySymmetry = m_verdict.isBySymmetry || facts.isBySymmetry;
       m_verdict.algbw = facts.algbw;
       m_verdict.busiestLoad = facts.busiestLoad;
     }
     if (broadcasts()) {
-      const ForestFacts facts = checkForest(
-          m_fabric, *m_schedule.broadcastForest,
-          {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest", m_options.maxEdges},
-          m_log, m_progress);
+      const ForestFacts facts =
+          checkForest(m_fabric, *m_schedule.broadcastForest,
+                      {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest",
+                       m_options.maxEdges, m_schedule.ownCopies},
+                      m_log, m_progress);
       m_broadcastAlgbw = facts.algbw;
       m_verdict.isBySymmetry = m_verdict.isBySymmetry || facts.isBySymmetry;
       m_verdict.algbw = facts.algbw;
@@ -134,6 +160,46 @@ private:
       m_verdict.algbw = m_reduceAlgbw.isPositive() && m_broadcastAlgbw.isPositive()
                             ? (m_reduceAlgbw.inverse() + m_broadcastAlgbw.inverse()).inverse()
                             : Bandwidth();
+    }
+  }
+
+  /// Both halves at the same time: equal trees per root and scales, and the sum of the loads on each link.
+  void checkOverlappedForests() {
+    const schedule::Forest& reduce = *m_schedule.reduceForest;
+    const schedule::Forest& broadcast = *m_schedule.broadcastForest;
+    ForestFacts in = checkForest(
+        m_fabric, reduce,
+        {Direction::in, {}, {}, "reduce forest", m_options.maxEdges, m_schedule.ownCopies, /*sharesLinks=*/true}, m_log,
+        m_progress);
+    const ForestFacts out = checkForest(
+        m_fabric, broadcast,
+        {Direction::out, {}, {}, "broadcast forest", m_options.maxEdges, m_schedule.ownCopies, /*sharesLinks=*/true},
+        m_log, m_progress);
+    m_verdict.isBySymmetry = in.isBySymmetry || out.isBySymmetry;
+    if (!in.algbw.isPositive() || !out.algbw.isPositive()) {
+      return;
+    }
+    for (fabric::Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
+      if (reduce.treesOfRoot[rank] != broadcast.treesOfRoot[rank]) {
+        m_log.fault("root " + gpuName(m_fabric, rank) + " has " + counted(reduce.treesOfRoot[rank], "tree") +
+                        " in the reduce forest and " + std::to_string(broadcast.treesOfRoot[rank]) +
+                        " in the broadcast forest; where the halves overlap both are equal, as a root sends out what "
+                        "it has summed",
+                    wholeSchedule());
+      }
+    }
+    if (reduce.scale != broadcast.scale) {
+      m_log.fault("the scale of the reduce forest is " + toFraction(reduce.scale) + ", that of the broadcast forest " +
+                      toFraction(broadcast.scale) + "; where the halves overlap both are equal",
+                  wholeSchedule());
+      return;
+    }
+    m_verdict.algbw = std::min(in.algbw, out.algbw);
+    if (!in.loadOfArc.empty() && !out.loadOfArc.empty()) {
+      for (std::size_t arc = 0; arc < in.loadOfArc.size(); ++arc) {
+        in.loadOfArc[arc] = checkedAdd(in.loadOfArc[arc], out.loadOfArc[arc]);
+      }
+      m_verdict.busiestLoad = checkLoads(m_fabric, in.loadOfArc, reduce.scale, " of both forests", {}, m_log);
     }
   }
 
@@ -150,7 +216,7 @@ private:
       m_log.fault("the trees reach " + toFraction(algbw) + " GB/s, more than the stated bound of " +
                       toFraction(m_schedule.bound),
                   wholeSchedule());
-    } else if (!m_schedule.fixedK && algbw != m_schedule.bound) {
+    } else if (!m_schedule.fixedK && !m_schedule.overlapped && !m_schedule.ownCopies && algbw != m_schedule.bound) {
       m_log.fault("the trees reach " + toFraction(algbw) + " GB/s of the bound's " + toFraction(m_schedule.bound) +
                       "; only a fixed k may fall short",
                   wholeSchedule());
@@ -164,6 +230,14 @@ private:
                     wholeSchedule());
       }
     }
+    if (m_schedule.overlapped && !m_schedule.allreduceBound) {
+      m_log.fault("states no allreduce bound; where the halves overlap it is the bound", wholeSchedule(),
+                  "state the bound as the allreduce bound too");
+    } else if (m_schedule.overlapped && *m_schedule.allreduceBound != m_schedule.bound) {
+      m_log.fault("states a bound of " + toFraction(m_schedule.bound) + " GB/s and an allreduce bound of " +
+                      toFraction(*m_schedule.allreduceBound) + "; where the halves overlap both are equal",
+                  wholeSchedule());
+    }
   }
 
   /// Rate that a cut with this crossing bandwidth allows.
@@ -174,6 +248,10 @@ private:
   void checkBound() {
     if (!m_schedule.bound.isPositive()) {
       m_log.fault("states a bound of " + toFraction(m_schedule.bound) + " GB/s", wholeSchedule());
+      return;
+    }
+    if (m_schedule.overlapped) {
+      checkOverlapBound();
       return;
     }
     if (m_schedule.bottlenecks.empty() && m_fabric.isBalanced()) {
@@ -194,6 +272,40 @@ private:
                                           : bound + " was not proved",
                  wholeSchedule());
     }
+  }
+
+  /// Where the halves overlap. Of the two trees of any part of the data, one enters a node set that separates GPUs and
+  /// the other leaves it, wherever the root is. So all data cross each cut in each direction, and a cut allows no more
+  /// than its bandwidth. Without a cut nothing in the schedule proves the bound.
+  void checkOverlapBound() {
+    for (std::size_t i = 0; i < m_schedule.bottlenecks.size(); ++i) {
+      throwIfCancelled(m_progress);
+      const Cut& cut = m_schedule.bottlenecks[i];
+      const ElementRef element{RefKind::cut, i};
+      if (!isSoundCut(m_fabric, cut, m_demand, element, m_log) || !hasStatedBandwidth(cut, element)) {
+        return;
+      }
+      if (cut.exitBandwidth != m_schedule.bound) {
+        m_log.fault(
+            "allows " + toFraction(cut.exitBandwidth) + " GB/s, the stated bound is " + toFraction(m_schedule.bound),
+            element);
+        return;
+      }
+    }
+    m_verdict.boundProved = !m_schedule.bottlenecks.empty();
+  }
+
+  /// Whether the stated bandwidth leaves or enters the cut.
+  bool hasStatedBandwidth(const Cut& cut, const ElementRef& element) {
+    const Bandwidth leaving = crossingBandwidth(m_fabric, cut.nodes, Direction::out);
+    const Bandwidth entering = crossingBandwidth(m_fabric, cut.nodes, Direction::in);
+    if (cut.exitBandwidth != leaving && cut.exitBandwidth != entering) {
+      m_log.fault("states " + toFraction(cut.exitBandwidth) + " GB/s, but " + toFraction(leaving) + " GB/s leave and " +
+                      toFraction(entering) + " GB/s enter it",
+                  element);
+      return false;
+    }
+    return true;
   }
 
   void checkPlainBound(Direction direction) {

@@ -18,10 +18,11 @@ struct ScheduleVerdict {
   std::vector<Finding> findings;  ///< every fault found (at most 100 are listed), in order of discovery; notes
   Bandwidth algbw;                ///< recomputed from the trees
   InverseBandwidth busiestLoad;   ///< largest load / bandwidth over links (of both forests), trees per GB/s
-  /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it.
+  /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it. Where
+  /// the halves of an allreduce overlap, the cut alone: it allows no more than its bandwidth.
   bool boundProved = false;
-  /// Of a forest with rotations, the trees of rank 0 were checked edge by edge, and that the rotations are symmetries of
-  /// the fabric, from which all other trees follow. That finds the same faults (symmetry_check.hpp).
+  /// Of a forest with rotations, the trees of rank 0 were checked edge by edge, and that the rotations are symmetries
+  /// of the fabric, from which all other trees follow. That finds the same faults (symmetry_check.hpp).
   bool isBySymmetry = false;
 };
 
@@ -45,12 +46,17 @@ struct ScheduleCheckOptions {
 /// Cuts of reduce_scatter and reduce count what enters S (that is B+(S) of the transposed fabric, on which they are
 /// allgather and broadcast). Allreduce runs one half after the other, each within its own scale: its bound is
 /// 1/(1/h + 1/o) with h from the stated cuts of the slower half; on a balanced fabric o = h, else max flow proves o.
+/// Where its halves overlap, both forests have the same scale and trees per root, their loads together fit, the algbw
+/// is that of either, and the bound is the stated allreduce bound, which the trees need not reach (tree_bound_check.hpp
+/// proves it); no k is fixed, and there are no amounts. With own copies (Schedule::ownCopies) their links are loaded
+/// too, and the trees need not reach the bound.
 ///
 /// On an unbalanced fabric the bound may hold for a balanced part only. Then there is no cut to state: max flow must
 /// still find the bound reachable, and unless it meets a cut, boundProved stays false, with a note. The same where the
 /// bandwidths, as whole numbers, leave the 64 bits that max flow has, unless the trees reach a stated cut.
 /// Time is linear in edges and routes, plus one max flow per GPU; of forests with rotations beyond maxEdges, linear in
-/// the fabric and the trees of rank 0. Findings come in the order of the trees. Errors: overflow, cancelled, limit (memory).
+/// the fabric and the trees of rank 0. Findings come in the order of the trees. Errors: overflow, cancelled, limit
+/// (memory).
 Result<ScheduleVerdict> verifySchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                        const ScheduleCheckOptions& options = {}, const Progress& progress = {});
 

@@ -58,6 +58,17 @@ private:
       sample.schedule.fixedK = 1;
       return sample;
     });
+    QTest::newRow("halves that overlap") << Make([] {
+      Sample sample = samples::allreduced(samples::prunedStar());
+      sample.schedule.overlapped = true;
+      sample.schedule.allreduceBound = sample.schedule.bound;
+      return sample;
+    });
+    QTest::newRow("own copies") << Make([] {
+      Sample sample = samples::prunedStar();
+      sample.schedule.ownCopies = true;
+      return sample;
+    });
     QTest::newRow("rotations") << Make([] { return samples::RegularCluster{1, 3, 2}.sample(); });
     QTest::newRow("rotations of pods") << Make([] { return samples::RegularCluster{2, 2, 2}.sample(); });
     QTest::newRow("reduce-scatter with rotations") << Make([] {
@@ -196,6 +207,9 @@ private slots:
     row("tree key missing", "\"multiplicity\": 1, ", "", "the key \"multiplicity\" is missing",
         "broadcast_forest.trees[0]");
     row("bad fraction", "\"bound\": \"15\"", "\"bound\": \"1/0\"", "not a number", "bound");
+    row("text for a flag", "\"algbw\"", "\"overlapped\": \"true\", \"algbw\"", "cannot be a string", "overlapped");
+    row("number for a flag", "\"algbw\"", "\"own_copies\": 1, \"algbw\"", "cannot be a number", "own_copies");
+    row("null for a flag", "\"algbw\"", "\"own_copies\": null, \"algbw\"", "cannot be null", "own_copies");
     row("number for a fraction", "\"bound\": \"15\"", "\"bound\": 15", "cannot be a number", "bound");
     row("huge fraction", "\"bound\": \"15\"", "\"bound\": \"99999999999999999999\"", "64-bit", "bound");
     row("float", "\"demand\": 2", "\"demand\": 2.5", "not a 64-bit integer", "bottlenecks[0].demand");
