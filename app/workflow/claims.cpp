@@ -2,6 +2,7 @@
 #include "workflow/claims.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "verify/plan_check.hpp"
 #include "verify/rounds_check.hpp"
 #include "verify/rule_check.hpp"
+#include "verify/tree_bound_check.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -92,6 +94,52 @@ Outcome checkExchange(const fabric::Fabric& fabric, const schedule::AnySchedule*
   return Done{};
 }
 
+/// Whether a switch copies or sums.
+bool isPruned(const schedule::Schedule& schedule) {
+  return std::ranges::any_of(std::array{&schedule.reduceForest, &schedule.broadcastForest}, [](const auto* forest) {
+    return *forest && std::ranges::any_of((*forest)->edges, [](const auto& edge) { return edge.pruned > 0; });
+  });
+}
+
+verify::TreeBoundGoal treeBoundGoal(const schedule::AnySchedule& schedule, bool plainSwitches) {
+  verify::TreeBoundGoal goal{.collective = schedule::collectiveOf(schedule), .plainSwitches = plainSwitches};
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    goal.demand = forests->amounts;
+  } else {
+    const auto amounts = std::get<schedule::StepSchedule>(schedule).goal.amounts();
+    goal.demand.assign(amounts.begin(), amounts.end());
+  }
+  return goal;
+}
+
+Outcome checkTreeBound(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule, const Claims& claims,
+                       const Progress& progress, ClaimVerdict& verdict) {
+  const schedule::TreeBoundProof& proof = *claims.treeBound;
+  auto checked = verify::checkTreeBound(fabric, proof, treeBoundGoal(schedule, claims.plainSwitches), progress);
+  if (!checked) {
+    return checked.error();
+  }
+  const std::size_t before = verdict.findings.size();
+  append(std::move(checked->findings), verdict);
+  const auto* forests = std::get_if<schedule::Schedule>(&schedule);
+  if (forests == nullptr) {
+    return Done{};
+  }
+  const bool isAllreduce = forests->collective == Collective::allreduce;
+  const std::optional<Bandwidth> stated = isAllreduce ? forests->allreduceBound : forests->bound;
+  if (stated != proof.bound) {
+    verdict.findings.push_back(wrongClaim("the proof by trees shows a bound of " + toFraction(proof.bound) +
+                                          " GB/s, the schedule states " + (stated ? toFraction(*stated) : "none") +
+                                          (isAllreduce ? " as the bound of all allreduces" : "")));
+  }
+  if (claims.plainSwitches && isPruned(*forests)) {
+    verdict.findings.push_back(
+        wrongClaim("the proof by trees takes all switches as plain, but a switch copies or sums in the schedule"));
+  }
+  verdict.provesBound = forests->bound == proof.bound && verdict.findings.size() == before;
+  return Done{};
+}
+
 }  // namespace
 
 Result<ClaimVerdict> checkClaims(const fabric::Fabric& fabric, const schedule::AnySchedule* schedule,
@@ -127,6 +175,14 @@ Result<ClaimVerdict> checkClaims(const fabric::Fabric& fabric, const schedule::A
     }
     if (!plan->ok) {
       append(std::move(plan->findings), verdict);
+    }
+  }
+  if (claims.treeBound && schedule == nullptr) {
+    return Error{ErrorCode::badInput, "a bound by trees is claimed without a schedule"};
+  }
+  if (claims.treeBound) {
+    if (const Outcome checked = checkTreeBound(fabric, *schedule, claims, progress, verdict); !checked) {
+      return checked.error();
     }
   }
   return verdict;

@@ -14,6 +14,7 @@
 #include "fabric/fabric.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_schedule.hpp"
+#include "schedule/tree_bound.hpp"
 #include "sketch/model.hpp"
 #include "sketch/plan.hpp"
 #include "verify/distance_check.hpp"
@@ -50,16 +51,22 @@ struct Claims {
   /// its routing.
   std::shared_ptr<const alltoall::Optimum> exchange = {};
   std::shared_ptr<const PlanClaim> plan = {};
+  /// Why no schedule by trees is faster (verify::checkTreeBound): the allreduce bound of an allreduce by trees, the
+  /// bound of an allgather or reduce_scatter by trees. Schedules in steps state no bound; of theirs the proof alone is
+  /// checked.
+  std::optional<schedule::TreeBoundProof> treeBound = {};
+  bool plainSwitches = false;  ///< treeBound holds where no switch copies or sums, whatever the fabric says
 };
 
 struct ClaimVerdict {
   std::vector<Finding> findings;  ///< what is wrong; empty = all claims hold
   /// With a DepthClaim: the steps as the trees show them.
   std::optional<schedule::StepCost> depthCost = {};
+  bool provesBound = false;  ///< the bound of the schedule, by treeBound
 };
 
 /// @param schedule nullptr: only what is claimed of the fabric alone. Errors: those of core/verify; badInput (rounds of
-/// a forest).
+/// a forest, depths of steps, a treeBound without a schedule).
 [[nodiscard]] Result<ClaimVerdict> checkClaims(const fabric::Fabric& fabric, const schedule::AnySchedule* schedule,
                                                const Claims& claims, const Progress& progress);
 

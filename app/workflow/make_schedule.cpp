@@ -23,7 +23,9 @@ constexpr std::chrono::milliseconds kAllreduceBudget(2000);
 
 Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
   auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
-  if (schedule.bottlenecks.empty() && !judged.made.optimum) {
+  // Halves that overlap have no cuts to state; their bound is that of all allreduces.
+  const bool isStated = !schedule.bottlenecks.empty() || (schedule.overlapped && schedule.allreduceBound);
+  if (!isStated && !judged.made.optimum) {
     if (Outcome stated = stateBound(fabric, schedule, progress); !stated) {
       return stated;
     }
@@ -187,6 +189,7 @@ Result<Judged> judge(const fabric::Fabric& fabric, Made made, const Progress& pr
   }
   judged.depthCost = std::move(claims->depthCost);
   judged.verdict.ok = claims->findings.empty();
+  judged.verdict.boundProved = judged.verdict.boundProved || claims->provesBound;
   std::ranges::move(claims->findings, std::back_inserter(judged.verdict.findings));
   return judged;
 }

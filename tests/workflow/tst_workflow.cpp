@@ -14,6 +14,7 @@
 #include "schedule/step_routes.hpp"
 #include "support/preset_fabrics.hpp"
 #include "support/recorded_events.hpp"
+#include "support/sample_schedules.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/fabric_source.hpp"
 #include "workflow/forestcoll_method.hpp"
@@ -91,9 +92,38 @@ Method spoilt(const Method& method, const std::function<void(Claims&)>& spoil) {
 
 using Spoil = std::function<void(Claims&)>;
 
+/// An allreduce whose halves overlap, on three GPUs at 10 GB/s round a switch that copies and sums: 10 GB/s, because
+/// all data leave g0, as contributions or as copies of its sums.
+struct OverlappedStar {
+  OverlappedStar() : sample(samples::allreduced(samples::prunedStar())) {
+    schedule::Schedule& schedule = sample.schedule;
+    schedule.overlapped = true;
+    for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+      (*forest)->scale = InverseBandwidth(3, 10);
+    }
+    schedule.algbw = schedule.bound = Bandwidth(10);
+    schedule.allreduceBound = schedule.bound;
+    schedule.bottlenecks.clear();
+    schedule::TreeBoundProof proof;
+    proof.bound = Bandwidth(10);
+    proof.linkPrice = {1, 0, 0, 0, 0, 0};
+    proof.cuts = {{{1, 2, 3}, schedule::Direction::out, 1}, {{0}, schedule::Direction::in, 1}};
+    claims.treeBound = std::move(proof);
+  }
+
+  [[nodiscard]] Result<Judged> judged() const {
+    return requireJudged(sample.fabric, {.schedule = sample.schedule, .claims = claims}, {});
+  }
+
+  samples::Sample sample;
+  Claims claims;
+};
+using SpoilStar = std::function<void(OverlappedStar&)>;
+
 }  // namespace
 
 Q_DECLARE_METATYPE(Spoil)
+Q_DECLARE_METATYPE(SpoilStar)
 Q_DECLARE_METATYPE(Values)
 
 class TestWorkflow : public QObject {
@@ -302,6 +332,64 @@ private slots:
     QCOMPARE(wrong.error().code, ErrorCode::verification);
   }
 
+  /// The proof of the bound of trees is checked with the schedule that states it.
+  void wrongTreeBounds_data() {
+    QTest::addColumn<SpoilStar>("spoil");
+    QTest::addColumn<QString>("message");
+    const auto row = [](const char* title, const char* message, SpoilStar spoil) {
+      QTest::newRow(title) << std::move(spoil) << QString(message);
+    };
+    row("price", "its price is 1/2", [](OverlappedStar& star) {
+      star.claims.treeBound->linkPrice[0] = Rational(1, 2);
+      star.claims.treeBound->bound = Bandwidth(5);
+    });
+    row("weight", "weigh 1/2", [](OverlappedStar& star) { star.claims.treeBound->cuts[0].weight = Rational(1, 2); });
+    row("sum of the prices", "the prices of the links give 10",
+        [](OverlappedStar& star) { star.claims.treeBound->bound = Bandwidth(12); });
+    row("bound of the schedule", "shows a bound of 20 GB/s, the schedule states 10", [](OverlappedStar& star) {
+      star.claims.treeBound->linkPrice[0] = 2;
+      star.claims.treeBound->bound = Bandwidth(20);
+    });
+    row("plain switches", "takes all switches as plain",
+        [](OverlappedStar& star) { star.claims.plainSwitches = true; });
+    row("no allreduce bound", "the schedule states none as the bound of all allreduces",
+        [](OverlappedStar& star) { star.sample = samples::allreduced(samples::prunedStar()); });
+  }
+  void wrongTreeBounds() {
+    QFETCH(SpoilStar, spoil);
+    QFETCH(QString, message);
+    OverlappedStar star;
+    const auto good = star.judged();
+    QVERIFY2(good, good ? "" : describe(good.error()).c_str());
+    QVERIFY(good->verdict.boundProved);
+    QCOMPARE(good->bound, std::optional(Bandwidth(10)));
+    spoil(star);
+    const auto wrong = star.judged();
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().code, ErrorCode::verification);
+    QVERIFY2(wrong.error().message.find(message.toStdString()) != std::string::npos, describe(wrong.error()).c_str());
+  }
+
+  void treeBounds() {
+    OverlappedStar star;
+    const auto withoutSchedule = checkClaims(star.sample.fabric, nullptr, star.claims, {});
+    QVERIFY(!withoutSchedule && withoutSchedule.error().code == ErrorCode::badInput);
+    star.claims.treeBound.reset();
+    const auto unproved = star.judged();
+    QVERIFY2(unproved, unproved ? "" : describe(unproved.error()).c_str());
+    QVERIFY(!unproved->verdict.boundProved);
+
+    // Allgather: g0 receives two thirds of the data at 10 GB/s.
+    star.sample = samples::prunedStar();
+    schedule::TreeBoundProof proof;
+    proof.bound = Bandwidth(15);
+    proof.linkPrice = {0, 0, 0, Rational(3, 2), 0, 0};
+    proof.cuts = {{{0}, schedule::Direction::out, Rational(3, 2)}};
+    star.claims.treeBound = std::move(proof);
+    const auto gathered = star.judged();
+    QVERIFY2(gathered, gathered ? "" : describe(gathered.error()).c_str());
+  }
+
   void collectiveThatAMethodDoesNotMake() {
     const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, kTrial, {.collective = Collective::allreduce}, {}, {});
@@ -316,8 +404,8 @@ private slots:
     QVERIFY2(made, made ? "" : describe(made.error()).c_str());
     QCOMPARE(toFraction(std::get<schedule::Schedule>(made->made.schedule).algbw), std::string("2400/7"));
     QVERIFY(made->made.optimum);
-    const auto values = OptionValues::read(findMethod(kDefaultMethod)->options,
-                                           {{"max-height", "6"}, {"within", "1%"}});
+    const auto values =
+        OptionValues::read(findMethod(kDefaultMethod)->options, {{"max-height", "6"}, {"within", "1%"}});
     QVERIFY(values);
     const auto request = forestCollRequest({.collective = Collective::reduce, .root = 3}, *values);
     QVERIFY(request);
