@@ -156,6 +156,26 @@ Sample copyOfARelay() {
   return sample;
 }
 
+/// s0 copies, s1 passes on to g3 alone, over one-way links.
+Sample copyBesideAPlainRelay() {
+  auto description = samples::describeFabric("two switches", {"g0", "g1", "g2", "g3"}, {"s0", "s1"},
+                                             {{"g0", "s0", "10"},
+                                              {"g1", "s0", "10"},
+                                              {"g2", "s0", "10"},
+                                              {"g0", "s1", "10", false},
+                                              {"s1", "g3", "10", false},
+                                              {"g3", "g0", "10", false}},
+                                             true);
+  Sample sample =
+      samples::finish(description, Collective::broadcast, Bandwidth(10), {{{0, 1, 2, 4, 5}, 1, Bandwidth(10)}});
+  Forest forest = samples::emptyForest(kGpus, {1, 0, 0, 0}, Rational(1, 10));
+  samples::addTree(forest, 0, 1, {{0, 1, {0, 4, 1}}, {0, 2, {0, 4, 2}, 1}, {0, 3, {0, 5, 3}}});
+  sample.schedule.root = 0;
+  sample.schedule.broadcastForest = forest;
+  sample.schedule.ownCopies = true;
+  return sample;
+}
+
 void rebuild(Sample& sample, const fabric::Description& description) {
   sample.description = description;
   sample.fabric = samples::buildFabric(description);
@@ -208,6 +228,7 @@ private slots:
       return sample;
     });
     row("one own copy of two streams", "50", "1/50", true, copyOfTwoStreams);
+    row("own copy at one switch of two", "10", "1/10", true, copyBesideAPlainRelay);
     row("own copy of a relay", "50", "1/50", true, copyOfARelay);
     row("one-way link", "10", "1/10", true, oneWayBroadcast);
     row("one-way link back", "10", "1/10", true, oneWayReduce);
