@@ -721,6 +721,13 @@ Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, cons
     if (!schedule.reduceForest && !schedule.broadcastForest) {
       refuseTree("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
     }
+    if (schedule.overlapped || schedule.ownCopies) {
+      refuseTree(schedule.overlapped
+                     ? "the halves of this allreduce run at the same time, and the format holds one forest that runs "
+                       "forwards after it has run backwards"
+                     : "GPUs get their own copies from switches here, which the format cannot say",
+                 "save it as .forest.json, or export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
+    }
     if (schedule.reduceForest && schedule.broadcastForest &&
         !areReversed(*schedule.reduceForest, *schedule.broadcastForest, progress)) {
       refuseTree("the two halves of this allreduce use different trees, and the format holds one forest",

@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxTreeLabels = std::size_t{1} << 16;
 
 /// Labels are node ids. An allreduce is written as its broadcast half, which must be its reduce half reversed.
 /// Images of rotations are written out on the way. Errors: badInput (an id that cannot stand in a path), unavailable
-/// (allreduce of two different forests), io, internal, cancelled.
+/// (allreduce of two different forests, or of halves that overlap; own copies), io, internal, cancelled.
 Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
                      const Progress& progress = {});
 

@@ -18,6 +18,7 @@
 #include "lowering/tree_moves.hpp"
 #include "lowering/work.hpp"
 #include "schedule/expansion.hpp"
+#include "schedule/switch_need.hpp"
 
 namespace coppice::lowering {
 
@@ -91,6 +92,21 @@ Result<program::Program> arrangeTrees(const Work& work, const Options& options, 
   return arrange(kTrials, 3, needed, arranger, options, progress);
 }
 
+/// A program sends between GPUs. Trees that fit the links only because switches copy or sum would not keep their algbw.
+Outcome requirePlainSwitches(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                             const Progress& progress) {
+  // Trees of another fabric are refused with their reason further on.
+  const bool isOfFabric = schedule.fabricDigest.empty() || schedule.fabricDigest == fabric.digest();
+  if (!isOfFabric || !schedule::needsSwitches(fabric, schedule, progress)) {
+    return Done{};
+  }
+  return Error{ErrorCode::unavailable,
+               "switches sum and copy in this schedule, which a program of sends and receives between GPUs cannot say: "
+               "without them its links would carry more than they can at " +
+                   toFraction(schedule.algbw) + " GB/s",
+               "generate it again with --plain-switches, which does without; a .forest.json holds this one"};
+}
+
 Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                       const Options& asked, const Progress& progress, StepOrigins* origins) {
   if (const Outcome usable = checkOptions(asked); !usable) {
@@ -140,6 +156,9 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
                                const Progress& progress, StepOrigins* origins) {
   return guarded(
       [&]() -> Result<program::Program> {
+        if (const Outcome possible = requirePlainSwitches(fabric, schedule, progress); !possible) {
+          return possible.error();
+        }
         const auto isWritten = [](const std::optional<schedule::Forest>& forest) {
           return !forest || forest->rotations.empty();
         };

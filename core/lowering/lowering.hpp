@@ -65,14 +65,18 @@ using StepOrigins = std::vector<std::vector<std::vector<StepOrigin>>>;
 /// RCCL's kernels have no fused steps, and their waits do not order all memory: there, one threadblock adds up all that
 /// a rank receives for a part, and every wait that has to order memory is kept (see verify::checkMemoryOrder).
 ///
-/// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
+/// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way. Schedules that
+/// fit the links only with it are refused (schedule::needsSwitches).
+///
+/// Both halves of an allreduce run piece by piece, whether the schedule says that they overlap or not; where it does,
+/// its algbw is what the arrangement has to keep up with.
 ///
 /// The images of rotations are written out first, up to 2 GiB.
 ///
 /// Errors: limit, saying which limit of the runtime is exceeded, on which rank, by how much, and what would make it fit
 /// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
 /// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options, also for a
-/// protocol that hangs; cancelled.
+/// protocol that hangs; unavailable for one that needs switches that sum or copy; cancelled.
 /// @param origins receives those of the program where it is not null
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                const Options& options = {}, const Progress& progress = {},

@@ -153,7 +153,7 @@ Result<StepSchedule> stepScheduleOf(const fabric::Fabric& fabric, const Schedule
   } catch (const IsPruned&) {
     return Error{ErrorCode::badUsage,
                  "The forest uses multicast or aggregation in switches, which transfers cannot say",
-                 "generate it without in-network multicast and aggregation"};
+                 "generate it with --plain-switches and without --prune"};
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The pieces of the trees have no common denominator within 64 bits",
                  "generate with fewer trees per root (a smaller k)"};

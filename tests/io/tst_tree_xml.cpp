@@ -5,6 +5,7 @@
 
 #include "io/tree_xml.hpp"
 #include "schedule/expansion.hpp"
+#include "support/overlapped_star.hpp"
 #include "support/rotated_clusters.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -357,6 +358,20 @@ private slots:
     broken.schedule.broadcastForest->rotations.pop_back();
     const auto unsound = io::writeTreeXml(out, broken.schedule, broken.fabric);
     QVERIFY(!unsound && unsound.error().code == ErrorCode::internal);
+  }
+
+  /// One forest cannot say that both halves run at once, or that GPUs get own copies.
+  void refusesOverlap() {
+    const samples::Sample overlapped = samples::overlappedStar(samples::kOneEach, samples::kOneEach, Bandwidth(100));
+    samples::Sample copied = samples::prunedStar();
+    copied.schedule.ownCopies = true;
+    for (const auto& [sample, words] : {std::pair(&overlapped, "at the same time"), {&copied, "own copies"}}) {
+      std::ostringstream out;
+      const auto refused = io::writeTreeXml(out, sample->schedule, sample->fabric);
+      QVERIFY(!refused && refused.error().code == ErrorCode::unavailable);
+      QVERIFY2(refused.error().message.find(words) != std::string::npos, refused.error().message.c_str());
+      QVERIFY(out.str().empty());
+    }
   }
 
   void refusesToWrite() {

@@ -12,6 +12,7 @@
 #include "lowering/interpreter.hpp"
 #include "lowering/lowering.hpp"
 #include "schedule/forest.hpp"
+#include "support/overlapped_star.hpp"
 #include "verify/program_verifier.hpp"
 
 using namespace coppice;
@@ -262,6 +263,8 @@ private slots:
   void limits_data();
   void limits();
   void cancels();
+  void overlappedHalves();
+  void neededSwitches();
 };
 
 void LoweringTest::shapes_data() {
@@ -723,6 +726,40 @@ void LoweringTest::cancels() {
       fabric, makeSchedule(fabric, Collective::allgather, {}, trees), {}, Progress{.stop = stop.get_token()});
   QVERIFY(!result.hasValue());
   QCOMPARE(result.error().code, ErrorCode::cancelled);
+}
+
+/// Halves that run at the same time, with roots of unequal shares that each half cuts in its own way.
+void LoweringTest::overlappedHalves() {
+  const samples::Cuts in{{2, 1}, {}, {1}, {1, 1}};
+  const samples::Cuts out{{1, 2}, {}, {1}, {2}};
+  const samples::Sample sample = samples::overlappedStar(in, out, Bandwidth(200, 3), false, false);
+  for (const Runtime runtime : kRuntimes) {
+    lowering::StepOrigins origins;
+    const auto program = lowering::lower(sample.fabric, sample.schedule, {.runtime = runtime}, {}, &origins);
+    QVERIFY2(program, what(program).c_str());
+    QCOMPARE(QString::fromStdString(examine(*program, runtime, -1, 1)), QString());
+    QCOMPARE(QString::fromStdString(wrongOrigin(*program, origins, sample.schedule)), QString());
+  }
+}
+
+/// Trees that fit the links only because a switch copies are refused; those that fit without are lowered.
+void LoweringTest::neededSwitches() {
+  const samples::Sample overlapped = samples::overlappedStar(samples::kOneEach, samples::kOneEach, Bandwidth(100));
+  const auto refused = lowering::lower(overlapped.fabric, overlapped.schedule);
+  QVERIFY(!refused);
+  QVERIFY(refused.error().code == ErrorCode::unavailable);
+  QVERIFY(refused.error().message.find("100 GB/s") != std::string::npos);
+  QVERIFY(refused.error().fix.find("--plain-switches") != std::string::npos);
+  // At two thirds of the rate each link has room for all that it would carry of both halves: 6 trees of 4.
+  samples::Sample slower = samples::overlappedStar(samples::kOneEach, samples::kOneEach, Bandwidth(200, 3));
+  QVERIFY(lowering::lower(slower.fabric, slower.schedule));
+  const samples::Sample star = samples::prunedStar();
+  QVERIFY(lowering::lower(star.fabric, star.schedule));
+  // Halves that run one after the other have the links to themselves.
+  samples::Sample halves = samples::allreduced(star);
+  QVERIFY(lowering::lower(halves.fabric, halves.schedule));
+  halves.schedule.overlapped = true;
+  QVERIFY(!lowering::lower(halves.fabric, halves.schedule));
 }
 
 QTEST_GUILESS_MAIN(LoweringTest)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "schedule/expansion.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/overlapped_star.hpp"
 #include "support/preset_fabrics.hpp"
 #include "support/rotated_clusters.hpp"
 #include "support/sample_schedules.hpp"
@@ -40,6 +42,10 @@ double algbwOf(Subject& subject, std::int64_t bytes, std::optional<std::uint32_t
   return must(subject.simulate(bytes, {.pieces = pieces})).row.algbw.gigabytesPerSecond();
 }
 
+using samples::Cuts;
+using samples::kOneEach;
+using samples::overlappedStar;
+
 const Model kBandwidthOnly{.linkLatency = Microseconds(0), .messageOverhead = Microseconds(0)};
 
 }  // namespace
@@ -54,6 +60,11 @@ private slots:
   void tendsToTheBound();
   void neverAboveTheBound_data();
   void neverAboveTheBound();
+  void overlappedHalves_data();
+  void overlappedHalves();
+  void overlappedPieces();
+  void overlapOfUnequalShares();
+  void overlappedPrograms();
   void imagesAreTheirTrees();
   void choosingPieces();
   void periodsAreSkipped_data();
@@ -168,6 +179,107 @@ void TestSimulateForests::neverAboveTheBound() {
     for (const std::int64_t bytes : {1LL << 10, 1LL << 20, 1LL << 26}) {
       QVERIFY(algbwOf(*subject, bytes) <= limit);
     }
+  }
+}
+
+void TestSimulateForests::overlappedHalves_data() {
+  QTest::addColumn<Cuts>("in");
+  QTest::addColumn<Cuts>("out");
+  QTest::addColumn<bool>("ownCopies");
+  QTest::addColumn<bool>("isCapable");
+  QTest::addColumn<Bandwidth>("algbw");
+  const Cuts uneven{{2, 1}, {}, {1}, {1, 1}};
+  const Cuts otherCut{{1, 1, 1}, {}, {1}, {2}};
+  QTest::newRow("sums and copies in the switch") << kOneEach << kOneEach << false << true << Bandwidth(100);
+  // Each link carries all data, and once more what its GPU is the root of.
+  QTest::newRow("own copies") << kOneEach << kOneEach << true << true << Bandwidth(80);
+  QTest::newRow("unequal roots, cut in different places") << uneven << otherCut << false << true << Bandwidth(100);
+  // Root 0 has half of the data.
+  QTest::newRow("unequal roots, own copies") << uneven << otherCut << true << true << Bandwidth(200, 3);
+  // 2 * 3/4 of the data.
+  QTest::newRow("plain switch") << kOneEach << kOneEach << false << false << Bandwidth(200, 3);
+}
+
+/// One run has both halves, comes closer to its algbw with every size and number of pieces, and never above.
+void TestSimulateForests::overlappedHalves() {
+  QFETCH(Cuts, in);
+  QFETCH(Cuts, out);
+  QFETCH(bool, ownCopies);
+  QFETCH(bool, isCapable);
+  QFETCH(Bandwidth, algbw);
+  const samples::Sample sample = overlappedStar(in, out, algbw, ownCopies, isCapable);
+  const double exact = toGBps(algbw);
+  for (const Model& model : {kBandwidthOnly, Model{}, Model{.window = 4}}) {
+    const auto subject = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
+    double last = 0;
+    for (const auto& [bytes, pieces] :
+         {std::pair{1'000LL, 1U}, {1'000'000LL, 8U}, {1'000'000'000LL, 64U}, {100'000'000'000LL, 4096U}}) {
+      const auto details = must(subject->simulate(bytes, {.pieces = pieces}));
+      QCOMPARE(details.phases.size(), std::size_t{1});
+      const double reached = details.row.algbw.gigabytesPerSecond();
+      // Where nothing costs time but bytes, few pieces may reach it already.
+      QVERIFY2(reached >= last * (1 - kRounding),
+               qPrintable(QString("%1 bytes: %2 after %3").arg(bytes).arg(reached).arg(last)));
+      QVERIFY2(reached <= exact * (1 + kRounding), qPrintable(QString("%1 above %2").arg(reached).arg(exact)));
+      // The busiest link carries what the schedule says.
+      const auto shares = details.phases.front().job->linkShares();
+      QVERIFY(std::abs(*std::max_element(shares.begin(), shares.end()) - 100 / exact) <= kRounding);
+      last = reached;
+    }
+    QVERIFY2(last >= 0.99 * exact, qPrintable(QString("%1 of %2").arg(last).arg(exact)));
+  }
+}
+
+/// No piece leaves its root before that piece has been summed there, and each leaves before the last one has.
+void TestSimulateForests::overlappedPieces() {
+  const Cuts in{{2, 1}, {}, {}, {}};
+  const Cuts out{{1, 2}, {}, {}, {}};
+  const samples::Sample sample = overlappedStar(in, out, Bandwidth(100));
+  const auto subject = must(simulate::subjectOf(sample.fabric, sample.schedule, kBandwidthOnly));
+  constexpr std::uint32_t kPieces = 8;
+  const auto details = must(subject->simulate(1'000'000'000, {.pieces = kPieces, .record = true}));
+  const simulate::Job& job = *details.phases.front().job;
+  // By tree (in: 0 and 1, out: 2 and 3) and piece.
+  std::array<std::array<double, kPieces>, 2> summed{};
+  std::array<std::array<double, kPieces>, 2> sent{};
+  sent[0].fill(1e300);
+  sent[1].fill(1e300);
+  for (const simulate::Interval& interval : details.phases.front().run.intervals) {
+    const simulate::Message& message = job.messages()[interval.message];
+    if (message.label < 2) {
+      double& at = summed[message.label][interval.repeat];
+      at = std::max(at, interval.arrived.count());
+    } else {
+      double& at = sent[message.label - 2][interval.repeat];
+      at = std::min(at, interval.ready.count());
+    }
+  }
+  for (std::uint32_t piece = 0; piece < kPieces; ++piece) {
+    // The first out-tree has the first of the two trees that the first in-tree stands for, the second one the rest.
+    QVERIFY(sent[0][piece] >= summed[0][piece]);
+    QVERIFY(sent[1][piece] >= std::max(summed[0][piece], summed[1][piece]));
+  }
+  QVERIFY(sent[0].front() < summed[0].back());
+  QVERIFY(sent[1].front() < std::min(summed[0].back(), summed[1].back()));
+}
+
+void TestSimulateForests::overlapOfUnequalShares() {
+  samples::Sample sample = overlappedStar(kOneEach, kOneEach, Bandwidth(100));
+  sample.schedule.reduceForest->treesOfRoot = {2, 1, 1, 0};
+  const auto refused = simulate::subjectOf(sample.fabric, sample.schedule, {});
+  QVERIFY(!refused);
+  QVERIFY(refused.error().code == ErrorCode::badInput);
+  QVERIFY(refused.error().message.find("different shares") != std::string::npos);
+}
+
+/// A program of halves that overlap, between GPUs alone, comes near the rate of the trees.
+void TestSimulateForests::overlappedPrograms() {
+  const samples::Sample sample = overlappedStar(kOneEach, kOneEach, Bandwidth(200, 3), false, false);
+  for (const program::Runtime runtime : {program::Runtime::msccl, program::Runtime::rccl}) {
+    const auto program = must(lowering::lower(sample.fabric, sample.schedule, {.runtime = runtime}));
+    const auto subject = simulate::subjectOf(sample.fabric, program, kBandwidthOnly);
+    const double algbw = algbwOf(*subject, 1LL << 30);
+    QVERIFY2(algbw <= 200.0 / 3 * (1 + kRounding) && algbw >= 0.9 * 200 / 3, qPrintable(QString::number(algbw)));
   }
 }
 
