@@ -156,10 +156,12 @@ struct Schedule {
   /// allreduce: both halves run at the same time and share the links; a root sends each part of its data out as soon as
   /// it has the sum. The forests then have the same scale and treesOfRoot, which need not be equal for all ranks.
   bool overlapped = false;
-  /// A GPU g that hands its data straight to a switch w which copies it gets a copy back too, and one that takes a sum
-  /// straight from w has its own contribution read through w: what NVLink SHARP does (multimem.st, multimem.ld_reduce).
-  /// Exactly: where an out-tree uses the link g -> w and has an edge pruned at w, it also loads w -> g once; where an
-  /// in-tree uses w -> g and has an edge pruned at w, it also loads g -> w once (own_copies.hpp).
+  /// A GPU g that hands its data straight to a switch w of its box which copies it gets a copy back too, and one that
+  /// takes a sum straight from such a w has its own contribution read through w: what NVLink SHARP does (multimem.st,
+  /// multimem.ld_reduce). Not so switches outside the boxes: SHARP sums at a place of its own, and each GPU sends and
+  /// receives once. Exactly, with g and w in one box or both in none: where an out-tree uses the link g -> w and has an
+  /// edge pruned at w, it also loads w -> g once; where an in-tree uses w -> g and has an edge pruned at w, it also
+  /// loads g -> w once (own_copies.hpp).
   bool ownCopies = false;
   Bandwidth algbw;  ///< allreduce: 1 / (1/reduce + 1/broadcast), or what both forests reach where they overlap
   Bandwidth bound;  ///< no schedule with these roots and amounts is faster (cut bound)

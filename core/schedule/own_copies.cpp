@@ -27,7 +27,8 @@ std::vector<int> ownCopies(const fabric::Fabric& fabric, Direction direction, Tr
     }
     const fabric::NodeIndex gpu = isOut ? path.front() : path.back();
     const fabric::NodeIndex relay = isOut ? path[1] : path[path.size() - 2];
-    if (std::find(meetings.begin(), meetings.end(), relay) == meetings.end()) {
+    if (fabric.nodes()[relay].box != fabric.nodes()[gpu].box ||
+        std::find(meetings.begin(), meetings.end(), relay) == meetings.end()) {
       continue;
     }
     const auto arc = isOut ? fabric.findArc(relay, gpu) : fabric.findArc(gpu, relay);

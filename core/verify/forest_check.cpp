@@ -446,8 +446,8 @@ private:
   }
 
   /// Own copies (Schedule::ownCopies): each link straight between a switch where an edge of the tree is pruned and the
-  /// GPU that sends to it (in-trees: takes the sum from it) loads the link back once per tree. A missing one is a
-  /// fault.
+  /// GPU of the same box that sends to it (in-trees: takes the sum from it) loads the link back once per tree. A missing
+  /// one is a fault.
   /// @pre the tree is sound
   void countOwnCopies(std::int64_t index, const Tree& tree) {
     const auto edges = m_forest.edgesOf(tree);
@@ -461,10 +461,11 @@ private:
     }
     for (const TreeEdge& edge : edges) {
       const NodeIndex next = nodeFromParent(edge, 1);
-      if (edge.pruned > 0 || m_meetingStamp[next] != m_ownCopyTree) {
+      const NodeIndex gpu = m_fabric.gpus()[edge.parent];
+      if (edge.pruned > 0 || m_meetingStamp[next] != m_ownCopyTree ||
+          m_fabric.nodes()[next].box != m_fabric.nodes()[gpu].box) {
         continue;
       }
-      const NodeIndex gpu = m_fabric.gpus()[edge.parent];
       const std::int32_t back = isOut() ? m_index.find(next, gpu) : m_index.find(gpu, next);
       if (back == ArcIndex::kNone) {
         const std::string gpuText = nodeName(m_fabric, gpu);
