@@ -16,8 +16,7 @@ std::vector<Method> baselineMethods() {
     method.title = baseline.title;
     method.description = baseline.about;
     method.collectives = baseline.collectives;
-    // Only this one is made of trees.
-    method.form = baseline.name == "in-network" ? ScheduleForm::forest : ScheduleForm::steps;
+    method.form = baseline.isForest ? ScheduleForm::forest : ScheduleForm::steps;
     method.front = frontOfOne([name = baseline.name](const fabric::Fabric& fabric, const Demand& demand,
                                                      const OptionValues&, const Progress& progress) -> Result<Made> {
       auto made = baselines::generate(name, fabric, {.collective = demand.collective, .root = demand.root}, progress);

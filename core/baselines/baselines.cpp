@@ -15,7 +15,8 @@ namespace {
 
 struct Entry {
   Baseline baseline;
-  void (*add)(Builder&);  ///< null: in-network, which is a forest
+  void (*add)(Builder&);  ///< null where it is made of trees
+  MakesForests forests = nullptr;
 };
 
 const std::vector<Entry>& entries() {
@@ -66,9 +67,36 @@ const std::vector<Entry>& entries() {
        addHierarchical},
       {{"in-network",
         "In-network",
-        "Switches that are marked as capable copy and reduce, as NVLS and SHARP do.",
-        {allgather, reduceScatter, allreduce, broadcast, reduce}},
-       nullptr},
+        "Every GPU sends to all, and switches that are marked as capable copy and sum; allreduce runs both halves at "
+        "the "
+        "same time.",
+        {allgather, reduceScatter, allreduce, broadcast, reduce},
+        true},
+       nullptr,
+       inNetwork},
+      {{"nvls",
+        "NVLS",
+        "Each GPU sums its share through the switch of its box and sends it to all through it, its own copy included "
+        "(NVLink SHARP); SHARP joins boxes. As in NCCL.",
+        {allgather, reduceScatter, allreduce},
+        true},
+       nullptr,
+       nvls},
+      {{"nvls-tree",
+        "NVLS tree",
+        "NVLS inside the boxes, and double binary trees between GPUs with the same number, as in NCCL.",
+        {allreduce},
+        true},
+       nullptr,
+       nvlsTree},
+      {{"collnet",
+        "CollNet",
+        "SHARP between the boxes; inside, GPUs send to those next to a NIC directly, or along chains where no switch "
+        "joins them. As in NCCL.",
+        {allgather, reduceScatter, allreduce},
+        true},
+       nullptr,
+       collnet},
       {{"multitree",
         "MultiTree",
         "One greedy tree from every GPU, all grown together (ISCA 2021).",
@@ -154,8 +182,8 @@ Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabr
   }
   return guarded(
       [&]() -> Result<schedule::AnySchedule> {
-        if (!entry->add) {
-          return inNetwork(fabric, used, progress);
+        if (entry->forests) {
+          return schedule::AnySchedule(entry->forests(fabric, used, progress));
         }
         Builder builder(name, fabric, used, progress);
         entry->add(builder);

@@ -22,6 +22,7 @@ struct Baseline {
   std::string_view title;  ///< "Multi-ring"
   std::string_view about;  ///< one sentence
   std::vector<Collective> collectives;
+  bool isForest = false;  ///< made of trees that meet in capable switches, not of steps
 };
 
 /// All, in the order in which they are listed.
@@ -33,7 +34,8 @@ struct Request {
   std::optional<fabric::Rank> root = {};  ///< broadcast, reduce, gather, scatter
 };
 
-/// Routes are the shortest ones, or run through the NICs that a ring is given. Not verified here.
+/// Routes are the shortest ones, or run through the NICs that a ring is given. Not verified here. Where the halves of an
+/// allreduce overlap, its bound is 0, that is not known, and it has no cuts.
 /// Errors: badUsage (unknown name; a collective that the baseline does not have; a root that is missing or not used),
 /// infeasible (the fabric lacks what the baseline needs: a power of two of GPUs, equal boxes, capable switches, direct
 /// links), overflow, cancelled.

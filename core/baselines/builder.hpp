@@ -51,6 +51,8 @@ public:
   [[nodiscard]] std::vector<fabric::NodeIndex> nodesBetween(fabric::NodeIndex from, fabric::NodeIndex to) {
     return m_finder.nodesBetween(from, to);
   }
+  [[nodiscard]] schedule::RouteFinder& finder() { return m_finder; }
+  [[nodiscard]] schedule::PathPool& paths() { return m_schedule.paths; }
 
   /// Steps and algbw are set. Throws Failure.
   [[nodiscard]] schedule::StepSchedule finish();
@@ -83,7 +85,22 @@ void addHierarchical(Builder& builder);       // hierarchy.cpp
 void addMultiTree(Builder& builder);          // multitree.cpp
 void addBlink(Builder& builder);              // blink.cpp
 void addUnwound(Builder& builder);            // unwound.cpp
-[[nodiscard]] schedule::AnySchedule inNetwork(const fabric::Fabric& fabric, const Request& request,
-                                              const Progress& progress);  // in_network.cpp
+
+// Trees; all throw Failure, OverflowError, CancelledError.
+using MakesForests = schedule::Schedule (*)(const fabric::Fabric&, const Request&, const Progress&);
+[[nodiscard]] schedule::Schedule inNetwork(const fabric::Fabric& fabric, const Request& request,
+                                           const Progress& progress);  // in_network.cpp
+[[nodiscard]] schedule::Schedule nvls(const fabric::Fabric& fabric, const Request& request,
+                                      const Progress& progress);  // nvls.cpp
+[[nodiscard]] schedule::Schedule nvlsTree(const fabric::Fabric& fabric, const Request& request,
+                                          const Progress& progress);  // nvls.cpp
+[[nodiscard]] schedule::Schedule collnet(const fabric::Fabric& fabric, const Request& request,
+                                         const Progress& progress);  // nvls.cpp
+
+/// Parents of places 0 .. count - 1 in the binary tree, -1 at place 0, its root; odd places are leaves. (trees.cpp)
+[[nodiscard]] std::vector<int> binaryTree(int count);
+/// Who stands at a place of the second binary tree, where i stands at place i of the first and no root is given: inner
+/// places of one are leaves of the other. (trees.cpp)
+[[nodiscard]] int secondTreeMember(int place, int count);
 
 }  // namespace coppice::baselines

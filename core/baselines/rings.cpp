@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/rational.hpp"
 #include "baselines/builder.hpp"
-#include "schedule/arc_finder.hpp"
+#include "baselines/gates.hpp"
 
 /// Rings: one, one for each NIC of a box as NCCL builds them, and link-disjoint Hamiltonian cycles.
 namespace coppice::baselines {
@@ -17,7 +14,6 @@ namespace {
 
 using fabric::NodeIndex;
 using fabric::Rank;
-using schedule::kNoRoute;
 using schedule::PathId;
 
 /// A cycle over all ranks; route[i] leads from rank[i] to rank[i + 1].
@@ -68,227 +64,14 @@ void addRings(Builder& builder, const std::vector<Ring>& rings) {
   }
 }
 
-/// Bandwidth that the rings found so far leave to another one between two GPUs, over the same shortest routes.
-class Spare {
-public:
-  explicit Spare(Builder& builder)
-      : m_builder(builder),
-        m_finder(builder.fabric(), schedule::Direction::out),
-        m_uses(builder.fabric().arcs().size(), 0) {}
-
-  /// The minimum bandwidth / (rings + 1) on the way; 0 where no route is.
-  Rational between(Rank from, Rank to) {
-    const auto& arcs = arcsOf(from, to);
-    if (arcs.empty()) {
-      return 0;
-    }
-    std::optional<Rational> min;
-    for (const int arc : arcs) {
-      const Rational share = m_builder.fabric().arcs()[arc].bandwidth.gigabytesPerSecond() / Rational(m_uses[arc] + 1);
-      min = min ? std::min(*min, share) : share;
-    }
-    return *min;
-  }
-
-  void use(std::span<const NodeIndex> nodes) {
-    for (std::size_t i = 1; i < nodes.size(); ++i) {
-      ++m_uses[m_finder.find(nodes[i - 1], nodes[i])];
-    }
-  }
-  void use(Rank from, Rank to) {
-    for (const int arc : arcsOf(from, to)) {
-      ++m_uses[arc];
-    }
-  }
-  PathId route(Rank from, Rank to) {
-    (void)arcsOf(from, to);
-    return m_routes.at({from, to}).route;
-  }
-
-private:
-  struct Route {
-    PathId route = kNoRoute;
-    std::vector<int> arcs;
-  };
-
-  const std::vector<int>& arcsOf(Rank from, Rank to) {
-    const auto [found, isNew] = m_routes.try_emplace({from, to});
-    if (isNew) {
-      const auto gpus = m_builder.fabric().gpus();
-      const auto nodes = m_builder.nodesBetween(gpus[from], gpus[to]);
-      for (std::size_t i = 1; i < nodes.size(); ++i) {
-        found->second.arcs.push_back(m_finder.find(nodes[i - 1], nodes[i]));
-      }
-      found->second.route = nodes.empty() ? kNoRoute : m_builder.addRoute(nodes);
-    }
-    return found->second.arcs;
-  }
-
-  Builder& m_builder;
-  schedule::ArcFinder m_finder;
-  std::vector<std::int64_t> m_uses;
-  std::map<std::pair<Rank, Rank>, Route> m_routes;
-};
-
-/// Depth-first search for a path through all given GPUs, from the first to the last of them (or back to the first where
-/// `isCycle`), over pairs with at least `min` to spare. Gives up after a fixed number of tries.
-class PathSearch {
-public:
-  PathSearch(Spare& spare, const std::vector<Rank>& gpus, Rational min, bool isCycle)
-      : m_gpus(gpus), m_isCycle(isCycle), m_isUsed(gpus.size(), 0), m_next(gpus.size()) {
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-      for (std::size_t j = 0; j < gpus.size(); ++j) {
-        // Those that follow come first, so that the order of the fabric is kept where all are equal.
-        const std::size_t to = (i + 1 + j) % gpus.size();
-        if (to != i && spare.between(gpus[i], gpus[to]) >= min) {
-          m_next[i].push_back(to);
-        }
-      }
-    }
-  }
-
-  /// Empty where none was found.
-  std::vector<Rank> run() {
-    m_path = {0};
-    m_isUsed[0] = 1;
-    std::vector<Rank> ranks;
-    if (extend()) {
-      for (const std::size_t i : m_path) {
-        ranks.push_back(m_gpus[i]);
-      }
-    }
-    return ranks;
-  }
-
-private:
-  static constexpr int kMaxTries = 20'000;
-
-  bool extend() {
-    const std::size_t last = m_gpus.size() - 1;
-    const std::size_t at = m_path.back();
-    if (m_path.size() == m_gpus.size()) {
-      return m_isCycle ? std::find(m_next[at].begin(), m_next[at].end(), 0U) != m_next[at].end() : at == last;
-    }
-    for (const std::size_t to : m_next[at]) {
-      const bool isTooEarly = !m_isCycle && to == last && m_path.size() + 1 < m_gpus.size();
-      if (m_isUsed[to] != 0 || isTooEarly) {
-        continue;
-      }
-      if (++m_tries > kMaxTries) {
-        return false;
-      }
-      m_isUsed[to] = 1;
-      m_path.push_back(to);
-      if (extend()) {
-        return true;
-      }
-      m_path.pop_back();
-      m_isUsed[to] = 0;
-    }
-    return false;
-  }
-
-  const std::vector<Rank>& m_gpus;
-  bool m_isCycle;
-  std::vector<char> m_isUsed;
-  std::vector<std::vector<std::size_t>> m_next;
-  std::vector<std::size_t> m_path;
-  int m_tries = 0;
-};
-
-/// The order of a box's GPUs from the first to the last of the list that leaves the narrowest hop as wide as can be
-/// found; or a cycle.
-std::vector<Rank> widestOrder(Spare& spare, const std::vector<Rank>& gpus, bool isCycle) {
-  if (gpus.size() < 3) {
-    return gpus;
-  }
-  std::set<Rational, std::greater<>> widths;
-  for (const Rank from : gpus) {
-    for (const Rank to : gpus) {
-      if (from != to) {
-        widths.insert(spare.between(from, to));
-      }
-    }
-  }
-  for (const Rational& width : widths) {
-    auto order = PathSearch(spare, gpus, width, isCycle).run();
-    if (!order.empty() && width.isPositive()) {
-      return order;
-    }
-  }
-  return {};
+Spare spareOf(Builder& builder) {
+  return {builder.fabric(), builder.finder(), builder.paths()};
 }
-
-/// A place where traffic leaves a box, and the GPU that stands nearest to it.
-struct Gate {
-  NodeIndex node = 0;
-  Rank gpu = 0;
-};
-
-/// Gates of the boxes, in the order of the fabric's nodes.
-class Gates {
-public:
-  explicit Gates(Builder& builder) : m_builder(builder), m_boxes(boxesOf(builder.fabric())) {
-    const fabric::Fabric& fabric = builder.fabric();
-    std::map<std::string, int> boxNumber;
-    for (std::size_t box = 0; box < m_boxes.size(); ++box) {
-      boxNumber[fabric.nodes()[fabric.gpus()[m_boxes[box].front()]].box] = static_cast<int>(box);
-    }
-    m_gates.resize(m_boxes.size());
-    std::vector<char> leaves(fabric.nodeCount(), 0);
-    for (const fabric::Arc& arc : fabric.arcs()) {
-      if (fabric.nodes()[arc.tail].box != fabric.nodes()[arc.head].box) {
-        leaves[arc.tail] = 1;
-      }
-    }
-    for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
-      const auto box = boxNumber.find(fabric.nodes()[node].box);
-      if (leaves[node] != 0 && box != boxNumber.end()) {
-        addGate(box->second, node);
-      }
-    }
-  }
-
-  [[nodiscard]] const std::vector<std::vector<Rank>>& boxes() const { return m_boxes; }
-  [[nodiscard]] const std::vector<Gate>& of(int box) const { return m_gates[box]; }
-  /// Gates that every box has.
-  [[nodiscard]] int count() const {
-    std::size_t min = m_gates.front().size();
-    for (const auto& gates : m_gates) {
-      min = std::min(min, gates.size());
-    }
-    return static_cast<int>(min);
-  }
-
-private:
-  /// The nearest GPU; among equally near ones the one with the fewest gates.
-  void addGate(int box, NodeIndex node) {
-    const auto gpus = m_builder.fabric().gpus();
-    std::optional<Gate> best;
-    std::pair<std::size_t, int> bestCost;
-    for (const Rank gpu : m_boxes[box]) {
-      const auto nodes = gpus[gpu] == node ? std::vector<NodeIndex>{node} : m_builder.nodesBetween(gpus[gpu], node);
-      const std::pair<std::size_t, int> cost{nodes.size(), m_gatesOfGpu[gpu]};
-      if (!nodes.empty() && (!best || cost < bestCost)) {
-        best = Gate{node, gpu};
-        bestCost = cost;
-      }
-    }
-    if (best) {
-      ++m_gatesOfGpu[best->gpu];
-      m_gates[box].push_back(*best);
-    }
-  }
-
-  Builder& m_builder;
-  std::vector<std::vector<Rank>> m_boxes;
-  std::vector<std::vector<Gate>> m_gates;
-  std::map<Rank, int> m_gatesOfGpu;
-};
 
 class MultiRing {
 public:
-  explicit MultiRing(Builder& builder) : m_builder(builder), m_gates(builder), m_spare(builder) {}
+  explicit MultiRing(Builder& builder)
+      : m_builder(builder), m_gates(builder.fabric(), builder.finder()), m_spare(spareOf(builder)) {}
 
   std::vector<Ring> run(int count) {
     const int gates = gateCount();
@@ -426,7 +209,7 @@ Ring closed(Spare& spare, std::vector<Rank> order) {
 
 /// As many cycles over all GPUs as still have the width of the first one.
 std::vector<Ring> ringsInside(Builder& builder, int max) {
-  Spare spare(builder);
+  Spare spare = spareOf(builder);
   std::vector<Ring> rings;
   std::optional<Rational> width;
   while (static_cast<int>(rings.size()) < max) {

@@ -29,8 +29,7 @@ void hang(std::vector<int>& parent, int first, int last, int above) {
 /// rankAt: the rank at each place; place 0 is the root.
 void addTree(Builder& builder, const std::vector<int>& rankAt, int half) {
   const int n = builder.ranks();
-  std::vector<int> parent(n, -1);
-  hang(parent, 1, n, 0);
+  const std::vector<int> parent = binaryTree(n);
   for (int place = 1; place < n; ++place) {
     const int child = rankAt[place];
     const int above = rankAt[parent[place]];
@@ -45,6 +44,16 @@ void addTree(Builder& builder, const std::vector<int>& rankAt, int half) {
 
 }  // namespace
 
+std::vector<int> binaryTree(int count) {
+  std::vector<int> parent(count, -1);
+  hang(parent, 1, count, 0);
+  return parent;
+}
+
+int secondTreeMember(int place, int count) {
+  return count % 2 == 0 ? count - 1 - place : (place + 1) % count;
+}
+
 void addDoubleBinaryTree(Builder& builder) {
   const int n = builder.ranks();
   builder.setAsynchronous();
@@ -56,8 +65,7 @@ void addDoubleBinaryTree(Builder& builder) {
     // A rooted collective keeps its root in both trees, and the others move on by one.
     second[place] = isRooted(builder.collective())
                         ? (place == 0 ? builder.root() : (builder.root() + 1 + place % (n - 1)) % n)
-                    : n % 2 == 0 ? n - 1 - place
-                                 : (place + 1) % n;
+                        : secondTreeMember(place, n);
   }
   addTree(builder, first, 0);
   addTree(builder, second, 1);

@@ -27,17 +27,45 @@ baselines::Request requestOf(Collective collective) {
   return request;
 }
 
-/// Empty where the schedule is sound.
+/// What every allreduce stays below: all data leave each GPU, or their sum does, and all enter it.
+Bandwidth leastOfGpus(const fabric::Fabric& fabric) {
+  std::vector<Bandwidth> leaving(fabric.nodeCount());
+  std::vector<Bandwidth> entering(fabric.nodeCount());
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    leaving[arc.tail] += arc.bandwidth;
+    entering[arc.head] += arc.bandwidth;
+  }
+  Bandwidth least = leaving[fabric.gpus().front()];
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    least = std::min({least, leaving[gpu], entering[gpu]});
+  }
+  return least;
+}
+
+/// Empty where the schedule is sound. Halves that overlap are held against the least of each GPU's bandwidths, as
+/// baselines leave their bound open.
 QString faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule) {
   std::vector<Finding> findings;
   bool isSound = false;
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    const auto verdict = verify::verifySchedule(fabric, *forest);
+    schedule::Schedule bounded = *forest;
+    if (forest->overlapped) {
+      if (!forest->bound.isZero() || forest->allreduceBound || !forest->bottlenecks.empty()) {
+        return "states a bound";
+      }
+      bounded.bound = leastOfGpus(fabric);
+      bounded.allreduceBound = bounded.bound;
+    }
+    const auto verdict = verify::verifySchedule(fabric, bounded);
     if (!verdict) {
       return QString::fromStdString(describe(verdict.error()));
     }
     isSound = verdict->ok;
     findings = verdict->findings;
+    const auto& trees = forest->reduceForest ? forest->reduceForest : forest->broadcastForest;
+    if (isSound && forest->overlapped && verdict->busiestLoad != trees->scale) {
+      return "is slower than its busiest link";
+    }
   } else {
     const auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(schedule));
     if (!verdict) {
@@ -75,6 +103,9 @@ class TestBaselines : public QObject {
 private slots:
   void knownValues_data();
   void knownValues();
+  void throughSwitches_data();
+  void throughSwitches();
+  void sumsOfBoxes();
   void everyPreset_data();
   void everyPreset();
   void randomClusters();
@@ -146,6 +177,89 @@ void TestBaselines::knownValues() {
   }
 }
 
+void TestBaselines::throughSwitches_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<QString>("algbw");
+  const auto row = [](const char* preset, const char* name, const char* collective, const char* algbw) {
+    QTest::addRow("%s %s %s", preset, name, collective) << preset << name << collective << algbw;
+  };
+  // One box of n GPUs with links of b: a link carries 8 of 8 trees; with own copies 9.
+  row("dgx-h100 boxes=1", "in-network", "allreduce", "450");
+  row("dgx-h100 boxes=1", "nvls", "allreduce", "400");
+  row("dgx-b200 boxes=1", "nvls", "allreduce", "800");
+  row("gb200-nvl72", "in-network", "allreduce", "900");
+  row("gb200-nvl72", "nvls", "allreduce", "64800/73");
+  // 8 shards enter each GPU instead of 7.
+  row("dgx-h100 boxes=1", "nvls", "allgather", "450");
+  row("dgx-h100 boxes=1", "nvls", "reduce_scatter", "450");
+  row("dgx-h100 boxes=1", "in-network", "allgather", "3600/7");
+  // Every NIC sends and receives 1/8 of the data; NVLinks alone would allow 400 too.
+  row("dgx-h100 boxes=2 sharp=true", "nvls", "allreduce", "400");
+  row("dgx-h100 boxes=4 network=rails sharp=true", "nvls", "allreduce", "400");
+  row("dgx-h100 boxes=4 network=leaf-spine sharp=true", "nvls", "allreduce", "400");
+  row("dgx-b200 boxes=2 sharp=true", "nvls", "allreduce", "400");
+  // All 16 shards enter each GPU from its NVSwitch.
+  row("dgx-h100 boxes=2 sharp=true", "nvls", "allgather", "450");
+  // Each NIC carries its two shards, and inside each GPU sends 2 shards to 7 others.
+  row("dgx-h100 boxes=2 sharp=true", "collnet", "allgather", "3600/7");
+  // Two boxes exchange half of each NIC's share in each direction twice: 16 trees, two on each NIC link.
+  row("dgx-h100 boxes=2", "nvls-tree", "allreduce", "400");
+  row("dgx-b200 boxes=2", "nvls-tree", "allreduce", "400");
+  // Three boxes: three of 16 trees on a NIC link. From four on, an inner box of one tree is a leaf of the other: 4.
+  row("dgx-h100 boxes=3", "nvls-tree", "allreduce", "800/3");
+  row("dgx-h100 boxes=4 network=rails", "nvls-tree", "allreduce", "200");
+  row("dgx-h100 boxes=8 network=rail-only", "nvls-tree", "allreduce", "200");
+  // Inside the box each head takes 7 contributions and sends 7 copies: 14 of 8 trees on a link of 450.
+  row("dgx-h100 boxes=2 sharp=true", "collnet", "allreduce", "1800/7");
+  row("dgx-h100 boxes=4 network=rails sharp=true", "collnet", "allreduce", "1800/7");
+  row("dgx-a100 boxes=4 network=simple sharp=true", "collnet", "allreduce", "1200/7");
+}
+
+void TestBaselines::throughSwitches() {
+  QFETCH(QString, preset);
+  QFETCH(QString, name);
+  QFETCH(QString, collective);
+  QFETCH(QString, algbw);
+  const auto fabric = presetFabric(preset);
+  const auto schedule =
+      baselines::generate(name.toStdString(), fabric, requestOf(*parseCollective(collective.toStdString())));
+  QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
+  QCOMPARE(QString::fromStdString(toFraction(algbwOf(*schedule))), algbw);
+  const auto& forests = std::get<schedule::Schedule>(*schedule);
+  QCOMPARE(forests.overlapped, collective == "allreduce");
+  QCOMPARE(forests.ownCopies, name.startsWith("nvls"));
+  const QString fault = faultOf(fabric, *schedule);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+/// The trees of nvls-tree and collnet: one edge between the box of a head and that of its parent, and only switches
+/// outside the boxes (inside them) that sum.
+void TestBaselines::sumsOfBoxes() {
+  const auto fabric = presetFabric("dgx-h100 boxes=4 network=rails sharp=true");
+  const auto boxOf = [&](fabric::Rank rank) { return fabric.nodes()[fabric.gpus()[rank]].box; };
+  for (const char* const name : {"nvls-tree", "collnet", "nvls"}) {
+    const auto schedule = baselines::generate(name, fabric, requestOf(Collective::allreduce));
+    QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
+    const schedule::Forest& forest = *std::get<schedule::Schedule>(*schedule).reduceForest;
+    QCOMPARE(forest.trees.size(), std::size_t(name == std::string("nvls-tree") ? 16 : 8));
+    for (const schedule::Tree& tree : forest.trees) {
+      int between = 0;
+      int prunedBetween = 0;
+      int prunedInside = 0;
+      for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+        const bool leaves = boxOf(edge.parent) != boxOf(edge.child);
+        between += leaves ? 1 : 0;
+        (leaves ? prunedBetween : prunedInside) += edge.pruned > 0 ? 1 : 0;
+      }
+      QCOMPARE(between, 3);
+      QCOMPARE(prunedBetween, name == std::string("nvls-tree") ? 0 : 2);
+      QCOMPARE(prunedInside, name == std::string("collnet") ? 0 : 4 * 6);
+    }
+  }
+}
+
 void TestBaselines::everyPreset_data() {
   QTest::addColumn<QString>("preset");
   for (const presets::Preset& preset : presets::catalogue()) {
@@ -177,7 +291,7 @@ void TestBaselines::everyPreset() {
       ++generated;
       const QString fault = faultOf(fabric, *schedule);
       QVERIFY2(fault.isEmpty(), qPrintable(QString::fromStdString(what) + ": " + fault));
-      if (const auto optimum = optimumOf(fabric, collective); optimum && baseline.name != "in-network") {
+      if (const auto optimum = optimumOf(fabric, collective); optimum && !baseline.isForest) {
         QVERIFY2(algbwOf(*schedule) <= *optimum, what.c_str());
       }
     }
@@ -207,7 +321,7 @@ void TestBaselines::randomClusters() {
         const QString fault = faultOf(fabric, *schedule);
         QVERIFY2(fault.isEmpty(), qPrintable(what + ": " + fault));
         const auto bound = optimum.try_emplace(collective, optimumOf(fabric, collective)).first->second;
-        if (bound && baseline.name != "in-network") {
+        if (bound && !baseline.isForest) {
           QVERIFY2(algbwOf(*schedule) <= *bound, qPrintable(what));
         }
       }
@@ -309,7 +423,7 @@ void TestBaselines::largePresets() {
     for (const Collective collective : baseline.collectives) {
       const auto bound = optimum.try_emplace(collective, optimumOf(fabric, collective)).first->second;
       const auto schedule = baselines::generate(baseline.name, fabric, requestOf(collective));
-      if (bound && schedule && baseline.name != "in-network") {
+      if (bound && schedule && !baseline.isForest) {
         QVERIFY2(algbwOf(*schedule) <= *bound,
                  (std::string(baseline.name) + " " + std::string(toString(collective))).c_str());
         ++compared;
@@ -342,6 +456,17 @@ void TestBaselines::refuses_data() {
   QTest::newRow("no capable switch") << "dgx-a100"
                                      << "in-network"
                                      << "allreduce" << int(ErrorCode::infeasible);
+  const auto infeasible = [](const char* title, const char* preset, const char* name, const char* collective) {
+    QTest::newRow(title) << preset << name << collective << int(ErrorCode::infeasible);
+  };
+  infeasible("no NVLS", "dgx-a100 boxes=1", "nvls", "allreduce");
+  infeasible("no NVLS in the boxes", "dgx-a100 sharp=true", "nvls-tree", "allreduce");
+  infeasible("no SHARP", "dgx-h100 boxes=2", "nvls", "allreduce");
+  infeasible("no SHARP for collnet", "dgx-h100 boxes=2", "collnet", "allreduce");
+  infeasible("one box, trees", "dgx-h100 boxes=1", "nvls-tree", "allreduce");
+  infeasible("one box, collnet", "dgx-h100 boxes=1", "collnet", "allreduce");
+  infeasible("unequal boxes", "cluster boxes=2 gpus=8,4 nvls=true sharp=true", "nvls", "allgather");
+  infeasible("chains, allgather", "hgx-mi300x sharp=true", "collnet", "allgather");
 }
 
 void TestBaselines::refuses() {
