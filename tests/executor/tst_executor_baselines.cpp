@@ -152,7 +152,8 @@ private slots:
 
 private:
   std::unique_ptr<Backend> m_backend = makeThreads(2);
-  std::set<std::string> m_ran;  ///< "ring allgather"
+  std::set<std::string> m_ran;           ///< "ring allgather"
+  std::set<std::string> m_needSwitches;  ///< the same, of those that were refused
   std::size_t m_turn = 0;
 };
 
@@ -186,6 +187,10 @@ void ExecutorBaselinesTest::presets() {
       // In place and out of place change places from one program to the next.
       const bool inPlace = ++m_turn % 2 == 0 && lowering::hasInPlace(collective);
       const auto program = lowering::lower(fabric, *schedule, {.runtime = runtime, .inPlace = inPlace});
+      if (!program && baseline.isForest && program.error().code == ErrorCode::unavailable) {
+        m_needSwitches.insert(name);
+        continue;
+      }
       QVERIFY2(program.hasValue(), program ? "" : (name + ": " + describe(program.error())).c_str());
       const Job job = jobOf(*program, {.runtime = runtime, .root = request.root.value_or(-1)});
       QVERIFY2(job.inPlace.has_value() == inPlace && job.outOfPlace.has_value() != inPlace, name.c_str());
@@ -202,12 +207,12 @@ void ExecutorBaselinesTest::presets() {
   QVERIFY(ran > 0);
 }
 
-/// Some preset supports each of them.
+/// Some preset supports each of them, but for those that no program can say because switches sum and copy in them.
 void ExecutorBaselinesTest::allRan() {
   for (const baselines::Baseline& baseline : baselines::list()) {
     for (const Collective collective : baseline.collectives) {
       const std::string name = std::string(baseline.name) + " " + std::string(toString(collective));
-      QVERIFY2(m_ran.contains(name), name.c_str());
+      QVERIFY2(m_ran.contains(name) || m_needSwitches.contains(name), name.c_str());
     }
   }
 }
