@@ -29,7 +29,7 @@ std::vector<Rule> boxRules(int boxes, int gpus, const std::string& inner, const 
            .kind = ValueKind::bandwidths,
            .defaultText = nic,
            .description = "each GPU to the scale-out network"},
-          flagRule("nvls", "the switches inside boxes multicast and aggregate (NVLink SHARP)"),
+          flagRule("nvls", "the switches inside boxes multicast and aggregate (NVLink SHARP: NVSwitch 3 and later)"),
           sharpRule()};
 }
 

@@ -57,7 +57,7 @@ std::vector<Rule> nvswitchRules(const NvswitchModel& model) {
     rules.push_back({.name = "nvls",
                      .kind = ValueKind::flag,
                      .defaultText = "true",
-                     .description = "the NVSwitch multicasts and aggregates (NVLink SHARP)"});
+                     .description = "the NVSwitch multicasts and aggregates (NVLink SHARP); true as shipped"});
   }
   rules.push_back(sharpRule());
   return rules;
@@ -370,13 +370,23 @@ std::vector<Recipe> machineRecipes() {
        .rules = nvswitchRules({.nvlink = "450", .nic = "50", .hasNvls = true}),
        .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "DGX H100"); }});
   recipes.push_back(
+      {.name = "dgx-h200",
+       .title = "NVIDIA DGX H200",
+       .description = "Eight H200 on NVSwitch with NVLink SHARP, a NIC per GPU: the links of a DGX H100.",
+       .sources = "NVIDIA DGX H200 data sheet: 900 GB/s of NVLink per GPU over both directions (450), four NVSwitches, "
+                  "ConnectX-7 ports of up to 400 Gb/s (50). Multicast and reduction in the NVSwitch: NVIDIA NCCL user "
+                  "guide, NCCL_NVLS_ENABLE (third-generation NVSwitch, Hopper and later).",
+       .rules = nvswitchRules({.nvlink = "450", .nic = "50", .hasNvls = true}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "DGX H200"); }});
+  recipes.push_back(
       {.name = "dgx-b200",
        .title = "NVIDIA DGX B200",
        .description = "Eight B200 on NVSwitch with NVLink SHARP, a NIC per GPU: 50 as shipped with ConnectX-7, "
                       "nic=100 for 800 Gb/s adapters.",
        .sources = "NVIDIA DGX B200 data sheet: 14.4 TB/s of NVLink bandwidth over eight GPUs and both directions (900 "
                   "per GPU and direction), ConnectX-7 ports of up to 400 Gb/s (50). 800 Gb/s adapters (100): NVIDIA "
-                  "ConnectX-8 SuperNIC data sheet.",
+                  "ConnectX-8 SuperNIC data sheet. Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, "
+                  "NCCL_NVLS_ENABLE (third-generation NVSwitch, Hopper and later).",
        .rules = nvswitchRules({.nvlink = "900", .nic = "50", .hasNvls = true}),
        .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "DGX B200"); }});
   recipes.push_back(
@@ -385,7 +395,8 @@ std::vector<Recipe> machineRecipes() {
        .description = "Racks of 72 GPUs on one NVLink Switch domain with NVLink SHARP, a NIC per GPU between racks.",
        .sources = "NVIDIA GB200 NVL72 data sheet: 72 GPUs, 130 TB/s of NVLink bandwidth over both directions (1.8 TB/s "
                   "per GPU, 900 per direction). One ConnectX-7 port of 400 Gb/s (50) per GPU: NVIDIA DGX SuperPOD "
-                  "reference architecture for DGX GB200.",
+                  "reference architecture for DGX GB200. Multicast and reduction in the NVLink Switch: NVIDIA NCCL "
+                  "user guide, NCCL_NVLS_ENABLE (third-generation NVSwitch, Hopper and later).",
        .rules = nvswitchRules(
            {.boxes = "racks", .defaultBoxes = 1, .gpus = 72, .nvlink = "900", .nic = "50", .hasNvls = true}),
        .generate = [](const Arguments& arguments) {

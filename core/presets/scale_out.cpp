@@ -99,7 +99,10 @@ std::vector<Rule> scaleOutRules(const std::string& defaultNetwork) {
 }
 
 Rule sharpRule() {
-  return flagRule("sharp", "scale-out switches multicast and aggregate in the network (SHARP)");
+  return flagRule(
+      "sharp",
+      "scale-out switches multicast and aggregate (InfiniBand SHARP; Quantum and later, once set up: NVIDIA "
+      "SHARP manual, rev. 3.13)");
 }
 
 bool hasNicNodes(const std::string& network) {

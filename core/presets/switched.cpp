@@ -18,7 +18,7 @@ Rule ratioRule(const std::string& name, const std::string& description) {
 }
 
 Rule capableRule() {
-  return flagRule("sharp", "all switches multicast and aggregate in the network");
+  return flagRule("sharp", "all switches multicast and aggregate (InfiniBand SHARP: NVIDIA SHARP manual, rev. 3.13)");
 }
 
 std::string numbered(const std::string& word, int number) {

@@ -192,6 +192,7 @@ void TestPresets::catalogueIsComplete() {
                            "dgx2",
                            "dgx-a100",
                            "dgx-h100",
+                           "dgx-h200",
                            "dgx-b200",
                            "gb200-nvl72",
                            "hgx-mi300x",
@@ -533,7 +534,7 @@ void TestPresets::capabilities() {
     const fabric::Node& node = fabric.nodes()[*fabric.find(id)];
     return node.multicast && node.aggregation ? "yes" : node.multicast || node.aggregation ? "half" : "no";
   };
-  for (const char* name : {"dgx-h100", "dgx-b200"}) {
+  for (const char* name : {"dgx-h100", "dgx-h200", "dgx-b200"}) {
     const fabric::Fabric fabric = built(made(name));
     QCOMPARE(capable(fabric, "b0nvs"), "yes");
     QCOMPARE(capable(fabric, "ib"), "no");

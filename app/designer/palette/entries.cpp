@@ -162,6 +162,7 @@ const std::vector<PaletteEntry>& templateEntries() {
         preset(clusters, Texts::tr("Custom boxes"), "cluster"),
         preset(boxes, Texts::tr("DGX A100"), "dgx-a100", {{"boxes", "1"}}),
         preset(boxes, Texts::tr("DGX H100"), "dgx-h100", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("DGX H200"), "dgx-h200", {{"boxes", "1"}}),
         preset(boxes, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "1"}}),
         preset(boxes, Texts::tr("GB200 NVL72"), "gb200-nvl72"),
         preset(boxes, Texts::tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "1"}}),
