@@ -77,6 +77,10 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
   sub.add_option("--message-bytes", options.messageBytes,
                  "What each message costs its links, as bytes: headers, or work of the cores (default: 0)")
       ->check(CLI::Range(0.0, kMaxMessageBytes));
+  sub.add_option("--addition-time", options.additionPicoseconds,
+                 "What a GPU takes to add one byte to what it has, in ps: 1 ps is 1000 GB/s. Sums in switches take no "
+                 "time (default: 0)")
+      ->check(CLI::Range(0.0, simulate::kMaxAdditionPicoseconds));
   sub.add_option(
       "--profile", options.profile,
       "Use the message costs of a coppice-exec profile instead of the latencies and bandwidths of the fabric: for each "
@@ -87,8 +91,9 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
 }
 
 Result<simulate::Model> modelOf(const ModelOptions& options) {
-  for (const double number : {options.linkLatency.value_or(0), options.messageOverhead.value_or(0),
-                              options.connectionRate, options.totalRate, options.messageBytes}) {
+  for (const double number :
+       {options.linkLatency.value_or(0), options.messageOverhead.value_or(0), options.connectionRate, options.totalRate,
+        options.messageBytes, options.additionPicoseconds}) {
     if (!std::isfinite(number)) {
       return Error{ErrorCode::badUsage, "latencies and rates are numbers",
                    "give numbers, for example --link-latency 0.5"};
@@ -102,6 +107,7 @@ Result<simulate::Model> modelOf(const ModelOptions& options) {
                          .rateCap = Throughput(options.connectionRate),
                          .totalRate = Throughput(options.totalRate),
                          .messageBytes = options.messageBytes,
+                         .additionTime = simulate::additionTime(options.additionPicoseconds),
                          .window = options.window};
 }
 

@@ -31,11 +31,13 @@ struct ModelOptions {
   double connectionRate = 0;
   double totalRate = 0;
   double messageBytes = 0;
+  double additionPicoseconds = 0;  ///< per byte
   std::uint32_t window = 1;
   std::string profile = {};
 };
 
-/// --link-latency, --message-overhead, --connection-rate, --total-rate, --message-bytes, --window and --profile.
+/// --link-latency, --message-overhead, --connection-rate, --total-rate, --message-bytes, --addition-time,
+/// --window and --profile.
 void addModelOptions(CLI::App& sub, ModelOptions& options);
 /// Without the profile, which needs the fabric (workflow::withProfile). Errors: badUsage for what is not a number.
 [[nodiscard]] Result<simulate::Model> modelOf(const ModelOptions& options);

@@ -124,12 +124,14 @@ void addPath(const simulate::Details& details, Report& report) {
                      {"overhead_us", part.overhead.count()},
                      {"sending_us", part.sending.count()},
                      {"sharing_us", part.sharing.count()},
-                     {"latency_us", part.latency.count()}});
+                     {"latency_us", part.latency.count()},
+                     {"adding_us", part.adding.count()}});
     text += "  " + withPlaces(when.ready.count(), 2) + " us  " + simulate::nameOf(job, when.message, when.repeat) +
             (part.messages > 1 ? " and " + std::to_string(part.messages - 1) + " more" : "") + ", after " +
             std::string(toString(part.first.waitedFor)) + ": overhead " + withPlaces(part.overhead.count(), 2) +
             ", sending " + withPlaces(part.sending.count(), 2) + ", sharing " + withPlaces(part.sharing.count(), 2) +
-            ", latency " + withPlaces(part.latency.count(), 2) + " us\n";
+            ", latency " + withPlaces(part.latency.count(), 2) + " us" +
+            (part.adding > Microseconds(0) ? ", adding " + withPlaces(part.adding.count(), 2) + " us" : "") + "\n";
   }
   report.json["critical_path"] = std::move(parts);
   report.text += text;

@@ -35,11 +35,13 @@ public:
         m_resolution(resolution),
         m_sharing(job, resolution.count(), options.resolution ? 0 : kExactWork),
         m_states(job.messages().size()),
+        m_addingUntil(job.fabric().gpuCount(), 0.0),
         m_steady(job, options.repeats),
         m_mayJump(!options.record && options.repeats >= kRepeatsToJump && !m_states.empty()) {
     link();
     if (options.record) {
       m_records.resize(m_states.size() * options.repeats);
+      m_landed.resize(m_states.size());
     }
   }
 
@@ -87,10 +89,16 @@ public:
         leave(message, now);
       }
       for (const Timer& timer : m_dueTimers) {
-        if (timer.isArrival) {
-          arrive(timer.message, now);
-        } else {
-          flow(timer.message, now);
+        switch (timer.kind) {
+          case Timer::Kind::flow:
+            flow(timer.message, now);
+            break;
+          case Timer::Kind::landing:
+            land(timer.message, now);
+            break;
+          case Timer::Kind::added:
+            arrive(timer.message, now);
+            break;
         }
       }
       startReady(now);
@@ -123,6 +131,9 @@ private:
     }
     for (Timer& timer : m_timers) {
       timer.time += time;
+    }
+    for (double& until : m_addingUntil) {
+      until += time;
     }
     std::vector<double> busy = period->busy;
     std::transform(busy.begin(), busy.end(), busy.begin(), [&](double each) { return each * period->times; });
@@ -168,6 +179,8 @@ private:
   struct Record {
     double ready = 0;
     double left = 0;
+    double landed = 0;
+    double arrived = 0;
     Cause cause = kNoCause;
   };
 
@@ -235,7 +248,7 @@ private:
     const Message& message = m_job.messages()[ready.message];
     const double overhead = message.route == kNoRoute ? 0 : m_job.routes()[message.route].overhead.count();
     if (overhead > 0) {
-      addTimer({now + overhead, ready.message, false});
+      addTimer({now + overhead, ready.message, Timer::Kind::flow});
     } else {
       flow(ready.message, now);
     }
@@ -266,11 +279,27 @@ private:
     const Message& message = m_job.messages()[id];
     const double latency = message.route == kNoRoute ? 0 : m_job.routes()[message.route].latency.count();
     if (latency > 0) {
-      addTimer({now + latency, id, true});
+      addTimer({now + latency, id, Timer::Kind::landing});
     } else {
-      arrive(id, now);
+      land(id, now);
     }
     m_ready.push_back({id, kOrder});
+  }
+
+  /// The last byte of a message is there. Its receiver adds what came before, and then this.
+  void land(MessageId id, double now) {
+    const Message& message = m_job.messages()[id];
+    const double time = m_job.model().additionTime.count() * (message.added * m_options.bytes / m_options.repeats);
+    if (time <= 0) {
+      arrive(id, now);
+      return;
+    }
+    double& until = m_addingUntil[message.to];
+    until = std::max(until, now) + time;
+    if (m_options.record) {
+      m_records[std::size_t{id} * m_options.repeats + m_landed[id]++].landed = now;
+    }
+    addTimer({until, id, Timer::Kind::added});
   }
 
   void arrive(MessageId id, double now) {
@@ -278,6 +307,9 @@ private:
     m_last = id;
     m_lastRepeat = state.arrived;
     m_end = now;
+    if (m_options.record) {
+      m_records[std::size_t{id} * m_options.repeats + state.arrived].arrived = now;
+    }
     ++state.arrived;
     ++m_arrived;
     tell(id, true);
@@ -303,7 +335,8 @@ private:
     const Microseconds latency = route == kNoRoute ? Microseconds(0) : m_job.routes()[route].latency;
     const Microseconds ready(record.ready);
     const Microseconds left(record.left);
-    return {id, repeat, ready, ready + overhead, left, left + latency};
+    const Microseconds adding(record.landed > 0 ? record.arrived - record.landed : 0);
+    return {id, repeat, ready, ready + overhead, left, left + latency + adding, adding};
   }
 
   [[nodiscard]] std::vector<CriticalMessage> criticalPath() const {
@@ -398,12 +431,14 @@ private:
   Microseconds m_resolution;
   LinkSharing m_sharing;
   std::vector<MessageState> m_states;
-  Rows<Follower> m_followers;   ///< by message
-  Rows<Guard> m_guards;         ///< by message
-  std::vector<Timer> m_timers;  ///< heap, earliest first
+  std::vector<double> m_addingUntil;  ///< by rank: when it has added all that is there
+  Rows<Follower> m_followers;         ///< by message
+  Rows<Guard> m_guards;               ///< by message
+  std::vector<Timer> m_timers;        ///< heap, earliest first
   std::vector<Timer> m_dueTimers;
   std::vector<Ready> m_ready;
-  std::vector<Record> m_records;  ///< by message and repeat
+  std::vector<Record> m_records;        ///< by message and repeat
+  std::vector<std::uint32_t> m_landed;  ///< by message: repeats whose last byte is there, where they are added
   SteadyState m_steady;
   bool m_mayJump = false;
   std::int64_t m_arrived = 0;

@@ -44,7 +44,8 @@ struct Interval {
   Microseconds ready{};    ///< nothing delays it; the overhead begins
   Microseconds flowing{};  ///< first byte on its links
   Microseconds left{};     ///< last byte
-  Microseconds arrived{};
+  Microseconds arrived{};  ///< with what the receiver adds to its own data
+  Microseconds adding{};   ///< of `arrived`: the receiver has the last byte, and waits to add or adds
 };
 
 /// A message of the critical path.

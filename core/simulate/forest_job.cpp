@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -44,12 +45,12 @@ public:
                    .label = m_label++,
                    .shard = view.root,
                    .reduces = forest.direction == Direction::in};
-      if (const Outcome added = addEdges(forest, view, like); !added) {
+      if (const Outcome added = addEdges(forest, reader, view, like); !added) {
         return added;
       }
       const std::int64_t begin = next[view.root];
       next[view.root] += view.multiplicity;
-      if (const Outcome added = addOwnCopies(forest, reader, view, like); !added) {
+      if (const Outcome added = addOwnCopies(forest, like); !added) {
         return added;
       }
       addWaits(forest.direction, view, first);
@@ -71,8 +72,10 @@ private:
     MessageId done = kNone;
   };
 
-  Outcome addEdges(const Forest& forest, const schedule::TreeReader::View& view, Message message) {
+  Outcome addEdges(const Forest& forest, schedule::TreeReader& reader, const schedule::TreeReader::View& view,
+                   Message message) {
     const bool isOut = forest.direction == Direction::out;
+    m_copiedArcs = m_hasOwnCopies ? schedule::ownCopies(m_fabric, forest.direction, reader, view) : std::vector<int>();
     m_intoParent.assign(forest.gpuCount, kNone);
     for (const TreeEdge& edge : view.edges) {
       RouteId& route = edge.pruned == 0 ? m_whole[edge.path]
@@ -87,20 +90,25 @@ private:
       message.route = route;
       message.from = isOut ? edge.parent : edge.child;
       message.to = isOut ? edge.child : edge.parent;
+      // What a switch merges into another message is not added by a GPU.
+      message.added = isOut || edge.pruned > 0 || hasOwnContribution(reader.path(edge)) ? 0 : message.share;
       m_intoParent[edge.child] = m_job.add(message);
     }
     return Done{};
   }
 
+  /// Whether a sum that comes along the path has the receiver's own data in it.
+  [[nodiscard]] bool hasOwnContribution(std::span<const fabric::NodeIndex> path) const {
+    return std::any_of(m_copiedArcs.begin(), m_copiedArcs.end(), [&](int arc) {
+      return m_fabric.arcs()[arc].tail == path.back() && m_fabric.arcs()[arc].head == path[path.size() - 2];
+    });
+  }
+
   /// One message more for each GPU that gets its own data back, or has it read, through a switch.
-  Outcome addOwnCopies(const Forest& forest, schedule::TreeReader& reader, const schedule::TreeReader::View& view,
-                       Message message) {
+  Outcome addOwnCopies(const Forest& forest, Message message) {
     m_ownCopies.clear();
-    if (!m_hasOwnCopies) {
-      return Done{};
-    }
     const bool isOut = forest.direction == Direction::out;
-    for (const int index : schedule::ownCopies(m_fabric, forest.direction, reader, view)) {
+    for (const int index : m_copiedArcs) {
       const fabric::Arc& arc = m_fabric.arcs()[index];
       const fabric::NodeIndex gpu = isOut ? arc.head : arc.tail;
       const std::array<fabric::NodeIndex, 3> thereAndBack{gpu, isOut ? arc.tail : arc.head, gpu};
@@ -184,6 +192,7 @@ private:
   std::vector<RouteId> m_whole;  ///< by path
   std::map<std::pair<schedule::PathId, std::int32_t>, RouteId> m_pruned;
   std::vector<MessageId> m_intoParent;   ///< by rank: of the tree, the message of the edge between it and its parent
+  std::vector<int> m_copiedArcs;         ///< of the tree: arcs that own copies load
   std::vector<OwnCopy> m_ownCopies;      ///< of the tree
   std::vector<std::vector<Sum>> m_sums;  ///< by root; empty where the halves do not overlap
   std::int32_t m_label = 0;

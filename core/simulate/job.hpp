@@ -26,6 +26,10 @@
 ///   costs its connection a + bytes / bandwidth with a = overhead + latency, as in the alpha-beta model of the
 ///   literature; larger windows hide the latency.
 /// - A connection may have a maximum rate of its own.
+/// - A GPU may need time for each byte that it adds to what it has. It adds one message after the other, in the order
+///   in which they arrive, and while it adds it sends and receives as before; what is sent on waits for the sum. Sums
+///   in switches take no time. (The dissertation, A.3.4, adds when all messages of a step are there, which is no
+///   faster.)
 /// - Ranks that run on the cores of one machine may have a total rate in common, and each message may cost as much as
 ///   some bytes more: the work of a processor, which two messages cannot have at the same time.
 /// Nothing is random: the same input gives the same output. Times, rates and sizes are floating point, sizes in bytes.
@@ -40,6 +44,13 @@ inline constexpr RouteId kNoRoute = ~RouteId{0};
 inline constexpr Microseconds kOverheadInBox{1};
 inline constexpr Microseconds kOverheadOverNic{2};
 
+/// Model::additionTime of so many picoseconds per byte, as both front ends ask for it; up to kMaxAdditionPicoseconds.
+[[nodiscard]] constexpr Microseconds additionTime(double picosecondsPerByte) {
+  constexpr double kPicoseconds = 1e6;  // of 1 us
+  return Microseconds(picosecondsPerByte / kPicoseconds);
+}
+inline constexpr double kMaxAdditionPicoseconds = 1e6;
+
 struct Fits;
 
 struct Model {
@@ -49,7 +60,9 @@ struct Model {
   Throughput rateCap = {};                           ///< of one connection or threadblock; 0 = none
   Throughput totalRate = {};                         ///< of all messages together; 0 = no limit beside the links'
   double messageBytes = 0;                           ///< each message takes as long on its links as these bytes more
-  std::uint32_t window = 1;                          ///< messages of a connection that may be under way
+  /// That a GPU takes to add one byte to what it has; gamma of the dissertation.
+  Microseconds additionTime = {};
+  std::uint32_t window = 1;  ///< messages of a connection that may be under way
   /// Measured latencies and rates, which replace all of the above where they know better. @pre of the job's fabric
   std::shared_ptr<const Fits> fits = {};
 };
@@ -83,6 +96,7 @@ struct Message {
   std::int32_t shard = -1;  ///< whose data it is: the root of its tree, or the shard; -1 = of several, or not known
   std::int32_t block = -1;  ///< of a program: the threadblock of `from` that sends it
   bool reduces = false;     ///< the receiver adds it, or a part of it, to what it has
+  double added = 0;  ///< of the bytes of the collective, what the receiver itself adds: not what a switch has summed
 };
 
 /// Message `after`, repeat i + delay, waits for message `before`, repeat i.
@@ -123,7 +137,13 @@ public:
   /// Makes a message larger.
   void addShare(MessageId message, double share, bool reduces) {
     m_messages[message].share += share;
+    m_messages[message].added += reduces ? share : 0;
     m_messages[message].reduces = m_messages[message].reduces || reduces;
+  }
+  /// The receiver adds all of it.
+  void setReducing(MessageId message) {
+    m_messages[message].reduces = true;
+    m_messages[message].added = m_messages[message].share;
   }
   void setShard(MessageId message, std::int32_t shard) { m_messages[message].shard = shard; }
   /// @pre both messages exist

@@ -170,7 +170,9 @@ private:
       const auto count = static_cast<std::int64_t>(std::min(sends.size(), receives.size()));
       for (std::int64_t k = 0; k < count; ++k) {
         m_job.wait({.before = sends[k], .after = receives[k].message, .why = Wait::data});
-        m_job.addShare(sends[k], 0, receives[k].reduces);
+        if (receives[k].reduces) {
+          m_job.setReducing(sends[k]);
+        }
         std::int64_t taken = k - depth;
         std::uint32_t turns = 0;
         for (; taken < 0; taken += count) {

@@ -93,7 +93,8 @@ std::string describe(const Job& job, const CriticalMessage& message) {
          std::string(toString(message.waitedFor)) +
          formatted("; overhead %.3f, sending %.3f, sharing %.3f, latency %.3f us", (when.flowing - when.ready).count(),
                    message.alone.count(), std::max(0.0, (when.left - when.flowing - message.alone).count()),
-                   (when.arrived - when.left).count());
+                   (when.arrived - when.adding - when.left).count()) +
+         (when.adding > Microseconds(0) ? formatted(", adding %.3f us", when.adding.count()) : std::string());
 }
 
 std::vector<PathPart> pathParts(const Details& details) {
@@ -115,7 +116,8 @@ std::vector<PathPart> pathParts(const Details& details) {
       part.sharing += std::max(Microseconds(0), when.left - when.flowing - message.alone);
       // What begins when this one has left does not wait for its latency.
       if (i + 1 == path.size() || endsOnArrival(path[i + 1].waitedFor)) {
-        part.latency += when.arrived - when.left;
+        part.latency += when.arrived - when.adding - when.left;
+        part.adding += when.adding;
       }
     }
   }

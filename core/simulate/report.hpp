@@ -34,6 +34,7 @@ struct PathPart {
   Microseconds sending{};   ///< what the bytes take alone
   Microseconds sharing{};   ///< what they take longer, because others share their links
   Microseconds latency{};
+  Microseconds adding{};  ///< at the receivers
 };
 /// The critical path with rows of pieces on one connection drawn together. Parts add up to the time of the run.
 [[nodiscard]] std::vector<PathPart> pathParts(const Details& details);

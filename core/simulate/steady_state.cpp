@@ -17,9 +17,7 @@ void relativeTimers(double now, const std::vector<Timer>& timers, std::vector<Ti
     timer.time -= now;
   }
   std::sort(relative.begin(), relative.end(), [](const Timer& a, const Timer& b) {
-    return a.message != b.message       ? a.message < b.message
-           : a.isArrival != b.isArrival ? a.isArrival < b.isArrival
-                                        : a.time < b.time;
+    return a.message != b.message ? a.message < b.message : a.kind != b.kind ? a.kind < b.kind : a.time < b.time;
   });
 }
 
@@ -110,7 +108,7 @@ bool SteadyState::matches(double now, const std::vector<MessageState>& messages,
   relativeTimers(now, timers, m_timers);
   const bool sameTimers =
       std::equal(m_timers.begin(), m_timers.end(), m_snapshot.timers.begin(), [&](const Timer& a, const Timer& b) {
-        return a.message == b.message && a.isArrival == b.isArrival && isClose(a.time, b.time, period);
+        return a.message == b.message && a.kind == b.kind && isClose(a.time, b.time, period);
       });
   return sameTimers && std::equal(messages.begin(), messages.end(), m_snapshot.messages.begin(),
                                   [&](const MessageState& a, const MessageState& b) {

@@ -22,7 +22,11 @@ struct MessageState {
 struct Timer {
   double time = 0;
   MessageId message = 0;
-  bool isArrival = false;  ///< otherwise the end of the overhead
+  enum class Kind : std::uint8_t {
+    flow,     ///< the end of the overhead
+    landing,  ///< the last byte is there
+    added     ///< its receiver has added it
+  } kind = Kind::flow;
 };
 
 /// A run that has begun to repeat itself: what happens in one period, and how often that is certain to happen again.

@@ -66,7 +66,8 @@ public:
                  .to = transfer.to,
                  .label = labels[i],
                  .shard = static_cast<std::int32_t>(transfer.shard),
-                 .reduces = transfer.reduces});
+                 .reduces = transfer.reduces,
+                 .added = transfer.reduces ? shareOf(transfer) : 0});
     }
     const auto senders = cut.transfers.senders();
     const auto receivers = cut.transfers.receivers();

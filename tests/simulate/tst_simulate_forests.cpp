@@ -13,6 +13,7 @@
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
+#include "simulate/report.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
 #include "support/overlapped_star.hpp"
@@ -65,6 +66,9 @@ private slots:
   void overlappedPieces();
   void overlapOfUnequalShares();
   void overlappedPrograms();
+  void additions_data();
+  void additions();
+  void additionsKeepPeriods();
   void imagesAreTheirTrees();
   void choosingPieces();
   void periodsAreSkipped_data();
@@ -281,6 +285,68 @@ void TestSimulateForests::overlappedPrograms() {
     const double algbw = algbwOf(*subject, 1LL << 30);
     QVERIFY2(algbw <= 200.0 / 3 * (1 + kRounding) && algbw >= 0.9 * 200 / 3, qPrintable(QString::number(algbw)));
   }
+}
+
+void TestSimulateForests::additions_data() {
+  QTest::addColumn<int>("which");
+  QTest::addColumn<double>("added");
+  // 10 GB/s ports and 1e-4 us for a byte; a third of it in each tree. Of a chain each hop is added, and the three GPUs
+  // add at the same time. In the middle of a chain one GPU adds for one root while another one does for another.
+  QTest::newRow("allgather adds nothing") << 0 << 0.0;
+  QTest::newRow("each hop of reduce_scatter") << 1 << 2.0 / 3;
+  // The switch sums: one addition at the root.
+  QTest::newRow("a switch adds for nothing") << 2 << 1.0 / 3;
+  // With own contributions nothing is left to add.
+  QTest::newRow("own contributions") << 3 << 0.0;
+}
+
+/// What additions take is on top where each GPU adds one message at a time.
+void TestSimulateForests::additions() {
+  QFETCH(int, which);
+  QFETCH(double, added);
+  samples::Sample sample = which == 0   ? samples::star()
+                           : which == 1 ? samples::reduceScattered(samples::star())
+                                        : samples::reduceScattered(samples::prunedStar());
+  sample.schedule.ownCopies = which == 3;
+  Model model = kBandwidthOnly;
+  const auto free = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
+  model.additionTime = simulate::additionTime(500);
+  const auto costly = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
+  constexpr std::int64_t kBytes = 1'000'000'000;
+  const auto quick = must(free->simulate(kBytes, {.pieces = 1, .record = true}));
+  const auto slow = must(costly->simulate(kBytes, {.pieces = 1, .record = true}));
+  const double more = (slow.row.time - quick.row.time).count();
+  const double expected = 5e-4 * kBytes * added;
+  QVERIFY2(std::abs(more - expected) <= kRounding * slow.row.time.count(), qPrintable(QString::number(more)));
+  Microseconds sum(0);
+  Microseconds adding(0);
+  for (const simulate::PathPart& part : simulate::pathParts(slow)) {
+    sum += part.overhead + part.sending + part.sharing + part.latency + part.adding;
+    adding += part.adding;
+  }
+  QVERIFY(abs(sum - slow.row.time) <= kRounding * slow.row.time);
+  QVERIFY(std::abs(adding.count() - expected) <= kRounding * slow.row.time.count());
+}
+
+/// Where GPUs add more slowly than messages come in, additions give the rate; and runs that repeat themselves are
+/// moved on as ever.
+void TestSimulateForests::additionsKeepPeriods() {
+  const samples::Sample sample = samples::reduceScattered(samples::star());
+  Model model = kBandwidthOnly;
+  model.additionTime = simulate::additionTime(200);  // 5 GB/s, and each GPU adds 2/3 of all bytes
+  const auto subject = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
+  constexpr std::int64_t kBytes = 1'000'000'000;
+  const auto quick = must(subject->simulate(kBytes, {.pieces = 300}));
+  const auto whole = must(subject->simulate(kBytes, {.pieces = 300, .record = true}));
+  QVERIFY(abs(quick.row.time - whole.row.time) <= 1e-6 * whole.row.time);
+  QVERIFY(quick.phases.front().run.fills < whole.phases.front().run.fills);
+  const double algbw = whole.row.algbw.gigabytesPerSecond();
+  QVERIFY2(algbw <= 7.5 * (1 + kRounding) && algbw >= 0.97 * 7.5, qPrintable(QString::number(algbw)));
+  // A program of the same trees adds as much; its threadblocks wait for it.
+  const auto program = must(lowering::lower(sample.fabric, sample.schedule));
+  const double free = algbwOf(*simulate::subjectOf(sample.fabric, program, kBandwidthOnly), kBytes);
+  const double run = algbwOf(*simulate::subjectOf(sample.fabric, program, model), kBytes);
+  QVERIFY2(run <= 7.5 * (1 + kRounding) && run < 0.9 * free, qPrintable(QString("%1 of %2").arg(run).arg(free)));
 }
 
 /// The tree of one GPU and its images take exactly as long as all trees written out.

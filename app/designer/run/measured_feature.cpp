@@ -108,7 +108,26 @@ void MeasuredFeature::addActions() {
                  {QKeySequence(u"Ctrl+Alt+L"_s)},
                  u"settings"_s},
                 [this](bool) { setProfile(SimulationSettings::instance().profileOf(digestOf(m_result)).isEmpty()); });
+  m_actions.add({u"schedule.addition-time"_s,
+                 tr("Time o&f Additions…"),
+                 tr("Let GPUs take time to add what they receive, in every simulation"),
+                 {QKeySequence(u"Ctrl+Alt+I"_s)},
+                 u"settings"_s},
+                [this](bool) { askAdditionTime(); });
   enable({"schedule.open-run", "schedule.paste-run", "schedule.profile"}, false);
+}
+
+void MeasuredFeature::askAdditionTime() {
+  constexpr double kPicoseconds = 1e6;  // of 1 us
+  SimulationSettings& settings = SimulationSettings::instance();
+  const auto asked =
+      m_prompts.number(m_window, tr("Time of Additions"),
+                       tr("Picoseconds that a GPU takes to add one byte (1 ps is 1000 GB/s; 0: no time)"),
+                       static_cast<int>(std::lround(settings.additionTime().count() * kPicoseconds)), 0,
+                       static_cast<int>(simulate::kMaxAdditionPicoseconds));
+  if (asked) {
+    settings.setAdditionTime(simulate::additionTime(*asked));
+  }
 }
 
 void MeasuredFeature::follow() {

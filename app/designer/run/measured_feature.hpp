@@ -31,6 +31,7 @@ private:
   void openRun();
   void paste();
   void setProfile(bool isWanted);
+  void askAdditionTime();
   void showLoss();
   [[nodiscard]] std::optional<Overlay> lossOverlay();
   /// For comparisons; empty while there is none.

@@ -13,10 +13,28 @@ SimulationSettings& SimulationSettings::instance() {
 simulate::Model SimulationSettings::modelFor(const ScheduleResult& result) const {
   const std::lock_guard lock(m_mutex);
   simulate::Model model;
+  model.additionTime = m_additionTime;
   if (const auto found = m_profiles.find(result.fabricDigest()); found != m_profiles.end()) {
     model.fits = found->second.fits;
   }
   return model;
+}
+
+Microseconds SimulationSettings::additionTime() const {
+  const std::lock_guard lock(m_mutex);
+  return m_additionTime;
+}
+
+void SimulationSettings::setAdditionTime(Microseconds time) {
+  {
+    const std::lock_guard lock(m_mutex);
+    if (m_additionTime == time) {
+      return;
+    }
+    m_additionTime = time;
+  }
+  ++m_revision;
+  Q_EMIT changed();
 }
 
 QString SimulationSettings::profileOf(const std::string& fabricDigest) const {

@@ -16,8 +16,8 @@
 
 namespace coppice::designer {
 
-/// What every simulation of the window assumes: the defaults, or what was measured on the fabric of a schedule. Read
-/// from any thread, changed by the window's.
+/// What every simulation of the window assumes: the defaults, or what was measured on the fabric of a schedule, and the
+/// time of additions. Read from any thread, changed by the window's.
 class SimulationSettings : public QObject {
   Q_OBJECT
 
@@ -26,6 +26,9 @@ public:
 
   /// For schedules of this fabric.
   [[nodiscard]] simulate::Model modelFor(const ScheduleResult& result) const;
+  /// That a GPU takes to add one byte to what it has, of every fabric.
+  [[nodiscard]] Microseconds additionTime() const;
+  void setAdditionTime(Microseconds time);
   /// Another number after each change.
   [[nodiscard]] std::uint64_t revision() const { return m_revision; }
   /// The name of the profile that replaces the defaults of this fabric; empty = none.
@@ -35,7 +38,7 @@ public:
   void clearProfile(const std::string& fabricDigest);
 
 Q_SIGNALS:
-  /// What was simulated until now no longer holds for one of the fabrics.
+  /// What was simulated until now no longer holds, at least for one of the fabrics.
   void changed();
 
 private:
@@ -46,6 +49,7 @@ private:
   mutable std::mutex m_mutex;
   std::atomic<std::uint64_t> m_revision = 0;
   std::map<std::string, Profile> m_profiles;  ///< by digest of the fabric
+  Microseconds m_additionTime{};
 };
 
 }  // namespace coppice::designer

@@ -106,6 +106,7 @@ QStringList scheduleMenu() {
           u"schedule.open-run"_s,
           u"schedule.paste-run"_s,
           u"schedule.profile"_s,
+          u"schedule.addition-time"_s,
           {},
           u"schedule.export"_s,
           u"schedule.export-plan"_s,
