@@ -110,6 +110,7 @@ private:
   void addMarkSteps(const QRectF& part, PaintSteps& result);
   void paintMark(QPainter& painter, const LineItem& line, const LinkMark& mark) const;
   void paintRoots(QPainter& painter, const QRectF& part) const;
+  void paintSwitchSigns(QPainter& painter, const QRectF& part) const;
   void paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
   void addHeatLabelSteps(const QRectF& part, PaintSteps& result);
   /// Null where the line has no room for its text.

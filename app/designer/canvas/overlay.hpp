@@ -53,7 +53,9 @@ struct TreeMark {
   /// One path for each edge of the logical tree, in any order; each from the sender through its switches and NICs to
   /// the receiver. A step that several paths share (multicast, or one tree through a folded box) is drawn once.
   std::vector<std::vector<LinkStep>> paths = {};
-  std::set<NodeId> roots = {};  ///< ringed in the tree's colour
+  std::set<NodeId> roots = {};    ///< ringed in the tree's colour
+  std::set<NodeId> summing = {};  ///< switches that sum in it: a plus at their corner
+  std::set<NodeId> copying = {};  ///< switches that copy in it: a fork at their corner
   QString label = {};  ///< of the legend; the legend lists up to twelve trees, and says how many more there are
 };
 

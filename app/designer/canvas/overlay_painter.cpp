@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -31,6 +32,37 @@ constexpr double kWideTrunks = 100;
 
 QColor colorOf(const TreeMark& tree, Scheme scheme) {
   return tree.color.value_or(category(tree.category, scheme));
+}
+
+/// A disc with a plus (sums) or with one line that becomes two (copies).
+void paintSwitchSign(QPainter& painter, const QPointF& centre, double radius, bool isSum, const QColor& fill,
+                     const QColor& ink) {
+  painter.setPen(QPen(ink, radius * 0.24));
+  painter.setBrush(fill);
+  painter.drawEllipse(centre, radius, radius);
+  QPen pen(ink, radius * 0.26);
+  pen.setCapStyle(Qt::RoundCap);
+  painter.setPen(pen);
+  const double r = radius * 0.52;
+  if (isSum) {
+    painter.drawLine(centre - QPointF(r, 0), centre + QPointF(r, 0));
+    painter.drawLine(centre - QPointF(0, r), centre + QPointF(0, r));
+    return;
+  }
+  const QPointF fork = centre - QPointF(r * 0.2, 0);
+  painter.drawLine(centre - QPointF(r, 0), fork);
+  painter.drawLine(fork, centre + QPointF(r * 0.9, -r * 0.8));
+  painter.drawLine(fork, centre + QPointF(r * 0.9, r * 0.8));
+}
+
+/// Whether switches sum, and whether they copy, in any of the trees.
+std::array<bool, 2> signsOf(const Overlay& overlay) {
+  std::array<bool, 2> signs{};
+  for (const TreeMark& tree : overlay.trees) {
+    signs[0] = signs[0] || !tree.summing.empty();
+    signs[1] = signs[1] || !tree.copying.empty();
+  }
+  return signs;
 }
 
 Qt::PenStyle dashOf(const TreeMark& tree) {
@@ -196,6 +228,27 @@ void CanvasPainter::paintRoots(QPainter& painter, const QRectF& part) const {
       const QRectF rect = m_scene.rectOf(root);
       if (!rect.isNull() && rect.adjusted(-px(6), -px(6), px(6), px(6)).intersects(part)) {
         painter.drawRoundedRect(rect.adjusted(-px(4), -px(4), px(4), px(4)), 12, 12);
+      }
+    }
+  }
+  paintSwitchSigns(painter, part);
+}
+
+void CanvasPainter::paintSwitchSigns(QPainter& painter, const QRectF& part) const {
+  // Signs of several trees at one switch stand side by side.
+  std::map<NodeId, int> used;
+  const double radius = px(7);
+  for (const TreeMark& tree : m_state.layer->overlay().trees) {
+    for (const bool isSum : {true, false}) {
+      for (const NodeId node : isSum ? tree.summing : tree.copying) {
+        const QRectF rect = m_scene.rectOf(node);
+        const int place = used[node]++;
+        constexpr int kMaxSigns = 4;
+        if (rect.isNull() || place >= kMaxSigns || !rect.adjusted(-px(20), -px(20), px(70), px(20)).intersects(part)) {
+          continue;
+        }
+        const QPointF centre = rect.topRight() + QPointF(place * 2.2 * radius, 0);
+        paintSwitchSign(painter, centre, radius, isSum, colorOf(tree, m_colors.scheme()), m_colors[Token::canvas]);
       }
     }
   }
@@ -508,7 +561,9 @@ QSizeF CanvasPainter::legendSize() const {
     return {};
   }
   const std::size_t rows = std::min(kMaxLegendRows, overlay.trees.size());
-  const double below = (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows);
+  const std::array<bool, 2> signs = signsOf(overlay);
+  const double below = (m_state.layer->hasBottleneck() ? kLegendRow : 0) +
+                       kLegendRow * static_cast<double>(rows + (signs[0] ? 1U : 0U) + (signs[1] ? 1U : 0U));
   constexpr double kAfterHeat = 8;  // before what follows
   return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat - (below > 0 ? 0 : kAfterHeat)) + below};
 }
@@ -573,6 +628,20 @@ QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) cons
         isRest ? QCoreApplication::translate("Canvas", "and %1 more").arg(overlay->trees.size() - rows + 1)
                : painter.fontMetrics().elidedText(tree.label, Qt::ElideRight, static_cast<int>(kWidth - 70));
     painter.drawText(QRectF(left + 44, y, kWidth - 60, kRow), Qt::AlignLeft | Qt::AlignVCenter, label);
+    y += kRow;
+  }
+  const std::array<bool, 2> signs = signsOf(*overlay);
+  for (const bool isSum : {true, false}) {
+    if (!signs[isSum ? 0 : 1]) {
+      continue;
+    }
+    constexpr double kRadius = 7;
+    paintSwitchSign(painter, QPointF(left + 17, y + kRow / 2), kRadius, isSum, m_colors[Token::muted],
+                    m_colors[Token::panel]);
+    painter.setPen(m_colors[Token::text]);
+    const QString words = isSum ? QCoreApplication::translate("Canvas", "the switch sums")
+                                : QCoreApplication::translate("Canvas", "the switch copies");
+    painter.drawText(QRectF(left + 44, y, kWidth - 60, kRow), Qt::AlignLeft | Qt::AlignVCenter, words);
     y += kRow;
   }
   painter.restore();

@@ -7,13 +7,14 @@
 
 #include "base/checked.hpp"
 #include "schedule/arc_finder.hpp"
+#include "schedule/own_copies.hpp"
 #include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::designer {
 namespace {
 
-void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half,
+void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half, bool hasOwnCopies,
                std::vector<ArcLoad>& loads, const Progress& progress) {
   constexpr std::int64_t kReportEvery = 64;
   schedule::TreeReader reader(forest);
@@ -32,6 +33,10 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
       progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(count));
     }
     const schedule::TreeReader::View view = reader.read(tree);
+    const auto addTo = [&](std::int32_t arc) {
+      std::int64_t& trees = loads[arc].trees[half];
+      trees = checkedAdd(trees, view.multiplicity);
+    };
     for (const schedule::TreeEdge& edge : view.edges) {
       const std::span<const fabric::NodeIndex> path = reader.path(edge);
       const std::size_t hops = path.size() - 1;
@@ -41,9 +46,13 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
       for (std::size_t hop = first; hop < end; ++hop) {
         const std::int32_t arc = arcs.find(path[hop], path[hop + 1]);
         if (arc != schedule::kNoArc) {
-          std::int64_t& trees = loads[arc].trees[half];
-          trees = checkedAdd(trees, view.multiplicity);
+          addTo(arc);
         }
+      }
+    }
+    if (hasOwnCopies) {
+      for (const int arc : schedule::ownCopies(fabric, forest.direction, reader, view)) {
+        addTo(arc);
       }
     }
   }
@@ -76,10 +85,11 @@ std::vector<ArcLoad> unloaded(const fabric::Fabric& fabric) {
   return loads;
 }
 
-void markBusiest(std::vector<ArcLoad>& loads) {
+/// @param isAtOnce both halves run at the same time
+void markBusiest(std::vector<ArcLoad>& loads, bool isAtOnce = false) {
   Rational max;
   for (ArcLoad& load : loads) {
-    load.rate = std::max(load.rates[0], load.rates[1]);
+    load.rate = isAtOnce ? load.rates[0] + load.rates[1] : std::max(load.rates[0], load.rates[1]);
     max = std::max(max, load.rate / load.bandwidth);
   }
   for (ArcLoad& load : loads) {
@@ -108,12 +118,12 @@ std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Sche
                               const Progress& progress) {
   std::vector<ArcLoad> loads = unloaded(fabric);
   if (schedule.reduceForest) {
-    addForest(fabric, *schedule.reduceForest, 0, loads, progress);
+    addForest(fabric, *schedule.reduceForest, 0, schedule.ownCopies, loads, progress);
   }
   if (schedule.broadcastForest) {
-    addForest(fabric, *schedule.broadcastForest, 1, loads, progress);
+    addForest(fabric, *schedule.broadcastForest, 1, schedule.ownCopies, loads, progress);
   }
-  markBusiest(loads);
+  markBusiest(loads, schedule.overlapped);
   return loads;
 }
 

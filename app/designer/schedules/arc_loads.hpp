@@ -19,11 +19,12 @@ struct ArcLoad {
   fabric::NodeIndex tail = 0;
   fabric::NodeIndex head = 0;
   Bandwidth bandwidth;  ///< parallel links together
-  /// That cross it: in the reduce forest, in the broadcast forest. Of a step schedule, transfers, in the first.
+  /// That cross it: in the reduce forest, in the broadcast forest; own copies count. Of a step schedule, transfers, in
+  /// the first.
   std::array<std::int64_t, 2> trees{};
   /// GB/s while that forest runs at its algbw: trees / scale. Of a step schedule, the mean over its time, in the first.
   std::array<Bandwidth, 2> rates{};
-  Bandwidth rate;          ///< the larger of both
+  Bandwidth rate;          ///< the larger of both; their sum where both forests run at the same time
   bool isBusiest = false;  ///< no arc is used to a larger share
 };
 

@@ -137,8 +137,16 @@ void addForestFacts(const ScheduleResult& result, const FactRow& row) {
   row(SchedulePanel::tr("Trees"),
       QString::number(result.trees) + u", "_s + SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
           (result.hasRotations ? u", "_s + SchedulePanel::tr("rotations of those of one GPU") : QString()));
+  if (result.isOverlapped()) {
+    row(SchedulePanel::tr("Halves"), SchedulePanel::tr("both at the same time"));
+  }
+  if (result.forests()->ownCopies) {
+    row(SchedulePanel::tr("Own copies"), SchedulePanel::tr("GPUs also get their own data through the switch"));
+  }
   // An allreduce runs its trees twice: inwards, then outwards.
-  const QString each = result.hasTwoForests() ? SchedulePanel::tr(", in each phase") : QString();
+  const QString each = result.isOverlapped()    ? SchedulePanel::tr(", in each half")
+                       : result.hasTwoForests() ? SchedulePanel::tr(", in each phase")
+                                                : QString();
   row(SchedulePanel::tr("Height"),
       SchedulePanel::tr("%1 between GPUs, %2")
               .arg(hops(result.heights.logicalMax),

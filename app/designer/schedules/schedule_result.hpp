@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QString>
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -108,6 +109,12 @@ struct ScheduleResult {
   [[nodiscard]] std::optional<fabric::Rank> root() const { return schedule::rootOf(schedule); }
   /// "Trees in two phases": an allreduce by reduce trees, then broadcast trees.
   [[nodiscard]] bool hasTwoForests() const { return forest(0) != nullptr && forest(1) != nullptr; }
+  /// Both forests run at the same time.
+  [[nodiscard]] bool isOverlapped() const { return forests() != nullptr && forests()->overlapped; }
+  /// Trees over a link as a number to show: those that share it at the same time.
+  [[nodiscard]] std::int64_t treesAtOnce(const ArcLoad& load) const {
+    return isOverlapped() ? load.trees[0] + load.trees[1] : std::max(load.trees[0], load.trees[1]);
+  }
   /// "208 trees", "960 transfers"
   [[nodiscard]] QString sizeText() const;
   /// "98.4 %", or "–" where the bound is not known.

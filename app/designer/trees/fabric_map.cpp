@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "designer/document/figures.hpp"
+#include "schedule/own_copies.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -58,12 +59,24 @@ TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, cons
     // The hops that multicast (of an in-tree: aggregation) makes needless stand at that end of the route.
     const auto pruned = static_cast<std::size_t>(edge.pruned);
     const std::size_t end = path.size() - 1 - (isIn ? pruned : 0);
+    if (pruned > 0) {
+      (isIn ? mark.summing : mark.copying).insert(map.nodeOf(path[isIn ? end : pruned]));
+    }
     for (std::size_t hop = isIn ? 0 : pruned; hop < end; ++hop) {
       if (const LinkStep step = map.stepOf(path[hop], path[hop + 1]); step.link.isValid()) {
         steps.push_back(step);
       }
     }
     mark.paths.push_back(std::move(steps));
+  }
+  if (result.forests()->ownCopies) {
+    const schedule::Direction direction = isIn ? schedule::Direction::in : schedule::Direction::out;
+    for (const int index : schedule::ownCopies(*result.fabric, direction, reader, view)) {
+      const fabric::Arc& arc = result.fabric->arcs()[index];
+      if (const LinkStep step = map.stepOf(arc.tail, arc.head); step.link.isValid()) {
+        mark.paths.push_back({step});
+      }
+    }
   }
   return mark;
 }

@@ -32,7 +32,8 @@ private:
   std::vector<std::vector<LinkStep>> m_steps;  ///< by arc
 };
 
-/// The tree along its physical routes, without what multicast saves.
+/// The tree along its physical routes, without what multicast saves, with the own copies of the schedule and the
+/// switches that sum or copy in it.
 [[nodiscard]] TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, const TreeRef& tree,
                               const FabricMap& map);
 /// The transfers of a step schedule along their routes: those with the given indices one by one where there are any.

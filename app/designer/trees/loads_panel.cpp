@@ -119,7 +119,7 @@ bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
       return left.isBusiest == right.isBusiest ? !left.isBusiest && x < y : right.isBusiest;
     }
     case kTrees:
-      return std::max(left.trees[0], left.trees[1]) < std::max(right.trees[0], right.trees[1]);
+      return m_result->treesAtOnce(left) < m_result->treesAtOnce(right);
     default:
       return QString::localeAwareCompare(a.data().toString(), b.data().toString()) < 0;
   }
@@ -152,13 +152,16 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
         case kShare:
           return percentOf(load.rate, load.bandwidth);
         case kTrees:
-          return QString::number(std::max(load.trees[0], load.trees[1]));
+          return QString::number(m_result->treesAtOnce(load));
         default:
           return {};
       }
     case Qt::ToolTipRole: {
       QString text = tr("%1 of %2 GB/s").arg(exactly(load.rate), exactly(load.bandwidth));
-      if (m_result->hasTwoForests()) {
+      if (m_result->isOverlapped()) {
+        text = tr("Sums %1 and results %2 at the same time, of %3 GB/s")
+                   .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
+      } else if (m_result->hasTwoForests()) {
         text = tr("First half %1, second half %2, of %3 GB/s")
                    .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
       }

@@ -82,6 +82,7 @@ protected:
     painter.setBrush(Qt::NoBrush);
     for (const LoneTree::Node& node : m_tree->nodes) {
       if (node.parent >= 0) {
+        painter.setPen(QPen(theme.color(Token::linkText), hair, node.isShared ? Qt::DashLine : Qt::SolidLine));
         drawEdge(painter, m_tree->nodes[node.parent], node, hair);
       }
     }
@@ -255,7 +256,8 @@ LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
   tree.isIn = ref.half == 0;
   std::vector<int> indexOf(result.fabric->gpuCount(), -1);
   indexOf[view.root] = 0;
-  tree.nodes.push_back({nameOf(gpuOf(view.root)), -1, 0, {}, {}, {}});
+  tree.nodes.push_back({nameOf(gpuOf(view.root)), -1, 0, {}, false, {}, {}});
+  bool isShared = false;
   int height = 0;
   for (const schedule::TreeEdge& edge : view.edges) {
     const int parent = indexOf[edge.parent];
@@ -265,20 +267,26 @@ LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
     for (std::size_t i = 1; i + 1 < path.size(); ++i) {
       route += (route.isEmpty() ? QString() : u", "_s) + nameOf(path[i]);
     }
+    route = route.isEmpty() ? TreeDrawing::tr("directly") : TreeDrawing::tr("via %1").arg(route);
+    if (edge.pruned > 0) {
+      isShared = true;
+      const auto pruned = static_cast<std::size_t>(edge.pruned);
+      const QString meeting = nameOf(path[tree.isIn ? path.size() - 1 - pruned : pruned]);
+      route += u", "_s + (tree.isIn ? TreeDrawing::tr("%1 sums") : TreeDrawing::tr("%1 copies")).arg(meeting);
+    }
     const int depth = tree.nodes[parent].depth + 1;
     height = std::max(height, depth);
-    tree.nodes.push_back({nameOf(gpuOf(edge.child)),
-                          parent,
-                          depth,
-                          route.isEmpty() ? TreeDrawing::tr("directly") : TreeDrawing::tr("via %1").arg(route),
-                          {},
-                          {}});
+    tree.nodes.push_back({nameOf(gpuOf(edge.child)), parent, depth, route, edge.pruned > 0, {}, {}});
   }
   const schedule::Forest& forest = *result.forest(static_cast<std::size_t>(ref.half));
   tree.title = TreeDrawing::tr("%1 · height %2 · %3 · %4 GB/s")
                    .arg(tree.nodes.front().name, counted(height, TreeDrawing::tr("hop"), TreeDrawing::tr("hops")),
                         counted(view.multiplicity, TreeDrawing::tr("copy"), TreeDrawing::tr("copies")),
                         decimal(Rational(view.multiplicity) / forest.scale));
+  if (isShared) {
+    tree.title +=
+        u" · "_s + (tree.isIn ? TreeDrawing::tr("dashed: a switch sums") : TreeDrawing::tr("dashed: a switch copies"));
+  }
   return tree;
 }
 

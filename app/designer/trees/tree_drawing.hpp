@@ -26,7 +26,8 @@ struct LoneTree {
     QString name;
     int parent = -1;  ///< index; -1 = the root, which stands first
     int depth = 0;
-    QString route;  ///< of the edge from (to) its parent
+    QString route;          ///< of the edge from (to) its parent
+    bool isShared = false;  ///< a switch copies from, or sums into, another edge of the tree here
     QSizeF size;
     QPointF centre;
   };

@@ -254,6 +254,9 @@ QString TreeModel::text(const Item& item, int column) const {
   switch (item.level) {
     case Level::half:
       if (column == kName) {
+        if (m_result->isOverlapped()) {
+          return item.half == 0 ? tr("Sums go to their roots") : tr("At the same time results go to all");
+        }
         return item.half == 0 ? tr("First half: sums go to their roots") : tr("Second half: results go to all");
       }
       if (column == kCopies) {
@@ -310,7 +313,9 @@ QString TreeModel::text(const Item& item, int column) const {
         }
         QString result = via.isEmpty() ? tr("directly") : tr("via %1").arg(via);
         if (edge.pruned > 0) {
-          result += u' ' + tr("(%1 saved by multicast)").arg(counted(edge.pruned, tr("hop"), tr("hops")));
+          const QString saved = counted(edge.pruned, tr("hop"), tr("hops"));
+          result +=
+              u' ' + (item.half == 0 ? tr("(%1 saved by aggregation)") : tr("(%1 saved by multicast)")).arg(saved);
         }
         return result;
       }

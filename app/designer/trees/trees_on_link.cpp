@@ -3,6 +3,8 @@
 
 #include <span>
 
+#include "schedule/own_copies.hpp"
+
 namespace coppice::designer {
 
 TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabric::NodeIndex, fabric::NodeIndex>>& arcs,
@@ -24,6 +26,12 @@ TreesOnLink treesOn(const ScheduleResult& result, const std::set<std::pair<fabri
         const std::size_t end = path.size() - 1 - (half == 0 ? pruned : 0);
         for (std::size_t hop = half == 0 ? 0 : pruned; hop < end; ++hop) {
           crossings += arcs.contains({path[hop], path[hop + 1]}) ? 1 : 0;
+        }
+      }
+      if (result.forests()->ownCopies) {
+        for (const int index : schedule::ownCopies(*result.fabric, forest->direction, reader, view)) {
+          const fabric::Arc& arc = result.fabric->arcs()[index];
+          crossings += arcs.contains({arc.tail, arc.head}) ? 1 : 0;
         }
       }
       if (crossings == 0) {

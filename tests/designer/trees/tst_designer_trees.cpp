@@ -13,10 +13,12 @@
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/schedules/schedule_fixture.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/trees/fabric_map.hpp"
 #include "designer/trees/tree_drawing.hpp"
 #include "designer/trees/trees_on_link.hpp"
 #include "designer/window/main_window.hpp"
 #include "schedule/expansion.hpp"
+#include "support/overlapped_star.hpp"
 #include "support/rotated_clusters.hpp"
 #include "support/waiting.hpp"
 
@@ -60,6 +62,8 @@ private Q_SLOTS:
   void treesOfALink();
   void heatAndTheTableOfLoads();
   void allreduceHasTwoHalves();
+  void overlappedHalves_data();
+  void overlappedHalves();
   void oneTreeAlone();
   void charts();
 };
@@ -353,6 +357,57 @@ void TestDesignerTrees::allreduceHasTwoHalves() {
     leaves = leaves || (path.front().isForward ? first.tail.node : first.head.node) == root;
   }
   QVERIFY(arrives && !leaves);
+}
+
+void TestDesignerTrees::overlappedHalves_data() {
+  QTest::addColumn<bool>("ownCopies");
+  QTest::newRow("sums and copies in the switch") << false;
+  QTest::newRow("own copies") << true;
+}
+
+/// The rate of a link is that of both halves together; a switch that sums or copies is marked, once for each half.
+void TestDesignerTrees::overlappedHalves() {
+  QFETCH(bool, ownCopies);
+  samples::Sample sample = samples::overlappedStar(samples::kOneEach, samples::kOneEach,
+                                                   ownCopies ? Bandwidth(80) : Bandwidth(100), ownCopies);
+  sample.schedule.bound = Bandwidth(100);
+  sample.schedule.allreduceBound = Bandwidth(100);
+  const auto examined = examineSchedule(sample.description, sample.fabric, sample.schedule, {}, {});
+  QVERIFY2(examined, examined ? "" : describe(examined.error()).c_str());
+  const ScheduleResult& result = **examined;
+  QVERIFY(result.isOverlapped());
+  for (const ArcLoad& load : result.loads) {
+    // Three trees of others and one of its own, which own copies double.
+    QCOMPARE(result.treesAtOnce(load), ownCopies ? 5 : 4);
+    QCOMPARE(load.rate, Bandwidth(100));
+    QVERIFY(load.isBusiest);
+  }
+  const Model model = readModel(sample.description).model;
+  const FabricMap map(result, model);
+  const NodeId switchNode = model.nodeNamed("sw");
+  for (const int half : {0, 1}) {
+    schedule::TreeReader reader = *result.readers[static_cast<std::size_t>(half)];
+    const TreeMark mark = markOf(result, reader, {half, 2}, map);
+    QCOMPARE(mark.summing, half == 0 ? std::set<NodeId>{switchNode} : std::set<NodeId>{});
+    QCOMPARE(mark.copying, half == 1 ? std::set<NodeId>{switchNode} : std::set<NodeId>{});
+    QCOMPARE(mark.paths.size(), ownCopies ? 4U : 3U);
+    std::size_t steps = 0;
+    for (const auto& path : mark.paths) {
+      steps += path.size();
+    }
+    QCOMPARE(steps, ownCopies ? 5U : 4U);
+  }
+  TreeModel trees;
+  trees.setResult(*examined);
+  QCOMPARE(trees.rowCount(), 2);
+  QVERIFY(trees.index(1, 0).data().toString().contains(u"same time"_s));
+  const auto gpu = result.fabric->find("g0");
+  const TreesOnLink found = treesOn(result, {{*gpu, *result.fabric->find("sw")}}, 8, {});
+  Bandwidth rate;
+  for (const TreeOnLink& each : found.first) {
+    rate += each.rate;
+  }
+  QCOMPARE(rate, Bandwidth(100));
 }
 
 void TestDesignerTrees::oneTreeAlone() {
