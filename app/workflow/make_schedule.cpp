@@ -21,6 +21,23 @@ constexpr int kMaxFlowGpus = 256;
 /// For the linear program that bounds an allreduce by trees.
 constexpr std::chrono::milliseconds kAllreduceBudget(2000);
 
+/// Of an allreduce whose halves overlap: what its linear program says, or, where that is not solved, the GPU that all
+/// data enter and leave most slowly.
+void stateOverlapBound(const fabric::Fabric& fabric, const forestcoll::Optimum& optimum, schedule::Schedule& schedule) {
+  schedule.bottlenecks.clear();
+  if (optimum.allreduceLimit) {
+    schedule.bound = optimum.allreduceLimit->algbw;
+  } else {
+    const auto rateOf = [&](fabric::NodeIndex gpu) { return std::min(fabric.ingress(gpu), fabric.egress(gpu)); };
+    const fabric::NodeIndex slowest =
+        *std::min_element(fabric.gpus().begin(), fabric.gpus().end(),
+                          [&](fabric::NodeIndex a, fabric::NodeIndex b) { return rateOf(a) < rateOf(b); });
+    schedule.bound = rateOf(slowest);
+    schedule.bottlenecks = {{.nodes = {slowest}, .demand = 1, .exitBandwidth = schedule.bound}};
+  }
+  schedule.allreduceBound = schedule.bound;
+}
+
 Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
   auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
   // Halves that overlap have no cuts to state; their bound is that of all allreduces.
@@ -117,12 +134,19 @@ Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedul
 }
 
 Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
-  const auto optimum = forestcoll::optimum(
-      fabric,
-      {.collective = schedule.collective, .root = schedule.root, .amounts = schedule.amounts, .allreduceBudget = {}},
-      progress);
+  const auto optimum =
+      forestcoll::optimum(fabric,
+                          {.collective = schedule.collective,
+                           .root = schedule.root,
+                           .amounts = schedule.amounts,
+                           .allreduceBudget = schedule.overlapped ? kAllreduceBudget : std::chrono::milliseconds(0)},
+                          progress);
   if (!optimum) {
     return optimum.error();
+  }
+  if (schedule.overlapped) {
+    stateOverlapBound(fabric, *optimum, schedule);
+    return Done{};
   }
   schedule.bound = optimum->algbw;
   schedule.bottlenecks = optimum->bottlenecks;

@@ -76,7 +76,27 @@ public:
     return divisor;
   }
 
-  Forest finish(int64_t divisor) {
+  /// Trees that cross each arc, before they are divided.
+  [[nodiscard]] std::vector<int64_t> loads() const {
+    const ArcFinder arcs(m_fabric, Direction::out);  // routes run as the data does
+    std::vector<int64_t> load(m_fabric.arcs().size(), 0);
+    for (std::size_t route = 0; route < m_useOfRoute.size(); ++route) {
+      const auto nodes = m_paths[static_cast<PathId>(route)];
+      for (std::size_t i = 1; m_useOfRoute[route] > 0 && i < nodes.size(); ++i) {
+        const std::int32_t arc = arcs.find(nodes[i - 1], nodes[i]);
+        if (arc == kNoArc) {
+          throw Failure{{ErrorCode::badUsage,
+                         "Route " + std::to_string(route) + " of the schedule leaves the links of the fabric",
+                         "verify the schedule first"}};
+        }
+        load[arc] = checkedAdd(load[arc], m_useOfRoute[route]);
+      }
+    }
+    return load;
+  }
+
+  /// @param load that the links have while the forest runs, before the division
+  Forest finish(int64_t divisor, const std::vector<int64_t>& load) {
     for (Tree& tree : m_forest.trees) {
       tree.multiplicity /= divisor;
     }
@@ -85,7 +105,7 @@ public:
     }
     std::stable_sort(m_forest.trees.begin(), m_forest.trees.end(),
                      [](const Tree& a, const Tree& b) { return a.root < b.root; });
-    m_forest.scale = busiest(divisor);
+    m_forest.scale = busiest(load, divisor);
     for (std::size_t route = 0; route < m_useOfRoute.size(); ++route) {
       if (m_useOfRoute[route] > 0) {
         m_newRoute[route] = m_forest.paths.add(m_paths[static_cast<PathId>(route)]);
@@ -137,21 +157,7 @@ private:
   }
 
   /// The largest load / bandwidth, in trees per GB/s.
-  [[nodiscard]] InverseBandwidth busiest(int64_t divisor) const {
-    const ArcFinder arcs(m_fabric, Direction::out);  // routes run as the data does
-    std::vector<int64_t> load(m_fabric.arcs().size(), 0);
-    for (std::size_t route = 0; route < m_useOfRoute.size(); ++route) {
-      const auto nodes = m_paths[static_cast<PathId>(route)];
-      for (std::size_t i = 1; m_useOfRoute[route] > 0 && i < nodes.size(); ++i) {
-        const std::int32_t arc = arcs.find(nodes[i - 1], nodes[i]);
-        if (arc == kNoArc) {
-          throw Failure{{ErrorCode::badUsage,
-                         "Route " + std::to_string(route) + " of the schedule leaves the links of the fabric",
-                         "verify the schedule first"}};
-        }
-        load[arc] = checkedAdd(load[arc], m_useOfRoute[route]);
-      }
-    }
+  [[nodiscard]] InverseBandwidth busiest(const std::vector<int64_t>& load, int64_t divisor) const {
     InverseBandwidth busiest;
     for (std::size_t arc = 0; arc < load.size(); ++arc) {
       busiest = std::max(busiest, Rational(load[arc] / divisor) / m_fabric.arcs()[arc].bandwidth);
@@ -271,18 +277,37 @@ private:
     result.amounts.assign(m_schedule.goal.amounts().begin(), m_schedule.goal.amounts().end());
     int64_t divisor = isReducing() ? m_reduced.commonDivisor(0) : 0;
     divisor = isStoring() ? m_stored.commonDivisor(divisor) : divisor;
+    result.overlapped = isOverlapped();
+    std::vector<int64_t> shared;
+    if (result.overlapped) {
+      shared = m_reduced.loads();
+      const std::vector<int64_t> stored = m_stored.loads();
+      std::transform(shared.begin(), shared.end(), stored.begin(), shared.begin(), checkedAdd<int64_t>);
+    }
     InverseBandwidth time;
     for (const bool isReduced : {true, false}) {
       if (!(isReduced ? isReducing() : isStoring())) {
         continue;
       }
       auto& forest = isReduced ? result.reduceForest : result.broadcastForest;
-      forest = (isReduced ? m_reduced : m_stored).finish(divisor);
+      Collector& half = isReduced ? m_reduced : m_stored;
+      forest = half.finish(divisor, result.overlapped ? shared : half.loads());
+      if (result.overlapped) {
+        time = forest->algbw().inverse();  // of both, which share the links
+        continue;
+      }
       result.fixedK = treesPerAmount(*forest, result);
       time += forest->algbw().inverse();
     }
     result.algbw = time.inverse();
     return result;
+  }
+
+  /// An allreduce whose sums and results travel at the same time.
+  [[nodiscard]] bool isOverlapped() const {
+    const auto steps = m_schedule.transfers.steps();
+    return m_collective == Collective::allreduce && !m_schedule.isSynchronous && !steps.empty() &&
+           steps.front() == steps.back();
   }
 
   /// Trees of a root per unit of its data.

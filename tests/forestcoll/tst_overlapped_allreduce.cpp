@@ -6,7 +6,10 @@
 #include "lp/allreduce_bound.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
+#include "schedule/from_forest.hpp"
+#include "schedule/to_forest.hpp"
 #include "support/preset_fabrics.hpp"
+#include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
 /// Allreduce by in-trees and out-trees at the same time, against the linear program and the verifier.
@@ -33,6 +36,29 @@ fabric::Description narrowLeaf() {
     description.links.push_back(link);
   }
   return description;
+}
+
+/// As trees whose halves overlap, and back as transfers, the schedule is as fast. Empty, or what is wrong.
+std::string treeFault(const fabric::Fabric& fabric, const schedule::StepSchedule& steps) {
+  auto trees = schedule::forestOf(fabric, steps);
+  if (!trees) {
+    return describe(trees.error());
+  }
+  if (!trees->overlapped || trees->algbw != steps.algbw) {
+    return "the trees reach " + toFraction(trees->algbw) + " of " + toFraction(steps.algbw);
+  }
+  trees->bound = steps.algbw;
+  trees->allreduceBound = steps.algbw;
+  const auto verdict = verify::verifySchedule(fabric, *trees);
+  if (!verdict || !verdict->ok) {
+    return verdict ? verdict->findings.front().text : describe(verdict.error());
+  }
+  const auto again = schedule::stepScheduleOf(fabric, *trees);
+  if (!again || again->stepCount != 1 || again->algbw != steps.algbw) {
+    return again ? "the transfers have " + std::to_string(again->stepCount) + " phases" : describe(again.error());
+  }
+  const auto checked = verify::verifySteps(fabric, *again);
+  return checked && checked->ok ? std::string() : "the transfers are not verified";
 }
 
 const forestcoll::Request kAllreduce{.collective = Collective::allreduce};
@@ -79,6 +105,7 @@ void TestOverlappedAllreduce::neverSlowerThanTwoHalves() {
   QVERIFY(made->schedule.algbw >= forestcoll::optimum(fabric, kAllreduce)->algbw);
   const auto verdict = verify::verifySteps(fabric, made->schedule);
   QVERIFY2(verdict && verdict->ok, preset.toUtf8());
+  QCOMPARE(QString::fromStdString(treeFault(fabric, made->schedule)), QString());
 }
 
 void TestOverlappedAllreduce::randomFabrics() {
@@ -103,6 +130,8 @@ void TestOverlappedAllreduce::randomFabrics() {
     QVERIFY2(verdict.hasValue(), what.c_str());
     const std::string fault = verdict->findings.empty() ? std::string() : verdict->findings.front().text;
     QVERIFY2(verdict->ok, (what + ": " + fault).c_str());
+    const std::string treeProblem = treeFault(fabric, made->schedule);
+    QVERIFY2(treeProblem.empty(), (what + ": " + treeProblem).c_str());
   }
   qInfo("%d of 150 are faster than reduce-scatter then allgather", faster);
   QVERIFY(faster > 0);
