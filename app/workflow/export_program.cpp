@@ -4,12 +4,17 @@
 #include <sstream>
 #include <utility>
 
+#include "fabric/facts.hpp"
+#include "forestcoll/forestcoll.hpp"
 #include "io/tree_xml.hpp"
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
+#include "schedule/switch_need.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/custom_goal.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/facts.hpp"
+#include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
 
 namespace coppice::workflow {
@@ -46,6 +51,35 @@ Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result
   return exported;
 }
 
+/// What plain switches give where the program of a schedule needs more of them; the error as it is where that is not
+/// known at once.
+Error withPlainPrice(Error error, const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                     const Progress& progress) {
+  constexpr int kMaxGpus = 256;  // within a second
+  if (error.code != ErrorCode::unavailable || fabric.gpuCount() > kMaxGpus ||
+      !schedule::needsSwitches(fabric, schedule, progress)) {
+    return error;
+  }
+  fabric::Description description = fabric::describeFacts(fabric);
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.multicast = node.aggregation = false;
+  }
+  const auto plain = fabric::Fabric::build(description);
+  const auto optimum = plain ? forestcoll::optimum(*plain,
+                                                   {.collective = schedule.collective,
+                                                    .root = schedule.root,
+                                                    .amounts = schedule.amounts,
+                                                    .allreduceBudget = {}},
+                                                   progress)
+                             : Result<forestcoll::Optimum>(plain.error());
+  if (optimum) {
+    const Rational share = optimum->algbw / schedule.algbw;
+    error.fix = "generate it again with --plain-switches, which gives at least " + gigabytes(optimum->algbw) + ", " +
+                percent(share) + " of this schedule; a .forest.json holds this one";
+  }
+  return error;
+}
+
 }  // namespace
 
 Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
@@ -55,6 +89,10 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
   progress.report("lowering", 0);
   lowering::StepOrigins origins;
   const auto lowered = lowering::lower(fabric, schedule, options, progress, &origins);
+  if (!lowered) {
+    return guarded<ExportedProgram>(
+        [&] { return Result<ExportedProgram>(withPlainPrice(lowered.error(), fabric, schedule, progress)); });
+  }
   auto exported = writeAndJudge(fabric, lowered, options, nullptr, fileName, clock, progress);
   if (exported) {
     exported->origins = std::move(origins);

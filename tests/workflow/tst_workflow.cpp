@@ -569,6 +569,14 @@ private slots:
     QCOMPARE(scheduleFileKind(*trees), ScheduleFileKind::trees);
     QCOMPARE(scheduleFileKind(exported->xml), ScheduleFileKind::program);
     QVERIFY(!mustStreamTrees(schedule));
+    // Without the switch 2 * 2/3 of the data cross each link of 10 GB/s.
+    const OverlappedStar star;
+    const auto refused = exportProgram(star.sample.fabric, star.sample.schedule, {}, "a.xml", {});
+    QVERIFY(!refused && refused.error().code == ErrorCode::unavailable);
+    QVERIFY2(refused.error().fix.find("at least 15/2 GB/s") != std::string::npos ||
+                 refused.error().fix.find("at least 7.5 GB/s") != std::string::npos,
+             refused.error().fix.c_str());
+    QVERIFY(refused.error().fix.find("75") != std::string::npos);
     const auto tooMany = exportProgram(fabric, schedule, {.instances = 1000}, "a.xml", {});
     QVERIFY(!tooMany);
   }
