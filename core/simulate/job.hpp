@@ -44,7 +44,7 @@ inline constexpr RouteId kNoRoute = ~RouteId{0};
 inline constexpr Microseconds kOverheadInBox{1};
 inline constexpr Microseconds kOverheadOverNic{2};
 
-/// Model::additionTime of so many picoseconds per byte, as both front ends ask for it; up to kMaxAdditionPicoseconds.
+/// Model::additionTime from picoseconds per byte, as both front ends ask for it; up to kMaxAdditionPicoseconds.
 [[nodiscard]] constexpr Microseconds additionTime(double picosecondsPerByte) {
   constexpr double kPicoseconds = 1e6;  // of 1 us
   return Microseconds(picosecondsPerByte / kPicoseconds);

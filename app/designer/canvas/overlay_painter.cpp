@@ -244,10 +244,10 @@ void CanvasPainter::paintSwitchSigns(QPainter& painter, const QRectF& part) cons
         const QRectF rect = m_scene.rectOf(node);
         const int place = used[node]++;
         constexpr int kMaxSigns = 4;
-        if (rect.isNull() || place >= kMaxSigns || !rect.adjusted(-px(20), -px(20), px(70), px(20)).intersects(part)) {
+        if (rect.isNull() || place >= kMaxSigns || !rect.adjusted(-px(70), -px(20), px(20), px(20)).intersects(part)) {
           continue;
         }
-        const QPointF centre = rect.topRight() + QPointF(place * 2.2 * radius, 0);
+        const QPointF centre = rect.topRight() - QPointF(place * 2.2 * radius, 0);
         paintSwitchSign(painter, centre, radius, isSum, colorOf(tree, m_colors.scheme()), m_colors[Token::canvas]);
       }
     }
