@@ -54,7 +54,7 @@ void TestCliSchedules::baseline() {
 void TestCliSchedules::list() {
   const Outcome outcome = run({"baseline", "list", "--json"});
   QVERIFY2(outcome.code == 0, outcome.err);
-  QCOMPARE(outcome.json()["baselines"].toArray().size(), 15);
+  QCOMPARE(outcome.json()["baselines"].toArray().size(), 18);
 }
 
 void TestCliSchedules::verifiesFiles_data() {
