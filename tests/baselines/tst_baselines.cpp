@@ -10,6 +10,7 @@
 #include "forestcoll/random_fabrics.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
+#include "support/overlapped_bound.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
@@ -27,36 +28,16 @@ baselines::Request requestOf(Collective collective) {
   return request;
 }
 
-/// What every allreduce stays below: all data leave each GPU, or their sum does, and all enter it.
-Bandwidth leastOfGpus(const fabric::Fabric& fabric) {
-  std::vector<Bandwidth> leaving(fabric.nodeCount());
-  std::vector<Bandwidth> entering(fabric.nodeCount());
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    leaving[arc.tail] += arc.bandwidth;
-    entering[arc.head] += arc.bandwidth;
-  }
-  Bandwidth least = leaving[fabric.gpus().front()];
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    least = std::min({least, leaving[gpu], entering[gpu]});
-  }
-  return least;
-}
-
 /// Empty where the schedule is sound. Halves that overlap are held against the least of each GPU's bandwidths, as
 /// baselines leave their bound open.
 QString faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule) {
   std::vector<Finding> findings;
   bool isSound = false;
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    schedule::Schedule bounded = *forest;
-    if (forest->overlapped) {
-      if (!forest->bound.isZero() || forest->allreduceBound || !forest->bottlenecks.empty()) {
-        return "states a bound";
-      }
-      bounded.bound = leastOfGpus(fabric);
-      bounded.allreduceBound = bounded.bound;
+    if (forest->overlapped && (!forest->bound.isZero() || forest->allreduceBound || !forest->bottlenecks.empty())) {
+      return "states a bound";
     }
-    const auto verdict = verify::verifySchedule(fabric, bounded);
+    const auto verdict = verify::verifySchedule(fabric, test::withBound(fabric, *forest));
     if (!verdict) {
       return QString::fromStdString(describe(verdict.error()));
     }

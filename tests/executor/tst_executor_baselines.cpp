@@ -14,6 +14,7 @@
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_routes.hpp"
+#include "support/overlapped_bound.hpp"
 #include "verify/custom_goal.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
@@ -26,15 +27,21 @@ namespace {
 
 constexpr int kMaxGpus = 32;
 
+fabric::Fabric built(const std::string& preset, const std::map<std::string, std::string>& arguments) {
+  return fabric::Fabric::build(presets::make(preset, arguments).value()).value();
+}
+
 const std::map<std::string, fabric::Fabric>& fabrics() {
   static const std::map<std::string, fabric::Fabric> kFabrics = [] {
     std::map<std::string, fabric::Fabric> made;
     for (const presets::Preset& preset : presets::catalogue()) {
-      fabric::Fabric fabric = fabric::Fabric::build(presets::make(preset.name, {}).value()).value();
+      fabric::Fabric fabric = built(preset.name, {});
       if (fabric.gpuCount() <= kMaxGpus) {
         made.emplace(preset.name, std::move(fabric));
       }
     }
+    // NVLink SHARP needs one box alone, or SHARP between the boxes.
+    made.emplace("dgx-h100 with SHARP", built("dgx-h100", {{"boxes", "2"}, {"sharp", "true"}}));
     return made;
   }();
   return kFabrics;
@@ -128,7 +135,7 @@ Custom randomCustom(int seed) {
 
 std::string faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    const auto verdict = verify::verifySchedule(fabric, *forest, {.maxFlow = false});
+    const auto verdict = verify::verifySchedule(fabric, coppice::test::withBound(fabric, *forest), {.maxFlow = false});
     return verdict && verdict->ok ? "" : "the trees are wrong";
   }
   const auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(schedule));
