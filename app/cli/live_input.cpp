@@ -16,6 +16,11 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+schedule::BoundScope scopeOf(const LoadedLive& input) {
+  return schedule::boundScope(input.loaded.fabric, input.request.collective,
+                              {.hasCut = true, .isForTrees = input.bound.answer().isForTrees});
+}
+
 }  // namespace
 
 Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand, const Progress& progress) {
@@ -53,19 +58,19 @@ Json headJson(const LoadedLive& input) {
   json["bound"] = toFraction(input.bound.answer().algbw);
   json["bound_GBps"] = toGBps(input.bound.answer().algbw);
   json["balanced"] = input.bound.answer().isBalanced;
-  json["bound_scope"] = schedule::sentenceOf(schedule::boundScope(fabric, input.request.collective, {.hasCut = true}));
+  json["bound_scope"] = schedule::sentenceOf(scopeOf(input));
   return json;
 }
 
 std::string headText(const LoadedLive& input) {
   std::string text = "  fabric      " + named(input.loaded.fabric.name()) + ", " +
                      counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
-  if (!input.bound.answer().isBalanced && !movesShards(input.request.collective)) {
+  if (!input.bound.answer().isBalanced && !input.bound.answer().isForTrees && !movesShards(input.request.collective)) {
     text +=
         "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"
         "              that only forward can reach may be less (coppice-cli optimum says)\n";
   }
-  text += boundNote(schedule::boundScope(input.loaded.fabric, input.request.collective, {.hasCut = true}));
+  text += boundNote(scopeOf(input));
   return text;
 }
 

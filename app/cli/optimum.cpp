@@ -10,6 +10,7 @@
 #include "workflow/alltoall_method.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/options.hpp"
+#include "workflow/proved_optimum.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -81,7 +82,7 @@ Result<Report> run(const OptimumOptions& options, bool json, const Progress& pro
     return request.error();
   }
   const auto started = std::chrono::steady_clock::now();
-  const auto optimum = forestcoll::optimum(loaded->fabric, *request, progress);
+  const auto optimum = workflow::provedOptimum(loaded->fabric, *request, progress);
   if (!optimum) {
     return optimum.error();
   }

@@ -119,16 +119,22 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
                  counted(fabric.gpuCount(), "GPU") + "\n";
   result.text += "  throughput  " + gigabytes(verdict.algbw) + ", recomputed from the trees" +
                  (verdict.isBySymmetry ? " of rank 0 and the fabric's symmetries" : "") + "\n";
-  if (verdict.ok) {
+  if (verdict.ok && !schedule.overlapped) {
     result.text += "  bound       " + gigabytes(schedule.bound) +
-                   (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n") +
-                   boundNote(schedule::boundScope(fabric, schedule.collective, {!schedule.bottlenecks.empty(), false}));
+                   (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n");
+    if (schedule.collective != Collective::allreduce) {
+      result.text +=
+          boundNote(schedule::boundScope(fabric, schedule.collective, {!schedule.bottlenecks.empty(), false}));
+    }
+  }
+  if (schedule.overlapped) {
+    result.json["overlapped"] = true;
+    result.json["own_copies"] = schedule.ownCopies;
+    result.text += "  halves      in-trees and out-trees at the same time" +
+                   std::string(schedule.ownCopies ? "; GPUs get their own copies" : "") + "\n";
   }
   if (verdict.ok && schedule.allreduceBound) {
-    // The linear program behind it is the generator's; the verifier has none of its own.
     result.json["stated_allreduce_bound"] = toFraction(*schedule.allreduceBound);
-    result.text += "  any trees   the file states " + gigabytes(*schedule.allreduceBound) +
-                   " as the bound of all allreduces by trees of transfers; that is not proved again\n";
   }
   return result;
 }
@@ -148,6 +154,24 @@ Result<Report> verifyForest(const VerifyOptions& options, const std::string& tex
     return verdict.error();
   }
   Report result = scheduleReport(options.file, "schedule", loaded->fabric, loaded->schedule, *verdict);
+  if (verdict->ok && loaded->schedule.collective == Collective::allreduce) {
+    // A file carries no proof of the bound of trees: it is computed and proved here.
+    const auto bound = workflow::boundOf(loaded->fabric, loaded->schedule, progress);
+    if (!bound) {
+      return bound.error();
+    }
+    const bool isForTrees = *bound && (*bound)->scope == schedule::BoundScope::trees;
+    result.json["bound_scope"] = *bound ? Json(schedule::sentenceOf((*bound)->scope)) : Json(nullptr);
+    if (isForTrees) {
+      result.json["allreduce_bound"] = toFraction((*bound)->algbw);
+      result.text += "  any trees   no allreduce by trees is faster than " + gigabytes((*bound)->algbw) +
+                     ", proved; this one has " + percent(verdict->algbw / (*bound)->algbw) + " of that\n";
+    }
+    const auto& stated = loaded->schedule.allreduceBound;
+    if (isForTrees && stated && *stated != (*bound)->algbw) {
+      result.text += "  note        the file states " + gigabytes(*stated) + " as that bound\n";
+    }
+  }
   if (verdict->ok) {
     describeTrees(loaded->fabric, loaded->schedule, progress, result.json, result.text);
     const Outcome described = describeUsedSizes(loaded->fabric, loaded->schedule, result.json, result.text);

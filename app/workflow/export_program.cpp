@@ -4,7 +4,6 @@
 #include <sstream>
 #include <utility>
 
-#include "fabric/facts.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/tree_xml.hpp"
 #include "lowering/protocol.hpp"
@@ -60,21 +59,13 @@ Error withPlainPrice(Error error, const fabric::Fabric& fabric, const schedule::
       !schedule::needsSwitches(fabric, schedule, progress)) {
     return error;
   }
-  fabric::Description description = fabric::describeFacts(fabric);
-  for (fabric::NodeDescription& node : description.nodes) {
-    node.multicast = node.aggregation = false;
-  }
-  const auto plain = fabric::Fabric::build(description);
-  const auto optimum = plain ? forestcoll::optimum(*plain,
-                                                   {.collective = schedule.collective,
-                                                    .root = schedule.root,
-                                                    .amounts = schedule.amounts,
-                                                    .allreduceBudget = {}},
-                                                   progress)
-                             : Result<forestcoll::Optimum>(plain.error());
+  const auto optimum = forestcoll::optimum(
+      fabric,
+      {.collective = schedule.collective, .root = schedule.root, .amounts = schedule.amounts, .plainSwitches = true},
+      progress);
   if (optimum) {
     const Rational share = optimum->algbw / schedule.algbw;
-    error.fix = "generate it again with --plain-switches, which gives at least " + gigabytes(optimum->algbw) + ", " +
+    error.fix = "generate it again with --plain-switches, which gives " + gigabytes(optimum->algbw) + ", " +
                 percent(share) + " of this schedule; a .forest.json holds this one";
   }
   return error;

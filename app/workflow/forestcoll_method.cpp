@@ -64,7 +64,16 @@ std::vector<Option> forestCollOptions() {
                      .title = "Use multicast and aggregation in switches",
                      .help = "Use switches that multicast or aggregate to reduce the load of links",
                      .kind = OptionKind::flag,
-                     .group = "Switches"});
+                     .group = kSwitches});
+  options.push_back({.name = "own-copies",
+                     .title = "GPUs get their own copy",
+                     .help =
+                         "A GPU that sends to or takes from a switch which copies or sums also gets its own copy, or "
+                         "has its own data read, as NVLink SHARP does; costs some throughput",
+                     .kind = OptionKind::flag,
+                     .excludes = {"plain-switches"},
+                     .collectives = {Collective::allreduce},
+                     .group = kSwitches});
   for (Option& option : options) {
     // Shards on their ways to or from one root have no trees.
     if (option.collectives.empty()) {
@@ -148,12 +157,14 @@ Result<Made> generateForest(const fabric::Fabric& fabric, const Demand& demand, 
   }
   made.seconds.insert(made.seconds.end(), generated->seconds.begin(), generated->seconds.end());
   clock.lap();
-  if (values.flag("prune")) {
+  if (values.flag("prune") && !generated->optimum.usesSwitches) {
     if (Outcome pruned = prune(fabric, generated->schedule, progress); !pruned) {
       return pruned.error();
     }
     made.seconds.push_back({"pruning", clock.lap()});
   }
+  made.claims.treeBound = generated->optimum.boundProof;
+  made.claims.plainSwitches = request->plainSwitches;
   made.optimum = std::move(generated->optimum);
   made.schedule = std::move(generated->schedule);
   return made;
@@ -169,6 +180,7 @@ Result<forestcoll::Request> forestCollRequest(const Demand& demand, const Option
   request.maxTreeBytes = maxTreeBytes(demand.collective);
   request.heightEffort = smallInteger(values, "height-effort").value_or(1);
   request.maxHeight = smallInteger(values, "max-height");
+  request.ownCopies = values.flag("own-copies");
   return request;
 }
 

@@ -10,6 +10,7 @@
 #include "verify/bound_check.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"
 
 namespace coppice::workflow {
@@ -59,9 +60,9 @@ Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progres
 Outcome proveBoundOfSteps(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, Judged& judged,
                           const Progress& progress) {
   if (const auto& optimum = judged.made.optimum) {
-    // That of an allreduce in steps is the optimum of the linear program over all trees.
     judged.bound = optimum->algbw;
-    judged.boundScope = schedule::boundScope(fabric, schedule.goal.collective(), {!optimum->bottlenecks.empty(), true});
+    judged.boundScope =
+        schedule::boundScope(fabric, schedule.goal.collective(), {!optimum->bottlenecks.empty(), false});
   } else {
     const auto bound = boundOf(fabric, judged.made.schedule, progress);
     if (!bound) {
@@ -133,14 +134,32 @@ Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedul
   return verdict->ok ? Outcome(Done{}) : Outcome(rejected(verdict->findings));
 }
 
+namespace {
+
+/// The one reference of every allreduce: what no trees can beat, or where that is not known, what reduce-scatter then
+/// allgather reach.
+Result<ScopedBound> allreduceReference(const fabric::Fabric& fabric, const Progress& progress) {
+  const auto optimum =
+      provedOptimum(fabric, {.collective = Collective::allreduce, .allreduceBudget = kAllreduceBudget}, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  const auto& limit = optimum->allreduceLimit;
+  return ScopedBound{limit ? limit->algbw : optimum->algbw,
+                     schedule::boundScope(fabric, Collective::allreduce, {.isForTrees = limit.has_value()}),
+                     limit && optimum->boundProof};
+}
+
+}  // namespace
+
 Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
   const auto optimum =
-      forestcoll::optimum(fabric,
-                          {.collective = schedule.collective,
-                           .root = schedule.root,
-                           .amounts = schedule.amounts,
-                           .allreduceBudget = schedule.overlapped ? kAllreduceBudget : std::chrono::milliseconds(0)},
-                          progress);
+      provedOptimum(fabric,
+                    {.collective = schedule.collective,
+                     .root = schedule.root,
+                     .amounts = schedule.amounts,
+                     .allreduceBudget = schedule.overlapped ? kAllreduceBudget : std::chrono::milliseconds(0)},
+                    progress);
   if (!optimum) {
     return optimum.error();
   }
@@ -170,6 +189,10 @@ Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule:
 
 Result<std::optional<ScopedBound>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
                                            const Progress& progress) {
+  if (schedule::collectiveOf(schedule) == Collective::allreduce) {
+    const auto reference = allreduceReference(fabric, progress);
+    return reference ? Result<std::optional<ScopedBound>>(*reference) : reference.error();
+  }
   if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
     return std::optional(ScopedBound{
         forests->bound, schedule::boundScope(fabric, forests->collective, {.hasCut = !forests->bottlenecks.empty()})});
@@ -188,11 +211,9 @@ Result<std::optional<ScopedBound>> boundOf(const fabric::Fabric& fabric, const A
   if (!optimum) {
     return optimum.error();
   }
-  // Transfers may reduce and broadcast at the same time, which the halves of a forest do not.
-  const auto& ofTrees = optimum->allreduceLimit;
-  return std::optional(
-      ScopedBound{ofTrees ? std::max(optimum->algbw, ofTrees->algbw) : optimum->algbw,
-                  schedule::boundScope(fabric, collective, {!optimum->bottlenecks.empty(), ofTrees.has_value()})});
+  return std::optional(ScopedBound{
+      optimum->algbw,
+      schedule::boundScope(fabric, collective, {!optimum->bottlenecks.empty(), optimum->boundProof.has_value()})});
 }
 
 Result<Judged> judge(const fabric::Fabric& fabric, Made made, const Progress& progress) {
@@ -229,10 +250,24 @@ Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Prog
     return judged;
   }
   if (const auto* forests = std::get_if<schedule::Schedule>(&judged->made.schedule)) {
-    // What a file states of all trees is not proved again.
-    const bool isForTrees = judged->made.optimum && forests->allreduceBound == forests->bound;
-    judged->bound = forests->bound;
-    judged->boundScope = schedule::boundScope(fabric, forests->collective, {!forests->bottlenecks.empty(), isForTrees});
+    if (forests->collective == Collective::allreduce) {
+      const auto& optimum = judged->made.optimum;
+      const Result<ScopedBound> reference =
+          optimum && optimum->allreduceLimit && !optimum->ignoresSwitches
+              ? Result<ScopedBound>(ScopedBound{optimum->allreduceLimit->algbw, schedule::BoundScope::trees})
+              : allreduceReference(fabric, progress);
+      if (!reference) {
+        return reference.error();
+      }
+      judged->bound = reference->algbw;
+      judged->boundScope = reference->scope;
+      judged->verdict.boundProved = judged->verdict.boundProved || reference->isProved;
+    } else {
+      judged->bound = forests->bound;
+      const bool isForTrees = judged->made.optimum && judged->made.optimum->boundProof;
+      judged->boundScope =
+          schedule::boundScope(fabric, forests->collective, {!forests->bottlenecks.empty(), isForTrees});
+    }
   } else if (const Outcome proved =
                  proveBoundOfSteps(fabric, std::get<schedule::StepSchedule>(judged->made.schedule), *judged, progress);
              !proved) {

@@ -50,6 +50,7 @@ namespace coppice::workflow {
 struct ScopedBound {
   Bandwidth algbw;
   schedule::BoundScope scope = schedule::BoundScope::all;
+  bool isProved = false;  ///< allreduce: the verifier has checked the proof of the bound of trees
 };
 
 /// Of the schedule's collective: what a forest states, or else the exact optimum; nullopt where that is not known.

@@ -4,20 +4,27 @@
 #include <chrono>
 #include <utility>
 
-#include "forestcoll/overlapped_allreduce.hpp"
+#include "forestcoll/forestcoll.hpp"
 
 namespace coppice::workflow {
 namespace {
 
 Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                                 const Progress& progress) {
-  forestcoll::Request request{.collective = demand.collective};
+  forestcoll::Request request{.collective = demand.collective, .overlap = forestcoll::Overlap::always};
   request.allreduceBudget = std::chrono::seconds(values.integer("seconds").value_or(0));
-  auto made = forestcoll::overlapAllreduce(fabric, request, progress);
+  auto made = forestcoll::generate(fabric, request, progress);
   if (!made) {
     return made.error();
   }
-  return Made{.schedule = std::move(made->schedule), .seconds = std::move(made->seconds)};
+  if (!made->schedule.overlapped) {
+    return Error{ErrorCode::limit, "The linear program of this allreduce was not solved within its work",
+                 "use the method forestcoll, which reduces first and broadcasts then, or allow more seconds"};
+  }
+  Made result{.schedule = std::move(made->schedule), .seconds = std::move(made->seconds)};
+  result.claims.treeBound = made->optimum.boundProof;
+  result.optimum = std::move(made->optimum);
+  return result;
 }
 
 }  // namespace
@@ -40,7 +47,6 @@ Method overlapMethod() {
                        .min = 1,
                        .max = kMaxSeconds,
                        .placeholder = "S"}},
-          .form = ScheduleForm::steps,
           .timeOption = "seconds",
           .front = frontOfOne(generateOverlapped)};
 }

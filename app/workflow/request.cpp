@@ -11,9 +11,8 @@
 namespace coppice::workflow {
 namespace {
 
-/// Request::allreduceBudget: within less than no time the linear program is not started, but partitions of the fabric
-/// are tried, which prove most fabrics at once.
-constexpr std::chrono::milliseconds kQuickProofOnly(-1);
+/// For each linear program of trees that share the links; most take some milliseconds.
+constexpr std::chrono::milliseconds kTreesBudget(2000);
 
 }  // namespace
 
@@ -140,11 +139,16 @@ std::vector<Option> treeLimitOptions() {
        .group = kTreesPerRoot,
        .otherwise = otherwise,
        .suggestion = "1%"},
+      {.name = "plain-switches",
+       .title = "Switches only forward",
+       .help = "Take no switch to copy or sum, whatever the fabric says",
+       .kind = OptionKind::flag,
+       .collectives = {Collective::allreduce, Collective::allgather, Collective::reduceScatter},
+       .group = kSwitches},
       {.name = "allreduce-time",
        .title = "Work for the bound",
-       .help = "allreduce: work for the linear program that bounds all allreduces by trees, in seconds of one core; "
-               "it is counted, so that every machine stops at the same place; default: only the quick proof, which "
-               "is enough for most fabrics",
+       .help = "allreduce: work for each linear program of trees that share the links, in seconds of one core; it is "
+               "counted, so that every machine stops at the same place; default: 2",
        .kind = OptionKind::integer,
        .min = 1,
        .max = 86400,
@@ -158,6 +162,7 @@ std::vector<Option> treeLimitOptions() {
 Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request) {
   request.fixedK = values.integer("k");
   request.maxK = values.integer("k-max");
+  request.plainSwitches = values.flag("plain-switches");
   if (const auto seconds = values.integer("allreduce-time")) {
     request.allreduceBudget = std::chrono::seconds(*seconds);
   }
@@ -176,7 +181,7 @@ forestcoll::Request requestOf(const Demand& demand) {
   request.collective = demand.collective;
   request.root = demand.root;
   request.amounts = demand.amounts;
-  request.allreduceBudget = kQuickProofOnly;
+  request.allreduceBudget = kTreesBudget;
   return request;
 }
 

@@ -33,7 +33,10 @@ struct DemandText {
 /// Heading of what sets the number of trees.
 inline constexpr const char* kTreesPerRoot = "Trees per root";
 
-/// k, k-max, within and allreduce-time.
+/// Heading of what switches can do.
+inline constexpr const char* kSwitches = "Switches";
+
+/// k, k-max, within, plain-switches and allreduce-time.
 [[nodiscard]] std::vector<Option> treeLimitOptions();
 /// Puts them into the request. Errors: badUsage.
 [[nodiscard]] Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request);

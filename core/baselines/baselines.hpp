@@ -34,11 +34,10 @@ struct Request {
   std::optional<fabric::Rank> root = {};  ///< broadcast, reduce, gather, scatter
 };
 
-/// Routes are the shortest ones, or run through the NICs that a ring is given. Not verified here. Where the halves of an
-/// allreduce overlap, its bound is 0, that is not known, and it has no cuts.
-/// Errors: badUsage (unknown name; a collective that the baseline does not have; a root that is missing or not used),
-/// infeasible (the fabric lacks what the baseline needs: a power of two of GPUs, equal boxes, capable switches, direct
-/// links), overflow, cancelled.
+/// Routes are the shortest ones, or run through the NICs that a ring is given. Not verified here. Where the halves of
+/// an allreduce overlap, its bound is 0, that is not known, and it has no cuts. Errors: badUsage (unknown name; a
+/// collective that the baseline does not have; a root that is missing or not used), infeasible (the fabric lacks what
+/// the baseline needs: a power of two of GPUs, equal boxes, capable switches, direct links), overflow, cancelled.
 Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabric& fabric, const Request& request,
                                        const Progress& progress = {});
 

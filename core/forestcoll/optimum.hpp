@@ -8,14 +8,21 @@
 
 #include "base/units.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/tree_bound.hpp"
 
 namespace coppice::forestcoll {
 
-/// What no allreduce by trees can beat (linear program of B.7), beside reduce-scatter then allgather.
+/// What no allreduce by trees can beat (linear program of B.7, with what the switches can do).
 struct AllreduceLimit {
   Bandwidth algbw;
   bool isExact = false;    ///< the program's optimum, proved on both sides; otherwise a proved upper bound on it
-  bool isReached = false;  ///< reduce-scatter then allgather at the cut bound reaches it, so nothing is left to gain
+  bool isReached = false;  ///< Optimum::algbw is equal to it, so nothing is left to gain
+};
+
+/// The same collective where no switch copies or sums.
+struct WithPlainSwitches {
+  Bandwidth algbw;
+  std::optional<AllreduceLimit> allreduceLimit = {};
 };
 
 /// The exact answer to "how fast can this possibly be".
@@ -23,7 +30,7 @@ struct Optimum {
   int gpuCount = 0;
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
   InverseBandwidth inverseRate;
-  Bandwidth algbw;                ///< total demand / inverseRate (allreduce: 1/(1/RS + 1/AG))
+  Bandwidth algbw;                ///< total demand / inverseRate (allreduce: 1/(1/RS + 1/AG), or that of `overlapped`)
   std::int64_t treesPerRoot = 0;  ///< k that is used; gather and scatter have no trees
   InverseBandwidth scale;         ///< U of that k
   /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.
@@ -36,6 +43,17 @@ struct Optimum {
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;
   std::string note = {};  ///< for a person, when usedSubCapacity
+  /// allreduce: in-trees and out-trees that run at the same time reach more than reduce-scatter then allgather, and set
+  /// algbw and inverseRate; treesPerRoot is 0 where roots have different numbers of trees.
+  bool overlapped = false;
+  Bandwidth halvesAlgbw = {};  ///< allreduce: reduce-scatter then allgather
+  /// Switches that copy or sum are what algbw needs: trees branch there.
+  bool usesSwitches = false;
+  bool ignoresSwitches = false;  ///< the request asked for plain switches, and the fabric has others
+  /// Why no trees do better, where the linear program was solved; of `allreduceLimit`, or of algbw.
+  std::optional<schedule::TreeBoundProof> boundProof = {};
+  /// Where the fabric has switches that the collective can use, unless they were left out by the request.
+  std::optional<WithPlainSwitches> plainSwitches = {};
   /// allreduce only; absent when left out, or when its budget of work ended before it proved anything.
   std::optional<AllreduceLimit> allreduceLimit = {};
 };

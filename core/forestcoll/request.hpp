@@ -13,6 +13,13 @@
 
 namespace coppice::forestcoll {
 
+/// Whether the halves of an allreduce run at the same time.
+enum class Overlap {
+  whereFaster,  ///< than a reduce_scatter and an allgather after it, which has lower trees
+  always,
+  never
+};
+
 /// What is asked. Amounts, root and collective decide the supplies r(v) of the roots.
 struct Request {
   Collective collective = Collective::allgather;
@@ -34,8 +41,16 @@ struct Request {
   int heightEffort = 1;
   /// Trees that are written edge by edge take no more bytes, about, in each forest.
   std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;
-  /// allreduce: work for the linear program of B.7 (see lp::Milliseconds); 0 = leave it out.
+  /// Work for each linear program of trees that share the links (B.7, see lp::Milliseconds): that of allreduce, and of
+  /// allgather and reduce_scatter where switches copy or sum and links differ by direction. 0 = leave them out: an
+  /// allreduce is then a reduce_scatter and an allgather after it.
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
+  /// Limits on the trees (k, height) mean never.
+  Overlap overlap = Overlap::whereFaster;
+  /// Take no switch to be able to copy or sum, whatever the fabric says.
+  bool plainSwitches = false;
+  /// allreduce: trees through switches that copy and sum give each GPU its own copy (Schedule::ownCopies).
+  bool ownCopies = false;
 };
 
 /// fixedK, maxK or maxLoss decides the number of trees.

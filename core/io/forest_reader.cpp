@@ -102,7 +102,8 @@ void ForestReader::read() {
   }
   checkKeys(m_top, "",
             {"format", "version", "collective", "fabric_name", "digest", "root", "amounts", "algbw", "bound", "fixed_k",
-             "allreduce_bound", "overlapped", "own_copies", "nodes", "gpus", "bottlenecks", "reduce_forest", "broadcast_forest", "fabric"});
+             "allreduce_bound", "overlapped", "own_copies", "nodes", "gpus", "bottlenecks", "reduce_forest",
+             "broadcast_forest", "fabric"});
 }
 
 const JsonSlice& ForestReader::fabric() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "base/parallel.hpp"
 #include "live/cut_bound.hpp"
 #include "live/cut_search.hpp"
+#include "live/trees_rate.hpp"
 
 /// Private to core/live.
 namespace coppice::live {
@@ -44,6 +46,11 @@ struct BoundState {
   std::vector<Half> halves;
   std::vector<CutProblem> problems;
   std::vector<WorstCut> worst;  ///< by problem
+  /// allreduce: the fabric for the program of trees, whose arcs are numbered like these. Asked only where
+  /// Answer::isForTrees.
+  std::shared_ptr<const forestcoll::TreeGraph> trees;
+  std::chrono::milliseconds treesBudget{0};
+  bool plainSwitches = false;
   Answer answer;
 
   [[nodiscard]] std::optional<int> findArc(int tail, int head) const;
@@ -52,6 +59,8 @@ struct BoundState {
   /// What worst cuts, by half, say of the fabric without the nodes `gone`.
   [[nodiscard]] Answer describe(std::span<const WorstCut> worst, std::int64_t denominator,
                                 std::span<const int> gone) const;
+  /// The bound of all trees in place of that of the halves.
+  static void takeTrees(const forestcoll::TreeBound& bound, Answer& result);
 
 private:
   [[nodiscard]] schedule::Cut cutOf(const WorstCut& worst, std::int64_t denominator,

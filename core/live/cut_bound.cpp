@@ -81,7 +81,26 @@ struct Facts {
   std::vector<char> isGpu;
   std::span<const fabric::NodeIndex> gpus;  ///< by rank
   std::span<const fabric::Arc> arcs;
+  std::vector<fabric::NodeKind> kinds;
+  std::vector<bool> copies;
+  std::vector<bool> sums;
 };
+
+std::shared_ptr<const forestcoll::TreeGraph> treesOf(const Facts& facts) {
+  auto graph = std::make_shared<forestcoll::TreeGraph>();
+  graph->nodeCount = static_cast<int>(facts.kinds.size());
+  for (const fabric::NodeKind kind : facts.kinds) {
+    graph->kindOf.push_back(static_cast<int>(kind));
+  }
+  graph->boxOf.assign(facts.boxes.begin(), facts.boxes.end());
+  graph->copies = facts.copies;
+  graph->sums = facts.sums;
+  graph->gpus.assign(facts.gpus.begin(), facts.gpus.end());
+  for (const fabric::Arc& arc : facts.arcs) {
+    graph->arcs.push_back({arc.tail, arc.head, arc.bandwidth});
+  }
+  return graph;
+}
 
 std::shared_ptr<BoundState> makeState(Facts facts, const forestcoll::Request& request, const Progress& progress) {
   checkRequest(request, static_cast<int>(facts.gpus.size()));
@@ -135,6 +154,15 @@ std::shared_ptr<BoundState> makeState(Facts facts, const forestcoll::Request& re
     byHalf.push_back(state->worst[half.problem]);
   }
   state->answer = state->describe(byHalf, 1, {});
+  if (isAllreduce && request.allreduceBudget.count() > 0 && !state->answer.finding) {
+    state->trees = treesOf(facts);
+    state->treesBudget = request.allreduceBudget;
+    state->plainSwitches = request.plainSwitches;
+    if (const auto bound = treesBound(*state, {}, progress)) {
+      state->answer.isForTrees = true;
+      state->takeTrees(*bound, state->answer);
+    }
+  }
   return state;
 }
 
@@ -260,6 +288,12 @@ Answer BoundState::describe(std::span<const WorstCut> found, int64_t denominator
   return result;
 }
 
+void BoundState::takeTrees(const forestcoll::TreeBound& bound, Answer& result) {
+  result.algbw = bound.algbw;
+  result.inverseRate = Rational(result.gpuCount) / bound.algbw;
+  result.isForTrees = true;
+}
+
 Searches::Searches(const BoundState& state) : m_state(state) {
   for (std::size_t i = 0; i < state.problems.size(); ++i) {
     m_searches.emplace_back(state.problems[i]);
@@ -278,7 +312,16 @@ Answer Searches::answer(const Trial& trial, const Progress& progress) {
     const Trial own = half.isTurned ? m_state.turned(trial) : trial;
     worst.push_back(half.isTurned && sameInBoth(own, trial) ? worst.front() : of(half).worst(own, progress));
   }
-  return m_state.describe(worst, trial.denominator, trial.gone);
+  Answer result = m_state.describe(worst, trial.denominator, trial.gone);
+  if (m_state.answer.isForTrees && !result.finding) {
+    const auto bound = treesBound(m_state, trial, progress);
+    if (!bound) {
+      throw Failure{{ErrorCode::limit, "the linear program of trees was not solved for a change of the fabric",
+                     "allow it more work, or ask about another collective"}};
+    }
+    BoundState::takeTrees(*bound, result);
+  }
+  return result;
 }
 
 // --- the bound ---
@@ -287,11 +330,15 @@ Result<CutBound> CutBound::create(const fabric::Fabric& fabric, const forestcoll
                                   const Progress& progress) {
   return guarded(
       [&] {
-        Facts facts{{}, {}, {}, fabric.gpus(), fabric.arcs()};
+        Facts facts{{}, {}, {}, fabric.gpus(), fabric.arcs(), {}, {}, {}};
         for (const fabric::Node& node : fabric.nodes()) {
           facts.ids.push_back(node.id);
           facts.boxes.emplace_back(node.box);
-          facts.isGpu.push_back(node.kind == fabric::NodeKind::gpu ? 1 : 0);
+          const bool isRelay = node.kind != fabric::NodeKind::gpu;
+          facts.isGpu.push_back(isRelay ? 0 : 1);
+          facts.kinds.push_back(node.kind);
+          facts.copies.push_back(isRelay && node.multicast);
+          facts.sums.push_back(isRelay && node.aggregation);
         }
         return CutBound(makeState(std::move(facts), request, progress));
       },
@@ -303,11 +350,15 @@ Result<CutBound> CutBound::create(const fabric::EditedFabric& fabric, const fore
   return guarded(
       [&] {
         const fabric::EditedFabric::Indexed indexed = fabric.indexed();
-        Facts facts{{}, {}, {}, indexed.gpus, indexed.arcs};
+        Facts facts{{}, {}, {}, indexed.gpus, indexed.arcs, {}, {}, {}};
         for (const fabric::EditedFabric::Node* node : indexed.nodes) {
           facts.ids.push_back(node->facts.id);
           facts.boxes.emplace_back(node->facts.box);
-          facts.isGpu.push_back(node->kind == fabric::NodeKind::gpu ? 1 : 0);
+          const bool isRelay = node->kind != fabric::NodeKind::gpu;
+          facts.isGpu.push_back(isRelay ? 0 : 1);
+          facts.kinds.push_back(node->kind.value_or(fabric::NodeKind::switchNode));
+          facts.copies.push_back(isRelay && node->facts.multicast);
+          facts.sums.push_back(isRelay && node->facts.aggregation);
         }
         return CutBound(makeState(std::move(facts), request, progress));
       },

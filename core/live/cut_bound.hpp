@@ -23,7 +23,11 @@ struct Answer {
   /// 1/x*, as forestcoll::Optimum states it; absent when algbw is 0.
   std::optional<InverseBandwidth> inverseRate = {};
   int gpuCount = 0;
-  /// A cut that proves the bound. Its exit is 0 when algbw is 0, and it is empty when there is nothing to send.
+  /// Of an allreduce: algbw is what no trees can beat, with all that switches can do. Otherwise an allreduce is a
+  /// reduce-scatter and then an allgather.
+  bool isForTrees = false;
+  /// A cut that proves the bound (where isForTrees, that of the slower half of a reduce-scatter and an allgather). Its
+  /// exit is 0 when algbw is 0, and it is empty when there is nothing to send.
   schedule::Cut cut = {};
   /// The cut counts what enters it: reduce_scatter, reduce, scatter, and an allreduce whose slower half is the
   /// reduction.
@@ -41,9 +45,10 @@ struct BoundState;
 /// threads. Nodes are numbered as in fabric::Fabric and fabric::EditedFabric::Indexed.
 class CutBound {
 public:
-  /// Any collective but alltoall and custom. fixedK, maxK and allreduceBudget of the request are ignored: this is the
-  /// bound over all k, and allreduce is reduce-scatter followed by allgather. Errors: badUsage (root or amounts that do
-  /// not fit), overflow, cancelled, limit.
+  /// Any collective but alltoall and custom. fixedK and maxK of the request are ignored: this is the bound over all k.
+  /// That of an allreduce is the bound of all trees, where its program is solved within allreduceBudget, for each
+  /// question again; with a budget of 0 an allreduce is a reduce-scatter followed by an allgather. Errors: badUsage
+  /// (root or amounts that do not fit), overflow, cancelled, limit.
   static Result<CutBound> create(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                  const Progress& progress = {});
   /// The same of a fabric that may be unable to work (GPUs cut off, fewer than two of them): then the answer has a

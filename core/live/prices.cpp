@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -51,31 +52,21 @@ Rational meeting(const CutLine& a, const CutLine& b) {
   return {narrow64(over / x), narrow64(under / x)};
 }
 
-/// The rate of one half of the collective, in capacity units, as a function of the change t of a group of arcs, also in
-/// capacity units. Concave, piecewise linear, non-decreasing.
-class HalfRate {
+/// A rate in capacity units as a function of the change t of a group of arcs, also in capacity units. Concave,
+/// piecewise linear, non-decreasing.
+class Rate {
 public:
-  /// @param isSymmetric as Trial::isSymmetric
-  HalfRate(CutSearch& search, const CutProblem& problem, std::vector<WeightedArc> arcs, bool isSymmetric,
-           const Progress& progress)
-      : m_search(search),
-        m_problem(problem),
-        m_progress(progress),
-        m_arcs(std::move(arcs)),
-        m_isSymmetric(isSymmetric),
-        m_now(lineOf(search.base(progress), 0)) {}
+  Rate(std::span<const forestcoll::TreeArc> all, std::vector<WeightedArc> arcs) : m_all(all), m_arcs(std::move(arcs)) {}
+  virtual ~Rate() = default;
+  Rate(const Rate&) = delete;
+  Rate& operator=(const Rate&) = delete;
 
-  /// A supporting line at t: a cut that is tight there. @pre no bandwidth falls below 0 at t.
+  /// A supporting line at t. @pre no bandwidth falls below 0 at t.
   [[nodiscard]] CutLine lineAt(const Rational& t) {
-    if (t.isZero()) {
-      return m_now;
+    if (!m_now) {
+      m_now = supportAt(Rational(0));
     }
-    Trial trial{.denominator = t.denominator(), .isSymmetric = m_isSymmetric};
-    for (const WeightedArc& arc : m_arcs) {
-      trial.capacities.push_back(
-          {arc.arc, narrow64(Int128{capacity(arc)} * t.denominator() + Int128{arc.weight} * t.numerator())});
-    }
-    return lineOf(m_search.worst(trial, m_progress), t);
+    return t.isZero() ? *m_now : supportAt(t);
   }
 
   struct Side {
@@ -87,14 +78,15 @@ public:
   /// above 0. Where inner meets the nearest of them, either inner is still tight, and that is the first change of
   /// slope, or a lower line turns up, which is nearer or itself tight at 0.
   [[nodiscard]] Side above() {
-    if (m_now.weight == 0) {
+    const CutLine now = lineAt(Rational(0));
+    if (now.weight == 0) {
       return {Rational(0), std::nullopt};
     }
-    return nearestChange(m_now, flattestLine(), std::nullopt);
+    return nearestChange(now, flattestLine(), std::nullopt);
   }
 
   /// Slope just below 0, down to `end` < 0; the mirror image of above().
-  [[nodiscard]] Side below(const Rational& end) { return nearestChange(m_now, lineAt(end), end); }
+  [[nodiscard]] Side below(const Rational& end) { return nearestChange(lineAt(Rational(0)), lineAt(end), end); }
 
   /// The search of above() and, down to `end`, of below(), from a line that is lower there.
   [[nodiscard]] Side nearestChange(CutLine inner, const CutLine& start, const std::optional<Rational>& end) {
@@ -113,7 +105,7 @@ public:
       if (found.at(t) == inner.at(t)) {
         return {inner.slope(), t};
       }
-      if (found.at(0) == m_now.at(0)) {
+      if (found.at(0) == now()) {
         inner = found;
       } else {
         outer.push_back(found);
@@ -164,7 +156,7 @@ public:
     return found;
   }
 
-  [[nodiscard]] Rational now() const { return m_now.at(0); }
+  [[nodiscard]] Rational now() { return lineAt(Rational(0)).at(0); }
   /// The largest fall of t before some arc has nothing left.
   [[nodiscard]] Rational room() const {
     std::optional<Rational> min;
@@ -175,8 +167,46 @@ public:
     return min.value_or(Rational(0));
   }
 
+protected:
+  [[nodiscard]] int64_t capacity(const WeightedArc& arc) const { return m_all[arc.arc].capacity; }
+  [[nodiscard]] std::span<const WeightedArc> arcs() const { return m_arcs; }
+  [[nodiscard]] std::span<const forestcoll::TreeArc> allArcs() const { return m_all; }
+  /// The fabric with the group changed by t.
+  [[nodiscard]] Trial trialAt(const Rational& t, bool isSymmetric) const {
+    Trial trial{.denominator = t.denominator(), .isSymmetric = isSymmetric};
+    for (const WeightedArc& arc : m_arcs) {
+      trial.capacities.push_back(
+          {arc.arc, narrow64(Int128{capacity(arc)} * t.denominator() + Int128{arc.weight} * t.numerator())});
+    }
+    return trial;
+  }
+
 private:
-  [[nodiscard]] int64_t capacity(const WeightedArc& arc) const { return m_problem.network.arcs[arc.arc].capacity; }
+  [[nodiscard]] virtual CutLine supportAt(const Rational& t) = 0;
+  /// A line that is below all others far above 0, or one that supports the rate there.
+  [[nodiscard]] virtual CutLine flattestLine() = 0;
+
+  std::span<const forestcoll::TreeArc> m_all;
+  std::vector<WeightedArc> m_arcs;
+  std::optional<CutLine> m_now;
+};
+
+/// The rate of one half of the collective: its lines are cuts.
+class HalfRate : public Rate {
+public:
+  /// @param isSymmetric as Trial::isSymmetric
+  HalfRate(CutSearch& search, const CutProblem& problem, std::vector<WeightedArc> arcs, bool isSymmetric,
+           const Progress& progress)
+      : Rate(problem.network.arcs, std::move(arcs)),
+        m_search(search),
+        m_problem(problem),
+        m_progress(progress),
+        m_isSymmetric(isSymmetric) {}
+
+private:
+  [[nodiscard]] CutLine supportAt(const Rational& t) override {
+    return lineOf(t.isZero() ? m_search.base(m_progress) : m_search.worst(trialAt(t, m_isSymmetric), m_progress), t);
+  }
 
   [[nodiscard]] CutLine lineOf(const WorstCut& cut, const Rational& t) const {
     if (cut.demand == 0) {
@@ -184,7 +214,7 @@ private:
     }
     const auto holds = [&](int node) { return std::binary_search(cut.sinkSide.begin(), cut.sinkSide.end(), node); };
     int64_t weight = 0;
-    for (const WeightedArc& each : m_arcs) {
+    for (const WeightedArc& each : arcs()) {
       const forestcoll::TreeArc& arc = m_problem.network.arcs[each.arc];
       weight = holds(arc.head) && !holds(arc.tail) ? checkedAdd(weight, each.weight) : weight;
     }
@@ -194,10 +224,10 @@ private:
 
   /// A cut of the minimum weight per demand: the cut problem with the weights as capacities. Where sinks have no arc of
   /// the group, the tightest of these alone.
-  [[nodiscard]] CutLine flattestLine() const {
+  [[nodiscard]] CutLine flattestLine() override {
     const forestcoll::Network& network = m_problem.network;
     std::vector<char> isEntered(network.nodeCount, 0);
-    for (const WeightedArc& each : m_arcs) {
+    for (const WeightedArc& each : arcs()) {
       isEntered[network.arcs[each.arc].head] = 1;
     }
     std::optional<CutLine> flat;
@@ -212,7 +242,7 @@ private:
     }
     forestcoll::Network weights = network;
     weights.arcs.clear();
-    for (const WeightedArc& each : m_arcs) {
+    for (const WeightedArc& each : arcs()) {
       const forestcoll::TreeArc& arc = network.arcs[each.arc];
       weights.arcs.push_back({arc.tail, arc.head, each.weight});
     }
@@ -225,9 +255,50 @@ private:
   CutSearch& m_search;
   const CutProblem& m_problem;
   const Progress& m_progress;
-  std::vector<WeightedArc> m_arcs;
   bool m_isSymmetric = false;
-  CutLine m_now;
+};
+
+/// An allreduce by trees: a solution of the dual of its program supports it everywhere, with the prices of the links as
+/// slopes.
+class TreesRate : public Rate {
+public:
+  TreesRate(const BoundState& state, std::vector<WeightedArc> arcs, const Progress& progress)
+      : Rate(state.arcs, std::move(arcs)),
+        m_state(state),
+        m_total(state.problems.front().network.totalDemand),
+        m_progress(progress) {}
+
+private:
+  [[nodiscard]] CutLine supportAt(const Rational& t) override {
+    const auto bound = treesBound(m_state, trialAt(t, false), m_progress);
+    if (!bound || bound->status != lp::BoundStatus::exact || !bound->proof) {
+      throw Failure{{ErrorCode::limit, "the linear program of trees was not solved for a change of the fabric",
+                     "allow it more work, or ask about another collective"}};
+    }
+    Rational slope;
+    for (const WeightedArc& each : arcs()) {
+      slope += Rational(each.weight) * bound->proof->linkPrice[each.arc];
+    }
+    slope = slope / Rational(m_total);
+    const Rational rate = bound->algbw / m_state.unit / Rational(m_total);
+    const Rational fixed = rate - slope * t;
+    const int64_t demand = leastCommonMultiple(fixed.denominator(), slope.denominator());
+    return {checkedMul(fixed.numerator(), demand / fixed.denominator()),
+            checkedMul(slope.numerator(), demand / slope.denominator()), demand};
+  }
+
+  /// Far above 0 the group is no limit, or the only one.
+  [[nodiscard]] CutLine flattestLine() override {
+    Int128 all = 1;
+    for (const forestcoll::TreeArc& arc : allArcs()) {
+      all += arc.capacity;
+    }
+    return lineAt(Rational(narrow64(all * m_total)));
+  }
+
+  const BoundState& m_state;
+  int64_t m_total = 0;
+  const Progress& m_progress;
 };
 
 /// The halves of the collective over one group, and the units that lead back to GB/s.
@@ -240,22 +311,27 @@ public:
     if (const auto& finding = state.answer.finding; finding && state.answer.cut.nodes.empty()) {
       throw Failure{{finding->code, finding->text, finding->fix, finding->where}};
     }
+    if (state.answer.isForTrees) {
+      m_halves.push_back(std::make_unique<TreesRate>(state, arcs, progress));
+      return;
+    }
     for (const Half& half : state.halves) {
       std::vector<WeightedArc> own = arcs;
       for (WeightedArc& each : own) {
         each.arc = half.isTurned ? *state.findArc(state.arcs[each.arc].head, state.arcs[each.arc].tail) : each.arc;
       }
-      m_halves.emplace_back(searches.of(half), state.problems[half.problem], std::move(own), isSymmetric, progress);
+      m_halves.push_back(std::make_unique<HalfRate>(searches.of(half), state.problems[half.problem], std::move(own),
+                                                    isSymmetric, progress));
     }
   }
 
   [[nodiscard]] Price price() {
-    std::vector<HalfRate::Side> above;
-    std::vector<HalfRate::Side> below;
-    for (HalfRate& half : m_halves) {
-      above.push_back(half.above());
-      const Rational room = half.room();
-      below.push_back(room.isZero() ? HalfRate::Side{above.back().slope, std::nullopt} : half.below(-room));
+    std::vector<Rate::Side> above;
+    std::vector<Rate::Side> below;
+    for (const auto& half : m_halves) {
+      above.push_back(half->above());
+      const Rational room = half->room();
+      below.push_back(room.isZero() ? Rate::Side{above.back().slope, std::nullopt} : half->below(-room));
     }
     Price price;
     price.raise = slope(above);
@@ -277,14 +353,14 @@ public:
     if (start > end) {
       refuse("the interval ends before it begins", "give the smaller value first");
     }
-    if (start < -m_halves.front().room()) {
+    if (start < -m_halves.front()->room()) {
       refuse("a bandwidth would fall below 0", "begin at a larger value");
     }
-    std::vector<std::vector<HalfRate::Piece>> pieces;
+    std::vector<std::vector<Rate::Piece>> pieces;
     std::set<Rational> stops{start, end};
-    for (HalfRate& half : m_halves) {
-      pieces.push_back(half.pieces(start, end));
-      for (const HalfRate::Piece& piece : pieces.back()) {
+    for (const auto& half : m_halves) {
+      pieces.push_back(half->pieces(start, end));
+      for (const Rate::Piece& piece : pieces.back()) {
         stops.insert(piece.from);
       }
     }
@@ -311,8 +387,8 @@ public:
   }
 
 private:
-  static bool isSame(const std::vector<HalfRate::Piece>& a, const std::vector<HalfRate::Piece>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const HalfRate::Piece& x, const HalfRate::Piece& y) {
+  static bool isSame(const std::vector<Rate::Piece>& a, const std::vector<Rate::Piece>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Rate::Piece& x, const Rate::Piece& y) {
       return x.from == y.from && x.line.slope() == y.line.slope() && x.line.at(x.from) == y.line.at(y.from);
     });
   }
@@ -340,18 +416,18 @@ private:
     return slopes[0] * g * g + slopes[1] * f * f;
   }
 
-  [[nodiscard]] Rational slope(const std::vector<HalfRate::Side>& sides) const {
+  [[nodiscard]] Rational slope(const std::vector<Rate::Side>& sides) {
     std::vector<Rational> values;
     std::vector<Rational> slopes;
     for (std::size_t i = 0; i < sides.size(); ++i) {
-      values.push_back(m_halves[i].now());
+      values.push_back(m_halves[i]->now());
       slopes.push_back(sides[i].slope);
     }
     return Rational(m_total) * joinedSlope(values, slopes);
   }
 
   const BoundState& m_state;
-  std::vector<HalfRate> m_halves;
+  std::vector<std::unique_ptr<Rate>> m_halves;  ///< or all trees of an allreduce
   int64_t m_total = 0;
 };
 

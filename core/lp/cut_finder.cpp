@@ -14,22 +14,22 @@ using Oracle = flow::FeasibilityOracle<std::int64_t>;
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 61;
 
-std::vector<int> gpusOf(const std::vector<bool>& isGpu) {
-  std::vector<int> gpus;
-  for (std::size_t node = 0; node < isGpu.size(); ++node) {
-    if (isGpu[node]) {
-      gpus.push_back(static_cast<int>(node));
+std::vector<int> flagged(const std::vector<bool>& flags) {
+  std::vector<int> nodes;
+  for (std::size_t node = 0; node < flags.size(); ++node) {
+    if (flags[node]) {
+      nodes.push_back(static_cast<int>(node));
     }
   }
-  return gpus;
+  return nodes;
 }
 
-Oracle oracleOf(int nodeCount, const std::vector<int>& gpus, const std::vector<ArcEnds>& arcs) {
+Oracle oracleOf(int nodeCount, const std::vector<int>& sinks, const std::vector<ArcEnds>& arcs) {
   std::vector<flow::CapacityArc<std::int64_t>> capacityArcs;
   for (const ArcEnds& arc : arcs) {
     capacityArcs.push_back({arc.tail, arc.head, 0});
   }
-  return {nodeCount, capacityArcs, std::vector<std::int64_t>(static_cast<std::size_t>(nodeCount), 0), gpus};
+  return {nodeCount, capacityArcs, std::vector<std::int64_t>(static_cast<std::size_t>(nodeCount), 0), sinks};
 }
 
 /// With a flow in place: what no node with supply left reaches, the largest minimum cut.
@@ -55,8 +55,8 @@ NodeSet notReached(Oracle& oracle) {
 
 }  // namespace
 
-CutFinder::CutFinder(int nodeCount, const std::vector<bool>& isGpu, std::vector<ArcEnds> arcs)
-    : m_arcs(std::move(arcs)), m_gpus(gpusOf(isGpu)), m_oracle(oracleOf(nodeCount, m_gpus, m_arcs)) {}
+CutFinder::CutFinder(int nodeCount, const std::vector<bool>& isSink, std::vector<ArcEnds> arcs)
+    : m_arcs(std::move(arcs)), m_sinks(flagged(isSink)), m_oracle(oracleOf(nodeCount, m_sinks, m_arcs)) {}
 
 std::vector<NodeSet> CutFinder::violated(std::span<const std::int64_t> capacities,
                                          std::span<const std::int64_t> supplies, std::int64_t tolerance, bool firstOnly,
@@ -75,13 +75,13 @@ std::vector<NodeSet> CutFinder::violated(std::span<const std::int64_t> capacitie
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     m_oracle.setCapacity(static_cast<int>(i), capacities[i]);
   }
-  for (const int gpu : m_gpus) {
-    m_oracle.setSupply(gpu, supplies[gpu]);
+  for (int node = 0; node < nodeCount(); ++node) {
+    m_oracle.setSupply(node, supplies[node]);
   }
   m_oracle.clearAbsorbed();
   std::vector<NodeSet> found;
   std::set<NodeSet> seen;
-  for (const int sink : m_gpus) {
+  for (const int sink : m_sinks) {
     throwIfCancelled(progress);
     const std::int64_t flow = m_oracle.flowInto(sink, m_oracle.target());
     if (flow >= m_oracle.target() - tolerance) {

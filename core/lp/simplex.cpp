@@ -506,7 +506,7 @@ bool Simplex::refine(const StopTest& stop) {
   }
 }
 
-std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
+std::optional<ExactPoint> Simplex::exactMultipliers(const StopTest& stop) const {
   // Multipliers y of the nonbasic rows: sum over them of y_i a_ij = cost_j for every basic column j.
   std::vector<int> tightRows;
   std::vector<int> equationOf(m_columns.size(), -1);
@@ -545,18 +545,34 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
   if (!denominator) {
     return std::nullopt;
   }
+  try {
+    ExactPoint multipliers{std::vector<std::int64_t>(m_rows.size(), 0), *denominator};
+    for (std::size_t k = 0; k < tightRows.size(); ++k) {
+      const Fraction64& fraction = (*solution)[k];
+      multipliers.numerators[tightRows[k]] = checkedMul(fraction.numerator, *denominator / fraction.denominator);
+    }
+    return multipliers;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
+  const auto multipliers = exactMultipliers(stop);
+  if (!multipliers) {
+    return std::nullopt;
+  }
   // Weak duality with these multipliers, whatever they are: cost . z = sum y_i s_i + sum (cost_j - sum y_i a_ij) z_j,
   // each term at most its value at one end of its range.
   try {
     std::vector<Int128> rest(m_columns.size());
     for (std::size_t j = 0; j < rest.size(); ++j) {
-      rest[j] = multiplyWide(m_columns[j].cost, *denominator);
+      rest[j] = multiplyWide(m_columns[j].cost, multipliers->denominator);
     }
     Int128 bound = 0;
-    for (std::size_t k = 0; k < tightRows.size(); ++k) {
-      const Fraction64& fraction = (*solution)[k];
-      const Row& row = m_rows[tightRows[k]];
-      const std::int64_t multiplier = checkedMul(fraction.numerator, *denominator / fraction.denominator);
+    for (std::size_t i = 0; i < m_rows.size(); ++i) {
+      const Row& row = m_rows[i];
+      const std::int64_t multiplier = multipliers->numerators[i];
       const std::optional<std::int64_t>& end = multiplier > 0 ? row.upper : row.lower;
       if (multiplier == 0 || !end) {
         continue;
@@ -569,7 +585,7 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
     for (std::size_t j = 0; j < rest.size(); ++j) {
       bound = checkedAdd(bound, multiplyWide(rest[j], rest[j] > 0 ? m_columns[j].upper : m_columns[j].lower));
     }
-    return WideFraction{bound, *denominator};
+    return WideFraction{bound, multipliers->denominator};
   } catch (const OverflowError&) {
     return std::nullopt;
   }

@@ -78,6 +78,9 @@ public:
   /// The present basic solution in exact arithmetic, checked against every row and bound; nullopt when it is not
   /// feasible, its numbers leave 64 bits, or stopped.
   [[nodiscard]] std::optional<ExactPoint> exactPoint(const StopTest& stop) const;
+  /// The multipliers of the rows at the present basis in exact arithmetic, in common denominator: with them every basic
+  /// column costs nothing. nullopt when the numbers leave their range, or stopped.
+  [[nodiscard]] std::optional<ExactPoint> exactMultipliers(const StopTest& stop) const;
   /// An upper bound on the objective that the present basis' multipliers prove, in exact arithmetic. Equal to the
   /// optimum when the basis is optimal. nullopt when the numbers leave their range, or stopped.
   [[nodiscard]] std::optional<WideFraction> provedBound(const StopTest& stop) const;

@@ -39,9 +39,10 @@ SwitchAbilities switchAbilities(const fabric::Fabric& fabric) {
 BoundScope boundScope(const SwitchAbilities& switches, Collective collective, const BoundEvidence& evidence) {
   const bool gains = canGain(switches, collective);
   if (collective == Collective::allreduce) {
-    return gains ? BoundScope::plainSwitches : evidence.isForTrees ? BoundScope::trees : BoundScope::halves;
+    return evidence.isForTrees ? BoundScope::trees : gains ? BoundScope::plainSwitches : BoundScope::halves;
   }
-  return gains && !switches.isBalanced && !evidence.hasCut ? BoundScope::plainSwitches : BoundScope::all;
+  return gains && !switches.isBalanced && !evidence.hasCut && !evidence.isForTrees ? BoundScope::plainSwitches
+                                                                                   : BoundScope::all;
 }
 
 BoundScope boundScope(const fabric::Fabric& fabric, Collective collective, const BoundEvidence& evidence) {

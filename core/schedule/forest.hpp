@@ -165,8 +165,8 @@ struct Schedule {
   bool ownCopies = false;
   Bandwidth algbw;  ///< allreduce: 1 / (1/reduce + 1/broadcast), or what both forests reach where they overlap
   Bandwidth bound;  ///< no schedule with these roots and amounts is faster (cut bound)
-  std::vector<Cut> bottlenecks;  ///< at least one cut that proves `bound` (for allreduce: of the slower half)
-  std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
+  std::vector<Cut> bottlenecks;        ///< at least one cut that proves `bound` (for allreduce: of the slower half)
+  std::optional<std::int64_t> fixedK;  ///< trees per root the user asked for; then algbw may be below bound
   std::optional<Bandwidth> allreduceBound;  ///< of all allreduces by trees (tree_bound.hpp), where computed
 
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -50,8 +50,8 @@ struct WeightedCut {
 /// Weights of cuts are shared by their images: the symmetries generate a group of the fabric (kinds, capabilities and
 /// bandwidths), under which y, p and q are constant on orbits, and every cut stands for the mean of its images.
 struct TreeBoundProof {
-  Bandwidth bound;                   ///< sum of linkPrice * bandwidth
-  std::vector<Rational> linkPrice;   ///< y by arc, >= 0
+  Bandwidth bound;                  ///< sum of linkPrice * bandwidth
+  std::vector<Rational> linkPrice;  ///< y by arc, >= 0
   std::vector<WeightedCut> cuts;
   std::vector<Rational> outPotential;  ///< p by node
   std::vector<Rational> inPotential;   ///< q by node

@@ -38,9 +38,14 @@ struct HashOfInts {
 /// not lead from each copy to each.
 class Contraction {
 public:
-  explicit Contraction(const ColouredDigraph& whole)
+  Contraction(const ColouredDigraph& whole, bool wantsGenerators)
       : m_whole(whole), m_colourOf(whole.colourOf), m_arcs(whole.arcs), m_standsIn(whole.colourOf.size()) {
     std::iota(m_standsIn.begin(), m_standsIn.end(), 0);
+    if (wantsGenerators) {
+      for (std::size_t node = 0; node < m_standsIn.size(); ++node) {
+        m_copies.push_back({static_cast<int>(node)});
+      }
+    }
     for (int& colour : m_colourOf) {
       colour = m_colours({colour, 0});
     }
@@ -84,6 +89,9 @@ public:
       const auto [found, isNew] =
           equal.try_emplace(signatureOf(members[part], partOf, arcsOf), static_cast<int>(part), 0);
       ++found->second.second;
+      if (!isNew && !m_copies.empty()) {
+        exchange(members[found->second.first], members[part]);
+      }
       for (std::size_t i = 0; i < members.size(part) && !isNew; ++i) {
         m_standsIn[members[part][i]] = members[found->second.first][i];
         isSmaller = true;
@@ -142,6 +150,20 @@ public:
       orbits.ofNode.push_back(nodes.find(static_cast<int>(node)));
     }
     findArcOrbits(found, left, numberOf, orbits);
+    if (!m_copies.empty()) {
+      for (const Permutation& image : found) {
+        std::vector<std::pair<int, int>> moves;
+        for (std::size_t i = 0; i < left.size(); ++i) {
+          const std::vector<int>& from = m_copies[left[i]];
+          const std::vector<int>& to = m_copies[left[image[i]]];
+          for (std::size_t copy = 0; copy < from.size() && from[copy] != to[copy]; ++copy) {
+            moves.emplace_back(from[copy], to[copy]);
+          }
+        }
+        m_generators.push_back(std::move(moves));
+      }
+      orbits.generators = std::move(m_generators);
+    }
     return orbits;
   }
 
@@ -152,6 +174,21 @@ private:
       node = m_standsIn[node] = m_standsIn[m_standsIn[node]];
     }
     return node;
+  }
+
+  /// Exchanges two equal parts with all copies that are contracted into them, and adds the second one's to the first.
+  void exchange(std::span<const int> part, std::span<const int> other) {
+    std::vector<std::pair<int, int>> moves;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const std::vector<int>& there = m_copies[other[i]];
+      std::vector<int>& here = m_copies[part[i]];
+      for (std::size_t copy = 0; copy < there.size(); ++copy) {
+        moves.emplace_back(here[copy], there[copy]);
+        moves.emplace_back(there[copy], here[copy]);
+      }
+      here.insert(here.end(), there.begin(), there.end());
+    }
+    m_generators.push_back(std::move(moves));
   }
 
   /// Equal for parts that can be exchanged, and only for these.
@@ -213,6 +250,10 @@ private:
   std::vector<int> m_colourOf;      // of what is left
   std::vector<ColouredArc> m_arcs;  // of what is left
   std::vector<int> m_standsIn;      // by node one that is equal and may be left
+  /// By node that is left: the nodes that it stands for, itself first; those of a part in the same order. Empty where
+  /// generators are not wanted.
+  std::vector<std::vector<int>> m_copies;
+  std::vector<std::vector<std::pair<int, int>>> m_generators;
   Numbering<std::pair<int, int>> m_colours;
   Numbering<std::pair<int, int>> m_arcColours;
   int m_step = 0;
@@ -223,8 +264,8 @@ private:
 }  // namespace
 
 Orbits orbitsOf(const ColouredDigraph& graph, std::span<const Parts> candidates, int64_t maxWork,
-                const Progress& progress) {
-  Contraction contraction(graph);
+                const Progress& progress, bool wantsGenerators) {
+  Contraction contraction(graph, wantsGenerators);
   for (const Parts& parts : candidates) {
     throwIfCancelled(progress);
     contraction.contract(parts);

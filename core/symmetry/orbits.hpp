@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -18,6 +19,8 @@ using Parts = std::vector<int>;
 struct Orbits {
   std::vector<int> ofNode;
   std::vector<int> ofArc;
+  /// Of the group: the nodes that each one moves, with their images. Only where they are asked for.
+  std::vector<std::vector<std::pair<int, int>>> generators = {};
 };
 
 /// Orbits of a graph that may have very many symmetries. First equal parts are contracted, one list of candidates after
@@ -27,6 +30,6 @@ struct Orbits {
 /// through nauty, within `maxWork` (automorphisms.hpp). Linear in nodes and arcs for each list, but for sorting the
 /// arcs of each node. Throws CancelledError.
 [[nodiscard]] Orbits orbitsOf(const ColouredDigraph& graph, std::span<const Parts> candidates, std::int64_t maxWork,
-                              const Progress& progress = {});
+                              const Progress& progress = {}, bool wantsGenerators = false);
 
 }  // namespace coppice::symmetry

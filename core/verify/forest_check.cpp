@@ -446,8 +446,8 @@ private:
   }
 
   /// Own copies (Schedule::ownCopies): each link straight between a switch where an edge of the tree is pruned and the
-  /// GPU of the same box that sends to it (in-trees: takes the sum from it) loads the link back once per tree. A missing
-  /// one is a fault.
+  /// GPU of the same box that sends to it (in-trees: takes the sum from it) loads the link back once per tree. A
+  /// missing one is a fault.
   /// @pre the tree is sound
   void countOwnCopies(std::int64_t index, const Tree& tree) {
     const auto edges = m_forest.edgesOf(tree);

@@ -6,7 +6,6 @@
 
 #include "baselines/baselines.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/overlapped_allreduce.hpp"
 #include "forestcoll/random_fabrics.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
@@ -373,8 +372,8 @@ void TestBaselines::randomFabrics() {
                                  std::to_string(seed) + ": " + toFraction(algbwOf(*schedule)) + " > " +
                                  toFraction(*bound);
         QVERIFY2(collective == Collective::allreduce, what.c_str());
-        const auto overlapped = forestcoll::overlapAllreduce(*fabric, {.collective = collective});
-        QVERIFY2(overlapped && algbwOf(*schedule) <= overlapped->schedule.algbw, what.c_str());
+        const auto shared = forestcoll::optimum(*fabric, {.collective = collective});
+        QVERIFY2(shared && shared->allreduceLimit && algbwOf(*schedule) <= shared->allreduceLimit->algbw, what.c_str());
         ++fasterAllreduces;
       }
     }

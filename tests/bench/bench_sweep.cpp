@@ -27,17 +27,20 @@
 #include "schedule/forest.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
+#include "verify/tree_bound_check.hpp"
 #include "workflow/request.hpp"
 
 /// Random parameters of the presets for clusters, fat trees, dragonflies and tori, some with lost or slow parts, up to
 /// 1,024 GPUs: every collective is generated and verified. Prints how the times and heights are distributed.
 ///
-///   bench_sweep [--first N] [--count M] [--limit SECONDS] [--collective NAME] [--json FILE]
+///   bench_sweep [--first N] [--count M] [--limit SECONDS] [--collective NAME] [--switches KIND] [--json FILE]
 ///   bench_sweep --summary FILE...
 ///
 /// Draw N is the same fabric on every machine. --json appends one line per run, so that a long sweep can be run in
 /// portions; --summary prints the distribution over such files. A run beyond the limit (60 s) is stopped and counts as
-/// failed. The status is 1 where some run failed.
+/// failed. With "--switches capable" switches inside boxes, outside boxes, or both, copy and sum. The proof of the
+/// bound of trees is checked too; how many allreduces do not reach theirs is printed. The status is 1 where some run
+/// failed.
 namespace {
 
 using namespace coppice;
@@ -234,6 +237,19 @@ Draw makeDraw(int number) {
   return !optimum && optimum.error().code == ErrorCode::infeasible ? whole : draw;
 }
 
+/// Draw N has the same switches marked on every machine.
+void markSwitches(int number, Draw& draw) {
+  Dice dice(static_cast<unsigned>(number) + 1'000'001);
+  const int kind = dice.index(0, 2);
+  for (fabric::NodeDescription& node : draw.description.nodes) {
+    const bool isMarked = node.kind == "switch" && (kind == 2 || node.box.empty() == (kind == 1));
+    node.multicast = isMarked;
+    node.aggregation = isMarked;
+  }
+  constexpr std::array kNames = {" inner switches", " outer switches", " all switches"};
+  draw.text += std::string(kNames[static_cast<std::size_t>(kind)]) + " copy and sum";
+}
+
 double processorSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -289,6 +305,14 @@ Json runOne(const fabric::Fabric& fabric, Collective collective, double limit) {
       // Trees that meet a cut prove the bound by themselves, so no max flow is needed beside them.
       const auto verdict = verify::verifySchedule(fabric, generated->schedule, {.maxFlow = false}, progress);
       failure = !verdict ? describe(verdict.error()) : verdict->ok ? "" : "not verified";
+      const forestcoll::Optimum& optimum = generated->optimum;
+      if (failure.empty() && optimum.boundProof) {
+        const auto proof = verify::checkTreeBound(fabric, *optimum.boundProof, {.collective = collective}, progress);
+        failure = !proof ? describe(proof.error()) : proof->ok ? "" : "the proof of the bound is wrong";
+      }
+      if (collective == Collective::allreduce) {
+        line["share"] = optimum.allreduceLimit ? toGBps(optimum.algbw) / toGBps(optimum.allreduceLimit->algbw) : 0.0;
+      }
     }
     line["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     line["cpu"] = processorSeconds() - cpu;
@@ -377,6 +401,23 @@ int summarise(const std::vector<Json>& lines) {
                 line.value("height", 0), line["gpus"].get<int>(), line["draw"].get<int>(),
                 line["collective"].get<std::string>().c_str(), line["fabric"].get<std::string>().c_str());
   }
+  int allreduces = 0;
+  int below = 0;
+  double least = 1;
+  const Json* worst = nullptr;
+  for (const Json* line : ordered) {
+    if (line->contains("share")) {
+      const double share = (*line)["share"].get<double>();
+      ++allreduces;
+      below += share < 1 ? 1 : 0;
+      worst = share < least ? line : worst;
+      least = std::min(least, share);
+    }
+  }
+  if (allreduces > 0) {
+    std::printf("\nallreduces below their bound: %d of %d; the least share is %.4f", below, allreduces, least);
+    std::printf("%s\n", worst == nullptr ? "" : (" (draw " + (*worst)["draw"].dump() + ")").c_str());
+  }
   std::printf("\nfailures: %zu\n", failures.size());
   for (const Json* line : failures) {
     std::printf("  %d %s %s: %s\n", (*line)["draw"].get<int>(), (*line)["collective"].get<std::string>().c_str(),
@@ -404,7 +445,7 @@ int readAndSummarise(int count, char** names) {
   return summarise(lines);
 }
 
-int sweep(int first, int count, double limit, const std::string& only, const std::string& output) {
+int sweep(int first, int count, double limit, const std::string& only, bool isCapable, const std::string& output) {
   std::ofstream out;
   if (!output.empty()) {
     out.open(output, std::ios::app);
@@ -414,7 +455,10 @@ int sweep(int first, int count, double limit, const std::string& only, const std
   }
   std::vector<Json> lines;
   for (int number = first; number < first + count; ++number) {
-    const Draw draw = makeDraw(number);
+    Draw draw = makeDraw(number);
+    if (isCapable) {
+      markSwitches(number, draw);
+    }
     const auto fabric = fabric::Fabric::build(draw.description);
     if (!fabric) {
       refuse("draw " + std::to_string(number) + " (" + draw.text + "): " + describe(fabric.error()));
@@ -441,6 +485,7 @@ int main(int argc, char** argv) {
   int first = 0;
   int count = 500;
   double limit = 60;
+  bool isCapable = false;
   std::string only;
   std::string output;
   for (int i = 1; i < argc; i += 2) {
@@ -460,11 +505,13 @@ int main(int argc, char** argv) {
       limit = std::atof(value);
     } else if (name == "--collective") {
       only = value;
+    } else if (name == "--switches" && std::string_view(value) == "capable") {
+      isCapable = true;
     } else if (name == "--json") {
       output = value;
     } else {
       refuse("unknown option " + std::string(name) + "; see the head of bench_sweep.cpp");
     }
   }
-  return sweep(first, count, limit, only, output);
+  return sweep(first, count, limit, only, isCapable, output);
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/bus_factor.hpp"
-#include "bfb/digraphs.hpp"
 #include "bfb/class_flow.hpp"
+#include "bfb/digraphs.hpp"
 #include "bfb/schedule.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
@@ -66,7 +66,8 @@ QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& sche
 
 /// With the bound that the fabric has; empty where the forest passes the verifier.
 QString forestFault(const fabric::Fabric& fabric, schedule::Schedule& trees) {
-  const auto optimum = forestcoll::optimum(fabric, {.collective = trees.collective, .root = trees.root});
+  const auto optimum = forestcoll::optimum(
+      fabric, {.collective = trees.collective, .root = trees.root, .overlap = forestcoll::Overlap::never});
   if (!optimum) {
     return QString::fromStdString(describe(optimum.error()));
   }

@@ -165,7 +165,7 @@ void TestCliCompare::oneBound() {
       run({"compare", fabric, "--method", "forestcoll,forestcoll-overlap", "-c", "allreduce", "-b", "1M", "--json"});
   QVERIFY2(outcome.code == 0, outcome.err);
   const QJsonObject report = jsonOf(outcome);
-  QCOMPARE(scheduleNamed(report, "forestcoll")["share_of_optimum"].toString(), QString("3/4"));
+  QCOMPARE(scheduleNamed(report, "forestcoll")["share_of_optimum"].toString(), QString("1"));
   QCOMPARE(scheduleNamed(report, "forestcoll-overlap")["share_of_optimum"].toString(), QString("1"));
 }
 

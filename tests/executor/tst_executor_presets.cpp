@@ -64,6 +64,7 @@ void ExecutorPresetsTest::presets() {
                                       Collective::broadcast, Collective::reduce}) {
     forestcoll::Request request;
     request.collective = collective;
+    request.plainSwitches = true;  // programs send between GPUs
     if (collective == Collective::broadcast || collective == Collective::reduce) {
       request.root = fabric.gpuCount() / 3;
     }

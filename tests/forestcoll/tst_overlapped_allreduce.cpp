@@ -2,8 +2,6 @@
 #include <QTest>
 
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/overlapped_allreduce.hpp"
-#include "lp/allreduce_bound.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
 #include "schedule/from_forest.hpp"
@@ -12,7 +10,7 @@
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
-/// Allreduce by in-trees and out-trees at the same time, against the linear program and the verifier.
+/// Allreduce by in-trees and out-trees at the same time, against its bound and the verifier.
 using namespace coppice;
 using test::built;
 
@@ -38,30 +36,32 @@ fabric::Description narrowLeaf() {
   return description;
 }
 
-/// As trees whose halves overlap, and back as transfers, the schedule is as fast. Empty, or what is wrong.
-std::string treeFault(const fabric::Fabric& fabric, const schedule::StepSchedule& steps) {
-  auto trees = schedule::forestOf(fabric, steps);
+/// As transfers, and back as trees whose halves overlap, the schedule is as fast. Empty, or what is wrong.
+std::string stepFault(const fabric::Fabric& fabric, const schedule::Schedule& made) {
+  const auto steps = schedule::stepScheduleOf(fabric, made);
+  if (!steps || steps->stepCount != 1 || steps->algbw != made.algbw) {
+    return steps ? "the transfers have " + std::to_string(steps->stepCount) + " phases" : describe(steps.error());
+  }
+  const auto checked = verify::verifySteps(fabric, *steps);
+  if (!checked || !checked->ok) {
+    return "the transfers are not verified";
+  }
+  auto trees = schedule::forestOf(fabric, *steps);
   if (!trees) {
     return describe(trees.error());
   }
-  if (!trees->overlapped || trees->algbw != steps.algbw) {
-    return "the trees reach " + toFraction(trees->algbw) + " of " + toFraction(steps.algbw);
+  if (!trees->overlapped || trees->algbw != made.algbw) {
+    return "the trees reach " + toFraction(trees->algbw) + " of " + toFraction(made.algbw);
   }
-  trees->bound = steps.algbw;
-  trees->allreduceBound = steps.algbw;
+  trees->bound = made.bound;
+  trees->allreduceBound = made.bound;
   const auto verdict = verify::verifySchedule(fabric, *trees);
-  if (!verdict || !verdict->ok) {
-    return verdict ? verdict->findings.front().text : describe(verdict.error());
-  }
-  const auto again = schedule::stepScheduleOf(fabric, *trees);
-  if (!again || again->stepCount != 1 || again->algbw != steps.algbw) {
-    return again ? "the transfers have " + std::to_string(again->stepCount) + " phases" : describe(again.error());
-  }
-  const auto checked = verify::verifySteps(fabric, *again);
-  return checked && checked->ok ? std::string() : "the transfers are not verified";
+  return verdict && verdict->ok ? std::string() : verdict ? verdict->findings.front().text : describe(verdict.error());
 }
 
 const forestcoll::Request kAllreduce{.collective = Collective::allreduce};
+const forestcoll::Request kOverlapped{.collective = Collective::allreduce, .overlap = forestcoll::Overlap::always};
+const forestcoll::Request kHalves{.collective = Collective::allreduce, .overlap = forestcoll::Overlap::never};
 
 }  // namespace
 
@@ -73,18 +73,18 @@ private slots:
   void neverSlowerThanTwoHalves_data();
   void neverSlowerThanTwoHalves();
   void randomFabrics();
-  void refuses();
+  void onlyWhereItMay();
 };
 
 /// The narrow GPU sends its data once and gets the sum once: 1 GB/s, where its shard of a reduce-scatter and allgather
 /// takes 3/4.
 void TestOverlappedAllreduce::leafOfOneTree() {
   const fabric::Fabric fabric = built(narrowLeaf());
-  QVERIFY(forestcoll::optimum(fabric, kAllreduce)->algbw == Bandwidth(3, 4));
-  const auto made = forestcoll::overlapAllreduce(fabric, kAllreduce);
+  QVERIFY(forestcoll::optimum(fabric, kHalves)->algbw == Bandwidth(3, 4));
+  const auto made = forestcoll::generate(fabric, kAllreduce);
   QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
   QVERIFY2(made->schedule.algbw == Bandwidth(1), toFraction(made->schedule.algbw).c_str());
-  const auto verdict = verify::verifySteps(fabric, made->schedule);
+  const auto verdict = verify::verifySchedule(fabric, made->schedule);
   QVERIFY(verdict && verdict->ok);
 }
 
@@ -100,12 +100,13 @@ void TestOverlappedAllreduce::neverSlowerThanTwoHalves() {
   const auto description = presets::make(preset.toStdString(), {});
   QVERIFY2(description.hasValue(), description ? "" : describe(description.error()).c_str());
   const fabric::Fabric fabric = built(*description);
-  const auto made = forestcoll::overlapAllreduce(fabric, kAllreduce);
+  const auto made = forestcoll::generate(fabric, kOverlapped);
   QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
-  QVERIFY(made->schedule.algbw >= forestcoll::optimum(fabric, kAllreduce)->algbw);
-  const auto verdict = verify::verifySteps(fabric, made->schedule);
+  QVERIFY(made->schedule.overlapped);
+  QVERIFY(made->schedule.algbw >= forestcoll::optimum(fabric, kHalves)->algbw);
+  const auto verdict = verify::verifySchedule(fabric, made->schedule);
   QVERIFY2(verdict && verdict->ok, preset.toUtf8());
-  QCOMPARE(QString::fromStdString(treeFault(fabric, made->schedule)), QString());
+  QCOMPARE(QString::fromStdString(stepFault(fabric, made->schedule)), QString());
 }
 
 void TestOverlappedAllreduce::randomFabrics() {
@@ -114,36 +115,41 @@ void TestOverlappedAllreduce::randomFabrics() {
     const fabric::Fabric fabric = built(test::randomFabric(
         {.gpus = 2 + int(seed % 5), .switches = int(seed % 4), .largestBandwidth = 9, .duplex = seed % 3 != 0}, seed));
     const std::string what = "seed " + std::to_string(seed);
-    const auto halves = forestcoll::optimum(fabric, kAllreduce);
-    const auto bound = lp::allreduceBound(fabric);
-    QVERIFY2(halves && bound, what.c_str());
-    const auto made = forestcoll::overlapAllreduce(fabric, kAllreduce);
-    if (!made) {
-      QVERIFY2(made.error().code == ErrorCode::limit && bound->status != lp::BoundStatus::exact,
-               (what + ": " + describe(made.error())).c_str());
-      continue;
-    }
-    QVERIFY2(made->schedule.algbw == bound->algbw, what.c_str());
+    const auto halves = forestcoll::optimum(fabric, kHalves);
+    QVERIFY2(halves && halves->allreduceLimit && halves->allreduceLimit->isExact, what.c_str());
+    const auto made = forestcoll::generate(fabric, kOverlapped);
+    QVERIFY2(made.hasValue(), (what + ": " + (made ? "" : describe(made.error()))).c_str());
+    QVERIFY2(made->schedule.overlapped, what.c_str());
+    QVERIFY2(made->schedule.algbw == halves->allreduceLimit->algbw, what.c_str());
     QVERIFY2(made->schedule.algbw >= halves->algbw, what.c_str());
     faster += made->schedule.algbw > halves->algbw ? 1 : 0;
-    const auto verdict = verify::verifySteps(fabric, made->schedule);
+    const auto verdict = verify::verifySchedule(fabric, made->schedule);
     QVERIFY2(verdict.hasValue(), what.c_str());
     const std::string fault = verdict->findings.empty() ? std::string() : verdict->findings.front().text;
     QVERIFY2(verdict->ok, (what + ": " + fault).c_str());
-    const std::string treeProblem = treeFault(fabric, made->schedule);
+    const std::string treeProblem = stepFault(fabric, made->schedule);
     QVERIFY2(treeProblem.empty(), (what + ": " + treeProblem).c_str());
   }
   qInfo("%d of 150 are faster than reduce-scatter then allgather", faster);
   QVERIFY(faster > 0);
 }
 
-void TestOverlappedAllreduce::refuses() {
+/// Without work for the program, and where the trees have limits, an allreduce is a reduce-scatter and then an
+/// allgather.
+void TestOverlappedAllreduce::onlyWhereItMay() {
   const fabric::Fabric fabric = built(narrowLeaf());
-  const auto other = forestcoll::overlapAllreduce(fabric, {.collective = Collective::allgather});
-  QVERIFY(!other && other.error().code == ErrorCode::badUsage);
-  const auto noTime =
-      forestcoll::overlapAllreduce(fabric, {.collective = Collective::allreduce, .allreduceBudget = {}});
-  QVERIFY(!noTime && noTime.error().code == ErrorCode::limit);
+  forestcoll::Request request = kOverlapped;
+  request.allreduceBudget = {};
+  const auto noWork = forestcoll::generate(fabric, request);
+  QVERIFY(noWork && !noWork->schedule.overlapped && noWork->schedule.algbw == Bandwidth(3, 4));
+  for (const forestcoll::Request& limited :
+       {forestcoll::Request{.collective = Collective::allreduce, .fixedK = 2},
+        forestcoll::Request{.collective = Collective::allreduce, .maxHeight = 3}, kHalves}) {
+    const auto made = forestcoll::generate(fabric, limited);
+    QVERIFY(made && !made->schedule.overlapped);
+    QVERIFY(made->schedule.algbw <= Bandwidth(3, 4));
+    QVERIFY(made->schedule.allreduceBound == Bandwidth(1));
+  }
 }
 
 QTEST_APPLESS_MAIN(TestOverlappedAllreduce)

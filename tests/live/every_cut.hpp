@@ -304,6 +304,7 @@ inline Scene randomScene(CutDice& dice, Collective collective, bool weighted, in
   Scene scene;
   scene.reference.collective = collective;
   scene.request.collective = collective;
+  scene.request.allreduceBudget = {};  // the cuts are those of reduce-scatter and allgather
   const int gpus = 2 + dice.below(std::min(5, maxNodes - 3));
   const int switches = dice.below(maxNodes - gpus - 1);
   const bool isRooted = collective == Collective::broadcast || collective == Collective::reduce;

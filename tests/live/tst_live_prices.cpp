@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "forestcoll/forestcoll.hpp"
 #include "live/cut_bound.hpp"
 #include "live/every_cut.hpp"
 #include "live/failures.hpp"
@@ -30,6 +32,8 @@ private slots:
   void classes();
   void sweep_data();
   void sweep();
+  void allreduceByTrees_data();
+  void allreduceByTrees();
   void sweepOfParallelLinks();
 };
 
@@ -383,6 +387,65 @@ void TestLivePrices::sweep() {
     }
     if (collective == Collective::allgather || collective == Collective::reduceScatter) {
       QVERIFY2(Bandwidth(algbwFromNothing(edited(left), collective)) == damage.algbw, failure.name.c_str());
+    }
+  }
+}
+
+void TestLivePrices::allreduceByTrees_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("algbw");
+  QTest::newRow("one box that sums and copies") << "dgx-h100 boxes=1"
+                                                << "450";
+  QTest::newRow("two boxes that sum and copy") << "dgx-h100 boxes=2"
+                                               << "400";
+  QTest::newRow("two generations") << "cluster boxes=2 gpus=4 nvlink=300,450 nic=25,50"
+                                   << "";
+  QTest::newRow("rails that sum") << "dgx-h100 boxes=3 gpus=4 network=rail-only sharp=true"
+                                  << "200";
+}
+
+/// Prices, failures and curves of an allreduce are those of the bound of all trees: really changing the links agrees.
+void TestLivePrices::allreduceByTrees() {
+  QFETCH(QString, preset);
+  QFETCH(QString, algbw);
+  std::map<std::string, std::string> arguments;
+  for (const QString& word : preset.split(' ').mid(1)) {
+    arguments[word.section('=', 0, 0).toStdString()] = word.section('=', 1).toStdString();
+  }
+  const fabric::Description description = must(presets::make(preset.section(' ', 0, 0).toStdString(), arguments));
+  const fabric::Fabric fabric = must(fabric::Fabric::build(description));
+  const forestcoll::Request request{.collective = Collective::allreduce};
+  const CutBound bound = must(CutBound::create(fabric, request));
+  QVERIFY(bound.answer().isForTrees);
+  if (!algbw.isEmpty()) {
+    QCOMPARE(QString::fromStdString(toFraction(bound.answer().algbw)), algbw);
+  }
+  QVERIFY(bound.answer().algbw == must(forestcoll::optimum(fabric, request)).allreduceLimit.value().algbw);
+  const auto groups = live::linkClasses(fabric);
+  const auto ranking = must(live::rankPrices(bound, groups));
+  const auto changedBy = [&](const live::LinkGroup& group, const Rational& change) {
+    fabric::Description other = description;
+    for (fabric::LinkDescription& link : other.links) {
+      const auto isOf = [&](const live::GroupArc& arc) {
+        return fabric.nodes()[arc.src].id == link.src && fabric.nodes()[arc.dst].id == link.dst;
+      };
+      if (std::any_of(group.arcs.begin(), group.arcs.end(), isOf)) {
+        link.bandwidth = (must(Bandwidth::parse(link.bandwidth)).gigabytesPerSecond() + change).toString();
+      }
+    }
+    return must(forestcoll::optimum(must(fabric::Fabric::build(other)), request)).allreduceLimit.value().algbw;
+  };
+  const Rational step(1, 1000);
+  for (const live::RankedPrice& ranked : ranking) {
+    const live::LinkGroup& group = groups[ranked.group];
+    const Bandwidth raised = changedBy(group, step);
+    QVERIFY2((raised - bound.answer().algbw).gigabytesPerSecond() == ranked.price.raise * step, group.name.c_str());
+    const Bandwidth lowered = changedBy(group, -step);
+    QVERIFY2((bound.answer().algbw - lowered).gigabytesPerSecond() == ranked.price.lower * step, group.name.c_str());
+    const auto curve = must(live::curveOf(bound, group, Bandwidth(-20), Bandwidth(500)));
+    QVERIFY(curve.isPiecewiseLinear);
+    for (const live::CurvePoint& point : curve.points) {
+      QVERIFY2(point.algbw == changedBy(group, point.change.gigabytesPerSecond()), group.name.c_str());
     }
   }
 }

@@ -23,6 +23,7 @@ const std::vector<Collective> kCollectives{Collective::allgather, Collective::re
 schedule::Schedule generate(const fabric::Fabric& fabric, Collective collective, std::int64_t k) {
   forestcoll::Request request;
   request.collective = collective;
+  request.plainSwitches = true;  // programs send between GPUs
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     request.root = fabric.gpuCount() / 3;
   }

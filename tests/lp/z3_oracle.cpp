@@ -30,7 +30,8 @@ z3::expr sumOf(z3::context& context, const z3::expr_vector& terms) {
 }
 
 void addBalance(z3::context& context, z3::optimize& program, const std::vector<bool>& isGpu,
-                const std::vector<Ends>& arcs, const std::vector<z3::expr>& shares) {
+                const std::vector<Ends>& arcs, const std::vector<z3::expr>& shares,
+                const std::vector<bool>& mayCopy = {}, const std::vector<bool>& maySum = {}) {
   for (std::size_t node = 0; node < isGpu.size(); ++node) {
     z3::expr_vector in(context);
     z3::expr_vector out(context);
@@ -43,7 +44,10 @@ void addBalance(z3::context& context, z3::optimize& program, const std::vector<b
       }
     }
     if (!isGpu[node] && !(in.empty() && out.empty())) {
-      program.add(sumOf(context, in) == sumOf(context, out));
+      const auto can = [&](const std::vector<bool>& flags) { return !flags.empty() && flags[node]; };
+      program.add(can(mayCopy)  ? sumOf(context, in) <= sumOf(context, out)
+                  : can(maySum) ? sumOf(context, in) >= sumOf(context, out)
+                                : sumOf(context, in) == sumOf(context, out));
     }
   }
 }
@@ -147,7 +151,7 @@ Bandwidth bestRate(const coppice::lp::RateProblem& problem) {
   return Bandwidth(maximise(program, rate).value());
 }
 
-Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem) {
+Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem, const Abilities& abilities) {
   z3::context context;
   z3::optimize program(context);
   const std::vector<Ends> ends = endsOf(problem);
@@ -163,8 +167,8 @@ Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem) {
     program.add(problem.isGpu[node] ? roots[node] >= 0 : roots[node] == 0);
     total = total + roots[node];
   }
-  addBalance(context, program, problem.isGpu, ends, broadcast);
-  addBalance(context, program, problem.isGpu, ends, reduce);
+  addBalance(context, program, problem.isGpu, ends, broadcast, abilities.copy);
+  addBalance(context, program, problem.isGpu, ends, reduce, {}, abilities.sum);
   addCuts(context, program, problem.isGpu, ends, broadcast, roots, false);
   addCuts(context, program, problem.isGpu, ends, reduce, roots, true);
   return Bandwidth(maximise(program, total).value());
@@ -184,7 +188,7 @@ coppice::Bandwidth bestRate(const coppice::lp::RateProblem&) {
   return {};
 }
 
-coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem&) {
+coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem&, const Abilities&) {
   return {};
 }
 

@@ -19,7 +19,15 @@ std::optional<coppice::Rational> bestWorth(const coppice::lp::BalanceProblem& pr
 /// Largest rate over rational balanced c'.
 coppice::Bandwidth bestRate(const coppice::lp::RateProblem& problem);
 
-/// Optimum of the allreduce program, with separate reduce and broadcast shares on every arc. Amounts are ignored.
-coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem);
+/// What relays can do, by node; empty = nothing.
+struct Abilities {
+  std::vector<bool> copy;
+  std::vector<bool> sum;
+};
+
+/// Optimum of the allreduce program, with separate reduce and broadcast shares on every arc and all its cuts listed; a
+/// relay that copies may send more than it gets in the broadcast, one that sums less in the reduction. Amounts are
+/// ignored.
+coppice::Bandwidth bestAllreduce(const coppice::lp::RateProblem& problem, const Abilities& abilities = {});
 
 }  // namespace oracle

@@ -42,8 +42,10 @@ void TestBoundScope::scopes_data() {
   row("allgather, switches that copy", kBoth, allgather, true, false, BoundScope::all);
   row("allreduce, not compared with trees", kPlain, allreduce, true, false, BoundScope::halves);
   row("allreduce, no trees are faster", kPlain, allreduce, true, true, BoundScope::trees);
-  row("allreduce, switches that sum and copy", kBoth, allreduce, true, true, BoundScope::plainSwitches);
-  row("allreduce, switches that copy", kCopying, allreduce, true, true, BoundScope::plainSwitches);
+  row("allreduce, switches that sum and copy", kBoth, allreduce, true, true, BoundScope::trees);
+  row("allreduce, switches that copy, not compared with trees", kCopying, allreduce, true, false,
+      BoundScope::plainSwitches);
+  row("uneven allgather, switches that copy, by trees", kUnevenCopying, allgather, false, true, BoundScope::all);
   row("uneven, forwarding limits", kUnevenPlain, allgather, false, false, BoundScope::all);
   row("uneven allgather, switches that copy", kUnevenCopying, allgather, false, false, BoundScope::plainSwitches);
   row("uneven allgather, a cut limits", kUnevenCopying, allgather, true, false, BoundScope::all);

@@ -14,8 +14,8 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "forestcoll/tied_cuts.hpp"
-#include "lp/allreduce_bound.hpp"
 #include "workflow/alltoall_method.hpp"
+#include "workflow/proved_optimum.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -200,7 +200,8 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   bound.gpuCount = m_fabric.gpuCount();
   forestcoll::Request request;
   request.collective = question.collective;
-  request.allreduceBudget = std::chrono::milliseconds(0);
+  const bool asksForTrees = question.collective == Collective::allreduce && bound.gpuCount <= kManyGpus;
+  request.allreduceBudget = asksForTrees ? kAllreduceBudget : std::chrono::milliseconds(0);
   if (isRooted(question.collective)) {
     const std::vector<fabric::Key>& gpus = m_fabric.gpus();
     const auto chosen = std::find(gpus.begin(), gpus.end(), question.root.value);
@@ -234,18 +235,24 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     addShardCuts(request, answer, progress, bound);
     return;
   }
-  if (!answer.isBalanced) {
+  if (!answer.isBalanced && !answer.isForTrees) {
+    request.allreduceBudget = kAllreduceBudget;
     const auto fabric = fabric::Fabric::build(m_fabric.description());
-    const auto optimum = fabric ? forestcoll::optimum(*fabric, request, progress) : fabric.error();
+    const auto optimum = fabric ? workflow::provedOptimum(*fabric, request, progress) : fabric.error();
     if (!optimum) {
       bound.algbw.reset();
       bound.why = sentence(optimum.error());
       return;
     }
     bound.note = QString::fromStdString(optimum->note);
-    bound.algbw = optimum->algbw;
+    bound.algbw = optimum->boundProof ? optimum->boundProof->bound : optimum->algbw;
+    if (optimum->algbw < *bound.algbw) {
+      bound.reached = optimum->algbw;
+    }
     if (optimum->bottlenecks.empty()) {
-      addScope(false, bound);
+      if (!optimum->boundProof) {
+        addScope(false, bound);
+      }
       return;
     }
   }
@@ -275,22 +282,38 @@ void BoundSolver::addScope(bool hasCut, Bound& bound) const {
 }
 
 void BoundSolver::addOverlap(const Progress& progress, Bound& bound) const {
-  if (bound.scope != schedule::BoundScope::halves) {
+  if (bound.question.collective != Collective::allreduce) {
     return;
   }
   const auto fabric = fabric::Fabric::build(m_fabric.description());
-  const auto limit = fabric ? lp::allreduceBound(*fabric, {bound.algbw, kAllreduceBudget}, progress) : fabric.error();
-  if (!limit || limit->status == lp::BoundStatus::notComputed) {
+  const auto optimum =
+      fabric ? workflow::provedOptimum(
+                   *fabric, {.collective = Collective::allreduce, .allreduceBudget = kAllreduceBudget}, progress)
+             : fabric.error();
+  if (!optimum || !optimum->allreduceLimit) {
     return;
   }
-  if (limit->algbw == *bound.algbw) {
-    bound.scope = schedule::BoundScope::trees;
-  } else if (limit->status == lp::BoundStatus::exact) {
-    bound.note += (bound.note.isEmpty() ? QString() : u" "_s) +
-                  Texts::tr(
-                      "Trees that reduce and broadcast at the same time reach %1: generate with the method "
-                      "ForestColl, overlapped allreduce.")
-                      .arg(gigabytes(limit->algbw));
+  bound.scope = schedule::BoundScope::trees;
+  bound.note.clear();
+  bound.algbw = optimum->allreduceLimit->algbw;
+  if (optimum->algbw < *bound.algbw) {
+    bound.reached = optimum->algbw;
+  }
+  if (optimum->boundProof && (optimum->overlapped || bound.reached)) {
+    bound.cuts = {pricedLinksView(m_fabric.indexed(), fabric->arcs(), optimum->boundProof->linkPrice)};
+    bound.cutCount = 1;
+    bound.isCutCountExact = true;
+  }
+  if (optimum->overlapped) {
+    bound.note = optimum->usesSwitches
+                     ? Texts::tr(
+                           "Trees that reduce and broadcast at the same time reach %1, with copies and sums in "
+                           "switches. Switches that only forward allow %2.")
+                           .arg(gigabytes(optimum->algbw), gigabytes(optimum->plainSwitches->algbw))
+                     : Texts::tr(
+                           "Trees that reduce and broadcast at the same time reach %1; reduce-scatter then "
+                           "allgather reach %2.")
+                           .arg(gigabytes(optimum->algbw), gigabytes(optimum->halvesAlgbw));
   }
 }
 

@@ -226,4 +226,32 @@ CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<cons
   return view;
 }
 
+CutView pricedLinksView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
+                        const std::vector<Rational>& prices) {
+  CutView view;
+  schedule::ExchangeLengths counts(arcs.size(), 0);
+  bool isExact = true;
+  for (std::size_t at = 0; at < arcs.size(); ++at) {
+    if (!prices[at].isPositive()) {
+      continue;
+    }
+    const fabric::Arc& arc = arcs[at];
+    counts[at] = 1;
+    view.crossings.push_back({NodeId{fabric.keys[arc.tail]}, NodeId{fabric.keys[arc.head]}, arc.bandwidth});
+    try {
+      view.exitBandwidth += arc.bandwidth;
+    } catch (const OverflowError&) {
+      isExact = false;
+    }
+  }
+  view.areas = areasOf(fabric, arcs, counts);
+  view.links = counted(static_cast<qsizetype>(view.crossings.size()), CutTexts::tr("link direction"),
+                       CutTexts::tr("link directions"));
+  const QString width = isExact ? gigabytes(view.exitBandwidth) : QString();
+  view.words = view.links + (isExact ? u" · "_s + width : QString());
+  view.sentence = CutTexts::tr("Every allreduce by trees shares %1").arg(view.links) +
+                  (isExact ? CutTexts::tr(" of %1 in total.").arg(width) : u"."_s);
+  return view;
+}
+
 }  // namespace coppice::designer

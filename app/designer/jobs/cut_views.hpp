@@ -21,9 +21,10 @@ struct Crossing {
   Bandwidth bandwidth;  ///< from tail to head, all parallel links together
 };
 
-/// What limits a collective, as the designer shows it: a cut, or for an all-to-all the links of its proof.
+/// What limits a collective, as the designer shows it: a cut, or for an all-to-all, and an allreduce whose halves share
+/// the links, the links of its proof.
 struct CutView {
-  std::vector<NodeId> inside;  ///< S, ascending; empty for an all-to-all
+  std::vector<NodeId> inside;  ///< S, ascending; empty where it is no cut
   int gpusInside = 0;          ///< |S ∩ Vc|
   int gpusOutside = 0;
   std::int64_t demand = 0;  ///< all-to-all: the sum of the distances, 0 where it leaves the exact range
@@ -73,5 +74,10 @@ private:
 /// @param arcs as the lengths are numbered @param bound GB/s per ordered pair of GPUs
 [[nodiscard]] CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
                                    const schedule::ExchangeLengths& lengths, const Bandwidth& bound);
+
+/// The proof of a bound by trees: links of a positive price, all of which such an allreduce must fill.
+/// @param prices by arc
+[[nodiscard]] CutView pricedLinksView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
+                                      const std::vector<Rational>& prices);
 
 }  // namespace coppice::designer

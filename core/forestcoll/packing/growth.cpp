@@ -285,7 +285,7 @@ std::optional<Forest> growRotated(const Fabric& fabric, const GrowthProblem& pro
                                   const Progress& progress) {
   constexpr int64_t kMaxBytes = int64_t{128} << 20;
   const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
-  if (hasHeightCap(options) ||
+  if (hasHeightCap(options) || !options.canRotate ||
       treeCount(problem.network, problem.supply) * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <=
           kMaxBytes) {
     return std::nullopt;

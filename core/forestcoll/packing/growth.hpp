@@ -27,6 +27,7 @@ struct GrowthOptions {
   int heightEffort = 1;                                    ///< see Request
   std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;  ///< see Request
   int maxHeight = std::numeric_limits<int>::max();         ///< what is tried for, not a promise
+  bool canRotate = true;                                   ///< large forests may be those of rank 0 and rotations
   /// Steps that the first strategy has to itself; 0 = 400 million, and 256 for every pair of GPUs (the trees alone have
   /// an edge for each).
   std::uint64_t firstWork = 0;

@@ -170,7 +170,9 @@ public:
   PeerLimited run() {
     std::vector<StageSeconds> seconds;
     StageClock clock(seconds);
-    m_bound = orThrow(optimum(m_fabric, withoutTreeLimits(m_request), m_progress));
+    Request halves = withoutTreeLimits(m_request);
+    halves.overlap = Overlap::never;
+    m_bound = orThrow(optimum(m_fabric, halves, m_progress));
     m_optimum = m_bound;
     if (limitsTrees(m_request)) {
       Request fixed = m_request;

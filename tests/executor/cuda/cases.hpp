@@ -93,6 +93,7 @@ inline Result<Generated> generated(const std::string& preset, const std::map<std
   const fabric::Fabric fabric = fabric::Fabric::build(*description).value();
   forestcoll::Request request;
   request.collective = collective;
+  request.plainSwitches = true;  // programs send between GPUs
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     request.root = fabric.gpuCount() / 3;
   }

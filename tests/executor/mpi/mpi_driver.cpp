@@ -145,6 +145,7 @@ std::string planText(const Case& one, Collective collective, bool inPlace) {
   const fabric::Fabric fabric = *fabric::Fabric::build(*presets::make(one.preset, map));
   forestcoll::Request request;
   request.collective = collective;
+  request.plainSwitches = true;  // programs send between GPUs
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     request.root = fabric.gpuCount() / 3;
   }

@@ -335,6 +335,10 @@ void BoundCard::showCut() {
           tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3").arg(bound.gpuCount).arg(width).arg(cut->demand));
       break;
     case Collective::allreduce:
+      if (cut->inside.empty()) {
+        m_formula->setText(tr("algbw ≤ Σ(B·y) = %1").arg(exactly(*bound.algbw)));
+        break;
+      }
       m_formula->setText(tr("1/algbw = 1/RS + 1/AG\nthis half: N · B⁺(S) / |S∩Vc|\n         = %1 · %2 / %3")
                              .arg(bound.gpuCount)
                              .arg(width)
@@ -368,22 +372,28 @@ void BoundCard::showCut() {
     crossings << tr("and %1 more").arg(cut->crossings.size() - kMax);
   }
   const bool isExchange = bound.question.collective == Collective::alltoall;
-  m_formula->setToolTip(isExchange ? tr("N: number of GPUs, %1\n"
-                                        "B·l: bandwidth times length of a link in the proof\n"
-                                        "d: distance of an ordered pair of GPUs by these lengths\n"
-                                        "\n"
-                                        "%2")
-                                         .arg(bound.gpuCount)
-                                         .arg(crossings.join(u'\n'))
-                                   : tr("N: number of GPUs, %1\n"
-                                        "B⁺(S): GB/s across the cut, exactly %2\n"
-                                        "|S∩Vc|: shards that must cross, %3\n"
-                                        "\n"
-                                        "%4")
-                                         .arg(bound.gpuCount)
-                                         .arg(exactly(cut->exitBandwidth))
-                                         .arg(cut->demand)
-                                         .arg(crossings.join(u'\n')));
+  const bool isPriced = !isExchange && cut->inside.empty();
+  m_formula->setToolTip(isPriced ? tr("B·y: bandwidth times price of a link in the proof. The in-tree and the out-tree "
+                                      "of any root cost at least 1 together.\n"
+                                      "\n"
+                                      "%1")
+                                       .arg(crossings.join(u'\n'))
+                        : isExchange ? tr("N: number of GPUs, %1\n"
+                                          "B·l: bandwidth times length of a link in the proof\n"
+                                          "d: distance of an ordered pair of GPUs by these lengths\n"
+                                          "\n"
+                                          "%2")
+                                           .arg(bound.gpuCount)
+                                           .arg(crossings.join(u'\n'))
+                                     : tr("N: number of GPUs, %1\n"
+                                          "B⁺(S): GB/s across the cut, exactly %2\n"
+                                          "|S∩Vc|: shards that must cross, %3\n"
+                                          "\n"
+                                          "%4")
+                                           .arg(bound.gpuCount)
+                                           .arg(exactly(cut->exitBandwidth))
+                                           .arg(cut->demand)
+                                           .arg(crossings.join(u'\n')));
   if (!m_editor->assumption()) {
     m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
   }
@@ -496,9 +506,10 @@ void BoundCard::refresh() {
   m_moreCuts->setVisible(!m_areAllChipsShown);
   m_moreCuts->setText(tr("Show %1 more").arg(m_cuts->count() - kFirstChips));
   m_cutsHead->setVisible(m_cuts->count() > 0);
-  m_cutsHead->setText(bound->question.collective == Collective::alltoall ? tr("Limiting links")
-                      : bound->cutCount == 1 && bound->isCutCountExact   ? tr("Only tight cut")
-                                                                         : tr("Tied cuts"));
+  const bool isCut = !bound->cuts.empty() && !bound->cuts.front().inside.empty();
+  m_cutsHead->setText(!isCut                                           ? tr("Limiting links")
+                      : bound->cutCount == 1 && bound->isCutCountExact ? tr("Only tight cut")
+                                                                       : tr("Tied cuts"));
   m_cutsCount->setText(cutCountText(*bound));
   m_cutsCount->setToolTip(
       tr("Cuts that separate the GPUs differently. A set of GPUs and its complement are two cuts: "

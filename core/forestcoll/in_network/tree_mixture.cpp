@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/in_network/tree_mixture.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/disjoint_sets.hpp"
+#include "base/failure.hpp"
+#include "symmetry/fabric_parts.hpp"
+#include "symmetry/groups.hpp"
+#include "symmetry/orbits.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using fabric::Fabric;
+using std::int64_t;
+
+using Kind = std::vector<bool>;  ///< by node: relays that are reached
+
+constexpr int64_t kSymmetryWork = int64_t{1} << 24;
+
+/// Relays that may branch in trees of a direction.
+Kind capable(const TreeGraph& graph, const TreeDemand& demand, bool isIn) {
+  return demand.plainSwitches ? Kind(static_cast<std::size_t>(graph.nodeCount), false)
+         : isIn               ? graph.sums
+                              : graph.copies;
+}
+
+bool isEmpty(const Kind& kind) {
+  return std::find(kind.begin(), kind.end(), true) == kind.end();
+}
+
+std::vector<int64_t> amountsOf(const TreeGraph& graph, const TreeDemand& demand) {
+  if (demand.collective == Collective::allreduce) {
+    return {};
+  }
+  return demand.amounts.empty() ? std::vector<int64_t>(graph.gpus.size(), 1) : demand.amounts;
+}
+
+/// In-trees may be taken as the mirror images of the out-trees.
+bool isMirrored(const TreeGraph& graph, const TreeDemand& demand) {
+  if (demand.collective != Collective::allreduce || capable(graph, demand, false) != capable(graph, demand, true)) {
+    return false;
+  }
+  std::map<std::pair<int, int>, const Bandwidth*> bandwidths;
+  for (const lp::RateArc& arc : graph.arcs) {
+    bandwidths.emplace(std::pair(arc.tail, arc.head), &arc.bandwidth);
+  }
+  return std::all_of(graph.arcs.begin(), graph.arcs.end(), [&](const lp::RateArc& arc) {
+    const auto back = bandwidths.find({arc.head, arc.tail});
+    return back != bandwidths.end() && *back->second == arc.bandwidth;
+  });
+}
+
+/// By arc: GPUs get their own copies along it and its reverse (Schedule::ownCopies).
+std::vector<bool> ownCopyArcs(const TreeGraph& graph, const TreeDemand& demand) {
+  std::vector<bool> arcs;
+  if (demand.ownCopies) {
+    std::vector<bool> isGpu(static_cast<std::size_t>(graph.nodeCount), false);
+    for (const int gpu : graph.gpus) {
+      isGpu[gpu] = true;
+    }
+    for (const lp::RateArc& arc : graph.arcs) {
+      arcs.push_back(isGpu[arc.tail] != isGpu[arc.head] && graph.boxOf[arc.tail] == graph.boxOf[arc.head]);
+    }
+  }
+  return arcs;
+}
+
+/// Symmetries that keep the capabilities, the amounts and every kind.
+symmetry::Orbits orbitsOf(const TreeGraph& graph, const TreeDemand& demand, const std::vector<Kind>& kinds,
+                          bool wantsGenerators, const Progress& progress) {
+  const std::vector<int64_t> amounts = amountsOf(graph, demand);
+  std::vector<int64_t> amountAt(static_cast<std::size_t>(graph.nodeCount), -1);
+  std::vector<bool> isGpu(static_cast<std::size_t>(graph.nodeCount), false);
+  for (std::size_t rank = 0; rank < graph.gpus.size(); ++rank) {
+    isGpu[graph.gpus[rank]] = true;
+    amountAt[graph.gpus[rank]] = amounts.empty() ? 0 : amounts[rank];
+  }
+  const Kind copies = capable(graph, demand, false);
+  const Kind sums = capable(graph, demand, true);
+  symmetry::ColouredDigraph coloured;
+  symmetry::Numbering<std::tuple<int, int64_t, std::vector<bool>>> colours;
+  for (int node = 0; node < graph.nodeCount; ++node) {
+    std::vector<bool> marks{copies[node], sums[node]};
+    for (const Kind& kind : kinds) {
+      marks.push_back(kind[node]);
+    }
+    coloured.colourOf.push_back(colours({graph.kindOf[node], amountAt[node], std::move(marks)}));
+  }
+  symmetry::Numbering<std::pair<Bandwidth, bool>> arcColours;
+  const std::vector<bool> own = ownCopyArcs(graph, demand);
+  for (std::size_t i = 0; i < graph.arcs.size(); ++i) {
+    const lp::RateArc& arc = graph.arcs[i];
+    coloured.arcs.push_back({arc.tail, arc.head, arcColours({arc.bandwidth, !own.empty() && own[i]})});
+  }
+  const std::vector<std::string_view> boxes(graph.boxOf.begin(), graph.boxOf.end());
+  return symmetry::orbitsOf(coloured, symmetry::candidateParts(coloured, boxes, isGpu), kSymmetryWork, progress,
+                            wantsGenerators);
+}
+
+lp::TreeProblem problemOf(const TreeGraph& graph, const TreeDemand& demand, const symmetry::Orbits& orbits) {
+  lp::TreeProblem problem;
+  problem.nodeCount = graph.nodeCount;
+  problem.gpus = graph.gpus;
+  problem.arcs = graph.arcs;
+  problem.amounts = amountsOf(graph, demand);
+  problem.isMirrored = isMirrored(graph, demand);
+  problem.nodeOrbit = orbits.ofNode;
+  problem.arcOrbit = orbits.ofArc;
+  return problem;
+}
+
+bool hasDirection(const TreeDemand& demand, bool isIn) {
+  return demand.collective == Collective::allreduce || isIn == (demand.collective == Collective::reduceScatter);
+}
+
+/// A name for a set of nodes that follows when few of them change: the sum of numbers that look random, twice. Sets of
+/// one name are taken for equal.
+class SetName {
+public:
+  void add(int node) {
+    m_first += mixed(static_cast<std::uint64_t>(node) * 2 + 1);
+    m_second += mixed(~(static_cast<std::uint64_t>(node) * 2));
+  }
+  void remove(int node) {
+    m_first -= mixed(static_cast<std::uint64_t>(node) * 2 + 1);
+    m_second -= mixed(~(static_cast<std::uint64_t>(node) * 2));
+  }
+  friend auto operator<=>(const SetName&, const SetName&) = default;
+
+private:
+  /// The finalizer of splitmix64.
+  static std::uint64_t mixed(std::uint64_t value) {
+    value += 0x9e3779b97f4a7c15U;
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
+  }
+
+  std::uint64_t m_first = 0;
+  std::uint64_t m_second = 0;
+};
+
+/// Symmetries that take a kind to all that are equal to it; nullopt where there are more than `max`.
+std::optional<std::vector<symmetry::Permutation>> imagesOf(const Kind& kind, const symmetry::Orbits& base,
+                                                           std::size_t max) {
+  const auto nodeCount = static_cast<int>(kind.size());
+  std::vector<symmetry::Permutation> images{symmetry::identity(nodeCount)};
+  std::vector<Kind> kinds{kind};
+  std::vector<SetName> names(1);
+  for (int node = 0; node < nodeCount; ++node) {
+    if (kind[node]) {
+      names.front().add(node);
+    }
+  }
+  std::set<SetName> seen{names.front()};
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    for (const auto& generator : base.generators) {
+      SetName name = names[i];
+      for (const auto& [from, to] : generator) {
+        if (kinds[i][to]) {
+          name.remove(to);
+        }
+        if (kinds[i][from]) {
+          name.add(to);
+        }
+      }
+      if (!seen.insert(name).second) {
+        continue;
+      }
+      if (images.size() == max) {
+        return std::nullopt;
+      }
+      Kind image = kinds[i];
+      symmetry::Permutation whole = symmetry::identity(nodeCount);
+      for (const auto& [from, to] : generator) {
+        image[to] = kinds[i][from];
+        whole[from] = to;
+      }
+      images.push_back(symmetry::composed(images[i], whole));
+      kinds.push_back(std::move(image));
+      names.push_back(name);
+    }
+  }
+  return images;
+}
+
+TreeMixture mixtureOf(const lp::TreeProblem& problem, const lp::TreeRates& rates,
+                      const std::vector<std::vector<symmetry::Permutation>>& images) {
+  TreeMixture mixture;
+  mixture.algbw = rates.rate;
+  mixture.denominator = rates.denominator;
+  mixture.isMirrored = problem.isMirrored;
+  for (std::size_t i = 0; i < problem.layers.size(); ++i) {
+    const auto& roots = rates.layers[i].roots;
+    if (std::any_of(roots.begin(), roots.end(), [](int64_t share) { return share > 0; })) {
+      mixture.kinds.push_back(
+          {problem.layers[i].isIn, problem.layers[i].reaches, roots, rates.layers[i].bandwidths, images[i]});
+    }
+  }
+  return mixture;
+}
+
+/// Orbits of a smaller group, merged where they reach beyond those of the larger one: the search for either may have
+/// ended early.
+void joinOrbits(const std::vector<int>& small, std::vector<int>& large) {
+  DisjointSets sets(large.size());
+  for (std::size_t i = 0; i < large.size(); ++i) {
+    sets.join(static_cast<int>(i), large[i]);
+    sets.join(static_cast<int>(i), small[i]);
+  }
+  for (std::size_t i = 0; i < large.size(); ++i) {
+    large[i] = sets.find(static_cast<int>(i));
+  }
+}
+
+schedule::TreeBoundProof proofOf(const lp::TreeRates& rates, symmetry::Orbits&& orbits) {
+  schedule::TreeBoundProof proof;
+  proof.bound = rates.rate;
+  proof.linkPrice = rates.dual->linkPrice;
+  proof.outPotential = rates.dual->outPotential;
+  proof.inPotential = rates.dual->inPotential;
+  for (const lp::TreeDual::Cut& cut : rates.dual->cuts) {
+    schedule::WeightedCut weighted;
+    weighted.direction = cut.isIn ? schedule::Direction::in : schedule::Direction::out;
+    weighted.weight = cut.weight;
+    for (std::size_t node = 0; node < cut.nodes.size(); ++node) {
+      if (cut.nodes[node]) {
+        weighted.nodes.push_back(static_cast<fabric::NodeIndex>(node));
+      }
+    }
+    proof.cuts.push_back(std::move(weighted));
+  }
+  for (const auto& moves : orbits.generators) {
+    schedule::NodeMoves symmetry;
+    for (const auto& [from, to] : moves) {
+      symmetry.push_back({from, to});
+    }
+    proof.symmetries.push_back(std::move(symmetry));
+  }
+  return proof;
+}
+
+/// Lists of kinds to try, in the order of the stages: the kinds of one direction.
+class KindSearch {
+public:
+  KindSearch(Kind all, const std::vector<int>& orbitOf) : m_all(std::move(all)) {
+    std::map<int, std::vector<int>> members;
+    for (std::size_t node = 0; node < m_all.size(); ++node) {
+      if (m_all[node]) {
+        members[orbitOf[node]].push_back(static_cast<int>(node));
+        m_nodes.push_back(static_cast<int>(node));
+      }
+    }
+    for (auto& [lowest, nodes] : members) {
+      m_orbits.push_back(std::move(nodes));
+    }
+  }
+
+  static constexpr int kStages = 7;
+
+  [[nodiscard]] std::vector<Kind> kinds(int stage) const {
+    std::set<Kind> found;
+    const Kind none(m_all.size(), false);
+    const auto with = [](Kind kind, const std::vector<int>& nodes, bool isIn) {
+      for (const int node : nodes) {
+        kind[node] = isIn;
+      }
+      return kind;
+    };
+    if (stage == 0) {
+      found = {m_all};  // alone it needs the fewest trees
+    } else if (stage == 1) {
+      found = {none, m_all};
+    }
+    for (const std::vector<int>& orbit : m_orbits) {
+      if (stage == 2) {
+        found.insert(with(none, orbit, true));
+        found.insert(with(m_all, orbit, false));
+      }
+      const int node = orbit.front();  // the others make equal kinds
+      if (stage == 3) {
+        found.insert(with(with(m_all, orbit, false), {node}, true));
+      } else if (stage == 4) {
+        found.insert(with(none, {node}, true));
+      } else if (stage == 5) {
+        found.insert(with(m_all, {node}, false));
+      }
+    }
+    if (stage == kStages - 1 && m_nodes.size() <= kFewNodes) {
+      for (unsigned set = 0; set < 1U << m_nodes.size(); ++set) {
+        Kind kind = none;
+        for (std::size_t i = 0; i < m_nodes.size(); ++i) {
+          kind[m_nodes[i]] = (set >> i & 1U) != 0;
+        }
+        found.insert(std::move(kind));
+      }
+    }
+    return {found.begin(), found.end()};
+  }
+
+private:
+  static constexpr std::size_t kFewNodes = 5;  // of which all sets are tried
+
+  Kind m_all;
+  std::vector<int> m_nodes;
+  std::vector<std::vector<int>> m_orbits;
+};
+
+}  // namespace
+
+bool hasCapableSwitches(const Fabric& fabric, Collective collective) {
+  return std::any_of(fabric.nodes().begin(), fabric.nodes().end(), [&](const fabric::Node& node) {
+    const bool copies = node.multicast && collective != Collective::reduceScatter && collective != Collective::reduce;
+    const bool sums = node.aggregation && collective != Collective::allgather && collective != Collective::broadcast;
+    return node.kind != fabric::NodeKind::gpu && (copies || sums);
+  });
+}
+
+TreeGraph treeGraph(const Fabric& fabric) {
+  TreeGraph graph;
+  graph.nodeCount = fabric.nodeCount();
+  graph.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
+  for (const fabric::Node& node : fabric.nodes()) {
+    const bool isRelay = node.kind != fabric::NodeKind::gpu;
+    graph.kindOf.push_back(static_cast<int>(node.kind));
+    graph.boxOf.push_back(node.box);
+    graph.copies.push_back(isRelay && node.multicast);
+    graph.sums.push_back(isRelay && node.aggregation);
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    graph.arcs.push_back({arc.tail, arc.head, arc.bandwidth});
+  }
+  return graph;
+}
+
+TreeBound treeBound(const Fabric& fabric, const TreeDemand& demand, const std::optional<Bandwidth>& known,
+                    const Progress& progress) {
+  return treeBound(treeGraph(fabric), demand, known, progress);
+}
+
+TreeBound treeBound(const TreeGraph& graph, const TreeDemand& demand, const std::optional<Bandwidth>& known,
+                    const Progress& progress) {
+  symmetry::Orbits orbits = orbitsOf(graph, demand, {}, true, progress);
+  lp::TreeProblem problem = problemOf(graph, demand, orbits);
+  const Kind none(static_cast<std::size_t>(graph.nodeCount), false);
+  bool isPlain = true;
+  for (const bool isIn : {false, true}) {
+    if (hasDirection(demand, isIn) && !(isIn && problem.isMirrored)) {
+      Kind branches = capable(graph, demand, isIn);
+      isPlain = isPlain && isEmpty(branches);
+      problem.layers.push_back({isIn, none, std::move(branches)});
+    }
+  }
+  const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {known, demand.budget}, progress));
+  TreeBound bound;
+  bound.status = rates.status;
+  bound.algbw = rates.rate;
+  bound.reason = rates.reason;
+  if (rates.dual) {
+    bound.proof = proofOf(rates, std::move(orbits));
+  }
+  if (isPlain && !rates.layers.empty()) {
+    bound.mixture =
+        mixtureOf(problem, rates, {{symmetry::identity(graph.nodeCount)}, {symmetry::identity(graph.nodeCount)}});
+  }
+  return bound;
+}
+
+std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& demand, const Bandwidth& upper,
+                                       const Progress& progress) {
+  const TreeGraph graph = treeGraph(fabric);
+  constexpr std::size_t kMaxImages = 64;
+  const symmetry::Orbits base = orbitsOf(graph, demand, {}, true, progress);
+  const KindSearch outKinds(capable(graph, demand, false), base.ofNode);
+  const KindSearch inKinds(capable(graph, demand, true), base.ofNode);
+  const Kind none(static_cast<std::size_t>(graph.nodeCount), false);
+  std::optional<TreeMixture> best;
+  std::set<std::pair<bool, Kind>> tried;  // with their images
+  for (int stage = 0; stage < KindSearch::kStages; ++stage) {
+    progress.report("kinds of trees", static_cast<double>(stage) / KindSearch::kStages);
+    lp::TreeProblem problem = problemOf(graph, demand, base);
+    problem.ownCopies = ownCopyArcs(graph, demand);
+    std::vector<std::vector<symmetry::Permutation>> images;
+    const auto add = [&](bool isIn, const Kind& kind, std::vector<symmetry::Permutation> ofKind) {
+      lp::TreeLayer layer{isIn, kind, none};
+      symmetry::Orbits own = orbitsOf(graph, demand, {kind}, false, progress);
+      joinOrbits(own.ofNode, problem.nodeOrbit);
+      joinOrbits(own.ofArc, problem.arcOrbit);
+      layer.nodeOrbit = std::move(own.ofNode);
+      layer.arcOrbit = std::move(own.ofArc);
+      problem.layers.push_back(std::move(layer));
+      images.push_back(std::move(ofKind));
+    };
+    // What served until now stays.
+    for (const TreeShare& share : best ? best->kinds : std::vector<TreeShare>()) {
+      add(share.isIn, share.reaches, share.images);
+    }
+    bool isNew = false;
+    for (const bool isIn : {false, true}) {
+      if (!hasDirection(demand, isIn) || (isIn && isMirrored(graph, demand))) {
+        continue;
+      }
+      for (const Kind& kind : (isIn ? inKinds : outKinds).kinds(stage)) {
+        if (tried.contains({isIn, kind})) {
+          continue;
+        }
+        auto equal = imagesOf(kind, base, kMaxImages);
+        if (!equal) {
+          continue;
+        }
+        for (const symmetry::Permutation& image : *equal) {
+          Kind other = none;
+          for (std::size_t node = 0; node < kind.size(); ++node) {
+            other[image[node]] = kind[node];
+          }
+          tried.insert({isIn, std::move(other)});
+        }
+        add(isIn, kind, *std::move(equal));
+        isNew = true;
+      }
+    }
+    if (!isNew) {
+      continue;
+    }
+    const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {.budget = demand.budget}, progress));
+    if (!rates.layers.empty() && (!best || rates.rate > best->algbw)) {
+      best = mixtureOf(problem, rates, images);
+    }
+    if (best && best->algbw >= upper) {
+      break;
+    }
+  }
+  return best;
+}
+
+}  // namespace coppice::forestcoll

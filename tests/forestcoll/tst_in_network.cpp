@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "coppice/test_paths.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/in_network/tree_mixture.hpp"
+#include "io/fabric_json.hpp"
+#include "presets/presets.hpp"
+#include "random_fabrics.hpp"
+#include "support/preset_fabrics.hpp"
+#include "verify/schedule_verifier.hpp"
+#include "verify/tree_bound_check.hpp"
+
+/// Collectives on switches that copy and sum: bounds and trees against independent values, and against the verifier.
+using namespace coppice;
+using test::built;
+
+namespace {
+
+std::string contentsOf(const std::string& name) {
+  std::ifstream file(std::string(COPPICE_TEST_DATA) + "/in_network/" + name, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+fabric::Fabric graphOf(const std::string& name) {
+  return built(test::must(io::readFabricJson(contentsOf(name + ".json"), name)));
+}
+
+QString joined(const std::vector<Finding>& findings) {
+  QString text;
+  for (const Finding& finding : findings) {
+    text += QString::fromStdString(describe(finding)) + "\n";
+  }
+  return text;
+}
+
+/// GPUs g0, g1, ... and switches s0, s1, ...
+class Drawing {
+public:
+  Drawing& gpus(int count) {
+    for (int i = 0; i < count; ++i) {
+      m_description.nodes.push_back({.id = "g" + std::to_string(i), .kind = "gpu"});
+    }
+    return *this;
+  }
+  Drawing& capable(const std::string& id, bool copies = true, bool sums = true) {
+    m_description.nodes.push_back({.id = id, .kind = "switch", .multicast = copies, .aggregation = sums});
+    return *this;
+  }
+  Drawing& plain(const std::string& id) { return capable(id, false, false); }
+  Drawing& link(const std::string& from, const std::string& to, int bandwidth, bool duplex = true) {
+    m_description.links.push_back({.src = from, .dst = to, .bandwidth = std::to_string(bandwidth), .duplex = duplex});
+    return *this;
+  }
+  /// GPUs first to last on the switch.
+  Drawing& star(const std::string& id, int first, int last, int bandwidth) {
+    for (int i = first; i <= last; ++i) {
+      link("g" + std::to_string(i), id, bandwidth);
+    }
+    return *this;
+  }
+  [[nodiscard]] fabric::Fabric fabric() const { return built(m_description); }
+
+private:
+  fabric::Description m_description;
+};
+
+/// Generates, and checks the schedule and the proof of its bound by themselves.
+void checkSchedule(const fabric::Fabric& fabric, const forestcoll::Request& request, const Bandwidth& algbw) {
+  const auto made = forestcoll::generate(fabric, request);
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  QVERIFY2(made->schedule.algbw == algbw, toFraction(made->schedule.algbw).c_str());
+  const auto verdict = verify::verifySchedule(fabric, made->schedule);
+  QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
+  QVERIFY2(verdict->ok, joined(verdict->findings).toUtf8());
+  QVERIFY(verdict->algbw == algbw);
+  if (made->optimum.boundProof) {
+    const auto proof = verify::checkTreeBound(
+        fabric, *made->optimum.boundProof, {.collective = request.collective, .plainSwitches = request.plainSwitches});
+    QVERIFY2(proof && proof->ok,
+             proof ? joined(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
+  } else {
+    QVERIFY(request.collective != Collective::allreduce);
+  }
+}
+
+}  // namespace
+
+class TestInNetwork : public QObject {
+  Q_OBJECT
+
+private slots:
+  void reference_data();
+  void reference();
+  void unbalanced_data();
+  void unbalanced();
+  void knownValues_data();
+  void knownValues();
+  void drawn_data();
+  void drawn();
+  void ownCopies();
+  void largeFabrics_data();
+  void largeFabrics();
+  void randomFabrics();
+};
+
+void TestInNetwork::reference_data() {
+  QTest::addColumn<QString>("plain");
+  QTest::addColumn<QString>("upper");
+  for (const auto& row : nlohmann::json::parse(contentsOf("expected.json"))) {
+    QTest::newRow(row["graph"].get<std::string>().c_str())
+        << QString::fromStdString(row["plain"]) << QString::fromStdString(row["upper"]);
+  }
+}
+
+void TestInNetwork::reference() {
+  QFETCH(QString, plain);
+  QFETCH(QString, upper);
+  const fabric::Fabric fabric = graphOf(QTest::currentDataTag());
+  for (const bool isPlain : {false, true}) {
+    const forestcoll::Request request{.collective = Collective::allreduce, .plainSwitches = isPlain};
+    const Bandwidth wanted{Rational::parse((isPlain ? plain : upper).toStdString()).value()};
+    const auto optimum = forestcoll::optimum(fabric, request);
+    QVERIFY2(optimum.hasValue(), optimum ? "" : describe(optimum.error()).c_str());
+    QVERIFY2(optimum->algbw == wanted, toFraction(optimum->algbw).c_str());
+    QVERIFY(optimum->allreduceLimit && optimum->allreduceLimit->isExact && optimum->allreduceLimit->isReached);
+    QVERIFY(optimum->allreduceLimit->algbw == wanted);
+    checkSchedule(fabric, request, wanted);
+  }
+}
+
+void TestInNetwork::unbalanced_data() {
+  QTest::addColumn<QString>("graph");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<QString>("plain");
+  QTest::addColumn<QString>("upper");
+  for (const auto& row : nlohmann::json::parse(contentsOf("expected_unbalanced.json"))) {
+    const auto graph = row["graph"].get<std::string>();
+    for (const char* collective : {"allgather", "reduce_scatter"}) {
+      QTest::newRow((graph + " " + collective).c_str())
+          << QString::fromStdString(graph) << collective << QString::fromStdString(row[collective]["plain"])
+          << QString::fromStdString(row[collective]["upper"]);
+    }
+  }
+}
+
+void TestInNetwork::unbalanced() {
+  QFETCH(QString, graph);
+  QFETCH(QString, collective);
+  QFETCH(QString, plain);
+  QFETCH(QString, upper);
+  const fabric::Fabric fabric = graphOf(graph.toStdString());
+  for (const bool isPlain : {false, true}) {
+    const forestcoll::Request request{.collective = *parseCollective(collective.toStdString()),
+                                      .plainSwitches = isPlain};
+    checkSchedule(fabric, request, Bandwidth{Rational::parse((isPlain ? plain : upper).toStdString()).value()});
+  }
+}
+
+void TestInNetwork::knownValues_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("plain");
+  QTest::addColumn<QString>("with");
+  QTest::newRow("one DGX H100") << "dgx-h100 boxes=1"
+                                << "1800/7"
+                                << "450";
+  QTest::newRow("two boxes") << "dgx-h100 boxes=2"
+                             << "800/3"
+                             << "400";
+  QTest::newRow("two boxes of 4") << "dgx-h100 boxes=2 gpus=4"
+                                  << "200"
+                                  << "200";
+  QTest::newRow("three boxes of 4 on rails") << "dgx-h100 boxes=3 gpus=4 network=rail-only"
+                                             << "150"
+                                             << "150";
+  QTest::newRow("three boxes of 4 on rails that sum") << "dgx-h100 boxes=3 gpus=4 network=rail-only sharp=true"
+                                                      << "150"
+                                                      << "200";
+  QTest::newRow("four boxes on rails") << "dgx-h100 boxes=4 network=rails"
+                                       << "8000/31"
+                                       << "800/3";
+  QTest::newRow("four boxes on rails that sum") << "dgx-h100 boxes=4 network=rails sharp=true"
+                                                << "8000/31"
+                                                << "400";
+  QTest::newRow("eight boxes that sum") << "dgx-h100 boxes=8 sharp=true"
+                                        << "1600/7"
+                                        << "400";
+  QTest::newRow("four B200 boxes") << "dgx-b200 boxes=4"
+                                   << "800/3"
+                                   << "800/3";
+  QTest::newRow("one NVL72") << "gb200-nvl72"
+                             << "32400/71"
+                             << "900";
+  QTest::newRow("four NVL72") << "gb200-nvl72 racks=4"
+                              << "136800/287"
+                              << "262800/287";
+}
+
+void TestInNetwork::knownValues() {
+  QFETCH(QString, preset);
+  QFETCH(QString, plain);
+  QFETCH(QString, with);
+  const fabric::Fabric fabric = test::presetFabric(preset);
+  const Bandwidth wanted{Rational::parse(with.toStdString()).value()};
+  const auto optimum = forestcoll::optimum(fabric, {.collective = Collective::allreduce});
+  QVERIFY(optimum && optimum->plainSwitches);
+  QVERIFY2(toFraction(optimum->plainSwitches->algbw) == plain.toStdString(),
+           toFraction(optimum->plainSwitches->algbw).c_str());
+  checkSchedule(fabric, {.collective = Collective::allreduce}, wanted);
+}
+
+void TestInNetwork::drawn_data() {
+  QTest::addColumn<fabric::Fabric>("fabric");
+  QTest::addColumn<QString>("plain");
+  QTest::addColumn<QString>("with");
+  const auto row = [](const char* name, const Drawing& drawing, const char* plain, const char* with) {
+    QTest::newRow(name) << drawing.fabric() << plain << with;
+  };
+  row("star", Drawing().gpus(4).capable("s").star("s", 0, 3, 100), "200/3", "100");
+  row("a capable and a plain plane", Drawing().gpus(4).capable("s").plain("t").star("s", 0, 3, 10).star("t", 0, 3, 10),
+      "40/3", "50/3");
+  row("star and ring",
+      Drawing()
+          .gpus(4)
+          .capable("s")
+          .star("s", 0, 3, 10)
+          .link("g0", "g1", 6)
+          .link("g1", "g2", 6)
+          .link("g2", "g3", 6)
+          .link("g3", "g0", 6),
+      "44/3", "18");
+  row("one-way ring and star",
+      Drawing()
+          .gpus(3)
+          .capable("s")
+          .star("s", 0, 2, 2)
+          .link("g0", "g1", 4, false)
+          .link("g1", "g2", 4, false)
+          .link("g2", "g0", 4, false),
+      "9/2", "5");
+  row("two leaves",
+      Drawing().gpus(6).capable("s").capable("t").star("s", 0, 2, 10).star("t", 3, 5, 10).link("s", "t", 10), "6",
+      "10");
+  row("multicast alone", Drawing().gpus(5).capable("s", true, false).star("s", 0, 4, 90), "225/4", "225/4");
+  row("aggregation alone", Drawing().gpus(5).capable("s", false, true).star("s", 0, 4, 90), "225/4", "225/4");
+}
+
+void TestInNetwork::drawn() {
+  QFETCH(fabric::Fabric, fabric);
+  QFETCH(QString, plain);
+  QFETCH(QString, with);
+  checkSchedule(fabric, {.collective = Collective::allreduce}, Bandwidth{Rational::parse(with.toStdString()).value()});
+  checkSchedule(fabric, {.collective = Collective::allreduce, .plainSwitches = true},
+                Bandwidth{Rational::parse(plain.toStdString()).value()});
+}
+
+/// NVLink SHARP returns what a GPU sent, and reads what it has.
+void TestInNetwork::ownCopies() {
+  const fabric::Fabric box = test::presetFabric("dgx-h100 boxes=1");
+  checkSchedule(box, {.collective = Collective::allreduce, .ownCopies = true}, Bandwidth(400));
+  const auto optimum = forestcoll::optimum(box, {.collective = Collective::allreduce, .ownCopies = true});
+  QVERIFY(optimum && optimum->allreduceLimit && optimum->allreduceLimit->algbw == Bandwidth(450));
+  QVERIFY(!optimum->allreduceLimit->isReached);
+  // Boxes whose NICs are the limit have room for them.
+  checkSchedule(test::presetFabric("dgx-h100 boxes=2"), {.collective = Collective::allreduce, .ownCopies = true},
+                Bandwidth(400));
+}
+
+void TestInNetwork::largeFabrics_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("algbw");
+  QTest::newRow("rails that sum") << "dgx-h100 boxes=128 network=rails sharp=true"
+                                  << "400";
+  QTest::newRow("rails alone that sum") << "dgx-h100 boxes=128 network=rail-only sharp=true"
+                                        << "400";
+  QTest::newRow("leaves and spines that sum") << "dgx-h100 boxes=128 network=leaf-spine sharp=true"
+                                              << "400";
+  QTest::newRow("14 racks") << "gb200-nvl72 racks=14"
+                            << "919800/1007";
+  QTest::newRow("fat tree") << "fat-tree-2 leaves=64 gpus_per_leaf=16 spines=16 sharp=true"
+                            << "50";
+}
+
+void TestInNetwork::largeFabrics() {
+  QFETCH(QString, preset);
+  QFETCH(QString, algbw);
+  const fabric::Fabric fabric = test::presetFabric(preset);
+  const auto optimum = forestcoll::optimum(fabric, {.collective = Collective::allreduce});
+  QVERIFY2(optimum.hasValue(), optimum ? "" : describe(optimum.error()).c_str());
+  QVERIFY2(toFraction(optimum->algbw) == algbw.toStdString(), toFraction(optimum->algbw).c_str());
+  QVERIFY(optimum->allreduceLimit->isReached);
+  const auto proof = verify::checkTreeBound(fabric, optimum->boundProof.value());
+  QVERIFY2(proof && proof->ok, proof ? joined(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
+}
+
+/// Schedules are sound and bounds proved on fabrics without symmetry, with random capabilities, in all three
+/// collectives.
+void TestInNetwork::randomFabrics() {
+  int gains = 0;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    fabric::Description description = test::randomFabric({.gpus = 2 + static_cast<int>(seed % 5),
+                                                          .switches = 1 + static_cast<int>(seed % 3),
+                                                          .largestBandwidth = 9,
+                                                          .duplex = seed % 3 != 0},
+                                                         seed);
+    std::mt19937 random(seed);
+    for (fabric::NodeDescription& node : description.nodes) {
+      node.multicast = node.kind != "gpu" && random() % 4 > 0;
+      node.aggregation = node.kind != "gpu" && random() % 4 > 0;
+    }
+    const fabric::Fabric fabric = built(description);
+    const auto plain = forestcoll::optimum(fabric, {.collective = Collective::allreduce, .plainSwitches = true});
+    QVERIFY(plain.hasValue());
+    for (const Collective collective : {Collective::allreduce, Collective::allgather, Collective::reduceScatter}) {
+      const forestcoll::Request request{.collective = collective};
+      const auto optimum = forestcoll::optimum(fabric, request);
+      QVERIFY2(optimum.hasValue(), optimum ? "" : describe(optimum.error()).c_str());
+      checkSchedule(fabric, request, optimum->algbw);
+      if (QTest::currentTestFailed()) {
+        QFAIL(qPrintable(QStringLiteral("seed %1").arg(seed)));
+      }
+      if (collective == Collective::allreduce) {
+        QVERIFY(optimum->algbw >= plain->algbw);
+        gains += optimum->algbw > plain->algbw ? 1 : 0;
+      }
+    }
+  }
+  QVERIFY(gains > 10);
+}
+
+QTEST_APPLESS_MAIN(TestInNetwork)
+#include "tst_in_network.moc"
