@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "forestcoll/in_network/tree_mixture.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -17,13 +18,16 @@ std::size_t width(const std::string& text) {
 }
 
 schedule::BoundScope scopeOf(const LoadedLive& input) {
+  const bool ignoresSwitches =
+      input.request.plainSwitches && forestcoll::hasCapableSwitches(input.loaded.fabric, input.request.collective);
   return schedule::boundScope(input.loaded.fabric, input.request.collective,
-                              {.hasCut = true, .isForTrees = input.bound.answer().isForTrees});
+                              {.hasCut = true, .isForTrees = input.bound.answer().isForTrees && !ignoresSwitches});
 }
 
 }  // namespace
 
-Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand, const Progress& progress) {
+Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand,
+                            const workflow::Values& switches, const Progress& progress) {
   auto loaded = loadFabric(fabric, progress);
   if (!loaded) {
     return loaded.error();
@@ -32,7 +36,7 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
     return workflow::optionError("collective", "the effect of fabric changes on alltoall cannot be computed",
                                  "use another collective, or run optimum -c alltoall on both fabrics");
   }
-  const auto request = makeRequest(loaded->fabric, demand, {});
+  const auto request = makeRequest(loaded->fabric, demand, switches);
   if (!request) {
     return request.error();
   }

@@ -23,7 +23,7 @@ struct LoadedLive {
 
 /// Errors: as loadFabric and makeRequest, overflow, cancelled.
 [[nodiscard]] Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand,
-                                          const Progress& progress);
+                                          const workflow::Values& switches, const Progress& progress);
 
 /// The first keys of the JSON object: fabric, collective, bound.
 [[nodiscard]] Json headJson(const LoadedLive& input);

@@ -19,6 +19,7 @@ namespace {
 struct NMinusOneOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
+  workflow::Values switches;
   std::string parts = "link,nic,switch,gpu";
   std::optional<int> top = {};
 };
@@ -48,7 +49,7 @@ Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
   if (!parts) {
     return parts.error();
   }
-  auto input = loadLive(options.fabric, options.demand, progress);
+  auto input = loadLive(options.fabric, options.demand, options.switches, progress);
   if (!input) {
     return input.error();
   }
@@ -131,6 +132,7 @@ void addNMinusOne(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<NMinusOneOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
+  addOptions(sub, {workflow::plainSwitchesOption()}, options->switches);
   sub.add_option("--parts", options->parts,
                  "What fails: link, nic, switch, gpu or box, separated by commas; of parallel links, one fails")
       ->capture_default_str();

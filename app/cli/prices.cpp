@@ -18,6 +18,7 @@ namespace {
 struct PricesOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
+  workflow::Values switches;
   std::string by = "link";
   std::optional<int> top = {};
 };
@@ -115,7 +116,7 @@ Result<Report> run(const PricesOptions& options, const Progress& progress) {
     return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
   }
   const bool isByClass = options.by == "class";
-  auto input = loadLive(options.fabric, options.demand, progress);
+  auto input = loadLive(options.fabric, options.demand, options.switches, progress);
   if (!input) {
     return input.error();
   }
@@ -165,6 +166,7 @@ void addPrices(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PricesOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
+  addOptions(sub, {workflow::plainSwitchesOption()}, options->switches);
   sub.add_option("--by", options->by,
                  "link = each link of the file alone; class = all links of one kind and bandwidth together")
       ->capture_default_str();

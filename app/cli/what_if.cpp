@@ -18,6 +18,7 @@ namespace {
 struct WhatIfOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
+  workflow::Values switches;
   std::pair<std::string, std::string> link = {};
   std::string lowest = "0";
   std::string highest = {};
@@ -76,7 +77,7 @@ Result<Report> run(const WhatIfOptions& options, const Progress& progress) {
   if (!lowest) {
     return lowest.error();
   }
-  auto input = loadLive(options.fabric, options.demand, progress);
+  auto input = loadLive(options.fabric, options.demand, options.switches, progress);
   if (!input) {
     return input.error();
   }
@@ -157,6 +158,7 @@ void addWhatIf(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WhatIfOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
+  addOptions(sub, {workflow::plainSwitchesOption()}, options->switches);
   sub.add_option("--link", options->link, "The two ends of the link; parallel links are added up")->required();
   sub.add_option("--lowest", options->lowest, "First bandwidth, such as 0, 12.5 or 400Gb/s")->capture_default_str();
   sub.add_option("--highest", options->highest, "Last bandwidth; default: four times the current one");

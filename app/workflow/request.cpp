@@ -102,6 +102,15 @@ Result<Rational> parseLoss(const std::string& text) {
 
 }  // namespace
 
+Option plainSwitchesOption() {
+  return {.name = "plain-switches",
+          .title = "Switches only forward",
+          .help = "Take no switch to copy or sum, whatever the fabric says",
+          .kind = OptionKind::flag,
+          .collectives = {Collective::allreduce, Collective::allgather, Collective::reduceScatter},
+          .group = kSwitches};
+}
+
 std::vector<Option> treeLimitOptions() {
   const std::vector<Collective> trees(kForestCollectives.begin(), kForestCollectives.end());
   const std::string otherwise = "The minimum that reaches the bound";
@@ -139,12 +148,7 @@ std::vector<Option> treeLimitOptions() {
        .group = kTreesPerRoot,
        .otherwise = otherwise,
        .suggestion = "1%"},
-      {.name = "plain-switches",
-       .title = "Switches only forward",
-       .help = "Take no switch to copy or sum, whatever the fabric says",
-       .kind = OptionKind::flag,
-       .collectives = {Collective::allreduce, Collective::allgather, Collective::reduceScatter},
-       .group = kSwitches},
+      plainSwitchesOption(),
       {.name = "allreduce-time",
        .title = "Work for the bound",
        .help = "allreduce: work for each linear program of trees that share the links, in seconds of one core; it is "

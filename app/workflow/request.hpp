@@ -36,6 +36,8 @@ inline constexpr const char* kTreesPerRoot = "Trees per root";
 /// Heading of what switches can do.
 inline constexpr const char* kSwitches = "Switches";
 
+/// plain-switches.
+[[nodiscard]] Option plainSwitchesOption();
 /// k, k-max, within, plain-switches and allreduce-time.
 [[nodiscard]] std::vector<Option> treeLimitOptions();
 /// Puts them into the request. Errors: badUsage.

@@ -36,6 +36,8 @@ private slots:
   void alltoallOptimum();
   void allreduceThroughSwitches_data();
   void allreduceThroughSwitches();
+  void plainSwitches_data();
+  void plainSwitches();
   void allgatherThroughUnevenSwitches();
   void refuses_data();
   void refuses();
@@ -369,6 +371,30 @@ void TestCliSchedules::allreduceThroughSwitches() {
     value = value.isArray() ? value.toArray().at(part.toInt()) : value.toObject()[part];
   }
   QCOMPARE(value.toString(), QString("450"));
+}
+
+void TestCliSchedules::plainSwitches_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("key");
+  const QString fabric = "preset:dgx-h100,boxes=1,nvls=true";
+  QTest::newRow("optimum") << QStringList{"optimum", fabric} << "algbw";
+  QTest::newRow("generate") << QStringList{"generate", fabric} << "algbw";
+  QTest::newRow("prices") << QStringList{"prices", fabric} << "bound";
+  QTest::newRow("failures") << QStringList{"n-1", fabric} << "bound";
+  QTest::newRow("what if") << QStringList{"what-if", fabric, "--link", "b0g0", "b0nvs"} << "bound";
+}
+
+/// Switches are taken to forward only, and no text claims more than that.
+void TestCliSchedules::plainSwitches() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QString, key);
+  const QStringList plain = arguments + QStringList{"-c", "allreduce", "--plain-switches"};
+  const Outcome outcome = run(plain);
+  QVERIFY2(outcome.code == 0, outcome.err);
+  QVERIFY2(outcome.out.contains("switches of this fabric that sum or copy may be faster"), outcome.out);
+  const Outcome json = run(plain + QStringList{"--json"});
+  QVERIFY2(json.code == 0, json.err);
+  QCOMPARE(json.json()[key].toString(), QString("1800/7"));
 }
 
 /// 10 GB/s up and 30 down: a switch that copies reaches 40.
