@@ -227,7 +227,8 @@ void RankingPanel::refresh() {
   } else if (isCurrent()) {
     message = m_model.rowCount() > 0 ? QString() : (m_why.isEmpty() ? tr("Nothing to rank.") : m_why);
     state = m_note;
-    if (!bound->note.isEmpty()) {
+    // That of an allreduce by trees counts all that switches do.
+    if (!bound->note.isEmpty() && bound->scope != schedule::BoundScope::trees) {
       state = tr("This fabric is limited by switches that only forward. The ranking considers only its cuts.");
     }
   } else if (m_model.rowCount() > 0) {
