@@ -61,7 +61,9 @@ Result<Report> run(const BestOptions& options, const Progress& progress) {
   if (!model) {
     return model.error();
   }
-  auto made = makeByMethods(options.fabric, options.methods, {.model = *model}, options.model.profile, progress);
+  auto made =
+      makeByMethods(options.fabric, options.methods, {.model = *model, .areForPrograms = !options.folder.empty()},
+                    options.model.profile, progress);
   if (!made) {
     return made.error();
   }

@@ -20,6 +20,7 @@
 #include "workflow/clock.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/request.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -198,17 +199,21 @@ Outcome measureProgram(Contender& contender, const Progress& progress) {
   return findLimits(contender, progress);
 }
 
-/// Options that make a search end in time; its schedules are still to be judged.
-Values valuesWithin(const Method& method, const std::optional<double>& seconds) {
+/// Options that make a search end in time (its schedules are still to be judged), and what programs ask for.
+Values valuesOf(const Method& method, Collective collective, const PlayOptions& options,
+                const std::optional<double>& seconds) {
   constexpr double kShare = 0.8;
-  const auto limit = std::find_if(method.options.begin(), method.options.end(),
-                                  [&](const Option& option) { return option.name == method.timeOption; });
-  if (!seconds || limit == method.options.end()) {
-    return {};
+  Values values;
+  for (const Option& option : method.options) {
+    if (seconds && option.name == method.timeOption) {
+      const auto usual = parseInteger(option.defaultText);
+      const auto max = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
+      values[option.name] = std::to_string(usual ? std::min(*usual, max) : max);
+    } else if (options.areForPrograms && option.name == plainSwitchesOption().name && option.appliesTo(collective)) {
+      values[option.name] = "true";
+    }
   }
-  const auto usual = parseInteger(limit->defaultText);
-  const auto max = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
-  return {{method.timeOption, std::to_string(usual ? std::min(*usual, max) : max)}};
+  return values;
 }
 
 /// Whether a stopped method gives what it has found.
@@ -222,7 +227,8 @@ Result<MethodContenders> makeContenders(const std::shared_ptr<const LoadedFabric
                                         const std::optional<double>& seconds, const Progress& searching,
                                         const Progress& progress) {
   return guarded<MethodContenders>([&]() -> Result<MethodContenders> {
-    auto front = makeFront(loaded->fabric, method, demand, valuesWithin(method, seconds), Wanted::all, searching);
+    auto front = makeFront(loaded->fabric, method, demand, valuesOf(method, demand.collective, options, seconds),
+                           Wanted::all, searching);
     if (!front) {
       return front.error();
     }

@@ -68,6 +68,7 @@ struct PlayOptions {
   simulate::Model model = {};
   simulate::Barriers barriers = simulate::Barriers::steps;
   std::optional<double> secondsPerMethod = {};  ///< a method that takes longer is refused
+  bool areForPrograms = false;                  ///< programs send between GPUs: methods take switches as plain
   /// For all methods: each gets an equal share of what is left, those that search until they are stopped the last.
   std::optional<double> secondsTogether = {};
 };

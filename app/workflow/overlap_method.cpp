@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forestcoll/forestcoll.hpp"
+#include "workflow/request.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                                 const Progress& progress) {
   forestcoll::Request request{.collective = demand.collective, .overlap = forestcoll::Overlap::always};
+  request.plainSwitches = values.flag("plain-switches");
   request.allreduceBudget = std::chrono::seconds(values.integer("seconds").value_or(0));
   auto made = forestcoll::generate(fabric, request, progress);
   if (!made) {
@@ -23,6 +25,7 @@ Result<Made> generateOverlapped(const fabric::Fabric& fabric, const Demand& dema
   }
   Made result{.schedule = std::move(made->schedule), .seconds = std::move(made->seconds)};
   result.claims.treeBound = made->optimum.boundProof;
+  result.claims.plainSwitches = request.plainSwitches;
   result.optimum = std::move(made->optimum);
   return result;
 }
@@ -46,7 +49,8 @@ Method overlapMethod() {
                        .defaultText = std::to_string(kDefaultSeconds),
                        .min = 1,
                        .max = kMaxSeconds,
-                       .placeholder = "S"}},
+                       .placeholder = "S"},
+                      plainSwitchesOption()},
           .timeOption = "seconds",
           .front = frontOfOne(generateOverlapped)};
 }

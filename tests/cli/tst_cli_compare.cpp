@@ -45,6 +45,7 @@ private slots:
   void everyMethod();
   void oneBound();
   void best();
+  void bestProgramsOnCapableSwitches();
   void totalTime();
   void convertsForests();
   void convertsTables();
@@ -167,6 +168,17 @@ void TestCliCompare::oneBound() {
   const QJsonObject report = jsonOf(outcome);
   QCOMPARE(scheduleNamed(report, "forestcoll")["share_of_optimum"].toString(), QString("1"));
   QCOMPARE(scheduleNamed(report, "forestcoll-overlap")["share_of_optimum"].toString(), QString("1"));
+}
+
+/// Programs send between GPUs, so that trees that need switches are made without.
+void TestCliCompare::bestProgramsOnCapableSwitches() {
+  const QString folder = m_dir.filePath("capable");
+  const Outcome outcome = run({"best", "preset:dgx-h100,boxes=1", "--methods", "forestcoll,forestcoll-overlap", "-c",
+                               "allreduce", "-b", "1M", "-e", "1G", "-f", "32", "-o", folder, "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QVERIFY2(report["not_exported"].toArray().isEmpty(), outcome.out);
+  QVERIFY(!report["programs"].toArray().isEmpty());
 }
 
 void TestCliCompare::best() {
