@@ -74,10 +74,10 @@ void describeAllreduceLimit(const fabric::Fabric& fabric, const forestcoll::Opti
   if (optimum.algbw == limit.algbw) {
     answer.text += "  any trees   " + trees + " is faster\n";
   } else {
-    answer.text += "  any trees   " + trees + " is faster than " + gigabytes(limit.algbw) + "; this one has " +
-                   percent(optimum.algbw / limit.algbw) + " of that" +
-                   (ownCopies ? ": each GPU also gets its own copy and has its own data read\n"
-                              : ", and what is possible lies between\n");
+    answer.text +=
+        "  any trees   " + trees + " is faster than " + gigabytes(limit.algbw) + "; this one has " +
+        percent(optimum.algbw / limit.algbw) + " of that" +
+        (ownCopies ? ": each GPU also gets its own copy and has its own data read\n" : "; the maximum lies between\n");
   }
   if (optimum.boundProof) {
     Json links = Json::array();
@@ -92,8 +92,8 @@ void describeAllreduceLimit(const fabric::Fabric& fabric, const forestcoll::Opti
       first = first.empty() ? named(from) + " to " + named(to) : first;
       links.push_back({{"src", from}, {"dst", to}, {"price", price.toString()}});
     }
-    answer.text += "  limited by  " + counted(static_cast<std::int64_t>(links.size()), "link") +
-                   " that every such allreduce fills, " + (links.size() > 1 ? "such as " : "") + first + "\n";
+    answer.text += "  limited by  " + counted(static_cast<std::int64_t>(links.size()), "link direction") +
+                   (links.size() > 1 ? ", such as " : ", ") + first + "; at the bound they are full\n";
     answer.json["limiting_links"] = std::move(links);
     answer.json["bound_proof"] = {{"verified", true},
                                   {"cuts", optimum.boundProof->cuts.size()},
