@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/units.hpp"
-#include "forestcoll/in_network/tree_mixture.hpp"
+#include "schedule/bound_scope.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -19,7 +19,8 @@ std::size_t width(const std::string& text) {
 
 schedule::BoundScope scopeOf(const LoadedLive& input) {
   const bool ignoresSwitches =
-      input.request.plainSwitches && forestcoll::hasCapableSwitches(input.loaded.fabric, input.request.collective);
+      input.request.plainSwitches &&
+      schedule::canGain(schedule::switchAbilities(input.loaded.fabric), input.request.collective);
   return schedule::boundScope(input.loaded.fabric, input.request.collective,
                               {.hasCut = true, .isForTrees = input.bound.answer().isForTrees && !ignoresSwitches});
 }

@@ -68,8 +68,7 @@ const std::vector<Entry>& entries() {
       {{"in-network",
         "In-network",
         "Every GPU sends to all, and switches that are marked as capable copy and sum; allreduce runs both halves at "
-        "the "
-        "same time.",
+        "the same time.",
         {allgather, reduceScatter, allreduce, broadcast, reduce},
         true},
        nullptr,

@@ -8,8 +8,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "schedule/own_copies.hpp"
-#include "schedule/tree_reader.hpp"
+#include "schedule/link_loads.hpp"
 
 namespace coppice::baselines {
 
@@ -103,7 +102,7 @@ void ForestBuilder::addEdge(Rank parent, Rank child) {
       inside.assign(m_fabric.gpuCount(), schedule::kNoRoute);
       for (const bool needsCapable : {true, false}) {
         m_insideBoxes.startAt(parent, [&](const fabric::Node& node) {
-          return node.box == box && (!needsCapable || isCapable(node, m_forest.direction));
+          return node.box == box && (!needsCapable || schedule::isCapable(node, m_forest.direction));
         });
         for (Rank other = 0; other < m_fabric.gpuCount(); ++other) {
           if (other != parent && inside[other] == schedule::kNoRoute && nodeOf(other).box == box) {
@@ -132,63 +131,14 @@ void ForestBuilder::addEdge(Rank parent, Rank child) {
   m_forest.edges.push_back({parent, child, m_forest.paths.add(route)});
 }
 
-bool isCapable(const fabric::Node& node, Direction direction) {
-  return node.kind != fabric::NodeKind::gpu && (direction == Direction::out ? node.multicast : node.aggregation);
-}
-
 void prune(const fabric::Fabric& fabric, Forest& forest, Meetings meetings) {
-  const bool isOut = forest.direction == Direction::out;
-  const auto nodes = fabric.nodes();
-  const auto mayMeetAt = [&](NodeIndex node) { return isCapable(nodes[node], forest.direction); };
-  const auto boxOf = [&](Rank rank) -> const std::string& { return nodes[fabric.gpus()[rank]].box; };
-  // Parents come first, so that what an edge meets never depends on the edge itself.
-  std::vector<std::int64_t> treeAt(fabric.nodeCount(), -1);
-  for (const schedule::Tree& tree : forest.trees) {
-    for (std::int64_t e = tree.firstEdge; e < tree.firstEdge + forest.gpuCount - 1; ++e) {
-      schedule::TreeEdge& edge = forest.edges[e];
-      if (boxOf(edge.parent) == boxOf(edge.child) ? !meetings.inside : !meetings.between) {
-        continue;
-      }
-      const auto path = forest.paths[edge.path];
-      const auto size = static_cast<int>(path.size());
-      const auto node = [&](int i) { return path[isOut ? i : size - 1 - i]; };
-      for (int i = size - 2; i > 0 && edge.pruned == 0; --i) {
-        edge.pruned = mayMeetAt(node(i)) && treeAt[node(i)] == tree.firstEdge ? i : 0;
-      }
-      for (int i = edge.pruned; i < size - 1; ++i) {
-        if (mayMeetAt(node(i))) {
-          treeAt[node(i)] = tree.firstEdge;
-        }
-      }
-    }
-  }
+  const auto boxOf = [&](Rank rank) -> const std::string& { return fabric.nodes()[fabric.gpus()[rank]].box; };
+  forestcoll::pruneInNetwork(fabric, forest, [&](const schedule::TreeEdge& edge) {
+    return boxOf(edge.parent) == boxOf(edge.child) ? meetings.inside : meetings.between;
+  });
 }
 
 namespace {
-
-/// Adds the trees that each link carries.
-void addLoads(const fabric::Fabric& fabric, const Forest& forest, bool ownCopies, std::vector<std::int64_t>& load,
-              const Progress& progress) {
-  const bool isOut = forest.direction == Direction::out;
-  schedule::TreeReader reader(forest);
-  for (std::int64_t t = 0; t < reader.size(); ++t) {
-    throwIfCancelled(progress);
-    const auto tree = reader.read(t);
-    for (const schedule::TreeEdge& edge : tree.edges) {
-      const auto path = reader.path(edge);
-      const auto links = static_cast<int>(path.size()) - 1;
-      for (int link = isOut ? edge.pruned : 0; link < (isOut ? links : links - edge.pruned); ++link) {
-        std::int64_t& sum = load[*fabric.findArc(path[link], path[link + 1])];
-        sum = checkedAdd(sum, tree.multiplicity);
-      }
-    }
-    if (ownCopies) {
-      for (const int arc : schedule::ownCopies(fabric, forest.direction, reader, tree)) {
-        load[arc] = checkedAdd(load[arc], tree.multiplicity);
-      }
-    }
-  }
-}
 
 /// Trees per GB/s of the busiest link.
 InverseBandwidth busiest(const fabric::Fabric& fabric, const std::vector<std::int64_t>& load) {
@@ -213,7 +163,8 @@ schedule::Schedule scheduleOf(const fabric::Fabric& fabric, const Request& reque
   std::vector<std::int64_t> load(fabric.arcs().size(), 0);
   for (const auto* forest : {&reduce, &broadcast}) {
     if (*forest) {
-      addLoads(fabric, **forest, ownCopies, load, progress);
+      const auto own = schedule::linkLoads(fabric, **forest, {.ownCopies = ownCopies}, progress);
+      std::transform(own.begin(), own.end(), load.begin(), load.begin(), checkedAdd<std::int64_t>);
     }
   }
   for (auto* forest : {&reduce, &broadcast}) {

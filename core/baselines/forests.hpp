@@ -68,10 +68,7 @@ struct Meetings {
   bool between = true;  ///< between boxes
 };
 
-/// Whether the switch copies (out-trees) or sums (in-trees).
-[[nodiscard]] bool isCapable(const fabric::Node& node, schedule::Direction direction);
-
-/// As forestcoll::pruneInNetwork, among some of the edges. @pre nothing is pruned yet
+/// forestcoll::pruneInNetwork among these edges.
 void prune(const fabric::Fabric& fabric, schedule::Forest& forest, Meetings meetings);
 
 /// The schedule of these forests, as fast as its busiest link allows. The halves of an allreduce run at the same time;

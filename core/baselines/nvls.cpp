@@ -218,7 +218,7 @@ void requireMeetingsInside(const fabric::Fabric& fabric, const Forest& forest) {
       }
       const auto path = forest.paths[edge.path];
       const bool passes = std::any_of(path.begin(), path.end(), [&](NodeIndex node) {
-        return isCapable(fabric.nodes()[node], forest.direction) && fabric.nodes()[node].box == box;
+        return schedule::isCapable(fabric.nodes()[node], forest.direction) && fabric.nodes()[node].box == box;
       });
       if (!passes || (edge.pruned == 0 && !served.insert(edge.parent).second)) {
         refuse("No switch that " + capability(forest.direction) + " joins the GPUs of " +
@@ -243,7 +243,7 @@ void requireMeetingsBetween(const fabric::Fabric& fabric, const Forest& forest, 
       if (node.box == from || node.box == to || node.kind != fabric::NodeKind::switchNode) {
         continue;
       }
-      if (!isCapable(node, forest.direction)) {
+      if (!schedule::isCapable(node, forest.direction)) {
         refuse("Between boxes this baseline needs SHARP, but switch " + inQuotes(node.id) +
                    " is not marked as one that " + capability(forest.direction),
                "set the capability on the switches that have it, or choose " + instead);

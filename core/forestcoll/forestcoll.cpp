@@ -12,7 +12,7 @@
 #include "forestcoll/fixed_k.hpp"
 #include "forestcoll/guarded.hpp"
 #include "forestcoll/in_network/mixture_forest.hpp"
-#include "forestcoll/in_network/tree_mixture.hpp"
+#include "forestcoll/in_network/shared_links.hpp"
 #include "forestcoll/minimum_k.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
@@ -21,7 +21,6 @@
 #include "forestcoll/single_root/shard_bound.hpp"
 #include "forestcoll/single_root/shard_routes.hpp"
 #include "lp/balance.hpp"
-#include "schedule/tree_reader.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -36,6 +35,14 @@ bool needsIn(Collective collective) {
 
 bool needsOut(Collective collective) {
   return !needsIn(collective) || collective == Collective::allreduce;
+}
+
+/// Same bandwidth there and back on every pair, so that trees may be turned round in place.
+bool isSymmetric(const Fabric& fabric) {
+  return std::all_of(fabric.arcs().begin(), fabric.arcs().end(), [&](const fabric::Arc& arc) {
+    const auto back = fabric.findArc(arc.head, arc.tail);
+    return back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
+  });
 }
 
 [[noreturn]] void fail(ErrorCode code, std::string message, std::string fix = {}, const ElementRef& element = {}) {
@@ -545,7 +552,7 @@ void shareK(Plan& in, Plan& out) {
 }
 
 std::optional<Fabric> transposeIfNeeded(const Fabric& fabric, const Request& request) {
-  if (needsIn(request.collective) && !isSameBothWays(fabric)) {
+  if (needsIn(request.collective) && !isSymmetric(fabric)) {
     return fabric.transposed();
   }
   return std::nullopt;
@@ -600,150 +607,8 @@ Bandwidth boundOf(const Plans& plans) {
   return (plans.shared ? inverse * Rational(2) : inverse).inverse();
 }
 
-/// Trees that share the links at the same time, where they reach more than what was planned.
-struct SharedTrees {
-  std::optional<TreeMixture> mixture;
-  std::optional<AllreduceLimit> limit;
-  std::optional<schedule::TreeBoundProof> proof;
-};
-
-/// @param planned what is reached without them, with the best k
-SharedTrees shareTrees(const Fabric& fabric, const Request& request, const Bandwidth& planned, bool plainSwitches,
-                       const Progress& progress) {
-  const bool isAllreduce = request.collective == Collective::allreduce;
-  const bool mayShare =
-      !isAllreduce || (request.overlap != Overlap::never && !limitsTrees(request) && !request.maxHeight);
-  const bool mustShare = isAllreduce && request.overlap == Overlap::always && mayShare;
-  SharedTrees shared;
-  const TreeDemand demand{.collective = request.collective,
-                          .amounts = request.amounts,
-                          .plainSwitches = plainSwitches,
-                          .ownCopies = request.ownCopies,
-                          .budget = request.allreduceBudget};
-  TreeBound bound;
-  try {
-    bound = treeBound(fabric, demand, mustShare ? std::nullopt : std::optional(planned), progress);
-    if (bound.status == lp::BoundStatus::notComputed) {
-      return shared;
-    }
-    if (mayShare && (mustShare || bound.algbw > planned)) {
-      shared.mixture = bound.mixture ? std::move(bound.mixture) : bestMixture(fabric, demand, bound.algbw, progress);
-      if (shared.mixture && shared.mixture->algbw <= planned && !mustShare) {
-        shared.mixture.reset();
-      }
-    }
-  } catch (const OverflowError&) {
-    // Numbers too wide for the program leave only its answer out; the plan does not depend on it.
-    return {};
-  }
-  const Bandwidth reached = shared.mixture ? shared.mixture->algbw : planned;
-  shared.limit = AllreduceLimit{bound.algbw, bound.status == lp::BoundStatus::exact, bound.algbw == reached};
-  shared.proof = std::move(bound.proof);
-  return shared;
-}
-
-/// Collectives of which trees that share the links have more to say than what was planned: allreduce, whose halves may
-/// overlap, and those that gain from switches which copy or sum where links differ by direction.
-bool mayShareTrees(const Fabric& fabric, const Request& request, bool plainSwitches) {
-  if (request.allreduceBudget.count() <= 0) {
-    return false;
-  }
-  if (request.collective == Collective::allreduce) {
-    return true;
-  }
-  if (limitsTrees(request) || request.maxHeight) {
-    return false;
-  }
-  const bool gains = request.collective == Collective::allgather || request.collective == Collective::reduceScatter;
-  return gains && !plainSwitches && !fabric.isBalanced() && hasCapableSwitches(fabric, request.collective);
-}
-
-void adopt(const Fabric& fabric, const Request& request, const TreeMixture& mixture, Optimum& optimum) {
-  const MixtureSize size = sizeOf(fabric, mixture);
-  const auto [least, most] = std::minmax_element(size.treesOfRoot.begin(), size.treesOfRoot.end());
-  const bool isAllreduce = request.collective == Collective::allreduce;
-  int64_t demand = fabric.gpuCount();
-  if (!request.amounts.empty()) {
-    const std::vector<int64_t> amounts = demandByRank(fabric, request);
-    demand = std::reduce(amounts.begin(), amounts.end(), int64_t{0});
-  }
-  optimum.algbw = mixture.algbw;
-  optimum.inverseRate = Rational(demand) / mixture.algbw;
-  optimum.scale = size.scale;
-  optimum.treesPerRoot = *least == *most ? *least : 0;
-  optimum.integralScale = optimum.scale;
-  optimum.integralTreesPerRoot = optimum.treesPerRoot;
-  optimum.isMinimumK = false;
-  optimum.overlapped = isAllreduce;
-  if (isAllreduce) {
-    optimum.bottlenecks.clear();  // those of the halves, which prove nothing here
-  }
-  optimum.usesSwitches = std::any_of(mixture.kinds.begin(), mixture.kinds.end(), [](const TreeShare& share) {
-    return std::find(share.reaches.begin(), share.reaches.end(), true) != share.reaches.end();
-  });
-  optimum.usedSubCapacity = false;
-  optimum.note.clear();
-}
-
-/// What trees that share the links add to the answer; those that it then needs. @param planned see shareTrees
-std::optional<TreeMixture> improve(const Fabric& fabric, const Request& request, const Bandwidth& planned,
-                                   Optimum& optimum, const Progress& progress) {
-  const bool isAllreduce = request.collective == Collective::allreduce;
-  optimum.halvesAlgbw = isAllreduce ? optimum.algbw : Bandwidth();
-  optimum.ignoresSwitches = request.plainSwitches && hasCapableSwitches(fabric, request.collective);
-  if (!mayShareTrees(fabric, request, request.plainSwitches)) {
-    return std::nullopt;
-  }
-  SharedTrees shared = shareTrees(fabric, request, planned, request.plainSwitches, progress);
-  if (!request.plainSwitches && hasCapableSwitches(fabric, request.collective)) {
-    optimum.plainSwitches = WithPlainSwitches{planned};
-    if (isAllreduce && shared.limit && shared.limit->algbw == planned) {
-      optimum.plainSwitches->allreduceLimit = shared.limit;  // what is below it and reaches the same
-    } else if (isAllreduce) {
-      const SharedTrees plain = shareTrees(fabric, request, planned, true, progress);
-      optimum.plainSwitches->algbw = plain.mixture ? plain.mixture->algbw : planned;
-      optimum.plainSwitches->allreduceLimit = plain.limit;
-    }
-  }
-  if (isAllreduce) {
-    optimum.allreduceLimit = shared.limit;
-  }
-  if (isAllreduce || shared.mixture) {
-    optimum.boundProof = std::move(shared.proof);
-  }
-  if (shared.mixture) {
-    adopt(fabric, request, *shared.mixture, optimum);
-  }
-  return std::move(shared.mixture);
-}
-
-/// Every tree of a mixture is written edge by edge.
-bool canBeWritten(const Fabric& fabric, const TreeMixture& mixture, const Request& request) {
-  int64_t roots = 0;
-  for (const TreeShare& share : mixture.kinds) {
-    if (share.isIn == mixture.kinds.front().isIn) {
-      roots += static_cast<int64_t>(share.images.size()) *
-               std::count_if(share.roots.begin(), share.roots.end(), [](int64_t trees) { return trees > 0; });
-    }
-  }
-  return schedule::writtenBytes(roots, fabric.gpuCount(), 0) <= request.maxTreeBytes;
-}
-
-/// Falls back to what was planned, and says so.
-void keepPlanned(const Optimum& planned, Optimum& optimum) {
-  const Bandwidth shared = optimum.algbw;
-  Optimum kept = planned;
-  kept.halvesAlgbw = optimum.halvesAlgbw;
-  kept.ignoresSwitches = optimum.ignoresSwitches;
-  kept.boundProof = std::move(optimum.boundProof);
-  kept.plainSwitches = std::move(optimum.plainSwitches);
-  kept.allreduceLimit = optimum.allreduceLimit;
-  if (kept.allreduceLimit) {
-    kept.allreduceLimit->isReached = false;
-  }
-  kept.note += (kept.note.empty() ? "" : "; ") + std::string("trees that reach ") + toDecimal(shared, 4) +
-               " GB/s exist, but written one by one they would not fit into memory";
-  optimum = std::move(kept);
+Planned plannedOf(const Plans& plans) {
+  return {boundOf(plans), (plans.out ? *plans.out : *plans.in).network.totalDemand};
 }
 
 /// An allgather or reduce_scatter that reaches the cuts of the whole fabric names them.
@@ -807,7 +672,7 @@ Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Prog
     const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
     const Plans plans = makePlans(fabric, transpose, request, progress);
     Optimum result = summarise(fabric, plans);
-    if (improve(fabric, request, boundOf(plans), result, progress) && !result.overlapped) {
+    if (shareLinks(fabric, request, plannedOf(plans), result, progress) && !result.overlapped) {
       addCuts(fabric, transpose, request, result, progress);
     }
     return result;
@@ -830,7 +695,7 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     generated.optimum = summarise(fabric, plans);
     clock.done("optimum");
     const Optimum planned = generated.optimum;
-    std::optional<TreeMixture> mixture = improve(fabric, request, boundOf(plans), generated.optimum, progress);
+    std::optional<TreeMixture> mixture = shareLinks(fabric, request, plannedOf(plans), generated.optimum, progress);
     if (mixture && !canBeWritten(fabric, *mixture, request)) {
       keepPlanned(planned, generated.optimum);
       mixture.reset();

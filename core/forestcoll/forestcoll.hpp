@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -55,7 +56,9 @@ struct Routed {
 Result<Routed> routeShards(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 /// Removes tree traffic that capable switches make redundant (4.5.6). Keeps algbw; lowers the load of links.
+/// @param mayMeet which edges take part; absent = all
 /// @pre the forest has no rotations: schedule::expanded() writes their images
-void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest);
+void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest,
+                    const std::function<bool(const schedule::TreeEdge&)>& mayMeet = {});
 
 }  // namespace coppice::forestcoll

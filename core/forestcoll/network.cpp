@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forestcoll/network.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -77,13 +76,6 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
     network.orbitOf = symmetry::orbitsOf(graph, symmetry::candidateParts(graph, fabric), kMaxWork).ofNode;
   }
   return network;
-}
-
-bool isSameBothWays(const fabric::Fabric& fabric) {
-  return std::all_of(fabric.arcs().begin(), fabric.arcs().end(), [&](const fabric::Arc& arc) {
-    const auto back = fabric.findArc(arc.head, arc.tail);
-    return back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
-  });
 }
 
 std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs) {

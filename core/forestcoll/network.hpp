@@ -39,9 +39,6 @@ struct Network {
 [[nodiscard]] Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus,
                                   std::span<const fabric::Arc> arcs, std::span<const std::int64_t> demandByRank);
 
-/// Every link has the same bandwidth there and back, so that trees may be turned round in place.
-[[nodiscard]] bool isSameBothWays(const fabric::Fabric& fabric);
-
 /// Nodes whose in and out capacity differ, among switches and nics only.
 [[nodiscard]] std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs);
 

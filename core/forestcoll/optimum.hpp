@@ -16,7 +16,7 @@ namespace coppice::forestcoll {
 struct AllreduceLimit {
   Bandwidth algbw;
   bool isExact = false;    ///< the program's optimum, proved on both sides; otherwise a proved upper bound on it
-  bool isReached = false;  ///< Optimum::algbw is equal to it, so nothing is left to gain
+  bool isReached = false;  ///< with the best k, so that nothing is left to gain
 };
 
 /// The same collective where no switch copies or sums.

@@ -5,11 +5,11 @@
 
 namespace coppice::forestcoll {
 
-void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
+void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest,
+                    const std::function<bool(const schedule::TreeEdge&)>& mayMeet) {
   const bool isOut = forest.direction == schedule::Direction::out;
   const auto isCapable = [&](fabric::NodeIndex node) {
-    const fabric::Node& description = fabric.nodes()[node];
-    return description.kind != fabric::NodeKind::gpu && (isOut ? description.multicast : description.aggregation);
+    return schedule::isCapable(fabric.nodes()[node], forest.direction);
   };
   // A switch counts as served once a kept hop of this tree passes it. Going breadth first from the root, what serves it
   // never depends on the current edge, so pruning cannot become circular.
@@ -22,6 +22,9 @@ void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
       // Seen from the parent's end in both directions.
       const auto node = [&](int i) { return path[isOut ? i : size - 1 - i]; };
       edge.pruned = 0;
+      if (mayMeet && !mayMeet(edge)) {
+        continue;
+      }
       for (int i = size - 2; i > 0; --i) {
         if (isCapable(node(i)) && servedIn[node(i)] == static_cast<int>(t)) {
           edge.pruned = i;

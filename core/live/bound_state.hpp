@@ -17,7 +17,7 @@
 #include "base/parallel.hpp"
 #include "live/cut_bound.hpp"
 #include "live/cut_search.hpp"
-#include "live/trees_rate.hpp"
+#include "live/trees_bound.hpp"
 
 /// Private to core/live.
 namespace coppice::live {

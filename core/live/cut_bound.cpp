@@ -159,8 +159,7 @@ std::shared_ptr<BoundState> makeState(Facts facts, const forestcoll::Request& re
     state->treesBudget = request.allreduceBudget;
     state->plainSwitches = request.plainSwitches;
     if (const auto bound = treesBound(*state, {}, progress)) {
-      state->answer.isForTrees = true;
-      state->takeTrees(*bound, state->answer);
+      BoundState::takeTrees(*bound, state->answer);
     }
   }
   return state;

@@ -2,8 +2,6 @@
 #include "schedule/bound_scope.hpp"
 
 namespace coppice::schedule {
-namespace {
-
 bool canGain(const SwitchAbilities& switches, Collective collective) {
   switch (collective) {
     case Collective::allgather:
@@ -22,8 +20,6 @@ bool canGain(const SwitchAbilities& switches, Collective collective) {
   }
   return false;
 }
-
-}  // namespace
 
 SwitchAbilities switchAbilities(const fabric::Fabric& fabric) {
   SwitchAbilities switches{.isBalanced = fabric.isBalanced()};

@@ -33,6 +33,8 @@ struct BoundEvidence {
 };
 
 [[nodiscard]] SwitchAbilities switchAbilities(const fabric::Fabric& fabric);
+/// Whether the collective has use for what some switch can do.
+[[nodiscard]] bool canGain(const SwitchAbilities& switches, Collective collective);
 
 /// Without the program, an allreduce gains by sums and copies in switches; collectives that only copy, or only sum,
 /// where ingress and egress differ and forwarding, not a cut, is the limit.

@@ -22,6 +22,10 @@ std::span<const fabric::NodeIndex> PathPool::operator[](PathId id) const {
   return {m_nodes.data() + first, static_cast<std::size_t>(m_start[index + 1]) - first};
 }
 
+bool isCapable(const fabric::Node& node, Direction direction) {
+  return node.kind != fabric::NodeKind::gpu && (direction == Direction::out ? node.multicast : node.aggregation);
+}
+
 std::int64_t Forest::treeCount() const {
   std::int64_t total = 0;
   for (const std::int64_t ofRoot : treesOfRoot) {

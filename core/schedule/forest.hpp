@@ -66,6 +66,9 @@ enum class Direction {
   in    ///< leaves to root: reduce_scatter, reduce
 };
 
+/// Whether the node is a switch, or NIC, that copies (out-trees) or sums (in-trees).
+[[nodiscard]] bool isCapable(const fabric::Node& node, Direction direction);
+
 /// Turns the ranks in a way that the fabric does not notice: the place of rank r, r / step % count, goes up by one, and
 /// from count - 1 back to 0.
 struct Rotation {

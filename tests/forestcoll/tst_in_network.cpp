@@ -11,6 +11,7 @@
 #include "io/fabric_json.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
+#include "support/findings.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/tree_bound_check.hpp"
@@ -30,14 +31,6 @@ std::string contentsOf(const std::string& name) {
 
 fabric::Fabric graphOf(const std::string& name) {
   return built(test::must(io::readFabricJson(contentsOf(name + ".json"), name)));
-}
-
-QString joined(const std::vector<Finding>& findings) {
-  QString text;
-  for (const Finding& finding : findings) {
-    text += QString::fromStdString(describe(finding)) + "\n";
-  }
-  return text;
 }
 
 /// GPUs g0, g1, ... and switches s0, s1, ...
@@ -78,13 +71,13 @@ void checkSchedule(const fabric::Fabric& fabric, const forestcoll::Request& requ
   QVERIFY2(made->schedule.algbw == algbw, toFraction(made->schedule.algbw).c_str());
   const auto verdict = verify::verifySchedule(fabric, made->schedule);
   QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
-  QVERIFY2(verdict->ok, joined(verdict->findings).toUtf8());
+  QVERIFY2(verdict->ok, test::textsOf(verdict->findings).toUtf8());
   QVERIFY(verdict->algbw == algbw);
   if (made->optimum.boundProof) {
     const auto proof = verify::checkTreeBound(
         fabric, *made->optimum.boundProof, {.collective = request.collective, .plainSwitches = request.plainSwitches});
     QVERIFY2(proof && proof->ok,
-             proof ? joined(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
+             proof ? test::textsOf(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
   } else {
     QVERIFY(request.collective != Collective::allreduce);
   }
@@ -296,7 +289,8 @@ void TestInNetwork::largeFabrics() {
   QVERIFY2(toFraction(optimum->algbw) == algbw.toStdString(), toFraction(optimum->algbw).c_str());
   QVERIFY(optimum->allreduceLimit->isReached);
   const auto proof = verify::checkTreeBound(fabric, optimum->boundProof.value());
-  QVERIFY2(proof && proof->ok, proof ? joined(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
+  QVERIFY2(proof && proof->ok,
+           proof ? test::textsOf(proof->findings).toUtf8().constData() : describe(proof.error()).c_str());
 }
 
 /// Schedules are sound and bounds proved on fabrics without symmetry, with random capabilities, in all three

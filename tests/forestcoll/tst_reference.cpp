@@ -8,6 +8,7 @@
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/fabric_json.hpp"
+#include "support/findings.hpp"
 #include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
@@ -48,14 +49,6 @@ InverseBandwidth cutRatio(const fabric::Fabric& fabric, const std::vector<int>& 
     gpus += fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
   }
   return Rational(gpus) / exit;
-}
-
-QString joined(const std::vector<Finding>& findings) {
-  QString text;
-  for (const Finding& finding : findings) {
-    text += QString::fromStdString(describe(finding)) + "\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -126,7 +119,7 @@ void TestReference::optimality() {
   options.maxFlow = fabric->gpuCount() <= 128;
   const auto verdict = verify::verifySchedule(*fabric, generated->schedule, options);
   QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
-  QVERIFY2(verdict->ok, qPrintable(joined(verdict->findings)));
+  QVERIFY2(verdict->ok, qPrintable(test::textsOf(verdict->findings)));
   QCOMPARE(verdict->algbw, optimum.algbw);
   if (status == "ok" && options.maxFlow) {
     QVERIFY(verdict->boundProved);
@@ -167,7 +160,7 @@ void TestReference::fixedK() {
   options.maxFlow = false;  // the bound of each fabric is proved in optimality()
   const auto verdict = verify::verifySchedule(*fabric, generated->schedule, options);
   QVERIFY(verdict.hasValue());
-  QVERIFY2(verdict->ok, qPrintable(joined(verdict->findings)));
+  QVERIFY2(verdict->ok, qPrintable(test::textsOf(verdict->findings)));
 }
 
 QTEST_GUILESS_MAIN(TestReference)

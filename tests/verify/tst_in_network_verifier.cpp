@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "support/findings.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -17,14 +18,6 @@ using Break = std::function<void(Sample&)>;
 
 constexpr int kGpus = 4;
 constexpr int kSwitch = 4;
-
-QString textsOf(const verify::ScheduleVerdict& verdict) {
-  QString texts;
-  for (const Finding& finding : verdict.findings) {
-    texts += QString::fromStdString(describe(finding)) + "\n";
-  }
-  return texts;
-}
 
 Forest& sums(Sample& sample) {
   return *sample.schedule.reduceForest;
@@ -243,8 +236,8 @@ private slots:
     for (const std::int64_t maxEdges : {std::int64_t{0}, std::numeric_limits<std::int64_t>::max()}) {
       const auto verdict = verify::verifySchedule(sample.fabric, sample.schedule, {.maxEdges = maxEdges});
       QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
-      QVERIFY2(verdict->ok, qPrintable(textsOf(*verdict)));
-      QVERIFY2(verdict->findings.empty(), qPrintable(textsOf(*verdict)));
+      QVERIFY2(verdict->ok, qPrintable(test::textsOf(verdict->findings)));
+      QVERIFY2(verdict->findings.empty(), qPrintable(test::textsOf(verdict->findings)));
       QCOMPARE(QString::fromStdString(toFraction(verdict->algbw)), algbw);
       QCOMPARE(QString::fromStdString(toFraction(verdict->busiestLoad)), busiestLoad);
       QCOMPARE(verdict->boundProved, boundProved);
@@ -366,7 +359,7 @@ private slots:
       const auto verdict = verify::verifySchedule(sample.fabric, sample.schedule, {.maxEdges = maxEdges});
       QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
       QVERIFY(!verdict->ok);
-      QVERIFY2(textsOf(*verdict).contains(message), qPrintable(textsOf(*verdict)));
+      QVERIFY2(test::textsOf(verdict->findings).contains(message), qPrintable(test::textsOf(verdict->findings)));
     }
   }
 

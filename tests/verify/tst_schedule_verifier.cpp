@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "flow/lemon/max_flow.hpp"
+#include "support/findings.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -17,14 +18,6 @@ namespace {
 
 using Make = std::function<Sample()>;
 using Break = std::function<void(Sample&)>;
-
-QString allTexts(const verify::ScheduleVerdict& verdict) {
-  QString texts;
-  for (const Finding& finding : verdict.findings) {
-    texts += QString::fromStdString(describe(finding)) + "\n";
-  }
-  return texts;
-}
 
 Forest& out(Sample& sample) {
   return *sample.schedule.broadcastForest;
@@ -129,11 +122,11 @@ private slots:
     for (const bool maxFlow : {true, false}) {
       const auto verdict = verify::verifySchedule(sample.fabric, sample.schedule, {.maxFlow = maxFlow});
       QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
-      QVERIFY2(verdict->ok, qPrintable(allTexts(*verdict)));
+      QVERIFY2(verdict->ok, qPrintable(test::textsOf(verdict->findings)));
       QCOMPARE(toFraction(verdict->algbw), toFraction(sample.schedule.algbw));
       if (maxFlow) {
-        QVERIFY2(verdict->boundProved, qPrintable(allTexts(*verdict)));
-        QVERIFY2(verdict->findings.empty(), qPrintable(allTexts(*verdict)));
+        QVERIFY2(verdict->boundProved, qPrintable(test::textsOf(verdict->findings)));
+        QVERIFY2(verdict->findings.empty(), qPrintable(test::textsOf(verdict->findings)));
       }
     }
   }
@@ -457,7 +450,7 @@ private slots:
     QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
     QVERIFY(!verdict->ok);
     QVERIFY(hasErrors(verdict->findings));
-    QVERIFY2(allTexts(*verdict).contains(message), qPrintable(allTexts(*verdict)));
+    QVERIFY2(test::textsOf(verdict->findings).contains(message), qPrintable(test::textsOf(verdict->findings)));
   }
 
   void subCapacityBoundIsNoted() {
@@ -472,17 +465,18 @@ private slots:
     sample.schedule.algbw = sample.schedule.bound = Bandwidth(15);
     verdict = verify::verifySchedule(sample.fabric, sample.schedule);
     QVERIFY(verdict.hasValue());
-    QVERIFY2(verdict->ok, qPrintable(allTexts(*verdict)));
+    QVERIFY2(verdict->ok, qPrintable(test::textsOf(verdict->findings)));
     QVERIFY(!verdict->boundProved);
     QCOMPARE(verdict->findings.size(), std::size_t{1});
     QVERIFY(verdict->findings[0].severity == Severity::note);
-    QVERIFY(allTexts(*verdict).contains("no cut proves the bound of 15"));
+    QVERIFY(test::textsOf(verdict->findings).contains("no cut proves the bound of 15"));
 
     sample.schedule.bound = Bandwidth(21);
     sample.schedule.fixedK = 1;
     verdict = verify::verifySchedule(sample.fabric, sample.schedule);
     QVERIFY(verdict.hasValue() && !verdict->ok);
-    QVERIFY2(allTexts(*verdict).contains("a bound of 21 GB/s is too high"), qPrintable(allTexts(*verdict)));
+    QVERIFY2(test::textsOf(verdict->findings).contains("a bound of 21 GB/s is too high"),
+             qPrintable(test::textsOf(verdict->findings)));
   }
 
   void listsAtMostHundredFaults() {
@@ -534,8 +528,8 @@ private slots:
     sample.schedule.bottlenecks = {{{1}, 1, Bandwidth(1, 4294967311)}};
     auto verdict = verify::verifySchedule(sample.fabric, sample.schedule);
     QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
-    QVERIFY2(verdict->ok && verdict->boundProved, qPrintable(allTexts(*verdict)));
-    QVERIFY(allTexts(*verdict).contains("leave 64 bits"));
+    QVERIFY2(verdict->ok && verdict->boundProved, qPrintable(test::textsOf(verdict->findings)));
+    QVERIFY(test::textsOf(verdict->findings).contains("leave 64 bits"));
     QCOMPARE(toFraction(verdict->busiestLoad), "4294967311");
 
     sample.schedule.fixedK = 1;

@@ -7,65 +7,16 @@
 
 #include "base/checked.hpp"
 #include "schedule/arc_finder.hpp"
-#include "schedule/own_copies.hpp"
-#include "schedule/rotation.hpp"
-#include "schedule/tree_reader.hpp"
+#include "schedule/link_loads.hpp"
 
 namespace coppice::designer {
 namespace {
 
 void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half, bool hasOwnCopies,
                std::vector<ArcLoad>& loads, const Progress& progress) {
-  constexpr std::int64_t kReportEvery = 64;
-  schedule::TreeReader reader(forest);
-  // Paths run in the direction of the data, whichever way the trees point.
-  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
-  const bool isIn = forest.direction == schedule::Direction::in;
-  // The written trees are enough where the rotations are symmetries.
-  const std::vector<schedule::Rotation>& rotations = forest.rotations;
-  const bool isByImages = std::all_of(rotations.begin(), rotations.end(), [&](const schedule::Rotation& rotation) {
-    return !schedule::symmetryFault(fabric, rotation).has_value();
-  });
-  const std::int64_t count = isByImages ? std::ssize(forest.trees) : reader.size();
-  for (std::int64_t tree = 0; tree < count; ++tree) {
-    if (tree % kReportEvery == 0) {
-      throwIfCancelled(progress);
-      progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(count));
-    }
-    const schedule::TreeReader::View view = reader.read(tree);
-    const auto addTo = [&](std::int32_t arc) {
-      std::int64_t& trees = loads[arc].trees[half];
-      trees = checkedAdd(trees, view.multiplicity);
-    };
-    for (const schedule::TreeEdge& edge : view.edges) {
-      const std::span<const fabric::NodeIndex> path = reader.path(edge);
-      const std::size_t hops = path.size() - 1;
-      const auto pruned = static_cast<std::size_t>(edge.pruned);
-      const std::size_t first = isIn ? 0 : pruned;
-      const std::size_t end = isIn ? hops - pruned : hops;
-      for (std::size_t hop = first; hop < end; ++hop) {
-        const std::int32_t arc = arcs.find(path[hop], path[hop + 1]);
-        if (arc != schedule::kNoArc) {
-          addTo(arc);
-        }
-      }
-    }
-    if (hasOwnCopies) {
-      for (const int arc : schedule::ownCopies(fabric, forest.direction, reader, view)) {
-        addTo(arc);
-      }
-    }
-  }
-  if (isByImages && !rotations.empty()) {
-    std::vector<Int128> all;
-    all.reserve(loads.size());
-    for (const ArcLoad& load : loads) {
-      all.emplace_back(load.trees[half]);
-    }
-    schedule::addImages(fabric, rotations, all);
-    for (std::size_t arc = 0; arc < all.size(); ++arc) {
-      loads[arc].trees[half] = narrow64(all[arc]);
-    }
+  const std::vector<std::int64_t> trees = schedule::linkLoads(fabric, forest, {.ownCopies = hasOwnCopies}, progress);
+  for (std::size_t arc = 0; arc < trees.size(); ++arc) {
+    loads[arc].trees[half] = trees[arc];
   }
   for (ArcLoad& load : loads) {
     load.rates[half] = Rational(load.trees[half]) / forest.scale;

@@ -317,24 +317,15 @@ private:
 
 }  // namespace
 
-bool hasCapableSwitches(const Fabric& fabric, Collective collective) {
-  return std::any_of(fabric.nodes().begin(), fabric.nodes().end(), [&](const fabric::Node& node) {
-    const bool copies = node.multicast && collective != Collective::reduceScatter && collective != Collective::reduce;
-    const bool sums = node.aggregation && collective != Collective::allgather && collective != Collective::broadcast;
-    return node.kind != fabric::NodeKind::gpu && (copies || sums);
-  });
-}
-
 TreeGraph treeGraph(const Fabric& fabric) {
   TreeGraph graph;
   graph.nodeCount = fabric.nodeCount();
   graph.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
   for (const fabric::Node& node : fabric.nodes()) {
-    const bool isRelay = node.kind != fabric::NodeKind::gpu;
     graph.kindOf.push_back(static_cast<int>(node.kind));
     graph.boxOf.push_back(node.box);
-    graph.copies.push_back(isRelay && node.multicast);
-    graph.sums.push_back(isRelay && node.aggregation);
+    graph.copies.push_back(schedule::isCapable(node, schedule::Direction::out));
+    graph.sums.push_back(schedule::isCapable(node, schedule::Direction::in));
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
     graph.arcs.push_back({arc.tail, arc.head, arc.bandwidth});

@@ -71,9 +71,6 @@ struct TreeGraph {
 };
 [[nodiscard]] TreeGraph treeGraph(const fabric::Fabric& fabric);
 
-/// Some relay can copy or sum, and the collective has use for it.
-[[nodiscard]] bool hasCapableSwitches(const fabric::Fabric& fabric, Collective collective);
-
 /// What no trees can beat. `known` is a rate that is reached: where the bound is equal, the search ends early.
 /// Throws Failure, OverflowError, CancelledError.
 [[nodiscard]] TreeBound treeBound(const fabric::Fabric& fabric, const TreeDemand& demand,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "live/trees_rate.hpp"
+#include "live/trees_bound.hpp"
 
 #include <algorithm>
 #include <utility>
