@@ -98,12 +98,7 @@ Result<Made> generateAllToAll(const fabric::Fabric& fabric, const Demand& demand
   if (!made) {
     return made.error();
   }
-  // The search for routes ends by time where it does not reach the bound.
-  const bool dependsOnTime = !known->claims.exchange->isExact();
-  return Made{.schedule = *std::move(made),
-              .claims = std::move(known->claims),
-              .facts = std::move(known->facts),
-              .dependsOnTime = dependsOnTime};
+  return Made{.schedule = *std::move(made), .claims = std::move(known->claims), .facts = std::move(known->facts)};
 }
 
 std::vector<Option> alltoallOptions() {
@@ -113,7 +108,8 @@ std::vector<Option> alltoallOptions() {
   return {
       {.name = "seconds",
        .title = "Seconds",
-       .help = "Processor seconds for the search for better routes and bounds; most fabrics are solved exactly sooner",
+       .help = "Work of the search for better routes and bounds, in seconds of a processor; it is counted, so that the "
+               "result is the same everywhere. Most fabrics are solved exactly sooner",
        .kind = OptionKind::integer,
        .defaultText = std::to_string(kDefaultSeconds),
        .max = kMaxSeconds,

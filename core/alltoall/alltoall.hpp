@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "lp/work_limit.hpp"
 #include "schedule/exchange.hpp"
 #include "schedule/step_schedule.hpp"
 
@@ -17,9 +17,9 @@
 namespace coppice::alltoall {
 
 struct Request {
-  /// Processor time after which the search for better lengths and routings ends; what is found by then is exact, as
-  /// bounds. The search for symmetries is not counted, and small programs get a second at least.
-  std::chrono::milliseconds budget = std::chrono::milliseconds(8000);
+  /// Work after which the search for better lengths ends; what is found by then is exact, as bounds. The search for
+  /// symmetries is not counted, and small programs get a second's at least.
+  lp::Milliseconds budget = lp::Milliseconds(8000);
   /// Symmetries to list, at most; 1 = none.
   std::size_t maxSymmetries = 2048;
   /// The routing in this many equal parts of what a GPU sends, for programs with few chunks; absent = unrounded.

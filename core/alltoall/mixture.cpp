@@ -21,6 +21,8 @@ constexpr int64_t kParts = int64_t{1} << 20;
 /// Whole parts are this many times finer.
 constexpr int64_t kFiner = int64_t{1} << 18;
 constexpr std::size_t kMaxMoves = 20'000;
+/// Numbers that a core touches in the time that it takes to find a move in a map, about.
+constexpr std::size_t kPerMove = 200;
 
 /// One part of a tree takes another link into a node.
 struct Move {
@@ -49,7 +51,7 @@ public:
   std::optional<WholeMixture> run() {
     constexpr int kRounds = 12;
     findTheta();
-    for (int round = 0; round < kRounds && !m_stop(); ++round) {
+    for (int round = 0; round < kRounds && !isStopped(); ++round) {
       findMoves();
       eliminate();
       m_isRefined = false;
@@ -64,6 +66,8 @@ public:
   }
 
 private:
+  [[nodiscard]] bool isStopped() { return m_stop(std::exchange(m_work, 0)); }
+
   /// theta = numerator / denominator, the load of each unit of capacity.
   void findTheta() {
     Int128 distances = 0;
@@ -94,7 +98,7 @@ private:
     m_moves.clear();
     m_pivots.clear();
     std::set<std::vector<int64_t>> known;
-    for (std::size_t row = 0; row < m_trees.rows.size() && m_moves.size() < kMaxMoves && !m_stop(); ++row) {
+    for (std::size_t row = 0; row < m_trees.rows.size() && m_moves.size() < kMaxMoves && !isStopped(); ++row) {
       readTree(row);
       for (NodeIndex node = 0; node < m_trees.network.nodeCount(); ++node) {
         if (m_trees.rows[row].arcInto[node] < 0 || m_behind[node] == 0) {
@@ -109,6 +113,8 @@ private:
 
   /// Distances along the tree, and the GPUs behind each node.
   void readTree(std::size_t row) {
+    constexpr std::size_t kPerNode = 50;  // the nodes on its path, and memory for them
+    m_work += kPerNode * static_cast<std::size_t>(m_trees.network.nodeCount());
     const TreeRow& tree = m_trees.rows[row];
     const auto nodes = static_cast<std::size_t>(m_trees.network.nodeCount());
     m_distance.assign(nodes, -1);
@@ -150,6 +156,7 @@ private:
     if (arc == tree.arcInto[node] || m_distance[tail] < 0 || m_distance[tail] + lengthOf(arc) != m_distance[node]) {
       return;
     }
+    m_work += kPerMove + m_orbits * (2 + m_others.size());
     const int64_t amount = checkedMul(m_behind[node], m_trees.group.sourceWeight[tree.source]);
     std::vector<int64_t> change(m_orbits, 0);
     change[orbitOf(arc)] += amount;
@@ -240,7 +247,7 @@ private:
                              [](int64_t a, int64_t b) { return std::gcd(a, b); });
     }
     for (const std::size_t move : order) {
-      if (m_stop() || isComplete(unit)) {
+      if (isStopped() || isComplete(unit)) {
         return;
       }
       try {
@@ -252,7 +259,8 @@ private:
   }
 
   /// All loads on shortest paths weigh the same in all, so that one orbit follows from the others.
-  [[nodiscard]] bool isComplete(int64_t unit) const {
+  [[nodiscard]] bool isComplete(int64_t unit) {
+    m_work += m_orbits;
     std::size_t bound = 0;
     for (std::size_t k = 0; k < m_orbits; ++k) {
       bound += mustMeet(k) ? 1 : 0;
@@ -284,7 +292,8 @@ private:
     }
   }
 
-  static void subtract(Pivot& from, const Pivot& pivot, int64_t times) {
+  void subtract(Pivot& from, const Pivot& pivot, int64_t times) {
+    m_work += 2 * m_orbits + kPerMove * pivot.moves.size();
     for (std::size_t k = 0; k < from.change.size(); ++k) {
       from.change[k] = checkedSub(from.change[k], checkedMul(times, pivot.change[k]));
     }
@@ -333,7 +342,8 @@ private:
     }
     lp::Simplex simplex =
         mixtureProgram(all, {.parts = kParts, .min = atLeast, .spare = spare, .preferences = preferences});
-    if (simplex.solve(m_stop) != lp::SimplexStatus::optimal) {
+    m_work += 2 * all.rows.size() * m_orbits;
+    if (isStopped() || simplex.solve(m_stop) != lp::SimplexStatus::optimal) {
       return std::nullopt;
     }
     const double theta = simplex.value(static_cast<int>(all.rows.size())) / static_cast<double>(kParts);
@@ -415,6 +425,7 @@ private:
   TreeSet m_trees;
   std::span<const int64_t> m_lengths;
   const lp::StopTest& m_stop;
+  std::size_t m_work = 0;  ///< numbers touched since m_stop was asked
   std::size_t m_orbits;
   Rational m_theta;
   std::vector<Int128> m_distance;

@@ -63,7 +63,8 @@ struct WholeMixture {
 /// no part in any, and orbits to which they give a length have no room. The multipliers of the program then are such
 /// lengths; the trees are left out, and it starts again.
 ///
-/// Nothing where no correction is found: the optimal mixtures have too little freedom. The result is checked in whole
+/// Nothing where no correction is found, because the optimal mixtures have too little freedom, or where `stop` ends the
+/// search, which hears of the work. The result is checked in whole
 /// numbers. Throws OverflowError.
 [[nodiscard]] std::optional<WholeMixture> wholeMixture(TreeSet trees, std::span<const std::int64_t> lengths,
                                                        const lp::StopTest& stop);

@@ -2,19 +2,16 @@
 #include "alltoall/program.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <random>
 
-#include "base/processor_time.hpp"
 #include "lp/simplex.hpp"
 
 namespace coppice::alltoall {
 namespace {
 
 using std::int64_t;
-using std::chrono::nanoseconds;
 
 /// Orbits and sources with which the dense simplex is still quick.
 constexpr std::size_t kMaxColumns = 400;
@@ -25,6 +22,9 @@ constexpr int kMeanRounds = 16;
 constexpr double kLengthScale = 1 << 30;
 /// Parts that a mixture is rounded to where it has no exact form.
 constexpr int64_t kRoundedParts = 1 << 30;
+/// Work for an exact mixture by vertices, and by whole parts.
+constexpr lp::Milliseconds kVerticesBudget(1000);
+constexpr lp::Milliseconds kPartsBudget(4000);
 
 }  // namespace
 
@@ -35,7 +35,8 @@ Program::Program(const Network& network, const SymmetryGroup& group, const Progr
       m_paths(network),
       m_capacity(group.arcOrbits, 0),
       m_used(group.arcOrbits, 0),
-      m_best(group.arcOrbits, 1) {
+      m_best(group.arcOrbits, 1),
+      m_stop(lp::stopTest(m_work, progress)) {
   for (int arc = 0; arc < network.arcCount(); ++arc) {
     int64_t& sum = m_capacity[group.orbitOfArc[arc]];
     sum = checkedAdd(sum, network.capacity[arc]);
@@ -50,8 +51,17 @@ bool Program::isBetter(Int128 capacity, Int128 distances) const {
   return m_bestDistances == 0 || checkedMul(capacity, m_bestDistances) < checkedMul(m_bestCapacity, distances);
 }
 
+/// In the numbers of lp::WorkBudget: a tree of shortest paths for each source, with a heap of 128-bit lengths.
+std::size_t Program::workOfQuery() const {
+  constexpr std::size_t kPerArc = 40;
+  constexpr std::size_t kPerNode = 200;
+  return m_group.sources.size() *
+         (kPerArc * m_group.orbitOfArc.size() + kPerNode * static_cast<std::size_t>(m_network.nodeCount()));
+}
+
 bool Program::query(const Lengths& lengths) {
   throwIfCancelled(m_progress);
+  m_work.spend(workOfQuery());
   std::vector<int64_t> byArc(m_group.orbitOfArc.size());
   for (std::size_t arc = 0; arc < byArc.size(); ++arc) {
     byArc[arc] = lengths[m_group.orbitOfArc[arc]];
@@ -115,12 +125,12 @@ void Program::askMean(std::vector<double>& mean) {
 }
 
 /// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
-void Program::priceRounds(nanoseconds end) {
+void Program::priceRounds(Int128 keep) {
   std::vector<double> price(m_capacity.size(), 0);
   std::vector<double> mean(m_capacity.size(), 0);
   double step = 0.5;
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
-  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && threadTime() < end; ++round) {
+  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && m_work.left() > keep; ++round) {
     std::vector<double> lengths;
     for (std::size_t k = 0; k < price.size(); ++k) {
       lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
@@ -134,6 +144,7 @@ void Program::priceRounds(nanoseconds end) {
     }
     m_priceStart.push_back(m_rows.size());
     query(rounded(lengths));
+    m_work.spend((m_rows.size() - m_priceStart.back()) * price.size());
     std::vector<double> load(price.size(), 0);
     for (std::size_t i = m_priceStart.back(); i < m_rows.size(); ++i) {
       for (std::size_t k = 0; k < price.size(); ++k) {
@@ -255,6 +266,7 @@ private:
 
   /// Of the trees seen, the shortest of each source where the vertex claims more; false where there is none.
   bool addViolated() {
+    m_program.m_work.spend(m_program.m_rows.size() * static_cast<std::size_t>(m_orbits));
     std::vector<std::size_t> shortest(m_sums.size(), m_program.m_rows.size());
     std::vector<double> min(m_sums);
     for (std::size_t i = 0; i < m_program.m_rows.size(); ++i) {
@@ -341,13 +353,12 @@ private:
   double m_inside = 0.5;  ///< share of the best lengths in a query
 };
 
-void Program::run(nanoseconds budget) {
+void Program::run(lp::Milliseconds budget) {
   constexpr std::size_t kFewColumns = 64;
+  constexpr lp::Milliseconds kLeastOfFew(1000);
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
-  const nanoseconds start = threadTime();
-  const nanoseconds end =
-      start + (columns <= kFewColumns ? std::max<nanoseconds>(budget, std::chrono::seconds(1)) : budget);
-  m_stop = [this, end] { return m_progress.isCancelled() || threadTime() > end; };
+  m_work = lp::WorkBudget(columns <= kFewColumns ? std::max(budget, kLeastOfFew) : budget);
+  const Int128 whole = m_work.left();
   query(m_best);
   std::vector<double> inverse;
   for (int k = 0; k < m_group.arcOrbits; ++k) {
@@ -355,7 +366,7 @@ void Program::run(nanoseconds budget) {
   }
   query(rounded(inverse));
   if (columns > kMaxColumns / 4) {
-    priceRounds(columns > kMaxColumns ? end : start + (end - start) / 4);
+    priceRounds(columns > kMaxColumns ? 0 : whole - whole / 4);
   }
   if (columns <= kMaxColumns) {
     Cutting(*this).run();
@@ -409,10 +420,8 @@ TreeSet Program::tightTrees() const {
 bool Program::mixExactly(schedule::ExchangeRouting& routing) {
   constexpr unsigned kAttempts = 3;
   const TreeSet tight = tightTrees();
-  const auto within = [this](std::chrono::seconds max) -> lp::StopTest {
-    return [this, end = threadTime() + max] { return m_progress.isCancelled() || threadTime() > end; };
-  };
-  const lp::StopTest stop = within(std::chrono::seconds(3));
+  lp::WorkBudget verticesWork(kVerticesBudget);
+  const lp::StopTest stop = lp::stopTest(verticesWork, m_progress);
   for (unsigned attempt = 0; attempt < kAttempts && !stop(); ++attempt) {
     // Which of several optima is found decides how large its denominator is.
     std::mt19937 rng(attempt);
@@ -432,7 +441,8 @@ bool Program::mixExactly(schedule::ExchangeRouting& routing) {
     }
   }
   try {
-    if (const auto whole = wholeMixture(tight, m_best, within(std::chrono::seconds(8)))) {
+    lp::WorkBudget partsWork(kPartsBudget);
+    if (const auto whole = wholeMixture(tight, m_best, lp::stopTest(partsWork, m_progress))) {
       routing.denominator = whole->denominator;
       addTrees(whole->rows, whole->weights, routing);
       return true;

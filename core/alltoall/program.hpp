@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "alltoall/network.hpp"
 #include "alltoall/symmetry.hpp"
 #include "base/progress.hpp"
+#include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
 
 namespace coppice::alltoall {
@@ -22,9 +23,9 @@ class Program {
 public:
   Program(const Network& network, const SymmetryGroup& group, const Progress& progress);
 
-  /// Until the program is solved, or this much processor time is spent; small programs get a second at least. Throws
+  /// Until the program is solved, or this much work is done; small programs get a second's at least. Throws
   /// CancelledError.
-  void run(std::chrono::nanoseconds budget);
+  void run(lp::Milliseconds budget);
 
   /// By arc: the best lengths known.
   [[nodiscard]] schedule::ExchangeLengths lengths() const;
@@ -36,10 +37,12 @@ private:
   using Lengths = std::vector<std::int64_t>;  ///< by orbit
   class Cutting;
 
-  void priceRounds(std::chrono::nanoseconds end);
+  /// @param keep numbers of the budget that they leave
+  void priceRounds(Int128 keep);
   void askMean(std::vector<double>& mean);
   /// Adds the trees of all sources for these lengths; true where the lengths are the best so far.
   bool query(const Lengths& lengths);
+  [[nodiscard]] std::size_t workOfQuery() const;
   void spread(const TreeRow& row);
   [[nodiscard]] Lengths rounded(const std::vector<double>& lengths) const;
   [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
@@ -64,7 +67,8 @@ private:
   Int128 m_bestDistances = 0;
   bool m_isSolved = false;
   std::vector<double> m_multipliers;  ///< by row: of the program as it was solved last, up to a factor
-  lp::StopTest m_stop;
+  lp::WorkBudget m_work{lp::Milliseconds(0)};
+  lp::StopTest m_stop;  ///< true when m_work is spent, or on cancellation
 };
 
 }  // namespace coppice::alltoall

@@ -23,8 +23,8 @@ struct SymmetryGroup {
   std::vector<std::int64_t> sourceWeight;  ///< GPUs in that orbit
 };
 
-/// Looks for shifts of the ranks (of one digit in a mixed radix) first, then for symmetries that take a GPU to the others
-/// of its orbit; keeps those with which the group stays within `maxElements`. Throws CancelledError.
+/// Looks for shifts of the ranks (of one digit in a mixed radix) first, then for symmetries that take a GPU to the
+/// others of its orbit; keeps those with which the group stays within `maxElements`. Throws CancelledError.
 [[nodiscard]] SymmetryGroup findSymmetries(const Network& network, std::size_t maxElements, const Progress& progress);
 
 }  // namespace coppice::alltoall

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "alltoall/alltoall.hpp"
 #include "coppice/test_paths.hpp"
@@ -126,6 +129,7 @@ private slots:
   void plantedFaults_data();
   void plantedFaults();
   void faultyLengths();
+  void budgetsCountWork();
   void cancels();
 };
 
@@ -358,6 +362,34 @@ void TestAlltoall::faultyLengths() {
   QCOMPARE(codeOf(lengths), ErrorCode::verification);
   QCOMPARE(codeOf(schedule::ExchangeLengths(15, 1)), ErrorCode::verification);
   QCOMPARE(codeOf(schedule::ExchangeLengths(16, 0)), ErrorCode::verification);
+}
+
+/// A machine that takes longer than the budget's milliseconds for the same work comes to the same answer.
+void TestAlltoall::budgetsCountWork() {
+  std::mt19937 rng(3);
+  const auto draw = [&](int max) { return static_cast<int>(rng() % static_cast<unsigned>(max)); };
+  // More links than the program takes, and few enough that it ends by its budget, or by the work for mixtures.
+  for (const auto& [gpus, links] : {std::pair{90, 420}, std::pair{24, 72}}) {
+    std::vector<Edge> edges;
+    for (int i = 0; i < gpus; ++i) {
+      edges.push_back({i, (i + 1) % gpus, 1 + draw(5)});
+    }
+    for (int i = gpus; i < links; ++i) {
+      edges.push_back({draw(gpus), draw(gpus), 1 + draw(5)});
+    }
+    const fabric::Fabric fabric = fabricOf(gpus, gpus, edges);
+    Progress slow;
+    slow.onReport = [](std::string_view, double) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+    const alltoall::Request request{.budget = lp::Milliseconds(60)};
+    const auto quick = alltoall::optimum(fabric, request);
+    const auto late = alltoall::optimum(fabric, request, slow);
+    QVERIFY(quick && late);
+    QCOMPARE(late->rows, quick->rows);
+    QVERIFY(late->lengths == quick->lengths);
+    QCOMPARE(toFraction(late->lower), toFraction(quick->lower));
+    QCOMPARE(toFraction(late->upper), toFraction(quick->upper));
+    QCOMPARE(faultOf(fabric, *quick, true), QString());
+  }
 }
 
 void TestAlltoall::cancels() {
