@@ -4,8 +4,10 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QMap>
+#include <QProcess>
 #include <QRegularExpression>
 #include <QSet>
+#include <QTemporaryDir>
 #include <QTest>
 
 namespace {
@@ -47,17 +49,44 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
 
 /// What core/verify may include of other folders, but for base/: data types, names of things in texts, and a maximum
 /// flow that nothing else uses. A header that computes anything which the verifier compares must not be entered here.
-bool mayVerifierInclude(const QString& file, const QString& target) {
+const QSet<QString>& typesOfTheVerifier() {
   static const QSet<QString> kTypes = {
-      "fabric/fabric.hpp",         "schedule/collective_table.hpp", "schedule/exchange.hpp", "schedule/forest.hpp",
-      "schedule/step_figures.hpp", "schedule/step_schedule.hpp",    "program/program.hpp",   "program/step_place.hpp",
-      "program/finding_sink.hpp",  "schedule/tree_bound.hpp",       "sketch/model.hpp",      "sketch/plan.hpp",
+      "fabric/description.hpp",
+      "fabric/fabric.hpp",
       "flow/lemon/max_flow.hpp",
+      "program/finding_sink.hpp",
+      "program/program.hpp",
+      "program/step_place.hpp",
+      "schedule/collective_table.hpp",
+      "schedule/exchange.hpp",
+      "schedule/forest.hpp",
+      "schedule/step_figures.hpp",
+      "schedule/step_schedule.hpp",
+      "schedule/tree_bound.hpp",
+      "sketch/model.hpp",
+      "sketch/plan.hpp",
+      "sketch/sketch.hpp",
   };
+  return kTypes;
+}
+
+/// What the verifier calls of core/, beside base/ and the names and limits of core/program: members of the data types.
+/// Headers of types declare functions too, which includes alone do not tell.
+bool mayVerifierCall(const QString& function) {
+  static const QRegularExpression kOther(QStringLiteral("\\bcoppice::(?!program::)[a-z_]+::"));
+  static const QRegularExpression kAllowed(
+      QStringLiteral("^coppice::(verify::|fabric::Fabric::findArc\\(|schedule::PathPool::|flow::lemon::)"));
+  // Types of other folders stand among the arguments.
+  const QString name = function.left(function.indexOf(QLatin1Char('(')) + 1);
+  return !kOther.match(name).hasMatch() || kAllowed.match(name).hasMatch();
+}
+
+bool mayVerifierInclude(const QString& file, const QString& target) {
   // The text of a program as its runtime meets it: it has to be read.
   static const QSet<QString> kReading = {"program/msccl_xml.hpp", "program/merge_findings.hpp", "program/rooted.hpp"};
   return !target.contains(QLatin1Char('/')) || target.startsWith("base/") || target.startsWith("verify/") ||
-         kTypes.contains(target) || (file.startsWith("core/verify/judgement.") && kReading.contains(target));
+         typesOfTheVerifier().contains(target) ||
+         (file.startsWith("core/verify/judgement.") && kReading.contains(target));
 }
 
 /// The folder of core/ that a path relative to core/ lies in, as the table above counts folders.
@@ -76,8 +105,7 @@ QByteArray contents(const QString& path) {
 }
 
 /// Files below the named folders of the project, relative to it, whose name matches one of the patterns.
-QStringList filesBelow(const QStringList& folders, const QStringList& patterns) {
-  const QDir root(sourceDir());
+QStringList filesBelow(const QStringList& folders, const QStringList& patterns, const QDir& root = QDir(sourceDir())) {
   QStringList found;
   for (const QString& folder : folders) {
     QDirIterator walk(root.filePath(folder), patterns, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
@@ -247,6 +275,22 @@ QString appObjection(const QString& file, const QString& target) {
   return {};
 }
 
+/// "core/verify/a.cpp:3: includes b.hpp: why not" for each include below core/ and app/ that may not be.
+QStringList faultyIncludes(const QDir& root, int& seen) {
+  QStringList faults;
+  for (const QString& file : filesBelow({"core", "app"}, {"*.hpp", "*.cpp", "*.h"}, root)) {
+    const bool isApp = file.startsWith(QLatin1String("app/"));
+    for (const Include& include : includesOf(QString::fromUtf8(contents(root.filePath(file))))) {
+      ++seen;
+      const QString why = isApp ? appObjection(file, include.target) : objection(file, include.target);
+      if (!why.isEmpty()) {
+        faults << QStringLiteral("%1:%2: includes %3: %4").arg(file).arg(include.line).arg(include.target, why);
+      }
+    }
+  }
+  return faults;
+}
+
 }  // namespace
 
 class TestProject : public QObject {
@@ -258,6 +302,11 @@ private slots:
   void everyFolderOfCoreIsListed();
   void everyFolderOfAppIsListed();
   void includesFollowTheLayers();
+  void plantedIncludesAreFound();
+  void verifierSharesTypesAlone();
+  void verifierCalls_data();
+  void verifierCalls();
+  void verifierCallsNothingElse();
   void appObjections_data();
   void appObjections();
   void graphvizStaysInTheHelper();
@@ -356,19 +405,92 @@ void TestProject::everyFolderOfCoreIsListed() {
 }
 
 void TestProject::includesFollowTheLayers() {
-  QStringList faults;
   int seen = 0;
-  for (const QString& file : filesBelow({"core", "app"}, {"*.hpp", "*.cpp", "*.h"})) {
-    const bool isApp = file.startsWith(QLatin1String("app/"));
-    for (const Include& include : includesOf(QString::fromUtf8(contents(sourceDir() + "/" + file)))) {
-      ++seen;
-      const QString why = isApp ? appObjection(file, include.target) : objection(file, include.target);
-      if (!why.isEmpty()) {
-        faults << QStringLiteral("%1:%2: includes %3: %4").arg(file).arg(include.line).arg(include.target, why);
-      }
+  const QStringList faults = faultyIncludes(QDir(sourceDir()), seen);
+  QVERIFY2(seen > 100, "the include lines were not found");
+  QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
+}
+
+void TestProject::plantedIncludesAreFound() {
+  const QTemporaryDir folder;
+  const QDir root(folder.path());
+  const auto plant = [&](const QString& file, const QByteArray& text) {
+    QVERIFY(root.mkpath(file.section(QLatin1Char('/'), 0, -2)));
+    QFile planted(root.filePath(file));
+    QVERIFY(planted.open(QIODevice::WriteOnly));
+    planted.write(text);
+  };
+  plant("core/verify/a.cpp",
+        "#include \"verify/a.hpp\"\n#include \"schedule/forest.hpp\"\n#include \"schedule/link_loads.hpp\"\n");
+  plant("core/verify/deep/b.hpp", "#pragma once\n\n  #  include <flow/feasibility.hpp>\n");
+  plant("core/forestcoll/c.cpp", "#include \"flow/feasibility.hpp\"\n");
+  int seen = 0;
+  const QStringList faults = faultyIncludes(root, seen);
+  QCOMPARE(seen, 5);
+  QCOMPARE(faults.size(), 2);
+  QVERIFY2(faults[0].startsWith("core/verify/a.cpp:3: includes schedule/link_loads.hpp"), qPrintable(faults[0]));
+  QVERIFY2(faults[1].startsWith("core/verify/deep/b.hpp:3: includes flow/feasibility.hpp"), qPrintable(faults[1]));
+}
+
+/// What a header of types includes, the verifier includes as well.
+void TestProject::verifierSharesTypesAlone() {
+  for (const QString& header : typesOfTheVerifier()) {
+    const QByteArray text = contents(sourceDir() + "/core/" + header);
+    QVERIFY2(!text.isEmpty(), qPrintable(header));
+    for (const Include& include : includesOf(QString::fromUtf8(text))) {
+      const bool isOurs = allowedIncludes().contains(layerOf(include.target));
+      QVERIFY2(!isOurs || mayVerifierInclude("core/verify/any.cpp", include.target),
+               qPrintable(QStringLiteral("%1:%2: the verifier uses it; it may not include %3")
+                              .arg(header)
+                              .arg(include.line)
+                              .arg(include.target)));
     }
   }
-  QVERIFY2(seen > 100, "the include lines were not found");
+}
+
+void TestProject::verifierCalls_data() {
+  QTest::addColumn<QString>("function");
+  QTest::addColumn<bool>("allowed");
+  QTest::newRow("own") << "coppice::verify::checkPlan(coppice::sketch::Plan const&)" << true;
+  QTest::newRow("base") << "coppice::Rational::operator+(coppice::Rational const&) const" << true;
+  QTest::newRow("limits of runtimes") << "coppice::program::limits(coppice::program::Runtime)" << true;
+  QTest::newRow("member of a type") << "coppice::schedule::PathPool::operator[](int) const" << true;
+  QTest::newRow("flow of its own") << "coppice::flow::lemon::MaxFlow::run(int, int)" << true;
+  QTest::newRow("flow of generators") << "coppice::flow::maxFlow(coppice::flow::Network const&, int, int)" << false;
+  QTest::newRow("function beside a type") << "coppice::schedule::heights(coppice::schedule::Forest const&)" << false;
+  QTest::newRow("member that computes") << "coppice::schedule::Forest::algbw() const" << false;
+}
+
+void TestProject::verifierCalls() {
+  QFETCH(QString, function);
+  QFETCH(bool, allowed);
+  QCOMPARE(mayVerifierCall(function), allowed);
+}
+
+/// The libraries themselves: what they leave undefined they take from elsewhere.
+void TestProject::verifierCallsNothingElse() {
+  const auto symbolsOf = [](const QString& kind) {
+    QSet<QString> names;
+    QProcess nm;
+    nm.start(COPPICE_NM, QStringList{"-C", kind} + QStringLiteral(COPPICE_VERIFIER).split(QLatin1Char('|')));
+    if (nm.waitForFinished(-1) && nm.exitCode() == 0) {
+      static const QRegularExpression kSymbol(QStringLiteral("^[0-9a-f]* +[A-Za-z] (coppice::.*)$"));
+      for (const QString& line : QString::fromUtf8(nm.readAllStandardOutput()).split(QLatin1Char('\n'))) {
+        if (const auto match = kSymbol.match(line); match.hasMatch()) {
+          names << match.captured(1);
+        }
+      }
+    }
+    return names;
+  };
+  const QSet<QString> taken = symbolsOf("--undefined-only") - symbolsOf("--defined-only");
+  QVERIFY2(taken.contains("coppice::schedule::PathPool::operator[](int) const"), "the symbols were not found");
+  QStringList faults;
+  for (const QString& function : taken) {
+    if (!mayVerifierCall(function)) {
+      faults << function;
+    }
+  }
   QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
 }
 
