@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "base/throughput.hpp"
 #include "base/units.hpp"
+#include "support/processes.hpp"
 
 using namespace coppice;
 
@@ -514,7 +515,7 @@ private slots:
     QVERIFY(file.open(QIODevice::ReadOnly));
     const int pid = file.readAll().trimmed().toInt();
     QVERIFY(pid > 0);
-    QTRY_VERIFY_WITH_TIMEOUT(kill(pid, 0) != 0, 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(test::isGone(pid), 60'000);
   }
   void programsThatAreStopped() {
     std::stop_source stop;

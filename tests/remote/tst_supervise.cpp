@@ -11,6 +11,7 @@
 
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
+#include "support/processes.hpp"
 #include "support/waiting.hpp"
 
 using namespace coppice;
@@ -110,7 +111,7 @@ private Q_SLOTS:
     const auto end = endIn(output);
     QVERIFY(end);
     QVERIFY(end->reason.find("all of its processes were killed") != std::string::npos);
-    QTRY_VERIFY_WITH_TIMEOUT(kill(supervisor, 0) != 0, kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(test::isGone(supervisor), kPatience);
     QCOMPARE(bytesOf(folder + "/ended"), QByteArray("7\n"));
   }
 

@@ -110,10 +110,11 @@ done
 # Several processes. On one GPU they take turns, so sizes are small: correctness, not bandwidth.
 plugin=$build/bin/libcoppice-exec-cuda-mpi.so
 if ! command -v mpirun >/dev/null || ! cmake --build "$build" --parallel "${COPPICE_JOBS:-4}" \
-  --target coppice-exec-cuda-mpi mpi_driver tst_executor_team >"$work/build-mpi.log" 2>&1; then
+  --target coppice-exec-cuda-mpi mpi_driver tst_executor_team tst_executor_team_ends >"$work/build-mpi.log" 2>&1; then
   note "several processes" "skipped: needs mpirun and libopenmpi-dev; see $work/build-mpi.log"
 else
   attempt "several processes on host threads" "$build/tests/executor/cuda/tst_executor_team"
+  attempt "several processes that end early" "$build/tests/executor/cuda/tst_executor_team_ends"
   if ((EUID == 0)); then
     echo "on_gpu: mpirun is allowed to run as root"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/mpi/mpi_run.hpp"
+#include "support/processes.hpp"
 
 using namespace coppice;
 using executor::test::dataFile;
@@ -14,6 +15,7 @@ using executor::test::kPatience;
 using executor::test::MpiRun;
 using executor::test::sharedMemory;
 using program::RunExit;
+using test::isGone;
 
 /// Runs over processes that end before their time.
 class ExecutorMpiEndsTest : public QObject {
@@ -80,7 +82,7 @@ void ExecutorMpiEndsTest::killed() {
   QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
   QVERIFY(run->last<program::EndRecord>()->code == RunExit::rankLost);
   for (const pid_t other : ranks) {
-    QTRY_VERIFY_WITH_TIMEOUT(::kill(other, 0) != 0, kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(isGone(other), kPatience);
   }
 }
 
@@ -117,7 +119,7 @@ void ExecutorMpiEndsTest::interrupted() {
     QVERIFY(run->last<program::EndRecord>()->code == RunExit::cancelled);
   }
   for (const pid_t rank : ranks) {
-    QTRY_VERIFY_WITH_TIMEOUT(::kill(rank, 0) != 0, kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(isGone(rank), kPatience);
   }
 }
 
@@ -147,7 +149,7 @@ void ExecutorMpiEndsTest::segmentsOfAKilledRun() {
   QCOMPARE(::kill(launcher, SIGKILL), 0);
   run->finish();
   for (const pid_t rank : ranks) {
-    QTRY_VERIFY_WITH_TIMEOUT(::kill(rank, 0) != 0, kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(isGone(rank), kPatience);
   }
   // Whichever way that job ended, a file with its kind of name stays behind.
   const QString planted = QString("/dev/shm/vader_segment.coppice-test.%1").arg(QCoreApplication::applicationPid());

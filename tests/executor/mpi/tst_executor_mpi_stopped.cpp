@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "executor/mpi/mpi_run.hpp"
+#include "support/processes.hpp"
 
 using namespace coppice;
 using executor::test::kPatience;
 using executor::test::MpiRun;
 using executor::test::sharedMemory;
 using program::RunExit;
+using test::isGone;
 
 /// Runs of which a process stands still.
 class ExecutorMpiStoppedTest : public QObject {
@@ -55,7 +57,7 @@ void ExecutorMpiStoppedTest::stopped() {
     QVERIFY2(note->text.starts_with("rank 0 (on "), note->text.c_str());
   }
   for (const pid_t other : ranks) {
-    QTRY_VERIFY_WITH_TIMEOUT(::kill(other, 0) != 0, kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(isGone(other), kPatience);
   }
 }
 
