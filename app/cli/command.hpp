@@ -56,6 +56,7 @@ CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string
 void addPreset(CLI::App& app, Invocation& invocation);
 void addCheck(CLI::App& app, Invocation& invocation);
 void addConvert(CLI::App& app, Invocation& invocation);
+void addImport(CLI::App& app, Invocation& invocation);
 void addOptimum(CLI::App& app, Invocation& invocation);
 void addGenerate(CLI::App& app, Invocation& invocation);
 void addAlltoall(CLI::App& app, Invocation& invocation);

@@ -87,11 +87,13 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("fabric", options.source,
                  "Fabric file, schedule (its fabric), - for standard input, or preset:NAME,key=value,…")
       ->required();
-  sub.add_option(
-      "--from", options.from,
-      "Format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl; default: detected from suffix and content");
+  sub.add_option("--from", options.from,
+                 "Format: " + io::formatNames() + "; default: detected from suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, for example 0-7,16-23");
-  io::ImportAnswers& import = options.import;
+  addImportOptions(sub, options.import);
+}
+
+void addImportOptions(CLI::App& sub, io::ImportAnswers& import) {
   sub.add_option("--boxes", import.boxes,
                  "nccl-xml, nvidia-smi, taccl: number of copies of the box that the file describes")
       ->capture_default_str();
@@ -100,10 +102,18 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("--nics", import.nics, "nccl-xml, nvidia-smi: use only these NICs, for example mlx5_0,mlx5_1");
   sub.add_flag("--nominal-rates", import.nominalRates, "nccl-xml: nominal link rates of the vendor instead of NCCL's");
   sub.add_option("--nvlink", import.nvlink, "nvidia-smi: what NVLink connects: switch or mesh; default: guessed");
-  sub.add_option("--nvlink-bandwidth", import.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
-  sub.add_option("--nic-bandwidth", import.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
-  sub.add_option("--pcie-bandwidth", import.pcieBandwidth, "nvidia-smi: GB/s per PCIe link and direction");
-  sub.add_option("--socket-bandwidth", import.socketBandwidth, "nvidia-smi: GB/s between CPU sockets, per direction");
+  sub.add_option(
+      "--nvlink-bandwidth", import.nvlinkBandwidth,
+      "GB/s per NVLink (nvidia-smi), per xGMI link between two GPUs (rocm-smi), or of a GPU's NVLinks together "
+      "(nccl-xml without <gpu>, as 12x25), per direction");
+  sub.add_option("--nic-bandwidth", import.nicBandwidth,
+                 "nvidia-smi, slurm, nccl-xml without <nic>: GB/s per NIC and direction");
+  sub.add_option("--uplink-bandwidth", import.uplinkBandwidth, "slurm: GB/s per link between switches and direction");
+  sub.add_option("--hosts", import.hosts, "ibnetdiscover, slurm: use only these hosts, for example dgx*,node0?");
+  sub.add_option("--adapters", import.adapters, "ibnetdiscover: use only these adapters, for example mlx5_?");
+  sub.add_option("--pcie-bandwidth", import.pcieBandwidth, "nvidia-smi, rocm-smi: GB/s per PCIe link and direction");
+  sub.add_option("--socket-bandwidth", import.socketBandwidth,
+                 "nvidia-smi, rocm-smi: GB/s between CPU sockets, per direction");
   sub.add_option("--type", import.machine, "taccl: ndv2, dgx2, hub or custom; default: by the file");
   sub.add_option("--time-unit", import.timeUnit,
                  "taccl: microseconds of a unit of the topology file, for example 0.01; default: guessed");

@@ -43,6 +43,8 @@ using workflow::loadFabric;
 
 /// Adds the positional argument F with the options that say how to read it.
 void addFabricOptions(CLI::App& sub, FabricOptions& options);
+/// Those that say what a foreign file leaves open; addFabricOptions has them too.
+void addImportOptions(CLI::App& sub, io::ImportAnswers& import);
 
 /// Collective, root and amounts.
 void addDemandOptions(CLI::App& sub, workflow::DemandText& options);

@@ -111,6 +111,7 @@ int run(int argc, char** argv, bool& json) {
   addPreset(app, invocation);
   addCheck(app, invocation);
   addConvert(app, invocation);
+  addImport(app, invocation);
   addOptimum(app, invocation);
   addGenerate(app, invocation);
   addAlltoall(app, invocation);

@@ -153,15 +153,16 @@ Result<LoadedDescription> readDescription(const FabricSource& source, const Prog
     const auto detected = io::detectFormat(source.source == "-" ? std::string() : source.source, *text);
     if (!detected) {
       Error error = detected.error();
-      error.fix = "name the format with --from: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl";
+      if (error.fix.starts_with("name the format")) {
+        error.fix = "name the format with --from: " + io::formatNames();
+      }
       return error;
     }
     format = *detected;
   } else {
     format = io::parseFabricFormat(source.from);
     if (!format) {
-      return optionError("from", inQuotes(source.from) + " is not a format",
-                         "use json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl");
+      return optionError("from", inQuotes(source.from) + " is not a format", "use " + io::formatNames());
     }
   }
   auto import = readImportOptions(source.import);

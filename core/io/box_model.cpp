@@ -23,6 +23,7 @@ struct NamedScaleOut {
   ScaleOut value;
   std::string_view name;
 };
+// ScaleOut::open is for callers that join the NICs themselves.
 constexpr NamedScaleOut kScaleOuts[] = {{ScaleOut::none, "none"},
                                         {ScaleOut::oneSwitch, "switch"},
                                         {ScaleOut::rails, "rails"},
@@ -192,13 +193,16 @@ public:
 private:
   [[nodiscard]] const BoxNode& node(int index) const { return m_box.nodes[index]; }
   [[nodiscard]] int size() const { return static_cast<int>(m_box.nodes.size()); }
+  [[nodiscard]] bool isNetworkMade() const {
+    return m_options.scaleOut != ScaleOut::none && m_options.scaleOut != ScaleOut::open;
+  }
 
   Outcome checkOptions() {
     if (m_options.count < 1 || m_options.count > kMaxBoxes) {
       return Error{ErrorCode::badUsage, "the number of boxes is " + std::to_string(m_options.count),
                    "choose 1 to " + std::to_string(kMaxBoxes)};
     }
-    if (m_options.count > 1 && m_options.scaleOut == ScaleOut::none) {
+    if (m_options.count > 1 && !isNetworkMade()) {
       return Error{ErrorCode::badUsage, std::to_string(m_options.count) + " boxes need a network that joins them",
                    "choose a scale-out: switch, rails or planes"};
     }
@@ -223,7 +227,7 @@ private:
         continue;
       }
       all.push_back(i);
-      m_result.server->nics.push_back({node(i).id, node(i).device});
+      m_result.server->nics.push_back({node(i).id, node(i).device, node(i).netBandwidth});
       unknown.erase(node(i).id);
       unknown.erase(node(i).device);
       if (wanted.empty() || wanted.contains(node(i).id) || wanted.contains(node(i).device)) {
@@ -246,7 +250,7 @@ private:
     }
     if (m_options.scaleOut != ScaleOut::none && m_nics.empty()) {
       return Error{ErrorCode::badUsage, "the box has no NICs to join to a network",
-                   "add NICs to the file, or import one box with scale-out none"};
+                   m_box.nicFix.empty() ? "add NICs to the file, or import one box with scale-out none" : m_box.nicFix};
     }
     if (m_options.scaleOut == ScaleOut::none && !m_options.keepPcie && !m_nics.empty()) {
       m_result.findings.push_back(note(counted(m_nics.size(), "NIC") + " left out: no network joins them",
@@ -259,18 +263,16 @@ private:
     return Done{};
   }
 
+  /// In every server.
   [[nodiscard]] bool areGpusJoinedByNvlink() const {
     DisjointSets sets(m_box.nodes.size());
     for (const BoxLink& link : m_box.gpuLinks) {
       sets.join(link.a, link.b);
     }
-    int first = -1;
+    std::map<int, int> firstOf;  // server -> set of its first GPU
     for (int i = 0; i < size(); ++i) {
-      if (node(i).role == BoxRole::gpu) {
-        first = first < 0 ? sets.find(i) : first;
-        if (sets.find(i) != first) {
-          return false;
-        }
+      if (node(i).role == BoxRole::gpu && firstOf.emplace(node(i).host, sets.find(i)).first->second != sets.find(i)) {
+        return false;
       }
     }
     return true;
@@ -386,18 +388,17 @@ private:
   }
 
   Outcome checkJoined(const std::vector<BoxLink>& host) const {
-    DisjointSets sets(m_box.nodes.size() + 2);
+    DisjointSets sets(m_box.nodes.size() + std::max<std::size_t>(m_nics.size(), 2));
     for (const BoxLink& link : m_box.gpuLinks) {
       sets.join(link.a, link.b);
     }
     for (const BoxLink& link : host) {
       sets.join(link.a, link.b);
     }
-    // A rail joins copies of one NIC only; one switch and planes also join different NICs of a box.
-    const bool isPlanes = m_options.scaleOut == ScaleOut::oddEvenPlanes;
-    if (isPlanes || m_options.scaleOut == ScaleOut::oneSwitch) {
+    // A rail joins one NIC of each server only; one switch and planes also join different NICs of a server.
+    if (isNetworkMade()) {
       for (std::size_t i = 0; i < m_nics.size(); ++i) {
-        sets.join(m_nics[i], size() + (isPlanes ? static_cast<int>(i % 2) : 0));
+        sets.join(m_nics[i], size() + networkOf(i));
       }
     }
     int first = -1;
@@ -407,10 +408,11 @@ private:
       }
       if (first < 0) {
         first = i;
-      } else if (sets.find(i) != sets.find(first)) {
+      } else if (m_options.scaleOut != ScaleOut::open && sets.find(i) != sets.find(first)) {
         return Error{ErrorCode::infeasible,
                      "nothing connects " + node(first).id + " and " + node(i).id + " in the box",
-                     "add their NVLink, PCIe or CPU links to the file",
+                     node(i).host == node(first).host ? "add their NVLink, PCIe or CPU links to the file"
+                                                      : "choose a scale-out that joins the NICs of the servers",
                      {.element = {RefKind::field, m_box.name}}};
       }
     }
@@ -451,6 +453,9 @@ private:
         const BoxRole role = node(i).role;
         described.kind = role == BoxRole::gpu ? "gpu" : (role == BoxRole::nic ? "nic" : "switch");
         described.box = "box" + std::to_string(copy);
+        if (node(i).host >= 0) {
+          described.box += "/host" + std::to_string(node(i).host);
+        }
         out.nodes.push_back(std::move(described));
       }
       for (const auto* links : {&m_box.gpuLinks, &host}) {
@@ -463,21 +468,26 @@ private:
     return std::move(m_result);
   }
 
+  /// Which switch of the network a NIC is on.
+  [[nodiscard]] int networkOf(std::size_t nicIndex) const {
+    int ofServer = 0;
+    for (std::size_t i = 0; i < nicIndex; ++i) {
+      ofServer += node(m_nics[i]).host == node(m_nics[nicIndex]).host ? 1 : 0;
+    }
+    return m_options.scaleOut == ScaleOut::rails           ? ofServer
+           : m_options.scaleOut == ScaleOut::oddEvenPlanes ? ofServer % 2
+                                                           : 0;
+  }
+
   void emitNetwork(fabric::Description& out) const {
-    if (m_options.scaleOut == ScaleOut::none) {
+    if (!isNetworkMade()) {
       return;
     }
     const auto switchOf = [&](std::size_t nicIndex) -> std::string {
-      switch (m_options.scaleOut) {
-        case ScaleOut::rails:
-          return "rail" + std::to_string(nicIndex);
-        case ScaleOut::oddEvenPlanes:
-          return "plane" + std::to_string(nicIndex % 2);
-        case ScaleOut::oneSwitch:
-        case ScaleOut::none:
-          break;
-      }
-      return "network";
+      const std::string number = std::to_string(networkOf(nicIndex));
+      return m_options.scaleOut == ScaleOut::rails           ? "rail" + number
+             : m_options.scaleOut == ScaleOut::oddEvenPlanes ? "plane" + number
+                                                             : "network";
     };
     std::set<std::string> made;
     for (std::size_t i = 0; i < m_nics.size(); ++i) {

@@ -18,8 +18,9 @@ namespace coppice::io {
 /// The network between the NICs of the boxes.
 enum class ScaleOut {
   none,          ///< NICs end nowhere (one box only)
+  open,          ///< NICs stay with their paths, for a network that comes from elsewhere (one box only)
   oneSwitch,     ///< every NIC on one switch
-  rails,         ///< NIC i of every box on switch i
+  rails,         ///< NIC i of every server on switch i
   oddEvenPlanes  ///< NICs with an even index on one switch, with an odd index on another
 };
 
@@ -51,6 +52,7 @@ struct BoxNode {
   int parent = -1;              ///< index of the next node towards the CPU; -1 = none
   Bandwidth uplink = {};        ///< per direction to the parent
   Bandwidth netBandwidth = {};  ///< nic: GB/s per direction towards the network
+  int host = -1;  ///< which of several servers that NVLink joins; -1 = there is one, or none in particular
 };
 
 /// Duplex. `count` parallel links of `bandwidth` GB/s per direction each.
@@ -66,14 +68,15 @@ struct Box {
   std::vector<BoxNode> nodes;      ///< GPUs in rank order
   std::vector<BoxLink> gpuLinks;   ///< NVLink or xGMI, between GPUs or to an NVSwitch
   std::vector<BoxLink> hostLinks;  ///< outside the PCIe tree: CPU to CPU, GPU to CPU, bridge to bridge
+  std::string nicFix = {};         ///< what to do where NICs are asked for and the box has none; empty = the usual
 };
 
 /// Reduces the box as BoxOptions says, replicates it and joins the copies. Box k's nodes are called "box<k>.<id>"
-/// where there is more than one box. In the reduced form a bridge or CPU with two links becomes one link of the lesser
-/// bandwidth; a bridge with as many GPUs as NICs and nothing else becomes that many direct GPU-NIC links (so that it
-/// offers no path around NVLink between GPUs), all noted in the findings; and a NIC's only link inside the box is not
-/// wider than its link to the network. Errors: badUsage (count, scale-out or NIC names that do not fit), infeasible
-/// (GPUs that nothing joins), limit.
+/// where there is more than one box; where NVLink joins several servers, they are boxes "host<h>" inside it. In the
+/// reduced form a bridge or CPU with two links becomes one link of the lesser bandwidth; a bridge with as many GPUs as
+/// NICs and nothing else becomes that many direct GPU-NIC links (so that it offers no path around NVLink between GPUs),
+/// all noted in the findings; and a NIC's only link inside the box is not wider than its link to the network. Errors:
+/// badUsage (count, scale-out or NIC names that do not fit), infeasible (GPUs that nothing joins), limit.
 Result<ImportResult> assembleBoxes(const Box& box, const BoxOptions& options);
 
 }  // namespace coppice::io

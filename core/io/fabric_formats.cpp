@@ -8,7 +8,12 @@
 #include "io/adjacency.hpp"
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
+#include "io/foreign_formats.hpp"
 #include "io/nccl_topo_xml.hpp"
+#include "io/pasted_text.hpp"
+#include "io/rocm_smi.hpp"
+#include "io/simulator_network.hpp"
+#include "io/tree_network.hpp"
 #include "io/tree_xml.hpp"
 
 namespace coppice::io {
@@ -27,14 +32,24 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::nvidiaSmi, "nvidia-smi"},
                                   {FabricFormat::treeXml, "trees"},
                                   {FabricFormat::taccl, "taccl"},
+                                  {FabricFormat::rocmSmi, "rocm-smi"},
+                                  {FabricFormat::ibnetdiscover, "ibnetdiscover"},
+                                  {FabricFormat::treeNetwork, "slurm"},
+                                  {FabricFormat::simai, "simai"},
+                                  {FabricFormat::astraSim, "astra-sim"},
+                                  {FabricFormat::tacos, "tacos"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
                                   {FabricFormat::nvidiaSmi, "smi"},
-                                  {FabricFormat::treeXml, "tree-xml"}};
+                                  {FabricFormat::treeXml, "tree-xml"},
+                                  {FabricFormat::rocmSmi, "amd-smi"},
+                                  {FabricFormat::treeNetwork, "topograph"},
+                                  {FabricFormat::simai, "ns3"}};
+constexpr auto kLastFormat = FabricFormat::tacos;
 
 constexpr bool areNamesInOrder() {
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(FabricFormat::taccl); ++i) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
     if (kNames[i].format != static_cast<FabricFormat>(i)) {
       return false;
     }
@@ -169,41 +184,83 @@ bool isTaccl(std::string_view text) {
   return (has("\"gpus_per_node\"") && has("\"alpha\"")) || has("\"intranode_sketch\"");
 }
 
+/// The first bracket begins a list of JSON, not a tag of a launcher or a cable of ibnetdiscover.
+bool isJsonList(std::string_view rest) {
+  std::size_t at = 1;
+  while (at < rest.size() && isBlank(rest[at])) {
+    ++at;
+  }
+  if (at >= rest.size() || std::string_view("[]{\"-").find(rest[at]) != std::string_view::npos) {
+    return true;
+  }
+  return rest[at] >= '0' && rest[at] <= '9' && rest.substr(0, 64).find("]<std") == std::string_view::npos;
+}
+
 std::optional<FabricFormat> byContent(std::string_view text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   while (at < text.size() && isBlank(text[at])) {
     ++at;
   }
   const std::string_view rest = text.substr(at);
+  const std::string_view glance = rest.substr(0, std::size_t{1} << 20);
   if (rest.empty()) {
     return std::nullopt;
   }
   if (rest.front() == '<') {
-    return rootElement(rest) == "Algo" ? FabricFormat::treeXml : FabricFormat::ncclXml;
+    const std::string_view root = rootElement(rest);
+    return root == "Algo"                     ? std::optional(FabricFormat::treeXml)
+           : root == "system" || root.empty() ? std::optional(FabricFormat::ncclXml)
+                                              : std::nullopt;
   }
-  if (rest.front() == '[') {
-    return FabricFormat::adjacency;
+  if (rest.front() == '[' && isJsonList(rest)) {
+    return looksLikeRocmSmi(glance) ? FabricFormat::rocmSmi : FabricFormat::adjacency;
   }
   if (rest.front() == '{') {
-    return isTaccl(rest)                    ? FabricFormat::taccl
-           : JsonGlance(rest).isAdjacency() ? FabricFormat::adjacency
-                                            : FabricFormat::json;
+    const bool isNative =
+        glance.find("\"src\"") != std::string_view::npos && glance.find("\"bandwidth\"") != std::string_view::npos;
+    return isTaccl(rest)                        ? std::optional(FabricFormat::taccl)
+           : looksLikeTopograph(glance)         ? std::optional(FabricFormat::treeNetwork)
+           : looksLikeRocmSmi(glance)           ? std::optional(FabricFormat::rocmSmi)
+           : JsonGlance(rest).isAdjacency()     ? std::optional(FabricFormat::adjacency)
+           : !isNative && foreignFormat(glance) ? std::nullopt
+                                                : std::optional(FabricFormat::json);
   }
   const std::string start = lowerCase(rest.substr(0, 16));
   for (const std::string_view word : {"digraph", "graph", "strict"}) {
     if (start.starts_with(word) && start.size() > word.size() &&
         (isBlank(start[word.size()]) || start[word.size()] == '{' || start[word.size()] == '"')) {
-      return FabricFormat::dot;
+      // GML begins with "graph [", Mermaid has no braces.
+      const std::size_t next = rest.find_first_not_of(" \t\r\n", word.size());
+      const bool isDot = rest.find('{') != std::string_view::npos && rest[next] != '[';
+      return isDot || !foreignFormat(glance) ? std::optional(FabricFormat::dot) : std::nullopt;
     }
   }
   if (rest.starts_with("//") || rest.starts_with("/*")) {
     return isTaccl(rest) ? FabricFormat::taccl : FabricFormat::dot;
   }
-  if (looksLikeMatrixOfGpus(text.substr(0, std::size_t{1} << 20)) && !start.starts_with("compute_nodes")) {
+  using Looks = bool (*)(std::string_view);
+  for (const auto& [format, looks] :
+       {std::pair<FabricFormat, Looks>{FabricFormat::ibnetdiscover, looksLikeIbnetdiscover},
+        {FabricFormat::treeNetwork, looksLikeTopologyConf},
+        {FabricFormat::treeNetwork, looksLikeTopologyYaml},
+        {FabricFormat::treeNetwork, looksLikeTopograph},
+        {FabricFormat::astraSim, looksLikeAstraSim},
+        {FabricFormat::rocmSmi, looksLikeRocmSmi},
+        {FabricFormat::simai, looksLikeSimai},
+        {FabricFormat::tacos, looksLikeTacos}}) {
+    if (looks(glance)) {
+      return format;
+    }
+  }
+  const auto foreign = foreignFormat(glance);
+  if (looksLikeMatrixOfGpus(glance) && !start.starts_with("compute_nodes") &&
+      !(foreign && foreign->what.ends_with("-p2p"))) {
     return FabricFormat::nvidiaSmi;
   }
-  const char c = rest.front();
-  if ((c >= '0' && c <= '9') || c == '#' || c == ',' || c == ';' || start.starts_with("compute_nodes")) {
+  if (foreign) {
+    return std::nullopt;
+  }
+  if (looksLikeTextMatrix(rest)) {
     return FabricFormat::adjacency;
   }
   return std::nullopt;
@@ -224,7 +281,18 @@ std::optional<FabricFormat> parseFabricFormat(std::string_view text) {
   return std::nullopt;
 }
 
+std::string formatNames() {
+  std::string names;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
+    names += (i == 0 ? "" : i == static_cast<std::size_t>(kLastFormat) ? " or " : ", ") + std::string(kNames[i].name);
+  }
+  return names;
+}
+
 Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text) {
+  if (const auto decoded = utf8OfUtf16(text)) {
+    return detectFormat(path, *decoded);
+  }
   const std::string name = lowerCase(path.filename().string());
   if (name.ends_with(".dot") || name.ends_with(".gv")) {
     return FabricFormat::dot;
@@ -233,18 +301,39 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
     return *found;
   }
   const bool isEmpty = std::all_of(text.begin(), text.end(), isBlank);
+  if (const auto foreign = isEmpty ? std::nullopt : foreignFormat(text)) {
+    return Error{ErrorCode::badInput, "this is " + foreign->what + ", which is not read here", foreign->advice,
+                 Place{path.string()}};
+  }
   if (name.ends_with(".csv") || name.ends_with(".adj") || name.ends_with(".adj.json")) {
     return FabricFormat::adjacency;
+  }
+  if (isEmpty && name.ends_with(".topo")) {
+    return FabricFormat::simai;
   }
   if (isEmpty && name.ends_with(".json")) {
     return FabricFormat::json;
   }
-  return Error{ErrorCode::badInput, "the format of the file cannot be detected",
-               "name the format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl", Place{path.string()}};
+  return Error{ErrorCode::badInput, "the format of the file cannot be detected", "name the format: " + formatNames(),
+               Place{path.string()}};
+}
+
+bool isNetworkFormat(FabricFormat format) {
+  return format == FabricFormat::ibnetdiscover || format == FabricFormat::treeNetwork;
+}
+
+Result<ReadNetwork> readNetwork(std::string_view text, FabricFormat format, const std::string& fileName) {
+  if (const auto decoded = utf8OfUtf16(text)) {
+    return readNetwork(*decoded, format, fileName);
+  }
+  return format == FabricFormat::ibnetdiscover ? readIbnetdiscover(text, fileName) : readTreeNetwork(text, fileName);
 }
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
                                   const ImportOptions& options) {
+  if (const auto decoded = utf8OfUtf16(text)) {
+    return importFabric(*decoded, format, fileName, options);
+  }
   switch (format) {
     case FabricFormat::json: {
       auto description = readFabricJson(text, fileName);
@@ -258,7 +347,9 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
     case FabricFormat::adjacency:
       return readAdjacency(text, fileName);
     case FabricFormat::ncclXml:
-      return readNcclTopology(text, fileName, {options.box, options.rates});
+      return readNcclTopology(
+          text, fileName,
+          {options.box, options.rates, options.nvidiaSmi.linkBandwidth, options.nvidiaSmi.nicBandwidth});
     case FabricFormat::nvidiaSmi: {
       NvidiaSmiOptions smi = options.nvidiaSmi;
       smi.box = options.box;
@@ -276,6 +367,29 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       taccl.boxes = options.box.count;
       return readTacclFabric(text, fileName, taccl);
     }
+    case FabricFormat::rocmSmi: {
+      NvidiaSmiOptions smi = options.nvidiaSmi;
+      smi.box = options.box;
+      return readRocmSmi(text, fileName, smi);
+    }
+    case FabricFormat::ibnetdiscover:
+    case FabricFormat::treeNetwork: {
+      auto read = readNetwork(text, format, fileName);
+      if (!read) {
+        return read.error();
+      }
+      auto joined = joinHosts(read->network, {}, options.network, fileName);
+      if (joined) {
+        joined->findings.insert(joined->findings.begin(), read->findings.begin(), read->findings.end());
+      }
+      return joined;
+    }
+    case FabricFormat::simai:
+      return readSimai(text, fileName);
+    case FabricFormat::astraSim:
+      return readAstraSim(text, fileName);
+    case FabricFormat::tacos:
+      return readTacos(text, fileName);
   }
   return Error{ErrorCode::internal, "an unknown fabric format"};
 }
@@ -289,14 +403,21 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
       return writeDotWithHelper(description, dotHelper);
     case FabricFormat::adjacency:
       return writeAdjacency(description);
+    case FabricFormat::simai:
+      return writeSimai(description);
     case FabricFormat::ncclXml:
     case FabricFormat::nvidiaSmi:
     case FabricFormat::treeXml:
     case FabricFormat::taccl:
+    case FabricFormat::rocmSmi:
+    case FabricFormat::ibnetdiscover:
+    case FabricFormat::treeNetwork:
+    case FabricFormat::astraSim:
+    case FabricFormat::tacos:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",
-               "choose json, dot or adjacency"};
+               "choose json, dot, adjacency or simai"};
 }
 
 }  // namespace coppice::io

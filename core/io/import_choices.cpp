@@ -12,7 +12,7 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kChoiceNames{
+constexpr std::array<std::pair<ImportChoice, std::string_view>, 15> kChoiceNames{
     {{ImportChoice::boxes, "boxes"},
      {ImportChoice::scaleOut, "scale-out"},
      {ImportChoice::nics, "nics"},
@@ -23,6 +23,9 @@ constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kChoiceNames
      {ImportChoice::nicBandwidth, "nic-bandwidth"},
      {ImportChoice::pcieBandwidth, "pcie-bandwidth"},
      {ImportChoice::socketBandwidth, "socket-bandwidth"},
+     {ImportChoice::uplinkBandwidth, "uplink-bandwidth"},
+     {ImportChoice::hosts, "hosts"},
+     {ImportChoice::adapters, "adapters"},
      {ImportChoice::machine, "type"},
      {ImportChoice::timeUnit, "time-unit"}}};
 
@@ -67,15 +70,24 @@ std::vector<ImportChoice> choicesOf(FabricFormat format) {
   using enum ImportChoice;
   switch (format) {
     case FabricFormat::ncclXml:
-      return {boxes, scaleOut, nics, keepPcie, nominalRates};
+      return {boxes, scaleOut, nics, keepPcie, nominalRates, nvlinkBandwidth, nicBandwidth};
     case FabricFormat::nvidiaSmi:
       return {boxes, scaleOut, nics, keepPcie, nvlink, nvlinkBandwidth, nicBandwidth, pcieBandwidth, socketBandwidth};
     case FabricFormat::taccl:
       return {boxes, machine, timeUnit};
+    case FabricFormat::rocmSmi:
+      return {keepPcie, nvlinkBandwidth, pcieBandwidth, socketBandwidth};
+    case FabricFormat::ibnetdiscover:
+      return {hosts, adapters};
+    case FabricFormat::treeNetwork:
+      return {hosts, nicBandwidth, uplinkBandwidth};
     case FabricFormat::json:
     case FabricFormat::dot:
     case FabricFormat::adjacency:
     case FabricFormat::treeXml:
+    case FabricFormat::simai:
+    case FabricFormat::astraSim:
+    case FabricFormat::tacos:
       break;
   }
   return {};
@@ -93,6 +105,8 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
     options.box.scaleOut = *scaleOut;
   }
   options.box.nics = namesIn(answers.nics);
+  options.network.hosts = namesIn(answers.hosts);
+  options.network.adapters = namesIn(answers.adapters);
   options.rates = answers.nominalRates ? LinkRates::nominal : LinkRates::nccl;
   if (!answers.nvlink.empty()) {
     if (answers.nvlink != "switch" && answers.nvlink != "mesh") {
@@ -116,20 +130,26 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
     options.taccl.timeUnit = ExactMicroseconds(*unit);
   }
   using Field = std::pair<const std::string*, std::optional<Bandwidth>*>;
-  const std::array<std::pair<ImportChoice, Field>, 4> bandwidths{
+  const std::array<std::pair<ImportChoice, Field>, 5> bandwidths{
       {{ImportChoice::nvlinkBandwidth, {&answers.nvlinkBandwidth, &options.nvidiaSmi.linkBandwidth}},
        {ImportChoice::nicBandwidth, {&answers.nicBandwidth, &options.nvidiaSmi.nicBandwidth}},
        {ImportChoice::pcieBandwidth, {&answers.pcieBandwidth, &options.nvidiaSmi.pcieBandwidth}},
-       {ImportChoice::socketBandwidth, {&answers.socketBandwidth, &options.nvidiaSmi.socketBandwidth}}}};
+       {ImportChoice::socketBandwidth, {&answers.socketBandwidth, &options.nvidiaSmi.socketBandwidth}},
+       {ImportChoice::uplinkBandwidth, {&answers.uplinkBandwidth, &options.network.uplinkBandwidth}}}};
   for (const auto& [choice, field] : bandwidths) {
     if (!field.first->empty()) {
       const auto bandwidth = Bandwidth::parse(*field.first);
       if (!bandwidth) {
         return fault(choice, bandwidth.error().message, bandwidth.error().fix);
       }
+      if (!bandwidth->isPositive()) {
+        return fault(choice, "a bandwidth of " + toExactText(*bandwidth) + " GB/s cannot carry anything",
+                     "give one above 0");
+      }
       *field.second = *bandwidth;
     }
   }
+  options.network.nicBandwidth = options.nvidiaSmi.nicBandwidth;
   return options;
 }
 

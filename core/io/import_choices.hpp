@@ -23,12 +23,15 @@ enum class ImportChoice {
   nicBandwidth,     ///< GB/s per NIC and direction
   pcieBandwidth,    ///< GB/s per PCIe link and direction
   socketBandwidth,  ///< GB/s between CPU sockets, per direction
+  uplinkBandwidth,  ///< GB/s per link between switches and direction
+  hosts,            ///< which hosts of a network to use
+  adapters,         ///< which adapters of the hosts
   machine,          ///< which links a box of TACCL has
   timeUnit          ///< microseconds of a unit of its times
 };
 
 /// "boxes", "scale-out", "nics", "keep-pcie", "nominal-rates", "nvlink", "nvlink-bandwidth", "nic-bandwidth",
-/// "pcie-bandwidth", "socket-bandwidth", "type", "time-unit".
+/// "pcie-bandwidth", "socket-bandwidth", "uplink-bandwidth", "hosts", "adapters", "type", "time-unit".
 [[nodiscard]] std::string_view toString(ImportChoice choice);
 
 /// What files of the format leave open; empty: nothing.
@@ -46,6 +49,9 @@ struct ImportAnswers {
   std::string nicBandwidth = {};
   std::string pcieBandwidth = {};
   std::string socketBandwidth = {};
+  std::string uplinkBandwidth = {};
+  std::string hosts = {};     ///< patterns with * and ?, separated by commas; empty = all
+  std::string adapters = {};  ///< the same of adapters
   std::string machine = {};   ///< "ndv2", "dgx2", "hub", "custom"
   std::string timeUnit = {};  ///< microseconds, as in 0.01 or 1/100
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -14,8 +15,9 @@ namespace coppice::io {
 /// What the file of one server leaves open, and what was taken for it.
 struct ImportedServer {
   struct Nic {
-    std::string id;      ///< in the fabric
-    std::string device;  ///< the system's name for it ("mlx5_0"); may be empty
+    std::string id;            ///< in the fabric
+    std::string device;        ///< the system's name for it ("mlx5_0"); may be empty
+    Bandwidth bandwidth = {};  ///< GB/s per direction towards the network; 0 = unknown
   };
   std::vector<Nic> nics = {};  ///< all that the file lists, used or not
   /// nvidia-smi: NV# cells were read as links to an NVSwitch; absent where there are none, and for other formats.
@@ -27,12 +29,31 @@ struct ImportedServer {
   std::optional<Bandwidth> socketBandwidth = {};
 };
 
+/// Where numbers of an imported fabric are from.
+struct NumberOrigin {
+  enum class Source {
+    file,    ///< the file states it
+    table,   ///< the file names the product or its generation, and a table gives the number
+    guess,   ///< assumed
+    stated,  ///< an option said so
+  };
+  std::string what;  ///< "a cable between host and switch"
+  Bandwidth bandwidth = {};
+  std::size_t links = 0;  ///< how many links have it
+  Source source = Source::file;
+  std::string detail = {};  ///< the file, the row of the table, or why it was assumed
+};
+
+/// "file", "table", "guess", "stated".
+[[nodiscard]] std::string_view toString(NumberOrigin::Source source);
+
 /// What a foreign file gave: the fabric, and everything that was guessed, left out or reduced on the way (notes and
 /// warnings; an import that fails returns an Error instead).
 struct ImportResult {
   fabric::Description description;
   std::vector<Finding> findings;
-  std::optional<ImportedServer> server = {};  ///< files that describe one server: nccl-xml, nvidia-smi
+  std::optional<ImportedServer> server = {};  ///< files that describe one server: nccl-xml, nvidia-smi, rocm-smi, hwloc
+  std::vector<NumberOrigin> origins = {};     ///< of the links, grouped; empty where the file states all of them
 };
 
 }  // namespace coppice::io

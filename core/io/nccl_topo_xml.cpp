@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <pugixml.hpp>
@@ -62,11 +63,15 @@ Bandwidth nvlinkRate(std::int64_t sm, LinkRates rates) {
   return Bandwidth(rates == LinkRates::nccl ? 20 : 25);
 }
 
+/// "gfx942", "gfx90a:sramecc+:xnack-", or the old number alone ("910" was gfx90a).
 Bandwidth xgmiRate(std::string_view architecture, LinkRates rates) {
-  if (architecture.find("94") != std::string_view::npos || architecture.find("95") != std::string_view::npos) {
+  if (architecture.starts_with("gfx")) {
+    architecture.remove_prefix(3);
+  }
+  if (architecture.starts_with("94") || architecture.starts_with("95")) {
     return Bandwidth(rates == LinkRates::nccl ? 48 : 64);
   }
-  if (architecture.find("90a") != std::string_view::npos || architecture.find("910") != std::string_view::npos) {
+  if (architecture.starts_with("90a") || architecture == "910") {
     return Bandwidth(rates == LinkRates::nccl ? 36 : 50);
   }
   return Bandwidth(rates == LinkRates::nccl ? 24 : 25);
@@ -91,12 +96,55 @@ std::optional<Bandwidth> laneRate(std::string_view speed, LinkRates rates) {
   return std::nullopt;
 }
 
+/// One spelling of a PCI bus id: "domain:bus:device.function" in lower case without leading zeros. NCCL compares bus
+/// ids as numbers, and people write them with upper case, with eight digits of domain or without any. What is no bus id
+/// stays as it is.
+std::string canonicalBusId(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && text.back() == ' ') {
+    text.remove_suffix(1);
+  }
+  std::vector<std::string> fields(1);
+  std::size_t colons = 0;
+  bool hasFunction = false;
+  for (const char c : text) {
+    const bool isUpper = c >= 'A' && c <= 'F';
+    if (c == ':' && !hasFunction && ++colons <= 2) {
+      fields.emplace_back();
+    } else if (c == '.' && colons > 0 && !hasFunction) {
+      hasFunction = true;
+      fields.emplace_back();
+    } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || isUpper) {
+      fields.back() += isUpper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else {
+      return std::string(text);
+    }
+  }
+  if (colons == 0 || std::any_of(fields.begin(), fields.end(), [](const std::string& f) { return f.empty(); })) {
+    return std::string(text);
+  }
+  if (colons == 1) {
+    fields.insert(fields.begin(), "0");
+  }
+  if (!hasFunction) {
+    fields.emplace_back("0");
+  }
+  for (std::string& field : fields) {
+    field.erase(0, std::min(field.find_first_not_of('0'), field.size() - 1));
+  }
+  return fields[0] + ":" + fields[1] + ":" + fields[2] + "." + fields[3];
+}
+
 struct Cpu {
   int node = 0;
+  int host = 0;  // index into the reader's hosts
   std::string architecture;
   std::string vendor;
   std::int64_t family = 0;
   std::int64_t model = 0;
+  pugi::xml_node element;
 };
 
 /// Between two NUMA nodes of one server.
@@ -122,7 +170,7 @@ Bandwidth interCpuRate(const Cpu& cpu) {
 struct Gpu {
   int node = 0;
   int cpu = 0;  // index into the reader's CPUs
-  std::string busId;
+  int host = 0;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> dev;
   std::int64_t sm = 0;
@@ -137,6 +185,7 @@ public:
 
   Result<ImportResult> run() {
     const pugi::xml_node system = parse();
+    m_isHint = !system.find_node([](pugi::xml_node node) { return std::string_view(node.name()) == "gpu"; });
     walk(system);
     if (m_gpus.empty()) {
       refuse(system, "the file describes no GPU", "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
@@ -151,6 +200,11 @@ public:
     m_box.name = system.attribute("name").as_string();
     if (m_box.name.empty()) {
       m_box.name = "server";
+    }
+    if (m_bareNics > 0) {
+      m_box.nicFix =
+          "the file has network controllers without <nic>: state their bandwidth, or dump the file with "
+          "NCCL_TOPO_DUMP_FILE from a job that uses them";
     }
     auto assembled = assembleBoxes(m_box, m_options.box);
     if (!assembled) {
@@ -189,18 +243,17 @@ private:
   }
 
   /// Counts what is ignored, by kind; each kind becomes one note.
-  void ignore(pugi::xml_node node, const std::string& what) {
-    const auto [entry, isNew] = m_ignored.try_emplace(what, std::pair<int, Place>{0, placeOf(node)});
-    ++entry->second.first;
+  void ignore(pugi::xml_node node, const std::string& what, Severity severity = Severity::note,
+              const std::string& fix = {}) {
+    const auto [entry, isNew] = m_ignored.try_emplace(what, Ignored{0, severity, fix, placeOf(node)});
+    ++entry->second.times;
   }
 
   void noteIgnored() {
     for (auto& [what, seen] : m_ignored) {
-      m_findings.push_back({Severity::note,
-                            ErrorCode::badInput,
-                            what + (seen.first > 1 ? " (" + std::to_string(seen.first) + " times, first here)" : ""),
-                            {},
-                            seen.second});
+      m_findings.push_back({seen.severity, ErrorCode::badInput,
+                            what + (seen.times > 1 ? " (" + std::to_string(seen.times) + " times, first here)" : ""),
+                            seen.fix, seen.first});
     }
   }
 
@@ -240,8 +293,9 @@ private:
       refuse(system, "the root element is " + inQuotes(system.name()) + ", not \"system\"",
              "give NCCL's topology file (NCCL_TOPO_DUMP_FILE)");
     }
-    if (const auto version = integer(system, "version"); version && *version != 1) {
-      refuse(system, "topology file version " + std::to_string(*version) + " is unknown", "version 1 is readable");
+    if (const auto version = integer(system, "version"); version && *version != 1 && *version != 2) {
+      refuse(system, "topology file version " + std::to_string(*version) + " is unknown",
+             "versions 1 (NCCL) and 2 (RCCL) are readable");
     }
     return system;
   }
@@ -279,15 +333,22 @@ private:
     return *value;
   }
 
-  int addNode(pugi::xml_node element, BoxRole role, const std::string& id, int parent, const Bandwidth& uplink) {
+  /// An id that no other node of the host has.
+  std::string uniqueId(int host, const std::string& id) {
     std::string unique = id;
-    for (int i = 2; !m_ids.insert(unique).second; ++i) {
+    for (int i = 2; !m_ids.insert({host, unique}).second; ++i) {
       unique = id + "#" + std::to_string(i);
     }
+    return unique;
+  }
+
+  int addNode(pugi::xml_node element, BoxRole role, const std::string& id, int parent, const Bandwidth& uplink,
+              int host) {
+    std::string unique = uniqueId(host, id);
     if (m_box.nodes.size() >= kMaxElements) {
       refuse(element, "too many devices", "give NCCL's topology file of one server", ErrorCode::limit);
     }
-    m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, {}});
+    m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, {}, host});
     return static_cast<int>(m_box.nodes.size()) - 1;
   }
 
@@ -371,26 +432,22 @@ private:
   }
 
   int enterCpu(pugi::xml_node element, int& cpu) {
-    const pugi::xml_attribute host = element.attribute("host_hash");
-    if (host) {
-      m_hosts.insert(host.value());
-      if (m_hosts.size() > 1) {
-        refuse(element, "the file describes more than one server (host_hash differs)",
-               "keep the <cpu> elements of one server and replicate it with a count");
-      }
-    }
+    const std::string hash = element.attribute("host_hash").as_string();
+    const auto host = m_hosts.try_emplace(hash, static_cast<int>(m_hosts.size())).first->second;
     if (m_cpus.size() >= kMaxCpus) {
       refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs", "give NCCL's topology file of one server",
              ErrorCode::limit);
     }
     Cpu entry;
+    entry.host = host;
+    entry.element = element;
     const auto numa = integer(element, "numaid");
     entry.architecture = element.attribute("arch").as_string();
     entry.vendor = element.attribute("vendor").as_string();
     entry.family = integer(element, "familyid").value_or(0);
     entry.model = integer(element, "modelid").value_or(0);
     const std::int64_t number = numa && *numa >= 0 ? *numa : static_cast<std::int64_t>(m_cpus.size());
-    entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, {});
+    entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, {}, host);
     cpu = static_cast<int>(m_cpus.size());
     m_cpus.push_back(std::move(entry));
     return m_cpus.back().node;
@@ -421,29 +478,69 @@ private:
     if (busId.size() > 64) {
       refuse(element, "busid is longer than 64 characters", "write for example busid=\"0000:10:00.0\"");
     }
-    if (m_byBusId.contains(busId)) {
-      refuse(element, "bus id " + inQuotes(busId) + " appears twice", "give each PCI device its own busid");
-    }
-    const std::string_view text = element.attribute("class").as_string();
-    if (text.empty()) {
-      refuse(element, "attribute class is missing", "write for example class=\"0x060400\" for a bridge");
-    }
-    const DeviceClass kind = deviceClass(text);
+    const int host = m_cpus[cpu].host;
+    const BusKey key{host, canonicalBusId(busId)};
     const pugi::xml_node gpu = element.child("gpu");
+    const DeviceClass kind = kindOf(element);
     int node = kSkip;
-    if (gpu || (kind == DeviceClass::gpu && (text.starts_with("0x0302") || text.starts_with("0x12")))) {
+    if (gpu || (kind == DeviceClass::gpu && isComputeDevice(element))) {
       node = enterGpu(element, gpu, parent, cpu, busId);
+      if (!m_gpuByBusId.emplace(key, node).second) {
+        refuse(element, "bus id " + inQuotes(busId) + " appears twice",
+               "give each GPU its own busid; links name their target by it");
+      }
     } else if (kind == DeviceClass::gpu) {
       ignore(element, "a display controller without <gpu> was ignored");
       return kSkip;
     } else if (kind == DeviceClass::nic && !element.child("nic") && !element.child("pci")) {
-      ignore(element, "a network controller without <nic> was ignored");
-      return kSkip;
+      return enterBareNic(element, parent, host);
     } else {
-      node = addNode(element, BoxRole::bridge, "pci-" + busId, parent, pciRate(element));
+      node = addNode(element, BoxRole::bridge, "pci-" + busId, parent, pciRate(element), host);
     }
-    m_byBusId.emplace(busId, node);
+    if (!m_byBusId.emplace(key, node).second) {
+      ignore(element, "a bus id appears twice; each element counts as a device of its own, as in NCCL",
+             Severity::warning, "give each PCI device its own busid");
+    }
     return node;
+  }
+
+  /// What a <pci> is by its class; by its children where the class is missing. NCCL reads a missing class from /sys of
+  /// the machine.
+  DeviceClass kindOf(pugi::xml_node element) {
+    const std::string_view text = element.attribute("class").as_string();
+    if (!text.empty()) {
+      return deviceClass(text);
+    }
+    if (element.child("gpu")) {
+      return DeviceClass::gpu;
+    }
+    if (element.child("nic")) {
+      return DeviceClass::nic;
+    }
+    if (element.child("pci")) {
+      ignore(element, "a <pci> without class that has others below it counts as a bridge");
+      return DeviceClass::bridge;
+    }
+    const std::string_view vendor = element.attribute("vendor").as_string();
+    const bool isGpuMaker = vendor == "0x10de" || vendor == "0x1002";
+    refuse(element,
+           std::string("attribute class is missing; ") +
+               (isGpuMaker ? "the device looks like a GPU by its vendor"
+                           : "a device with nothing below it looks like a GPU or a NIC") +
+               ", and NCCL reads what it is on the machine",
+           "dump the complete file there with NCCL_TOPO_DUMP_FILE, or write class=\"0x030200\" for a GPU, "
+           "class=\"0x020700\" for a NIC, with link_speed and link_width");
+  }
+
+  /// A device of a GPU's class without <gpu>: 3-D controllers and accelerators always; display controllers in a file
+  /// that has no <gpu> at all, unless their maker is known for consoles.
+  bool isComputeDevice(pugi::xml_node element) const {
+    const std::string_view text = element.attribute("class").as_string();
+    if (text.starts_with("0x0302") || text.starts_with("0x12")) {
+      return true;
+    }
+    const std::string_view vendor = element.attribute("vendor").as_string();
+    return m_isHint && (vendor.empty() || vendor == "0x10de" || vendor == "0x1002" || vendor == "0x8086");
   }
 
   int enterGpu(pugi::xml_node element, pugi::xml_node gpu, int parent, int cpu, const std::string& busId) {
@@ -452,8 +549,8 @@ private:
              ErrorCode::limit);
     }
     Gpu entry;
-    entry.busId = busId;
     entry.cpu = cpu;
+    entry.host = m_cpus[cpu].host;
     entry.element = gpu;
     if (gpu) {
       if (gpu.next_sibling("gpu")) {
@@ -463,12 +560,41 @@ private:
       entry.dev = integer(gpu, "dev");
       entry.sm = integer(gpu, "sm").value_or(0);
       entry.architecture = gpu.attribute("gcn").as_string(gpu.attribute("arch").as_string());
+    } else if (m_options.nvlinkBandwidth) {
+      ignore(element, "a GPU has no <gpu> element; the stated NVLink bandwidth to an NVSwitch counts");
     } else {
-      ignore(element, "a GPU has no <gpu> element: its NVLinks are unknown");
+      ignore(element,
+             m_isHint ? "the file has no <gpu> elements: NCCL fills them in on the machine; the NVLinks are unknown, "
+                        "and PCIe alone counts"
+                      : "a GPU has no <gpu> element: its NVLinks are unknown",
+             Severity::warning,
+             "dump the complete file on the machine with NCCL_TOPO_DUMP_FILE, or state the NVLink bandwidth of a GPU "
+             "(as 12x25) and the NICs' bandwidth");
     }
-    entry.node = addNode(element, BoxRole::gpu, "gpu at " + busId, parent, pciRate(element));
+    entry.node = addNode(element, BoxRole::gpu, "gpu at " + busId, parent, pciRate(element), entry.host);
     m_gpus.push_back(std::move(entry));
     return m_gpus.back().node;
+  }
+
+  /// A network controller without <nic>: a NIC if its bandwidth is stated.
+  int enterBareNic(pugi::xml_node element, int parent, int host) {
+    if (!m_options.nicBandwidth || m_box.nodes[parent].role == BoxRole::gpu) {
+      ++m_bareNics;
+      ignore(element, "a network controller without <nic> was ignored", Severity::note,
+             "dump the file with NCCL_TOPO_DUMP_FILE from a job that uses the NICs, or state the NICs' bandwidth");
+      return kSkip;
+    }
+    std::int64_t number = 0;
+    while (std::any_of(m_netNumbers.begin(), m_netNumbers.end(), [&](const auto& entry) {
+      return entry.second == number && m_box.nodes[entry.first].host == host;
+    })) {
+      ++number;
+    }
+    const int node = addNode(element, BoxRole::nic, "nic" + std::to_string(number), parent, pciRate(element), host);
+    m_netNumbers[node] = number;
+    m_box.nodes[node].netBandwidth = *m_options.nicBandwidth;
+    ignore(element, "a network controller without <nic> counts as a NIC of the stated bandwidth");
+    return node;
   }
 
   /// The net elements of a NIC. Two ports of one card share its PCIe link.
@@ -509,14 +635,10 @@ private:
       if (isAlone) {
         BoxNode& card = m_box.nodes[parent];
         card.role = BoxRole::nic;
-        m_ids.erase(card.id);
-        std::string unique = id;
-        for (int i = 2; !m_ids.insert(unique).second; ++i) {
-          unique = id + "#" + std::to_string(i);
-        }
-        card.id = unique;
+        m_ids.erase({card.host, card.id});
+        card.id = uniqueId(card.host, id);
       } else {
-        node = addNode(net, BoxRole::nic, id, parent, bandwidth);
+        node = addNode(net, BoxRole::nic, id, parent, bandwidth, m_box.nodes[parent].host);
       }
       m_netNumbers[node] = number;
       m_box.nodes[node].device = std::string(net.attribute("name").as_string()).substr(0, 64);
@@ -528,20 +650,28 @@ private:
   /// GPUs come first in the box, in rank order, and get their ids; then the NICs by number, which is the order of the
   /// rails; everything else keeps its order.
   void orderNodes() {
-    const auto areDistinct = [&](auto member) {
-      std::set<std::int64_t> seen;
-      return std::all_of(m_gpus.begin(), m_gpus.end(),
-                         [&](const Gpu& gpu) { return (gpu.*member) && seen.insert(*(gpu.*member)).second; });
+    // Ranks go through all hosts of the file; devices are numbered in each.
+    const auto areDistinct = [&](auto keyOf) {
+      std::set<std::pair<int, std::int64_t>> seen;
+      return std::all_of(m_gpus.begin(), m_gpus.end(), [&](const Gpu& gpu) {
+        const auto key = keyOf(gpu);
+        return key && seen.insert(*key).second;
+      });
     };
-    const auto sortBy = [&](auto member) {
-      std::stable_sort(m_gpus.begin(), m_gpus.end(),
-                       [&](const Gpu& a, const Gpu& b) { return *(a.*member) < *(b.*member); });
+    const auto sortBy = [&](auto keyOf) {
+      std::stable_sort(m_gpus.begin(), m_gpus.end(), [&](const Gpu& a, const Gpu& b) { return *keyOf(a) < *keyOf(b); });
     };
-    if (areDistinct(&Gpu::rank)) {
-      sortBy(&Gpu::rank);
-    } else if (areDistinct(&Gpu::dev)) {
-      sortBy(&Gpu::dev);
-    } else {
+    using Key = std::optional<std::pair<int, std::int64_t>>;
+    const auto byRank = [](const Gpu& gpu) { return gpu.rank ? Key({0, *gpu.rank}) : Key(); };
+    const auto byRankOfHost = [](const Gpu& gpu) { return gpu.rank ? Key({gpu.host, *gpu.rank}) : Key(); };
+    const auto byDevice = [](const Gpu& gpu) { return gpu.dev ? Key({gpu.host, *gpu.dev}) : Key(); };
+    if (areDistinct(byRank)) {
+      sortBy(byRank);
+    } else if (areDistinct(byRankOfHost)) {
+      sortBy(byRankOfHost);
+    } else if (areDistinct(byDevice)) {
+      sortBy(byDevice);
+    } else if (!m_isHint) {
       find(Severity::note, m_gpus.front().element,
            "the GPUs have neither distinct ranks nor distinct dev numbers; they are used in the order of the file");
     }
@@ -549,12 +679,12 @@ private:
     for (const Gpu& gpu : m_gpus) {
       order.push_back(gpu.node);
     }
-    std::vector<std::pair<std::int64_t, int>> nics;
+    std::vector<std::tuple<int, std::int64_t, int>> nics;
     for (const auto& [node, number] : m_netNumbers) {
-      nics.emplace_back(number, node);
+      nics.emplace_back(m_box.nodes[node].host, number, node);
     }
     std::sort(nics.begin(), nics.end());
-    for (const auto& [number, node] : nics) {
+    for (const auto& [host, number, node] : nics) {
       order.push_back(node);
     }
     for (int i = 0; i < static_cast<int>(m_box.nodes.size()); ++i) {
@@ -582,21 +712,43 @@ private:
     for (auto& [parent, element] : m_pciLinks) {
       parent = placeOfOld[parent];
     }
-    for (auto& [busId, node] : m_byBusId) {
-      node = placeOfOld[node];
+    for (auto* byBusId : {&m_byBusId, &m_gpuByBusId}) {
+      for (auto& [busId, node] : *byBusId) {
+        node = placeOfOld[node];
+      }
+    }
+    if (m_hosts.size() > 1) {
+      for (BoxNode& node : nodes) {
+        if (node.role != BoxRole::gpu) {
+          node.id = "host" + std::to_string(node.host) + "." + node.id;
+        }
+      }
+      find(Severity::note, m_cpus.front().element,
+           "the file describes " + std::to_string(m_hosts.size()) +
+               " servers (host_hash differs); they are read as one NVLink domain");
+    } else {
+      for (BoxNode& node : nodes) {
+        node.host = -1;
+      }
     }
     m_box.nodes = std::move(nodes);
   }
 
   int nvSwitch() {
     if (m_nvSwitch < 0) {
-      m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}});
+      m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}, -1});
       m_nvSwitch = static_cast<int>(m_box.nodes.size()) - 1;
     }
     return m_nvSwitch;
   }
 
   void readGpuLinks(const Gpu& gpu) {
+    if (!gpu.element) {
+      if (m_options.nvlinkBandwidth) {
+        m_box.gpuLinks.push_back({gpu.node, nvSwitch(), *m_options.nvlinkBandwidth, 1});
+      }
+      return;
+    }
     std::int64_t toSwitch = 0;
     std::int64_t toCpu = 0;
     const Bandwidth nvlink = nvlinkRate(gpu.sm, m_options.rates);
@@ -617,8 +769,8 @@ private:
                "write for example sm=\"80\" for A100");
       }
       const std::string target = link.attribute("target").as_string();
-      const auto found = m_byBusId.find(target);
-      const bool isKnownGpu = found != m_byBusId.end() && m_box.nodes[found->second].role == BoxRole::gpu;
+      const auto found = m_gpuByBusId.find({gpu.host, canonicalBusId(target)});
+      const bool isKnownGpu = found != m_gpuByBusId.end();
       const std::string_view text = link.attribute("tclass").as_string();
       if (text.empty() && !isKnownGpu) {
         refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
@@ -630,9 +782,11 @@ private:
       } else if (kind != DeviceClass::gpu) {
         toSwitch += count;
       } else if (!isKnownGpu) {
-        ignore(link, "a link to a GPU that the file does not describe was ignored");
+        ignore(link, "a link to a GPU that the file does not describe was ignored", Severity::warning,
+               "compare the target with the busid of the GPUs, or dump the file from a job that uses all GPUs");
       } else if (found->second == gpu.node) {
-        refuse(link, "the link's target is its own GPU", "write the peer's bus id");
+        ignore(link, "a link of a GPU to itself leads nowhere and was ignored", Severity::warning,
+               "write the peer's bus id as the target");
       } else {
         PairEnd& end = m_pairs[{gpu.node, found->second}];
         end.count += count;
@@ -686,7 +840,7 @@ private:
   void addPciLinks() {
     std::set<std::pair<int, int>> done;
     for (const auto& [from, element] : m_pciLinks) {
-      const auto found = m_byBusId.find(element.attribute("target").as_string());
+      const auto found = m_byBusId.find({hostOf(from), canonicalBusId(element.attribute("target").as_string())});
       if (found == m_byBusId.end() || found->second == from) {
         ignore(element, "a <pcilink> whose target is not in the file was ignored");
         continue;
@@ -697,14 +851,28 @@ private:
     }
   }
 
+  [[nodiscard]] int hostOf(int node) const { return std::max(m_box.nodes[node].host, 0); }
+
   void addCpuPairs() {
     for (std::size_t i = 0; i < m_cpus.size(); ++i) {
       for (std::size_t j = i + 1; j < m_cpus.size(); ++j) {
+        if (m_cpus[i].host != m_cpus[j].host) {
+          continue;
+        }
         m_box.hostLinks.push_back(
             {m_cpus[i].node, m_cpus[j].node, std::min(interCpuRate(m_cpus[i]), interCpuRate(m_cpus[j])), 1});
       }
     }
   }
+
+  struct Ignored {
+    int times = 0;
+    Severity severity = Severity::note;
+    std::string fix;
+    Place first;
+  };
+
+  using BusKey = std::pair<int, std::string>;  // host, canonical bus id
 
   struct PairEnd {
     std::int64_t count = 0;
@@ -720,12 +888,15 @@ private:
   std::vector<Cpu> m_cpus;
   std::vector<Gpu> m_gpus;
   std::vector<std::pair<int, pugi::xml_node>> m_pciLinks;
-  std::map<std::string, int, std::less<>> m_byBusId;
+  std::map<BusKey, int> m_byBusId;  // the first of each
+  std::map<BusKey, int> m_gpuByBusId;
   std::map<std::pair<int, int>, PairEnd> m_pairs;
   std::map<int, std::int64_t> m_netNumbers;
-  std::set<std::string> m_ids;
-  std::set<std::string> m_hosts;
-  std::map<std::string, std::pair<int, Place>> m_ignored;
+  std::set<std::pair<int, std::string>> m_ids;  // host, id
+  std::map<std::string, int> m_hosts;           // host_hash, in order of appearance
+  std::map<std::string, Ignored> m_ignored;
+  int m_bareNics = 0;
+  bool m_isHint = false;  // no <gpu> in the whole file
   std::vector<Finding> m_findings;
   int m_nvSwitch = -1;
 };

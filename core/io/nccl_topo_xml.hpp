@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "io/box_model.hpp"
 #include "io/import_result.hpp"
 
@@ -13,11 +15,18 @@ namespace coppice::io {
 struct NcclTopoOptions {
   BoxOptions box = {};
   LinkRates rates = LinkRates::nccl;
+  /// GB/s per direction of all NVLinks of a GPU together, to an NVSwitch; for GPUs without <gpu> only.
+  std::optional<Bandwidth> nvlinkBandwidth = {};
+  std::optional<Bandwidth> nicBandwidth = {};  ///< of network controllers without <nic>, which then are NICs
 };
 
-/// Reads the topology file that NCCL (or RCCL) writes with NCCL_TOPO_DUMP_FILE: one server's CPUs, PCIe tree, GPUs,
-/// NVLinks (xGMI on AMD) and NICs. The network between servers is not in it: options.box replicates the server and
+/// Reads the topology file that NCCL (version 1) or RCCL (version 2) writes with NCCL_TOPO_DUMP_FILE: one server's
+/// CPUs, PCIe tree, GPUs, NVLinks (xGMI on AMD) and NICs. Several servers (host_hash differs) are one NVLink domain,
+/// such as a rack of GB200. The network between servers is not in it: options.box replicates what the file has and
 /// joins its NICs.
+///
+/// A file without <gpu> and <net> is a hint that NCCL completes on the machine (clouds set one in NCCL_TOPO_FILE): it
+/// is read with a warning, and options say what is missing.
 ///
 /// Read: system > cpu > pci (nested) > gpu > nvlink, xgmi, c2c; pci or cpu > nic > net; pci > pcilink. Other elements
 /// are noted and ignored. Each GPU is one rank, ordered by `rank` where every GPU has its own, else by `dev`, else

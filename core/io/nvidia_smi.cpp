@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::io {
@@ -38,28 +39,6 @@ struct Token {
   int column = 0;
 };
 
-/// The text without terminal control sequences; lines stay.
-std::string withoutEscapes(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\x1b') {
-      out += text[i];
-      continue;
-    }
-    if (i + 1 < text.size() && text[i + 1] == '[') {
-      i += 2;
-      while (i < text.size() && text[i] != '\n' && !(text[i] >= '@' && text[i] <= '~')) {
-        ++i;
-      }
-      if (i < text.size() && text[i] == '\n') {
-        out += '\n';
-      }
-    }
-  }
-  return out;
-}
-
 std::optional<Cell> parseCell(std::string_view text) {
   struct Code {
     std::string_view name;
@@ -82,6 +61,34 @@ std::optional<Cell> parseCell(std::string_view text) {
   return std::nullopt;
 }
 
+/// The cells of a token; several where a page ran them together ("NODENODE"). Empty: it is no cell.
+std::vector<Cell> parseCells(std::string_view text) {
+  if (const auto cell = parseCell(text)) {
+    return {*cell};
+  }
+  std::vector<Cell> cells;
+  while (!text.empty()) {
+    std::size_t size = 0;
+    for (const std::string_view code : {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "NV"}) {
+      if (text.starts_with(code)) {
+        size = code.size();
+      }
+    }
+    if (text.starts_with("NV")) {
+      while (size < text.size() && text[size] >= '0' && text[size] <= '9') {
+        ++size;
+      }
+    }
+    const auto cell = parseCell(text.substr(0, size));
+    if (!cell) {
+      return {};
+    }
+    cells.push_back(*cell);
+    text.remove_prefix(size);
+  }
+  return cells;
+}
+
 bool isGpuName(std::string_view name) {
   return name.size() > 3 && name.starts_with("GPU") &&
          std::all_of(name.begin() + 3, name.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -89,7 +96,8 @@ bool isGpuName(std::string_view name) {
 
 class Matrix {
 public:
-  Matrix(std::string_view text, std::string fileName) : m_clean(withoutEscapes(text)), m_fileName(std::move(fileName)) {
+  Matrix(std::string_view text, std::string fileName)
+      : m_clean(terminalText(text, "GPU")), m_fileName(std::move(fileName)) {
     parse();
   }
 
@@ -99,6 +107,10 @@ public:
   [[nodiscard]] const Cell& cell(int a, int b) const {
     return *m_cells[static_cast<std::size_t>(a) * m_names.size() + static_cast<std::size_t>(b)];
   }
+  /// What the affinity columns say of a GPU's place: its NUMA node, or its CPUs; empty = unknown.
+  [[nodiscard]] const std::string& place(int device) const { return m_places[device]; }
+  /// The text is of `topo -mp`, which shows PCIe alone: its legend lacks NV#, or the command line is there.
+  [[nodiscard]] bool hidesNvlink() const { return m_hasCommandMp || (m_hasLegend && !m_hasNvlinkLegend); }
   /// "mlx5_0" for NIC0 if the legend says so.
   [[nodiscard]] std::string legend(int device) const {
     const auto found = m_legend.find(name(device));
@@ -133,26 +145,38 @@ private:
   void parse() {
     enum class Section { before, rows, after };
     Section section = Section::before;
-    std::set<int> rows;
+    bool isAfterBlank = false;
     int number = 0;
     std::string_view rest = m_clean;
     while (!rest.empty()) {
       const std::size_t end = rest.find('\n');
-      const std::vector<Token> line = tokens(rest.substr(0, end), ++number);
+      const std::string_view text = rest.substr(0, end);
+      const std::vector<Token> line = tokens(text, ++number);
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
       if (section == Section::before) {
+        m_hasCommandMp = m_hasCommandMp || (text.find("topo") != std::string_view::npos && text.ends_with("-mp"));
         if (!line.empty() && isGpuName(line.front().text)) {
           readHeads(line);
           section = Section::rows;
         }
       } else if (section == Section::rows) {
-        if (line.empty() || line.front().text == "Legend:" || line.front().text == "NIC") {
-          section = rows.empty() ? Section::rows : Section::after;
-        } else {
-          rows.insert(readRow(line));
+        const bool isRow = !line.empty() && m_index.contains(line.front().text);
+        if (line.empty()) {
+          isAfterBlank = true;
+        } else if (line.front().text == "Legend:" || line.front().text == "NIC" ||
+                   (!isRow && isAfterBlank && m_rowCount > 0)) {
+          section = Section::after;
+        } else if (!isRow || line.size() < 2 || !m_index.contains(line[1].text)) {  // else the heads once more
+          readRow(line);
         }
-      } else if (line.size() == 2 && line[0].text.size() > 1 && line[0].text.back() == ':') {
-        m_legend.emplace(line[0].text.substr(0, line[0].text.size() - 1), std::string(line[1].text.substr(0, 64)));
+      }
+      if (section == Section::after) {
+        const bool isNvlink = !line.empty() && line.front().text.starts_with("NV");
+        m_hasNvlinkLegend = m_hasNvlinkLegend || (isNvlink && text.find('=') != std::string_view::npos);
+        m_hasLegend = m_hasLegend || (text.find("PIX") != std::string_view::npos && text.find('=') != text.npos);
+        if (line.size() == 2 && line[0].text.size() > 1 && line[0].text.back() == ':') {
+          m_legend.emplace(line[0].text.substr(0, line[0].text.size() - 1), std::string(line[1].text.substr(0, 64)));
+        }
       }
     }
     if (section == Section::before) {
@@ -166,9 +190,17 @@ private:
       refuse(line[0].line, line[0].column, "the matrix begins with a row; the line of column heads is missing",
              "give the whole output of: nvidia-smi topo -m");
     }
-    for (const Token& token : line) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const Token& token = line[i];
       if (token.text == "CPU" || token.text == "NUMA" || token.text == "GPU") {
-        break;  // the affinity columns
+        for (; i + 1 < line.size(); ++i) {  // the affinity columns
+          if (line[i].text == "CPU" && line[i + 1].text == "Affinity") {
+            m_affinities.push_back(Affinity::cpus);
+          } else if (line[i].text == "NUMA" && line[i + 1].text == "Affinity") {
+            m_affinities.push_back(Affinity::numa);
+          }
+        }
+        break;
       }
       if (token.text.size() > 64) {
         refuse(token.line, token.column, "a column head is longer than 64 characters",
@@ -184,42 +216,67 @@ private:
       m_names.emplace_back(token.text);
     }
     m_cells.resize(m_names.size() * m_names.size());
+    m_places.resize(m_names.size());
   }
 
-  int readRow(const std::vector<Token>& line) {
-    const auto found = m_index.find(std::string(line.front().text));
+  void readRow(const std::vector<Token>& line) {
+    const auto found = m_index.find(line.front().text);
     if (found == m_index.end()) {
       refuse(line.front().line, line.front().column, "row " + inQuotes(line.front().text) + " has no column",
              "give the whole output of: nvidia-smi topo -m");
     }
     const auto row = static_cast<std::size_t>(found->second);
-    if (m_cells[row * m_names.size()]) {
-      refuse(line.front().line, line.front().column, "row " + inQuotes(line.front().text) + " appears twice",
-             "remove one");
-    }
-    if (line.size() - 1 < m_names.size()) {
-      refuse(line.back().line, line.back().column,
-             "row " + inQuotes(line.front().text) + " has " + std::to_string(line.size() - 1) + " cells for " +
-                 std::to_string(m_names.size()) + " columns",
-             "give the whole output of: nvidia-smi topo -m");
-    }
-    for (std::size_t column = 0; column < m_names.size(); ++column) {
-      const Token& token = line[column + 1];
-      const auto cell = parseCell(token.text);
-      if (!cell) {
+    std::vector<Cell> cells;
+    std::size_t at = 1;
+    for (; at < line.size() && cells.size() < m_names.size(); ++at) {
+      const Token& token = line[at];
+      const std::vector<Cell> some = parseCells(token.text);
+      if (some.empty() && cells.size() + (line.size() - at) < m_names.size()) {
+        break;  // too few: say that
+      }
+      if (some.empty()) {
         refuse(token.line, token.column,
                "cell " + inQuotes(token.text) + " of row " + inQuotes(line.front().text) + " is unknown",
                "cells are X, NV1, NV2 ..., PIX, PXB, PHB, NODE, SYS or SOC");
       }
-      if ((cell->near == Near::self) != (column == row)) {
-        refuse(token.line, token.column,
-               column == row ? "the diagonal cell of row " + inQuotes(line.front().text) + " is not X"
-                             : "an X outside the diagonal in row " + inQuotes(line.front().text),
-               "give the matrix as nvidia-smi wrote it");
+      for (const Cell& cell : some) {
+        if ((cell.near == Near::self) != (cells.size() == row)) {
+          refuse(token.line, token.column,
+                 cells.size() == row ? "the diagonal cell of row " + inQuotes(line.front().text) + " is not X"
+                                     : "an X outside the diagonal in row " + inQuotes(line.front().text),
+                 "give the matrix as nvidia-smi wrote it");
+        }
+        cells.push_back(cell);
       }
-      m_cells[row * m_names.size() + column] = cell;
     }
-    return found->second;
+    if (cells.size() < m_names.size()) {
+      refuse(line.back().line, line.back().column,
+             "row " + inQuotes(line.front().text) + " has " + std::to_string(cells.size()) + " cells for " +
+                 std::to_string(m_names.size()) + " columns",
+             "give the whole output of: nvidia-smi topo -m");
+    }
+    cells.resize(m_names.size());
+    const auto first = m_cells.begin() + static_cast<std::ptrdiff_t>(row * m_names.size());
+    if (first->has_value()) {
+      // Ranks of a job on one server print the same matrix.
+      if (!std::equal(cells.begin(), cells.end(), first)) {
+        refuse(line.front().line, line.front().column,
+               "row " + inQuotes(line.front().text) + " appears twice, with different cells",
+               "give the matrix of one server");
+      }
+      return;
+    }
+    std::copy(cells.begin(), cells.end(), first);
+    ++m_rowCount;
+    for (const Affinity column : m_affinities) {
+      if (at >= line.size()) {
+        break;
+      }
+      const std::string_view text = line[at++].text;
+      if (text.front() >= '0' && text.front() <= '9' && (column == Affinity::numa || m_places[row].empty())) {
+        m_places[row] = std::string(column == Affinity::numa ? "numa " : "cpus ") + std::string(text);
+      }
+    }
   }
 
   /// Every GPU has its row; a NIC without one takes the GPUs' columns, and NICs among themselves count as far.
@@ -250,9 +307,17 @@ private:
   std::string m_clean;
   std::string m_fileName;
   std::vector<std::string> m_names;
-  std::map<std::string, int> m_index;
+  enum class Affinity { cpus, numa };
+
+  std::map<std::string, int, std::less<>> m_index;
   std::vector<std::optional<Cell>> m_cells;
+  std::vector<Affinity> m_affinities;  // the columns that follow the cells
+  std::vector<std::string> m_places;
   std::map<std::string, std::string> m_legend;
+  int m_rowCount = 0;
+  bool m_hasCommandMp = false;
+  bool m_hasLegend = false;
+  bool m_hasNvlinkLegend = false;
 };
 
 class Builder {
@@ -322,6 +387,13 @@ private:
     }
     if (maxInCell == 0) {
       m_linksPerGpu = 0;
+      if (m_matrix.hidesNvlink()) {
+        tell(Severity::warning, "this is the output of nvidia-smi topo -mp, which hides NVLink; PCIe alone counts",
+             "give the output of: nvidia-smi topo -m");
+      } else if (gpuCount() > 1) {
+        tell(Severity::note, "no cell shows NVLink (NV#): PCIe alone joins the GPUs",
+             "if they have NVLink, give the output of: nvidia-smi topo -m");
+      }
       return;
     }
     const int max = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
@@ -342,6 +414,11 @@ private:
       }
     }
     m_linksPerGpu = isSwitch ? maxInCell : maxInRow;
+    m_isPairs = !isSwitch && std::all_of(m_gpus.begin(), m_gpus.end(), [&](int a) {
+      return std::count_if(m_gpus.begin(), m_gpus.end(),
+                           [&](int b) { return a != b && m_matrix.cell(a, b).nvlinks > 0; }) <= 1;
+    });
+    m_maxInCell = maxInCell;
     const Bandwidth rate = linkRate();
     m_taken.hasNvSwitch = isSwitch;
     m_taken.nvlinkBandwidth = rate;
@@ -352,6 +429,13 @@ private:
         for (std::size_t j = i + 1; j < m_gpus.size(); ++j) {
           if (const int count = m_matrix.cell(m_gpus[i], m_gpus[j]).nvlinks; count > 0) {
             m_box.gpuLinks.push_back({static_cast<int>(i), static_cast<int>(j), rate, count});
+            // Of a mesh whose cells were all alike; DGX-1 mixes one and two by design.
+            if (maxInCell >= 3 && count < maxInCell) {
+              tell(Severity::warning,
+                   m_matrix.name(m_gpus[i]) + " and " + m_matrix.name(m_gpus[j]) + " have " + std::to_string(count) +
+                       " NVLinks where others have " + std::to_string(maxInCell) + ": some may be down",
+                   "look at: nvidia-smi nvlink -s");
+            }
           }
         }
       }
@@ -361,23 +445,33 @@ private:
   void addSwitchLinks(const Bandwidth& rate) {
     const int hub = static_cast<int>(m_box.nodes.size());
     m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, {}, {}});
+    // A cell is the lesser number of its two GPUs' links, so a GPU has as many as its greatest cell.
+    std::vector<int> links(m_gpus.size(), 0);
     for (std::size_t i = 0; i < m_gpus.size(); ++i) {
-      int min = 0;
-      int max = 0;
       for (const int other : m_gpus) {
-        if (const int count = m_matrix.cell(m_gpus[i], other).nvlinks; count > 0) {
-          min = min == 0 ? count : std::min(min, count);
-          max = std::max(max, count);
-        }
+        links[i] = std::max(links[i], m_matrix.cell(m_gpus[i], other).nvlinks);
       }
-      if (min != max) {
+    }
+    const int most = *std::max_element(links.begin(), links.end());
+    for (std::size_t i = 0; i < m_gpus.size(); ++i) {
+      if (links[i] > 0 && links[i] < most) {
         tell(Severity::warning,
-             m_matrix.name(m_gpus[i]) + " shows " + std::to_string(min) + " to " + std::to_string(max) +
-                 " links to the NVSwitch; the smaller one is used",
-             "choose mesh if the links are direct");
+             m_matrix.name(m_gpus[i]) + " has " + std::to_string(links[i]) +
+                 " NVLinks to the NVSwitch where others have " + std::to_string(most) + ": " +
+                 std::to_string(most - links[i]) + " may be down",
+             "look at: nvidia-smi nvlink -s; choose mesh if the links are direct");
       }
-      if (min > 0) {
-        m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, min});
+      if (links[i] > 0) {
+        m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, links[i]});
+      }
+      for (std::size_t j = 0; j < i; ++j) {
+        const int cell = m_matrix.cell(m_gpus[i], m_gpus[j]).nvlinks;
+        if (cell != std::min(links[i], links[j])) {
+          tell(Severity::warning,
+               m_matrix.name(m_gpus[j]) + " and " + m_matrix.name(m_gpus[i]) + " show " + std::to_string(cell) +
+                   " NVLinks, but have " + std::to_string(std::min(links[i], links[j])) + " to others",
+               "choose mesh if the links are direct");
+        }
       }
     }
   }
@@ -386,13 +480,18 @@ private:
     if (m_options.linkBandwidth) {
       return *m_options.linkBandwidth;
     }
-    const Bandwidth rate(m_linksPerGpu == 4 ? 20 : 25);
-    const char* looks = m_linksPerGpu > 12   ? "H100 (B200 would be 50)"
+    // Pairs of cards with a bridge of 4 links: GA102 (RTX 3090, A40, A5000, A6000). P100 has 4 links to several peers.
+    const bool isAmpereBridge = m_isPairs && m_maxInCell == 4;
+    const bool isPascal = !m_isPairs && m_linksPerGpu == 4 && m_maxInCell <= 2;
+    const Bandwidth rate = isAmpereBridge ? Bandwidth(225, 16) : Bandwidth(isPascal ? 20 : 25);
+    const char* looks = isAmpereBridge       ? "a bridge between two cards such as RTX 3090, A40 or A6000"
+                        : m_linksPerGpu > 12 ? "H100 (B200 would be 50)"
                         : m_linksPerGpu > 6  ? "A100"
-                        : m_linksPerGpu == 4 ? "P100"
+                        : isPascal           ? "P100"
+                        : m_isPairs          ? "a bridge between two cards"
                                              : "V100";
     tell(Severity::note,
-         std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + toFraction(rate) +
+         std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + toExactText(rate) +
              " GB/s per NVLink and direction is assumed",
          "give the link bandwidth if this is wrong");
     return rate;
@@ -429,7 +528,8 @@ private:
   void addTree() {
     const bool needsNics = !m_nics.empty() && m_options.box.scaleOut != ScaleOut::none;
     if (!m_options.box.keepPcie && !needsNics && areGpusJoined()) {
-      return;  // nothing of it would be kept
+      tell(Severity::note, "PCIe and CPU links left out: NVLink joins the GPUs", "keep PCIe to see them");
+      return;
     }
     const bool isNew = m_linksPerGpu > 12;
     const bool isMiddle = m_linksPerGpu > 6;
@@ -484,7 +584,13 @@ private:
     }
   }
 
-  /// Merges the clusters of devices that are at most this far apart; numbers each by its smallest device.
+  /// In one NUMA node by the affinity columns, whatever the cell says: SYS there is not a way between sockets.
+  [[nodiscard]] bool isSameNode(int a, int b) const {
+    return !m_matrix.place(a).empty() && m_matrix.place(a) == m_matrix.place(b);
+  }
+
+  /// Merges the clusters of devices that are at most this far apart, at last all whose NUMA node is known; numbers each
+  /// by its smallest device.
   void joinNear(Near level, std::vector<int>& cluster) const {
     const int devices = m_matrix.size();
     for (int a = 0; a < devices; ++a) {
@@ -492,7 +598,8 @@ private:
         const Cell& cell = m_matrix.cell(a, b);
         const int low = std::min(cluster[a], cluster[b]);
         const int high = std::max(cluster[a], cluster[b]);
-        if (cell.nvlinks == 0 && cell.near <= level && low != high) {
+        if (low != high && ((cell.nvlinks == 0 && cell.near <= level) || (level >= Near::node && isSameNode(a, b)) ||
+                            (level == Near::sys && !m_matrix.place(a).empty() && !m_matrix.place(b).empty()))) {
           std::replace(cluster.begin(), cluster.end(), high, low);
         }
       }
@@ -507,6 +614,8 @@ private:
   std::vector<int> m_nics;    // devices
   std::vector<int> m_nodeOf;  // box node of each device
   int m_linksPerGpu = 0;
+  int m_maxInCell = 0;
+  bool m_isPairs = false;  // no GPU has NVLinks to more than one other
   ImportedServer m_taken;
   std::vector<Finding> m_findings;
 };

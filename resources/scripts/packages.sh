@@ -5,8 +5,8 @@
 # For the core and the command line. libgraphviz-dev, libz3-dev and libcadical-dev are optional parts that a full build has;
 # coinor-cbc is a solver that programs start when they are asked for it.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-COPPICE_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config nlohmann-json3-dev libpugixml-dev libcli11-dev liblemon-dev
-  libnauty2-dev libgraphviz-dev libz3-dev libcadical-dev coinor-cbc)
+COPPICE_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config nlohmann-json3-dev libpugixml-dev libyaml-cpp-dev
+  libcli11-dev liblemon-dev libnauty2-dev libgraphviz-dev libz3-dev libcadical-dev coinor-cbc)
 # For the designer, the program with a window. libwebp-dev is optional: animated films.
 # shellcheck disable=SC2034
 COPPICE_DESIGNER_PACKAGES=(qt6-base-dev qt6-svg-dev qt6-charts-dev libqt6opengl6-dev libwebp-dev)

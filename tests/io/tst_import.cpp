@@ -453,7 +453,7 @@ void TestImport::smiReading_data() {
                                             << "would look the same";
   QTest::newRow("V100 known") << 4 << "NV6" << guess << 6 << "gpu0=nvswitch 25x6"
                               << "links to an NVSwitch";
-  QTest::newRow("said to be a switch") << 4 << "NV4" << int(NvlinkReading::nvSwitch) << 0 << "gpu0=nvswitch 20x4"
+  QTest::newRow("said to be a switch") << 4 << "NV4" << int(NvlinkReading::nvSwitch) << 0 << "gpu0=nvswitch 25x4"
                                        << "";
   QTest::newRow("said to be a mesh") << 8 << "NV12" << int(NvlinkReading::mesh) << 0 << "gpu0=gpu1 25x12"
                                      << "";

@@ -76,6 +76,7 @@ AboutDialog::AboutDialog(QWidget* parent) : QDialog(parent) {
          "- **Z3**, where it was found at the build: MIT (Microsoft)\n"
          "- **JSON for Modern C++**: MIT (Niels Lohmann)\n"
          "- **pugixml**: MIT (Arseny Kapoulkine)\n"
+         "- **yaml-cpp**: MIT (Jesse Beder)\n"
          "- **Graphviz**, in coppice-dot: Eclipse Public License 1.0 (AT&T)\n"
          "- **Inter**: OFL-1.1 (The Inter Project Authors)\n"
          "- **JetBrains Mono**: OFL-1.1 (The JetBrains Mono Project Authors)\n"

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The importers of networks of clusters, of AMD's tools and of simulators, and the texts that are named as foreign.
+// Whatever is accepted must be a fabric that validate() and build() can judge, balanced where all links are duplex.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "fabric/fabric.hpp"
+#include "io/cluster_files.hpp"
+
+namespace {
+
+void judge(const coppice::Result<coppice::io::ImportResult>& result, bool mustBeBalanced) {
+  if (!result) {
+    if (result.error().message.empty()) {
+      std::abort();
+    }
+    return;
+  }
+  const auto fabric = coppice::fabric::Fabric::build(result->description);
+  if (mustBeBalanced && fabric && !fabric->isBalanced()) {
+    std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using coppice::io::FabricFormat;
+  if (size < 1) {
+    return 0;
+  }
+  // The first byte chooses the options.
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  coppice::io::ImportOptions options;
+  options.box.keepPcie = (data[0] & 1) != 0;
+  if ((data[0] & 2) != 0) {
+    options.network.uplinkBandwidth = coppice::Bandwidth(100);
+  }
+  (void)coppice::io::detectFormat("x", text);
+  for (const FabricFormat format : {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi,
+                                    FabricFormat::simai, FabricFormat::astraSim}) {
+    judge(coppice::io::importFabric(text, format, "x", options), true);
+  }
+  judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);
+  return 0;
+}

@@ -1,0 +1,696 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QFile>
+#include <QTest>
+
+#include "coppice/test_paths.hpp"
+#include "fabric/fabric.hpp"
+#include "io/cluster_files.hpp"
+#include "io/foreign_formats.hpp"
+#include "io/import_choices.hpp"
+#include "io/nccl_topo_xml.hpp"
+#include "io/nvidia_smi.hpp"
+#include "io/pasted_text.hpp"
+#include "io/tree_network.hpp"
+
+using namespace coppice;
+using namespace coppice::io;
+
+namespace {
+
+const QString kFolder = QStringLiteral(COPPICE_TEST_DATA "/cluster/");
+
+std::string contents(const QString& name) {
+  QFile file(kFolder + name);
+  return file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
+}
+
+QStringList linksOf(const fabric::Description& description) {
+  QStringList lines;
+  for (const fabric::LinkDescription& link : description.links) {
+    QString line = QString::fromStdString(link.src + (link.duplex ? "=" : ">") + link.dst + " " + link.bandwidth);
+    lines << (link.count == 1 ? line : line + QStringLiteral("x%1").arg(link.count));
+  }
+  return lines;
+}
+
+QStringList nodesOf(const fabric::Description& description) {
+  QStringList lines;
+  for (const fabric::NodeDescription& node : description.nodes) {
+    lines << QString::fromStdString(node.id + (node.box.empty() ? "" : "@" + node.box));
+  }
+  return lines;
+}
+
+QString texts(const std::vector<Finding>& findings) {
+  QString all;
+  for (const Finding& finding : findings) {
+    all += QString::fromStdString(describe(finding)) + QLatin1Char('\n');
+  }
+  return all;
+}
+
+QString failure(const Result<ImportResult>& result) {
+  return result ? QStringLiteral("accepted") : QString::fromStdString(describe(result.error()));
+}
+
+/// Detected and read, as a window or a command line would.
+Result<ImportResult> read(const QString& name, const ImportOptions& options = {}) {
+  const std::string text = contents(name);
+  const auto format = detectFormat("x", text);
+  return format ? importFabric(text, *format, name.toStdString(), options) : format.error();
+}
+
+ClusterFile clusterFile(const QString& name) {
+  ClusterFile file{contents(name), name.toStdString(), {}};
+  const auto format = detectFormat("x", file.text);
+  if (format) {
+    file.format = *format;
+  }
+  return file;
+}
+
+/// One device of NCCL's file: a GPU with NVLinks to another.
+std::string gpuXml(const std::string& busId, const std::string& attributes, const std::string& target) {
+  return "<pci busid=\"" + busId + "\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu " +
+         attributes + "><nvlink target=\"" + target + "\" count=\"4\" tclass=\"0x030200\"/></gpu></pci>";
+}
+
+std::string systemXml(const std::string& inside, const std::string& version = "1") {
+  return "<system version=\"" + version +
+         "\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"175\" modelid=\"1\">" + inside +
+         "</cpu></system>";
+}
+
+}  // namespace
+
+class TestClusterImport : public QObject {
+  Q_OBJECT
+
+private slots:
+  void formats_data();
+  void formats();
+  void ibnetdiscover();
+  void networkWithHost();
+  void hostsWithoutNetwork();
+  void networkOptions();
+  void largeNetwork();
+  void hostLists_data();
+  void hostLists();
+  void rocmSmi();
+  void simaiRoundTrip();
+  void busIds_data();
+  void busIds();
+  void xgmiGenerations_data();
+  void xgmiGenerations();
+  void hintFile();
+  void severalServers();
+  void ncclOddities();
+  void pastedMatrices_data();
+  void pastedMatrices();
+  void matrixFindings_data();
+  void matrixFindings();
+  void foreign_data();
+  void foreign();
+  void bad_data();
+  void bad();
+};
+
+void TestClusterImport::formats_data() {
+  QTest::addColumn<QString>("format");
+  QTest::addColumn<QStringList>("some");
+  QTest::newRow("two_rails.ibnetdiscover.txt") << "ibnetdiscover" << QStringList{"leaf1=spine 50x2"};
+  QTest::newRow("topology.conf") << "slurm"
+                                 << QStringList{"a0.nic0=leaf0 50", "leaf0=spine 100", "far=spine 200",
+                                                "n08.nic0=far 50"};
+  QTest::newRow("topology.yaml") << "slurm" << QStringList{"a2.nic0=leaf1 50", "leaf2=top 150", "b3.gpu0=b3.nic0 50"};
+  QTest::newRow("blocks.conf") << "slurm" << QStringList{"g4.nic0=rack2 50", "rack1=network 100"};
+  QTest::newRow("instances.json") << "slurm" << QStringList{"i3.nic0=leafB 50", "leafA=spine 100"};
+  QTest::newRow("model.yaml") << "slurm" << QStringList{"I25.nic0=leaf1 50", "leaf1=core 150"};
+  QTest::newRow("amd_smi.json") << "rocm-smi" << QStringList{"gpu0=gpu1 100"};
+  QTest::newRow("amd_smi.txt") << "rocm-smi" << QStringList{"gpu0=gpu2 100", "gpu0=gpu1 50", "gpu1=gpu2 50"};
+  QTest::newRow("simai.topo") << "simai" << QStringList{"gpu0=nvswitch4 300", "gpu3=switch5 50"};
+  QTest::newRow("ns3.txt") << "simai" << QStringList{"gpu0=switch2 12.5", "gpu1=switch2 12.5"};
+  QTest::newRow("astra_sim.yml") << "astra-sim"
+                                 << QStringList{"npu0=switch0.0 400", "npu0=npu2 12.5", "npu2=npu4 12.5",
+                                                "npu4=npu0 12.5", "npu5=npu1 12.5"};
+  QTest::newRow("tacos.csv") << "tacos" << QStringList{"npu0>npu1 50", "npu1>npu2 50", "npu2>npu0 25"};
+}
+
+void TestClusterImport::formats() {
+  QFETCH(QString, format);
+  QFETCH(QStringList, some);
+  const QString name = QTest::currentDataTag();
+  const auto detected = detectFormat("x", contents(name));
+  QVERIFY2(detected, qPrintable(detected ? QString() : QString::fromStdString(describe(detected.error()))));
+  QCOMPARE(QString::fromUtf8(toString(*detected).data()), format);
+  QCOMPARE(parseFabricFormat(toString(*detected)), std::optional(*detected));
+  const auto result = read(name);
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  for (const QString& link : some) {
+    QVERIFY2(links.contains(link), qPrintable(link + " not in\n" + links.join('\n')));
+  }
+  const auto built = fabric::Fabric::build(result->description);
+  QVERIFY2(built, qPrintable(built ? QString() : QString::fromStdString(describe(built.error()))));
+}
+
+void TestClusterImport::ibnetdiscover() {
+  const auto result = read("two_rails.ibnetdiscover.txt");
+  QVERIFY2(result, qPrintable(failure(result)));
+  // Hosts in natural order; a stub and a card without a host's name are left out.
+  QCOMPARE(nodesOf(result->description),
+           (QStringList{"node2.gpu0@node2", "node2.gpu1@node2", "node2.HCA-1@node2", "node2.HCA-2@node2",
+                        "node10.gpu0@node10", "node10.gpu1@node10", "node10.mlx5_0@node10", "node10.mlx5_1@node10",
+                        "leaf1", "leaf2", "spine"}));
+  QCOMPARE(linksOf(result->description),
+           (QStringList{"node2.gpu0=node2.HCA-1 25", "node2.gpu1=node2.HCA-2 50", "node10.gpu0=node10.mlx5_0 50",
+                        "node10.gpu1=node10.mlx5_1 50", "node2.HCA-1=leaf1 25", "node2.HCA-2=leaf2 50",
+                        "node10.mlx5_0=leaf1 50", "node10.mlx5_1=leaf2 50", "leaf1=spine 50x2", "leaf2=spine 25"}));
+  QVERIFY(result->description.nodes[8].aggregation);
+  QVERIFY(!result->description.nodes[9].aggregation);
+  const QString findings = texts(result->findings);
+  for (const char* text : {"1 adapter left out: the name says the maker", "1 switch left out: no way between the hosts",
+                           "1 switch can copy and sum", "each cable of a host counts as one GPU"}) {
+    QVERIFY2(findings.contains(text), qPrintable(findings));
+  }
+}
+
+void TestClusterImport::networkWithHost() {
+  const auto result = importCluster({clusterFile("two_rails.ibnetdiscover.txt"), clusterFile("host.xml")});
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  // HCA-1 of node2 is mlx5_0 of the host's file; a GPU's way to its NIC stays.
+  for (const char* link : {"node2.gpu0=node2.gpu1 20x12", "node2.gpu0=node2.nic0 24", "node2.nic0=leaf1 25",
+                           "node2.nic1=leaf2 50", "node10.gpu1=node10.nic1 24", "node10.nic1=leaf2 50"}) {
+    QVERIFY2(links.contains(link), qPrintable(links.join('\n')));
+  }
+  QCOMPARE(links.size(), 2 * (1 + 2 + 2) + 2);
+  bool hasFile = false;
+  bool hasTable = false;
+  for (const NumberOrigin& origin : result->origins) {
+    hasFile = hasFile || (origin.what == "a cable between host and switch" && origin.bandwidth == Bandwidth(50) &&
+                          origin.links == 3 && origin.source == NumberOrigin::Source::file);
+    hasTable = hasTable || (origin.source == NumberOrigin::Source::table && origin.bandwidth == Bandwidth(20) &&
+                            origin.links == 24);
+  }
+  QVERIFY(hasFile);
+  QVERIFY(hasTable);
+  QVERIFY(!texts(result->findings).contains("counts as one GPU"));
+  // A tree of Slurm has no names of adapters: all NICs of a host are on its switch.
+  const auto tree = importCluster({clusterFile("host.xml"), clusterFile("topology.conf")});
+  QVERIFY2(tree, qPrintable(failure(tree)));
+  QVERIFY(linksOf(tree->description).contains("a0.nic1=leaf0 25"));
+  QVERIFY(linksOf(tree->description).contains("far=spine 200"));
+}
+
+void TestClusterImport::hostsWithoutNetwork() {
+  ImportOptions options;
+  const std::vector<ClusterFile> files{clusterFile("host.xml"), clusterFile("host.xml")};
+  const auto none = importCluster(files, options);
+  QVERIFY2(failure(none).contains("2 hosts need a network that joins them"), qPrintable(failure(none)));
+  options.box.scaleOut = ScaleOut::rails;
+  const auto rails = importCluster(files, options);
+  QVERIFY2(rails, qPrintable(failure(rails)));
+  QVERIFY(linksOf(rails->description).contains("host#2.nic1=rail1 25"));
+  const auto wrong = importCluster({clusterFile("host.xml"), clusterFile("simai.topo")}, options);
+  QVERIFY2(failure(wrong).contains("joins no other"), qPrintable(failure(wrong)));
+}
+
+void TestClusterImport::networkOptions() {
+  ImportAnswers answers;
+  answers.hosts = "node1*";
+  answers.adapters = "mlx5_?";
+  const auto options = importOptions(answers);
+  QVERIFY(options);
+  const auto one = read("two_rails.ibnetdiscover.txt", *options);
+  QVERIFY2(one, qPrintable(failure(one)));
+  QCOMPARE(nodesOf(one->description).filter("gpu"), (QStringList{"node10.gpu0@node10", "node10.gpu1@node10"}));
+  answers.hosts = "storage*";
+  const auto none = read("two_rails.ibnetdiscover.txt", *importOptions(answers));
+  QVERIFY2(failure(none).contains("no host with a cable is left"), qPrintable(failure(none)));
+  ImportAnswers speeds;
+  speeds.nicBandwidth = "200Gb/s";
+  speeds.uplinkBandwidth = "40";
+  const auto tree = read("topology.conf", *importOptions(speeds));
+  QVERIFY2(tree, qPrintable(failure(tree)));
+  QVERIFY(linksOf(tree->description).contains("a0.nic0=leaf0 25"));
+  QVERIFY(linksOf(tree->description).contains("leaf0=spine 40"));
+  speeds.uplinkBandwidth = "0";
+  QVERIFY(!importOptions(speeds));
+}
+
+void TestClusterImport::largeNetwork() {
+  // 1,000 hosts of 8 adapters on 8 x 32 leaves and 32 spines.
+  std::string text;
+  const auto record = [&](const std::string& line) { text += "\nvendid=0x2c9\nswitchguid=0x1(1)\n" + line + "\n"; };
+  constexpr int kHosts = 1000;
+  for (int leaf = 0; leaf < 256; ++leaf) {
+    record("Switch\t65 \"S-" + std::to_string(1000 + leaf) + "\"\t# \"leaf" + std::to_string(leaf) + "\"");
+    for (int host = leaf / 8; host < kHosts; host += 32) {
+      const std::string number = std::to_string(100000 + host * 8 + leaf % 8);
+      text += "[" + std::to_string(host / 32 + 1) + "]\t\"H-" + number + "\"[1](1)\t# \"n" + std::to_string(host) +
+              " mlx5_" + std::to_string(leaf % 8) + "\" lid 1 4xNDR\n";
+    }
+    for (int spine = 0; spine < 32; ++spine) {
+      text += "[" + std::to_string(40 + spine) + "]\t\"S-" + std::to_string(5000 + spine) + "\"[" +
+              std::to_string(leaf + 1) + "]\t# \"spine" + std::to_string(spine) + "\" lid 1 4xNDR\n";
+    }
+  }
+  const auto result = importFabric(text, FabricFormat::ibnetdiscover, "x");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(result->description.nodes.size(), std::size_t{kHosts * 16 + 256 + 32});
+  QCOMPARE(result->description.links.size(), std::size_t{kHosts * 16 + 256 * 32});
+}
+
+void TestClusterImport::hostLists_data() {
+  QTest::addColumn<QString>("names");
+  QTest::newRow("n[1-3]") << "n1 n2 n3";
+  QTest::newRow("n[08-10],m") << "n08 n09 n10 m";
+  QTest::newRow("r[1-2]n[0,2]x") << "r1n0x r1n2x r2n0x r2n2x";
+  QTest::newRow("a,b") << "a b";
+  QTest::newRow("n[1-") << "error: a bracket is not closed";
+  QTest::newRow("n]1") << "error: a bracket closes that was not opened";
+  QTest::newRow("n[3-1]") << "error: \"3-1\" is not a range of numbers";
+  QTest::newRow("n[0-999999999]") << "error: \"0-999999999\" is too long a range";
+  QTest::newRow("n[0-9999][0-9999]") << "error: has too many names";
+  QTest::newRow("n[]") << "error: empty brackets";
+}
+
+void TestClusterImport::hostLists() {
+  QFETCH(QString, names);
+  const auto list = hostNames(QTest::currentDataTag());
+  if (names.startsWith("error: ")) {
+    QVERIFY(!list);
+    QVERIFY2(QString::fromStdString(list.error().message).contains(names.mid(7)), list.error().message.c_str());
+    return;
+  }
+  QVERIFY(list);
+  QStringList got;
+  for (const std::string& name : *list) {
+    got << QString::fromStdString(name);
+  }
+  QCOMPARE(got.join(' '), names);
+}
+
+void TestClusterImport::rocmSmi() {
+  const auto result = read("showtopo.txt");
+  QVERIFY2(result, qPrintable(failure(result)));
+  // Weight 30 is a way through a third GPU, whatever the hops say. GPU3 is joined over PCIe alone, so all PCIe stays.
+  QCOMPARE(linksOf(result->description), (QStringList{"gpu0=gpu1 50", "gpu1=gpu2 50", "gpu0=numa0 32", "gpu3=numa0 32",
+                                                      "gpu1=numa1 32", "gpu2=numa1 32", "numa0=numa1 16"}));
+  QVERIFY(texts(result->findings).contains("1 pair of GPUs reach each other through other GPUs"));
+  QVERIFY(texts(result->findings).contains("no product"));
+  const auto named =
+      importFabric("Card Series: AMD Instinct MI300X\n" + contents("showtopo.txt"), FabricFormat::rocmSmi, "x");
+  QVERIFY2(named, qPrintable(failure(named)));
+  QVERIFY(linksOf(named->description).contains("gpu0=gpu1 64"));
+  NvidiaSmiOptions stated;
+  stated.linkBandwidth = Bandwidth(200);
+  ImportOptions options;
+  options.nvidiaSmi = stated;
+  const auto fast = read("showtopo.txt", options);
+  QVERIFY(fast && linksOf(fast->description).contains("gpu0=gpu1 200"));
+}
+
+void TestClusterImport::simaiRoundTrip() {
+  const auto first = read("simai.topo");
+  QVERIFY2(first, qPrintable(failure(first)));
+  const auto text = exportFabric(first->description, FabricFormat::simai);
+  QVERIFY(text);
+  const auto again = importFabric(*text, FabricFormat::simai, "y");
+  QVERIFY2(again, qPrintable(failure(again)));
+  QCOMPARE(again->description.links.size(), first->description.links.size());
+  for (std::size_t i = 0; i < first->description.links.size(); ++i) {
+    QCOMPARE(again->description.links[i].bandwidth, first->description.links[i].bandwidth);
+    QCOMPARE(again->description.links[i].latency, first->description.links[i].latency);
+  }
+  const auto oneWay = exportFabric(read("tacos.csv")->description, FabricFormat::simai);
+  QVERIFY(!oneWay);
+  QCOMPARE(oneWay.error().code, ErrorCode::badUsage);
+}
+
+void TestClusterImport::busIds_data() {
+  QTest::addColumn<QString>("written");
+  QTest::addColumn<QString>("target");
+  QTest::newRow("upper case") << "0000:0A:00.0"
+                              << "0000:0a:00.0";
+  QTest::newRow("eight digits") << "0000:0a:00.0"
+                                << "00000000:0A:00.0";
+  QTest::newRow("no domain") << "0a:00.0"
+                             << "0000:0a:00.0";
+  QTest::newRow("leading zeros") << "0001:0a:00.0"
+                                 << "1:a:0.0";
+  QTest::newRow("no function") << "0001:0a:00"
+                               << "0001:0A:00.0";
+  QTest::newRow("blanks") << " 0001:0a:00.0"
+                          << "0001:0a:00.0 ";
+}
+
+void TestClusterImport::busIds() {
+  QFETCH(QString, written);
+  QFETCH(QString, target);
+  const std::string text = systemXml(gpuXml(written.toStdString(), "dev=\"0\" sm=\"80\" rank=\"0\"", "0000:0b:00.0") +
+                                     gpuXml("0000:0b:00.0", "dev=\"1\" sm=\"80\" rank=\"1\"", target.toStdString()));
+  const auto result = readNcclTopology(text, "x.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 20x4"});
+  // Another device is another device.
+  const auto other =
+      readNcclTopology(systemXml(gpuXml("0000:1a:00.0", "dev=\"0\" sm=\"80\" rank=\"0\"", "0000:0b:00.0") +
+                                 gpuXml("0000:0b:00.0", "dev=\"1\" sm=\"80\" rank=\"1\"", target.toStdString())),
+                       "x.xml");
+  QVERIFY2(other, qPrintable(failure(other)));
+  QVERIFY(texts(other->findings).contains("a link to a GPU that the file does not describe was ignored"));
+}
+
+void TestClusterImport::xgmiGenerations_data() {
+  QTest::addColumn<QString>("bandwidth");
+  for (const char* name : {"gfx942", "940", "gfx950:sramecc+:xnack-", "gfx941"}) {
+    QTest::newRow(name) << "48";
+  }
+  for (const char* name : {"gfx90a", "910", "gfx90a:sramecc+:xnack-"}) {
+    QTest::newRow(name) << "36";
+  }
+  for (const char* name : {"908", "906", "gfx908", "gfx1094"}) {
+    QTest::newRow(name) << "24";
+  }
+}
+
+void TestClusterImport::xgmiGenerations() {
+  QFETCH(QString, bandwidth);
+  std::string text;
+  for (const auto& [own, other, rank] : {std::tuple("01", "02", "0"), std::tuple("02", "01", "1")}) {
+    text += std::string("<pci busid=\"0000:") + own + ":00.0\" class=\"0x038000\"><gpu dev=\"" + rank +
+            "\" sm=\"304\" gcn=\"" + QTest::currentDataTag() + "\" rank=\"" + rank + "\"><xgmi target=\"0000:" + other +
+            ":00.0\" count=\"1\" tclass=\"0x038000\"/></gpu></pci>";
+  }
+  const auto result = readNcclTopology(systemXml(text, "2"), "x.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 " + bandwidth});
+}
+
+void TestClusterImport::hintFile() {
+  const std::string text = systemXml(
+      "<pci busid=\"ffff:ff:01.0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">"
+      "<pci busid=\"0001:00:00.0\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"/>"
+      "<pci busid=\"0101:00:00.0\" class=\"0x020700\" link_speed=\"16 GT/s\" link_width=\"16\"/>"
+      "<pci busid=\"0002:00:00.0\" class=\"0x030000\" link_speed=\"16 GT/s\" link_width=\"16\"/></pci>");
+  const auto result = readNcclTopology(text, "x.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  bool isWarned = false;
+  for (const Finding& finding : result->findings) {
+    isWarned = isWarned || (finding.severity == Severity::warning && finding.text.find("NVLink") != std::string::npos &&
+                            finding.fix.find("NCCL_TOPO_DUMP_FILE") != std::string::npos);
+  }
+  QVERIFY2(isWarned, qPrintable(texts(result->findings)));
+  NcclTopoOptions options;
+  options.box.count = 2;
+  options.box.scaleOut = ScaleOut::rails;
+  const auto noNics = readNcclTopology(text, "x.xml", options);
+  QVERIFY2(failure(noNics).contains("NCCL_TOPO_DUMP_FILE"), qPrintable(failure(noNics)));
+  options.nvlinkBandwidth = Bandwidth(300);
+  options.nicBandwidth = Bandwidth(25);
+  const auto complete = readNcclTopology(text, "x.xml", options);
+  QVERIFY2(complete, qPrintable(failure(complete)));
+  const QStringList links = linksOf(complete->description);
+  QVERIFY2(links.contains("box1.gpu1=box1.nvswitch 300"), qPrintable(links.join('\n')));
+  QVERIFY(links.contains("box0.nic0=rail0 25"));
+}
+
+void TestClusterImport::severalServers() {
+  // Two trays of an NVLink domain: the same bus ids, one NVSwitch.
+  std::string text = "<system version=\"1\">";
+  for (int host = 0; host < 2; ++host) {
+    text += "<cpu host_hash=\"0x" + std::to_string(7 + host) + "\" numaid=\"0\" arch=\"arm64\">";
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      const std::string number = std::to_string(gpu + 1);
+      text += "<pci busid=\"000" + number +
+              ":01:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">" + "<gpu dev=\"" +
+              std::to_string(gpu) + "\" sm=\"100\" rank=\"" + std::to_string(2 * (1 - host) + gpu) +
+              "\"><nvlink target=\"fffffff:ffff:ff\" count=\"18\" tclass=\"0x068000\"/></gpu></pci><pci busid=\"000" +
+              number +
+              ":02:00.0\" class=\"0x020700\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic><net name=\"mlx5_" +
+              std::to_string(gpu) + "\" dev=\"" + std::to_string(gpu) + "\" speed=\"400000\"/></nic></pci>";
+    }
+    text += "</cpu>";
+  }
+  text += "</system>";
+  const auto result = readNcclTopology(text, "x.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), (QStringList{"gpu0=nvswitch 40.1x18", "gpu1=nvswitch 40.1x18",
+                                                      "gpu2=nvswitch 40.1x18", "gpu3=nvswitch 40.1x18"}));
+  // Ranks decide the order; the box of each GPU is its server.
+  QCOMPARE(nodesOf(result->description),
+           (QStringList{"gpu0@box0/host1", "gpu1@box0/host1", "gpu2@box0/host0", "gpu3@box0/host0", "nvswitch@box0"}));
+  NcclTopoOptions options;
+  options.box.count = 2;
+  options.box.scaleOut = ScaleOut::rails;
+  const auto racks = readNcclTopology(text, "x.xml", options);
+  QVERIFY2(racks, qPrintable(failure(racks)));
+  const QStringList links = linksOf(racks->description);
+  QVERIFY2(links.contains("box1.host1.nic1=rail1 50"), qPrintable(links.join('\n')));
+  QCOMPARE(links.filter("=rail1").size(), 4);
+}
+
+void TestClusterImport::ncclOddities() {
+  // A bridge's bus id twice, a link to itself, and a device whose class NCCL would read on the machine.
+  const std::string pair = gpuXml("0000:0a:00.0", "dev=\"0\" sm=\"80\" rank=\"0\"", "0000:0b:00.0") +
+                           gpuXml("0000:0b:00.0", "dev=\"1\" sm=\"80\" rank=\"1\"", "0000:0a:00.0");
+  const auto twice = readNcclTopology(
+      systemXml("<pci busid=\"0000:c5:00.0\" class=\"0x060400\"></pci><pci busid=\"0000:C5:00.0\" class=\"0x060400\">" +
+                pair + "</pci>"),
+      "x.xml");
+  QVERIFY2(twice, qPrintable(failure(twice)));
+  QVERIFY(texts(twice->findings).contains("a bus id appears twice"));
+  const auto self = readNcclTopology(
+      systemXml(pair + gpuXml("0000:0c:00.0", "dev=\"2\" sm=\"80\" rank=\"2\"", "0000:0c:00.0")), "x.xml");
+  QVERIFY2(self, qPrintable(failure(self)));
+  QVERIFY(texts(self->findings).contains("leads nowhere"));
+  const auto classless = readNcclTopology(systemXml("<pci busid=\"0000:01:00.0\" vendor=\"0x10de\"/>"), "x.xml");
+  QVERIFY2(failure(classless).contains("looks like a GPU by its vendor"), qPrintable(failure(classless)));
+  QVERIFY(failure(classless).contains("NCCL_TOPO_DUMP_FILE"));
+}
+
+void TestClusterImport::pastedMatrices_data() {
+  QTest::addColumn<QByteArray>("text");
+  const QString plain =
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\t X \tNV1\tNV2\t0-7\nGPU1\tNV1\t X \tNV1\t0-7\n"
+      "GPU2\tNV2\tNV1\t X \t0-7\n";
+  const auto prefixed = [&](const QString& prefix) {
+    QString out;
+    for (const QString& line : plain.split('\n', Qt::SkipEmptyParts)) {
+      out += prefix + line + '\n';
+    }
+    return out.toUtf8();
+  };
+  QTest::newRow("plain") << plain.toUtf8();
+  QTest::newRow("byte order mark") << QByteArray("\xEF\xBB\xBF") + plain.toUtf8();
+  QTest::newRow("no-break spaces") << QString(plain).replace('\t', QChar(0xA0)).toUtf8();
+  QTest::newRow("wide spaces") << QString(plain).replace('\t', QChar(0x2003)).toUtf8();
+  QTest::newRow("mpirun") << prefixed("[1,0]<stdout>:");
+  QTest::newRow("mpirun 5") << prefixed("[prterun-host-1@1,0]<stdout>: ");
+  QTest::newRow("srun -l") << prefixed("0: ");
+  QTest::newRow("pdsh") << prefixed("node-1.cluster: ");
+  QTest::newRow("a time") << prefixed("2026-01-02 03:04:05 INFO ");
+  QTest::newRow("a mail") << prefixed("> ");
+  QTest::newRow("a mail of a mail") << prefixed("> > ");
+  QTest::newRow("Windows") << QString(plain).replace("\n", "\r\n").toUtf8();
+  QTest::newRow("two ranks") << prefixed("[1,0]<stdout>:") + prefixed("[1,1]<stdout>:");
+  QTest::newRow("double spaced") << QString(plain).replace("\n", "\n\n").toUtf8();
+  QTest::newRow("table of a page") << QByteArray(
+      "  | GPU0 | GPU1 | GPU2 | CPU Affinity\n-- | -- | -- | -- | --\nGPU0 | X | NV1 | NV2 | 0-7\n"
+      "GPU1 | NV1 | X | NV1 | 0-7\nGPU2 | NV2 | NV1 | X | 0-7\n");
+  QTest::newRow("quotation marks") << QByteArray(
+      "\"\"\t\"GPU0\"\t\"GPU1\"\t\"GPU2\"\n\"GPU0\"\t\"X\"\t\"NV1\"\t\"NV2\"\n\"GPU1\"\t\"NV1\"\t\"X\"\t\"NV1\"\n"
+      "\"GPU2\"\t\"NV2\"\t\"NV1\"\t\"X\"\n");
+  QTest::newRow("cells run together") << QByteArray(
+      "\tGPU0\tGPU1\tGPU2\nGPU0 X NV1NV2\nGPU1 NV1 X NV1\nGPU2 NV2NV1 X\n");
+  QByteArray wide("\xFF\xFE", 2);
+  QByteArray big;
+  for (const QChar c : plain) {
+    wide += static_cast<char>(c.unicode() & 0xFF);
+    wide += static_cast<char>(c.unicode() >> 8);
+    big += static_cast<char>(c.unicode() >> 8);
+    big += static_cast<char>(c.unicode() & 0xFF);
+  }
+  QTest::newRow("UTF-16") << wide;
+  QTest::newRow("UTF-16, big, without mark") << big;
+}
+
+void TestClusterImport::pastedMatrices() {
+  QFETCH(QByteArray, text);
+  const std::string bytes = text.toStdString();
+  const auto format = detectFormat("x.txt", bytes);
+  QVERIFY2(format, qPrintable(format ? QString() : QString::fromStdString(describe(format.error()))));
+  QVERIFY(*format == FabricFormat::nvidiaSmi);
+  const auto result = importFabric(bytes, *format, "x.txt");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), (QStringList{"gpu0=gpu1 25", "gpu0=gpu2 25x2", "gpu1=gpu2 25"}));
+}
+
+void TestClusterImport::matrixFindings_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<bool>("keepPcie");
+  QTest::addColumn<QStringList>("links");
+  QTest::addColumn<QString>("finding");
+  QTest::newRow("a bridge of two cards") << "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"
+                                         << false << QStringList{"gpu0=gpu1 14.0625x4"} << "RTX 3090";
+  QTest::newRow("P100 has several peers")
+      << "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV2\tNV2\nGPU1\tNV2\t X \tNV2\nGPU2\tNV2\tNV2\t X \n"
+      << false << QStringList{"gpu0=gpu1 20x2", "gpu0=gpu2 20x2", "gpu1=gpu2 20x2"} << "look like P100";
+  QTest::newRow("PCIe is left out") << "\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n"
+                                    << false << QStringList{"gpu0=gpu1 25x12"} << "PCIe and CPU links left out";
+  // GPU2 has 11 links: its cells show 11, and so do those of the others with it.
+  QTest::newRow("a dead link")
+      << "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV12\tNV11\nGPU1\tNV12\t X \tNV11\nGPU2\tNV11\tNV11\t X \n"
+      << false << QStringList{"gpu0=nvswitch 25x12", "gpu1=nvswitch 25x12", "gpu2=nvswitch 25x11"}
+      << "GPU2 has 11 NVLinks to the NVSwitch where others have 12: 1 may be down";
+  QTest::newRow("topo -mp") << "\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n\nLegend:\n\n  PHB  = a host bridge\n"
+                               "  PIX  = one bridge\n"
+                            << false << QStringList{"gpu0=gpu1 16"} << "which hides NVLink";
+  QTest::newRow("no NVLink") << "\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n"
+                             << false << QStringList{"gpu0=gpu1 16"} << "no cell shows NVLink";
+  // SYS inside one NUMA node is no way between sockets; two nodes are joined by one.
+  QTest::newRow("affinity") << "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tSYS\tSYS\t0-7\t0\n"
+                               "GPU1\tSYS\t X \tSYS\t0-7\t0\nGPU2\tSYS\tSYS\t X \t8-15\t1\n"
+                            << true
+                            << QStringList{"gpu0=numa0 16", "gpu1=numa0 16", "gpu2=sockets0 10", "numa0=sockets0 10"}
+                            << "sockets is assumed";
+}
+
+void TestClusterImport::matrixFindings() {
+  QFETCH(QString, text);
+  QFETCH(bool, keepPcie);
+  QFETCH(QStringList, links);
+  QFETCH(QString, finding);
+  NvidiaSmiOptions options;
+  options.box.keepPcie = keepPcie;
+  options.reading = links.first().contains("nvswitch") ? NvlinkReading::nvSwitch : NvlinkReading::guess;
+  if (keepPcie) {
+    options.socketBandwidth = Bandwidth(10);
+    finding.clear();
+  }
+  const auto result = readNvidiaSmi(text.toStdString(), "x.txt", options);
+  QVERIFY2(result, qPrintable(failure(result)));
+  QStringList sorted = linksOf(result->description);
+  sorted.sort();
+  links.sort();
+  QCOMPARE(sorted, links);
+  QVERIFY2(texts(result->findings).contains(finding), qPrintable(texts(result->findings)));
+}
+
+void TestClusterImport::foreign_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("what");
+  QTest::newRow("GraphML") << "<?xml version=\"1.0\"?><graphml><graph/></graphml>"
+                           << "GraphML";
+  QTest::newRow("unknown XML") << "<topologies><x/></topologies>"
+                               << "XML with the root element <topologies>";
+  QTest::newRow("GML") << "graph [\n node [\n id 0\n ]\n edge [\n source 0\n target 1\n ]\n]\n"
+                       << "GML";
+  QTest::newRow("NetBox") << R"({"results": [{"a_terminations": [], "b_terminations": []}]})"
+                          << "NetBox";
+  QTest::newRow("containerlab") << "name: x\ntopology:\n  nodes:\n    a:\n      kind: linux\n  links:\n"
+                                   "    - endpoints: [\"a:1\", \"b:1\"]\n"
+                                << "containerlab";
+  QTest::newRow("iblinkinfo") << "CA: host mlx5_0:\n  0x1 5 1[ ] ==( 4X 25.78 Gbps Active/ LinkUp)==> 1 1[ ] \"leaf\"\n"
+                              << "iblinkinfo";
+  QTest::newRow("p2p") << "\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n"
+                       << "nvidia-smi topo -p2p";
+  QTest::newRow("nvlink") << "GPU 0: NVIDIA A100 (UUID: GPU-1)\n\t Link 0: 25 GB/s\n"
+                          << "nvidia-smi nvlink";
+  QTest::newRow("a log") << "host:1:1 [0] NCCL INFO Bootstrap\n"
+                         << "a log of NCCL";
+  QTest::newRow("Pajek") << "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2 1\n"
+                         << "Pajek";
+  QTest::newRow("gzip") << QStringLiteral("\u001f\u008b") << "gzip";
+  QTest::newRow("edge list") << "0 1\n1 2\n2 3\n3 4\n4 0\n"
+                             << "cannot be detected";
+  QTest::newRow("a line of numbers") << "1 2 3 4\n"
+                                     << "cannot be detected";
+}
+
+void TestClusterImport::foreign() {
+  QFETCH(QString, text);
+  QFETCH(QString, what);
+  const std::string bytes = text.contains(QChar(0x8b)) ? text.toLatin1().toStdString() : text.toStdString();
+  const auto format = detectFormat("x.txt", bytes);
+  QVERIFY(!format);
+  QVERIFY2(QString::fromStdString(format.error().message).contains(what), format.error().message.c_str());
+  QVERIFY(!format.error().fix.empty());
+}
+
+void TestClusterImport::bad_data() {
+  QTest::addColumn<int>("format");
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("message");
+  const int ib = static_cast<int>(FabricFormat::ibnetdiscover);
+  const int tree = static_cast<int>(FabricFormat::treeNetwork);
+  const int rocm = static_cast<int>(FabricFormat::rocmSmi);
+  const int simai = static_cast<int>(FabricFormat::simai);
+  const int astra = static_cast<int>(FabricFormat::astraSim);
+  const int tacos = static_cast<int>(FabricFormat::tacos);
+  QTest::newRow("no node") << ib << "# nothing\n"
+                           << "the text has no switch and no adapter";
+  QTest::newRow("cable first") << ib << "[1]\t\"H-1\"[1]\t# \"a\" lid 1 4xNDR\n"
+                               << "x:1:1: a cable before the line of its node";
+  QTest::newRow("no speed") << ib << "Switch 2 \"S-1\" # \"s\"\n[1] \"H-1\"[1] # \"a mlx5_0\" lid 1\n"
+                            << "x:2:1: a cable without its width and speed";
+  QTest::newRow("unknown speed") << ib << "Switch 2 \"S-1\" # \"s\"\n[1] \"H-1\"[1] # \"a mlx5_0\" lid 1 4xQQQ\n"
+                                 << "width and speed \"4xQQQ\" are unknown";
+  QTest::newRow("twice") << ib << "Switch 2 \"S-1\" # \"s\"\n\nSwitch 2 \"S-1\" # \"s\"\n"
+                         << "node \"S-1\" appears twice";
+  QTest::newRow("odd node") << ib << "Switch 2 \"X-1\" # \"s\"\n"
+                            << "neither a switch (S-), an adapter (H-) nor a router (R-)";
+  QTest::newRow("no hosts") << ib << "Switch 2 \"S-1\" # \"s\"\n"
+                            << "no host with a cable is left";
+  QTest::newRow("cycle") << tree << "SwitchName=a Switches=b\nSwitchName=b Switches=a Nodes=n1\n"
+                         << "the switches form a cycle";
+  QTest::newRow("self") << tree << "SwitchName=a Switches=a Nodes=n1\n"
+                        << "a switch below itself";
+  QTest::newRow("no nodes") << tree << "SwitchName=a Switches=b\n"
+                            << "the file names no nodes";
+  QTest::newRow("word") << tree << "SwitchName=a Nodes\n"
+                        << "x:1:1: a word without \"=\": \"Nodes\"";
+  QTest::newRow("yaml") << tree << "- topology: [\n"
+                        << "not valid YAML";
+  QTest::newRow("yaml without tree") << tree << "- topology: x\n  flat: true\n"
+                                     << "neither a tree nor blocks";
+  QTest::newRow("no layers") << tree << R"({"instances": [{"id": "a", "network_layers": []}]})"
+                             << "an instance needs an id and network_layers";
+  QTest::newRow("one GPU") << rocm << "Link Type between two GPUs\n GPU0\nGPU0 0\n"
+                           << "no table of at least two GPUs";
+  QTest::newRow("cells") << rocm << "Link Type between two GPUs\n GPU0 GPU1\nGPU0 0\n"
+                         << "row \"GPU0\" has 1 cells for 2 columns";
+  QTest::newRow("link type") << rocm << "Link Type between two GPUs\n GPU0 GPU1\nGPU0 0 ROPE\n"
+                             << "link type \"ROPE\" is unknown";
+  QTest::newRow("count") << simai << "a 1 1 0 4 A100\n0\n"
+                         << "\"a\" is not a count";
+  QTest::newRow("switch") << simai << "2 1 1 0 1 A100\n7\n"
+                          << "\"7\" is not the number of a switch";
+  QTest::newRow("link") << simai << "2 1 1 0 1 A100\n1\n0 1 fast 1us 0\n"
+                        << "x:3:1: not a link";
+  QTest::newRow("dimensions") << astra << "topology: [Ring]\nnpus_count: [4, 2]\nbandwidth: [1]\nlatency: [1]\n"
+                              << "do not have the same number of dimensions";
+  QTest::newRow("shape") << astra << "topology: [Tree]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [1]\n"
+                         << "topology \"Tree\" is unknown";
+  QTest::newRow("NPUs") << astra << "topology: [Ring]\nnpus_count: [99999999]\nbandwidth: [1]\nlatency: [1]\n"
+                        << "is not a number of NPUs";
+  QTest::newRow("no list") << astra << "topology: [Ring]\n"
+                           << "npus_count is missing";
+  QTest::newRow("tacos") << tacos << "2\n0,5,1,1\n"
+                         << "x:2:1: not a link of TACOS";
+  QTest::newRow("tacos head") << tacos << "a,b\n"
+                              << "the first line is not the number of NPUs";
+}
+
+void TestClusterImport::bad() {
+  QFETCH(int, format);
+  QFETCH(QString, text);
+  QFETCH(QString, message);
+  const auto result = importFabric(text.toStdString(), static_cast<FabricFormat>(format), "x");
+  QVERIFY2(failure(result).contains(message), qPrintable(failure(result)));
+}
+
+QTEST_GUILESS_MAIN(TestClusterImport)
+#include "tst_cluster_import.moc"
