@@ -2,9 +2,12 @@
 #include "designer/document/exchange.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "designer/document/edits.hpp"
+#include "io/files.hpp"
 #include "io/import_choices.hpp"
 #include "io/link_csv.hpp"
 
@@ -57,12 +60,54 @@ std::optional<ForeignText> withOpenChoices(std::string_view text, const std::str
   return ForeignText{std::string(text), *format, fileName};
 }
 
+std::vector<io::ImportChoice> ForeignText::choices() const {
+  std::vector<io::ImportChoice> open = io::choicesOf(format);
+  for (const io::ClusterFile& other : others) {
+    for (const io::ImportChoice choice : io::choicesOf(other.format)) {
+      // The network says which hosts there are and how they are joined.
+      const bool isOfCopies = choice == io::ImportChoice::boxes || choice == io::ImportChoice::scaleOut ||
+                              choice == io::ImportChoice::nics || choice == io::ImportChoice::nvlink;
+      if (!isOfCopies && std::find(open.begin(), open.end(), choice) == open.end()) {
+        open.push_back(choice);
+      }
+    }
+  }
+  return open;
+}
+
+std::optional<ForeignText> asCluster(const std::vector<std::string>& paths) {
+  if (paths.size() < 2) {
+    return std::nullopt;
+  }
+  std::vector<io::ClusterFile> files;
+  for (const std::string& path : paths) {
+    std::error_code fault;
+    auto text = std::filesystem::is_regular_file(path, fault) ? io::readFile(path) : Error{ErrorCode::io, "no file"};
+    const auto format = text ? io::detectFormat(path, *text) : text.error();
+    if (!format || !(io::isNetworkFormat(*format) || io::isHostFormat(*format))) {
+      return std::nullopt;
+    }
+    files.push_back({*std::move(text), path, *format});
+  }
+  std::stable_partition(files.begin(), files.end(),
+                        [](const io::ClusterFile& file) { return io::isNetworkFormat(file.format); });
+  if (!io::isNetworkFormat(files.front().format)) {
+    return std::nullopt;
+  }
+  ForeignText text{std::move(files.front().text), files.front().format, std::move(files.front().name)};
+  text.others.assign(std::make_move_iterator(files.begin() + 1), std::make_move_iterator(files.end()));
+  return text;
+}
+
 Result<ForeignFabric> readForeign(const ForeignText& text, const io::ImportOptions& options) {
-  auto imported = io::importFabric(text.text, text.format, text.fileName, options);
+  std::vector<io::ClusterFile> files{{text.text, text.fileName, text.format}};
+  files.insert(files.end(), text.others.begin(), text.others.end());
+  auto imported = io::importCluster(files, options);
   if (!imported) {
     return imported.error();
   }
-  return ForeignFabric{withFindings(imported->description, std::move(imported->findings)), std::move(imported->server)};
+  return ForeignFabric{withFindings(imported->description, std::move(imported->findings)), std::move(imported->server),
+                       std::move(imported->origins)};
 }
 
 Result<std::string> writeFabricAs(const Model& model, ExportFormat format) {

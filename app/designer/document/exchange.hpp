@@ -6,10 +6,13 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "io/cluster_files.hpp"
 #include "io/fabric_formats.hpp"
+#include "io/import_choices.hpp"
 
 /// Fabrics from and to other programs: files of every format that core reads, tables of links, and the clipboard.
 namespace coppice::designer {
@@ -24,7 +27,16 @@ struct ForeignText {
   std::string text;
   io::FabricFormat format = io::FabricFormat::json;
   std::string fileName;  ///< for messages
+  /// Files that describe the cluster together with this one, as io::importCluster takes them.
+  std::vector<io::ClusterFile> others = {};
+
+  /// What the files leave open.
+  [[nodiscard]] std::vector<io::ImportChoice> choices() const;
 };
+
+/// The files as one text with others, the networks first, if they describe one cluster together: networks and hosts,
+/// and at least one network. nullopt for any other files, and where one cannot be read.
+[[nodiscard]] std::optional<ForeignText> asCluster(const std::vector<std::string>& paths);
 
 /// The text, if its format leaves something open that a person should say (io::choicesOf).
 [[nodiscard]] std::optional<ForeignText> withOpenChoices(std::string_view text, const std::string& fileName);
@@ -32,6 +44,7 @@ struct ForeignText {
 struct ForeignFabric {
   ReadModel read;
   std::optional<io::ImportedServer> server;
+  std::vector<io::NumberOrigin> origins = {};
 };
 /// Errors: those of the format.
 [[nodiscard]] Result<ForeignFabric> readForeign(const ForeignText& text, const io::ImportOptions& options);

@@ -101,7 +101,7 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
 ImportDialog::~ImportDialog() = default;
 
 void ImportDialog::addRow(ImportChoice choice, const QString& title, QWidget* field) {
-  const auto open = io::choicesOf(m_text->format);
+  const auto open = m_text->choices();
   if (std::find(open.begin(), open.end(), choice) == open.end()) {
     field->hide();
     return;
@@ -159,10 +159,12 @@ void ImportDialog::addFields() {
   m_nvlink->setCurrentIndex(-1);
 
   addTacclFields();
+  addNetworkFields();
   addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or for example 400Gb/s"));
   addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or for example 400Gb/s"));
   addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
   addBandwidth(ImportChoice::socketBandwidth, tr("Between sockets"), tr("GB/s per direction"));
+  addBandwidth(ImportChoice::uplinkBandwidth, tr("Per uplink"), tr("GB/s per link between switches and direction"));
 
   m_keepPcie = new QCheckBox(tr("Keep every PCIe bridge and CPU"), this);
   m_keepPcie->setToolTip(tr("Otherwise only the PCIe paths from each NIC to its nearest GPUs are kept"));
@@ -206,6 +208,28 @@ void ImportDialog::addTacclFields() {
   connect(m_timeUnit, &QLineEdit::textChanged, this, &ImportDialog::follow);
 }
 
+QLineEdit* ImportDialog::addPatterns(ImportChoice choice, const QString& title, const QString& toolTip) {
+  auto* field = new QLineEdit(this);
+  field->setPlaceholderText(tr("all"));
+  field->setToolTip(toolTip);
+  addRow(choice, title, field);
+  connect(field, &QLineEdit::textChanged, this, &ImportDialog::follow);
+  return field;
+}
+
+void ImportDialog::addNetworkFields() {
+  m_hosts = addPatterns(ImportChoice::hosts, tr("Hosts"), tr("Names with * and ?, separated by commas: dgx*,node0?"));
+  m_adapters =
+      addPatterns(ImportChoice::adapters, tr("Adapters"), tr("Names with * and ?, separated by commas: mlx5_?"));
+  if (io::isNetworkFormat(m_text->format)) {
+    m_about->setText(
+        m_text->others.empty()
+            ? tr("The file describes the network of a cluster, not the inside of its hosts. Drop a file of "
+                 "a host together with it to have both.")
+            : tr("The files describe a cluster: its network and the inside of its hosts."));
+  }
+}
+
 io::ImportAnswers ImportDialog::answers() const {
   io::ImportAnswers answers;
   answers.boxes = m_boxes->value();
@@ -222,11 +246,14 @@ io::ImportAnswers ImportDialog::answers() const {
   answers.nvlink = m_nvlink->currentData().toString().toStdString();
   answers.machine = m_machine->currentData().toString().toStdString();
   answers.timeUnit = m_timeUnit->text().trimmed().toStdString();
+  answers.hosts = m_hosts->text().trimmed().toStdString();
+  answers.adapters = m_adapters->text().trimmed().toStdString();
   const auto typed = [this](ImportChoice choice) { return m_bandwidths.at(choice)->text().trimmed().toStdString(); };
   answers.nvlinkBandwidth = typed(ImportChoice::nvlinkBandwidth);
   answers.nicBandwidth = typed(ImportChoice::nicBandwidth);
   answers.pcieBandwidth = typed(ImportChoice::pcieBandwidth);
   answers.socketBandwidth = typed(ImportChoice::socketBandwidth);
+  answers.uplinkBandwidth = typed(ImportChoice::uplinkBandwidth);
   return answers;
 }
 
@@ -269,6 +296,7 @@ void ImportDialog::follow() {
         }
         details->findings = std::move(imported->read.findings);
         details->server = std::move(imported->server);
+        details->origins = std::move(imported->origins);
         return std::move(imported->read.model);
       });
 }
@@ -333,6 +361,17 @@ void ImportDialog::receive() {
   }
   const std::shared_ptr<Details> details = m_ordered;
   QStringList lines;
+  for (const io::NumberOrigin& origin : details->origins) {
+    // Each number, and where it is from.
+    const QString source = origin.source == io::NumberOrigin::Source::file    ? tr("from")
+                           : origin.source == io::NumberOrigin::Source::table ? tr("table:")
+                           : origin.source == io::NumberOrigin::Source::guess ? tr("assumed:")
+                                                                              : tr("stated:");
+    lines << tr("%1 GB/s: %2, %3, %4 %5")
+                 .arg(QString::fromStdString(toExactText(origin.bandwidth)), QString::fromStdString(origin.what),
+                      counted(static_cast<int>(origin.links), tr("link"), tr("links")), source,
+                      QString::fromStdString(origin.detail));
+  }
   for (const Finding& finding : details->findings) {
     lines << (finding.severity == Severity::note ? u"• "_s : u"⚠ "_s) + QString::fromStdString(finding.text);
   }

@@ -39,9 +39,12 @@ private:
   struct Details {
     std::vector<Finding> findings;
     std::optional<io::ImportedServer> server;
+    std::vector<io::NumberOrigin> origins;
   };
   void addFields();
   void addTacclFields();
+  void addNetworkFields();
+  QLineEdit* addPatterns(io::ImportChoice choice, const QString& title, const QString& toolTip);
   void addRow(io::ImportChoice choice, const QString& title, QWidget* field);
   QLineEdit* addBandwidth(io::ImportChoice choice, const QString& title, const QString& toolTip);
   void follow();
@@ -65,6 +68,8 @@ private:
   QComboBox* m_nvlink = nullptr;
   QComboBox* m_machine = nullptr;
   QLineEdit* m_timeUnit = nullptr;
+  QLineEdit* m_hosts = nullptr;
+  QLineEdit* m_adapters = nullptr;
   std::map<io::ImportChoice, QLineEdit*> m_bandwidths;
   std::shared_ptr<Details> m_ordered;  ///< filled by the other thread; read once the preview is ready
   bool m_isServerKnown = false;

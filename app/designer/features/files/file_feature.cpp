@@ -113,7 +113,29 @@ EditorContext* FileFeature::openFile(const QString& path) {
   return *opened;
 }
 
+bool FileFeature::openCluster(const QStringList& paths) {
+  std::vector<std::string> names;
+  for (const QString& path : paths) {
+    names.push_back(QFileInfo(path).absoluteFilePath().toStdString());
+  }
+  const auto cluster = asCluster(names);
+  if (!cluster) {
+    return false;
+  }
+  if (auto chosen = m_prompts.import(m_window, *cluster)) {
+    for (const std::string& name : names) {
+      addRecent(QString::fromStdString(name));
+    }
+    m_workspace.adopt(std::move(chosen->model), std::move(chosen->findings),
+                      QFileInfo(QString::fromStdString(cluster->fileName)).completeBaseName());
+  }
+  return true;
+}
+
 void FileFeature::openFiles(const QStringList& paths) {
+  if (openCluster(paths)) {
+    return;
+  }
   QStringList failures;
   for (const QString& path : paths) {
     if (const auto opened = open(path); !opened) {

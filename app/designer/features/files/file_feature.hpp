@@ -23,7 +23,7 @@ public:
   /// Opens whatever the file is; a fabric of another format arrives as a new, unsaved document. Shows what went wrong.
   /// A file that is open already becomes current. Returns nullptr on failure.
   EditorContext* openFile(const QString& path);
-  /// All of them; whatever went wrong is shown in one message.
+  /// All of them; whatever went wrong is shown in one message. A network and hosts are read as one cluster.
   void openFiles(const QStringList& paths);
   bool save(EditorContext& context);
   bool saveAs(EditorContext& context);
@@ -41,6 +41,8 @@ Q_SIGNALS:
   void recentChanged();
 
 private:
+  /// Whether the files describe one cluster together; then they were imported, or the user left the dialog.
+  bool openCluster(const QStringList& paths);
   void addOpenActions();
   void addSaveActions();
   void attach(EditorContext& context);
