@@ -6,7 +6,9 @@
 #include "base/one_line.hpp"
 #include "command.hpp"
 #include "fabric/balance.hpp"
+#include "fabric/comparison.hpp"
 #include "input.hpp"
+#include "live/cut_bound.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -78,7 +80,109 @@ Outcome describeFabric(const LoadedDescription& loaded, Report& report) {
   return Done{};
 }
 
-Result<Report> run(const FabricOptions& options, const Progress& progress) {
+struct CheckOptions {
+  FabricOptions fabric;
+  std::string against;
+};
+
+/// GB/s that no allgather exceeds; nullopt where the fabric cannot work, or no bound is known.
+std::optional<Bandwidth> allgatherBound(const fabric::Fabric& fabric, const Progress& progress) {
+  const auto bound = live::CutBound::create(fabric, {.collective = Collective::allgather}, progress);
+  return bound ? std::optional(bound->answer().algbw) : std::nullopt;
+}
+
+/// What each difference of a link alone takes of the plan's allgather: for the first ones, as each takes a bound.
+Json costOf(const fabric::Fabric& plan, const fabric::Difference& difference, const Bandwidth& whole,
+            const Progress& progress, std::string& text) {
+  const auto changed = fabric::withDifference(plan, difference);
+  if (!changed) {
+    return {};
+  }
+  const auto built = fabric::Fabric::build(*changed);
+  const auto bound = built ? allgatherBound(*built, progress) : std::optional(Bandwidth());
+  if (!bound) {
+    return {};
+  }
+  text = bound->isZero()   ? "; GPUs would be cut off"
+         : *bound == whole ? "; costs nothing of the allgather"
+                           : "; the allgather falls from " + gigabytes(whole) + " to " + gigabytes(*bound);
+  return toFraction(*bound);
+}
+
+/// What is wired against the plan.
+Outcome compareAgainst(const LoadedDescription& loaded, const CheckOptions& options, const Progress& progress,
+                       Report& report) {
+  FabricOptions planned;
+  planned.source = options.against;
+  planned.standardInput = options.fabric.standardInput;
+  planned.import = options.fabric.import;
+  const auto plan = loadFabric(planned, progress);
+  if (!plan) {
+    return plan.error();
+  }
+  const auto wired = fabric::Fabric::build(loaded.description);
+  if (!wired) {
+    return wired.error();
+  }
+  const fabric::FabricComparison comparison = fabric::compareWired(plan->fabric, *wired);
+  const auto whole = allgatherBound(plan->fabric, progress);
+  const auto now = allgatherBound(*wired, progress);
+  Json& json = report.json["against"];
+  json["plan"] = plan->fabric.name();
+  json["matched_by"] = comparison.isById ? "id" : "structure";
+  if (whole && now) {
+    json["plan_allgather"] = toFraction(*whole);
+    json["wired_allgather"] = toFraction(*now);
+    report.text += "  allgather   " + gigabytes(*now) + " as wired, " + gigabytes(*whole) + " as planned\n";
+  }
+  json["differences"] = Json::array();
+  constexpr std::size_t kMaxCosts = 64;
+  constexpr std::size_t kMaxLines = 50;
+  std::size_t costs = 0;
+  std::size_t faults = 0;
+  std::size_t lines = 0;
+  for (const fabric::Difference& difference : comparison.differences) {
+    const bool isFault = difference.kind != fabric::DifferenceKind::moreBandwidth &&
+                         difference.kind != fabric::DifferenceKind::extraHost &&
+                         difference.kind != fabric::DifferenceKind::extraCable;
+    faults += isFault ? 1 : 0;
+    Json entry = {{"kind", fabric::toString(difference.kind)},
+                  {"text", difference.text},
+                  {"planned", difference.planned},
+                  {"wired", difference.wired}};
+    if (difference.plannedBandwidth.isPositive()) {
+      entry["planned_bandwidth"] = toFraction(difference.plannedBandwidth);
+      entry["wired_bandwidth"] = toFraction(difference.wiredBandwidth);
+    }
+    std::string cost;
+    if (isFault && whole && costs < kMaxCosts) {
+      if (Json bound = costOf(plan->fabric, difference, *whole, progress, cost); !bound.is_null()) {
+        entry["allgather_with_it"] = std::move(bound);
+        ++costs;
+      }
+    }
+    json["differences"].push_back(std::move(entry));
+    if (lines++ < kMaxLines) {
+      report.text +=
+          std::string(isFault ? "  differs     " : "  more        ") + oneLine(difference.text) + cost + "\n";
+    }
+  }
+  if (lines > kMaxLines) {
+    report.text += "  and " + std::to_string(lines - kMaxLines) + " more; --json lists all\n";
+  }
+  json["faults"] = faults;
+  if (faults > 0) {
+    report.json["ok"] = false;
+    report.failure = options.fabric.source + ": " + counted(static_cast<std::int64_t>(faults), "difference") +
+                     " from " + options.against;
+  } else {
+    report.text += "  against     nothing of the plan is missing\n";
+  }
+  return Done{};
+}
+
+Result<Report> run(const CheckOptions& all, const Progress& progress) {
+  const FabricOptions& options = all.fabric;
   const auto loaded = loadDescription(options, progress);
   if (!loaded) {
     return loaded.error();
@@ -103,6 +207,11 @@ Result<Report> run(const FabricOptions& options, const Progress& progress) {
     if (!described) {
       return described.error();
     }
+    if (!all.against.empty()) {
+      if (const Outcome compared = compareAgainst(*loaded, all, progress, report); !compared) {
+        return compared.error();
+      }
+    }
   } else {
     report.failure =
         options.source + ": " + std::to_string(errors) + (errors == 1 ? " error" : " errors") + " in the fabric";
@@ -119,9 +228,12 @@ void addCheck(CLI::App& app, Invocation& invocation) {
       addSubcommand(app, invocation, "check", "List all errors and warnings of a fabric, each with a suggested fix",
                     "  coppice-cli check examples/2x-dgx-a100.fabric.json\n"
                     "  coppice-cli check box.xml --boxes 4 --scale-out rails\n"
+                    "  coppice-cli check wired.fabric.json --against planned.fabric.json\n"
                     "  some-generator | coppice-cli check - --json");
-  auto options = std::make_shared<FabricOptions>();
-  addFabricOptions(sub, *options);
+  auto options = std::make_shared<CheckOptions>();
+  addFabricOptions(sub, options->fabric);
+  sub.add_option("--against", options->against,
+                 "Fabric as planned or bought: list what is missing, slower or on another switch, and what it costs");
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

@@ -9,6 +9,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "baselines/builder.hpp"
+#include "fabric/structural_boxes.hpp"
 
 namespace coppice::baselines {
 namespace {
@@ -181,10 +182,11 @@ Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabr
   }
   return guarded(
       [&]() -> Result<schedule::AnySchedule> {
+        const fabric::Fabric boxed = fabric::withBoxes(fabric);
         if (entry->forests) {
-          return schedule::AnySchedule(entry->forests(fabric, used, progress));
+          return schedule::AnySchedule(entry->forests(boxed, used, progress));
         }
-        Builder builder(name, fabric, used, progress);
+        Builder builder(name, boxed, used, progress);
         entry->add(builder);
         return schedule::AnySchedule(builder.finish());
       },
