@@ -72,6 +72,14 @@ void describeUsedSizes(const program::UsedSizes& used, Json& json, std::string& 
     at["multiple_per_rank_before_rocm_6_3"] = *used.olderMultiplePerRank;
   }
   text += "  used at     " + program::describe(used) + "\n";
+  if (used.windowOfShard) {
+    at["shard_min_bytes"] = used.windowOfShard->first;
+    if (used.windowOfShard->last != 0) {
+      at["shard_max_bytes"] = used.windowOfShard->last;
+    }
+    text +=
+        "              minBytes and maxBytes of the program are bytes of one rank's share, as the runtimes compare\n";
+  }
   if (used.olderMultiplePerRank && *used.olderMultiplePerRank > 1) {
     text += "              before ROCm 6.3 the elements of each rank must be such a multiple\n";
   }

@@ -50,6 +50,18 @@ Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result
   return exported;
 }
 
+/// Gather and scatter have names in the parser of msccl-executor-nccl, and no call that reaches a program.
+Outcome requireCall(Collective collective, program::Runtime runtime) {
+  if ((collective == Collective::gather || collective == Collective::scatter) &&
+      runtime == program::Runtime::mscclExecutorNccl) {
+    return Error{ErrorCode::badUsage,
+                 "no call of msccl-executor-nccl reaches a program for " + std::string(toString(collective)) +
+                     ": its parser knows the name alone",
+                 "export it for RCCL (--target rccl), whose call runs it"};
+  }
+  return Done{};
+}
+
 /// What plain switches give where the program of a schedule needs more of them; the error as it is where that is not
 /// known at once.
 Error withPlainPrice(Error error, const fabric::Fabric& fabric, const schedule::Schedule& schedule,
@@ -76,6 +88,9 @@ Error withPlainPrice(Error error, const fabric::Fabric& fabric, const schedule::
 Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                       const lowering::Options& options, const std::string& fileName,
                                       const Progress& progress) {
+  if (const Outcome called = requireCall(schedule.collective, options.runtime); !called) {
+    return called.error();
+  }
   Clock clock;
   progress.report("lowering", 0);
   lowering::StepOrigins origins;
@@ -100,6 +115,9 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
   Clock clock;
   progress.report("lowering", 0);
   const auto& steps = std::get<schedule::StepSchedule>(schedule);
+  if (const Outcome called = requireCall(steps.goal.collective(), options.runtime); !called) {
+    return called.error();
+  }
   const bool isCustom = steps.goal.collective() == Collective::custom;
   return writeAndJudge(fabric, lowering::lower(fabric, steps, options, progress), options,
                        isCustom ? &steps.goal : nullptr, fileName, clock, progress);

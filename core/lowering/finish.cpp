@@ -41,6 +41,21 @@ Outcome checkScratch(const program::Program& program, const Options& options, co
 Outcome reserveScratch(program::Program& program, const Options& options) {
   program.minBytes = options.minBytes;
   program.maxBytes = options.maxBytes;
+  if (program.collective == Collective::gather || program.collective == Collective::scatter) {
+    // The runtimes compare the window with bytes of one rank's share.
+    const auto ranks = static_cast<std::int64_t>(program.ranks.size());
+    program.minBytes = options.minBytes / ranks + (options.minBytes % ranks == 0 ? 0 : 1);
+    if (options.maxBytes != kDefaultMaxBytes) {
+      program.maxBytes = options.maxBytes / ranks;
+    }
+    if (program.maxBytes < program.minBytes || (program.maxBytes == 0 && options.maxBytes != 0)) {
+      return Error{ErrorCode::badUsage,
+                   "the size window from " + std::to_string(options.minBytes) + " to " +
+                       std::to_string(options.maxBytes) + " bytes holds no equal share of " + std::to_string(ranks) +
+                       " ranks",
+                   "give a wider window"};
+    }
+  }
   int scratch = 0;
   for (const program::RankProgram& rank : program.ranks) {
     scratch = std::max(scratch, rank.scratchChunks);

@@ -61,7 +61,7 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   const bool isRare = collective == Collective::gather || collective == Collective::scatter;
   if (isRare && options.runtime == program::Runtime::msccl) {
     return Error{ErrorCode::badUsage, "msccl does not support " + name,
-                 "lower it for msccl-executor-nccl or rccl (--target rccl)"};
+                 "lower it for rccl (--target rccl)"};
   }
   const auto amounts = schedule.goal.amounts();
   if (std::adjacent_find(amounts.begin(), amounts.end(), std::not_equal_to<>()) != amounts.end()) {

@@ -11,10 +11,11 @@
 namespace coppice::program {
 namespace {
 
-/// The program of nccl-tests (and of rccl-tests, which has the same names); empty for collectives that it has not.
+/// The program of nccl-tests (and of rccl-tests, which has the same names) that makes the call; empty for collectives
+/// that none calls: gather_perf and scatter_perf of both send and receive instead.
 std::string testProgram(const Program& program) {
   const std::string& other = program.collectiveText;
-  if (other == "alltoall" || other == "alltoallv" || other == "gather" || other == "scatter") {
+  if (other == "alltoall" || other == "alltoallv") {
     return other + "_perf";
   }
   if (!other.empty()) {
@@ -34,9 +35,7 @@ std::string testProgram(const Program& program) {
     case Collective::alltoall:
       return "alltoall_perf";
     case Collective::gather:
-      return "gather_perf";
     case Collective::scatter:
-      return "scatter_perf";
     case Collective::custom:
       break;
   }
@@ -158,6 +157,36 @@ void wrap(const std::string& label, const std::string& text, std::string& to) {
 
 }  // namespace
 
+namespace {
+
+/// What makes the calls of collectives that test programs mostly send and receive.
+void addCallers(const Program& program, Runtime runtime, RunGuide& guide) {
+  const std::string& other = program.collectiveText;
+  const bool isGather = other == "gather" || program.collective == Collective::gather;
+  const bool isScatter = other == "scatter" || program.collective == Collective::scatter;
+  if (other.empty() ? isGather || isScatter : other == "gather" || other == "scatter") {
+    const std::string call = isGather && !(other == "scatter") ? "ncclGather" : "ncclScatter";
+    guide.notes.push_back(
+        runtime == Runtime::mscclExecutorNccl
+            ? "No call of msccl-executor-nccl reaches the program: its parser knows the name alone. Write it for RCCL."
+            : call +
+                  " of RCCL runs the program. gather_perf and scatter_perf of rccl-tests and nccl-tests send and "
+                  "receive instead: call " +
+                  call + " in a program of your own.");
+  } else if (other == "alltoall" || (other.empty() && program.collective == Collective::alltoall)) {
+    guide.notes.emplace_back(isRccl(runtime) ? "alltoall_perf of rccl-tests calls ncclAllToAll, which runs the program."
+                             : runtime == Runtime::msccl
+                                 ? "ncclAllToAll of MSCCL runs the program; alltoall_perf of nccl-tests sends and "
+                                   "receives instead. Take that "
+                                   "of msccl-tests-nccl (github.com/Azure/msccl-tests-nccl), which calls it."
+                                 : "alltoall_perf of nccl-tests before 2.28 sends and receives instead of calling "
+                                   "ncclAllToAll. Take that of "
+                                   "msccl-tests-nccl (github.com/Azure/msccl-tests-nccl), which calls it.");
+  }
+}
+
+}  // namespace
+
 RunGuide runGuide(const Program& program, Runtime runtime, const std::string& file) {
   RunGuide guide;
   switch (runtime) {
@@ -194,6 +223,7 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
                                                                  : "out-of-place columns run") +
                           " the program, and only at these sizes: " + describe(used) +
                           ". All other calls run the library's own algorithm, without a message."});
+  addCallers(program, runtime, guide);
   return guide;
 }
 

@@ -27,13 +27,26 @@ enum class Count {
 
 Count countOf(const SizeFacts& facts) {
   if (facts.collectiveText.empty()) {
-    return facts.collective == Collective::allgather || facts.collective == Collective::reduceScatter ? Count::shared
-                                                                                                      : Count::whole;
+    switch (facts.collective) {
+      case Collective::allgather:
+      case Collective::reduceScatter:
+        return Count::shared;
+      case Collective::gather:
+      case Collective::scatter:
+        return Count::part;
+      default:
+        return Count::whole;
+    }
   }
   if (facts.collectiveText == "alltoall") {
     return Count::shared;
   }
   return facts.collectiveText == "gather" || facts.collectiveText == "scatter" ? Count::part : Count::whole;
+}
+
+std::int64_t timesOrMost(std::int64_t value, std::int64_t factor) {
+  return value > std::numeric_limits<std::int64_t>::max() / factor ? std::numeric_limits<std::int64_t>::max()
+                                                                   : value * factor;
 }
 
 bool countsBytes(const SizeFacts& facts, Runtime runtime) {
@@ -146,6 +159,13 @@ UsedSizes usedSizes(const SizeFacts& facts, Runtime runtime) {
     used.maxBytes = facts.maxBytes - 1;
   } else if (facts.maxBytes != 0) {
     used.maxBytes = facts.maxBytes;
+  }
+  if (count == Count::part) {
+    used.windowOfShard = SizeSweep{used.minBytes, used.maxBytes.value_or(0)};
+    used.minBytes = timesOrMost(used.minBytes, facts.ranks);
+    if (used.maxBytes) {
+      used.maxBytes = timesOrMost(*used.maxBytes, facts.ranks);
+    }
   }
   if (dividesPowersOfTwo(facts, runtime)) {
     used.sweep = sweepFrom(kElementBytes, facts, runtime);

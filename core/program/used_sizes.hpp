@@ -21,8 +21,8 @@ struct SizeFacts {
   Collective collective = Collective::allgather;
   std::string collectiveText = {};  ///< as Program::collectiveText
   int ranks = 1;
-  std::int64_t chunks = 1;  ///< nchunksperloop; 1 or more
-  std::int64_t minBytes = 0;
+  std::int64_t chunks = 1;    ///< nchunksperloop; 1 or more
+  std::int64_t minBytes = 0;  ///< as in the file; of gather and scatter bytes of one rank's share
   std::int64_t maxBytes = 0;
 };
 [[nodiscard]] SizeFacts sizeFacts(const Program& program);
@@ -42,7 +42,10 @@ struct UsedSizes {
   std::optional<std::int64_t> olderMultiplePerRank = {};
   std::int64_t minBytes = 0;                  ///< of the whole collective, included
   std::optional<std::int64_t> maxBytes = {};  ///< included; absent = no end
-  bool powersOfTwo = false;                   ///< at every power of two of `sweep`, which then is that of powers of two
+  /// Gather and scatter: minBytes and maxBytes as the runtimes compare them, with bytes of one rank's share; last 0 =
+  /// no end.
+  std::optional<SizeSweep> windowOfShard = {};
+  bool powersOfTwo = false;  ///< at every power of two of `sweep`, which then is that of powers of two
   /// A sweep of nccl-tests (float32, -f 2) that uses the program at every size; absent where the window holds none.
   std::optional<SizeSweep> sweep = {};
 };
