@@ -19,7 +19,7 @@ namespace coppice::io {
 /// links "from to 400Gbps 0.0005ms 0", duplex; or ns-3's of ASTRA-sim, whose first line is "nodes switches links".
 /// Limits: 64 MiB, 200,000 nodes. Errors: badInput with line.
 Result<ImportResult> readSimai(std::string_view text, const std::string& fileName);
-/// Errors: badUsage (one-way links, a node that is no number of the form).
+/// GPUs get the first numbers; speeds have nine places. Errors: badUsage (one-way links), invalidFabric.
 Result<std::string> writeSimai(const fabric::Description& description);
 
 /// Reads the analytical network of ASTRA-sim (YAML): dimensions Ring, FullyConnected or Switch with npus_count,
