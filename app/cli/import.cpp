@@ -126,7 +126,8 @@ void addImport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli import node0.xml node1.xml --scale-out rails -o pair.fabric.json\n"
       "  coppice-cli import ibnetdiscover.txt host.xml --hosts 'dgx*' -o cluster.fabric.json --json");
   auto options = std::make_shared<ImportFiles>();
-  sub.add_option("files", options->files, "Networks (ibnetdiscover, slurm) and hosts (nccl-xml, nvidia-smi, rocm-smi)")
+  sub.add_option("files", options->files,
+                 "Networks (ibnetdiscover, slurm) and hosts (nccl-xml, nvidia-smi, rocm-smi, hwloc)")
       ->required();
   sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
   addImportOptions(sub, options->answers);

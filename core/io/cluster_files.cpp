@@ -44,6 +44,8 @@ std::vector<NumberOrigin> hostOrigins(const ImportResult& host, const ClusterFil
                       " rate of the generation in " + name;
     } else if (isNccl) {
       origin.detail = "speed and width in " + name;
+    } else if (file.format == FabricFormat::hwloc) {
+      origin.detail = "hwloc's numbers in " + name;
     } else if (stated) {
       origin.source = Source::stated;
       origin.detail = "option";
@@ -131,7 +133,8 @@ ClusterNetwork networkOf(const std::vector<HostModel>& hosts, ScaleOut scaleOut)
 }  // namespace
 
 bool isHostFormat(FabricFormat format) {
-  return format == FabricFormat::ncclXml || format == FabricFormat::nvidiaSmi || format == FabricFormat::rocmSmi;
+  return format == FabricFormat::ncclXml || format == FabricFormat::nvidiaSmi || format == FabricFormat::rocmSmi ||
+         format == FabricFormat::hwloc;
 }
 
 Result<ImportResult> importCluster(const std::vector<ClusterFile>& files, const ImportOptions& options) {
@@ -172,7 +175,7 @@ Result<ImportResult> importCluster(const std::vector<ClusterFile>& files, const 
       return Error{
           ErrorCode::badUsage,
           "a file of the format " + std::string(toString(file.format)) + " is a whole fabric and joins no other",
-          "import it alone; networks (ibnetdiscover, slurm) and hosts (nccl-xml, nvidia-smi, rocm-smi) go "
+          "import it alone; networks (ibnetdiscover, slurm) and hosts (nccl-xml, nvidia-smi, rocm-smi, hwloc) go "
           "together",
           Place{file.name, 0, 0, {}}};
     }

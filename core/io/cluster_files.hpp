@@ -16,7 +16,7 @@ struct ClusterFile {
   FabricFormat format = FabricFormat::json;
 };
 
-/// The file describes the inside of a host, whose NICs a network joins: an NCCL topology, nvidia-smi, rocm-smi.
+/// The file describes the inside of a host, whose NICs a network joins: an NCCL topology, nvidia-smi, rocm-smi, hwloc.
 [[nodiscard]] bool isHostFormat(FabricFormat format);
 
 /// The cluster that the files describe together: networks (ibnetdiscover, Slurm) and hosts. Several networks are planes

@@ -9,6 +9,7 @@
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "io/foreign_formats.hpp"
+#include "io/hwloc_xml.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "io/pasted_text.hpp"
 #include "io/rocm_smi.hpp"
@@ -38,6 +39,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::simai, "simai"},
                                   {FabricFormat::astraSim, "astra-sim"},
                                   {FabricFormat::tacos, "tacos"},
+                                  {FabricFormat::hwloc, "hwloc"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
@@ -45,8 +47,9 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::treeXml, "tree-xml"},
                                   {FabricFormat::rocmSmi, "amd-smi"},
                                   {FabricFormat::treeNetwork, "topograph"},
-                                  {FabricFormat::simai, "ns3"}};
-constexpr auto kLastFormat = FabricFormat::tacos;
+                                  {FabricFormat::simai, "ns3"},
+                                  {FabricFormat::hwloc, "lstopo"}};
+constexpr auto kLastFormat = FabricFormat::hwloc;
 
 constexpr bool areNamesInOrder() {
   for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
@@ -209,6 +212,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
   if (rest.front() == '<') {
     const std::string_view root = rootElement(rest);
     return root == "Algo"                     ? std::optional(FabricFormat::treeXml)
+           : root == "topology"               ? std::optional(FabricFormat::hwloc)
            : root == "system" || root.empty() ? std::optional(FabricFormat::ncclXml)
                                               : std::nullopt;
   }
@@ -372,6 +376,11 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       smi.box = options.box;
       return readRocmSmi(text, fileName, smi);
     }
+    case FabricFormat::hwloc: {
+      NvidiaSmiOptions hwloc = options.nvidiaSmi;
+      hwloc.box = options.box;
+      return readHwloc(text, fileName, hwloc);
+    }
     case FabricFormat::ibnetdiscover:
     case FabricFormat::treeNetwork: {
       auto read = readNetwork(text, format, fileName);
@@ -414,6 +423,7 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
     case FabricFormat::treeNetwork:
     case FabricFormat::astraSim:
     case FabricFormat::tacos:
+    case FabricFormat::hwloc:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",

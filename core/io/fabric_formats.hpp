@@ -32,13 +32,14 @@ enum class FabricFormat {
   treeNetwork,    ///< Slurm's topology.conf and .yaml, Topograph, import only (tree_network.hpp)
   simai,          ///< SimAI's and ns-3's topology (simulator_network.hpp)
   astraSim,       ///< ASTRA-sim's analytical network, import only (simulator_network.hpp)
-  tacos           ///< TACOS' topology, import only (simulator_network.hpp)
+  tacos,          ///< TACOS' topology, import only (simulator_network.hpp)
+  hwloc           ///< hwloc's XML (lstopo), import only (hwloc_xml.hpp)
 };
 
 /// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees", "taccl", "rocm-smi", "ibnetdiscover", "slurm",
-/// "simai", "astra-sim", "tacos".
+/// "simai", "astra-sim", "tacos", "hwloc".
 [[nodiscard]] std::string_view toString(FabricFormat format);
-/// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml", "amd-smi", "topograph", "ns3".
+/// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml", "amd-smi", "topograph", "ns3", "lstopo".
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
 /// "json, dot, ... or tacos": the names that are printed, for messages.
 [[nodiscard]] std::string formatNames();
@@ -50,9 +51,9 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
 
 /// Choices that some formats need; the others ignore them.
 struct ImportOptions {
-  BoxOptions box = {};                ///< ncclXml, nvidiaSmi, rocmSmi
+  BoxOptions box = {};                ///< ncclXml, nvidiaSmi, rocmSmi, hwloc
   LinkRates rates = LinkRates::nccl;  ///< ncclXml
-  NvidiaSmiOptions nvidiaSmi = {};    ///< nvidiaSmi, rocmSmi, ncclXml (bandwidths); its own box is not used
+  NvidiaSmiOptions nvidiaSmi = {};    ///< nvidiaSmi, rocmSmi, hwloc, ncclXml (bandwidths); its own box is not used
   NetworkOptions network = {};        ///< ibnetdiscover, treeNetwork
   TacclFabricOptions taccl = {};      ///< taccl; its number of boxes is not used
   DotHelperOptions dotHelper = {};    ///< dot

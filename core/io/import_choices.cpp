@@ -75,6 +75,8 @@ std::vector<ImportChoice> choicesOf(FabricFormat format) {
       return {boxes, scaleOut, nics, keepPcie, nvlink, nvlinkBandwidth, nicBandwidth, pcieBandwidth, socketBandwidth};
     case FabricFormat::taccl:
       return {boxes, machine, timeUnit};
+    case FabricFormat::hwloc:
+      return {boxes, scaleOut, nics, keepPcie, nicBandwidth, pcieBandwidth, socketBandwidth};
     case FabricFormat::rocmSmi:
       return {keepPcie, nvlinkBandwidth, pcieBandwidth, socketBandwidth};
     case FabricFormat::ibnetdiscover:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "verify/program_messages.hpp"
+
 namespace coppice::verify {
 namespace {
 
@@ -147,6 +149,25 @@ Deadlock explainDeadlock(const program::Program& program, const FlatProgram& fla
   deadlock.remedy = "connections " + std::to_string(runs) + " messages deep would resolve it; this protocol has " +
                     std::to_string(depth);
   return deadlock;
+}
+
+std::optional<std::int64_t> windowThatFrees(const program::Program& program, const FlatProgram& flat,
+                                            program::Runtime runtime, const Progress& progress) {
+  const auto depth = static_cast<std::uint32_t>(program::connectionDepth(program.protocol));
+  Ignore ignore;
+  const auto finishes = [&](int chunks) { return Execution(flat, depth, chunks, ignore, progress).run(); };
+  int stops = fullestMessage(program, runtime);
+  int runs = program::limits(runtime).count;
+  // What runs with a message runs with fuller ones, so the least that runs is found by halving.
+  if (stops >= runs || !finishes(runs)) {
+    return std::nullopt;
+  }
+  while (runs - stops > 1) {
+    const int middle = stops + (runs - stops) / 2;
+    (finishes(middle) ? runs : stops) = middle;
+  }
+  const std::int64_t window = largestWindow(program, runtime, runs);
+  return window > program.minBytes ? std::optional(window) : std::nullopt;
 }
 
 }  // namespace coppice::verify

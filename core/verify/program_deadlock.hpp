@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,5 +25,11 @@ struct Deadlock {
 Deadlock explainDeadlock(const program::Program& program, const FlatProgram& flat,
                          const std::vector<BlockState>& states, std::uint32_t depth, int chunksPerMessage,
                          const Progress& progress);
+
+/// The largest maxBytes below the program's own at which it does not stop: messages then hold several chunks of a step,
+/// with the runtime's default buffers. nullopt: there is none above minBytes.
+/// @pre the program stops at its own window
+std::optional<std::int64_t> windowThatFrees(const program::Program& program, const FlatProgram& flat,
+                                            program::Runtime runtime, const Progress& progress);
 
 }  // namespace coppice::verify

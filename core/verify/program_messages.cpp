@@ -36,4 +36,8 @@ int fullestMessage(const Program& program, Runtime runtime) {
   return static_cast<int>(std::clamp<std::int64_t>(fit, 1, max));
 }
 
+std::int64_t largestWindow(const Program& program, Runtime runtime, int chunks) {
+  return slotBytes(program.protocol, runtime) / chunks * program.chunksPerLoop;
+}
+
 }  // namespace coppice::verify

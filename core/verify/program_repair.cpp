@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "verify/program_deadlock.hpp"
 #include "verify/program_execution.hpp"
 #include "verify/program_flat.hpp"
 
@@ -430,7 +431,31 @@ private:
 
 std::optional<ProgramChange> changeThatFrees(const Program& program, const std::vector<RingStep>& ring,
                                              const ProgramCheckOptions& options, const Progress& progress) {
-  return Search(program, ring, options, progress).run();
+  if (auto change = Search(program, ring, options, progress).run()) {
+    return change;
+  }
+  // Last, a smaller size window: all sizes above it go to the runtime's own algorithm.
+  Progress quiet;
+  quiet.stop = progress.stop;
+  program::FindingSink sink;
+  const auto flat = checkStructure(program, options, quiet, sink);
+  const auto window = flat ? windowThatFrees(program, *flat, options.runtime, quiet) : std::nullopt;
+  if (!window) {
+    return std::nullopt;
+  }
+  Program after = program;
+  after.maxBytes = *window;
+  const auto verdict = verifyProgram(after, options, quiet);
+  if (!verdict || !verdict->ok) {
+    if (!verdict && verdict.error().code == ErrorCode::cancelled) {
+      throw CancelledError{};
+    }
+    return std::nullopt;
+  }
+  return ProgramChange{"set maxBytes to " + std::to_string(*window) + " in place of " +
+                           std::to_string(program.maxBytes) +
+                           ": with the runtime's default buffers it does not stop up to there",
+                       ring.front().place, std::move(after)};
 }
 
 }  // namespace coppice::verify

@@ -23,8 +23,9 @@ struct ProgramChange {
 /// Looks for the smallest change that frees a deadlock and brings no other fault: a wait that is dropped, then a step
 /// of the ring that moves within its threadblock, or one in each threadblock of the ring (short ways first), or changes
 /// places with another there, or the same in all threadblocks with the same steps; then a
-/// threadblock whose receiving steps go to one of their own, then a message that gets a connection of its own. Every
-/// candidate is executed, and verified in full before it is named. nullopt: none of them will do.
+/// threadblock whose receiving steps go to one of their own, then a message that gets a connection of its own, at last
+/// a smaller size window. Every candidate is executed, and verified in full before it is named. nullopt: none of them
+/// will do.
 /// @pre ring is that of the program. Throws CancelledError; other faults of a candidate rule it out.
 [[nodiscard]] std::optional<ProgramChange> changeThatFrees(const program::Program& program,
                                                            const std::vector<RingStep>& ring,

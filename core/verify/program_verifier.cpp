@@ -49,6 +49,8 @@ private:
   void checkVariant(const FlatProgram& flat, bool inPlace);
   void chooseMessageSize(const FlatProgram& flat);
   void checkOverlaps(const FlatProgram& flat, const Layout& layout);
+  /// The size window that frees a deadlock, as part of a fix; empty where none does.
+  std::string windowRemedy(const FlatProgram& flat);
 
   const Program& m_program;
   const ProgramCheckOptions& m_options;
@@ -147,9 +149,16 @@ void Verification::checkVariant(const FlatProgram& flat, bool inPlace) {
     m_sink.add(static_cast<int>(Check::deadlock), {.severity = Severity::error,
                                                    .code = ErrorCode::verification,
                                                    .text = "deadlock: " + deadlock.cycle,
-                                                   .fix = deadlock.remedy,
+                                                   .fix = deadlock.remedy + windowRemedy(flat),
                                                    .where = {.element = deadlock.place}});
   }
+}
+
+std::string Verification::windowRemedy(const FlatProgram& flat) {
+  const auto window = windowThatFrees(m_program, flat, m_options.runtime, m_progress);
+  return window ? "; with maxBytes=" + std::to_string(*window) + " in place of " + std::to_string(m_program.maxBytes) +
+                      " it does not stop, as long as the runtime has its default buffers"
+                : "";
 }
 
 void Verification::checkOverlaps(const FlatProgram& flat, const Layout& layout) {

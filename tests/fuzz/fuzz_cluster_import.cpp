@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)coppice::io::detectFormat("x", text);
   for (const FabricFormat format : {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi,
-                                    FabricFormat::simai, FabricFormat::astraSim}) {
+                                    FabricFormat::simai, FabricFormat::hwloc, FabricFormat::astraSim}) {
     judge(coppice::io::importFabric(text, format, "x", options), true);
   }
   judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);

@@ -97,6 +97,7 @@ private slots:
   void hostLists_data();
   void hostLists();
   void rocmSmi();
+  void hwloc();
   void simaiRoundTrip();
   void busIds_data();
   void busIds();
@@ -310,6 +311,32 @@ void TestClusterImport::rocmSmi() {
   options.nvidiaSmi = stated;
   const auto fast = read("showtopo.txt", options);
   QVERIFY(fast && linksOf(fast->description).contains("gpu0=gpu1 200"));
+}
+
+void TestClusterImport::hwloc() {
+  // The matrix has twice what an A100 has, as older versions wrote it.
+  const auto result = read("lstopo.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 300"});
+  QVERIFY(texts(result->findings).contains("half of them is used"));
+  ImportOptions options;
+  options.box.keepPcie = true;
+  options.nvidiaSmi.nicBandwidth = Bandwidth(25);
+  const auto whole = read("lstopo.xml", options);
+  QVERIFY2(whole, qPrintable(failure(whole)));
+  QCOMPARE(linksOf(whole->description),
+           (QStringList{"gpu0=gpu1 300", "gpu0=pci-0000:00:01.0 2048/65", "gpu1=package1 2048/65",
+                        "nic0=pci-0000:00:01.0 2048/65", "package0=package1 16", "package0=pci-0000:00:01.0 2048/65"}));
+  // Without the matrix PCIe alone joins the GPUs.
+  std::string text = contents("lstopo.xml");
+  text.replace(text.find("NVLinkBandwidth"), 15, "SomethingElse__");
+  const auto pcie = importFabric(text, FabricFormat::hwloc, "x");
+  QVERIFY2(pcie, qPrintable(failure(pcie)));
+  QVERIFY(texts(pcie->findings).contains("PCIe alone joins the GPUs"));
+  // As a host of a network.
+  const auto joined = importCluster({clusterFile("two_rails.ibnetdiscover.txt"), clusterFile("lstopo.xml")});
+  QVERIFY2(joined, qPrintable(failure(joined)));
+  QVERIFY(linksOf(joined->description).contains("node10.nic0=leaf1 50"));
 }
 
 void TestClusterImport::simaiRoundTrip() {
@@ -630,6 +657,7 @@ void TestClusterImport::bad_data() {
   const int simai = static_cast<int>(FabricFormat::simai);
   const int astra = static_cast<int>(FabricFormat::astraSim);
   const int tacos = static_cast<int>(FabricFormat::tacos);
+  const int hwloc = static_cast<int>(FabricFormat::hwloc);
   QTest::newRow("no node") << ib << "# nothing\n"
                            << "the text has no switch and no adapter";
   QTest::newRow("cable first") << ib << "[1]\t\"H-1\"[1]\t# \"a\" lid 1 4xNDR\n"
@@ -680,6 +708,12 @@ void TestClusterImport::bad_data() {
                            << "npus_count is missing";
   QTest::newRow("tacos") << tacos << "2\n0,5,1,1\n"
                          << "x:2:1: not a link of TACOS";
+  QTest::newRow("no topology") << hwloc << "<x/>"
+                               << "there is no <topology>";
+  QTest::newRow("no GPUs") << hwloc << "<topology><object type=\"Machine\"/></topology>"
+                           << "the file has no GPU";
+  QTest::newRow("cut") << hwloc << "<topology><object"
+                       << "not well-formed XML";
   QTest::newRow("tacos head") << tacos << "a,b\n"
                               << "the first line is not the number of NPUs";
 }

@@ -209,6 +209,11 @@ const std::vector<Case>& deadlocks() {
          });
        },
        "8 more threadblocks, the last of which waits for the first; no connection depth helps"},
+      {"the largest window that frees it", false,
+       [] {
+         return with(ringAllgather(2, 3, true), [](Program& program) { program.maxBytes = std::int64_t{1} << 40; });
+       },
+       "with maxBytes=6291456 in place of 1099511627776 it does not stop"},
       {"only the window prevents it", true,
        [] { return with(ringAllgather(2, 3, true), [](Program& program) { program.maxBytes = kMiB; }); },
        "only the size window prevents a deadlock: up to maxBytes=1048576"},
