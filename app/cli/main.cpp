@@ -68,8 +68,18 @@ int fail(Error error, bool json) {
   return static_cast<int>(exitFor(error.code));
 }
 
+/// Every answer begins with "ok": whether the question was answered with yes.
+Json withOk(const Report& report) {
+  if (report.json.contains("ok")) {
+    return report.json;
+  }
+  Json json = {{"ok", !report.failure && !report.isInterrupted}};
+  json.update(report.json);
+  return json;
+}
+
 int finish(const Report& report, bool json) {
-  const std::string& body = report.document ? *report.document : (json ? dumped(report.json) : harmless(report.text));
+  const std::string body = report.document ? *report.document : (json ? dumped(withOk(report)) : harmless(report.text));
   if (report.failure) {
     std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(*report.failure).c_str());
   }

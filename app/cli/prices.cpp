@@ -82,6 +82,13 @@ Json priceJson(const live::LinkGroup& group, const live::Price& price, const std
   row["loss_per_GBps"] = price.lower.toDouble();
   row["change_above"] = price.nextAbove ? Json(toFraction(*price.nextAbove)) : Json(nullptr);
   row["change_below"] = price.nextBelow ? Json(toFraction(*price.nextBelow)) : Json(nullptr);
+  // The same as bandwidths, as the table has them.
+  const auto at = [&](const std::optional<Bandwidth>& change) {
+    return bandwidth && change && !(*bandwidth + *change < Bandwidth()) ? Json(toFraction(*bandwidth + *change))
+                                                                        : Json(nullptr);
+  };
+  row["until"] = at(price.nextAbove);
+  row["changes_below"] = at(price.nextBelow);
   return row;
 }
 

@@ -217,6 +217,13 @@ public:
       finding.where.file = m_places.at(0).file;
     }
     m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
+    // What a hint leaves open: shown with 0 until it is stated.
+    if (std::any_of(m_gpus.begin(), m_gpus.end(), [](const Gpu& gpu) { return !gpu.element; })) {
+      assembled->server->nvlinkBandwidth = m_options.nvlinkBandwidth.value_or(Bandwidth());
+    }
+    if (m_bareNics > 0 || m_options.nicBandwidth) {
+      assembled->server->nicBandwidth = m_options.nicBandwidth.value_or(Bandwidth());
+    }
     return ImportResult{std::move(assembled->description), std::move(m_findings), std::move(assembled->server)};
   }
 

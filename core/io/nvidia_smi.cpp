@@ -89,6 +89,15 @@ std::vector<Cell> parseCells(std::string_view text) {
   return cells;
 }
 
+/// A matrix that a spreadsheet saved: commas between the cells become blanks. Elsewhere they are in the affinity
+/// columns.
+std::string withoutCommas(std::string text) {
+  if (text.find("GPU0,GPU1") != std::string::npos || text.find("GPU0,X") != std::string::npos) {
+    std::replace(text.begin(), text.end(), ',', '\t');
+  }
+  return text;
+}
+
 bool isGpuName(std::string_view name) {
   return name.size() > 3 && name.starts_with("GPU") &&
          std::all_of(name.begin() + 3, name.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -97,7 +106,7 @@ bool isGpuName(std::string_view name) {
 class Matrix {
 public:
   Matrix(std::string_view text, std::string fileName)
-      : m_clean(terminalText(text, "GPU")), m_fileName(std::move(fileName)) {
+      : m_clean(withoutCommas(terminalText(text, "GPU"))), m_fileName(std::move(fileName)) {
     parse();
   }
 

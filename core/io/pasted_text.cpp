@@ -64,7 +64,12 @@ std::string withPlainSpaces(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto starts = [rest = text.substr(i)](std::string_view word) { return rest.starts_with(word); };
     if (static_cast<unsigned char>(text[i]) < 0x80) {
-      out += text[i] == '|' || text[i] == '"' || text[i] == '`' || text[i] == '\v' || text[i] == '\f' ? ' ' : text[i];
+      if (text.substr(i).starts_with("&nbsp;")) {
+        i += 5;
+        out += ' ';
+        continue;
+      }
+      out += std::string_view("|\"\'`;\v\f").find(text[i]) != std::string_view::npos ? ' ' : text[i];
     } else if (const auto* const space = std::find_if(std::begin(kSpaces), std::end(kSpaces), starts);
                space != std::end(kSpaces)) {
       out += ' ';

@@ -150,6 +150,13 @@ private:
     }
   }
 
+  /// Where the sender has the message's data, for readers of the program.
+  Slot sourceOf(int m) {
+    const Step& sender = m_writer.stepAt(m_work.messages[m].from, m_sentBy[m]);
+    const bool isForwarded = sender.type == StepType::recvCopySend || sender.type == StepType::recvReduceCopySend;
+    return isForwarded ? sender.dst : sender.src;
+  }
+
   /// Where the message's data is to lie at its receiver.
   Scratch::Run placeFor(const StepMessage& message, int block, Slot& slot) {
     const Item& item = itemOf(message);
@@ -207,7 +214,8 @@ private:
       addWriters(m, after);
     }
     const StepType type = m_plan.next[m] >= 0 ? StepType::recvCopySend : StepType::recv;
-    const StepPlace place = m_writer.append(message.to, block, type, slot, slot, message.count, std::move(after));
+    const Slot source = type == StepType::recv ? sourceOf(m) : slot;
+    const StepPlace place = m_writer.append(message.to, block, type, source, slot, message.count, std::move(after));
     noteLanding(m, slot);
     settle(message, slot, place);
     return place;
@@ -285,7 +293,7 @@ private:
       run = m_scratch[rank].take(message.count, block);
     }
     const Slot landing = landsInSum ? sum : Slot{Buffer::scratch, run.offset};
-    const StepPlace here = m_writer.append(rank, block, StepType::recv, landing, landing, message.count,
+    const StepPlace here = m_writer.append(rank, block, StepType::recv, sourceOf(m), landing, message.count,
                                            landsInSum ? std::move(sumAfter) : std::move(run.after));
     noteLanding(m, landing);
     if (!isLast && static_cast<int>(mine.addends.size()) + 1 < kMaxAddends) {

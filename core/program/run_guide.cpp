@@ -224,6 +224,12 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
                           " the program, and only at these sizes: " + describe(used) +
                           ". All other calls run the library's own algorithm, without a message."});
   addCallers(program, runtime, guide);
+  if (isRooted(program) && program.inPlace) {
+    guide.notes.emplace_back(
+        "In place: the ranks compare their two buffers, and off the root one of them may be null in a legal call. "
+        "Ranks "
+        "then decide differently, and the call hangs: give every rank equal pointers, or export with --out-of-place.");
+  }
   return guide;
 }
 

@@ -128,7 +128,10 @@ def main():
     build = pathlib.Path(options.build)
     mpi_program = next((str(path) for path in build.rglob("mpi_collectives") if path.is_file()), None)
     if mpi_program is None:
-        sys.exit("mpi_collectives is not built: MPI was not found when the build was configured")
+        sys.exit(
+            "mpi_collectives is not built: cmake --build build/release --target mpi_collectives\n"
+            "without that target, MPI was not found when the build was configured"
+        )
     with tempfile.TemporaryDirectory() as folder:
         libraries = [OpenMpi(mpi_program, options.ranks)]
         if options.mpich or (shutil.which("mpicxx.mpich") and shutil.which("mpiexec.mpich")):

@@ -532,6 +532,12 @@ void TestClusterImport::pastedMatrices_data() {
       "\"GPU2\"\t\"NV2\"\t\"NV1\"\t\"X\"\n");
   QTest::newRow("cells run together") << QByteArray(
       "\tGPU0\tGPU1\tGPU2\nGPU0 X NV1NV2\nGPU1 NV1 X NV1\nGPU2 NV2NV1 X\n");
+  QTest::newRow("a spreadsheet") << QByteArray(
+      ",GPU0,GPU1,GPU2,CPU Affinity\nGPU0,X,NV1,NV2,0-7\nGPU1,NV1,X,NV1,0-7\nGPU2,NV2,NV1,X,0-7\n");
+  QTest::newRow("entities of HTML") << QByteArray(
+      "&nbsp;GPU0 GPU1 GPU2\nGPU0&nbsp;X&nbsp;NV1 NV2\nGPU1 NV1 X NV1\nGPU2 NV2 NV1 X\n");
+  QTest::newRow("single quotation marks")
+      << QByteArray("'\tGPU0\tGPU1\tGPU2'\n'GPU0\tX\tNV1\tNV2'\n'GPU1\tNV1\tX\tNV1'\n'GPU2\tNV2\tNV1\tX'\n");
   QByteArray wide("\xFF\xFE", 2);
   QByteArray big;
   for (const QChar c : plain) {

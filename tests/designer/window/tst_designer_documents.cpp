@@ -75,6 +75,7 @@ private Q_SLOTS:
   void importDialog();
   void importDialogTellsFaults();
   void importInTheWindow();
+  void networkAndHostTogether();
   void importIsCancelled();
   void pastedMatrix();
   void notesAreProblemsToo();
@@ -184,6 +185,32 @@ void TestDesignerDocuments::importInTheWindow() {
   QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
   QVERIFY(f.editor()->file().isModified());
   QCOMPARE(f.answers->failures, QStringList());
+}
+
+void TestDesignerDocuments::networkAndHostTogether() {
+  const Fixture f;
+  f.answers->importer = [](QWidget* parent, const ForeignText& text) -> std::optional<ReadModel> {
+    ImportDialog dialog(text, parent);
+    if (!QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong)) {
+      return std::nullopt;
+    }
+    // Each number with where it is from.
+    const QString notes = field<QLabel>(dialog, "importNotes")->text();
+    if (!notes.contains(u"50 GB/s: a cable between host and switch"_s) || !notes.contains(u"table:"_s) ||
+        field<QLineEdit>(dialog, "import-hosts") == nullptr || field<QSpinBox>(dialog, "import-boxes") != nullptr) {
+      return std::nullopt;
+    }
+    return dialog.fabric();
+  };
+  // Dropped in any order, they are one cluster, and its bound is known.
+  f.window->files().openFiles({data("cluster/host.xml"), data("cluster/two_rails.ibnetdiscover.txt")});
+  QCOMPARE(f.answers->failures, QStringList());
+  QCOMPARE(f.answers->imports.size(), 1);
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::gpu), 4);
+  QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::nic), 4);
+  QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::switchNode), 3);
+  QVERIFY(f.waitForBound());
 }
 
 void TestDesignerDocuments::importIsCancelled() {

@@ -69,7 +69,8 @@ void FileFeature::addOpenActions() {
                 [this](bool) {
                   openFiles(m_prompts.filesToOpen(m_window, {},
                                                   tr("Fabrics, schedules, programs and sketches (*.fabric.json *.json "
-                                                     "*.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
+                                                     "*.xml *.txt *.dot *.gv *.csv *.adj *.conf *.yaml *.yml "
+                                                     "*.topo);;All files (*)")));
                 });
 }
 
