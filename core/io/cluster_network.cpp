@@ -209,7 +209,7 @@ private:
       return;
     }
     std::vector<std::string> without;
-    std::vector<std::string> missing;
+    std::map<std::size_t, std::vector<std::string>> missing;  // by cables
     std::vector<std::string> byNumber;
     for (const int host : order) {
       const auto& ports = m_ports[static_cast<std::size_t>(host)];
@@ -231,7 +231,7 @@ private:
         continue;
       }
       if (best.nics.size() < best.model->inside.server->nics.size()) {
-        missing.push_back(nameOf(host));
+        missing[best.nics.size()].push_back(nameOf(host));
       }
       if (best.isByNumber) {
         byNumber.push_back(nameOf(host));
@@ -250,10 +250,16 @@ private:
            "give a file of such a host, or say which hosts to use");
     }
     if (!missing.empty()) {
+      // Those with the fewest first: they may be no compute hosts.
+      std::string text;
+      std::size_t hosts = 0;
+      for (const auto& [cables, names] : missing) {
+        hosts += names.size();
+        text += (text.empty() ? "" : "; ") + counted(static_cast<std::int64_t>(cables), "cable") + ": " + someOf(names);
+      }
       tell(Severity::warning,
-           counted(static_cast<std::int64_t>(missing.size()), "host") +
-               " with fewer cables than the host of the file: " + someOf(missing),
-           "look at the ports that are down there, or choose other hosts or adapters");
+           counted(static_cast<std::int64_t>(hosts), "host") + " with fewer cables than the host of the file: " + text,
+           "look at the ports that are down there; leave hosts without GPUs out, or choose other adapters");
     }
     if (!byNumber.empty()) {
       tell(Severity::warning,

@@ -10,6 +10,7 @@
 #include "io/fabric_json.hpp"
 #include "io/foreign_formats.hpp"
 #include "io/hwloc_xml.hpp"
+#include "io/infragraph.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "io/pasted_text.hpp"
 #include "io/rocm_smi.hpp"
@@ -40,6 +41,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::astraSim, "astra-sim"},
                                   {FabricFormat::tacos, "tacos"},
                                   {FabricFormat::hwloc, "hwloc"},
+                                  {FabricFormat::infraGraph, "infragraph"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
@@ -49,7 +51,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::treeNetwork, "topograph"},
                                   {FabricFormat::simai, "ns3"},
                                   {FabricFormat::hwloc, "lstopo"}};
-constexpr auto kLastFormat = FabricFormat::hwloc;
+constexpr auto kLastFormat = FabricFormat::infraGraph;
 
 constexpr bool areNamesInOrder() {
   for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
@@ -222,12 +224,13 @@ std::optional<FabricFormat> byContent(std::string_view text) {
   if (rest.front() == '{') {
     const bool isNative =
         glance.find("\"src\"") != std::string_view::npos && glance.find("\"bandwidth\"") != std::string_view::npos;
-    return isTaccl(rest)                        ? std::optional(FabricFormat::taccl)
-           : looksLikeTopograph(glance)         ? std::optional(FabricFormat::treeNetwork)
-           : looksLikeRocmSmi(glance)           ? std::optional(FabricFormat::rocmSmi)
-           : JsonGlance(rest).isAdjacency()     ? std::optional(FabricFormat::adjacency)
-           : !isNative && foreignFormat(glance) ? std::nullopt
-                                                : std::optional(FabricFormat::json);
+    return isTaccl(rest)                              ? std::optional(FabricFormat::taccl)
+           : looksLikeInfraGraph(glance) && !isNative ? std::optional(FabricFormat::infraGraph)
+           : looksLikeTopograph(glance)               ? std::optional(FabricFormat::treeNetwork)
+           : looksLikeRocmSmi(glance)                 ? std::optional(FabricFormat::rocmSmi)
+           : JsonGlance(rest).isAdjacency()           ? std::optional(FabricFormat::adjacency)
+           : !isNative && foreignFormat(glance)       ? std::nullopt
+                                                      : std::optional(FabricFormat::json);
   }
   const std::string start = lowerCase(rest.substr(0, 16));
   for (const std::string_view word : {"digraph", "graph", "strict"}) {
@@ -248,6 +251,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
         {FabricFormat::treeNetwork, looksLikeTopologyConf},
         {FabricFormat::treeNetwork, looksLikeTopologyYaml},
         {FabricFormat::treeNetwork, looksLikeTopograph},
+        {FabricFormat::infraGraph, looksLikeInfraGraph},
         {FabricFormat::astraSim, looksLikeAstraSim},
         {FabricFormat::rocmSmi, looksLikeRocmSmi},
         {FabricFormat::simai, looksLikeSimai},
@@ -399,6 +403,8 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       return readAstraSim(text, fileName);
     case FabricFormat::tacos:
       return readTacos(text, fileName);
+    case FabricFormat::infraGraph:
+      return readInfraGraph(text, fileName);
   }
   return Error{ErrorCode::internal, "an unknown fabric format"};
 }
@@ -424,6 +430,7 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
     case FabricFormat::astraSim:
     case FabricFormat::tacos:
     case FabricFormat::hwloc:
+    case FabricFormat::infraGraph:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",

@@ -33,11 +33,12 @@ enum class FabricFormat {
   simai,          ///< SimAI's and ns-3's topology (simulator_network.hpp)
   astraSim,       ///< ASTRA-sim's analytical network, import only (simulator_network.hpp)
   tacos,          ///< TACOS' topology, import only (simulator_network.hpp)
-  hwloc           ///< hwloc's XML (lstopo), import only (hwloc_xml.hpp)
+  hwloc,          ///< hwloc's XML (lstopo), import only (hwloc_xml.hpp)
+  infraGraph      ///< InfraGraph, import only (infragraph.hpp)
 };
 
 /// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees", "taccl", "rocm-smi", "ibnetdiscover", "slurm",
-/// "simai", "astra-sim", "tacos", "hwloc".
+/// "simai", "astra-sim", "tacos", "hwloc", "infragraph".
 [[nodiscard]] std::string_view toString(FabricFormat format);
 /// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml", "amd-smi", "topograph", "ns3", "lstopo".
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);

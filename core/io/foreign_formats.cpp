@@ -47,7 +47,6 @@ const std::vector<Fingerprint>& fingerprints() {
       // YAML
       {"a containerlab topology", {"topology:", "endpoints:", "kind:"}, kNetwork},
       {"a Kubernetes object", {"apiVersion:", "kind:"}, "give the topology of the cluster's network"},
-      {"an InfraGraph with instances that are not read", {"infragraph"}, "write devices, instances and connections"},
       // Texts of tools
       {"ibnetdiscover's list of ports (-p)", {"SW ", " 0x", "( '"}, "give the output of ibnetdiscover without -p"},
       {"the output of iblinkinfo", {"==("}, "give the output of: ibnetdiscover"},

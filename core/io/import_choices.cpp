@@ -90,6 +90,7 @@ std::vector<ImportChoice> choicesOf(FabricFormat format) {
     case FabricFormat::simai:
     case FabricFormat::astraSim:
     case FabricFormat::tacos:
+    case FabricFormat::infraGraph:
       break;
   }
   return {};

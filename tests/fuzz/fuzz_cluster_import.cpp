@@ -40,8 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.network.uplinkBandwidth = coppice::Bandwidth(100);
   }
   (void)coppice::io::detectFormat("x", text);
-  for (const FabricFormat format : {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi,
-                                    FabricFormat::simai, FabricFormat::hwloc, FabricFormat::astraSim}) {
+  for (const FabricFormat format :
+       {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi, FabricFormat::simai,
+        FabricFormat::hwloc, FabricFormat::infraGraph, FabricFormat::astraSim}) {
     judge(coppice::io::importFabric(text, format, "x", options), true);
   }
   judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);

@@ -134,6 +134,9 @@ void TestClusterImport::formats_data() {
   QTest::newRow("astra_sim.yml") << "astra-sim"
                                  << QStringList{"npu0=switch0.0 400", "npu0=npu2 12.5", "npu2=npu4 12.5",
                                                 "npu4=npu0 12.5", "npu5=npu1 12.5"};
+  QTest::newRow("infragraph.yaml") << "infragraph"
+                                   << QStringList{"host.0.xpu.1=host.0.nvsw.0 300", "host.0.xpu.0=host.0.nic.0 2048/65",
+                                                  "host.1.nic.1=leafsw.0.asic.0 25"};
   QTest::newRow("tacos.csv") << "tacos" << QStringList{"npu0>npu1 50", "npu1>npu2 50", "npu2>npu0 25"};
 }
 
@@ -664,6 +667,7 @@ void TestClusterImport::bad_data() {
   const int astra = static_cast<int>(FabricFormat::astraSim);
   const int tacos = static_cast<int>(FabricFormat::tacos);
   const int hwloc = static_cast<int>(FabricFormat::hwloc);
+  const int infra = static_cast<int>(FabricFormat::infraGraph);
   QTest::newRow("no node") << ib << "# nothing\n"
                            << "the text has no switch and no adapter";
   QTest::newRow("cable first") << ib << "[1]\t\"H-1\"[1]\t# \"a\" lid 1 4xNDR\n"
@@ -714,6 +718,23 @@ void TestClusterImport::bad_data() {
                            << "npus_count is missing";
   QTest::newRow("tacos") << tacos << "2\n0,5,1,1\n"
                          << "x:2:1: not a link of TACOS";
+  QTest::newRow("no instances") << infra << "devices: []\n"
+                                << "the graph has no instances";
+  QTest::newRow("no device") << infra << "instances: [{name: a, device: b}]\n"
+                             << "is of a device that is not described";
+  QTest::newRow("no link") << infra
+                           << "devices: [{name: d, components: [{name: x, type: xpu, count: 2}], connections: "
+                              "[x.0.l.x.1]}]\ninstances: [{name: a, device: d}]\n"
+                           << "link \"l\" is not described";
+  QTest::newRow("a GPU's link") << infra
+                                << "devices: [{name: d, components: [{name: x, type: xpu, count: 2}], links: "
+                                   "[{name: l}], connections: [x.0.l.x.1]}]\ninstances: [{name: a, device: d}]\n"
+                                << "link \"l\" of a GPU has no bandwidth";
+  QTest::newRow("slice") << infra
+                         << "devices: [{name: d, components: [{name: x, type: xpu, count: 2}], links: [{name: l, "
+                            "bandwidth: {gigabytes_per_second: 1}}], edges: [{ep1: {component: 'x[0:9]'}, ep2: "
+                            "{component: x}, link: l}]}]\ninstances: [{name: a, device: d}]\n"
+                         << "\"x[0:9]\" is not a slice of 2";
   QTest::newRow("no topology") << hwloc << "<x/>"
                                << "there is no <topology>";
   QTest::newRow("no GPUs") << hwloc << "<topology><object type=\"Machine\"/></topology>"

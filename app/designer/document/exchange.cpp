@@ -67,7 +67,10 @@ std::vector<io::ImportChoice> ForeignText::choices() const {
       // The network says which hosts there are and how they are joined.
       const bool isOfCopies = choice == io::ImportChoice::boxes || choice == io::ImportChoice::scaleOut ||
                               choice == io::ImportChoice::nics || choice == io::ImportChoice::nvlink;
-      if (!isOfCopies && std::find(open.begin(), open.end(), choice) == open.end()) {
+      // Only a hint of NCCL leaves the bandwidths of NVLink and of NICs open.
+      const bool isKnown = other.format == io::FabricFormat::ncclXml && other.text.find("<gpu") != std::string::npos &&
+                           (choice == io::ImportChoice::nvlinkBandwidth || choice == io::ImportChoice::nicBandwidth);
+      if (!isOfCopies && !isKnown && std::find(open.begin(), open.end(), choice) == open.end()) {
         open.push_back(choice);
       }
     }
