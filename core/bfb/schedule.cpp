@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 #include "bfb/half.hpp"
 #include "bfb/rule.hpp"
 #include "schedule/step_cost.hpp"
@@ -58,14 +59,11 @@ private:
       m_schedule.paths.add(route);
     }
     const auto steps = static_cast<int>(half.found.stepLoads.size());
-    const std::vector<Batch> batches = batchesByStep(half, steps);
-    std::size_t at = 0;
+    const Rows<Batch> batches = batchesByStep(half, steps);
     for (int i = 0; i < steps; ++i) {
       throwIfCancelled(progress);
-      const int t = half.isTurned ? steps - i : i + 1;
-      at = static_cast<std::size_t>(m_first[static_cast<std::size_t>(t) - 1]);
-      for (; at < static_cast<std::size_t>(m_first[t]); ++at) {
-        addBatch(half, batches[at], firstRoute, m_schedule.stepCount + i);
+      for (const Batch& batch : batches[static_cast<std::size_t>(half.isTurned ? steps - 1 - i : i)]) {
+        addBatch(half, batch, firstRoute, m_schedule.stepCount + i);
       }
     }
     m_schedule.stepCount += steps;
@@ -76,24 +74,16 @@ private:
     std::uint32_t step = 0;  ///< into SurveyBlock::steps
   };
 
-  /// What targets get, sorted by step; m_first says where a step begins.
-  std::vector<Batch> batchesByStep(const Half& half, int steps) {
-    m_first.assign(static_cast<std::size_t>(steps) + 1, 0);
-    for (const SurveyBlock& block : half.found.blocks) {
-      for (const SurveyBlock::Step& step : block.steps) {
-        ++m_first[step.step];
+  /// What targets get, by step.
+  static Rows<Batch> batchesByStep(const Half& half, int steps) {
+    return Rows<Batch>(static_cast<std::size_t>(steps), [&](const auto& add) {
+      for (std::uint32_t b = 0; b < half.found.blocks.size(); ++b) {
+        const auto& list = half.found.blocks[b].steps;
+        for (std::uint32_t s = 0; s < list.size(); ++s) {
+          add(list[s].step - 1, Batch{b, s});
+        }
       }
-    }
-    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    std::vector<Batch> batches(m_first.back());
-    std::vector<int64_t> next(m_first.begin(), m_first.end());
-    for (std::uint32_t b = 0; b < half.found.blocks.size(); ++b) {
-      const auto& list = half.found.blocks[b].steps;
-      for (std::uint32_t s = 0; s < list.size(); ++s) {
-        batches[next[static_cast<std::size_t>(list[s].step) - 1]++] = {b, s};
-      }
-    }
-    return batches;
+    });
   }
 
   void addBatch(const Half& half, const Batch& batch, PathId firstRoute, int step) {
@@ -117,7 +107,6 @@ private:
   schedule::StepSchedule m_schedule;
   bool m_isOneShard = false;
   int64_t m_chunks = 1;
-  std::vector<int64_t> m_first;  ///< by step, into the batches
 };
 
 void requireSound(const fabric::Fabric& fabric, const Request& request) {

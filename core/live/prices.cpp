@@ -606,11 +606,6 @@ Result<std::vector<LinkGroup>> groupsOf(const fabric::Fabric& fabric, const fabr
   return groups;
 }
 
-Result<Price> priceOf(const CutBound& bound, const LinkGroup& group, const Progress& progress) {
-  auto ranking = rankPrices(bound, {&group, 1}, progress);
-  return ranking ? Result<Price>(ranking->front().price) : ranking.error();
-}
-
 Result<std::vector<RankedPrice>> rankPrices(const CutBound& bound, std::span<const LinkGroup> groups,
                                             const Progress& progress) {
   return guarded(

@@ -55,16 +55,13 @@ struct Price {
   std::optional<Bandwidth> nextBelow = {};
 };
 
-/// Errors: badUsage (an empty group, an arc that the fabric does not have, an arc named twice, a weight below 1),
-/// infeasible (nothing to send), overflow, cancelled.
-Result<Price> priceOf(const CutBound& bound, const LinkGroup& group, const Progress& progress = {});
-
 struct RankedPrice {
   std::size_t group = 0;  ///< index into the groups given
   Price price;
 };
 /// All groups, the most worthwhile raise first (then the most harmful loss, then the given order). Links that exchanges
-/// of equal parts map onto each other are asked once.
+/// of equal parts map onto each other are asked once. Errors: badUsage (an empty group, an arc that the fabric does not
+/// have, an arc named twice, a weight below 1), infeasible (nothing to send), overflow, cancelled.
 Result<std::vector<RankedPrice>> rankPrices(const CutBound& bound, std::span<const LinkGroup> groups,
                                             const Progress& progress = {});
 
@@ -84,7 +81,8 @@ struct Curve {
   bool isPiecewiseLinear = true;
 };
 
-/// algbw for all changes t in [from, to]. Errors: badUsage (from > to, or a bandwidth below 0 at `from`), as priceOf.
+/// algbw for all changes t in [from, to]. Errors: badUsage (from > to, or a bandwidth below 0 at `from`), as
+/// rankPrices.
 Result<Curve> curveOf(const CutBound& bound, const LinkGroup& group, const Bandwidth& from, const Bandwidth& to,
                       const Progress& progress = {});
 

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+
+#include "base/disjoint_sets.hpp"
 
 namespace coppice::simulate {
 namespace {
@@ -16,24 +17,6 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 };
 constexpr auto kEndsLater = [](const auto& a, const auto& b) {
   return a.end != b.end ? a.end > b.end : a.message > b.message;
-};
-
-/// Union-find over links.
-class Sets {
-public:
-  explicit Sets(std::size_t count) : m_parent(count) { std::iota(m_parent.begin(), m_parent.end(), 0U); }
-
-  std::uint32_t find(std::uint32_t element) {
-    while (m_parent[element] != element) {
-      m_parent[element] = m_parent[m_parent[element]];
-      element = m_parent[element];
-    }
-    return element;
-  }
-  void join(std::uint32_t a, std::uint32_t b) { m_parent[find(a)] = find(b); }
-
-private:
-  std::vector<std::uint32_t> m_parent;
 };
 
 }  // namespace
@@ -49,7 +32,7 @@ LinkSharing::LinkSharing(const Job& job, double resolution, std::int64_t exactWo
       m_busy(job.linkRates().size()),
       m_links(job.linkRates().size()),
       m_frozen(job.routes().size()) {
-  Sets sets(job.linkRates().size());
+  DisjointSets sets(job.linkRates().size());
   for (const Route& route : job.routes()) {
     const auto arcs = job.arcsOf(route);
     for (const std::int32_t arc : arcs) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rows.hpp"
 #include "fabric/fabric.hpp"
 
 namespace coppice::verify {
@@ -14,14 +15,11 @@ class ArcIndex {
 public:
   static constexpr std::int32_t kNone = -1;
 
-  explicit ArcIndex(const fabric::Fabric& fabric) : m_first(static_cast<std::size_t>(fabric.nodeCount()) + 1, 0) {
+  explicit ArcIndex(const fabric::Fabric& fabric)
+      : m_first(rowStarts(fabric.nodes().size(), fabric.arcs(), &fabric::Arc::tail)) {
     m_heads.reserve(fabric.arcs().size());
     for (const fabric::Arc& arc : fabric.arcs()) {
-      ++m_first[static_cast<std::size_t>(arc.tail) + 1];
       m_heads.push_back(arc.head);
-    }
-    for (std::size_t i = 1; i < m_first.size(); ++i) {
-      m_first[i] += m_first[i - 1];
     }
   }
 

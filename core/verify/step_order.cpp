@@ -2,7 +2,7 @@
 #include "verify/step_order.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <utility>
 
 namespace coppice::verify {
@@ -105,21 +105,17 @@ std::vector<Wait> waitsOf(const StepSchedule& schedule, int64_t shards, const Pr
 class Walk {
 public:
   Walk(const StepSchedule& schedule, const std::vector<Wait>& waits)
-      : m_schedule(schedule), m_first(schedule.transfers.size() + 1, 0), m_before(waits.size()) {
-    for (const Wait& wait : waits) {
-      ++m_first[wait.first];
-    }
-    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    for (const Wait& wait : waits) {
-      m_before[--m_first[wait.first]] = wait.second;
-    }
-  }
+      : m_schedule(schedule), m_before(schedule.transfers.size(), [&](const auto& add) {
+          for (const auto& [after, before] : waits) {
+            add(after, before);
+          }
+        }) {}
 
   StepOrder run() {
     const auto phases = m_schedule.transfers.steps();
     const auto count = static_cast<std::uint32_t>(phases.size());
     m_order.place.assign(count, kNone);
-    m_next.assign(m_first.begin(), m_first.end() - 1);
+    m_next.assign(count, 0);
     m_depth.assign(count, 0);
     std::int32_t before = 0;
     for (std::uint32_t first = 0; first < count;) {
@@ -147,8 +143,8 @@ private:
     m_depth[start] = kOpen;
     while (!m_path.empty()) {
       const std::uint32_t at = m_path.back();
-      if (m_next[at] < m_first[at + 1]) {
-        const std::uint32_t wanted = m_before[m_next[at]++];
+      if (m_next[at] < m_before.size(at)) {
+        const std::uint32_t wanted = m_before[at][m_next[at]++];
         if (m_order.place[wanted] != kNone) {
           continue;
         }
@@ -161,8 +157,8 @@ private:
         continue;
       }
       std::int32_t depth = before;
-      for (std::size_t i = m_first[at]; i < m_first[at + 1]; ++i) {
-        depth = std::max(depth, m_depth[m_before[i]]);
+      for (const std::uint32_t wanted : m_before[at]) {
+        depth = std::max(depth, m_depth[wanted]);
       }
       m_depth[at] = depth + 1;
       m_order.depth = std::max(m_order.depth, depth + 1);
@@ -190,10 +186,9 @@ private:
   static constexpr std::int32_t kOpen = -1;
 
   const StepSchedule& m_schedule;
-  std::vector<std::size_t> m_first;     ///< by transfer, into m_before; one more at the end
-  std::vector<std::uint32_t> m_before;  ///< what the transfers wait for
-  std::vector<std::size_t> m_next;      ///< by transfer: the wait to look at next
-  std::vector<std::int32_t> m_depth;    ///< by transfer; kOpen = on the path
+  Rows<std::uint32_t, std::size_t> m_before;  ///< by transfer: what it waits for
+  std::vector<std::size_t> m_next;            ///< by transfer: the wait to look at next
+  std::vector<std::int32_t> m_depth;          ///< by transfer; kOpen = on the path
   std::vector<std::uint32_t> m_path;
   std::uint32_t m_count = 0;
   StepOrder m_order;
@@ -201,25 +196,9 @@ private:
 
 }  // namespace
 
-ShardTransfers::ShardTransfers(const StepSchedule& schedule, int64_t shards) : m_first(shards + 1, 0) {
-  const auto of = schedule.transfers.shards();
-  for (const int64_t shard : of) {
-    ++m_first[shard];
-  }
-  int64_t sum = 0;
-  for (int64_t& first : m_first) {
-    sum += first;
-    first = sum;  // one past the shard's last, until the loop below has put it in front
-  }
-  m_transfers.resize(of.size());
-  for (auto i = static_cast<std::uint32_t>(of.size()); i-- > 0;) {
-    m_transfers[--m_first[of[i]]] = i;
-  }
-}
-
-std::span<const std::uint32_t> ShardTransfers::of(int64_t shard) const {
-  return std::span(m_transfers).subspan(m_first[shard], m_first[shard + 1] - m_first[shard]);
-}
+ShardTransfers::ShardTransfers(const StepSchedule& schedule, int64_t shards)
+    : m_transfers(numbersByRow<std::uint32_t>(static_cast<std::size_t>(shards), schedule.transfers.shards(),
+                                              std::identity())) {}
 
 PieceSweep::PieceSweep(const StepSchedule& schedule, std::span<const std::uint32_t> transfers)
     : m_schedule(schedule), m_byBegin(transfers.begin(), transfers.end()), m_ends{0, schedule.denominator} {

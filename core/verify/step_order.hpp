@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "base/rows.hpp"
 #include "schedule/step_schedule.hpp"
 
 /// In which order the transfers of a step schedule act on each piece of data.
@@ -20,11 +21,12 @@ class ShardTransfers {
 public:
   /// @pre every transfer names one of the shards
   ShardTransfers(const schedule::StepSchedule& schedule, std::int64_t shards);
-  [[nodiscard]] std::span<const std::uint32_t> of(std::int64_t shard) const;
+  [[nodiscard]] std::span<const std::uint32_t> of(std::int64_t shard) const {
+    return m_transfers[static_cast<std::size_t>(shard)];
+  }
 
 private:
-  std::vector<std::uint32_t> m_transfers;
-  std::vector<std::int64_t> m_first;  ///< by shard, into m_transfers; one more at the end
+  Rows<std::uint32_t> m_transfers;  ///< by shard
 };
 
 /// Walks over one shard from its begin to its end, from one end of a piece to the next.

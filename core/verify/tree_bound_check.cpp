@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/disjoint_sets.hpp"
+#include "base/rows.hpp"
 #include "verify/arc_index.hpp"
 #include "verify/fault_log.hpp"
 
@@ -25,31 +26,6 @@ using schedule::NodeMoves;
 using schedule::TreeBoundProof;
 using schedule::WeightedCut;
 
-/// The arcs that enter each node.
-class ArcsInto {
-public:
-  explicit ArcsInto(const fabric::Fabric& fabric)
-      : m_first(static_cast<std::size_t>(fabric.nodeCount()) + 1, 0), m_arcs(fabric.arcs().size()) {
-    const auto arcs = fabric.arcs();
-    for (const fabric::Arc& arc : arcs) {
-      ++m_first[static_cast<std::size_t>(arc.head) + 1];
-    }
-    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
-    std::vector<std::int32_t> next(m_first.begin(), m_first.end() - 1);
-    for (std::size_t arc = 0; arc < arcs.size(); ++arc) {
-      m_arcs[next[arcs[arc].head]++] = static_cast<std::int32_t>(arc);
-    }
-  }
-
-  [[nodiscard]] std::span<const std::int32_t> operator[](NodeIndex node) const {
-    return std::span(m_arcs).subspan(m_first[node], m_first[static_cast<std::size_t>(node) + 1] - m_first[node]);
-  }
-
-private:
-  std::vector<std::int32_t> m_first;  ///< by node
-  std::vector<std::int32_t> m_arcs;
-};
-
 class TreeBoundCheck {
 public:
   TreeBoundCheck(const fabric::Fabric& fabric, const TreeBoundProof& proof, const TreeBoundGoal& goal,
@@ -59,16 +35,12 @@ public:
         m_goal(goal),
         m_progress(progress),
         m_index(fabric),
-        m_arcsInto(fabric),
+        m_arcsInto(numbersByRow(fabric.nodes().size(), fabric.arcs(), &fabric::Arc::head)),
+        m_firstArcFrom(rowStarts(fabric.nodes().size(), fabric.arcs(), &fabric::Arc::tail)),
         m_nodeOrbits(fabric.nodes().size()),
         m_arcOrbits(fabric.arcs().size()),
         m_image(fabric.nodes().size()) {
     std::iota(m_image.begin(), m_image.end(), 0);
-    m_firstArcFrom.assign(fabric.nodes().size() + 1, 0);
-    for (const fabric::Arc& arc : fabric.arcs()) {
-      ++m_firstArcFrom[static_cast<std::size_t>(arc.tail) + 1];
-    }
-    std::partial_sum(m_firstArcFrom.begin(), m_firstArcFrom.end(), m_firstArcFrom.begin());
   }
 
   TreeBoundVerdict run() {
@@ -436,8 +408,8 @@ private:
   const TreeBoundGoal& m_goal;
   const Progress& m_progress;
   const ArcIndex m_index;
-  const ArcsInto m_arcsInto;
-  std::vector<std::int32_t> m_firstArcFrom;  ///< by node
+  const Rows<std::int32_t> m_arcsInto;             ///< by node
+  const std::vector<std::int32_t> m_firstArcFrom;  ///< by node; arcs come by tail
   FaultLog m_log;
 
   DisjointSets m_nodeOrbits;
