@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 #include <map>
+#include <stop_token>
 
 #include "presets/presets.hpp"
 #include "support/preset_fabrics.hpp"
@@ -196,9 +197,20 @@ void TestSynthWide::fronts() {
   QFETCH(QString, how);
   const fabric::Fabric made = presetFabric(fabric);
   synth::SynthesisOptions options;
-  options.seconds = 2;
-  const auto front =
-      synth::synthesizeFront(made, goalOf(collective.toUtf8(), made), {maxSteps, 0}, options, [](const auto&) {}, {});
+  options.seconds = 100;
+  // Some of these searches, and some of their candidates, would go on for longer than a test should take.
+  constexpr int kEnough = 2;
+  constexpr double kCandidateSeconds = 1;
+  std::stop_source stop;
+  int found = 0;
+  const auto count = [&](const synth::Candidate& candidate) {
+    found += candidate.verdict == Verdict::sat ? 1 : 0;
+    if (found == kEnough) {
+      stop.request_stop();
+    }
+  };
+  const auto front = synth::synthesizeFront(made, goalOf(collective.toUtf8(), made), {maxSteps, 0, kCandidateSeconds},
+                                            options, count, {.stop = stop.get_token()});
   QVERIFY2(front, front ? "" : describe(front.error()).c_str());
   QVERIFY(!front->points.empty());
   std::optional<Rational> before;
