@@ -49,9 +49,19 @@ inline QString dataFile(const char* name) {
   return QStringLiteral(COPPICE_TEST_DATA "/executor/mpi/") + name;
 }
 
-/// Names in /dev/shm that are ours.
+/// Names of ours that stay in /dev/shm. Each segment has a new name; those of another test's runs, which may be under
+/// way, go once all its processes have found them.
 inline QStringList sharedMemory() {
-  return QDir("/dev/shm").entryList({"coppice-exec-*"}, QDir::Files | QDir::System);
+  const auto names = [] { return QDir("/dev/shm").entryList({"coppice-exec-*"}, QDir::Files | QDir::System); };
+  QStringList left = names();
+  const bool areGone = QTest::qWaitFor(
+      [&] {
+        const QStringList now = names();
+        left.removeIf([&](const QString& name) { return !now.contains(name); });
+        return left.isEmpty();
+      },
+      kPatience);
+  return areGone ? QStringList() : left;
 }
 
 /// One run of coppice-exec with records.

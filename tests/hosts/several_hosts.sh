@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One run over several hosts, started from another one: coppice-cli run --hosts, deploy, mpirun between the
-# hosts, a killed rank, a host that is lost, stopping, leaving and coming back, the launch bundle; with "shared", first
-# launches on hosts with one home folder; with "slurm", runs through a real Slurm over the same hosts.
-# usage: several_hosts.sh FOLDER-OF-PROGRAMS SCHEDULE.xml hosts|shared|slurm
+# hosts, leaving and coming back, the launch bundle; with "ends", a killed rank, stopping, a host that is lost; with
+# "shared", first launches on hosts with one home folder; with "slurm", runs through a real Slurm over the same hosts.
+# usage: several_hosts.sh FOLDER-OF-PROGRAMS SCHEDULE.xml hosts|ends|shared|slurm
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 programs=$1
@@ -77,6 +77,12 @@ fourWork() {
   [ $ranks -ge 4 ]
 }
 clean() { [ -z "$(on nodeA ls .cache/coppice/runs)" ] && [ -z "$(on nodeB ls .cache/coppice/runs)" ]; }
+# What went wrong stays on the hosts, for a closer look.
+forget() {
+  local host
+  for host in nodeA nodeB; do on $host sh -c 'rm -rf .cache/coppice/runs/*'; done
+}
+recorded() { on nodeA sh -c 'cat .cache/coppice/runs/*/records.jsonl' | wc -c; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 run() { on desk "$hosts_place/bin/coppice-cli" run "$hosts_place/schedule.xml" "$@"; }
 # Until ranks exchange data; the run goes on in the background with its output in $out.
@@ -86,7 +92,7 @@ endless() {
   soon fourWork || fail "the run does not begin" "$out"
 }
 
-[ "$part" != hosts ] && hosts_share=yes
+case $part in shared | slurm) hosts_share=yes ;; esac
 hosts_up desk nodeA nodeB || fail "the hosts do not come up"
 mkdir $hosts_place/bin
 cp "$programs/coppice-cli" "$programs/coppice-exec" "$programs/libcoppice-exec-mpi.so" $hosts_place/bin/
@@ -123,31 +129,17 @@ overHosts() {
   run --hosts a:2,b:2 >"$out" 2>&1 && fail "it runs with an unknown host key" "$out"
   expect "$out" 'a does not reach b as "nodeB": its host key is not known there'
   on nodeA mv .ssh/away .ssh/known_hosts
-
-  echo "* a killed rank on the other host is named"
-  endless --hosts a:2,b:2
-  on nodeB pkill -KILL -o -f -- '--backend mpi --launched'
-  soon ended $job || fail "the run goes on without a rank" "$out"
-  expect "$out" '"code":"rank_lost"|rank 2 \(process [0-9]+ on nodeB\) was ended by signal 9'
-  expect "$out" 'rank 2 \(process [0-9]+ on nodeB\)'
-  soon noRank || fail "something still runs" "$out"
-  on nodeA sh -c 'rm -rf .cache/coppice/runs/*'
-  on nodeB sh -c 'rm -rf .cache/coppice/runs/*'
-
-  echo "* Ctrl+C ends all ranks on all hosts"
-  endless --hosts a:2,b:2
-  pkill -INT -x coppice-cli
-  soon ended $job || fail "it does not stop" "$out"
-  soon noRank || fail "something still runs" "$out"
-  soon clean || fail "a folder of the run stays" "$out"
+  forget
 
   echo "* left going, the network here fails, joined again"
   run --hosts a:2,b:2 -b 64K -e 128K -n 300 --detach >"$out" 2>&1 || fail "status $?" "$out"
   expect "$out" 'run --hosts a:2,b:2 --attach cli-'
-  local id
+  local id before
   id=$(sed -n 's/.*--attach //p' "$out")
   ip link set to-desk down
-  sleep 1
+  before=$(recorded)
+  goesOn() { [ "$(recorded)" -gt "$before" ] || on nodeA sh -c 'ls .cache/coppice/runs/*/ended'; }
+  soon goesOn || fail "the run stands still without the network here" "$out"
   ip link set to-desk up
   on desk "$hosts_place/bin/coppice-cli" run --hosts a:2,b:2 --attach "$id" >"$out" 2>&1 || fail "status $?" "$out"
   expect "$out" '131072 .* 0$'
@@ -160,6 +152,24 @@ overHosts() {
   on nodeA sh -c "COPY=1 HOSTS=nodeA:2,nodeB:2 \"./it's a bundle/run-mpi.sh\"" >"$out" 2>&1 || fail "status $?" "$out"
   expect "$out" '4 processes on 2 hosts'
   expect "$out" 'Out of bounds values : 0 OK'
+}
+
+endsOverHosts() {
+  echo "* a killed rank on the other host is named"
+  endless --hosts a:2,b:2
+  on nodeB pkill -KILL -o -f -- '--backend mpi --launched'
+  soon ended $job || fail "the run goes on without a rank" "$out"
+  expect "$out" '"code":"rank_lost"|rank 2 \(process [0-9]+ on nodeB\) was ended by signal 9'
+  expect "$out" 'rank 2 \(process [0-9]+ on nodeB\)'
+  soon noRank || fail "something still runs" "$out"
+  forget
+
+  echo "* Ctrl+C ends all ranks on all hosts"
+  endless --hosts a:2,b:2
+  pkill -INT -x coppice-cli
+  soon ended $job || fail "it does not stop" "$out"
+  soon noRank || fail "something still runs" "$out"
+  soon clean || fail "a folder of the run stays" "$out"
 
   echo "* a host whose network dies is named, and its ranks end too"
   endless --hosts a:2,b:2
@@ -235,6 +245,7 @@ overSlurm() {
 
 case $part in
   hosts) overHosts ;;
+  ends) endsOverHosts ;;
   shared) overOneHome ;;
   slurm) overSlurm ;;
   *) fail "unknown part $part" ;;
