@@ -197,7 +197,7 @@ void TestSynthWide::fronts() {
   QFETCH(QString, how);
   const fabric::Fabric made = presetFabric(fabric);
   synth::SynthesisOptions options;
-  options.seconds = 100;
+  options.seconds = 30;
   // Some of these searches, and some of their candidates, would go on for longer than a test should take.
   constexpr int kEnough = 2;
   constexpr double kCandidateSeconds = 1;
