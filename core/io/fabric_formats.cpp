@@ -268,7 +268,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
   if (foreign) {
     return std::nullopt;
   }
-  if (looksLikeTextMatrix(rest)) {
+  if (!namesEndsOfLinks(rest) && looksLikeTextMatrix(rest)) {
     return FabricFormat::adjacency;
   }
   return std::nullopt;
@@ -313,7 +313,13 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
     return Error{ErrorCode::badInput, "this is " + foreign->what + ", which is not read here", foreign->advice,
                  Place{path.string()}};
   }
-  if (name.ends_with(".csv") || name.ends_with(".adj") || name.ends_with(".adj.json")) {
+  if (!isEmpty && namesEndsOfLinks(text)) {
+    return Error{ErrorCode::badInput, "this is a table of links, which the window reads and nothing else",
+                 "open it in the window and save it as .fabric.json, or write the matrix of bandwidths",
+                 Place{path.string()}};
+  }
+  const bool isNamedMatrix = name.ends_with(".csv") || name.ends_with(".adj");
+  if ((isNamedMatrix && (isEmpty || hasRowOfNumbers(text))) || name.ends_with(".adj.json")) {
     return FabricFormat::adjacency;
   }
   if (isEmpty && name.ends_with(".topo")) {

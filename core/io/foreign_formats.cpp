@@ -133,6 +133,64 @@ std::optional<ForeignFormat> foreignFormat(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+std::vector<std::string_view> cellsOf(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < line.size();) {
+    at = std::min(line.find_first_not_of(" \t\r,;\"", at), line.size());
+    const std::size_t stop = std::min(line.find_first_of(" \t\r,;\"", at), line.size());
+    if (stop > at) {
+      words.push_back(line.substr(at, stop - at));
+    }
+    at = stop;
+  }
+  return words;
+}
+
+/// Calls `take` with the cells of each line that has some and is no comment, until it returns false.
+template <typename Take>
+void forEachRow(std::string_view text, Take take) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::vector<std::string_view> cells = cellsOf(line);
+    if (!cells.empty() && !cells.front().starts_with("#") && !take(cells)) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+bool hasRowOfNumbers(std::string_view text) {
+  bool has = false;
+  forEachRow(text.substr(0, kGlance), [&](const std::vector<std::string_view>& cells) {
+    const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), isNumber));
+    has = numbers >= 2 && numbers + 1 >= cells.size();
+    return !has;
+  });
+  return has;
+}
+
+bool namesEndsOfLinks(std::string_view text) {
+  bool hasTail = false;
+  bool hasHead = false;
+  forEachRow(text.substr(0, kGlance), [&](const std::vector<std::string_view>& cells) {
+    for (const std::string_view cell : cells) {
+      std::string word(cell);
+      std::transform(word.begin(), word.end(), word.begin(),
+                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+      hasTail = hasTail || word == "src" || word == "source" || word == "from" || word == "tail";
+      hasHead = hasHead || word == "dst" || word == "dest" || word == "destination" || word == "target" ||
+                word == "to" || word == "head";
+    }
+    return false;
+  });
+  return hasTail && hasHead;
+}
+
 bool looksLikeTextMatrix(std::string_view text) {
   std::vector<std::vector<std::string_view>> rows;
   bool isNamed = false;
@@ -148,15 +206,7 @@ bool looksLikeTextMatrix(std::string_view text) {
         first == std::string_view::npos || line[first] == '#') {
       continue;
     }
-    std::vector<std::string_view> words;
-    for (std::size_t at = 0; at < line.size();) {
-      at = std::min(line.find_first_not_of(" \t\r,;", at), line.size());
-      const std::size_t stop = std::min(line.find_first_of(" \t\r,;", at), line.size());
-      if (stop > at) {
-        words.push_back(line.substr(at, stop - at));
-      }
-      at = stop;
-    }
+    std::vector<std::string_view> words = cellsOf(line);
     if (!words.empty()) {
       rows.push_back(std::move(words));
     }

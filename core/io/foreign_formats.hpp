@@ -20,4 +20,10 @@ struct ForeignFormat {
 /// A list of links, or the numbers of another tool, is not.
 [[nodiscard]] bool looksLikeTextMatrix(std::string_view text);
 
+/// The text has a row of numbers, so that it may be a matrix with faults.
+[[nodiscard]] bool hasRowOfNumbers(std::string_view text);
+
+/// The first line names the ends of links ("source,target,bandwidth").
+[[nodiscard]] bool namesEndsOfLinks(std::string_view text);
+
 }  // namespace coppice::io

@@ -640,6 +640,10 @@ void TestClusterImport::foreign_data() {
   QTest::newRow("Pajek") << "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2 1\n"
                          << "Pajek";
   QTest::newRow("gzip") << QStringLiteral("\u001f\u008b") << "gzip";
+  QTest::newRow("table of links") << "source,target,bandwidth\na,b,10\nb,c,10\n"
+                                  << "this is a table of links";
+  QTest::newRow("table of ports") << "interface,peer,speed\neth0,sw1,100G\n"
+                                  << "cannot be detected";
   QTest::newRow("edge list") << "0 1\n1 2\n2 3\n3 4\n4 0\n"
                              << "cannot be detected";
   QTest::newRow("a line of numbers") << "1 2 3 4\n"
@@ -650,7 +654,8 @@ void TestClusterImport::foreign() {
   QFETCH(QString, text);
   QFETCH(QString, what);
   const std::string bytes = text.contains(QChar(0x8b)) ? text.toLatin1().toStdString() : text.toStdString();
-  const auto format = detectFormat("x.txt", bytes);
+  const bool isTable = text.startsWith("source") || text.startsWith("interface");
+  const auto format = detectFormat(isTable ? "x.csv" : "x.txt", bytes);
   QVERIFY(!format);
   QVERIFY2(QString::fromStdString(format.error().message).contains(what), format.error().message.c_str());
   QVERIFY(!format.error().fix.empty());

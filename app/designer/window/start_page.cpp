@@ -74,7 +74,9 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   create->setToolTip(tr("An empty drawing (Ctrl+N)"));
   auto* open = new QPushButton(icon(u"open"_s), tr("Open or import…"), body);
   open->setObjectName(u"startOpen"_s);
-  open->setToolTip(tr("A fabric file, an NCCL topology, nvidia-smi's matrix, DOT, or a table of links (Ctrl+O)"));
+  open->setToolTip(
+      tr("A fabric file, an NCCL topology, nvidia-smi's matrix, ibnetdiscover's network, DOT, or a table of links "
+         "(Ctrl+O)"));
   auto* find = new QPushButton(icon(u"topology"_s), tr("Find a topology…"), body);
   find->setObjectName(u"startFind"_s);
   find->setToolTip(tr("Find the best ways to cable GPUs with a given number of ports (Ctrl+Alt+N)"));
