@@ -345,7 +345,8 @@ Result<ReadNetwork> readNetwork(std::string_view text, FabricFormat format, cons
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
                                   const ImportOptions& options) {
-  if (const auto decoded = utf8OfUtf16(text)) {
+  // Our own files are UTF-8; those of others may have come through a shell that writes UTF-16.
+  if (const auto decoded = format == FabricFormat::json ? std::nullopt : utf8OfUtf16(text)) {
     return importFabric(*decoded, format, fileName, options);
   }
   switch (format) {

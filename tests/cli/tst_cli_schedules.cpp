@@ -137,7 +137,7 @@ void TestCliSchedules::exportsFiles_data() {
                             << "msccl";
   QTest::newRow("gather") << "direct"
                           << "gather"
-                          << "msccl-executor-nccl";
+                          << "rccl";
   QTest::newRow("scatter") << "direct"
                            << "scatter"
                            << "rccl";
