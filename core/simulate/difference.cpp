@@ -16,14 +16,14 @@ const fabric::Fabric& fabricOf(const Details& details) {
 }
 
 void addPhase(const Phase& phase, Microseconds began, double bytesPerShare, std::vector<RankUse>& uses) {
-  const std::span<const Interval> intervals = phase.run.intervals;
+  const Intervals& intervals = phase.run.intervals;
   std::vector<std::uint32_t> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return intervals[a].flowing < intervals[b].flowing; });
   std::vector<Microseconds> busyUntil(uses.size(), Microseconds(0));
   for (const std::uint32_t at : order) {
-    const Interval& interval = intervals[at];
+    const Interval interval = intervals[at];
     const Message& message = phase.job->messages()[interval.message];
     const double bytes = message.share * bytesPerShare;
     RankUse& from = uses[message.from];

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/failure.hpp"
 #include "base/rows.hpp"
@@ -26,6 +28,18 @@ constexpr Cause kNoCause = ~Cause{0};
 constexpr Cause kOrder = kNoCause - 1;
 constexpr Cause kWindow = kNoCause - 2;
 
+Interval intervalAt(const Intervals::Columns& times, MessageId id, std::uint32_t repeat) {
+  const std::size_t at = std::size_t{id} * times.repeats + repeat;
+  const RouteId route = times.job->messages()[id].route;
+  const Microseconds overhead = route == kNoRoute ? Microseconds(0) : times.job->routes()[route].overhead;
+  const Microseconds latency = route == kNoRoute ? Microseconds(0) : times.job->routes()[route].latency;
+  const Microseconds ready = times.ready[at];
+  const Microseconds left = times.left[at];
+  const bool isAdded = !times.landed.empty() && times.landed[at] > Microseconds(0);
+  const Microseconds adding = isAdded ? times.arrived[at] - times.landed[at] : Microseconds(0);
+  return {id, repeat, ready, ready + overhead, left, left + latency + adding, adding};
+}
+
 class Engine {
 public:
   Engine(const Job& job, const RunOptions& options, Microseconds resolution, const Progress& progress)
@@ -40,8 +54,17 @@ public:
         m_mayJump(!options.record && options.repeats >= kRepeatsToJump && !m_states.empty()) {
     link();
     if (options.record) {
-      m_records.resize(m_states.size() * options.repeats);
-      m_landed.resize(m_states.size());
+      const std::size_t all = m_states.size() * options.repeats;
+      m_times.job = &job;
+      m_times.repeats = options.repeats;
+      m_times.ready.resize(all);
+      m_times.left.resize(all);
+      m_causes.resize(all, kNoCause);
+      if (job.model().additionTime > Microseconds(0)) {
+        m_times.landed.resize(all);
+        m_times.arrived.resize(all);
+        m_landed.resize(m_states.size());
+      }
     }
   }
 
@@ -57,9 +80,13 @@ public:
     const double total = static_cast<double>(m_states.size()) * m_options.repeats;
     double now = 0;
     std::vector<MessageId> finished;
+    std::int64_t reported = 0;
     for (std::int64_t turn = 0;; ++turn) {
+      // A turn is one message, or thousands that end together.
       constexpr std::int64_t kTurnsPerReport = 256;
-      if (turn % kTurnsPerReport == 0) {
+      constexpr std::int64_t kArrivalsPerReport = 4096;
+      if (turn % kTurnsPerReport == 0 || m_arrived - reported >= kArrivalsPerReport) {
+        reported = m_arrived;
         throwIfCancelled(m_progress);
         m_progress.report("simulating", static_cast<double>(m_arrived) / total);
       }
@@ -176,14 +203,6 @@ private:
     MessageId message = 0;
     Cause cause = kNoCause;
   };
-  struct Record {
-    double ready = 0;
-    double left = 0;
-    double landed = 0;
-    double arrived = 0;
-    Cause cause = kNoCause;
-  };
-
   static bool later(const Timer& a, const Timer& b) {
     return a.time != b.time ? a.time > b.time : a.message > b.message;
   }
@@ -237,9 +256,9 @@ private:
       return;
     }
     if (m_options.record) {
-      Record& record = m_records[std::size_t{ready.message} * m_options.repeats + state.started];
-      record.ready = now;
-      record.cause = ready.cause;
+      const std::size_t at = std::size_t{ready.message} * m_options.repeats + state.started;
+      m_times.ready[at] = Microseconds(now);
+      m_causes[at] = ready.cause;
     }
     ++state.started;
     if (state.started < m_options.repeats) {
@@ -272,7 +291,7 @@ private:
   void leave(MessageId id, double now) {
     MessageState& state = m_states[id];
     if (m_options.record) {
-      m_records[std::size_t{id} * m_options.repeats + state.left].left = now;
+      m_times.left[std::size_t{id} * m_options.repeats + state.left] = Microseconds(now);
     }
     ++state.left;
     tell(id, false);
@@ -296,8 +315,8 @@ private:
     }
     double& until = m_addingUntil[message.to];
     until = std::max(until, now) + time;
-    if (m_options.record) {
-      m_records[std::size_t{id} * m_options.repeats + m_landed[id]++].landed = now;
+    if (!m_landed.empty()) {
+      m_times.landed[std::size_t{id} * m_options.repeats + m_landed[id]++] = Microseconds(now);
     }
     addTimer({until, id, Timer::Kind::added});
   }
@@ -307,8 +326,8 @@ private:
     m_last = id;
     m_lastRepeat = state.arrived;
     m_end = now;
-    if (m_options.record) {
-      m_records[std::size_t{id} * m_options.repeats + state.arrived].arrived = now;
+    if (!m_times.arrived.empty()) {
+      m_times.arrived[std::size_t{id} * m_options.repeats + state.arrived] = Microseconds(now);
     }
     ++state.arrived;
     ++m_arrived;
@@ -328,25 +347,14 @@ private:
     }
   }
 
-  [[nodiscard]] Interval interval(MessageId id, std::uint32_t repeat) const {
-    const Record& record = m_records[std::size_t{id} * m_options.repeats + repeat];
-    const RouteId route = m_job.messages()[id].route;
-    const Microseconds overhead = route == kNoRoute ? Microseconds(0) : m_job.routes()[route].overhead;
-    const Microseconds latency = route == kNoRoute ? Microseconds(0) : m_job.routes()[route].latency;
-    const Microseconds ready(record.ready);
-    const Microseconds left(record.left);
-    const Microseconds adding(record.landed > 0 ? record.arrived - record.landed : 0);
-    return {id, repeat, ready, ready + overhead, left, left + latency + adding, adding};
-  }
-
   [[nodiscard]] std::vector<CriticalMessage> criticalPath() const {
     std::vector<CriticalMessage> path;
     MessageId id = m_last;
     std::uint32_t repeat = m_lastRepeat;
     for (bool more = true; more;) {
-      const Cause cause = m_records[std::size_t{id} * m_options.repeats + repeat].cause;
+      const Cause cause = m_causes[std::size_t{id} * m_options.repeats + repeat];
       const Message& message = m_job.messages()[id];
-      CriticalMessage step{interval(id, repeat), Wait::nothing, Microseconds(0)};
+      CriticalMessage step{intervalAt(m_times, id, repeat), Wait::nothing, Microseconds(0)};
       if (message.route != kNoRoute) {
         for (const std::int32_t arc : m_job.arcsOf(m_job.routes()[message.route])) {
           step.alone = std::max(step.alone, Microseconds(bytesOf(message) / m_job.linkRates()[arc]));
@@ -372,7 +380,7 @@ private:
     return path;
   }
 
-  [[nodiscard]] Run result() const {
+  [[nodiscard]] Run result() {
     Run run;
     run.time = Microseconds(m_end);
     const std::vector<double> shares = m_job.linkShares();
@@ -386,11 +394,7 @@ private:
     run.resolution = m_sharing.isCoarse() ? m_resolution : Microseconds(0);
     if (m_options.record && !m_states.empty()) {
       run.criticalPath = criticalPath();
-      for (MessageId id = 0; id < m_states.size(); ++id) {
-        for (std::uint32_t repeat = 0; m_job.messages()[id].route != kNoRoute && repeat < m_options.repeats; ++repeat) {
-          run.intervals.push_back(interval(id, repeat));
-        }
-      }
+      run.intervals = Intervals(std::move(m_times));
     }
     return run;
   }
@@ -437,7 +441,8 @@ private:
   std::vector<Timer> m_timers;        ///< heap, earliest first
   std::vector<Timer> m_dueTimers;
   std::vector<Ready> m_ready;
-  std::vector<Record> m_records;        ///< by message and repeat
+  Intervals::Columns m_times;           ///< of recorded runs
+  std::vector<Cause> m_causes;          ///< by message and repeat
   std::vector<std::uint32_t> m_landed;  ///< by message: repeats whose last byte is there, where they are added
   SteadyState m_steady;
   bool m_mayJump = false;
@@ -453,6 +458,29 @@ Microseconds resolutionFor(const Job& job, const RunOptions& options) {
 }
 
 }  // namespace
+
+Intervals::Intervals(Columns columns) : m_columns(std::move(columns)) {
+  const std::span<const Message> messages = m_columns.job->messages();
+  const auto isRouted = [](const Message& message) { return message.route != kNoRoute; };
+  m_size = m_columns.ready.size();
+  if (!std::ranges::all_of(messages, isRouted)) {
+    for (MessageId id = 0; id < messages.size(); ++id) {
+      if (isRouted(messages[id])) {
+        m_routed.push_back(id);
+      }
+    }
+    m_size = m_routed.size() * m_columns.repeats;
+  }
+}
+
+Interval Intervals::operator[](std::size_t at) const {
+  if (m_columns.job == nullptr) {
+    return m_written[at];
+  }
+  const std::size_t place = at / m_columns.repeats;
+  const MessageId id = m_routed.empty() ? static_cast<MessageId>(place) : m_routed[place];
+  return intervalAt(m_columns, id, static_cast<std::uint32_t>(at % m_columns.repeats));
+}
 
 std::string nameOf(const Job& job, MessageId message, std::uint32_t repeat) {
   const Message& named = job.messages()[message];

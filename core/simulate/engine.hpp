@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -48,6 +52,59 @@ struct Interval {
   Microseconds adding{};   ///< of `arrived`: the receiver has the last byte, and waits to add or adds
 };
 
+/// The times of many messages, read like a list of Intervals. Recorded by the engine they take 16 bytes each: what a
+/// message has in common with its route, or follows from its place, is not kept.
+class Intervals {
+public:
+  /// By message, then repeat, all messages and repeats of the job, which must outlive this.
+  struct Columns {
+    const Job* job = nullptr;
+    std::uint32_t repeats = 1;
+    std::vector<Microseconds> ready;
+    std::vector<Microseconds> left;
+    std::vector<Microseconds> landed;   ///< 0 = as it arrives; empty where receivers add in no time
+    std::vector<Microseconds> arrived;  ///< empty where receivers add in no time
+  };
+
+  class Iterator {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using difference_type = std::ptrdiff_t;
+    using value_type = Interval;
+    using pointer = const Interval*;
+    using reference = Interval;
+
+    Iterator(const Intervals& all, std::size_t at) : m_all(&all), m_at(at) {}
+    [[nodiscard]] Interval operator*() const { return (*m_all)[m_at]; }
+    Iterator& operator++() {
+      ++m_at;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+  private:
+    const Intervals* m_all;
+    std::size_t m_at;
+  };
+
+  Intervals() = default;
+  Intervals(std::vector<Interval> written) : m_written(std::move(written)) {}  // NOLINT(google-explicit-constructor)
+  /// Of the messages over links alone.
+  explicit Intervals(Columns columns);
+
+  [[nodiscard]] std::size_t size() const { return m_columns.job == nullptr ? m_written.size() : m_size; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] Interval operator[](std::size_t at) const;
+  [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] Iterator end() const { return {*this, size()}; }
+
+private:
+  std::vector<Interval> m_written;
+  Columns m_columns;
+  std::vector<MessageId> m_routed;  ///< messages over links; empty where all are
+  std::size_t m_size = 0;
+};
+
 /// A message of the critical path.
 struct CriticalMessage {
   Interval when;
@@ -63,7 +120,7 @@ struct Run {
   Microseconds resolution{};   ///< 0 = exact from begin to end
   /// Recorded runs: the chain of messages that ends with the last to arrive, first to last.
   std::vector<CriticalMessage> criticalPath;
-  std::vector<Interval> intervals;  ///< recorded runs: all messages over links, by message and repeat
+  Intervals intervals;  ///< recorded runs: all messages over links, by message and repeat
 };
 
 /// Plays the job. Errors: badUsage (no bytes, no repeats), badInput (messages that wait for each other in a circle,

@@ -13,6 +13,8 @@
 #include "base/failure.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/own_copies.hpp"
+#include "schedule/rotation.hpp"
+#include "schedule/route_index.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::simulate {
@@ -24,27 +26,123 @@ using schedule::TreeEdge;
 
 constexpr MessageId kNone = ~MessageId{0};
 
+/// Whose trees are simulated.
+struct Roots {
+  std::vector<bool> chosen;  ///< by rank; empty = all
+
+  [[nodiscard]] bool has(fabric::Rank root) const { return chosen.empty() || chosen[root]; }
+};
+
+std::int64_t messagesOf(const Forest& forest) {
+  return sizeOf(forest).edges;
+}
+
+/// Roots with at most that many messages: the GPUs of some boxes, spread evenly, or of some ranks where the boxes are
+/// not alike. All of them where they fit, or where the roots are not alike.
+Roots rootsWithin(const fabric::Fabric& fabric, const Forest& forest, std::int64_t maxMessages) {
+  const std::int64_t messages = messagesOf(forest);
+  const auto isLikeFirst = [&](std::int64_t trees) { return trees == forest.treesOfRoot.front(); };
+  if (messages <= maxMessages || forest.gpuCount != fabric.gpuCount() ||
+      !std::ranges::all_of(forest.treesOfRoot, isLikeFirst)) {
+    return {};
+  }
+  std::map<std::string, std::vector<fabric::Rank>> byBox;
+  for (fabric::Rank rank = 0; rank < forest.gpuCount; ++rank) {
+    byBox[fabric.nodes()[fabric.gpus()[rank]].box].push_back(rank);
+  }
+  std::vector<std::vector<fabric::Rank>> groups;
+  for (auto& [box, ranks] : byBox) {
+    groups.push_back(std::move(ranks));
+  }
+  const bool areAlike =
+      std::ranges::all_of(groups, [&](const auto& group) { return group.size() == groups.front().size(); });
+  const std::int64_t affordable = std::max<std::int64_t>(maxMessages / (messages / forest.gpuCount), 1);
+  if (groups.size() < 2 || !areAlike || static_cast<std::int64_t>(groups.front().size()) > affordable) {
+    groups.clear();
+    for (fabric::Rank rank = 0; rank < forest.gpuCount; ++rank) {
+      groups.push_back({rank});
+    }
+  }
+  std::ranges::sort(groups);
+  const auto all = static_cast<std::int64_t>(groups.size());
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(affordable / static_cast<std::int64_t>(groups.front().size()), 1, all);
+  Roots roots{std::vector<bool>(forest.gpuCount)};
+  for (std::int64_t each = 0; each < wanted; ++each) {
+    for (const fabric::Rank rank : groups[each * all / wanted]) {
+      roots.chosen[rank] = true;
+    }
+  }
+  return roots;
+}
+
+/// Makes the messages of some roots as heavy as it takes to keep the busiest link as long as those of all roots do: where
+/// each root loads links of its own, they stay as they are; where all load the same links, they stand for the others.
+void fillUp(Job& job, const Bandwidth& algbw) {
+  const double all = 1 / Throughput(toGBps(algbw)).bytesPerMicrosecond();
+  const double some = job.timePerByte().count();
+  if (some > 0 && all > some) {
+    for (MessageId id = 0; id < job.messages().size(); ++id) {
+      const Message& message = job.messages()[id];
+      job.addShare(id, message.share * (all / some - 1), message.added > 0);
+    }
+  }
+}
+
+/// Refuses what cannot be read tree by tree, or is too much.
+Outcome checkForest(const fabric::Fabric& fabric, const Forest& forest, bool isPart, std::int64_t maxMessages) {
+  if (forest.gpuCount != fabric.gpuCount()) {
+    return Error{ErrorCode::badInput,
+                 "the schedule is for " + std::to_string(forest.gpuCount) + " GPUs, the fabric has " +
+                     std::to_string(fabric.gpuCount()),
+                 "simulate on the fabric that the schedule was generated for"};
+  }
+  if (const auto fault = schedule::rotationFault(forest, fabric.nodeCount()); fault && !forest.rotations.empty()) {
+    return Error{ErrorCode::badInput, *fault};
+  }
+  if (isPart) {
+    return Done{};
+  }
+  const schedule::ForestSize size = sizeOf(forest);
+  if (!forest.rotations.empty() && size.writtenBytes > schedule::kMaxWrittenBytes) {
+    return schedule::treesTooLarge(size.trees, size.writtenBytes, schedule::kMaxWrittenBytes);
+  }
+  if (size.edges > maxMessages) {
+    return Error{ErrorCode::limit,
+                 "the trees have " + std::to_string(size.edges) + " edges; at most " + std::to_string(maxMessages) +
+                     " are simulated, and the roots are not alike, so that none can stand for others"};
+  }
+  return Done{};
+}
+
 /// Adds the trees of one or two forests to a job.
 class ForestJobBuilder {
 public:
-  ForestJobBuilder(const fabric::Fabric& fabric, const Model& model, bool hasOwnCopies, const Progress& progress)
-      : m_fabric(fabric), m_hasOwnCopies(hasOwnCopies), m_progress(progress), m_job(fabric, model) {}
+  /// @param roots that are simulated; empty = all
+  ForestJobBuilder(const fabric::Fabric& fabric, const Model& model, bool hasOwnCopies, const Roots& roots,
+                   const Progress& progress)
+      : m_fabric(fabric), m_hasOwnCopies(hasOwnCopies), m_roots(roots), m_progress(progress), m_job(fabric, model) {}
 
   Outcome add(const Forest& forest) {
-    m_whole.assign(forest.paths.size(), kNoRoute);
+    m_whole.clear();
     m_pruned.clear();
+    m_index = {};
     schedule::TreeReader reader(forest);
     const auto trees = static_cast<double>(forest.treeCount());
     std::vector<std::int64_t> next(forest.gpuCount, 0);  // by root: the next tree's number
     for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
       throwIfCancelled(m_progress);
+      if (!m_roots.has(reader.head(tree).root)) {
+        continue;
+      }
       const schedule::TreeReader::View view = reader.read(tree);
       const auto first = static_cast<MessageId>(m_job.messages().size());
-      Message like{.weight = static_cast<std::int32_t>(view.multiplicity),
-                   .share = static_cast<double>(view.multiplicity) / trees,
-                   .label = m_label++,
-                   .shard = view.root,
-                   .reduces = forest.direction == Direction::in};
+      Message like{
+          .weight = static_cast<std::int32_t>(view.multiplicity),
+          .share = static_cast<double>(view.multiplicity) / trees,
+          .label = static_cast<std::int32_t>(tree) + m_firstLabel,
+          .shard = view.root,
+          .reduces = forest.direction == Direction::in};
       if (const Outcome added = addEdges(forest, reader, view, like); !added) {
         return added;
       }
@@ -54,8 +152,9 @@ public:
         return added;
       }
       addWaits(forest.direction, view, first);
-      joinHalves(forest.direction, view, first, begin);
+      joinHalves(forest.direction, view, first, begin, like.label);
     }
+    m_firstLabel += static_cast<std::int32_t>(reader.size());
     return Done{};
   }
 
@@ -78,10 +177,16 @@ private:
     m_copiedArcs = m_hasOwnCopies ? schedule::ownCopies(m_fabric, forest.direction, reader, view) : std::vector<int>();
     m_intoParent.assign(forest.gpuCount, kNone);
     for (const TreeEdge& edge : view.edges) {
-      RouteId& route = edge.pruned == 0 ? m_whole[edge.path]
-                                        : m_pruned.try_emplace({edge.path, edge.pruned}, kNoRoute).first->second;
+      const std::span<const fabric::NodeIndex> nodes = reader.path(edge);
+      // A rotated edge names the route that its own is the image of.
+      const schedule::PathId path = forest.rotations.empty() ? edge.path : m_index.idOf(nodes);
+      if (static_cast<std::size_t>(path) >= m_whole.size()) {
+        m_whole.resize(std::max<std::size_t>(forest.paths.size(), 2 * (static_cast<std::size_t>(path) + 1)), kNoRoute);
+      }
+      RouteId& route =
+          edge.pruned == 0 ? m_whole[path] : m_pruned.try_emplace({path, edge.pruned}, kNoRoute).first->second;
       if (route == kNoRoute) {
-        const auto found = m_job.route(forest.paths[edge.path], isOut ? edge.pruned : 0, isOut ? 0 : edge.pruned);
+        const auto found = m_job.route(nodes, isOut ? edge.pruned : 0, isOut ? 0 : edge.pruned);
         if (!found) {
           return found.error();
         }
@@ -143,7 +248,8 @@ private:
 
   /// Where the halves overlap, the messages of an out-tree from its root wait for the sums of the in-trees that carry
   /// the same trees of the root. Equal trees of both halves carry the same bytes, piece by piece.
-  void joinHalves(Direction direction, const schedule::TreeReader::View& view, MessageId first, std::int64_t begin) {
+  void joinHalves(Direction direction, const schedule::TreeReader::View& view, MessageId first, std::int64_t begin,
+                  std::int32_t label) {
     if (m_sums.empty()) {
       return;
     }
@@ -163,7 +269,7 @@ private:
     if (direction == Direction::in) {
       // One message that takes no time stands for all of them.
       const MessageId done =
-          m_job.add({.from = view.root, .to = view.root, .label = m_label - 1, .shard = view.root, .reduces = true});
+          m_job.add({.from = view.root, .to = view.root, .label = label, .shard = view.root, .reduces = true});
       for (const MessageId message : atRoot) {
         m_job.wait({.before = message, .after = done, .why = Wait::data});
       }
@@ -187,15 +293,17 @@ private:
 
   const fabric::Fabric& m_fabric;
   bool m_hasOwnCopies = false;
+  const Roots& m_roots;
   const Progress& m_progress;
   Job m_job;
-  std::vector<RouteId> m_whole;  ///< by path
+  schedule::RouteIndex m_index;  ///< of a forest with rotations: its routes, images included
+  std::vector<RouteId> m_whole;  ///< by path, or by m_index
   std::map<std::pair<schedule::PathId, std::int32_t>, RouteId> m_pruned;
   std::vector<MessageId> m_intoParent;   ///< by rank: of the tree, the message of the edge between it and its parent
   std::vector<int> m_copiedArcs;         ///< of the tree: arcs that own copies load
   std::vector<OwnCopy> m_ownCopies;      ///< of the tree
   std::vector<std::vector<Sum>> m_sums;  ///< by root; empty where the halves do not overlap
-  std::int32_t m_label = 0;
+  std::int32_t m_firstLabel = 0;
 };
 
 /// Both halves of an allreduce start from the same shares of the roots.
@@ -210,8 +318,19 @@ Outcome checkOverlap(const schedule::Schedule& schedule) {
 
 }  // namespace
 
+Sample sampleOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule, std::int64_t maxMessages) {
+  const auto& forest = schedule.reduceForest ? schedule.reduceForest : schedule.broadcastForest;
+  Sample sample{fabric.gpuCount(), fabric.gpuCount()};
+  if (forest) {
+    if (const Roots roots = rootsWithin(fabric, *forest, maxMessages); !roots.chosen.empty()) {
+      sample.roots = std::ranges::count(roots.chosen, true);
+    }
+  }
+  return sample;
+}
+
 Result<std::vector<Job>> forestJobs(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                    const Model& model, const Progress& progress) {
+                                    const Model& model, const Progress& progress, std::int64_t maxMessages) {
   return guarded(
       [&]() -> Result<std::vector<Job>> {
         if (schedule.overlapped) {
@@ -220,32 +339,32 @@ Result<std::vector<Job>> forestJobs(const fabric::Fabric& fabric, const schedule
           }
         }
         std::vector<Job> jobs;
+        std::optional<Roots> roots;
         std::optional<ForestJobBuilder> builder;
         for (const auto* half : {&schedule.reduceForest, &schedule.broadcastForest}) {
           if (!*half) {
             continue;
           }
-          if ((*half)->gpuCount != fabric.gpuCount()) {
-            return Error{ErrorCode::badInput,
-                         "the schedule is for " + std::to_string((*half)->gpuCount) + " GPUs, the fabric has " +
-                             std::to_string(fabric.gpuCount()),
-                         "simulate on the fabric that the schedule was generated for"};
+          if (!roots) {
+            roots = rootsWithin(fabric, **half, maxMessages);
           }
-          const auto forest = schedule::expanded(**half, fabric, schedule::kMaxWrittenBytes, progress);
-          if (!forest) {
-            return forest.error();
+          if (const Outcome fits = checkForest(fabric, **half, !roots->chosen.empty(), maxMessages); !fits) {
+            return fits.error();
           }
           if (!builder) {
-            builder.emplace(fabric, model, schedule.ownCopies, progress);
+            builder.emplace(fabric, model, schedule.ownCopies, *roots, progress);
             if (schedule.overlapped) {
-              builder->sendSums(*forest);
+              builder->sendSums(**half);
             }
           }
-          if (const Outcome added = builder->add(*forest); !added) {
+          if (const Outcome added = builder->add(**half); !added) {
             return added.error();
           }
           if (!schedule.overlapped || half == &schedule.broadcastForest) {
             jobs.push_back(builder->take());
+            if (!roots->chosen.empty()) {
+              fillUp(jobs.back(), schedule.overlapped ? schedule.algbw : (*half)->algbw());
+            }
             builder.reset();
           }
         }

@@ -312,7 +312,7 @@ std::vector<ComparedPart> comparedParts(std::map<int, std::vector<Span>>& planne
 }
 
 /// As the engine counts them.
-std::vector<LinkUse> usesOf(const Job& job, const std::vector<Interval>& intervals, double bytes) {
+std::vector<LinkUse> usesOf(const Job& job, const Intervals& intervals, double bytes) {
   std::vector<LinkUse> uses(job.linkRates().size());
   std::vector<std::vector<Span>> spans(uses.size());
   for (const Interval& interval : intervals) {

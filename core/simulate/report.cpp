@@ -153,7 +153,7 @@ void writeTrace(std::ostream& out, const Details& details) {
     Microseconds began{};
     Microseconds left{};
     std::size_t phase = 0;
-    const Interval* interval = nullptr;
+    Interval interval = {};
   };
   std::vector<Event> events;
   Microseconds began(0);
@@ -161,7 +161,7 @@ void writeTrace(std::ostream& out, const Details& details) {
     const Run& run = details.phases[phase].run;
     for (const Interval& interval : run.intervals) {
       const Message& message = details.phases[phase].job->messages()[interval.message];
-      events.push_back({message.from, message.to, began + interval.ready, began + interval.left, phase, &interval});
+      events.push_back({message.from, message.to, began + interval.ready, began + interval.left, phase, interval});
     }
     began += run.time;
   }
@@ -203,12 +203,12 @@ void writeTrace(std::ostream& out, const Details& details) {
            "to rank " + std::to_string(event.to) + (pairRows > 1 ? " (" + std::to_string(pairRows) + ")" : ""));
     }
     rows.emplace(event.left, row);
-    out << separator << R"({"name":")" << toString(job.labels()) << " " << job.messages()[event.interval->message].label
+    out << separator << R"({"name":")" << toString(job.labels()) << " " << job.messages()[event.interval.message].label
         << R"(","ph":"X","pid":)" << event.from << R"(,"tid":)" << row
         << formatted(R"(,"ts":%.6f,"dur":%.6f,"args":{"piece":%u,"overhead_us":%.6f,"latency_us":%.6f}})",
-                     event.began.count(), (event.left - event.began).count(), event.interval->repeat,
-                     (event.interval->flowing - event.interval->ready).count(),
-                     (event.interval->arrived - event.interval->left).count());
+                     event.began.count(), (event.left - event.began).count(), event.interval.repeat,
+                     (event.interval.flowing - event.interval.ready).count(),
+                     (event.interval.arrived - event.interval.left).count());
   }
   out << "\n]}\n";
 }

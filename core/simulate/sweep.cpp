@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/bus_factor.hpp"
-#include "simulate/forest_job.hpp"
 #include "simulate/program_job.hpp"
 #include "verify/program_flat.hpp"
 
@@ -216,8 +215,8 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                           const Model& model, const Progress& progress) {
-  auto jobs = forestJobs(fabric, schedule, model, progress);
+                                           const Model& model, const Progress& progress, std::int64_t maxMessages) {
+  auto jobs = forestJobs(fabric, schedule, model, progress, maxMessages);
   if (!jobs) {
     return jobs.error();
   }

@@ -16,6 +16,7 @@
 #include "schedule/forest.hpp"
 #include "schedule/step_schedule.hpp"
 #include "simulate/engine.hpp"
+#include "simulate/forest_job.hpp"
 #include "simulate/job.hpp"
 #include "simulate/step_job.hpp"
 
@@ -78,10 +79,11 @@ inline constexpr std::int64_t kMaxDefaultMessages = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMaxSearchedMessages = std::int64_t{1} << 16;
 inline constexpr std::uint32_t kMaxDefaultPieces = 1024;
 
-/// The fabric and the program must outlive the subject.
+/// The fabric and the program must outlive the subject. @param maxMessages as forestJobs()
 [[nodiscard]] Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric,
                                                          const schedule::Schedule& schedule, const Model& model,
-                                                         const Progress& progress = {});
+                                                         const Progress& progress = {},
+                                                         std::int64_t maxMessages = kNoMessageLimit);
 [[nodiscard]] Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric,
                                                          const schedule::StepSchedule& schedule, const Model& model,
                                                          Barriers barriers = Barriers::steps,

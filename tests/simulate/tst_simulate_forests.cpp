@@ -57,6 +57,8 @@ class TestSimulateForests : public QObject {
 private slots:
   void samples_data();
   void samples();
+  void partOfTheRoots_data();
+  void partOfTheRoots();
   void tendsToTheBound_data();
   void tendsToTheBound();
   void neverAboveTheBound_data();
@@ -105,6 +107,44 @@ void TestSimulateForests::samples() {
   QVERIFY2(std::abs(details.row.time.count() - expected) <= kRounding * expected,
            qPrintable(QString::number(details.row.time.count())));
   QCOMPARE(details.phases.size(), std::size_t(which == 3 ? 2 : 1));
+}
+
+void TestSimulateForests::partOfTheRoots_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("boxes");
+  QTest::addColumn<Collective>("collective");
+  for (const auto& [preset, boxes] : {std::pair("dgx-a100", "16"), {"dgx-h100", "16"}, {"torus", ""}}) {
+    for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
+      QTest::addRow("%s, %s", preset, std::string(toString(collective)).c_str()) << preset << boxes << collective;
+    }
+  }
+}
+
+/// Some roots stand for all: whole boxes of them where there are boxes, with a time near that of all.
+void TestSimulateForests::partOfTheRoots() {
+  QFETCH(QString, preset);
+  QFETCH(QString, boxes);
+  QFETCH(Collective, collective);
+  const fabric::Fabric fabric = preset == QLatin1String("torus")
+                                    ? presetFabric("torus", {{"dims", "8x8"}})
+                                    : presetFabric(preset.toStdString(), {{"boxes", boxes.toStdString()}});
+  const schedule::Schedule schedule = generated(fabric, collective, std::nullopt);
+  const auto whole = must(simulate::subjectOf(fabric, schedule, {}));
+  const auto all = must(simulate::forestJobs(fabric, schedule, {}));
+  const auto messages = static_cast<std::int64_t>(all.front().messages().size());
+  QVERIFY(!simulate::sampleOf(fabric, schedule, messages).isPart());
+  const simulate::Sample sample = simulate::sampleOf(fabric, schedule, messages / 4);
+  QVERIFY(sample.isPart());
+  QCOMPARE(sample.of, std::int64_t{fabric.gpuCount()});
+  QVERIFY(sample.roots <= sample.of / 4 && sample.roots >= sample.of / 8);
+  const auto part = must(simulate::forestJobs(fabric, schedule, {}, {}, messages / 4));
+  QVERIFY(static_cast<std::int64_t>(part.front().messages().size()) <= messages / 3);
+  const auto subject = must(simulate::subjectOf(fabric, schedule, {}, {}, messages / 4));
+  for (const std::int64_t bytes : {std::int64_t{1} << 16, std::int64_t{1} << 30}) {
+    const double exact = must(whole->simulate(bytes, {})).row.time.count();
+    const double about = must(subject->simulate(bytes, {})).row.time.count();
+    QVERIFY2(std::abs(about - exact) < 0.3 * exact, qPrintable(QString::number(about / exact)));
+  }
 }
 
 void TestSimulateForests::tendsToTheBound_data() {
