@@ -98,6 +98,7 @@ private:
     forestcoll::Request request = m_request;
     request.fixedK = k;
     schedule::Schedule schedule;
+    std::optional<int> peers;
     if (maxPeers) {
       auto limited = forestcoll::generateWithPeers(m_fabric, request, *maxPeers, m_quiet);
       // A looser limit with the same number of peers has not fitted either.
@@ -106,6 +107,7 @@ private:
         throwIfCancelled(m_progress);
         return std::nullopt;
       }
+      peers = limited->maxPeers;
       schedule = std::move(limited->generated.schedule);
     } else {
       auto generated = forestcoll::generate(m_fabric, request, m_quiet);
@@ -120,7 +122,7 @@ private:
       throwIfCancelled(m_progress);
       return std::nullopt;
     }
-    Fit fit{k, maxPeers, schedule.algbw, schedule.algbw / m_optimum};
+    Fit fit{k, maxPeers, peers, schedule.algbw, schedule.algbw / m_optimum};
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
         fit.height = std::max(fit.height, schedule::maxHeight(**forest));

@@ -21,7 +21,8 @@ namespace coppice::advice {
 /// Settings of generation whose program fits, as tried out.
 struct Fit {
   std::optional<std::int64_t> k = {};  ///< trees per root
-  std::optional<int> maxPeers = {};    ///< at most this many peers per GPU
+  std::optional<int> maxPeers = {};    ///< the limit of peers per GPU that it was generated with
+  std::optional<int> peers = {};       ///< and how many the GPU with the most has then
   Bandwidth algbw;
   Rational share;        ///< of the optimum
   int height = 0;        ///< GPU-to-GPU hops of the highest tree

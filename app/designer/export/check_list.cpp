@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QTimer>
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -13,6 +14,11 @@
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+namespace {
+
+constexpr int kNarrow = 560;
+
+}  // namespace
 
 CheckList::CheckList(QWidget* parent) : QScrollArea(parent) {
   setObjectName(u"checkList"_s);
@@ -34,6 +40,14 @@ void CheckList::setStale(bool isStale) {
   }
 }
 
+void CheckList::resizeEvent(QResizeEvent* event) {
+  QScrollArea::resizeEvent(event);
+  if ((width() < kNarrow) != m_isNarrow) {
+    // Not while the area lays out what is replaced.
+    QTimer::singleShot(0, this, &CheckList::build);
+  }
+}
+
 void CheckList::build() {
   const Theme& theme = Theme::instance();
   auto* body = new QWidget(this);
@@ -46,6 +60,8 @@ void CheckList::build() {
   constexpr int kRowGap = 7;
   grid->setVerticalSpacing(kRowGap);
   enum { kMark, kName, kValue, kLimit, kDetail };
+  // What explains a row stands below it where there is no room beside it.
+  m_isNarrow = width() < kNarrow;
   grid->setColumnStretch(kDetail, 1);
   int line = 0;
   for (const CheckRow& row : m_rows) {
@@ -84,7 +100,11 @@ void CheckList::build() {
     grid->addWidget(name, line, kName, top);
     grid->addWidget(value, line, kValue, top);
     grid->addWidget(limit, line, kLimit, top);
-    grid->addWidget(detail, line, kDetail);
+    if (m_isNarrow) {
+      grid->addWidget(detail, ++line, kName, 1, kDetail - kName + 1);
+    } else {
+      grid->addWidget(detail, line, kDetail);
+    }
     ++line;
     if (!row.fixes.empty()) {
       auto* buttons = new QWidget(body);

@@ -24,10 +24,14 @@ public:
 Q_SIGNALS:
   void fixWanted(const coppice::designer::CheckFix& fix);
 
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+
 private:
   void build();
 
   std::vector<CheckRow> m_rows;
+  bool m_isNarrow = false;
 };
 
 }  // namespace coppice::designer

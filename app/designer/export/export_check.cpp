@@ -207,16 +207,19 @@ void offerSchedules(const ScheduleResult& result, const lowering::Options& optio
     }
     CheckFix fix{{}, options, fit.k, fit.maxPeers};
     const QString trees = fit.k ? Texts::tr("k = %1").arg(*fit.k) : QString();
-    const QString peers = fit.maxPeers ? Texts::tr("at most %1 peers").arg(*fit.maxPeers) : QString();
+    // What is reached, not the limit that leads to it.
+    const QString peers =
+        fit.maxPeers ? Texts::tr("%1 peers per GPU").arg(fit.peers.value_or(*fit.maxPeers)) : QString();
     const QString both = trees.isEmpty() ? peers : (peers.isEmpty() ? trees : trees + u", "_s + peers);
     fix.label = Texts::tr("Generate with %1").arg(both);
     const QString share = fit.share == Rational(1) ? Texts::tr("the optimum")
                                                    : Texts::tr("%1 (%2) of the optimum")
                                                          .arg(percentOf(fit.share, Rational(1)),
                                                               QString::fromStdString(fit.share.toString()));
-    row.detail +=
-        u' ' +
-        Texts::tr("With %1 it fits: %2 GB/s, %3; height %4.").arg(both, exactly(fit.algbw), share).arg(fit.height);
+    row.detail += u' ' + Texts::tr("With %1 it fits, in %2: %3 GB/s, %4; height %5.")
+                             .arg(both, counted(fit.threadBlocks, Texts::tr("threadblock"), Texts::tr("threadblocks")),
+                                  exactly(fit.algbw), share)
+                             .arg(fit.height);
     row.fixes.push_back(std::move(fix));
   }
 }
@@ -395,7 +398,8 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   return rows;
 }
 
-ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress) {
+ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
+                        Remedies remedies) {
   ExportCheck check;
   check.options = options;
   const auto refuse = [&](const Error& error, bool canBeMended) {
@@ -406,7 +410,8 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.detail = sentence(error);
     if (canBeMended) {
       row.fixes = triedFixes(result, options, progress);
-      if (error.code == ErrorCode::limit && !progress.isCancelled()) {
+      check.hasMoreRemedies = error.code == ErrorCode::limit && remedies == Remedies::settings;
+      if (error.code == ErrorCode::limit && !check.hasMoreRemedies && !progress.isCancelled()) {
         offerSchedules(result, options, progress, row);
       }
     }

@@ -62,17 +62,22 @@ using verify::ProgramJudgement;
 /// A schedule as a program under these options, judged by its text.
 struct ExportCheck {
   lowering::Options options;
-  std::string xml;    ///< empty where there is no program
-  bool isOk = false;  ///< may be saved
-  QString summary;    ///< one sentence
+  std::string xml;               ///< empty where there is no program
+  bool hasMoreRemedies = false;  ///< schedules that would fit were not looked for
+  bool isOk = false;             ///< may be saved
+  QString summary;               ///< one sentence
   std::vector<CheckRow> rows;
   lowering::StepOrigins origins;  ///< of the program's steps; empty for a step schedule
   program::Program facts;         ///< of the program that is read back, without its threadblocks
 };
+/// What is looked for where a schedule does not fit: other settings, or also other schedules. Each of those is
+/// generated and lowered, which takes long for large fabrics.
+enum class Remedies { settings, schedules };
+
 /// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
 /// thread.
 [[nodiscard]] ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options,
-                                      const Progress& progress);
+                                      const Progress& progress, Remedies remedies = Remedies::schedules);
 
 /// "MSCCL (NCCL 2.12)" …
 [[nodiscard]] QString runtimeTitle(program::Runtime runtime);

@@ -44,4 +44,19 @@ QString exportCommand(const QString& schedulePath, const lowering::Options& opti
   return words.join(u' ');
 }
 
+QString programName(const QString& schedule) {
+  QString name;
+  for (const QChar each : schedule.toLower()) {
+    if (each.isLetterOrNumber()) {
+      name += each;
+    } else if (each != u'=' && !name.isEmpty() && name.back() != u'-') {
+      name += u'-';
+    }
+  }
+  while (name.endsWith(u'-')) {
+    name.chop(1);
+  }
+  return name.isEmpty() ? u"program"_s : name;
+}
+
 }  // namespace coppice::designer

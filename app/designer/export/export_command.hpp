@@ -11,4 +11,7 @@ namespace coppice::designer {
 [[nodiscard]] QString exportCommand(const QString& schedulePath, const lowering::Options& options,
                                     const QString& outputPath);
 
+/// A name for a program of the schedule that needs no quotes in MSCCL_XML_FILES: "allgather-k10" of "AllGather k=10".
+[[nodiscard]] QString programName(const QString& schedule);
+
 }  // namespace coppice::designer

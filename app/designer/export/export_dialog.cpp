@@ -66,7 +66,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
       m_list(new CheckList(this)),
       m_saved(new QLabel(this)),
       m_guide(new QPlainTextEdit(this)),
-      m_copyGuide(new QPushButton(tr("Copy"), this)),
+      m_copyGuide(new QPushButton(tr("Copy How to Run"), this)),
       m_showGuide(new QPushButton(tr("How to Run"), this)),
       m_save(new QPushButton(tr("Save Program…"), this)),
       m_job([this](std::shared_ptr<const ExportCheck> check) { receive(std::move(check)); }, 0ms),
@@ -323,7 +323,7 @@ QString ExportDialog::guide() const {
   if (check() == nullptr || !check()->isOk) {
     return {};
   }
-  const QString path = m_savedPath.isEmpty() ? m_name + u".xml"_s : m_savedPath;
+  const QString path = m_savedPath.isEmpty() ? programName(m_name) + u".xml"_s : m_savedPath;
   return QString::fromStdString(
       program::toText(program::runGuide(check()->facts, check()->options.runtime, path.toStdString())));
 }
@@ -397,6 +397,16 @@ void ExportDialog::updateGuide() {
   m_copyGuide->setVisible(isShown);
 }
 
+void ExportDialog::submit(Remedies remedies) {
+  m_isJudging = true;
+  m_isMending = remedies == Remedies::schedules;
+  m_jobProgress = std::make_shared<JobProgress>();
+  m_job.submit([result = m_result, asked = m_asked, progress = m_jobProgress, remedies](std::stop_token stop) {
+    return std::make_shared<const ExportCheck>(
+        checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop)), remedies));
+  });
+}
+
 void ExportDialog::judge() {
   lowering::Options asked = options();
   m_areSizesWrong = !readSizes(&asked);
@@ -406,14 +416,10 @@ void ExportDialog::judge() {
     refresh();
     return;
   }
-  m_isJudging = true;
   m_savedPath.clear();
   m_saved->clear();
-  m_jobProgress = std::make_shared<JobProgress>();
-  m_job.submit([result = m_result, asked, progress = m_jobProgress](std::stop_token stop) {
-    return std::make_shared<const ExportCheck>(
-        checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop))));
-  });
+  m_asked = asked;
+  submit(Remedies::settings);
   refresh();
 }
 
@@ -428,6 +434,13 @@ void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
     QWidget::setTabOrder(before, fix);
     before = fix;
   }
+  if (!m_isJudging && m_check->hasMoreRemedies) {
+    // What is wrong is shown while schedules that fit are looked for.
+    submit(Remedies::schedules);
+    refresh();
+    return;
+  }
+  m_isMending = m_isMending && m_isJudging;
   refresh();
   Q_EMIT checked();
 }
@@ -446,7 +459,7 @@ void ExportDialog::refresh() {
     m_summary->setText(m_areSizesWrong ? tr("The sizes cannot be read") : (m_check ? m_check->summary : QString()));
     setRole(m_summary, isOk ? u"good"_s : u"error"_s);
   }
-  m_list->setStale(check() == nullptr);
+  m_list->setStale(check() == nullptr && !m_isMending);
   const bool canSave = check() != nullptr && check()->isOk;
   m_save->setEnabled(canSave);
   // Filled only while it does something.
@@ -481,12 +494,12 @@ QString ExportDialog::command() const {
     text = generateCommand(m_fabricPath, m_result->options, m_name + fileSuffix(*m_result)) + u" && \\\n  "_s;
   }
   return text + exportCommand(m_schedulePath.isEmpty() ? m_name + fileSuffix(*m_result) : m_schedulePath, options(),
-                              m_name + programSuffix(*m_result));
+                              programName(m_name) + programSuffix(*m_result));
 }
 
 void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isProgram,
                           const std::function<Outcome(const QString&)>& save) {
-  QString path = m_askPath(m_name + suffix, filter);
+  QString path = m_askPath((isProgram ? programName(m_name) : m_name) + suffix, filter);
   if (path.isEmpty()) {
     return;
   }

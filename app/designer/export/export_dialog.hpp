@@ -68,6 +68,7 @@ private:
   void layOut();
   void connectAll();
   void judge();
+  void submit(Remedies remedies);
   void receive(std::shared_ptr<const ExportCheck> check);
   void regenerate(const CheckFix& fix);
   void takeSchedule(const Result<ScheduleResultPtr>& result);
@@ -108,6 +109,8 @@ private:
   QString m_savedPath;  ///< of the program as it is now; empty = not saved
   std::shared_ptr<const ExportCheck> m_check;
   std::shared_ptr<JobProgress> m_jobProgress = std::make_shared<JobProgress>();
+  lowering::Options m_asked;  ///< that are judged
+  bool m_isMending = false;   ///< the rows are there; schedules that fit are looked for
   bool m_isJudging = false;
   bool m_isGenerating = false;
   QTimer m_tick;

@@ -10,6 +10,7 @@
 
 #include "designer/document/error_text.hpp"
 #include "designer/export/export_check.hpp"
+#include "designer/export/export_command.hpp"
 #include "designer/schedules/program_result.hpp"
 #include "designer/schedules/schedule_book.hpp"
 #include "io/files.hpp"
@@ -37,7 +38,23 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedul
   connect(m_panel, &ProgramPanel::openWanted, this, [this] { m_actions[u"file.open"_s]->trigger(); });
   connect(m_panel, &ProgramPanel::scheduleWanted, this, &ProgramFeature::openSchedule);
   connect(&m_schedules, &ScheduleFeature::currentChanged, this, &ProgramFeature::follow);
-  connect(&m_workspace, &Workspace::currentChanged, this, &ProgramFeature::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, [this] {
+    follow();
+    if (m_owner != current()) {
+      m_owner = current();
+      m_isFile = false;
+      m_schedule.reset();
+      m_panel->close();
+      showOwn();
+    }
+  });
+  connect(&m_workspace, &Workspace::removed, this, [this](EditorContext* context) { m_files.erase(context); });
+  m_seen = std::make_unique<Seen>(*m_panel, [this](bool isSeen) {
+    if (isSeen) {
+      showOwn();
+    }
+    makeRoom(isSeen && m_panel->reading());
+  });
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
   connect(m_panel, &ProgramPanel::readingChanged, this, [this] {
     m_workspace.say(m_panel->finding().isEmpty() ? m_panel->verdict() : m_panel->finding());
@@ -54,14 +71,14 @@ void ProgramFeature::addActions() {
        tr("Pr&ogram Steps"),
        tr("Show the steps, waits and buffers of the MSCCL XML program that was opened last, or of the current "
           "schedule"),
-       {QKeySequence(u"Ctrl+Alt+P"_s)},
+       {QKeySequence(u"Ctrl+K, P"_s)},
        u"program"_s},
       [this](bool) {
         if (current() != nullptr) {
           m_workspace.setMode(Mode::schedule);
         }
         showDock();
-        // A program that was opened as a file stays; one of another schedule is replaced.
+        // A program that was opened as a file stays with its document; one of another schedule is replaced.
         const ScheduleEntry* entry = currentEntry();
         const bool isOfAnother = !m_isFile && entry != nullptr && entry->result && entry->result != m_schedule;
         if ((!m_panel->reading() && !m_panel->isReading()) || isOfAnother) {
@@ -74,7 +91,31 @@ void ProgramFeature::open(const QString& path, const std::string& xml) {
   if (current() != nullptr) {
     m_workspace.setMode(Mode::schedule);
   }
+  m_owner = current();
+  m_files[m_owner] = {path, xml};
+  m_isFile = true;
   showDock();
+  read(path, xml);
+}
+
+void ProgramFeature::showOwn() {
+  if (const auto file = m_files.find(m_owner); file != m_files.end()) {
+    if (!m_isFile) {
+      read(file->second.path, file->second.xml);
+    }
+    return;
+  }
+  // Programs of large fabrics take long to make and to check; the button asks for them.
+  constexpr int kMaxGpus = 256;
+  const ScheduleEntry* entry = currentEntry();
+  const bool isWanted =
+      entry != nullptr && entry->result && entry->result != m_schedule && entry->result->fabric->gpuCount() <= kMaxGpus;
+  if (isWanted && m_seen->isSeen()) {
+    openSchedule();
+  }
+}
+
+void ProgramFeature::read(const QString& path, const std::string& xml) {
   const ScheduleEntry* entry = currentEntry();
   m_schedule = entry != nullptr && entry->result && entry->result->forests() != nullptr ? entry->result : nullptr;
   m_isFile = true;
@@ -158,6 +199,7 @@ void ProgramFeature::follow() {
   const ScheduleEntry* entry = currentEntry();
   m_panel->setHasSchedule(entry != nullptr && entry->result);
   followFabric();
+  showOwn();
 }
 
 void ProgramFeature::openSchedule() {
@@ -168,9 +210,9 @@ void ProgramFeature::openSchedule() {
   m_schedule = entry->result;
   m_isFile = false;
   m_panel->open(
-      entry->name + u".xml"_s,
+      programName(entry->name) + u".xml"_s,
       [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<ProgramPanel::Made> {
-        ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
+        ExportCheck check = checkExport(*result, {.runtime = runtime}, progress, Remedies::settings);
         if (check.xml.empty()) {
           return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
                                         : Error{ErrorCode::limit, check.summary.toStdString(),
@@ -182,9 +224,20 @@ void ProgramFeature::openSchedule() {
 
 void ProgramFeature::showDock() {
   m_actions[u"view.program"_s]->trigger();
+  makeRoom(true);
+}
+
+void ProgramFeature::makeRoom(bool isWanted) {
   auto* const dock = qobject_cast<QDockWidget*>(m_panel->parentWidget());
   auto* const window = qobject_cast<QMainWindow*>(m_window);
   if (dock == nullptr || window == nullptr || dock->isFloating()) {
+    return;
+  }
+  // What it took from the drawing it gives back when another tab is in front.
+  if (!isWanted) {
+    if (m_heightBefore > 0) {
+      window->resizeDocks({dock}, {std::exchange(m_heightBefore, 0)}, Qt::Vertical);
+    }
     return;
   }
   // Without a document there is nothing to look at but the program.
@@ -192,6 +245,7 @@ void ProgramFeature::showDock() {
   constexpr double kBeside = 0.45;
   const int height = static_cast<int>(window->height() * (current() != nullptr ? kBeside : kAlone));
   if (dock->height() < height) {
+    m_heightBefore = m_heightBefore > 0 ? m_heightBefore : dock->height();
     window->resizeDocks({dock}, {height}, Qt::Vertical);
   }
 }

@@ -3,12 +3,15 @@
 
 #include <QPointer>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "designer/program/program_panel.hpp"
 #include "designer/schedules/schedule_feature.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/trees/tree_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -30,6 +33,8 @@ private:
   void open(const QString& path, const std::string& xml);
   /// The dock comes to the front; with room for its lists if it was small.
   void showDock();
+  /// Takes height from the drawing for the lists of a program, or gives it back.
+  void makeRoom(bool isWanted);
   void save(const QString& suggestion, const std::string& xml);
 
   /// The chosen trees of the dock Trees, where they are of the program's schedule.
@@ -43,6 +48,9 @@ private:
 
   /// The schedule that the other docks show, as the export would write it.
   void openSchedule();
+  /// The file that was opened under the current document, else the program of its schedule.
+  void showOwn();
+  void read(const QString& path, const std::string& xml);
   void follow();
   /// nullptr: there is none.
   [[nodiscard]] const ScheduleEntry* currentEntry() const;
@@ -50,7 +58,15 @@ private:
   ScheduleFeature& m_schedules;
   TreePanel& m_trees;
   ProgramPanel* m_panel;
-  bool m_isFile = false;  ///< the program was opened, not made
+  int m_heightBefore = 0;  ///< of the dock, before it was made taller; 0 = it was not
+  bool m_isFile = false;   ///< the program was opened, not made
+  struct OpenedProgram {
+    QString path;
+    std::string xml;
+  };
+  std::map<const EditorContext*, OpenedProgram> m_files;  ///< by document; nullptr = without any
+  const EditorContext* m_owner = nullptr;                 ///< of what the panel shows
+  std::unique_ptr<Seen> m_seen;
   struct Examined {
     QPointer<Document> document;
     std::uint64_t revision = 0;  ///< of its facts

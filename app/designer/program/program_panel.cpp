@@ -402,6 +402,18 @@ void ProgramPanel::start(const QString& path) {
   judge();
 }
 
+void ProgramPanel::close() {
+  m_job.cancel();
+  m_isReading = false;
+  m_tick.stop();
+  m_make = nullptr;
+  m_find = nullptr;
+  m_xml = nullptr;
+  m_path.clear();
+  showReading(nullptr);
+  m_stack->setCurrentIndex(0);
+}
+
 void ProgramPanel::judge() {
   if (!m_xml && !m_make) {
     return;

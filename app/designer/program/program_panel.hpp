@@ -59,6 +59,8 @@ public:
   /// Whether there is a schedule whose program could be shown.
   void setHasSchedule(bool hasSchedule) { m_ofSchedule->setEnabled(hasSchedule); }
   [[nodiscard]] bool isReading() const { return m_isReading; }
+  /// Shows no program.
+  void close();
   /// nullptr: nothing is open, or it is not readable.
   [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
   /// The runtime takes the program and it does what it should.

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "coppice/test_paths.hpp"
+#include "designer/export/export_command.hpp"
 #include "designer/export/export_dialog.hpp"
 #include "designer/export/export_feature.hpp"
 #include "designer/schedules/generate_dialog.hpp"
@@ -89,6 +90,8 @@ private Q_SLOTS:
   void limitedPeers();
   void instancesAlone();
   void savedIsSaidInTheDialog();
+  void namesOfPrograms_data();
+  void namesOfPrograms();
   void guide_data();
   void guide();
 };
@@ -320,6 +323,20 @@ void TestDesignerExport::guide() {
   for (const program::RunSetting& setting : guide.settings) {
     QVERIFY2(page.contains(QString::fromStdString(setting.name)), setting.name.c_str());
   }
+}
+
+void TestDesignerExport::namesOfPrograms_data() {
+  QTest::addColumn<QString>("schedule");
+  QTest::addColumn<QString>("program");
+  QTest::newRow("trees") << u"AllGather k=10"_s << u"allgather-k10"_s;
+  QTest::newRow("method") << u"AllReduce Double binary tree"_s << u"allreduce-double-binary-tree"_s;
+  QTest::newRow("commas") << u"Alltoall (6, 3, 7)"_s << u"alltoall-6-3-7"_s;
+  QTest::newRow("nothing") << u"=="_s << u"program"_s;
+}
+
+void TestDesignerExport::namesOfPrograms() {
+  QFETCH(QString, schedule);
+  QTEST(programName(schedule), "program");
 }
 
 QTEST_MAIN(TestDesignerExport)

@@ -94,6 +94,7 @@ private Q_SLOTS:
   void initTestCase();
   void opensWithoutAFabric();
   void opensBesideADocument();
+  void programsBelongToTheirDocument();
   void droppedOnTheWindow();
   void stepsOfAProgram();
   void oneRankAlone();
@@ -143,6 +144,28 @@ void TestDesignerProgram::opensBesideADocument() {
   f.window->actions()[u"schedule.program"_s]->trigger();
   QTRY_VERIFY_WITH_TIMEOUT(f.panel->isVisible(), coppice::waiting::kPatience);
   QVERIFY(f.panel->reading() != nullptr);
+}
+
+/// A file stays with the document that it was opened under; a schedule has its own program, without asking.
+void TestDesignerProgram::programsBelongToTheirDocument() {
+  const Fixture f;
+  const EditorContext* first = f.window->workspace().newDocument();
+  QVERIFY(f.open(ringAllgather(2, 1, true)));
+  QVERIFY(f.panel->reading());
+  EditorContext* second =
+      f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {})).model, {}, u"one box"_s);
+  QVERIFY(!f.panel->reading() && !f.panel->isReading());
+  f.window->actions()[u"view.program"_s]->trigger();
+  f.window->actions()[u"schedule.generate"_s]->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() != nullptr; }, kLong));
+  QCOMPARE(f.panel->reading()->program().ranks.size(), std::size_t{8});
+  f.window->workspace().activate(f.window->workspace().contexts().front());
+  QCOMPARE(f.window->workspace().current(), first);
+  QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() != nullptr; }, kLong));
+  QCOMPARE(f.panel->reading()->program().ranks.size(), std::size_t{2});
+  f.window->workspace().activate(second);
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.panel->reading() != nullptr && f.panel->reading()->program().ranks.size() == 8; }, kLong));
 }
 
 void TestDesignerProgram::droppedOnTheWindow() {
