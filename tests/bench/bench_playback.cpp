@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   }
   const PlaybackPtr run = *recorded;
   std::printf("%d GPUs, %s: %zu messages, simulated in %.0f ms of processor time\n", gpus, options.method.c_str(),
-              run->messages().size(), threadTime() - before);
+              run->messageCount(), threadTime() - before);
 
   CanvasView view(document, selection);
   view.resize(1600, 1000);

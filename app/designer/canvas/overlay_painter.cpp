@@ -313,8 +313,11 @@ void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
 void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
   painter.setBrush(Qt::NoBrush);
   const double zoomed = std::clamp(m_scale / kFullScale, kMinShare, 1.0);
+  // From afar, thousands of wide lines would be one dark mass.
+  constexpr std::size_t kManyLines = 600;
+  const double share = m_detail == Detail::far && m_scene.lines().size() > kManyLines ? 0.4 : 1.0;
   const auto widthFor = [&](double value) {
-    return std::max(lineWidth(line.bandwidth), px((1.5 + 2.5 * value) * zoomed));
+    return std::max(share * lineWidth(line.bandwidth), px((1.5 + 2.5 * value) * zoomed * share));
   };
   const auto stroke = [&](const Curve& curve, const QColor& color, double width) {
     QPen pen(color, width);

@@ -14,10 +14,10 @@ namespace coppice::designer {
 /// What a MatrixView shows.
 struct MatrixData {
   int size = 0;
-  std::vector<float> shares;  ///< by row, then column: 0 to 1, of the largest value
+  std::vector<float> shares;  ///< by row, then column: above 0 to 1 by order of magnitude; 0 = nothing, left blank
   QStringList names;          ///< of rows and columns alike
   std::vector<int> groups;    ///< first row of each group, ascending; lines are drawn there
-  QString low;                ///< what 0 is: "0"
+  QString low;                ///< the least that is not nothing: "64 KiB"
   QString high;               ///< what 1 is: "8 MiB"
 };
 

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -75,14 +76,19 @@ void addUp(TrafficTable& table) {
   for (const Rational& share : traffic.shares) {
     if (share.isPositive()) {
       table.max = std::max(table.max, share);
+      table.min = table.min.isPositive() ? std::min(table.min, share) : share;
       table.total += share;
       ++table.pairs;
     }
   }
   table.shares.reserve(traffic.shares.size());
-  const double max = table.max.toDouble();
+  // By order of magnitude: what goes within a box hides nothing of what goes between boxes.
+  const double range = std::log(table.max.toDouble() / table.min.toDouble());
   for (const Rational& share : traffic.shares) {
-    table.shares.push_back(share.isPositive() ? static_cast<float>(share.toDouble() / max) : 0.0F);
+    const double value =
+        range > 0 && share.isPositive() ? std::log(share.toDouble() / table.min.toDouble()) / range : 1;
+    constexpr double kLeast = 0.02;
+    table.shares.push_back(share.isPositive() ? static_cast<float>(std::max(kLeast, value)) : 0.0F);
   }
 }
 
@@ -250,8 +256,8 @@ void TrafficPanel::receive(const Answer& answer) {
 void TrafficPanel::showTable() {
   if (m_table) {
     const auto bytes = static_cast<double>(sizeIn(*m_size));
-    m_view->setMatrix({m_table->traffic.size, m_table->shares, m_table->names, m_table->groups, u"0"_s,
-                       roughBytes(m_table->max.toDouble() * bytes)});
+    m_view->setMatrix({m_table->traffic.size, m_table->shares, m_table->names, m_table->groups,
+                       roughBytes(m_table->min.toDouble() * bytes), roughBytes(m_table->max.toDouble() * bytes)});
   }
   tell(std::nullopt);
 }

@@ -29,6 +29,7 @@ struct TrafficTable {
   std::vector<QStringList> gpus;  ///< of each row
   std::vector<int> groups;        ///< first GPU of each box, where boxes follow each other
   Rational max;                   ///< of all pairs, share of the data
+  Rational min;                   ///< of those that carry something
   Rational total;
   Rational betweenBoxes;      ///< of the total
   std::int64_t pairs = 0;     ///< that carry something

@@ -11,7 +11,7 @@ FinderFeature::FinderFeature(const FeatureHost& host) : Feature(host) {
   m_actions.add({u"file.find-topology"_s,
                  tr("Find a &Topology…"),
                  tr("Find the best ways to cable GPUs with a given number of ports, and open one as a fabric"),
-                 {QKeySequence(u"Ctrl+Alt+N"_s)},
+                 {QKeySequence(u"Ctrl+K, N"_s)},
                  u"topology"_s},
                 [this](bool) { show(); });
 }

@@ -180,7 +180,8 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
   switch (column) {
     case kExact:
     case kDecimal: {
-      QString text = tr("Bandwidth time of allgather in units of M/B: %1").arg(exact(entry.bandwidthTime));
+      QString text = tr("Bandwidth time of an allgather: %1 times what one GPU needs to send all data by all its links")
+                         .arg(exact(entry.bandwidthTime));
       if (row.topology.reduceScatterTime) {
         text += u'\n' + tr("reduce_scatter: %1").arg(exact(*row.topology.reduceScatterTime));
       }
@@ -274,7 +275,7 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
     case kSteps:
       return tr("Steps");
     case kExact:
-      return tr("T_B");
+      return tr("Bandwidth time");
     case kDecimal:
       return tr("Decimal");
     case kTime:

@@ -50,7 +50,7 @@ void ParetoChart::addRows(const QString& name, const std::vector<int>& rows, con
   m_rows[itemCount()] = rows;
   addPoints(name, points, style, [this, rows](std::size_t point) {
     const finder::Entry& entry = m_table.rows()[static_cast<std::size_t>(rows[point])].topology.entry;
-    return tr("%1\n%2 GPUs, %3 steps, T_B %4")
+    return tr("%1\n%2 GPUs, %3 steps, bandwidth time %4")
         .arg(QString::fromStdString(finder::nameOf(*entry.construction)))
         .arg(entry.nodes)
         .arg(entry.steps)
@@ -67,7 +67,7 @@ void ParetoChart::draw() {
   const int count = static_cast<int>(rows.size());
   const int shown = m_chosen >= 0 && m_chosen < count ? m_chosen : 0;
   const int nodes = rows[static_cast<std::size_t>(shown)].topology.entry.nodes;
-  setAxes({.title = tr("steps"), .scale = PlotAxis::Scale::whole}, {.title = tr("T_B, units of M/B")});
+  setAxes({.title = tr("steps"), .scale = PlotAxis::Scale::whole}, {.title = tr("bandwidth time")});
   addBounds(nodes);
   std::vector<int> others;
   std::vector<int> same;
@@ -118,7 +118,7 @@ void ParetoChart::addBounds(int nodes) {
   addLine(tr("Minimum steps: %1").arg(steps),
           {{static_cast<double>(steps), -kFrame}, {static_cast<double>(steps), kFrame}},
           {.color = theme.color(Token::switchLine), .width = kLine, .dash = Qt::DashLine});
-  addLevel(tr("Minimum T_B: %1").arg(QString::fromStdString(time.toString())), time.toDouble(),
+  addLevel(tr("Minimum bandwidth time: %1").arg(QString::fromStdString(time.toString())), time.toDouble(),
            {.color = theme.color(Token::text), .width = kLine, .dash = Qt::DotLine});
 }
 

@@ -80,7 +80,7 @@ AboutDialog::AboutDialog(QWidget* parent) : QDialog(parent) {
          "- **Graphviz**, in coppice-dot: Eclipse Public License 1.0 (AT&T)\n"
          "- **Inter**: OFL-1.1 (The Inter Project Authors)\n"
          "- **JetBrains Mono**: OFL-1.1 (The JetBrains Mono Project Authors)\n"
-         "- Colours: categories after Okabe and Ito; heat after cividis (Nuñez, Anderton, Renslow)\n")
+         "- Colours: our own; orange is the limit alone\n")
           .arg(QLatin1String(qVersion())));
   auto* licences = new QWidget(tabs);
   auto* choice = new QComboBox(licences);

@@ -3,11 +3,13 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <variant>
 
+#include "base/failure.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedules/prediction.hpp"
@@ -29,6 +31,9 @@ struct PlaybackTexts {
 };
 
 constexpr double kPlaybackNanoseconds = 1000;  // in a microsecond
+/// How far collect() is, about.
+constexpr double kSorted = 0.3;
+constexpr double kAddedUp = 0.8;
 
 QString waitText(simulate::Wait wait) {
   switch (wait) {
@@ -112,18 +117,19 @@ Result<PlaybackPtr> Playback::record(const ScheduleResultPtr& result, std::int64
       playback->m_subject =
           simulate::subjectOf(*result->fabric, *playback->m_program, SimulationSettings::instance().modelFor(*result));
     } else {
-      auto subject = subjectOf(*result);
+      auto subject = subjectOf(*result, progress, kMaxPlayedMessages);
       if (!subject) {
         return subject.error();
       }
       playback->m_subject = *std::move(subject);
+      playback->m_sample = sampleText(*result, kMaxPlayedMessages);
     }
     auto details = playback->m_subject->simulate(bytes, {.record = true}, progress);
     if (!details) {
       return details.error();
     }
     playback->m_details = *std::move(details);
-    playback->collect();
+    playback->collect(progress);
     const PlaybackPtr run = std::move(playback);
     shownRuns().add(key, run);
     return run;
@@ -139,58 +145,120 @@ PlaybackPtr Playback::of(ScheduleResultPtr result, simulate::Details details) {
   return playback;
 }
 
-void Playback::collect() {
+void Playback::collect(const Progress& progress) {
+  // A box is as one colour; GPUs without a box are boxes of their own.
+  std::map<std::string, int> boxes;
+  const fabric::Fabric& fabric = *m_result->fabric;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    const std::string& box = fabric.nodes()[gpu].box;
+    const auto place = boxes.try_emplace(box.empty() ? fabric.nodes()[gpu].id : box, static_cast<int>(boxes.size()));
+    m_boxOf.push_back(place.first->second);
+  }
+  struct Begin {
+    double time = 0;
+    std::uint32_t interval = 0;
+  };
+  std::vector<Begin> begins;
+  std::vector<std::pair<std::uint32_t, simulate::Wait>> critical;  // by interval
   Microseconds offset(0);
-  for (std::uint32_t phase = 0; phase < m_details.phases.size(); ++phase) {
-    const simulate::Run& run = m_details.phases[phase].run;
-    std::map<std::pair<simulate::MessageId, std::uint32_t>, const simulate::CriticalMessage*> critical;
+  for (const simulate::Phase& phase : m_details.phases) {
+    const simulate::Run& run = phase.run;
+    m_firstOfPhase.push_back(begins.size());
+    m_beginOfPhase.push_back(offset.count() * kPlaybackNanoseconds);
+    std::map<std::pair<simulate::MessageId, std::uint32_t>, simulate::Wait> waits;
     for (const simulate::CriticalMessage& each : run.criticalPath) {
-      critical[{each.when.message, each.when.repeat}] = &each;
+      waits[{each.when.message, each.when.repeat}] = each.waitedFor;
     }
+    begins.reserve(begins.size() + run.intervals.size());
     for (const simulate::Interval& interval : run.intervals) {
-      Message message;
-      message.begin = (offset + interval.flowing).count() * kPlaybackNanoseconds;
-      message.end = (offset + interval.left).count() * kPlaybackNanoseconds;
-      message.arrived = (offset + interval.arrived).count() * kPlaybackNanoseconds;
-      message.message = interval.message;
-      message.phase = phase;
-      if (const auto found = critical.find({interval.message, interval.repeat}); found != critical.end()) {
-        message.waitedFor = found->second->waitedFor;
-        m_criticalTimes.push_back(message.begin);
+      const auto at = static_cast<std::uint32_t>(begins.size());
+      begins.push_back({m_beginOfPhase.back() + interval.flowing.count() * kPlaybackNanoseconds, at});
+      if (const auto found = waits.find({interval.message, interval.repeat}); found != waits.end()) {
+        critical.emplace_back(at, found->second);
       }
-      m_longest = std::max(m_longest, message.arrived - message.begin);
-      m_messages.push_back(std::move(message));
     }
     offset += run.time;
   }
+  progress.report("collecting", kSorted);
   m_duration = offset.count() * kPlaybackNanoseconds;
-  std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) { return a.begin < b.begin; });
+  std::sort(begins.begin(), begins.end(), [](const Begin& a, const Begin& b) {
+    return a.time != b.time ? a.time < b.time : a.interval < b.interval;
+  });
+  throwIfCancelled(progress);
+  m_order.reserve(begins.size());
+  for (const Begin& begin : begins) {
+    m_order.push_back(begin.interval);
+  }
+  for (const auto& [interval, wait] : critical) {
+    const double begin = intervalTimes(interval).begin;
+    const auto place = std::lower_bound(
+        begins.begin(), begins.end(), Begin{begin, interval},
+        [](const Begin& a, const Begin& b) { return a.time != b.time ? a.time < b.time : a.interval < b.interval; });
+    m_critical.emplace(static_cast<std::size_t>(place - begins.begin()), wait);
+    m_criticalTimes.push_back(begin);
+  }
+  begins = {};
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
-  m_blockArrived.assign((m_messages.size() + kBlock - 1) / kBlock, 0);
-  for (std::size_t at = 0; at < m_messages.size(); ++at) {
+  m_blockArrived.assign((m_order.size() + kBlock - 1) / kBlock, 0);
+  m_arrivals.reserve(m_order.size());
+  for (std::size_t at = 0; at < m_order.size(); ++at) {
+    const Message message = messageAt(at);
+    m_longest = std::max(m_longest, message.arrived - message.begin);
     double& last = m_blockArrived[at / kBlock];
-    last = std::max(last, m_messages[at].arrived);
-    m_arrivals.push_back(m_messages[at].arrived);
+    last = std::max(last, message.arrived);
+    m_arrivals.push_back(message.arrived);
   }
   std::sort(m_arrivals.begin(), m_arrivals.end());
-  if (m_messages.size() > kMaxExactMessages) {
+  throwIfCancelled(progress);
+  progress.report("collecting", kAddedUp);
+  if (m_order.size() > kMaxExactMessages) {
     addUpParts();
+  } else {
+    addUpArrivals();
   }
-  addUpArrivals();
+}
+
+Playback::Message Playback::intervalTimes(std::size_t interval) const {
+  std::uint32_t phase = 0;
+  while (phase + 1 < m_firstOfPhase.size() && interval >= m_firstOfPhase[phase + 1]) {
+    ++phase;
+  }
+  const simulate::Interval times = m_details.phases[phase].run.intervals[interval - m_firstOfPhase[phase]];
+  // Added as collect() adds it: the same begin to the last bit.
+  const double offset = m_beginOfPhase[phase];
+  Message message;
+  message.begin = offset + times.flowing.count() * kPlaybackNanoseconds;
+  message.end = offset + times.left.count() * kPlaybackNanoseconds;
+  message.arrived = offset + times.arrived.count() * kPlaybackNanoseconds;
+  message.message = times.message;
+  message.phase = phase;
+  return message;
+}
+
+Playback::Message Playback::messageAt(std::size_t at) const {
+  Message message = intervalTimes(m_order[at]);
+  if (!m_critical.empty()) {
+    if (const auto found = m_critical.find(at); found != m_critical.end()) {
+      message.waitedFor = found->second;
+    }
+  }
+  return message;
 }
 
 void Playback::addUpArrivals() {
   std::vector<std::uint32_t> byArrival;
-  for (std::size_t at = 0; at < m_messages.size(); ++at) {
-    if (!arcsOf(m_messages[at]).empty()) {
+  std::vector<Message> all;
+  for (std::size_t at = 0; at < m_order.size(); ++at) {
+    all.push_back(messageAt(at));
+    if (!arcsOf(all.back()).empty()) {
       byArrival.push_back(static_cast<std::uint32_t>(at));
     }
   }
   std::sort(byArrival.begin(), byArrival.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return m_messages[a].arrived < m_messages[b].arrived; });
+            [&](std::uint32_t a, std::uint32_t b) { return all[a].arrived < all[b].arrived; });
   m_received.resize(m_result->fabric->gpus().size());
   for (const std::uint32_t at : byArrival) {
-    const Message& message = m_messages[at];
+    const Message& message = all[at];
     Received& received = m_received[messageOf(message).to];
     received.times.push_back(message.arrived);
     received.bytes.push_back((received.bytes.empty() ? 0 : received.bytes.back()) + bytesOf(message));
@@ -205,6 +273,26 @@ std::vector<Motion::Arrival> Playback::arrivalsAt(double time, const FabricMap& 
   constexpr double kMergeShare = 0.03;
   std::vector<Motion::Arrival> arrivals;
   if (time < 0 || time > m_duration) {
+    return arrivals;
+  }
+  if (!m_partShares.empty()) {
+    const std::size_t gpus = m_result->fabric->gpus().size();
+    const std::size_t part = std::min(static_cast<std::size_t>(time / m_duration * kParts), kParts - 1);
+    constexpr auto kMergeParts = static_cast<std::size_t>(kMergeShare * kParts);
+    for (std::size_t rank = 0; rank < gpus; ++rank) {
+      const NodeId gpu = map.nodeOf(m_result->fabric->gpus()[rank]);
+      if (m_partShares[(kParts - 1) * gpus + rank] <= 0 || !gpu.isValid()) {
+        continue;
+      }
+      Motion::Arrival arrival{gpu};
+      arrival.share = m_partShares[part * gpus + rank];
+      for (std::size_t before = 0; before < kMergeParts && before <= part && arrival.merging <= 0; ++before) {
+        arrival.merging = m_partMerges[(part - before) * gpus + rank]
+                              ? 1 - static_cast<double>(before) / static_cast<double>(kMergeParts)
+                              : 0;
+      }
+      arrivals.push_back(arrival);
+    }
     return arrivals;
   }
   for (std::size_t rank = 0; rank < m_received.size(); ++rank) {
@@ -243,7 +331,10 @@ int Playback::labelOf(const Message& message) const {
 
 int Playback::categoryOf(const Message& message, ColorBy color) const {
   const std::int32_t shard = messageOf(message).shard;
-  return color == ColorBy::shards && shard >= 0 ? shard : labelOf(message);
+  if (color == ColorBy::parts || shard < 0) {
+    return labelOf(message);
+  }
+  return color == ColorBy::boxes ? m_boxOf[static_cast<std::size_t>(shard)] : shard;
 }
 
 QString Playback::gpuName(fabric::Rank rank) const {
@@ -257,29 +348,97 @@ QString Playback::arcName(std::size_t arc) const {
   return name(fabric.arcs()[arc].tail) + u" → "_s + name(fabric.arcs()[arc].head);
 }
 
+TimelineBar Playback::barOf(std::size_t at, const Message& message, ColorBy color) const {
+  return {message.begin,
+          message.end,
+          categoryOf(message, color),
+          labelOf(message),
+          static_cast<std::uint32_t>(at),
+          message.waitedFor.has_value(),
+          static_cast<std::uint8_t>(message.waitedFor.value_or(simulate::Wait::nothing))};
+}
+
+template <typename Add>
+void Playback::eachLane(const Message& message, LaneKind kind, const Add& add) const {
+  switch (kind) {
+    case LaneKind::links:
+      for (const std::int32_t arc : arcsOf(message)) {
+        add(static_cast<std::size_t>(arc));
+      }
+      break;
+    case LaneKind::gpus:
+      add(static_cast<std::size_t>(messageOf(message).from));
+      break;
+    case LaneKind::blocks:
+      add(static_cast<std::size_t>(messageOf(message).from) * kBlocksOfRank +
+          static_cast<std::size_t>(std::max(0, messageOf(message).block)));
+      break;
+    case LaneKind::parts:
+      add(partOf(message));
+      break;
+  }
+}
+
 std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind, ColorBy color) const {
   std::map<std::size_t, TimelineLane> lanes;
-  for (std::size_t at = 0; at < m_messages.size(); ++at) {
-    const Message& message = m_messages[at];
-    const TimelineBar bar{message.begin,
-                          message.end,
-                          categoryOf(message, color),
-                          static_cast<std::uint32_t>(at),
-                          message.waitedFor.has_value(),
-                          static_cast<std::uint8_t>(message.waitedFor.value_or(simulate::Wait::nothing))};
-    if (kind != LaneKind::links) {
-      const auto sender = static_cast<std::size_t>(messageOf(message).from);
-      const auto block = static_cast<std::size_t>(std::max(0, messageOf(message).block));
-      const std::size_t key = kind == LaneKind::gpus     ? sender
-                              : kind == LaneKind::blocks ? sender * kBlocksOfRank + block
-                                                         : partOf(message);
-      lanes[key].bars.push_back(bar);
-      continue;
-    }
-    for (const std::int32_t arc : arcsOf(message)) {
-      lanes[arc].bars.push_back(bar);
-    }
+  for (std::size_t at = 0; at < m_order.size(); ++at) {
+    const Message message = messageAt(at);
+    const TimelineBar bar = barOf(at, message, color);
+    eachLane(message, kind, [&](std::size_t key) { lanes[key].bars.push_back(bar); });
   }
+  return lanes;
+}
+
+TimelineLanes Playback::lanesOnDemand(const std::shared_ptr<const Playback>& run, LaneKind kind, ColorBy color) {
+  // Which messages each lane has, in one list: 4 bytes for each place of a message.
+  struct Places {
+    std::vector<std::uint32_t> messages;
+    std::vector<std::size_t> first;  // by lane, and the end
+  };
+  const auto places = std::make_shared<Places>();
+  std::map<std::size_t, std::size_t> count;  // by key
+  for (std::size_t at = 0; at < run->m_order.size(); ++at) {
+    run->eachLane(run->messageAt(at), kind, [&](std::size_t key) { ++count[key]; });
+  }
+  TimelineLanes lanes;
+  std::unordered_map<std::size_t, std::size_t> laneOf;
+  std::size_t all = 0;
+  std::optional<std::size_t> last;
+  for (const auto& [key, size] : count) {
+    laneOf.emplace(key, lanes.lanes.size());
+    lanes.lanes.push_back(
+        {run->laneName(key, kind), {}, kind != LaneKind::gpus && (!last || !run->isSameGroup(key, *last, kind))});
+    last = key;
+    places->first.push_back(all);
+    all += size;
+  }
+  places->first.push_back(all);
+  places->messages.resize(all);
+  std::vector<std::size_t> next(places->first.begin(), std::prev(places->first.end()));
+  lanes.paths.resize(1);
+  for (std::size_t at = 0; at < run->m_order.size(); ++at) {
+    const Message message = run->messageAt(at);
+    bool isFirst = true;
+    run->eachLane(message, kind, [&](std::size_t key) {
+      const std::size_t lane = laneOf.at(key);
+      places->messages[next[lane]++] = static_cast<std::uint32_t>(at);
+      if (std::exchange(isFirst, false) && message.waitedFor) {
+        lanes.paths[0].push_back(
+            {lane, message.begin, message.end, waitName(static_cast<std::uint8_t>(*message.waitedFor))});
+      }
+    });
+    lanes.end = std::max(lanes.end, message.end);
+  }
+  lanes.longest.assign(lanes.lanes.size(), run->m_longest);
+  lanes.barsOf = [run, places, color](std::size_t lane) {
+    std::vector<TimelineBar> bars;
+    bars.reserve(places->first[lane + 1] - places->first[lane]);
+    for (std::size_t at = places->first[lane]; at < places->first[lane + 1]; ++at) {
+      const std::uint32_t message = places->messages[at];
+      bars.push_back(run->barOf(message, run->messageAt(message), color));
+    }
+    return bars;
+  };
   return lanes;
 }
 
@@ -372,13 +531,17 @@ std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Pla
 
 std::vector<std::size_t> Playback::activeAt(double time, std::size_t max) const {
   std::vector<std::size_t> active;
-  for (std::size_t block = 0; block < m_blockArrived.size() && m_messages[block * kBlock].begin <= time; ++block) {
+  for (std::size_t block = 0; block < m_blockArrived.size() && messageAt(block * kBlock).begin <= time; ++block) {
     if (m_blockArrived[block] < time) {
       continue;
     }
-    const std::size_t end = std::min(m_messages.size(), (block + 1) * kBlock);
-    for (std::size_t at = block * kBlock; at < end && m_messages[at].begin <= time; ++at) {
-      if (m_messages[at].arrived >= time) {
+    const std::size_t end = std::min(m_order.size(), (block + 1) * kBlock);
+    for (std::size_t at = block * kBlock; at < end; ++at) {
+      const Message message = messageAt(at);
+      if (message.begin > time) {
+        break;
+      }
+      if (message.arrived >= time) {
         active.push_back(at);
       }
       if (active.size() == max) {
@@ -389,11 +552,19 @@ std::vector<std::size_t> Playback::activeAt(double time, std::size_t max) const 
   return active;
 }
 
+std::size_t Playback::firstFrom(double time) const {
+  const auto found = std::partition_point(m_order.begin(), m_order.end(), [&](const std::uint32_t& interval) {
+    return intervalTimes(interval).begin < time;
+  });
+  return static_cast<std::size_t>(found - m_order.begin());
+}
+
 std::int64_t Playback::activeCount(double time) const {
-  const auto begun = std::upper_bound(m_messages.begin(), m_messages.end(), time,
-                                      [](double at, const Message& message) { return at < message.begin; });
+  const auto begun = std::partition_point(m_order.begin(), m_order.end(), [&](const std::uint32_t& interval) {
+    return intervalTimes(interval).begin <= time;
+  });
   const auto arrived = std::lower_bound(m_arrivals.begin(), m_arrivals.end(), time);
-  return (begun - m_messages.begin()) - (arrived - m_arrivals.begin());
+  return std::max<std::int64_t>(0, (begun - m_order.begin()) - (arrived - m_arrivals.begin()));
 }
 
 void Playback::addUpParts() {
@@ -401,18 +572,37 @@ void Playback::addUpParts() {
   const double part = m_duration / kParts;
   const auto partOf = [&](double time) { return std::min(static_cast<std::size_t>(time / part), kParts - 1); };
   // Differences first: a message adds its rate where it begins and takes it away behind its end.
-  std::vector<double> changes((kParts + 1) * arcs, 0);
-  for (const Message& message : m_messages) {
+  std::vector<float> changes((kParts + 1) * arcs, 0);
+  const std::size_t gpus = m_result->fabric->gpus().size();
+  m_partShares.assign(kParts * gpus, 0);
+  m_partMerges.assign(kParts * gpus, false);
+  for (std::size_t at = 0; at < m_order.size(); ++at) {
+    const Message message = messageAt(at);
+    if (const auto links = arcsOf(message); !links.empty()) {
+      const std::size_t place = partOf(message.arrived) * gpus + static_cast<std::size_t>(messageOf(message).to);
+      m_partShares[place] += static_cast<float>(bytesOf(message));
+      m_partMerges[place] = m_partMerges[place] || messageOf(message).reduces;
+    }
     const double rate = bytesOf(message) / std::max(part, message.end - message.begin);
     for (const std::int32_t arc : arcsOf(message)) {
-      changes[partOf(message.begin) * arcs + static_cast<std::size_t>(arc)] += rate;
-      changes[(partOf(message.end) + 1) * arcs + static_cast<std::size_t>(arc)] -= rate;
+      changes[partOf(message.begin) * arcs + static_cast<std::size_t>(arc)] += static_cast<float>(rate);
+      changes[(partOf(message.end) + 1) * arcs + static_cast<std::size_t>(arc)] -= static_cast<float>(rate);
     }
   }
-  m_partRates.resize(kParts * arcs);
-  for (std::size_t at = 0; at < m_partRates.size(); ++at) {
-    changes[at] += at >= arcs ? changes[at - arcs] : 0;
-    m_partRates[at] = static_cast<float>(changes[at]);
+  for (std::size_t at = arcs; at < kParts * arcs; ++at) {
+    changes[at] += changes[at - arcs];
+  }
+  changes.resize(kParts * arcs);
+  m_partRates = std::move(changes);
+  for (std::size_t at = gpus; at < m_partShares.size(); ++at) {
+    m_partShares[at] += m_partShares[at - gpus];
+  }
+  for (std::size_t at = 0; at < m_partShares.size(); ++at) {
+    const float whole = m_partShares[(kParts - 1) * gpus + at % gpus];
+    m_partShares[at] = at < (kParts - 1) * gpus && whole > 0 ? m_partShares[at] / whole : m_partShares[at];
+  }
+  for (std::size_t at = (kParts - 1) * gpus; at < m_partShares.size(); ++at) {
+    m_partShares[at] = m_partShares[at] > 0 ? 1 : 0;
   }
 }
 
@@ -423,7 +613,8 @@ std::vector<double> Playback::throughput(std::size_t parts) const {
   std::vector<double> sent(parts, 0);
   // Of the parts that a message fills: its rate begins here, and ends here.
   std::vector<double> changes(parts + 1, 0);
-  for (const Message& message : m_messages) {
+  for (std::size_t at = 0; at < m_order.size(); ++at) {
+    const Message message = messageAt(at);
     const double rate = bytesOf(message) / std::max(message.end - message.begin, 1e-9);
     const std::size_t first = partOf(message.begin);
     const std::size_t last = partOf(message.end);
@@ -463,7 +654,7 @@ std::vector<std::pair<std::size_t, double>> Playback::ratesAt(double time) const
   }
   std::vector<double> byArc(arcs, 0);
   for (const std::size_t at : activeAt(time, kMaxExactMessages)) {
-    const Message& message = m_messages[at];
+    const Message message = messageAt(at);
     if (time <= message.end && message.end > message.begin) {
       for (const std::int32_t arc : arcsOf(message)) {
         byArc[arc] += bytesOf(message) / (message.end - message.begin);
@@ -484,7 +675,7 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
   const Scheme scheme = Theme::instance().scheme();
   Motion motion;
   for (const std::size_t at : activeAt(time, kMaxPieces)) {
-    const Message& message = m_messages[at];
+    const Message message = messageAt(at);
     const std::span<const std::int32_t> arcs = arcsOf(message);
     if (arcs.empty()) {
       continue;
@@ -496,7 +687,7 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
     const std::vector<LinkStep>& steps = map.stepsOf(static_cast<std::size_t>(arcs[hop]));
     if (!steps.empty()) {
       motion.pieces.push_back(
-          {steps.front(), along - static_cast<double>(hop), category(categoryOf(message, color), scheme)});
+          {steps.front(), along - static_cast<double>(hop), mutedHue(categoryOf(message, color), scheme)});
     }
   }
   motion.arrivals = arrivalsAt(time, map);
@@ -511,7 +702,7 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
 }
 
 QString Playback::describe(std::size_t at) const {
-  const Message& message = m_messages[at];
+  const Message message = messageAt(at);
   const QString name = PlaybackTexts::tr("%1 → %2, %3 %4")
                            .arg(gpuName(messageOf(message).from), gpuName(messageOf(message).to),
                                 QString::fromUtf8(simulate::toString(jobOf(message).labels()).data()),
@@ -529,17 +720,19 @@ QString Playback::describeRange(double begin, double end) const {
   std::vector<double> carried(m_result->fabric->arcs().size(), 0);
   std::int64_t count = 0;
   double total = 0;
-  const auto first = std::lower_bound(m_messages.begin(), m_messages.end(), begin - m_longest,
-                                      [](const Message& message, double time) { return message.begin < time; });
-  for (auto message = first; message != m_messages.end() && message->begin < end; ++message) {
-    const double overlap = std::min(message->end, end) - std::max(message->begin, begin);
+  for (std::size_t at = firstFrom(begin - m_longest); at < m_order.size(); ++at) {
+    const Message message = messageAt(at);
+    if (message.begin >= end) {
+      break;
+    }
+    const double overlap = std::min(message.end, end) - std::max(message.begin, begin);
     if (overlap <= 0) {
       continue;
     }
-    const double bytes = bytesOf(*message) * overlap / (message->end - message->begin);
+    const double bytes = bytesOf(message) * overlap / (message.end - message.begin);
     ++count;
     total += bytes;
-    for (const std::int32_t arc : arcsOf(*message)) {
+    for (const std::int32_t arc : arcsOf(message)) {
       carried[arc] += bytes;
     }
   }

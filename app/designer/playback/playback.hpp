@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,8 @@ public:
   };
   /// `parts`: trees, steps or transfers, whatever the run counts. `blocks`: threadblocks of a program's run.
   enum class LaneKind { links, gpus, parts, blocks };
-  /// What gives messages their colour: the part, or the shard whose data they are.
-  enum class ColorBy { parts, shards };
+  /// What gives messages their colour: the part, the shard whose data they are, or the box of its GPU.
+  enum class ColorBy { parts, shards, boxes };
   /// `program`: what the schedule is lowered to for an in-place call (where there is one), with its threadblocks.
   enum class Played { schedule, program };
 
@@ -54,13 +55,23 @@ public:
   /// Until the last byte has arrived, ns.
   [[nodiscard]] double duration() const { return m_duration; }
   [[nodiscard]] const simulate::Row& row() const { return m_details.row; }
-  /// By begin.
-  [[nodiscard]] const std::vector<Message>& messages() const { return m_messages; }
+  [[nodiscard]] std::size_t messageCount() const { return m_order.size(); }
+  /// The one that begins at-th.
+  [[nodiscard]] Message messageAt(std::size_t at) const;
+  /// "simulated with the trees of 256 of 4096 GPUs"; empty where all are.
+  [[nodiscard]] const QString& sample() const { return m_sample; }
   /// Begins of the messages of the critical path, ascending.
   [[nodiscard]] const std::vector<double>& criticalTimes() const { return m_criticalTimes; }
   /// One lane for each link direction that carries something, for each GPU that sends, or for each part. Items are
   /// messages.
   [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind, ColorBy color = ColorBy::parts) const;
+  /// The same, whose bars are made when they are drawn: for runs of many messages. The run is kept by what comes back.
+  [[nodiscard]] static TimelineLanes lanesOnDemand(const std::shared_ptr<const Playback>& run, LaneKind kind,
+                                                   ColorBy color);
+  /// Runs with more messages have lanes on demand.
+  static constexpr std::size_t kManyMessages = 500'000;
+  /// Messages of a schedule that are recorded, before pieces. Of larger ones some roots stand for all.
+  static constexpr std::int64_t kMaxPlayedMessages = std::int64_t{1} << 20;
   /// As TimelineLanes takes it.
   [[nodiscard]] static const char* waitName(std::uint8_t wait);
   /// Lanes of two runs, those of one link or GPU under each other: TimelineLane::source is 0 for the first run, 1 for
@@ -91,7 +102,15 @@ private:
   static constexpr std::size_t kParts = 512;
   static constexpr std::size_t kPartsOfPhase = std::size_t{1} << 32;
   static constexpr std::size_t kBlocksOfRank = std::size_t{1} << 20;
-  void collect();
+  void collect(const Progress& progress = {});
+  /// Without the wait.
+  [[nodiscard]] Message intervalTimes(std::size_t interval) const;
+  /// Place in m_order of the first that begins then or later.
+  [[nodiscard]] std::size_t firstFrom(double time) const;
+  [[nodiscard]] TimelineBar barOf(std::size_t at, const Message& message, ColorBy color) const;
+  /// Calls add(key) for each lane that the message is in.
+  template <typename Add>
+  void eachLane(const Message& message, LaneKind kind, const Add& add) const;
   void addUpParts();
   void addUpArrivals();
   [[nodiscard]] std::vector<Motion::Arrival> arrivalsAt(double time, const FabricMap& map) const;
@@ -123,10 +142,16 @@ private:
   std::unique_ptr<simulate::Subject> m_subject;       ///< keeps what the jobs refer to
   std::int64_t m_bytes = 0;
   simulate::Details m_details;
+  std::vector<int> m_boxOf;  ///< by rank
   double m_duration = 0;
   double m_longest = 0;                ///< of the messages
   std::vector<double> m_blockArrived;  ///< by block of kBlock messages: the last arrival
-  std::vector<Message> m_messages;
+  QString m_sample;
+  std::vector<std::size_t> m_firstOfPhase;  ///< by phase: its first interval among those of all phases
+  std::vector<double> m_beginOfPhase;       ///< ns
+  std::vector<std::uint32_t> m_order;       ///< intervals of all phases, by begin
+  /// Messages of the critical path, by their place in m_order.
+  std::unordered_map<std::size_t, simulate::Wait> m_critical;
   std::vector<double> m_arrivals;  ///< of all messages, ascending
   std::vector<float> m_partRates;  ///< by part of the time, then arc: mean GB/s; empty for runs of few messages
   std::vector<double> m_criticalTimes;
@@ -136,7 +161,10 @@ private:
     std::vector<double> bytes;   ///< up to each of the times
     std::vector<double> merges;  ///< times of those that were added to what it had
   };
-  std::vector<Received> m_received;  ///< by rank
+  std::vector<Received> m_received;  ///< by rank; empty for runs of many messages
+  /// Runs of many messages: by part of the time, then rank, the share of its data that a GPU has.
+  std::vector<float> m_partShares;
+  std::vector<bool> m_partMerges;  ///< and whether it added something
 };
 using PlaybackPtr = std::shared_ptr<const Playback>;
 

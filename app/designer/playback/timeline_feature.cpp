@@ -41,20 +41,35 @@ void TimelineFeature::addActions() {
   m_actions.add({u"schedule.play"_s,
                  tr("&Play"),
                  tr("Play the schedule on the drawing, or pause"),
-                 {QKeySequence(u"Ctrl+Space"_s)},
+                 {QKeySequence(u"Ctrl+K, Space"_s)},
                  u"run"_s},
                 [this](bool) {
-                  if (m_schedules.frontPlayer()) {
-                    m_schedules.frontPlayer()();
-                    return;
+                  play();
+                  if (!m_schedules.frontPlayer()) {
+                    // Space, [ and ] go to the lanes.
+                    m_panel->view().setFocus(Qt::ShortcutFocusReason);
                   }
-                  m_workspace.setMode(Mode::schedule);
-                  m_actions[u"view.timeline"_s]->trigger();
-                  // Space, [ and ] go to the lanes.
-                  m_panel->view().setFocus(Qt::ShortcutFocusReason);
-                  m_panel->setPlaying(!m_panel->isPlaying());
                 });
   enable({"schedule.play"}, false);
+  connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) {
+    connect(&context->canvas(), &CanvasView::playWanted, this, [this] {
+      if (m_workspace.mode() == Mode::schedule && m_actions[u"schedule.play"_s]->isEnabled()) {
+        play();
+      }
+    });
+  });
+}
+
+void TimelineFeature::play() {
+  if (m_schedules.frontPlayer()) {
+    m_schedules.frontPlayer()();
+    return;
+  }
+  m_workspace.setMode(Mode::schedule);
+  if (!m_panel->playback()) {
+    m_actions[u"view.timeline"_s]->trigger();
+  }
+  m_panel->setPlaying(!m_panel->isPlaying());
 }
 
 void TimelineFeature::follow() {

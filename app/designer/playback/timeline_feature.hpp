@@ -26,6 +26,8 @@ private:
   void follow();
   /// What is under way at the time of the clock, on the drawing of the current document.
   void show();
+  /// Plays on the drawing, or pauses; the timeline comes forward where a run must be simulated first.
+  void play();
   void save();
 
   ScheduleFeature& m_schedules;

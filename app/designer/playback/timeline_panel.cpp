@@ -25,7 +25,16 @@ namespace coppice::designer {
 
 using namespace std::chrono_literals;
 
-namespace {}  // namespace
+namespace {
+
+constexpr int kThousand = 1000;
+
+TimelineLanes lanesOf(const PlaybackPtr& run, Playback::LaneKind kind, Playback::ColorBy color) {
+  return run->messageCount() > Playback::kManyMessages ? Playback::lanesOnDemand(run, kind, color)
+                                                       : TimelineLanes(run->lanes(kind, color), &Playback::waitName);
+}
+
+}  // namespace
 
 TimelinePanel::TimelinePanel(QWidget* parent)
     : QWidget(parent),
@@ -37,8 +46,11 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       m_which(new QComboBox(this)),
       m_save(iconButton(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome, or as a picture…"),
                         this)),
+      m_progress(new QProgressBar(this)),
+      m_cancel(new QPushButton(tr("Cancel"), this)),
       m_text(new ElidedLabel(this)),
       m_view(new TimelineView(this)),
+      m_seen(*this, [this](bool isSeen) { follow(isSeen); }),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"timelinePanel"_s);
   setProperty("role", u"panel"_s);
@@ -55,6 +67,18 @@ TimelinePanel::TimelinePanel(QWidget* parent)
 
   connect(m_controls, &PlayControls::stepWanted, this, &TimelinePanel::stepCritical);
   connect(m_save, &QToolButton::clicked, this, &TimelinePanel::saveWanted);
+  connect(m_cancel, &QPushButton::clicked, this, [this] {
+    if (m_isRecording) {
+      m_job.cancel();
+      m_isRecording = false;
+      m_problem = tr("Cancelled.");
+    } else {
+      m_isRecordWanted = m_result != nullptr;
+      record();
+    }
+    refresh();
+  });
+  connect(&m_tick, &QTimer::timeout, this, &TimelinePanel::refresh);
   connect(m_size, &QComboBox::currentIndexChanged, this, [this] {
     m_isRecordWanted = m_result != nullptr;
     record();
@@ -112,6 +136,7 @@ QWidget* TimelinePanel::makeBody() {
   m_color->setObjectName(u"timelineColor"_s);
   m_color->setAccessibleName(tr("What gives the colour"));
   m_color->setToolTip(m_color->accessibleName());
+  m_color->addItem(tr("by root's box"), static_cast<int>(Playback::ColorBy::boxes));
   m_color->addItem(tr("by tree or step"), static_cast<int>(Playback::ColorBy::parts));
   m_color->addItem(tr("by shard"), static_cast<int>(Playback::ColorBy::shards));
   m_which->setObjectName(u"timelineWhich"_s);
@@ -122,9 +147,19 @@ QWidget* TimelinePanel::makeBody() {
   m_text->setObjectName(u"timelineText"_s);
   m_text->setProperty("role", u"muted"_s);
   m_text->setToolTip(
-      tr("W S zoom, A D move, F all, Shift+drag measures. The red line is the critical path, with what each "
+      tr("W S zoom, A D move, F all, Shift+drag measures. The orange line is the critical path, with what each "
          "message waited for."));
-  return panelPage(controlRow({m_controls, m_size, m_lanes, m_color, m_which, m_save}, m_text), m_view, m_pages);
+  m_progress->setObjectName(u"timelineProgress"_s);
+  m_progress->setAccessibleName(tr("Progress"));
+  m_progress->setRange(0, kThousand);
+  m_progress->setTextVisible(false);
+  constexpr int kProgressWidth = 120;
+  m_progress->setFixedWidth(kProgressWidth);
+  m_cancel->setObjectName(u"timelineCancel"_s);
+  using namespace std::chrono_literals;
+  m_tick.setInterval(100ms);
+  return panelPage(controlRow({m_controls, m_size, m_lanes, m_color, m_which, m_save, m_progress, m_cancel}, m_text),
+                   m_view, m_pages);
 }
 
 void TimelinePanel::setBytes(std::int64_t bytes) {
@@ -139,6 +174,7 @@ void TimelinePanel::setResult(ScheduleResultPtr result) {
   m_measured.reset();
   // An answer that is under way belongs to the schedule before.
   m_job.cancel();
+  m_isRecording = false;
   m_pages->setCurrentIndex(m_result ? 1 : 0);
   m_isRecordWanted = m_result != nullptr;
   record();
@@ -174,8 +210,16 @@ const Playback& TimelinePanel::runOf(const TimelineLane& lane) const {
   return m_measured && lane.source == 1 ? *m_measured : *m_playback;
 }
 
-void TimelinePanel::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
+void TimelinePanel::follow(bool isSeen) {
+  if (!isSeen) {
+    // Behind another tab a run goes on playing, but none is simulated.
+    if (m_isRecording) {
+      m_job.cancel();
+      m_isRecording = false;
+      m_isRecordWanted = true;
+    }
+    return;
+  }
   record();
   if (m_areLanesWanted && m_playback) {
     m_areLanesWanted = false;
@@ -188,18 +232,19 @@ void TimelinePanel::hideEvent(QHideEvent* event) {
   // While hidden, nothing moves, and the drawing is as without a clock.
   setTime(std::nullopt);
   // Lanes of large runs fill the memory, and are made again in a moment.
-  constexpr std::size_t kManyMessages = 500'000;
-  if (m_playback && m_playback->messages().size() > kManyMessages) {
+  if (m_playback && m_playback->messageCount() > Playback::kManyMessages) {
     m_view->setLanes(TimelineLanes());
     m_areLanesWanted = true;
   }
 }
 
 void TimelinePanel::record() {
-  if (!m_isRecordWanted || !isVisible()) {
+  if (!m_isRecordWanted || !m_seen.isSeen()) {
     if (!m_result) {
       m_job.cancel();
+      m_isRecording = false;
       m_playback.reset();
+      m_clock.setPlaying(false);
       m_clock.setEnd(0);
     }
     refresh();
@@ -212,15 +257,16 @@ void TimelinePanel::record() {
   m_view->setLanes(TimelineLanes());
   m_clock.setEnd(0);
   m_played = played();
-  m_job.submit([result = m_result, bytes = sizeIn(*m_size), kind = laneKind(), color = colorBy(),
-                played = m_played](std::stop_token stop) {
-    Progress progress;
-    progress.stop = std::move(stop);
+  m_isRecording = true;
+  m_jobProgress = std::make_shared<JobProgress>();
+  m_job.submit([result = m_result, bytes = sizeIn(*m_size), kind = laneKind(), color = colorBy(), played = m_played,
+                shown = m_jobProgress](std::stop_token stop) {
+    const Progress progress = JobProgress::forCore(shown, std::move(stop));
     auto recorded = std::make_shared<Recorded>();
     auto playback = Playback::record(result, bytes, progress, played);
     if (playback) {
       recorded->playback = *std::move(playback);
-      recorded->lanes = TimelineLanes(recorded->playback->lanes(kind, color), &Playback::waitName);
+      recorded->lanes = lanesOf(recorded->playback, kind, color);
     } else {
       recorded->problem = sentence(playback.error());
     }
@@ -230,6 +276,7 @@ void TimelinePanel::record() {
 }
 
 void TimelinePanel::receive(const Answer& answer) {
+  m_isRecording = false;
   m_playback = answer->playback;
   m_measured = answer->measured;
   m_problem = answer->problem;
@@ -254,13 +301,12 @@ void TimelinePanel::orderLanes() {
   if (m_playback && (m_measured || m_played == played())) {
     m_job.submit(
         [playback = m_playback, measured = m_measured, kind = laneKind(), color = colorBy()](const std::stop_token&) {
-          return std::make_shared<Recorded>(
-              Recorded{playback,
-                       measured,
-                       {},
-                       TimelineLanes(measured ? Playback::lanesOfBoth(*playback, *measured, kind, color)
-                                              : playback->lanes(kind, color),
-                                     &Playback::waitName)});
+          return std::make_shared<Recorded>(Recorded{
+              playback,
+              measured,
+              {},
+              measured ? TimelineLanes(Playback::lanesOfBoth(*playback, *measured, kind, color), &Playback::waitName)
+                       : lanesOf(playback, kind, color)});
         });
   } else if (m_result) {
     m_isRecordWanted = true;
@@ -293,24 +339,45 @@ void TimelinePanel::stepCritical(int direction) {
 
 void TimelinePanel::refresh() {
   m_save->setEnabled(m_playback != nullptr);
+  const bool isCancelled = m_problem == tr("Cancelled.");
+  m_progress->setVisible(m_isRecording);
+  m_cancel->setVisible(m_isRecording || isCancelled);
+  m_cancel->setText(isCancelled ? tr("Simulate") : tr("Cancel"));
+  if (m_isRecording) {
+    m_progress->setValue(static_cast<int>(m_jobProgress->state().fraction * kThousand));
+    m_tick.start();
+  } else {
+    m_tick.stop();
+  }
   m_lanes->setItemText(m_lanes->findData(static_cast<int>(Playback::LaneKind::parts)),
                        m_playback ? m_playback->partsName() : tr("Trees or steps"));
   m_which->setVisible(m_measured != nullptr);
   m_size->setVisible(m_measured == nullptr);
+  m_view->setMessage(m_playback ? QString() : m_problem);
   if (!m_playback) {
-    m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Simulating…") : QString());
+    m_text->setText(m_isRecording ? tr("Simulating…") : QString());
     return;
   }
-  const QString speed = m_measured ? tr("%1: planned %2, measured %3")
-                                         .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()),
-                                              timeText(m_measured->duration()))
-                                   : tr("%1, %2 GB/s")
-                                         .arg(timeText(m_playback->duration()),
-                                              QString::number(m_playback->row().algbw.gigabytesPerSecond(), 'f', 2));
+  const QString about = m_playback->sample().isEmpty() ? QString() : u"≈ "_s;
+  m_text->setToolTip(
+      m_playback->sample().isEmpty()
+          ? tr("W S zoom, A D move, F all, Shift+drag measures. The line is the critical path, with what "
+               "each message waited for.")
+          : tr("About: %1.").arg(m_playback->sample()));
+  const QString speed =
+      m_measured
+          ? tr("%1: planned %2, measured %3")
+                .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()), timeText(m_measured->duration()))
+          : about + tr("%1, %2 GB/s")
+                        .arg(timeText(m_playback->duration()),
+                             QString::number(m_playback->row().algbw.gigabytesPerSecond(), 'f', 2));
   m_text->setText(time() ? tr("%1 of %2 · %3 under way")
                                .arg(timeText(*time()), speed,
                                     counted(playback()->activeCount(*time()), tr("message"), tr("messages")))
-                         : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red: critical path"));
+                         : speed + u" · "_s +
+                               (m_playback->sample().isEmpty()
+                                    ? tr("W S zoom · A D move · Shift+drag measures · orange: critical path")
+                                    : m_playback->sample()));
 }
 
 }  // namespace coppice::designer

@@ -3,7 +3,10 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QToolButton>
 #include <QWidget>
 #include <memory>
@@ -11,6 +14,8 @@
 
 #include "designer/jobs/latest_job.hpp"
 #include "designer/playback/playback.hpp"
+#include "designer/schedules/job_progress.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/timeline/play_clock.hpp"
 #include "designer/timeline/play_controls.hpp"
 
@@ -26,6 +31,8 @@ public:
   ~TimelinePanel() override;
 
   void setResult(ScheduleResultPtr result);
+  /// A run is being simulated.
+  [[nodiscard]] bool isRecording() const { return m_isRecording; }
   /// A measured run of the current schedule's fabric, and the simulation of what was run, on one clock: lanes of both
   /// stand under each other, and one of them moves on the drawing. nullptr both: back to the simulation of the
   /// schedule.
@@ -53,7 +60,6 @@ Q_SIGNALS:
   void saveWanted();
 
 protected:
-  void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
 
 private:
@@ -66,6 +72,8 @@ private:
   using Answer = std::shared_ptr<Recorded>;
   QWidget* makeBody();
   void record();
+  /// Once the panel can be seen, or no more.
+  void follow(bool isSeen);
   void receive(const Answer& answer);
   void orderLanes();
   [[nodiscard]] Playback::LaneKind laneKind() const;
@@ -83,6 +91,7 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
+  bool m_isRecording = false;
   bool m_areLanesWanted = false;                           ///< dropped while the panel is hidden
   Playback::Played m_played = Playback::Played::schedule;  ///< that m_playback is of
   PlayClock m_clock;
@@ -93,8 +102,13 @@ private:
   QComboBox* m_color;
   QComboBox* m_which;  ///< which of two runs the drawing plays
   QToolButton* m_save;
+  QProgressBar* m_progress;
+  QPushButton* m_cancel;
   QLabel* m_text;
   TimelineView* m_view;
+  std::shared_ptr<JobProgress> m_jobProgress;
+  QTimer m_tick;  ///< shows m_jobProgress
+  Seen m_seen;
   LatestJob<Answer> m_job;
 };
 

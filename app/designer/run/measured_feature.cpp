@@ -87,7 +87,7 @@ void MeasuredFeature::addActions() {
   m_actions.add({u"schedule.open-run"_s,
                  tr("Comp&are With a Run…"),
                  tr("Open the records of a run, or a table of nccl-tests, beside the prediction of the schedule"),
-                 {QKeySequence(u"Ctrl+Alt+M"_s)},
+                 {QKeySequence(u"Ctrl+K, M"_s)},
                  u"history"_s},
                 [this, show](bool) {
                   show();
@@ -96,7 +96,7 @@ void MeasuredFeature::addActions() {
   m_actions.add({u"schedule.paste-run"_s,
                  tr("Paste nccl-tests Ta&ble"),
                  tr("Compare the table of nccl-tests in the clipboard with the prediction of the schedule"),
-                 {QKeySequence(u"Ctrl+Alt+V"_s)},
+                 {QKeySequence(u"Ctrl+K, V"_s)},
                  u"paste"_s},
                 [this, show](bool) {
                   show();
@@ -105,13 +105,13 @@ void MeasuredFeature::addActions() {
   m_actions.add({u"schedule.profile"_s,
                  tr("Simu&late With a Measured Profile…"),
                  tr("Replace the default latencies and bandwidths by those that coppice-exec profile measured"),
-                 {QKeySequence(u"Ctrl+Alt+L"_s)},
+                 {QKeySequence(u"Ctrl+K, L"_s)},
                  u"settings"_s},
                 [this](bool) { setProfile(SimulationSettings::instance().profileOf(digestOf(m_result)).isEmpty()); });
   m_actions.add({u"schedule.addition-time"_s,
                  tr("Time o&f Additions…"),
                  tr("Let GPUs take time to add what they receive, in every simulation"),
-                 {QKeySequence(u"Ctrl+Alt+I"_s)},
+                 {QKeySequence(u"Ctrl+K, I"_s)},
                  u"settings"_s},
                 [this](bool) { askAdditionTime(); });
   enable({"schedule.open-run", "schedule.paste-run", "schedule.profile"}, false);

@@ -61,7 +61,7 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
 }
 
 Outcome predictSizes(RunComparison& comparison, const Progress& progress) {
-  auto subject = subjectOf(*comparison.result);
+  auto subject = subjectOf(*comparison.result, progress);
   if (!subject) {
     return subject.error();
   }

@@ -26,7 +26,7 @@ std::vector<TimelineLane> lanesOf(const std::vector<program::TraceEvent>& events
       continue;
     }
     lanes[{event.rank, event.threadBlock}].bars.push_back({static_cast<double>(event.start_ns),
-                                                           static_cast<double>(event.end_ns), event.step,
+                                                           static_cast<double>(event.end_ns), event.step, event.step,
                                                            static_cast<std::uint32_t>(item), false});
   }
   std::vector<TimelineLane> result;

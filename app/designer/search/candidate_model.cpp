@@ -35,7 +35,7 @@ QString nameOf(CandidateKind kind) {
     case CandidateKind::found:
       return CandidateModel::tr("found");
     case CandidateKind::unsat:
-      return CandidateModel::tr("unsat");
+      return CandidateModel::tr("impossible");
     case CandidateKind::unknown:
       break;
   }
@@ -43,16 +43,15 @@ QString nameOf(CandidateKind kind) {
 }
 
 QColor colorOf(CandidateKind kind, Scheme scheme) {
-  constexpr int kGreen = 2;
+  constexpr int kGreen = 1;
   constexpr int kBlue = 0;
-  constexpr int kVermilion = 1;
   switch (kind) {
     case CandidateKind::optimal:
       return category(kGreen, scheme);
     case CandidateKind::found:
       return category(kBlue, scheme);
     case CandidateKind::unsat:
-      return category(kVermilion, scheme);
+      return colorsOf(scheme)[Token::faint];
     case CandidateKind::unknown:
       break;
   }
@@ -204,8 +203,9 @@ QVariant CandidateModel::headerData(int section, Qt::Orientation orientation, in
     return {};
   }
   if (role == Qt::DisplayRole) {
-    const std::array<QString, kColumns> names{tr("Steps"), tr("Rounds"), tr("Chunks"), tr("R/C"),   tr("Result"),
-                                              tr("Proof"), tr("GB/s"),   tr("Time"),   tr("Reason")};
+    const std::array<QString, kColumns> names{tr("Steps"),  tr("Rounds"), tr("Chunks"), tr("Rounds per chunk"),
+                                              tr("Result"), tr("Proof"),  tr("GB/s"),   tr("Time"),
+                                              tr("Reason")};
     return names[section];
   }
   if (role == Qt::ToolTipRole) {
@@ -214,8 +214,9 @@ QVariant CandidateModel::headerData(int section, Qt::Orientation orientation, in
         tr("Rounds of all steps together; in a round each link moves as many chunks as its bandwidth has units"),
         tr("Number of chunks, counted as for coppice-cli synthesize --chunks"),
         tr("Rounds per chunk; they dominate at large sizes"),
-        tr("Found, proved impossible (unsat), or not decided in the time (unknown)"),
-        tr("Optimal: no schedule of this many steps has a lower R/C, proved. Otherwise the proved bound on R/C"),
+        tr("Found, proved impossible, or not decided in the time (unknown)"),
+        tr("Optimal: no schedule of this many steps needs fewer rounds per chunk, proved. Otherwise the proved bound "
+           "on them"),
         tr("Exact algbw, which large sizes approach"),
         tr("Time that the search for this size took"),
         tr("How it was found or proved")};

@@ -122,7 +122,7 @@ QList<QPointF> FrontChart::corners() const {
 
 void FrontChart::draw() {
   setHint(tr("Sizes that are found or excluded appear here while the search runs."));
-  setAxes({.title = tr("Steps"), .scale = PlotAxis::Scale::whole}, {.title = tr("R/C"), .fromZero = true});
+  setAxes({.title = tr("Steps"), .scale = PlotAxis::Scale::whole}, {.title = tr("Rounds per chunk"), .fromZero = true});
   const Theme& theme = Theme::instance();
   m_kinds.clear();
   if (!m_corners.isEmpty()) {
@@ -131,7 +131,7 @@ void FrontChart::draw() {
     if (stairs.front().x() > 0) {
       stairs.prepend({-kFrame, kFrame});
     }
-    addArea(tr("below the proved bound on R/C"), stairs, {{-kFrame, 0}, {kFrame, 0}},
+    addArea(tr("below the proved bound"), stairs, {{-kFrame, 0}, {kFrame, 0}},
             {.color = theme.color(Token::text), .width = kLine, .fill = theme.color(Token::line)});
   }
   for (const CandidateKind kind : kKinds) {

@@ -130,7 +130,7 @@ void SizeChart::predictNext() {
     m_job.submit([result = m_search.candidates()[*next].result](std::stop_token stop) {
       Progress progress;
       progress.stop = std::move(stop);
-      return Answer{result, predict(*result, progress)};
+      return Answer{result, predict(result, progress)};
     });
   }
 }

@@ -193,10 +193,11 @@ void SynthesizeDialog::setUpLimits() {
   constexpr int kMaxSeconds = 86400;
   number(m_maxSteps, u"synthesizeMaxSteps"_s, tr("Maximum steps"), 0, kMaxSteps);
   m_maxSteps->setSpecialValueText(tr("4 above minimum"));
-  m_maxSteps->setToolTip(tr("The search ends sooner where it reaches the minimum R/C"));
+  m_maxSteps->setToolTip(tr("The search ends sooner where it reaches the minimum rounds per chunk"));
   number(m_maxChunks, u"synthesizeMaxChunks"_s, tr("Maximum chunks"), 0, kMaxChunks);
   m_maxChunks->setSpecialValueText(tr("32 (default)"));
-  m_maxChunks->setToolTip(tr("Chunks per GPU, or of the root; more chunks allow finer R/C and take longer"));
+  m_maxChunks->setToolTip(
+      tr("Chunks per GPU, or of the root; more chunks allow finer ratios of rounds to chunks and take longer"));
   constexpr int kAnyNumber = -1;
   number(m_extraRounds, u"synthesizeExtraRounds"_s, tr("Maximum extra rounds"), kAnyNumber, kMaxChunks);
   m_extraRounds->setValue(kAnyNumber);
@@ -251,7 +252,7 @@ QWidget* SynthesizeDialog::layOutForm() {
 QWidget* SynthesizeDialog::makeResults() {
   m_charts->setObjectName(u"synthesizeCharts"_s);
   m_charts->setDocumentMode(true);
-  m_charts->addTab(m_frontChart, tr("Steps against R/C"));
+  m_charts->addTab(m_frontChart, tr("Steps against Rounds per Chunk"));
   m_charts->addTab(m_sizeChart, tr("Time over size"));
   m_hint->setObjectName(u"synthesizeHint"_s);
   m_hint->setProperty("role", u"muted"_s);
@@ -567,12 +568,12 @@ void SynthesizeDialog::say() {
     lines << tr("Cancelled after %1.").arg(time) << tr("%1; what was found is kept.").arg(count);
   } else if (m_search.end()) {
     const FrontEnd& end = *m_search.end();
-    lines << (end.isComplete ? tr("Reached the minimum R/C, after %1.").arg(time)
+    lines << (end.isComplete ? tr("Reached the minimum rounds per chunk, after %1.").arg(time)
               : end.isCutOff ? tr("The time limit ended the search, after %1. More time may find more.").arg(time)
                              : tr("Searched up to the maximum of steps, in %1.").arg(time))
           << count + u'.'
           << (end.minRatio.isPositive()
-                  ? tr("No schedule has fewer than %1, or R/C below %2.")
+                  ? tr("No schedule has fewer than %1, or fewer than %2 rounds per chunk.")
                         .arg(counted(end.minSteps, tr("step"), tr("steps")),
                              QString::fromStdString(end.minRatio.toString()))
                   : tr("No schedule has fewer than %1.").arg(counted(end.minSteps, tr("step"), tr("steps"))));

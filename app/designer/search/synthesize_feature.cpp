@@ -12,7 +12,7 @@ SynthesizeFeature::SynthesizeFeature(const FeatureHost& host) : Feature(host) {
   m_actions.add({u"schedule.synthesize"_s,
                  tr("S&ynthesize…"),
                  tr("Search for schedules with few steps, and prove how good they are"),
-                 {QKeySequence(u"Ctrl+Alt+Y"_s)},
+                 {QKeySequence(u"Ctrl+K, Y"_s)},
                  u"synthesize"_s},
                 [this](bool) {
                   dialog().show();

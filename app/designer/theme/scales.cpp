@@ -9,16 +9,21 @@
 namespace coppice::designer {
 namespace {
 
-// Okabe-Ito: blue, vermilion, bluish green, reddish purple, sky blue, orange, yellow, black.
-constexpr std::array<QRgb, 8> kLight{0xFF0072B2, 0xFFD55E00, 0xFF009E73, 0xFFCC79A7,
-                                     0xFF3A9FD8, 0xFFD98C00, 0xFFA89A00, 0xFF000000};
-constexpr std::array<QRgb, 8> kDark{0xFF3E9BD6, 0xFFE8743B, 0xFF1DB88E, 0xFFD98DB6,
-                                    0xFF56B4E9, 0xFFE69F00, 0xFFF0E442, 0xFFD0D0D0};
+// Blue, green, purple, sky, rose, olive, indigo, slate: none of them near the orange of the limit, none of them black,
+// and neighbours differ in lightness.
+constexpr std::array<QRgb, 8> kLight{0xFF2468A2, 0xFF3A9B78, 0xFF7E4E9E, 0xFF5BA3CC,
+                                     0xFFA8527E, 0xFF7C8F3C, 0xFF3D4A80, 0xFF7D8B95};
+constexpr std::array<QRgb, 8> kDark{0xFF5AA0DC, 0xFF57C9A0, 0xFFB892DA, 0xFF93CFEF,
+                                    0xFFD88FB6, 0xFFAFC268, 0xFF8C9EDB, 0xFFAEBAC3};
 
-// cividis at 0, 1/9, … 1.
-constexpr std::array<QRgb, 10> kCividis{0xFF00224E, 0xFF123570, 0xFF3B496C, 0xFF575D6D, 0xFF707173,
-                                        0xFF8A8678, 0xFFA59C74, 0xFFC3B369, 0xFFE1CC55, 0xFFFEE838};
-constexpr std::size_t kSteps = kCividis.size() - 1;
+// Load: one hue, from what can just be told from the ground to what stands out most.
+struct Ramp {
+  QRgb idle;
+  QRgb half;
+  QRgb full;
+};
+constexpr Ramp kLoadOnLight{0xFFBFCAD4, 0xFF5F7F9D, 0xFF10263C};
+constexpr Ramp kLoadOnDark{0xFF3A4854, 0xFF7C9BB6, 0xFFEAF3FB};
 
 }  // namespace
 
@@ -37,14 +42,25 @@ Qt::PenStyle categoryDash(int index) {
 }
 
 QColor heat(double value, Scheme scheme) {
-  double share = std::isfinite(value) ? std::clamp(value, 0.0, 1.0) : 0.0;
-  if (scheme == Scheme::light) {
-    share = 1 - share;
-  }
-  const double place = share * static_cast<double>(kSteps);
-  const auto below = std::min(static_cast<std::size_t>(place), kSteps - 1);
-  return mixed(QColor::fromRgb(kCividis[below]), QColor::fromRgb(kCividis[below + 1]),
-               place - static_cast<double>(below));
+  const double share = std::isfinite(value) ? std::clamp(value, 0.0, 1.0) : 0.0;
+  const Ramp& ramp = scheme == Scheme::dark ? kLoadOnDark : kLoadOnLight;
+  constexpr double kHalf = 0.5;
+  return share < kHalf ? mixed(QColor::fromRgb(ramp.idle), QColor::fromRgb(ramp.half), share / kHalf)
+                       : mixed(QColor::fromRgb(ramp.half), QColor::fromRgb(ramp.full), (share - kHalf) / kHalf);
+}
+
+QColor mutedHue(int index, Scheme scheme) {
+  // Steps of the golden angle over the circle without its orange part: any two near each other differ.
+  constexpr double kGoldenAngle = 137.50776;
+  constexpr double kFirstHue = 65;
+  constexpr double kHues = 300;
+  constexpr double kCircle = 360;
+  const double hue = std::fmod(kFirstHue + std::fmod(kGoldenAngle * std::abs(index) + kHues / 2, kHues), kCircle);
+  const bool isDark = scheme == Scheme::dark;
+  constexpr double kLightness[2][2] = {{0.46, 0.58}, {0.62, 0.74}};
+  constexpr double kSaturation = 0.26;
+  return QColor::fromHslF(static_cast<float>(hue / kCircle), static_cast<float>(kSaturation),
+                          static_cast<float>(kLightness[isDark ? 1 : 0][index & 1]));
 }
 
 }  // namespace coppice::designer

@@ -8,17 +8,18 @@
 
 namespace coppice::designer {
 
-/// The i-th category (trees, series), told apart by the colour-blind too; repeats after categoryCount().
-/// Source: Okabe and Ito, "Color Universal Design" (2008); on a dark ground black becomes light grey, and on a light
-/// one yellow is darkened, so that each stands out.
+/// The i-th category (series, sides, candidates); repeats after categoryCount(). Orange is the limit alone, so no
+/// category comes near it, and none is black.
 [[nodiscard]] QColor category(int index, Scheme scheme);
 [[nodiscard]] int categoryCount();
 /// The second channel: a dash pattern that goes with the i-th category.
 [[nodiscard]] Qt::PenStyle categoryDash(int index);
 
-/// Perceptually even heat, 0 (idle) to 1 (full), clamped. On a dark ground low values are dark, on a light ground they
-/// are light, so that what is hot stands out.
-/// Source: anchors of cividis; Nuñez, Anderton and Renslow, PLoS ONE 13(7), 2018.
+/// Load, 0 (idle) to 1 (full), clamped: one hue, whose contrast with the ground grows with the value in both schemes.
+/// Idle can just be told from the ground.
 [[nodiscard]] QColor heat(double value, Scheme scheme);
+
+/// A quiet colour for the i-th of many (boxes, shards, trees); none is near the orange of the limit.
+[[nodiscard]] QColor mutedHue(int index, Scheme scheme);
 
 }  // namespace coppice::designer

@@ -23,8 +23,8 @@ void PlayClock::setEnd(double end) {
   m_end = std::max(0.0, end);
   setTime(std::nullopt);
   Q_EMIT endChanged();
-  if (isWanted && m_end > 0) {
-    setPlaying(true);
+  if (isWanted) {
+    setPlaying(true);  // or goes on waiting
   }
 }
 

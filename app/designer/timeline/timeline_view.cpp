@@ -93,10 +93,33 @@ void TimelineView::setLanes(TimelineLanes lanes, double end) {
   std::swap(m_shown, lanes);
   // Millions of bars take long to go.
   QThreadPool::globalInstance()->start([before = std::make_shared<TimelineLanes>(std::move(lanes))] {});
+  m_filled.clear();
   m_end = std::max({end, m_shown.end, 1.0});
   m_range.reset();
   m_cursor.reset();
   showAll();
+}
+
+void TimelineView::setMessage(const QString& message) {
+  if (m_message != message) {
+    m_message = message;
+    viewport()->update();
+  }
+}
+
+const TimelineLane& TimelineView::lane(std::size_t at) const {
+  TimelineLane& lane = m_shown.lanes[at];
+  if (m_shown.barsOf && lane.bars.empty()) {
+    lane.bars = m_shown.barsOf(at);
+    m_filled.push_back(at);
+    // More than any window shows.
+    constexpr std::size_t kMaxFilled = 256;
+    if (m_filled.size() > kMaxFilled) {
+      m_shown.lanes[m_filled.front()].bars = {};
+      m_filled.erase(m_filled.begin());
+    }
+  }
+  return lane;
 }
 
 std::size_t TimelineView::pathLength() const {
@@ -174,6 +197,10 @@ void TimelineView::paintEvent(QPaintEvent*) {
 
 void TimelineView::paintHead(QPainter& painter) const {
   if (m_shown.lanes.empty()) {
+    constexpr int kMargin = 24;
+    painter.setPen(Theme::instance().color(Token::muted));
+    painter.drawText(viewport()->rect().adjusted(kMargin, kMargin, -kMargin, -kMargin),
+                     Qt::AlignCenter | Qt::TextWordWrap, m_message);
     return;
   }
   const Theme& theme = Theme::instance();
@@ -201,7 +228,7 @@ void TimelineView::paintHead(QPainter& painter) const {
 
 void TimelineView::paintLane(QPainter& painter, int at, double y) const {
   const Theme& theme = Theme::instance();
-  const TimelineLane& lane = m_shown.lanes[at];
+  const TimelineLane& lane = this->lane(static_cast<std::size_t>(at));
   const double width = viewport()->width();
   painter.setPen(lane.beginsGroup ? theme.color(Token::line) : theme.color(Token::grid));
   painter.drawLine(QPointF(0, y), QPointF(width, y));
@@ -224,7 +251,7 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
   // A number stands on what is left of its bar to be seen: messages of one link may overlap in time.
   struct Number {
     QRectF rect;
-    int category = 0;
+    int text = 0;
     QColor ground;
   };
   std::optional<Number> number;
@@ -235,7 +262,7 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
       painter.setPen(contrast(number->ground, QColor(Qt::white)) > kMinContrast ? QColor(Qt::white)
                                                                                 : QColor(Qt::black));
       painter.drawText(number->rect.adjusted(3, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
-                       QString::number(number->category));
+                       QString::number(number->text));
     }
     number.reset();
   };
@@ -248,14 +275,14 @@ void TimelineView::paintBars(QPainter& painter, const TimelineLane& lane, double
     drawnTo = std::max(drawnTo, std::floor(right));
     paintNumber(left);
     const QRectF rect(left, y + 3, right - left, kLaneHeight - 6);
-    const QColor color = category(bar->category, theme.scheme());
+    const QColor color = mutedHue(bar->category, theme.scheme());
     painter.fillRect(rect, color);
     if (bar->isCritical) {
       painter.setPen(QPen(theme.color(Token::cut), 1.5));
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(rect.adjusted(0, -1, -0.5, 1));
     }
-    number = {rect, bar->category, color};
+    number = {rect, bar->number, color};
   }
   paintNumber(viewport()->width());
 }
@@ -436,7 +463,7 @@ std::pair<const TimelineLane*, const TimelineBar*> TimelineView::barAt(const QPo
   }
   const double time = timeAt(position.x());
   const double near = (m_to - m_from) / std::max(1, viewport()->width() - kNameWidth);
-  const TimelineLane& lane = m_shown.lanes[at];
+  const TimelineLane& lane = this->lane(static_cast<std::size_t>(at));
   const auto first = std::lower_bound(lane.bars.begin(), lane.bars.end(), time - m_shown.longest[at] - near,
                                       [](const TimelineBar& bar, double begin) { return bar.begin < begin; });
   for (auto bar = first; bar != lane.bars.end() && bar->begin - near <= time; ++bar) {

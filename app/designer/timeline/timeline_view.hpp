@@ -5,6 +5,7 @@
 #include <QString>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,7 +16,8 @@ namespace coppice::designer {
 struct TimelineBar {
   double begin = 0;         ///< ns
   double end = 0;           ///< ns, not before begin
-  int category = 0;         ///< gives the colour, and the number on a wide bar
+  int category = 0;         ///< gives the colour: one of many, as in mutedHue()
+  int number = 0;           ///< on a wide bar
   std::uint32_t item = 0;   ///< of the owner
   bool isCritical = false;  ///< on the critical path: framed, and joined with the next one
   std::uint8_t wait = 0;    ///< of the owner: why it began no earlier, where it is critical
@@ -44,7 +46,9 @@ struct TimelineLanes {
     const char* wait = "";
   };
   std::vector<TimelineLane> lanes;
-  std::vector<double> longest;              ///< by lane: its longest bar
+  /// Makes the bars of a lane, by begin, where the lanes have none of their own: only those that are seen have them.
+  std::function<std::vector<TimelineBar>(std::size_t lane)> barsOf;
+  std::vector<double> longest;              ///< by lane: its longest bar, or more
   std::vector<std::vector<PathBar>> paths;  ///< critical path of each run, by begin: each item in its first lane
   double end = 0;                           ///< of the last bar
 };
@@ -60,6 +64,8 @@ public:
 
   /// @param end of the time axis, ns; the last bar's end where that is later
   void setLanes(TimelineLanes lanes, double end = 0);
+  /// What stands in the middle while there are no lanes.
+  void setMessage(const QString& message);
   void setLanes(std::vector<TimelineLane> lanes, double end = 0) { setLanes(TimelineLanes(std::move(lanes)), end); }
   [[nodiscard]] const std::vector<TimelineLane>& lanes() const { return m_shown.lanes; }
   /// Bars that the line of the critical path joins, of all runs.
@@ -101,6 +107,8 @@ private:
   void pan(double share);
   void showAll();
   void updateBars();
+  /// With its bars.
+  [[nodiscard]] const TimelineLane& lane(std::size_t at) const;
   void measure(double x);
   void paintHead(QPainter& painter) const;
   void paintLane(QPainter& painter, int at, double y) const;
@@ -111,7 +119,9 @@ private:
   [[nodiscard]] double xAt(double time) const;
   [[nodiscard]] std::pair<const TimelineLane*, const TimelineBar*> barAt(const QPointF& position) const;
 
-  TimelineLanes m_shown;
+  mutable TimelineLanes m_shown;
+  mutable std::vector<std::size_t> m_filled;  ///< lanes whose bars barsOf made, the oldest first
+  QString m_message;
   double m_end = 1;
   double m_from = 0;
   double m_to = 1;

@@ -13,6 +13,7 @@
 #include "designer/theme/empty_page.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/trees/transfer_model.hpp"
 
@@ -70,7 +71,7 @@ public:
     if (share > 0) {
       QRectF bar = groove;
       bar.setWidth(std::max(kBarHeight, groove.width() * share));
-      painter->setBrush(theme.color(isBusiest ? Token::cut : Token::accent));
+      painter->setBrush(heat(share, theme.scheme()));
       painter->drawRoundedRect(bar, kBarHeight / 2, kBarHeight / 2);
     }
     painter->setFont(figureFont(12, isBusiest ? QFont::DemiBold : QFont::Normal));

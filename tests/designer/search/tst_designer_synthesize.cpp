@@ -125,7 +125,7 @@ void TestDesignerSynthesize::findsTheFront() {
   QCOMPARE(corners.size(), 5);
   QCOMPARE(corners[1], QPointF(2, 1.5));
   QCOMPARE(corners[2], QPointF(3, 1.5));
-  QVERIFY(fixture.state().contains(u"Reached the minimum R/C"_s));
+  QVERIFY(fixture.state().contains(u"Reached the minimum rounds per chunk"_s));
   // The best is chosen; a click on a point chooses another.
   QCOMPARE(fixture.dialog.current(), std::optional(front[1]));
   QTest::mouseClick(const_cast<FrontChart*>(chart)->viewport(), Qt::LeftButton, {}, chart->placeOf(front[0]));
@@ -409,7 +409,8 @@ void TestDesignerSynthesize::menuEntry() {
   // With its document the entry goes; what was found stays to be read.
   window.workspace().remove(*context);
   QVERIFY(!action->isEnabled());
-  QTRY_VERIFY_WITH_TIMEOUT(!dialog->findChild<QPushButton*>(u"synthesizeUse"_s)->isEnabled(), coppice::waiting::kPatience);
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog->findChild<QPushButton*>(u"synthesizeUse"_s)->isEnabled(),
+                           coppice::waiting::kPatience);
 }
 
 QTEST_MAIN(TestDesignerSynthesize)

@@ -28,6 +28,7 @@
 #include <memory>
 
 #include "designer/theme/icons.hpp"
+#include "designer/theme/scales.hpp"
 #include "designer/theme/style.hpp"
 #include "designer/theme/theme.hpp"
 
@@ -252,6 +253,12 @@ private Q_SLOTS:
   void focusShows_data();
   void focusShows();
   void switchesLive();
+  void headsHaveRoom_data();
+  void headsHaveRoom();
+  void loadStandsOut_data();
+  void loadStandsOut();
+  void orangeIsTheLimitAlone_data();
+  void orangeIsTheLimitAlone();
 
 private:
   static void schemes();
@@ -470,6 +477,99 @@ void TestDesignerTheme::switchesLive() {
   wear(Scheme::dark);
   QCOMPARE(told, 1);
   disconnect(connection);
+}
+
+/// A head that is as wide as its contents shows all of its text.
+void TestDesignerTheme::headsHaveRoom_data() {
+  QTest::addColumn<int>("alignment");
+  QTest::newRow("left") << static_cast<int>(Qt::AlignLeft);
+  QTest::newRow("right") << static_cast<int>(Qt::AlignRight);
+}
+
+void TestDesignerTheme::headsHaveRoom() {
+  QFETCH(int, alignment);
+  Theme::instance().setChoice(SchemeChoice::light);
+  QTableWidget table(1, 5);
+  const QStringList texts{u"algbw"_s, u"busbw"_s, u"wrong"_s, u"Machine"_s, u"In place"_s};
+  table.setHorizontalHeaderLabels(texts);
+  table.horizontalHeader()->setDefaultAlignment(static_cast<Qt::Alignment>(alignment) | Qt::AlignVCenter);
+  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table.resize(800, 120);
+  table.show();
+  QVERIFY(QTest::qWaitForWindowExposed(&table));
+  const QImage shown = table.horizontalHeader()->grab().toImage();
+  const double scale = shown.devicePixelRatio();
+  const QRgb ground = shown.pixel(shown.width() - 2, shown.height() / 2);
+  for (int column = 0; column < texts.size(); ++column) {
+    // Some ground between the edge and the first letter: none of it is cut off.
+    const int left = static_cast<int>(table.horizontalHeader()->sectionViewportPosition(column) * scale);
+    int first = 0;
+    const auto hasInk = [&](int x) {
+      for (int y = 2; y < shown.height() - 4; ++y) {
+        if (shown.pixel(x, y) != ground) {
+          return true;
+        }
+      }
+      return false;
+    };
+    while (left + first < shown.width() && !hasInk(left + first)) {
+      ++first;
+    }
+    QVERIFY2(first >= 6 * scale, qPrintable(texts[column] + u' ' + QString::number(first)));
+  }
+}
+
+void TestDesignerTheme::loadStandsOut_data() {
+  schemes();
+}
+
+/// More load is more contrast with the drawing in both schemes; idle can be seen, and is the quietest.
+void TestDesignerTheme::loadStandsOut() {
+  QFETCH(bool, isDark);
+  const Scheme scheme = isDark ? Scheme::dark : Scheme::light;
+  const QColor ground = colorsOf(scheme)[Token::canvas];
+  double before = contrast(heat(0, scheme), ground);
+  QVERIFY2(before >= 1.5, qPrintable(QString::number(before)));
+  constexpr int kSteps = 20;
+  for (int step = 1; step <= kSteps; ++step) {
+    const double now = contrast(heat(static_cast<double>(step) / kSteps, scheme), ground);
+    QVERIFY2(now > before, qPrintable(QString::number(step)));
+    before = now;
+  }
+  QVERIFY(before > 10);
+  QCOMPARE(heat(-1, scheme), heat(0, scheme));
+  QCOMPARE(heat(7, scheme), heat(1, scheme));
+}
+
+void TestDesignerTheme::orangeIsTheLimitAlone_data() {
+  schemes();
+}
+
+/// No other scale comes near the colour of the limit, none is black, and all can be seen.
+void TestDesignerTheme::orangeIsTheLimitAlone() {
+  QFETCH(bool, isDark);
+  const Scheme scheme = isDark ? Scheme::dark : Scheme::light;
+  const Colors& colors = colorsOf(scheme);
+  const auto isOrange = [](const QColor& color) {
+    constexpr int kMinSaturation = 60;
+    return color.hsvHue() > 8 && color.hsvHue() < 52 && color.hsvSaturation() > kMinSaturation;
+  };
+  QVERIFY(isOrange(colors[Token::cut]));
+  const auto check = [&](const QColor& color, const QString& what) {
+    QVERIFY2(!isOrange(color), qPrintable(what + color.name()));
+    QVERIFY2(color.value() > 60, qPrintable(what + color.name()));
+    QVERIFY2(contrast(color, colors[Token::canvas]) > 2.2, qPrintable(what + color.name()));
+  };
+  for (int index = 0; index < categoryCount(); ++index) {
+    check(category(index, scheme), u"category "_s);
+  }
+  constexpr int kMany = 1024;
+  for (int index = 0; index < kMany; ++index) {
+    check(mutedHue(index, scheme), u"hue "_s);
+  }
+  for (int index = 1; index < categoryCount(); ++index) {
+    QVERIFY(category(index, scheme) != category(index - 1, scheme));
+  }
 }
 
 QTEST_MAIN(TestDesignerTheme)
