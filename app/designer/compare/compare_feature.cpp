@@ -46,13 +46,13 @@ void CompareFeature::addActions() {
   m_actions.add({u"schedule.side-by-side"_s,
                  tr("&View Side by Side"),
                  tr("Play two schedules on two drawings, on one clock, and show where they differ"),
-                 {QKeySequence(u"Ctrl+Alt+B"_s)},
+                 {QKeySequence(u"Ctrl+K, B"_s)},
                  u"side-by-side"_s},
                 [this](bool) { showSideBySide(); });
   m_actions.add({u"schedule.export-plan"_s,
                  tr("Export Pla&n…"),
                  tr("Export the fastest schedule for each band of sizes, as a set of programs"),
-                 {QKeySequence(u"Ctrl+Alt+E"_s)},
+                 {QKeySequence(u"Ctrl+K, E"_s)},
                  u"export"_s},
                 [this](bool) { exportPlan(); });
   enable({"schedule.export-plan", "schedule.side-by-side"}, false);

@@ -60,6 +60,17 @@ ComparePanel::ComparePanel(QWidget* parent)
       m_table(new QTableWidget(0, kColumns, this)),
       m_more(iconButton(u"compareMore"_s, u"more"_s, tr("Save or copy the chart"), this)),
       m_chart(new SpeedChart(this)),
+      m_progressRow(new QWidget(this)),
+      m_progress(new QProgressBar(m_progressRow)),
+      m_stop(new QPushButton(tr("Cancel"), m_progressRow)),
+      m_seen(*this,
+             [this](bool isSeen) {
+               if (isSeen) {
+                 predictNext();
+               } else {
+                 stop();
+               }
+             }),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"comparePanel"_s);
   setProperty("role", u"panel"_s);
@@ -79,7 +90,22 @@ ComparePanel::ComparePanel(QWidget* parent)
     fill();
     draw();
   });
-  connect(m_size, &QComboBox::currentIndexChanged, this, &ComparePanel::fill);
+  connect(m_size, &QComboBox::currentIndexChanged, this, [this] {
+    fill();
+    // What was asked for last comes first.
+    if (const auto task = nextTask(); task && task->size == sizeIn(*m_size)) {
+      stop();
+    }
+    m_isStopped = false;
+    predictNext();
+  });
+  connect(m_stop, &QPushButton::clicked, this, [this] {
+    m_isStopped = !m_isStopped;
+    if (m_isStopped) {
+      stop();
+    }
+    predictNext();
+  });
   connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_chart->csv()); });
   connect(m_chart, &SpeedChart::told, this, &ComparePanel::tell);
   connect(m_plan, &QToolButton::clicked, this, &ComparePanel::planWanted);
@@ -104,20 +130,33 @@ ComparePanel::~ComparePanel() = default;
 
 void ComparePanel::predictAgain() {
   m_predictions.clear();
+  stop();
+  m_predictor.reset();
+  m_isStopped = false;
   fill();
   draw();
-  if (m_schedules.empty() || !isVisible()) {
-    m_job.cancel();
-    return;
-  }
   predictNext();
 }
 
-void ComparePanel::submit(const ScheduleResultPtr& result) {
-  m_job.submit([result](std::stop_token stop) {
+void ComparePanel::stop() {
+  m_job.cancel();
+  m_running.reset();
+  // A stopped simulation may still use it.
+  m_predictor.reset();
+  showProgress();
+}
+
+void ComparePanel::submit(const Task& task) {
+  if (!m_predictor || m_predictor->result() != task.result) {
+    m_predictor = std::make_shared<Predictor>(task.result);
+  }
+  m_running = task.result;
+  const auto known = m_predictions.find(task.result.get());
+  m_job.submit([predictor = m_predictor, size = task.size,
+                before = known != m_predictions.end() ? known->second : nullptr](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
-    return Answer{result, predict(*result, progress)};
+    return Answer{predictor->result(), predictor->at(size, before, progress)};
   });
 }
 
@@ -154,7 +193,19 @@ QWidget* ComparePanel::makeBody() {
   parts->setSizes({kTableWidth, kChartWidth});
   parts->setStretchFactor(0, 3);
   parts->setStretchFactor(1, 2);
-  return panelPage(controlRow({m_what, m_size, m_copy, m_sides, m_plan, m_more}, m_values), parts, m_pages);
+  m_progress->setObjectName(u"compareProgress"_s);
+  m_progress->setAccessibleName(tr("Progress"));
+  m_progress->setTextVisible(false);
+  constexpr int kProgressWidth = 90;
+  m_progress->setFixedWidth(kProgressWidth);
+  m_stop->setObjectName(u"compareStop"_s);
+  auto* line = new QHBoxLayout(m_progressRow);
+  line->setContentsMargins({});
+  line->addWidget(m_progress);
+  line->addWidget(m_stop);
+  m_progressRow->hide();
+  return panelPage(controlRow({m_what, m_size, m_copy, m_sides, m_plan, m_more, m_progressRow}, m_values), parts,
+                   m_pages);
 }
 
 void ComparePanel::setUpTable() {
@@ -184,6 +235,12 @@ void ComparePanel::setSchedules(std::vector<ComparedSchedule> schedules, int cur
   m_pages->setCurrentIndex(m_schedules.empty() ? 0 : 1);
   fill();
   if (!isSameList) {
+    // A simulation ends with what it is of.
+    const auto isListed = [this](const ComparedSchedule& each) { return each.result == m_running; };
+    if (m_running && std::ranges::none_of(m_schedules, isListed)) {
+      stop();
+    }
+    m_isStopped = false;
     draw();
     predictNext();
   }
@@ -202,28 +259,71 @@ const Prediction* ComparePanel::predictionOf(int row) const {
 }
 
 bool ComparePanel::isSettled() const {
-  return std::all_of(m_schedules.begin(), m_schedules.end(),
-                     [this](const ComparedSchedule& each) { return knownOf(each) != nullptr; });
+  return std::all_of(m_schedules.begin(), m_schedules.end(), [this](const ComparedSchedule& each) {
+    const PredictionPtr known = knownOf(each);
+    return known != nullptr && (each.isRun() || known->isComplete());
+  });
 }
 
-void ComparePanel::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  predictNext();
+std::optional<ComparePanel::Task> ComparePanel::nextTask() const {
+  if (m_isStopped) {
+    return std::nullopt;
+  }
+  const auto lacks = [this](const ComparedSchedule& each, std::int64_t size) {
+    const PredictionPtr known = knownOf(each);
+    return !each.isRun() && (known == nullptr || (known->problem.isEmpty() && known->at(size) == nullptr));
+  };
+  const std::int64_t chosen = sizeIn(*m_size);
+  for (const ComparedSchedule& each : m_schedules) {
+    if (lacks(each, chosen)) {
+      return Task{each.result, chosen};
+    }
+  }
+  // The one that was simulated last goes on.
+  for (const bool isKept : {true, false}) {
+    for (const ComparedSchedule& each : m_schedules) {
+      const bool isLast = m_predictor && m_predictor->result() == each.result;
+      for (const std::int64_t size : comparedSizes()) {
+        if (isLast == isKept && lacks(each, size)) {
+          return Task{each.result, size};
+        }
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 void ComparePanel::predictNext() {
-  if (!isVisible() || m_job.isRunning()) {
-    return;
+  if (m_seen.isSeen() && !m_running) {
+    if (const auto task = nextTask()) {
+      submit(*task);
+    } else {
+      m_predictor.reset();
+    }
   }
-  const auto next = std::find_if(m_schedules.begin(), m_schedules.end(),
-                                 [this](const ComparedSchedule& each) { return knownOf(each) == nullptr; });
-  if (next == m_schedules.end()) {
-    return;
+  showProgress();
+}
+
+void ComparePanel::showProgress() {
+  qsizetype done = 0;
+  qsizetype all = 0;
+  for (const ComparedSchedule& each : m_schedules) {
+    if (!each.isRun()) {
+      const auto sizes = static_cast<qsizetype>(comparedSizes().size());
+      const PredictionPtr known = knownOf(each);
+      all += sizes;
+      done += known == nullptr ? 0 : known->isComplete() ? sizes : static_cast<qsizetype>(known->rows.size());
+    }
   }
-  submit(next->result);
+  m_progress->setRange(0, static_cast<int>(all));
+  m_progress->setValue(static_cast<int>(done));
+  m_progress->setToolTip(tr("%1 of %2 simulations").arg(done).arg(all));
+  m_stop->setText(m_isStopped ? tr("Continue") : tr("Cancel"));
+  m_progressRow->setVisible(done < all);
 }
 
 void ComparePanel::receive(const Answer& answer) {
+  m_running.reset();
   const bool isListed = std::any_of(m_schedules.begin(), m_schedules.end(),
                                     [&](const ComparedSchedule& each) { return each.result == answer.result; });
   if (isListed) {
@@ -267,11 +367,15 @@ QString ComparePanel::fastestSizes(int row) const {
     const simulate::Row* known = prediction != nullptr ? prediction->at(sizes[at]) : nullptr;
     return known != nullptr ? std::optional(known->time) : std::nullopt;
   };
+  const auto isAwaited = [this](int of) {
+    const Prediction* prediction = predictionOf(of);
+    return !m_schedules[of].isRun() && (prediction == nullptr || !prediction->isComplete());
+  };
   const auto isFastest = [&](std::size_t at) {
     const auto own = timeOf(row, at);
     for (int other = 0; own && other < static_cast<int>(m_schedules.size()); ++other) {
       const auto time = timeOf(other, at);
-      if (time && *time < *own) {
+      if (time ? *time < *own : isAwaited(other)) {
         return false;
       }
     }
@@ -346,13 +450,16 @@ void ComparePanel::fillRow(int row) {
   const ComparedSchedule& schedule = m_schedules[row];
   const ScheduleResult& result = *schedule.result;
   const Prediction* prediction = predictionOf(row);
-  QString value = tr("simulating…");
-  if (prediction != nullptr) {
-    const simulate::Row* found = prediction->at(sizeIn(*m_size));
+  QString value = m_isStopped ? tr("cancelled") : u"…"_s;
+  const simulate::Row* found = prediction != nullptr ? prediction->at(sizeIn(*m_size)) : nullptr;
+  if (prediction != nullptr && (found != nullptr || schedule.isRun() || prediction->isComplete())) {
     value = found == nullptr        ? (schedule.isRun() ? tr("not measured") : tr("not known"))
             : what() == What::time  ? timeText(found->time)
             : what() == What::busbw ? QString::number(found->busbw.gigabytesPerSecond(), 'f', 2)
                                     : QString::number(found->algbw.gigabytesPerSecond(), 'f', 2);
+    if (found != nullptr && !prediction->sample.isEmpty()) {
+      value = u"≈ "_s + value;
+    }
   }
   const QStringList texts{schedule.name,
                           shareOfBound(result),
@@ -374,8 +481,9 @@ void ComparePanel::fillRow(int row) {
   m_table->item(row, kName)->setIcon(swatch(row));
   m_table->item(row, kName)->setToolTip(schedule.name);
   m_table->item(row, kAlgbw)->setToolTip(tr("%1 GB/s").arg(exactly(result.algbw)));
-  if (prediction != nullptr && !prediction->problem.isEmpty()) {
-    m_table->item(row, kAtSize)->setToolTip(prediction->problem);
+  if (prediction != nullptr && !(prediction->problem.isEmpty() && prediction->sample.isEmpty())) {
+    m_table->item(row, kAtSize)
+        ->setToolTip(!prediction->problem.isEmpty() ? prediction->problem : tr("About: %1.").arg(prediction->sample));
   }
   m_table->item(row, kFastest)->setToolTip(texts[kFastest]);
 }
@@ -393,9 +501,20 @@ void ComparePanel::draw() {
   tell({});
 }
 
+QString ComparePanel::sampleText() const {
+  for (const ComparedSchedule& each : m_schedules) {
+    if (const PredictionPtr known = knownOf(each); known && !known->sample.isEmpty()) {
+      return tr("≈ %1").arg(known->sample);
+    }
+  }
+  return {};
+}
+
 void ComparePanel::tell(const QString& richText) {
   const QString waiting = m_schedules.empty()       ? QString()
-                          : !isSettled()            ? tr("Simulating…")
+                          : !sampleText().isEmpty() ? sampleText()
+                          : m_isStopped             ? tr("Cancelled. Continue simulates the rest.")
+                          : !isSettled()            ? tr("Simulating, %1 first").arg(bytesText(sizeIn(*m_size)))
                           : what() == What::latency ? tr("Point at a schedule to see its values")
                                                     : tr("Point at a size to see its values; a click pins it");
   m_values->setText(!richText.isEmpty() ? richText

@@ -3,6 +3,8 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
 #include <QStackedWidget>
 #include <QString>
 #include <QTableWidget>
@@ -21,12 +23,13 @@
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedules/compared_schedule.hpp"
 #include "designer/schedules/prediction.hpp"
+#include "designer/theme/seen.hpp"
 
 namespace coppice::designer {
 
 /// The dock "Compare": the schedules of one collective with their exact figures and their predicted speed by size. They
-/// are simulated in the background, one after the other, once the panel can be seen. Runs have the speed that was
-/// measured, and take no part in which is fastest.
+/// are simulated in the background while the panel can be seen: the chosen size of each schedule first, then the
+/// others. Runs have the speed that was measured, and take no part in which is fastest.
 class ComparePanel : public QWidget {
   Q_OBJECT
 
@@ -48,6 +51,7 @@ public:
   /// the one with the highest limit. nullopt: there are not two.
   [[nodiscard]] std::optional<std::pair<int, int>> pair() const;
   [[nodiscard]] SpeedChart& chart() { return *m_chart; }
+  [[nodiscard]] bool isSimulating() const { return m_running != nullptr; }
   /// Nothing waits to be simulated.
   [[nodiscard]] bool isSettled() const;
 
@@ -62,27 +66,35 @@ Q_SIGNALS:
   /// A row was chosen, and no other.
   void chosen(int id);
 
-protected:
-  void showEvent(QShowEvent* event) override;
-
 private:
   struct Answer {
     ScheduleResultPtr result;
     PredictionPtr prediction;
+  };
+  /// One simulation.
+  struct Task {
+    ScheduleResultPtr result;
+    std::int64_t size = 0;
   };
   /// nullptr while it is not known.
   [[nodiscard]] PredictionPtr knownOf(const ComparedSchedule& schedule) const;
   QWidget* makeBody();
   void setUpTable();
   void predictNext();
+  /// What is simulated next: nothing where all is known, or where the user has stopped it.
+  [[nodiscard]] std::optional<Task> nextTask() const;
+  void stop();
   /// From scratch: the assumptions of the simulation have changed.
   void predictAgain();
-  void submit(const ScheduleResultPtr& result);
+  void submit(const Task& task);
+  void showProgress();
   void receive(const Answer& answer);
   void fill();
   void fillRow(int row);
   void draw();
   void tell(const QString& richText);
+  /// That some figures are of a part of the trees; empty where none is.
+  [[nodiscard]] QString sampleText() const;
   [[nodiscard]] SpeedChart::What what() const;
   [[nodiscard]] std::set<int> selectedRows() const;
   /// The largest that any of the schedules knows: that of an allreduce forest is the bound of its two halves.
@@ -94,6 +106,10 @@ private:
   std::map<const ScheduleResult*, PredictionPtr> m_predictions;  ///< simulated, of the schedules above
   int m_current = 0;
   bool m_isFilling = false;
+  bool m_isStopped = false;  ///< by the user; a new list or size goes on
+  /// Of the schedule that was simulated last: its messages need not be made again for the next size.
+  std::shared_ptr<Predictor> m_predictor;
+  ScheduleResultPtr m_running;  ///< that m_job simulates
   QStackedWidget* m_pages;
   QComboBox* m_what;
   QComboBox* m_size;
@@ -104,6 +120,10 @@ private:
   QTableWidget* m_table;
   QToolButton* m_more;
   SpeedChart* m_chart;
+  QWidget* m_progressRow;
+  QProgressBar* m_progress;
+  QPushButton* m_stop;
+  Seen m_seen;
   LatestJob<Answer> m_job;
 };
 

@@ -18,7 +18,7 @@ TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleFeature& schedul
   m_actions.add({u"schedule.traffic"_s,
                  tr("Traffic Matri&x"),
                  tr("Show how much data each GPU or box sends to every other"),
-                 {QKeySequence(u"Ctrl+Alt+A"_s)},
+                 {QKeySequence(u"Ctrl+K, A"_s)},
                  u"matrix"_s},
                 [this](bool) {
                   m_workspace.setMode(Mode::schedule);

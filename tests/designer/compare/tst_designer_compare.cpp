@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QScopeGuard>
 #include <QSignalSpy>
@@ -29,6 +30,7 @@
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
+#include "designer/schedules/size_list.hpp"
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "support/waiting.hpp"
@@ -230,6 +232,138 @@ private Q_SLOTS:
     QCOMPARE(chosen.size(), 0);
     panel.table().selectAll();
     QVERIFY(!panel.pair());
+  }
+
+  /// The chosen size of each schedule comes first, and nothing is simulated that nobody sees, or that is gone.
+  void simulatedSizeBySize() {
+    ComparePanel panel;
+    panel.resize(900, 300);
+    auto schedules = schedulesOf(twoBoxes(), {"forestcoll", "ring"});
+    panel.setSchedules(schedules, 1);
+    coppice::waiting::settle();
+    QVERIFY(!panel.isSimulating());
+    panel.show();
+    QVERIFY(QTest::qWaitFor([&] { return panel.isSimulating(); }, kLong));
+    auto* size = panel.findChild<QComboBox*>(u"compareSize"_s);
+    const std::int64_t chosen = sizeIn(*size);
+    bool hasSeenPart = false;
+    QVERIFY(QTest::qWaitFor(
+        [&] {
+          const Prediction* first = panel.predictionOf(0);
+          const Prediction* second = panel.predictionOf(1);
+          if (second != nullptr && !second->isComplete()) {
+            hasSeenPart = true;
+          }
+          // The second one has its row before the first has a second.
+          const bool isInOrder = first == nullptr || first->rows.size() < 2 || second != nullptr;
+          return !isInOrder || panel.isSettled();
+        },
+        kLong));
+    QVERIFY(panel.isSettled() && hasSeenPart);
+    QVERIFY(panel.predictionOf(0)->at(chosen) != nullptr);
+    QCOMPARE(panel.predictionOf(0)->rows.size(), comparedSizes().size());
+    QVERIFY(panel.predictionOf(0)->sample.isEmpty());
+    const PredictionPtr whole = predict(schedules[1].result, {});
+    for (const simulate::Row& row : whole->rows) {
+      QCOMPARE(panel.predictionOf(1)->at(row.size)->time, row.time);
+    }
+    QVERIFY(!panel.findChild<QProgressBar*>(u"compareProgress"_s)->isVisible());
+
+    // Others take its place; when all are gone, nothing runs on.
+    panel.setSchedules(schedulesOf(twoBoxes(), {"multi-ring"}), 1);
+    QVERIFY(panel.isSimulating());
+    panel.setSchedules({}, 0);
+    QVERIFY(!panel.isSimulating());
+    panel.setSchedules(schedulesOf(twoBoxes(), {"multi-ring"}), 1);
+    auto* cancel = panel.findChild<QPushButton*>(u"compareStop"_s);
+    QVERIFY(panel.isSimulating() && cancel->isVisible());
+    cancel->click();
+    QVERIFY(!panel.isSimulating());
+    coppice::waiting::settle();
+    QVERIFY(!panel.isSimulating() && !panel.isSettled());
+    cancel->click();
+    QVERIFY(panel.isSimulating());
+    panel.hide();
+    QVERIFY(QTest::qWaitFor([&] { return !panel.isSimulating(); }, kLong));
+    panel.show();
+    QVERIFY(QTest::qWaitFor([&] { return panel.isSettled(); }, kLong));
+  }
+
+  /// Qt counts a dock behind another tab as shown.
+  void nothingIsSimulatedBehindATab() {
+    Sides s;
+    auto* compare = s.f.window->findChild<ComparePanel*>();
+    auto* timeline = s.f.window->findChild<TimelinePanel*>();
+    s.f.run("view.trees");
+    QVERIFY(QTest::qWaitFor([&] { return !compare->isSimulating() && !timeline->isRecording(); }, kLong));
+    s.add("multi-ring");
+    coppice::waiting::settle();
+    QVERIFY(!compare->isSimulating() && !timeline->isRecording() && !timeline->playback());
+    s.f.run("view.compare");
+    QVERIFY(QTest::qWaitFor([&] { return compare->isSettled(); }, kLong));
+    QVERIFY(!timeline->playback());
+    s.f.run("view.timeline");
+    QVERIFY(QTest::qWaitFor([&] { return timeline->playback() != nullptr; }, kLong));
+  }
+
+  /// Space on the drawing plays and pauses; while it moves the view it does not.
+  void spacePlays() {
+    Sides s;
+    s.f.run("view.timeline");
+    auto* timeline = s.f.window->findChild<TimelinePanel*>();
+    QVERIFY(QTest::qWaitFor([&] { return timeline->playback() != nullptr; }, kLong));
+    CanvasView& canvas = s.f.editor()->canvas();
+    canvas.setFocus();
+    QTest::keyClick(&canvas, Qt::Key_Space);
+    QVERIFY(timeline->isPlaying());
+    QVERIFY(canvas.hasFocus());
+    QTest::keyClick(&canvas, Qt::Key_Space);
+    QVERIFY(!timeline->isPlaying());
+    QTest::keyPress(&canvas, Qt::Key_Space);
+    QTest::mousePress(&canvas, Qt::LeftButton, {}, QPoint(40, 40));
+    QTest::mouseMove(&canvas, QPoint(60, 50));
+    QTest::mouseRelease(&canvas, Qt::LeftButton, {}, QPoint(60, 50));
+    QTest::keyRelease(&canvas, Qt::Key_Space);
+    QVERIFY(!timeline->isPlaying());
+  }
+
+  /// Lanes whose bars are made when they are drawn are the same as those that are made at once.
+  void lanesOnDemand_data() {
+    QTest::addColumn<int>("kind");
+    QTest::addColumn<QString>("method");
+    for (const char* method : {"forestcoll", "ring"}) {
+      QTest::addRow("links, %s", method) << static_cast<int>(Playback::LaneKind::links)
+                                         << QString(QLatin1String(method));
+      QTest::addRow("gpus, %s", method) << static_cast<int>(Playback::LaneKind::gpus) << QString(QLatin1String(method));
+      QTest::addRow("parts, %s", method) << static_cast<int>(Playback::LaneKind::parts)
+                                         << QString(QLatin1String(method));
+    }
+  }
+
+  void lanesOnDemand() {
+    QFETCH(int, kind);
+    QFETCH(QString, method);
+    const auto run = Playback::record(made(twoBoxes(), method.toLatin1().constData()), 1 << 20, {});
+    QVERIFY(run);
+    const auto lanes = static_cast<Playback::LaneKind>(kind);
+    const TimelineLanes whole((*run)->lanes(lanes, Playback::ColorBy::boxes), &Playback::waitName);
+    const TimelineLanes lazy = Playback::lanesOnDemand(*run, lanes, Playback::ColorBy::boxes);
+    QCOMPARE(lazy.lanes.size(), whole.lanes.size());
+    QCOMPARE(lazy.end, whole.end);
+    QCOMPARE(lazy.paths.front().size(), whole.paths.front().size());
+    for (std::size_t lane = 0; lane < whole.lanes.size(); ++lane) {
+      QCOMPARE(lazy.lanes[lane].name, whole.lanes[lane].name);
+      QCOMPARE(lazy.lanes[lane].beginsGroup, whole.lanes[lane].beginsGroup);
+      QVERIFY(lazy.longest[lane] >= whole.longest[lane]);
+      const std::vector<TimelineBar> bars = lazy.barsOf(lane);
+      QCOMPARE(bars.size(), whole.lanes[lane].bars.size());
+      for (std::size_t bar = 0; bar < bars.size(); ++bar) {
+        QCOMPARE(bars[bar].begin, whole.lanes[lane].bars[bar].begin);
+        QCOMPARE(bars[bar].item, whole.lanes[lane].bars[bar].item);
+        QCOMPARE(bars[bar].category, whole.lanes[lane].bars[bar].category);
+        QCOMPARE(bars[bar].isCritical, whole.lanes[lane].bars[bar].isCritical);
+      }
+    }
   }
 
   void twoRunsByOneClock() {
@@ -557,7 +691,7 @@ private Q_SLOTS:
     chart.resize(600, 300);
     std::vector<SpeedSeries> series;
     for (const ComparedSchedule& each : schedulesOf(twoBoxes(), {"forestcoll", "ring", "recursive-doubling"})) {
-      series.push_back({each.name, each.result, predict(*each.result, {})});
+      series.push_back({each.name, each.result, predict(each.result, {})});
     }
     const Bandwidth bound = *series[0].result->bound;
     chart.setSeries(series, SpeedChart::What::algbw, bound);
@@ -765,7 +899,7 @@ private Q_SLOTS:
     press(Qt::Key_Escape);
     QTRY_VERIFY_WITH_TIMEOUT(!dialog->isVisible(), coppice::waiting::kPatience);
     f.activate();
-    key(QKeySequence(u"Ctrl+Alt+B"_s));
+    key(QKeySequence(u"Ctrl+K, B"_s));
     auto* panel = f.window->findChild<SideBySidePanel*>();
     QVERIFY(isReady(*panel));
     press(Qt::Key_Space);
@@ -774,7 +908,7 @@ private Q_SLOTS:
     QVERIFY(panel->table().hasFocus());
     QVERIFY(!f.editor()->selection().links().empty());
     QCOMPARE(panel->table().currentIndex().row(), 0);
-    key(QKeySequence(u"Ctrl+Alt+E"_s));
+    key(QKeySequence(u"Ctrl+K, E"_s));
     QDialog* plan = nullptr;
     QTRY_VERIFY_WITH_TIMEOUT(
         (plan = f.window->findChild<QDialog*>(u"planDialog"_s)) != nullptr && plan->isActiveWindow(),
