@@ -107,15 +107,16 @@ std::vector<Option> alltoallOptions() {
   constexpr int kMaxParts = 1 << 30;
   return {
       {.name = "seconds",
-       .title = "Seconds",
+       .title = "Work of the search",
        .help = "Work of the search for better routes and bounds, in seconds of a processor; it is counted, so that the "
                "result is the same everywhere. Most fabrics are solved exactly sooner",
        .kind = OptionKind::integer,
        .defaultText = std::to_string(kDefaultSeconds),
        .max = kMaxSeconds,
-       .placeholder = "S"},
+       .placeholder = "S",
+       .unit = "s"},
       {.name = "parts",
-       .title = "Parts",
+       .title = "Parts per pair of GPUs",
        .help = "Round the routes to this many equal parts of what a GPU sends to another, for programs with few chunks",
        .kind = OptionKind::integer,
        .min = 1,
@@ -149,6 +150,7 @@ Method alltoallMethod() {
           .title = "Optimal alltoall",
           .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on a route forward data",
           .collectives = {Collective::alltoall},
+          .family = Family::optimal,
           .options = alltoallOptions(),
           .form = ScheduleForm::steps,
           .front = frontOfOne(generateAllToAll),

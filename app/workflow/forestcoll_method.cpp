@@ -193,6 +193,7 @@ Method forestCollMethod() {
       .title = "ForestColl",
       .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards",
       .collectives = std::move(collectives),
+      .family = Family::optimal,
       .options = forestCollOptions(),
       .hasAmounts = true,
       .front = frontOfOne(generateForest)};

@@ -91,6 +91,14 @@ struct BestKnown {
 /// What a method makes.
 enum class ScheduleForm { forest, steps };
 
+/// What a method is for: how lists of methods are grouped.
+enum class Family {
+  optimal,   ///< reaches the bound, or proves how near it is
+  fewSteps,  ///< as few steps as there can be, and the throughput that they allow
+  search,    ///< looks among many schedules for a limited time
+  inUse      ///< what libraries do today, for comparison
+};
+
 struct Method {
   template <typename Value>
   using Make = std::function<Result<Value>(const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&)>;
@@ -99,6 +107,7 @@ struct Method {
   std::string title;        ///< "ForestColl", as in the window
   std::string description;  ///< one sentence
   std::vector<Collective> collectives;
+  Family family = Family::inUse;
   std::vector<Option> options = {};
   ScheduleForm form = ScheduleForm::forest;  ///< of kForestCollectives; gather, scatter and alltoall are steps
   bool hasAmounts = false;                   ///< ranks may have different amounts of data

@@ -33,6 +33,8 @@ struct Option {
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> words = {};
   std::string placeholder = {};              ///< in --help, as in HOPS
+  std::string example = {};                  ///< what an empty field of text shows: "1MiB"
+  bool isFile = false;                       ///< the text may name a file: the field has a button to choose one
   std::vector<std::string> excludes = {};    ///< names of options that cannot be set together with it
   std::vector<Collective> collectives = {};  ///< that it applies to; empty = all of its method
   /// Of a text: what is wrong with it, without saying where. Empty = the method reads it.

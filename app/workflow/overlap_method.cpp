@@ -41,15 +41,17 @@ Method overlapMethod() {
               "Reduces and broadcasts at the same time, over roots of unequal shares: faster than "
               "reduce-scatter then allgather where GPUs have unequal bandwidth",
           .collectives = {Collective::allreduce},
+          .family = Family::optimal,
           .options = {{.name = "seconds",
-                       .title = "Work in seconds",
+                       .title = "Work for the linear program",
                        .help = "Work for the linear program, in seconds of one core; it is counted, so that every "
                                "machine stops at the same place",
                        .kind = OptionKind::integer,
                        .defaultText = std::to_string(kDefaultSeconds),
                        .min = 1,
                        .max = kMaxSeconds,
-                       .placeholder = "S"},
+                       .placeholder = "S",
+                       .unit = "s"},
                       plainSwitchesOption()},
           .timeOption = "seconds",
           .front = frontOfOne(generateOverlapped)};

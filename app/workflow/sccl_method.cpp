@@ -114,9 +114,10 @@ std::vector<Option> scclOptions() {
            .max = 1'000'000,
            .placeholder = "K"},
           {.name = "unit",
-           .title = "Unit",
+           .title = "GB/s of one chunk per round",
            .help = "GB/s that move one chunk per round; default: chosen by the search",
            .placeholder = "GBPS",
+           .example = "25 or 25/2",
            .excludes = {"one-bandwidth"}},
           {.name = "one-bandwidth",
            .title = "All links count as one unit",
@@ -141,7 +142,8 @@ std::vector<Option> scclOptions() {
            .defaultText = "60",
            .min = 1,
            .max = 86400,
-           .placeholder = "SECONDS"}};
+           .placeholder = "SECONDS",
+           .unit = "s"}};
 }
 
 }  // namespace
@@ -153,6 +155,7 @@ Method scclMethod() {
       .description = "Search for schedules of few steps, with bounds that prove how good they are",
       .collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                       Collective::reduce, Collective::alltoall, Collective::gather, Collective::scatter},
+      .family = Family::search,
       .options = scclOptions(),
       .form = ScheduleForm::steps,
       .timeOption = "seconds",

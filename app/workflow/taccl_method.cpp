@@ -18,13 +18,14 @@ namespace {
 
 std::vector<Option> tacclOptions() {
   return {{.name = "search-time",
-           .title = "Seconds to search",
+           .title = "Time limit",
            .help = "Maximum search time in seconds; the search ends early when it reaches the bound.",
            .kind = OptionKind::integer,
            .defaultText = "10",
            .min = 1,
            .max = 86400,
-           .placeholder = "SECONDS"},
+           .placeholder = "SECONDS",
+           .unit = "s"},
           {.name = "search-effort",
            .title = "Schedules to try",
            .help = "Number of schedules to try instead of a time; the result is then the same on any machine.",
@@ -56,7 +57,9 @@ std::vector<Option> tacclOptions() {
           {.name = "sketch",
            .title = "Sketch",
            .help = "Communication sketch instead of a proposed one: a file of TACCL, or its text.",
-           .placeholder = "FILE"}};
+           .placeholder = "FILE",
+           .example = "proposed",
+           .isFile = true}};
 }
 
 /// Proposed, or as the option says.
@@ -133,6 +136,7 @@ Method tacclMethod() {
       "Routes and order, found by a search within a communication sketch that is proposed for the fabric.";
   method.collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                         Collective::reduce,    Collective::alltoall,      Collective::gather,    Collective::scatter};
+  method.family = Family::search;
   method.options = tacclOptions();
   method.form = ScheduleForm::steps;
   method.timeOption = "search-time";

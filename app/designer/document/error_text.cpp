@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/document/error_text.hpp"
 
+#include <QCoreApplication>
+#include <QRegularExpression>
 #include <algorithm>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
+
+struct ErrorTexts {
+  Q_DECLARE_TR_FUNCTIONS(Error)
+};
+
+QHash<QString, OptionName>& optionNames() {
+  static QHash<QString, OptionName> names;
+  return names;
+}
+
+/// What the command line asks for and the window has a place for.
+QString knownPlace(const QString& text) {
+  static const QHash<QString, const char*> kPlaces = {
+      {u"add nodes of kind \"gpu\""_s, QT_TRANSLATE_NOOP("Error", "drag GPUs from the palette into the drawing")},
+      {u"name the format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl"_s,
+       QT_TRANSLATE_NOOP("Error",
+                         "fabrics are JSON, DOT, adjacency tables, NCCL XML, tables of nvidia-smi topo, tree XML "
+                         "and topologies of TACCL: check that it is one of these")},
+  };
+  const auto found = kPlaces.constFind(text);
+  return found != kPlaces.cend() ? ErrorTexts::tr(*found) : text;
+}
 
 /// With a capital and a full stop. Names keep their case: "b0g0", "msccl", "k".
 QString asSentence(QString text) {
@@ -28,10 +53,38 @@ QString asSentence(QString text) {
 
 }  // namespace
 
+void setOptionNames(QHash<QString, OptionName> names) {
+  optionNames() = std::move(names);
+}
+
+QString inWordsOfTheWindow(QString text) {
+  text = knownPlace(text);
+  // A verb before the option, and what the command line would have behind it.
+  static const QRegularExpression kOption(
+      u"(?:\\b(add|give|set|use|generate (?:it|this) (?:again )?with) )?--([a-z][a-z0-9-]*)(?: ([A-Z]{2,}|[A-Z]\\b))?"_s);
+  qsizetype from = 0;
+  for (QRegularExpressionMatch match = kOption.match(text); match.hasMatch(); match = kOption.match(text, from)) {
+    const auto name = optionNames().constFind(match.captured(2));
+    if (name == optionNames().cend()) {
+      from = match.capturedEnd();
+      continue;
+    }
+    const QString quoted = u'“' + name->title + u'”';
+    const QString verb = match.captured(1);
+    const QString said = verb.isEmpty()              ? quoted
+                         : verb.startsWith(u"gener") ? verb + u' ' + quoted
+                         : name->isFlag              ? ErrorTexts::tr("turn on %1").arg(quoted)
+                                                     : ErrorTexts::tr("fill in %1").arg(quoted);
+    text.replace(match.capturedStart(), match.capturedLength(), said);
+    from = match.capturedStart() + said.size();
+  }
+  return text;
+}
+
 QString sentence(const Error& error) {
-  QString text = asSentence(QString::fromStdString(error.message));
+  QString text = asSentence(inWordsOfTheWindow(QString::fromStdString(error.message)));
   if (!error.fix.empty()) {
-    text += u' ' + asSentence(QString::fromStdString(error.fix));
+    text += u' ' + asSentence(inWordsOfTheWindow(QString::fromStdString(error.fix)));
   }
   return text;
 }
@@ -42,7 +95,7 @@ QString sentence(const Finding& finding) {
 
 QString errorText(const Error& error) {
   // The place alone, with its colon.
-  return QString::fromStdString(describe(Error{error.code, {}, {}, error.where})) + sentence(error);
+  return inWordsOfTheWindow(QString::fromStdString(describe(Error{error.code, {}, {}, error.where}))) + sentence(error);
 }
 
 }  // namespace coppice::designer

@@ -7,9 +7,11 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QStandardItemModel>
 #include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "designer/document/counted.hpp"
@@ -57,6 +59,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_amountsLabel(new QLabel(tr("Data per GPU"), this)),
       m_amounts(new QLineEdit(this)),
       m_amountsFault(new QLabel(this)),
+      m_failure(new QLabel(this)),
       m_generate(new QPushButton(tr("Generate"), this)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
   setObjectName(u"generateDialog"_s);
@@ -74,13 +77,8 @@ void GenerateDialog::setUpSubject() {
   m_collective->setObjectName(u"generateCollective"_s);
   m_method->setObjectName(u"generateMethod"_s);
   m_method->setAccessibleName(tr("Method"));
-  for (const workflow::Method& method : workflow::methods()) {
-    m_method->addItem(QString::fromStdString(method.title), QString::fromStdString(method.id));
-    m_method->setItemData(m_method->count() - 1, QString::fromStdString(method.description), Qt::ToolTipRole);
-  }
-  m_method->setVisible(m_method->count() > 1);
-  m_methodLabel->setVisible(m_method->count() > 1);
-  constexpr int kMaxMethods = 24;
+  fillMethods();
+  constexpr int kMaxMethods = 30;
   m_method->setMaxVisibleItems(kMaxMethods);
   m_methodText->setObjectName(u"generateMethodText"_s);
   m_methodText->setWordWrap(true);
@@ -102,6 +100,52 @@ void GenerateDialog::setUpSubject() {
   m_amountsFault->setObjectName(u"generateAmountsFault"_s);
   m_amountsFault->setProperty("role", u"error"_s);
   m_amountsFault->setWordWrap(true);
+}
+
+void GenerateDialog::fillMethods() {
+  struct Heading {
+    workflow::Family family;
+    QString text;
+  };
+  const std::array headings = {
+      Heading{workflow::Family::optimal, tr("OPTIMAL")}, Heading{workflow::Family::fewSteps, tr("FEW STEPS")},
+      Heading{workflow::Family::search, tr("FOUND BY SEARCH")}, Heading{workflow::Family::inUse, tr("IN USE TODAY")}};
+  auto* items = qobject_cast<QStandardItemModel*>(m_method->model());
+  for (const Heading& heading : headings) {
+    m_method->addItem(heading.text);
+    QStandardItem* item = items->item(m_method->count() - 1);
+    item->setFlags(Qt::NoItemFlags);
+    item->setFont(sectionFont());
+    for (const workflow::Method& method : workflow::methods()) {
+      if (method.family == heading.family) {
+        m_method->addItem(QString::fromStdString(method.title), QString::fromStdString(method.id));
+      }
+    }
+  }
+}
+
+void GenerateDialog::markMethods() {
+  const Collective collective = m_book ? m_book->collective() : Collective::allgather;
+  auto* items = qobject_cast<QStandardItemModel*>(m_method->model());
+  for (int row = 0; row < m_method->count(); ++row) {
+    const workflow::Method* method = workflow::findMethod(m_method->itemData(row).toString().toStdString());
+    if (method == nullptr) {
+      continue;
+    }
+    const bool makes = method->makes(collective);
+    QStandardItem* item = items->item(row);
+    item->setEnabled(makes);
+    item->setText(QString::fromStdString(method->title) +
+                  (makes ? QString() : u" – "_s + tr("not for %1").arg(collectiveName(collective))));
+    item->setToolTip(
+        makes ? QString::fromStdString(method->description)
+              : tr("%1 does not support %2").arg(QString::fromStdString(method->title), collectiveName(collective)));
+  }
+}
+
+void GenerateDialog::chooseMethod(const std::string& id) {
+  const int row = m_method->findData(QString::fromStdString(id));
+  m_method->setCurrentIndex(row >= 0 ? row : m_method->findData(QLatin1String(workflow::kDefaultMethod)));
 }
 
 QWidget* GenerateDialog::makeTable() {
@@ -175,6 +219,11 @@ void GenerateDialog::layOut() {
   layout->addLayout(makeForm());
   layout->addSpacing(kGenerateGap);
   layout->addLayout(m_pages);
+  m_failure->setObjectName(u"generateFailure"_s);
+  m_failure->setProperty("role", u"error"_s);
+  m_failure->setWordWrap(true);
+  m_failure->hide();
+  layout->addWidget(m_failure);
   layout->addSpacing(kGenerateGap);
   layout->addLayout(buttons);
   layout->setSizeConstraint(QLayout::SetFixedSize);
@@ -221,6 +270,12 @@ void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selectio
   m_file = file;
   m_selection = selection;
   m_bound = bound;
+  if (m_book) {
+    m_followed.connect(m_book, &ScheduleBook::runningChanged, [this] {
+      m_failure->setText(m_book->failure());
+      m_failure->setVisible(!m_book->failure().isEmpty());
+    });
+  }
   if (m_file) {
     m_followed.connect(&m_file->document(), &Document::changed, [this](const ChangeEvent& event) {
       if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
@@ -271,7 +326,9 @@ void GenerateDialog::fill() {
   if (m_amounts->text().toStdString() != options.amounts) {
     m_amounts->setText(QString::fromStdString(options.amounts));
   }
-  m_method->setCurrentIndex(std::max(0, m_method->findData(QString::fromStdString(options.method))));
+  markMethods();
+  // What Generate takes, which is the usual one where the one that was chosen cannot.
+  chooseMethod(hasBook ? m_book->nextOptions().method : options.method);
   showMethod();
   m_options->setCollective(options.collective);
   fillMulticast();
@@ -367,9 +424,10 @@ void GenerateDialog::updateWidgets() {
   judgeAmounts();
   const bool isMade = !m_book || method().makes(m_book->collective());
   m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_options->isValid() && isMade);
-  const QString refusal =
-      isMade ? QString()
-             : tr("%1 does not support %2").arg(m_method->currentText(), collectiveName(m_book->collective()));
+  const QString refusal = isMade
+                              ? QString()
+                              : tr("%1 does not support %2")
+                                    .arg(QString::fromStdString(method().title), collectiveName(m_book->collective()));
   m_generate->setToolTip(refusal);
   m_methodText->setText(isMade ? QString::fromStdString(method().description) : refusal + u'.');
   m_methodText->setProperty("role", isMade ? u"muted"_s : u"error"_s);

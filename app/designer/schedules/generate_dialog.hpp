@@ -53,6 +53,10 @@ private:
   void fill();
   void fillGpus(const ScheduleOptions& options);
   void fillMulticast();
+  /// Headings, and which methods make the collective.
+  void fillMethods();
+  void markMethods();
+  void chooseMethod(const std::string& id);
   void refill();
   void remember();
   void follow();
@@ -91,6 +95,7 @@ private:
   QLabel* m_amountsLabel;
   QLineEdit* m_amounts;
   QLabel* m_amountsFault;
+  QLabel* m_failure;               ///< of what was generated last
   QPointer<QTableWidget> m_table;  ///< of ForestColl's form: each k that was tried
   QPointer<QLabel> m_scanState;
   QPushButton* m_generate;

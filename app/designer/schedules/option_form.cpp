@@ -4,9 +4,12 @@
 #include <QButtonGroup>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QEvent>
+#include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QRadioButton>
 #include <QSpinBox>
 #include <algorithm>
@@ -35,20 +38,20 @@ bool hasBox(const workflow::Option& option) {
   return option.kind == workflow::OptionKind::integer && option.defaultText.empty();
 }
 
-QWidget* beside(QWidget* left, QWidget* right, QWidget* parent) {
+QWidget* beside(QWidget* left, QWidget* right, QWidget* parent, int leftShare = 0, int rightShare = 1) {
   auto* row = new QWidget(parent);
   auto* line = new QHBoxLayout(row);
   line->setContentsMargins({});
   line->setSpacing(2 * kFieldGap);
-  line->addWidget(left);
-  line->addWidget(right, 1);
+  line->addWidget(left, leftShare);
+  line->addWidget(right, rightShare);
   return row;
 }
 
 }  // namespace
 
 OptionForm::OptionForm(const std::vector<workflow::Option>& options, QWidget* parent)
-    : QWidget(parent), m_layout(new QVBoxLayout(this)), m_fault(new QLabel(this)) {
+    : QWidget(parent), m_layout(new QVBoxLayout(this)), m_help(new QLabel(this)), m_fault(new QLabel(this)) {
   m_layout->setContentsMargins({});
   m_layout->setSpacing(kFieldGap);
   for (const workflow::Option& option : options) {
@@ -66,6 +69,15 @@ OptionForm::OptionForm(const std::vector<workflow::Option>& options, QWidget* pa
       field.left->setMinimumWidth(width);
     }
   }
+  m_help->setObjectName(u"optionHelp"_s);
+  m_help->setProperty("role", u"muted"_s);
+  m_help->setWordWrap(true);
+  m_help->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  // Room for what any of them says, so that nothing moves under the pointer.
+  constexpr int kHelpLines = 2;
+  m_help->setMinimumHeight(kHelpLines * m_help->fontMetrics().lineSpacing());
+  m_help->setVisible(!options.empty());
+  m_layout->addWidget(m_help);
   m_fault->setObjectName(u"optionFault"_s);
   m_fault->setProperty("role", u"error"_s);
   m_fault->setWordWrap(true);
@@ -128,7 +140,7 @@ QWidget* OptionForm::makeEditor(const workflow::Option& option) {
       break;
   }
   auto* line = new QLineEdit(this);
-  line->setPlaceholderText(QString::fromStdString(option.placeholder));
+  line->setPlaceholderText(QString::fromStdString(option.example));
   connect(line, &QLineEdit::textChanged, this, &OptionForm::tell);
   return line;
 }
@@ -159,8 +171,26 @@ void OptionForm::addField(const workflow::Option& option) {
     label->setBuddy(field.editor);
     field.left = label;
   }
+  if (option.isFile) {
+    field.browse = new QPushButton(tr("Browse…"), this);
+    field.browse->setObjectName(u"browse-"_s + name);
+    field.browse->setAutoDefault(false);
+    connect(field.browse, &QPushButton::clicked, this, [this, line = qobject_cast<QLineEdit*>(field.editor)] {
+      const QString path = QFileDialog::getOpenFileName(this, tr("Open"), line->text());
+      if (!path.isEmpty()) {
+        line->setText(path);
+      }
+    });
+  }
   if (field.left != nullptr) {
-    field.row = beside(field.left, field.editor, this);
+    QWidget* editor = field.browse != nullptr ? beside(field.editor, field.browse, this, 1, 0) : field.editor;
+    field.row = beside(field.left, editor, this);
+  }
+  for (QWidget* each : {field.editor, static_cast<QWidget*>(field.isSet), field.left}) {
+    if (each != nullptr) {
+      each->setProperty("help", QString::fromStdString(option.help));
+      each->installEventFilter(this);
+    }
   }
   Group& group = groupOf(option);
   if (group.otherwise != nullptr) {
@@ -180,6 +210,13 @@ void OptionForm::addBelow(const std::string& group, QWidget* widget) {
   const auto found =
       std::find_if(m_groups.begin(), m_groups.end(), [&](const Group& each) { return each.name == group; });
   (found != m_groups.end() ? found->layout : m_layout)->addWidget(widget);
+}
+
+bool OptionForm::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::FocusIn || event->type() == QEvent::Enter) {
+    m_help->setText(watched->property("help").toString());
+  }
+  return QWidget::eventFilter(watched, event);
 }
 
 void OptionForm::tell() {

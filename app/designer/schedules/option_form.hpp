@@ -3,6 +3,7 @@
 
 #include <QAbstractButton>
 #include <QLabel>
+#include <QPushButton>
 #include <QString>
 #include <QVBoxLayout>
 #include <QWidget>
@@ -38,6 +39,10 @@ public:
 Q_SIGNALS:
   void changed();
 
+protected:
+  /// What is pointed at, or edited, is explained.
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
   struct Field {
     workflow::Option option;
@@ -45,6 +50,7 @@ private:
     QWidget* left = nullptr;           ///< what stands before the editor; nullptr for a flag
     QWidget* row = nullptr;
     QWidget* editor = nullptr;
+    QPushButton* browse = nullptr;  ///< of a file
   };
   struct Group {
     std::string name;
@@ -64,6 +70,7 @@ private:
   std::vector<Field> m_fields;
   std::vector<Group> m_groups;
   QVBoxLayout* m_layout;
+  QLabel* m_help;
   QLabel* m_fault;
   Collective m_collective = Collective::allgather;
   bool m_isFilling = false;

@@ -13,6 +13,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/jobs/writing_threads.hpp"
 #include "workflow/method.hpp"
 
 using namespace Qt::StringLiterals;
@@ -76,8 +77,9 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QString sharedF
       m_sharedFolder(std::move(sharedFolder)),
       m_job([this](const Generated& generated) { receive(generated.answer, generated.factRevision); }, 0ms),
       m_reader([this](const std::shared_ptr<const Read>& read) { receiveRead(*read); }, 0ms),
-      m_writer([this](const std::shared_ptr<const Written>& written) { receiveWritten(*written); }, 0ms),
-      m_saver([this](const std::shared_ptr<const AllWritten>& all) { receiveSaved(*all); }, 0ms),
+      m_writer([this](const std::shared_ptr<const Written>& written) { receiveWritten(*written); }, 0ms,
+               &writingThreads()),
+      m_saver([this](const std::shared_ptr<const AllWritten>& all) { receiveSaved(*all); }, 0ms, &writingThreads()),
       m_digester(
           [this](const FoundDigests& found) {
             m_digests = found.digests;
@@ -198,6 +200,8 @@ ScheduleEntry* ScheduleBook::entry(int id) {
 void ScheduleBook::setCurrent(int id) {
   if (m_current != id && find(id) != nullptr) {
     m_current = id;
+    // What failed was about another.
+    dismissFailure();
     Q_EMIT currentChanged();
   }
 }
@@ -217,13 +221,39 @@ bool ScheduleBook::isFresh(const ScheduleEntry& entry) const {
 }
 
 void ScheduleBook::setOptions(const ScheduleOptions& options) {
-  m_options = options;
+  if (m_options != options) {
+    m_options = options;
+    Q_EMIT optionsChanged();
+  }
+}
+
+ScheduleOptions ScheduleBook::nextOptions() const {
+  ScheduleOptions options = m_options;
+  options.collective = collective();
+  const workflow::Method* method = workflow::findMethod(options.method);
+  if (method == nullptr || !method->makes(options.collective)) {
+    options.method = workflow::kDefaultMethod;
+    options.methodOptions.clear();
+    const workflow::Method* usual = workflow::findMethod(options.method);
+    for (const workflow::Method& each : workflow::methods()) {
+      if (!usual->makes(options.collective) && each.makes(options.collective)) {
+        options.method = each.id;
+        break;
+      }
+    }
+  }
+  return options;
+}
+
+void ScheduleBook::dismissFailure() {
+  if (!m_failure.isEmpty()) {
+    m_failure.clear();
+    Q_EMIT runningChanged();
+  }
 }
 
 void ScheduleBook::generate() {
-  ScheduleOptions options = m_options;
-  options.collective = collective();
-  generate(options);
+  generate(nextOptions());
 }
 
 void ScheduleBook::generate(const ScheduleOptions& options) {

@@ -55,6 +55,11 @@ public:
   /// What F5 asks, but for the collective, which is that of the bound.
   [[nodiscard]] const ScheduleOptions& options() const { return m_options; }
   void setOptions(const ScheduleOptions& options);
+  /// What generate() does: the options for the collective of the bound; the default method where the one that was
+  /// chosen does not make it.
+  [[nodiscard]] ScheduleOptions nextOptions() const;
+  /// The last failure needs no more attention.
+  void dismissFailure();
   [[nodiscard]] Collective collective() const { return m_bound.question().collective; }
 
   /// Starts at once; a job that runs is replaced. The result becomes current.
@@ -92,6 +97,7 @@ Q_SIGNALS:
   void currentChanged();
   /// Started, ended, stopped, failed.
   void runningChanged();
+  void optionsChanged();
   void finished(int id);
 
 private:

@@ -14,6 +14,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedules/command_text.hpp"
 #include "designer/schedules/generate_dialog.hpp"
+#include "workflow/method.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -45,6 +46,31 @@ void askFor(LiveBound& bound, Collective collective, NodeId root) {
   }
 }
 
+/// The fields of the window for options that the core speaks of.
+void nameOptions() {
+  QHash<QString, OptionName> names = {
+      {u"root"_s, {ScheduleFeature::tr("Root")}},
+      {u"gpus"_s, {ScheduleFeature::tr("GPUs")}},
+      {u"amounts"_s, {ScheduleFeature::tr("Data per GPU")}},
+      {u"collective"_s, {ScheduleFeature::tr("Collective")}},
+      {u"method"_s, {ScheduleFeature::tr("Method")}},
+      {u"plain-switches"_s, {ScheduleFeature::tr("Switches only forward"), true}},
+      {u"target"_s, {ScheduleFeature::tr("Runtime")}},
+      {u"runtime"_s, {ScheduleFeature::tr("Runtime")}},
+      {u"instances"_s, {ScheduleFeature::tr("Instances")}},
+      {u"time-limit"_s, {ScheduleFeature::tr("Time limit")}},
+  };
+  for (const workflow::Method& method : workflow::methods()) {
+    for (const workflow::Option& option : method.options) {
+      const QString name = QString::fromStdString(option.name);
+      if (!names.contains(name)) {
+        names.insert(name, {QString::fromStdString(option.title), option.kind == workflow::OptionKind::flag});
+      }
+    }
+  }
+  setOptionNames(std::move(names));
+}
+
 }  // namespace
 
 ScheduleFeature::ScheduleFeature(const FeatureHost& host)
@@ -53,6 +79,7 @@ ScheduleFeature::ScheduleFeature(const FeatureHost& host)
       m_panel(new SchedulePanel(m_window)),
       m_options(new GenerateDialog(m_window)),
       m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
+  nameOptions();
   addGenerateActions();
   addScheduleActions();
   addFolderAction();
@@ -112,7 +139,7 @@ void ScheduleFeature::addGenerateActions() {
   m_actions.add({u"schedule.copy-command"_s,
                  tr("Copy as Co&mmand Line"),
                  tr("Copy what Generate does as a coppice-cli command"),
-                 {QKeySequence(u"Ctrl+Alt+C"_s)},
+                 {QKeySequence(u"Ctrl+K, C"_s)},
                  u"copy"_s},
                 [this](bool) { copyCommand(); });
 }
@@ -127,7 +154,7 @@ void ScheduleFeature::addScheduleActions() {
   add({u"schedule.rerun"_s,
        tr("Generate Aga&in"),
        tr("Generate the current schedule again with its settings"),
-       {QKeySequence(u"Ctrl+Alt+F5"_s)}},
+       {QKeySequence(u"Ctrl+K, F5"_s)}},
       &ScheduleFeature::rerun);
   connect(m_actions[u"schedule.rerun"_s], &QAction::triggered, this, [this] { m_workspace.setMode(Mode::schedule); });
   add({u"schedule.rename"_s,
@@ -153,7 +180,7 @@ void ScheduleFeature::addFolderAction() {
       {u"schedule.folder"_s,
        tr("&Keep Schedules in One Folder…"),
        tr("Write every schedule into a folder of your choice as soon as it is generated"),
-       {QKeySequence(u"Ctrl+Alt+K"_s)},
+       {QKeySequence(u"Ctrl+K, K"_s)},
        u"open"_s,
        true},
       [this, key](bool isOn) {
@@ -178,9 +205,29 @@ ScheduleBook* ScheduleFeature::bookOf(EditorContext& context) const {
 }
 
 void ScheduleFeature::updateActions() {
-  enable({"schedule.generate", "schedule.options", "schedule.copy-command"}, m_book != nullptr);
+  const bool hasNodes = m_context && !m_context->model().nodes().isEmpty();
+  enable({"schedule.generate", "schedule.copy-command"}, m_book != nullptr && hasNodes);
+  enable({"schedule.options"}, m_book != nullptr);
+  nameMethod();
   enable({"schedule.rerun", "schedule.rename", "schedule.delete"}, currentEntry() != nullptr);
   enable({"schedule.cancel"}, m_book != nullptr && m_book->isRunning());
+}
+
+/// The button says what it does: the method may have been chosen long ago.
+void ScheduleFeature::nameMethod() {
+  const ScheduleOptions next = m_book ? m_book->nextOptions() : ScheduleOptions{};
+  const workflow::Method* method = workflow::findMethod(next.method);
+  if (method == nullptr) {
+    return;
+  }
+  QAction* action = m_actions[u"schedule.generate"_s];
+  const QString title = QString::fromStdString(method->title);
+  const bool isUsual = method->id == workflow::kDefaultMethod;
+  action->setIconText(isUsual ? tr("Generate F5") : tr("Generate %1").arg(title));
+  action->setStatusTip(
+      isUsual ? tr("Generate spanning trees that reach the bound, verified, with the last settings")
+              : tr("Generate by %1, as chosen last, verified. Generate With… offers other methods.").arg(title));
+  m_actions.tell(action);
 }
 
 // ---- the current document
@@ -196,6 +243,9 @@ void ScheduleFeature::follow() {
   if (m_book) {
     m_followed.connect(m_book, &ScheduleBook::changed, [this] { followBook(); });
     m_followed.connect(m_book, &ScheduleBook::currentChanged, [this] { followBook(); });
+    m_followed.connect(m_book, &ScheduleBook::optionsChanged, [this] { nameMethod(); });
+    m_followed.connect(&context->bound(), &LiveBound::changed, [this] { updateActions(); });
+    m_followed.connect(&context->document(), &Document::changed, [this] { updateActions(); });
     m_followed.connect(m_book, &ScheduleBook::finished, [this](int id) {
       const ScheduleEntry* entry = m_book->find(id);
       if (entry != nullptr && entry->result) {
@@ -340,8 +390,7 @@ void ScheduleFeature::showOptions() {
 
 void ScheduleFeature::copyCommand() {
   if (m_book) {
-    ScheduleOptions options = m_book->options();
-    options.collective = m_book->collective();
+    const ScheduleOptions options = m_book->nextOptions();
     QGuiApplication::clipboard()->setText(
         generateCommand(m_context->file().path(), options, u"schedule"_s + fileSuffix(options)));
     m_workspace.say(tr("Copied the command line"));
@@ -424,8 +473,8 @@ void ScheduleFeature::receive(const OpenedSchedule& opened) {
     m_workspace.say({});
     Q_EMIT programOpened(opened.path, opened.xml);
   } else {
-    m_workspace.say(name + u": "_s + opened.result->verdictText());
     openForest(opened);
+    m_workspace.say(name + u": "_s + opened.result->verdictText());
   }
   openNext();
 }

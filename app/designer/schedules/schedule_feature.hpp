@@ -91,6 +91,7 @@ private:
   /// The bound is about the schedule that was chosen.
   void followChoice();
   void updateActions();
+  void nameMethod();
   void copyCommand();
   void rename(int id);
   void remove(int id);

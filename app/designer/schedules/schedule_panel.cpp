@@ -210,7 +210,8 @@ SchedulePanel::SchedulePanel(QWidget* parent)
       m_phase(new QLabel(m_running)),
       m_progress(new QProgressBar(m_running)),
       m_cancel(new QPushButton(tr("Cancel"), m_running)),
-      m_failure(new QLabel(this)),
+      m_failureRow(new QWidget(this)),
+      m_failure(new QLabel(m_failureRow)),
       m_list(new QListView(this)),
       m_rerun(iconButton(u"scheduleRerun"_s, u"generate"_s, tr("Generate again with these settings"), this)),
       m_rename(iconButton(u"scheduleRename"_s, u"rename"_s, tr("Rename…"), this)),
@@ -227,7 +228,7 @@ SchedulePanel::SchedulePanel(QWidget* parent)
   layout->setContentsMargins({});
   layout->setSpacing(0);
   layout->addWidget(m_running);
-  layout->addWidget(m_failure);
+  layout->addWidget(m_failureRow);
   layout->addWidget(m_pages, 1);
   connectAll();
   refresh();
@@ -336,8 +337,17 @@ void SchedulePanel::setUpRunning() {
   m_failure->setProperty("role", u"error"_s);
   m_failure->setWordWrap(true);
   m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  m_failure->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
-                                kSchedulePanelMargin / 2);
+  QToolButton* dismiss = iconButton(u"scheduleDismiss"_s, u"close"_s, tr("Dismiss"), m_failureRow);
+  connect(dismiss, &QToolButton::clicked, this, [this] {
+    if (m_book) {
+      m_book->dismissFailure();
+    }
+  });
+  auto* row = new QHBoxLayout(m_failureRow);
+  row->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin / 2,
+                          kSchedulePanelMargin / 2);
+  row->addWidget(m_failure, 1);
+  row->addWidget(dismiss, 0, Qt::AlignTop);
 }
 
 void SchedulePanel::connectAll() {
@@ -400,7 +410,7 @@ void SchedulePanel::updateRunning() {
   }
   const QString failure = m_book ? m_book->failure() : QString();
   m_failure->setText(failure);
-  m_failure->setVisible(!failure.isEmpty());
+  m_failureRow->setVisible(!failure.isEmpty());
 }
 
 void SchedulePanel::updateList() {

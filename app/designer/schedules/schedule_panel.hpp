@@ -61,6 +61,7 @@ private:
   QLabel* m_phase;
   QProgressBar* m_progress;
   QPushButton* m_cancel;
+  QWidget* m_failureRow;
   QLabel* m_failure;
   QListView* m_list;
   QStandardItemModel m_model;

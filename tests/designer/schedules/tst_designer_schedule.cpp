@@ -9,6 +9,7 @@
 #include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
+#include <QToolButton>
 #include <algorithm>
 
 #include "designer/document/edits.hpp"
@@ -49,6 +50,10 @@ private Q_SLOTS:
   void generateShowsTheVerdict();
   void fixedTreesSayWhatTheyLose();
   void failuresAreOneMessage();
+  void methodsThatDoNotSuitAreNotTaken();
+  void errorsNameFields();
+  void wordsOfOptions_data();
+  void wordsOfOptions();
   void cancelKeepsTheLastResult();
   void staleAfterAnEdit();
   void treesForSizesAndLoss();
@@ -171,13 +176,25 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
 void TestDesignerSchedule::failuresAreOneMessage() {
   ScheduleFixture fixture;
   fixture.window->workspace().newDocument();
+  QVERIFY2(!fixture.window->actions()[u"schedule.generate"_s]->isEnabled(), "there is nothing to generate for");
+  fixture.editor()->document().edit(u"one"_s, [](Edit& edit) {
+    edits::addNode(edit, fabric::NodeKind::gpu, {500, 500});
+  });
   fixture.run("schedule.generate");
   QVERIFY(fixture.isDone());
   QVERIFY(!fixture.book()->failure().isEmpty());
   QVERIFY(!fixture.book()->failure().contains(u'\n'));
   QCOMPARE(fixture.label("scheduleFailure"), fixture.book()->failure());
   QVERIFY(fixture.book()->entries().empty());
+  // It goes when it is dismissed.
+  QTest::mouseClick(fixture.window->findChild<QToolButton*>(u"scheduleDismiss"_s), Qt::LeftButton);
+  QVERIFY(fixture.book()->failure().isEmpty());
+  QVERIFY(!fixture.window->findChild<QLabel*>(u"scheduleFailure"_s)->isVisible());
+  fixture.run("schedule.generate");
+  QVERIFY(fixture.isDone());
+  QVERIFY(!fixture.book()->failure().isEmpty());
   // The next attempt clears it.
+  fixture.run("edit.undo");
   fixture.editor()->document().edit(u"two"_s, [](Edit& edit) {
     const NodeId a = edits::addNode(edit, fabric::NodeKind::gpu, {});
     const NodeId b = edits::addNode(edit, fabric::NodeKind::gpu, {100, 0});
@@ -185,6 +202,66 @@ void TestDesignerSchedule::failuresAreOneMessage() {
   });
   QVERIFY(fixture.generate());
   QVERIFY(fixture.book()->failure().isEmpty());
+}
+
+/// What was chosen for one collective does not make another fail, and the button says what it does.
+void TestDesignerSchedule::methodsThatDoNotSuitAreNotTaken() {
+  ScheduleFixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  const QAction* action = fixture.window->actions()[u"schedule.generate"_s];
+  QCOMPARE(action->iconText(), u"Generate F5"_s);
+  ScheduleOptions options = fixture.book()->options();
+  options.method = "forestcoll-overlap";
+  fixture.book()->setOptions(options);
+  const auto ask = [&](Collective collective) {
+    Question question = fixture.editor()->bound().question();
+    question.collective = collective;
+    fixture.editor()->bound().setQuestion(question);
+  };
+  ask(Collective::allreduce);
+  QCOMPARE(fixture.book()->nextOptions().method, options.method);
+  QVERIFY2(QTest::qWaitFor([&] { return action->iconText().contains(u"overlapped"_s); }, kLong),
+           qPrintable(action->iconText()));
+  QVERIFY(action->toolTip().contains(u"overlapped"_s));
+  ask(Collective::allgather);
+  QCOMPARE(fixture.book()->nextOptions().method, std::string(workflow::kDefaultMethod));
+  ask(Collective::alltoall);
+  QCOMPARE(fixture.book()->nextOptions().method, std::string("alltoall"));
+  QVERIFY(fixture.generate());
+  QVERIFY(fixture.current()->result->verdict.ok);
+}
+
+/// The core names options of the command line; the window names its fields, also in the dialog that has them.
+void TestDesignerSchedule::errorsNameFields() {
+  ScheduleFixture fixture;
+  QVERIFY(fixture.openPreset("dgx-h100", {{"boxes", "2"}}));
+  fixture.run("schedule.options");
+  ScheduleOptions options = fixture.book()->options();
+  options.method = "bfb";
+  fixture.book()->setOptions(options);
+  fixture.run("schedule.generate");
+  QVERIFY(fixture.isDone());
+  const QString failure = fixture.book()->failure();
+  QVERIFY2(failure.contains(u"Turn on “Through switches”"_s), qPrintable(failure));
+  QVERIFY2(!failure.contains(u"--"_s), qPrintable(failure));
+  QCOMPARE(fixture.label("generateFailure"), failure);
+}
+
+void TestDesignerSchedule::wordsOfOptions_data() {
+  QTest::addColumn<QString>("core");
+  QTest::addColumn<QString>("window");
+  QTest::newRow("flag") << u"add --through-switches to split links"_s << u"turn on “Through switches” to split links"_s;
+  QTest::newRow("value") << u"add --root ID"_s << u"fill in “Root”"_s;
+  QTest::newRow("left out") << u"leave --amounts out, or not"_s << u"leave “Data per GPU” out, or not"_s;
+  QTest::newRow("of another program") << u"record it with coppice-exec run --trace"_s
+                                      << u"record it with coppice-exec run --trace"_s;
+  QTest::newRow("two") << u"raise --time-limit or --max-steps"_s << u"raise “Time limit” or “Maximum steps”"_s;
+}
+
+void TestDesignerSchedule::wordsOfOptions() {
+  QFETCH(QString, core);
+  const ScheduleFixture fixture;
+  QTEST(inWordsOfTheWindow(core), "window");
 }
 
 void TestDesignerSchedule::cancelKeepsTheLastResult() {
