@@ -19,7 +19,8 @@ namespace {
 
 struct BestOptions {
   std::string fabric;
-  MethodListOptions methods = {.names = "all", .collective = "allreduce"};
+  /// Searches of minutes are for who asks for them.
+  MethodListOptions methods = {.names = "all", .collective = "allreduce", .totalTime = 8};
   SizeOptions sizes = {.factor = "4", .defaultFirst = 1024};
   ModelOptions model = {};
   std::string folder = {};
