@@ -18,6 +18,11 @@ public:
     ++asked;
     return unsaved;
   }
+  std::optional<std::vector<bool>> unsavedDocuments(QWidget*, const QStringList& names) override {
+    ++asked;
+    return unsaved == Unsaved::cancel ? std::nullopt
+                                      : std::optional(std::vector<bool>(names.size(), unsaved == Unsaved::save));
+  }
   QStringList filesToOpen(QWidget*, const QString&, const QString&) override { return open; }
   QString fileToSave(QWidget*, const QString& suggestion, const QString&) override {
     suggestions << suggestion;

@@ -135,7 +135,8 @@ QString partName(live::Part part) {
 struct ElementFailures {
   std::vector<live::PartFailure> failures;
   std::vector<ElementId> elements;
-  std::vector<QString> names;  ///< as the drawing writes them
+  std::vector<QString> names;    ///< as the drawing writes them
+  std::vector<QString> classes;  ///< the same for parts of the same kind, with ends of the same kinds
 };
 
 ElementFailures failuresOf(const Snapshot& snapshot) {
@@ -145,6 +146,10 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
     nodes.emplace(snapshot.facts->nodes[i].id, snapshot.nodes[i]);
   }
+  std::unordered_map<std::string_view, std::string> kinds;
+  for (const fabric::NodeDescription& node : snapshot.facts->nodes) {
+    kinds.emplace(node.id, node.kind);
+  }
   std::size_t link = 0;
   for (const live::PartFailure& failure : result.failures) {
     // Links come first, in the description's order; those whose bandwidth cannot be read have no bound either.
@@ -153,9 +158,17 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
       result.elements.emplace_back(snapshot.links[link++]);
       result.names.push_back(QString::fromStdString(facts.src) + (facts.duplex ? u" – "_s : u" → "_s) +
                              QString::fromStdString(facts.dst));
+      const auto kindOf = [&](const std::string& name) {
+        const auto node = kinds.find(name);
+        return node != kinds.end() ? QString::fromStdString(node->second) : QString();
+      };
+      result.classes.push_back(u"link %1 %2 %3 %4"_s.arg(kindOf(facts.src), kindOf(facts.dst))
+                                   .arg(facts.duplex ? 2 : 1)
+                                   .arg(QString::fromStdString(facts.bandwidth)));
     } else {
       result.elements.emplace_back(nodes.at(failure.name));
       result.names.push_back(QString::fromStdString(failure.name));
+      result.classes.push_back(partName(failure.part));
     }
   }
   return result;
@@ -213,8 +226,22 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
       return damages.error();
     }
     constexpr std::int64_t kHundred = 100;
+    // Parts of one class that cost the same are one row; two of them are not worth it.
+    constexpr int kMinAlike = 3;
+    std::map<QString, int> alike;
+    const auto classOf = [&](const live::Damage& damage) {
+      return u"%1 %2 %3 %4"_s.arg(parts.classes[damage.failure], exactly(damage.loss), exactly(damage.algbw))
+          .arg(damage.gpuCount);
+    };
+    for (const live::Damage& damage : *damages) {
+      ++alike[classOf(damage)];
+    }
     for (const live::Damage& damage : *damages) {
       const live::PartFailure& failure = parts.failures[damage.failure];
+      int& count = alike[classOf(damage)];
+      if (count == 0) {
+        continue;  // stands for by the first of its class
+      }
       RankedRow row;
       row.elements = {parts.elements[damage.failure]};
       const QString& name = parts.names[damage.failure];
@@ -222,7 +249,9 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
       QString exact = damage.finding
                           ? QString::fromStdString(damage.finding->text)
                           : RankingTexts::tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
-      row.cells.push_back({name, {}, false, name});
+      row.cells.push_back(
+          {count < kMinAlike ? name : RankingTexts::tr("any of %1 like %2").arg(count).arg(name), {}, false, name});
+      count = count < kMinAlike ? count : 0;
       row.cells.push_back({partName(failure.part), {}, false, exact});
       row.cells.push_back(number(damage.loss, decimal(percent) + u" %"_s, exact));
       row.cells.push_back(

@@ -577,6 +577,7 @@ void CanvasView::mousePressEvent(QMouseEvent* event) {
   const bool isEmpty = !hit(point.scene).isValid();
   if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && m_isSpaceDown) ||
       (event->button() == Qt::RightButton && isEmpty)) {
+    m_hasSpaceMoved = true;
     m_panFrom = event->position();
     if (event->button() != Qt::RightButton) {
       setCursor(Qt::ClosedHandCursor);
@@ -636,6 +637,8 @@ void CanvasView::wheelEvent(QWheelEvent* event) {
     panBy(event->pixelDelta());
   } else if (event->modifiers().testFlag(Qt::ShiftModifier)) {
     panBy(QPointF(event->angleDelta().y(), event->angleDelta().x()) / 2);
+  } else if (s_wheelScrolls && !event->modifiers().testFlag(Qt::ControlModifier)) {
+    panBy(QPointF(event->angleDelta()) / 2);
   } else {
     zoomAbout(zoom() * std::pow(1.2, event->angleDelta().y() / 120.0), event->position());
   }
@@ -646,6 +649,7 @@ void CanvasView::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier) {
     if (!event->isAutoRepeat()) {
       m_isSpaceDown = true;
+      m_hasSpaceMoved = false;
       setCursor(Qt::OpenHandCursor);
     }
     return;
@@ -688,8 +692,12 @@ bool CanvasView::setToolByKey(int key) {
 
 void CanvasView::keyReleaseEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
+    const bool isTapped = m_isSpaceDown && !m_hasSpaceMoved;
     m_isSpaceDown = false;
     setCursor(active().cursor());
+    if (isTapped) {
+      Q_EMIT playWanted();
+    }
     return;
   }
   QWidget::keyReleaseEvent(event);

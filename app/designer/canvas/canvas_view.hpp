@@ -116,6 +116,9 @@ public:
   /// An editor for the bandwidth of these links. @pre there are links
   void editBandwidth(std::vector<LinkId> links);
 
+  /// Of all drawings: the wheel moves them, and zooms with Ctrl alone. Off, it zooms.
+  static void setWheelScrolls(bool scrolls) { s_wheelScrolls = scrolls; }
+
 Q_SIGNALS:
   void toolChanged(coppice::designer::ToolKind kind);
   void zoomChanged(double zoom);
@@ -128,6 +131,8 @@ Q_SIGNALS:
   void contextMenuWanted(const coppice::designer::ElementId& id, const QPoint& globalPlace);
   /// Why something could not be done.
   void messageRaised(const QString& message);
+  /// Space was pressed and released, without moving the view.
+  void playWanted();
   /// Place or scale of the view changed, or the drawing did (the minimap listens).
   void viewChanged();
 
@@ -204,7 +209,9 @@ private:
 
   std::optional<QPointF> m_panFrom;  // the pointer, while panning
   bool m_hasPanned = false;
+  inline static bool s_wheelScrolls = false;
   bool m_isSpaceDown = false;
+  bool m_hasSpaceMoved = false;  ///< since it is down
   QVariantAnimation m_pulse;
   ElementId m_pulsing;
 };

@@ -17,7 +17,12 @@ public:
     m_document.apply(m_patch,
                      m_document.m_isPushing ? m_document.m_pushed : HistoryStep{HistoryStep::Kind::redone, text()});
   }
-  void undo() override { m_document.apply(m_patch.reversed(), {HistoryStep::Kind::undone, text()}); }
+  void undo() override {
+    m_document.apply(m_patch.reversed(), {HistoryStep::Kind::undone, text()});
+    if (m_document.m_isGivingUp) {
+      setObsolete(true);  // the stack drops it
+    }
+  }
   [[nodiscard]] const Patch& patch() const { return m_patch; }
   [[nodiscard]] GestureId gesture() const { return m_gesture; }
   [[nodiscard]] int id() const override { return m_gesture == 0 ? -1 : 1; }
@@ -74,6 +79,12 @@ bool Document::push(const QString& text, Patch patch, GestureId gesture) {
   m_undoStack.push(new PatchCommand(*this, text, std::move(patch), gesture));
   m_isPushing = false;
   return true;
+}
+
+void Document::giveUp() {
+  m_isGivingUp = true;
+  m_undoStack.undo();
+  m_isGivingUp = false;
 }
 
 bool Document::isMerging(GestureId gesture) const {

@@ -52,6 +52,9 @@ public:
   /// pushed. @pre the patch fits (made by an Edit)
   bool push(const QString& text, Patch patch, GestureId gesture = 0);
 
+  /// Undoes the last command and forgets it: what was cancelled half way is nothing to redo.
+  void giveUp();
+
   /// Another content altogether (a file was opened or read again): empties the history. `isSaved`: what the file holds.
   void reset(Model model, bool isSaved);
   /// The same with a history, whose entries can be undone and redone. Counts as unsaved. @pre they fit the model
@@ -79,6 +82,7 @@ private:
   GestureId m_lastGesture = 0;
   HistoryStep m_pushed;  ///< of the command that is being pushed
   bool m_isPushing = false;
+  bool m_isGivingUp = false;
   bool m_isRestoring = false;  ///< commands enter the stack without being applied
   mutable std::shared_ptr<const fabric::Description> m_facts;
 };

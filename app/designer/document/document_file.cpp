@@ -78,6 +78,9 @@ QString DocumentFile::workFolder() const {
 }
 
 void DocumentFile::setUnsavedParts(bool hasUnsavedParts, const QString& part) {
+  if (m_isExample && hasUnsavedParts) {
+    return;
+  }
   const bool isNew = hasUnsavedParts ? m_unsavedParts.insert(part).second : m_unsavedParts.erase(part) > 0;
   if (!m_unsavedParts.empty() && !m_journal && !m_hasJournalFailed) {
     startJournal();

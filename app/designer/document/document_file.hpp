@@ -41,6 +41,8 @@ public:
   /// What belongs to the document and is saved with it (schedules, a sketch) is there and not saved. It goes into
   /// workFolder(), so that it is recovered with the document. @param part whose it is; parts do not know each other
   void setUnsavedParts(bool hasUnsavedParts, const QString& part = {});
+  /// The program made it, to show something: unsaved parts of it are no loss.
+  void setExample() { m_isExample = true; }
   /// Keeps parts of the document until it is saved; need not exist. Empty without a recovery folder.
   [[nodiscard]] QString workFolder() const;
   /// The file is write-protected.
@@ -106,6 +108,7 @@ private:
   std::shared_ptr<Journal> m_journal;
   QString m_journalNote;
   bool m_hasJournalFailed = false;
+  bool m_isExample = false;
   std::set<QString> m_unsavedParts;
   bool m_isReadOnly = false;
   QTimer m_syncTimer;

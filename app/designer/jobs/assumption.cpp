@@ -26,6 +26,10 @@ Snapshot assumed(const Snapshot& snapshot, const Assumption& assumption) {
       result.nodes.push_back(snapshot.nodes[i]);
     }
   }
+  for (fabric::NodeDescription& node : facts.nodes) {
+    node.multicast = node.multicast && !assumption.plainSwitches;
+    node.aggregation = node.aggregation && !assumption.plainSwitches;
+  }
   if (isGpuGone) {
     // The ranks that are left would have a gap.
     for (fabric::NodeDescription& node : facts.nodes) {

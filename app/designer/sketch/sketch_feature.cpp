@@ -66,25 +66,25 @@ void SketchFeature::addFileActions() {
   m_actions.add({u"sketch.propose"_s,
                  tr("&Propose Sketch"),
                  tr("Propose a communication sketch for the drawn fabric"),
-                 {QKeySequence(u"Ctrl+Alt+X"_s)},
+                 {QKeySequence(u"Ctrl+K, X"_s)},
                  u"sketch"_s},
                 [this](bool) { propose(); });
   m_actions.add({u"sketch.open"_s,
                  tr("&Open Sketch…"),
                  tr("Open a communication sketch of TACCL for the drawn fabric"),
-                 {QKeySequence(u"Ctrl+Alt+O"_s)},
+                 {QKeySequence(u"Ctrl+K, O"_s)},
                  u"open"_s},
                 [this](bool) { open(); });
   m_actions.add({u"sketch.save"_s,
                  tr("&Save Sketch…"),
                  tr("Save the communication sketch as TACCL JSON"),
-                 {QKeySequence(u"Ctrl+Alt+S"_s)},
+                 {QKeySequence(u"Ctrl+K, S"_s)},
                  u"save"_s},
                 [this](bool) { save(); });
   m_actions.add({u"sketch.save-topology"_s,
                  tr("Save &Topology…"),
                  tr("Save the costs of the drawn fabric as a TACCL topology"),
-                 {QKeySequence(u"Ctrl+Alt+G"_s)},
+                 {QKeySequence(u"Ctrl+K, G"_s)},
                  u"export"_s},
                 [this](bool) { saveTopology(); });
 }
@@ -93,19 +93,19 @@ void SketchFeature::addDrawingActions() {
   m_actions.add({u"sketch.make-senders"_s,
                  tr("Make S&enders"),
                  tr("The selected GPUs send to other boxes, in every box"),
-                 {QKeySequence(u"Ctrl+Alt+U"_s)},
+                 {QKeySequence(u"Ctrl+K, U"_s)},
                  u"arrow-up"_s},
                 [this](bool) { makeRelays(true); });
   m_actions.add({u"sketch.make-receivers"_s,
                  tr("Make &Receivers"),
                  tr("The selected GPUs receive from other boxes, in every box"),
-                 {QKeySequence(u"Ctrl+Alt+R"_s)},
+                 {QKeySequence(u"Ctrl+K, R"_s)},
                  u"arrow-down"_s},
                 [this](bool) { makeRelays(false); });
   m_actions.add({u"sketch.point"_s,
                  tr("&Draw Relays"),
                  tr("Drag from GPU to GPU: to one of another box, or to the sender that relays its data"),
-                 {QKeySequence(u"Ctrl+Alt+J"_s)},
+                 {QKeySequence(u"Ctrl+K, J"_s)},
                  u"link"_s,
                  true},
                 [this](bool isOn) { setPointing(isOn); });
@@ -115,7 +115,7 @@ void SketchFeature::addSearchActions() {
   m_actions.add({u"sketch.start"_s,
                  tr("S&ynthesize"),
                  tr("Search for a schedule within the sketch, or a proposed one; the best is kept with the schedules"),
-                 {QKeySequence(u"Ctrl+Alt+Return"_s)},
+                 {QKeySequence(u"Ctrl+K, Return"_s)},
                  u"generate"_s},
                 [this](bool) {
                   if (SketchDesk* desk = m_panel->desk()) {
@@ -127,7 +127,7 @@ void SketchFeature::addSearchActions() {
   m_actions.add({u"sketch.stop"_s,
                  tr("Stop &and Keep"),
                  tr("End the search; the best schedule so far is verified and kept"),
-                 {QKeySequence(u"Ctrl+Alt+."_s)},
+                 {QKeySequence(u"Ctrl+K, ."_s)},
                  u"stop"_s},
                 [this](bool) {
                   if (SketchDesk* desk = m_panel->desk()) {

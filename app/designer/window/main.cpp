@@ -2,13 +2,16 @@
 #include <QApplication>
 #include <QIcon>
 #include <QStandardPaths>
+#include <QThreadPool>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "coppice/version.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/features/help/help_feature.hpp"
 #include "designer/help/plurals.hpp"
+#include "designer/jobs/writing_threads.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
 #include "designer/window/image_command.hpp"
@@ -84,16 +87,27 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
   const QString dataFolder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
   options.recoveryFolder = dataFolder + u"/recovery"_s;
   options.templatesFolder = dataFolder + u"/templates"_s;
-  coppice::designer::MainWindow window(options);
-  window.show();
-  window.files().session().offerRecovery();
-  if (line.files.isEmpty()) {
-    window.files().session().restore();
-    window.help().offerTour();
+  int code = 0;
+  {
+    coppice::designer::MainWindow window(options);
+    window.show();
+    window.files().session().offerRecovery();
+    if (line.files.isEmpty()) {
+      window.files().session().restore();
+      window.help().offerTour();
+    }
+    window.files().openFiles(line.files);
+    window.files().session().keep();
+    code = QApplication::exec();
   }
-  window.files().openFiles(line.files);
-  window.files().session().keep();
-  return QApplication::exec();
+  // What is being written is finished. Computations were told to stop; nobody waits for their answers.
+  coppice::designer::writingThreads().waitForDone();
+  constexpr int kPatience = 50;  // ms
+  if (!QThreadPool::globalInstance()->waitForDone(kPatience)) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  return code;
 }
 
 int run(int argc, char** argv) {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/main_window.hpp"
 
+#include <QClipboard>
 #include <QCloseEvent>
+#include <QDesktopServices>
 #include <QDir>
+#include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QDropEvent>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QMenu>
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
@@ -14,6 +20,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "designer/compare/compare_feature.hpp"
@@ -95,6 +102,8 @@ void MainWindow::createPages() {
   m_tabs->setAccessibleName(tr("Documents"));
   m_tabs->setDocumentMode(true);
   m_tabs->setMovable(true);
+  m_tabs->tabBar()->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(m_tabs->tabBar(), &QTabBar::customContextMenuRequested, this, &MainWindow::showTabMenu);
   m_pages->addWidget(m_start);
   m_pages->addWidget(m_tabs);
   m_strip = new StatusStrip(this);
@@ -109,7 +118,8 @@ void MainWindow::connectWorkspace() {
   connect(&m_workspace, &Workspace::currentChanged, this, &MainWindow::showCurrent);
   connect(&m_workspace, &Workspace::titleChanged, this, &MainWindow::updateTitles);
   connect(&m_workspace, &Workspace::modeChanged, this, &MainWindow::showMode);
-  connect(&m_workspace, &Workspace::said, m_strip, &StatusStrip::setHint);
+  connect(&m_workspace, &Workspace::said, m_strip, &StatusStrip::say);
+  connect(&m_workspace, &Workspace::hinted, m_strip, &StatusStrip::setHint);
   connect(m_tabs, &QTabWidget::currentChanged, this, [this] {
     if (const auto* page = qobject_cast<EditorPage*>(m_tabs->currentWidget())) {
       m_workspace.activate(&page->context());
@@ -204,6 +214,58 @@ void MainWindow::removeTab(EditorContext& context) {
   m_tabs->removeTab(m_tabs->indexOf(&context.page()));
 }
 
+void MainWindow::showTabMenu(const QPoint& position) {
+  const int tab = m_tabs->tabBar()->tabAt(position);
+  const auto* page = tab >= 0 ? qobject_cast<EditorPage*>(m_tabs->widget(tab)) : nullptr;
+  if (page == nullptr) {
+    return;
+  }
+  EditorContext* context = &page->context();
+  auto* menu = new QMenu(this);
+  menu->setObjectName(u"documentMenu"_s);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  const auto closeAll = [this](const std::function<bool(EditorContext*)>& isMeant) {
+    for (EditorContext* each : std::vector<EditorContext*>(m_workspace.contexts())) {
+      if (isMeant(each) && !m_files->close(*each)) {
+        return;
+      }
+    }
+  };
+  menu->addAction(tr("&Close"), this, [this, context] { m_files->close(*context); });
+  QAction* others = menu->addAction(tr("Close &Others"), this, [closeAll, context] {
+    closeAll([context](EditorContext* each) { return each != context; });
+  });
+  others->setEnabled(m_workspace.contexts().size() > 1);
+  QAction* unmodified = menu->addAction(tr("Close &Unmodified"), this, [closeAll] {
+    closeAll([](EditorContext* each) { return !each->file().isModified(); });
+  });
+  unmodified->setEnabled(
+      std::ranges::any_of(m_workspace.contexts(), [](EditorContext* each) { return !each->file().isModified(); }));
+  menu->addSeparator();
+  menu->addAction(tr("&Save"), this, [this, context] { m_files->save(*context); });
+  const QString path = QDir::toNativeSeparators(context->file().path());
+  QAction* copy = menu->addAction(tr("Copy &Path"), this, [path] { QGuiApplication::clipboard()->setText(path); });
+  QAction* folder = menu->addAction(tr("Open &Folder"), this, [path] {
+    QDesktopServices::openUrl(QUrl::fromLocalFile(QFileInfo(path).absolutePath()));
+  });
+  copy->setEnabled(!path.isEmpty());
+  folder->setEnabled(!path.isEmpty());
+  menu->popup(m_tabs->tabBar()->mapToGlobal(position));
+}
+
+QMenu* MainWindow::createPopupMenu() {
+  // The docks of the mode that is shown, not those of all modes.
+  auto* menu = new QMenu(this);
+  std::vector<QDockWidget*> docks = m_layouts.docksOf(m_layouts.mode());
+  std::ranges::sort(docks, {}, [](const QDockWidget* dock) { return dock->windowTitle(); });
+  for (QDockWidget* dock : docks) {
+    menu->addAction(dock->toggleViewAction());
+  }
+  menu->addSeparator();
+  menu->addAction(m_actions[u"view.reset-layout"_s]);
+  return menu;
+}
+
 void MainWindow::showCurrent() {
   EditorContext* context = m_workspace.current();
   // The start page has the window to itself.
@@ -237,6 +299,10 @@ void MainWindow::showMode(Mode mode) {
   }
   for (const Mode each : kModes) {
     m_actions[u"mode."_s + nameOf(each)]->setChecked(each == mode);
+  }
+  const bool draws = mode == Mode::draw || mode == Mode::analyse;
+  for (QAction* place : m_drawingTools) {
+    place->setVisible(draws);
   }
 }
 

@@ -42,6 +42,7 @@ public:
   [[nodiscard]] HelpFeature& help() { return *m_help; }
 
 protected:
+  QMenu* createPopupMenu() override;
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
@@ -57,6 +58,7 @@ private:
   // ---- tabs (main_window.cpp)
   void addTab(EditorContext& context);
   void removeTab(EditorContext& context);
+  void showTabMenu(const QPoint& position);
   void showCurrent();
   void showMode(Mode mode);
   void updateTitles();
@@ -86,6 +88,7 @@ private:
   QTabWidget* m_tabs = nullptr;
   StatusStrip* m_strip = nullptr;
   QMenu* m_recentMenu = nullptr;
+  QList<QAction*> m_drawingTools;  ///< places in the tool bar
   PaneFrame* m_paneFrame = nullptr;
 
   std::vector<std::unique_ptr<Feature>> m_features;

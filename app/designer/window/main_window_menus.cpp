@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QDir>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QMenuBar>
 #include <QToolBar>
@@ -108,10 +109,23 @@ void MainWindow::createToolBar() {
     add(id, Qt::ToolButtonTextBesideIcon);
   }
   bar->addSeparator();
+  // Drawing is of the modes that draw; their place is free in the others.
+  auto* tools = new QWidget(bar);
+  auto* line = new QHBoxLayout(tools);
+  line->setContentsMargins({});
+  line->setSpacing(bar->layout()->spacing());
   for (const QString& id : {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s}) {
-    add(id, Qt::ToolButtonIconOnly);
+    auto* button = new QToolButton(tools);
+    button->setDefaultAction(m_actions[id]);
+    button->setObjectName(u"tool-"_s + id);
+    button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+    button->setIconSize(bar->iconSize());
+    button->setAutoRaise(true);
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setAccessibleName(ActionRegistry::plainText(m_actions[id]));
+    line->addWidget(button);
   }
-  bar->addSeparator();
+  m_drawingTools = {bar->addWidget(tools), bar->addSeparator()};
   add(u"edit.undo"_s, Qt::ToolButtonIconOnly);
   add(u"edit.redo"_s, Qt::ToolButtonIconOnly);
   bar->addSeparator();

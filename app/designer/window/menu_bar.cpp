@@ -155,6 +155,7 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
   for (const DockLayouts::Place& place : layouts.places()) {
     docks->addAction(place.dock->toggleViewAction());
   }
+  fill(view, actions, {u"view.wheel-scrolls"_s});
   fill(view->addMenu(MainWindow::tr("T&heme")), actions, {u"theme.system"_s, u"theme.light"_s, u"theme.dark"_s});
   fill(view, actions,
        {{},

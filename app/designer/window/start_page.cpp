@@ -79,7 +79,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
          "(Ctrl+O)"));
   auto* find = new QPushButton(icon(u"topology"_s), tr("Find a topology…"), body);
   find->setObjectName(u"startFind"_s);
-  find->setToolTip(tr("Find the best ways to cable GPUs with a given number of ports (Ctrl+Alt+N)"));
+  find->setToolTip(tr("Find the best ways to cable GPUs with a given number of ports (Ctrl+K, N)"));
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
   words->addWidget(title);

@@ -6,6 +6,7 @@
 #include <QStyle>
 #include <QTimer>
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -44,7 +45,7 @@ private:
 
 }  // namespace
 
-StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
+StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent), m_expiry(*new QTimer(this)) {
   setObjectName(u"statusStrip"_s);
   auto* layout = new QHBoxLayout(this);
   constexpr QMargins kMargins(8, 2, 8, 2);
@@ -68,6 +69,11 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
   QFont font = m_bound->font();
   font.setBold(true);
   m_bound->setFont(font);
+  using namespace std::chrono_literals;
+  m_expiry.setObjectName(u"statusExpiry"_s);
+  m_expiry.setSingleShot(true);
+  m_expiry.setInterval(15s);
+  connect(&m_expiry, &QTimer::timeout, this, [this] { showHint(m_hintText); });
   connect(m_bound, &QToolButton::clicked, this, &StatusStrip::boundClicked);
   connect(m_cut, &QToolButton::clicked, this, &StatusStrip::cutClicked);
   connect(m_problems, &QToolButton::clicked, this, &StatusStrip::problemsClicked);
@@ -96,10 +102,13 @@ void StatusStrip::setContext(EditorContext* editor) {
   }
   m_editor = editor;
   m_followed.clear();
+  // Words about one document say nothing of another.
+  setHint({});
   if (m_editor) {
     const auto refreshed = [this] { refresh(); };
     m_followed.connect(m_editor, &EditorContext::titleChanged, refreshed);
     m_followed.connect(m_editor, &EditorContext::shownCutChanged, refreshed);
+    m_followed.connect(m_editor, &EditorContext::assumptionChanged, refreshed);
     m_followed.connect(&m_editor->bound(), &LiveBound::changed, refreshed);
     m_followed.connect(&m_editor->problems(), &QAbstractItemModel::modelReset, refreshed);
     m_followed.connect(&m_editor->document(), &Document::changed, refreshed);
@@ -109,8 +118,19 @@ void StatusStrip::setContext(EditorContext* editor) {
 }
 
 void StatusStrip::setHint(const QString& hint) {
-  m_fullHint = hint;
-  m_hint->setToolTip(hint);
+  m_expiry.stop();
+  m_hintText = hint;
+  showHint(hint);
+}
+
+void StatusStrip::say(const QString& text) {
+  showHint(text);
+  m_expiry.start();
+}
+
+void StatusStrip::showHint(const QString& text) {
+  m_fullHint = text;
+  m_hint->setToolTip(text);
   elideHint();
 }
 
@@ -151,9 +171,15 @@ void StatusStrip::refresh() {
     return;
   }
   LiveBound& live = m_editor->bound();
-  const bool isStale = !live.isCurrent();
-  if (const auto& bound = live.bound()) {
-    m_bound->setText(bound->algbw ? bound->headline() : tr("%1: no bound").arg(bound->headline()));
+  const auto& assumption = m_editor->assumption();
+  // One thought at a time: while something is assumed, everything here is as if it were so.
+  const std::shared_ptr<const Bound> assumed = assumption ? m_editor->shownBound() : nullptr;
+  const bool isStale = !live.isCurrent() || (assumption && !assumed);
+  if (const auto& bound = assumed ? assumed : live.bound()) {
+    const QString headline = bound->algbw ? bound->headline() : tr("%1: no bound").arg(bound->headline());
+    m_bound->setText(!assumption                   ? headline
+                     : !assumption->failed.empty() ? tr("If it fails: %1").arg(headline)
+                                                   : tr("What if: %1").arg(headline));
     m_bound->setToolTip(!bound->algbw    ? bound->why
                         : bound->reached ? tr("No schedule of this collective is faster on this fabric. Routes are "
                                               "known for %1 GB/s.")

@@ -3,6 +3,7 @@
 
 #include <QLabel>
 #include <QPointer>
+#include <QTimer>
 #include <QToolButton>
 #include <QWidget>
 
@@ -21,8 +22,10 @@ public:
 
   /// nullptr: no document.
   void setContext(EditorContext* editor);
-  /// What the next click does, or what just happened.
+  /// What the next click does; it stays until there is another.
   void setHint(const QString& hint);
+  /// What just happened in the current document; it goes after a while, and with the document.
+  void say(const QString& text);
 
 Q_SIGNALS:
   void boundClicked();
@@ -37,6 +40,7 @@ private:
   /// Shortens the size of the fabric, or hides it, where the parts need more than the width. The hint gets the rest.
   void fit();
   void elideHint();
+  void showHint(const QString& text);
   QToolButton* addPart(const char* name, const QString& accessibleName);
   void refresh();
 
@@ -48,7 +52,9 @@ private:
   QToolButton* m_saved;
   QToolButton* m_counts;
   QLabel* m_hint;
-  QString m_fullHint;
+  QString m_hintText;        ///< behind what was said
+  QString m_fullHint;        ///< that is shown
+  QTimer& m_expiry;          ///< of what was said; a child
   QStringList m_countTexts;  ///< of the size of the fabric, the longest first
 };
 

@@ -13,6 +13,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 static const QString kThemeKey = u"window/theme"_s;
+static const QString kWheelKey = u"window/wheelScrolls"_s;
 
 void addThemeActions(ActionRegistry& actions, bool keepsSettings, QObject* parent) {
   struct Named {
@@ -39,6 +40,20 @@ void addThemeActions(ActionRegistry& actions, bool keepsSettings, QObject* paren
       }
     }
   }
+  QAction* wheel = actions.add({u"view.wheel-scrolls"_s,
+                                MainWindow::tr("&Wheel Scrolls"),
+                                MainWindow::tr("The wheel moves the drawing, and zooms with Ctrl; otherwise it zooms"),
+                                {},
+                                {},
+                                true},
+                               [keepsSettings](bool isOn) {
+                                 CanvasView::setWheelScrolls(isOn);
+                                 if (keepsSettings) {
+                                   QSettings().setValue(kWheelKey, isOn);
+                                 }
+                               });
+  wheel->setChecked(keepsSettings && QSettings().value(kWheelKey).toBool());
+  CanvasView::setWheelScrolls(wheel->isChecked());
   auto* group = new QActionGroup(parent);
   for (const Named& each : choices) {
     QAction* action = actions.add({each.id, each.text, each.tip, {}, each.icon, true},

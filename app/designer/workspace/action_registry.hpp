@@ -56,12 +56,13 @@ public:
   void setShortcut(QAction* action, const QKeySequence& shortcut);
   void resetShortcuts();
 
+  /// Tooltip: what, and by which key. To be called where the status tip has changed.
+  static void tell(QAction* action);
+
 Q_SIGNALS:
   void shortcutsChanged();
 
 private:
-  /// Tooltip: what, and by which key.
-  static void tell(QAction* action);
   void remember(const QAction* action) const;
 
   std::vector<QAction*> m_all;

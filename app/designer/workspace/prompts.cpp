@@ -2,10 +2,15 @@
 #include "designer/workspace/prompts.hpp"
 
 #include <QCoreApplication>
+#include <QDialog>
 #include <QFileDialog>
+#include <QHBoxLayout>
 #include <QInputDialog>
+#include <QLabel>
+#include <QListWidget>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QVBoxLayout>
 
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
@@ -24,6 +29,7 @@ Prompts::Unsaved Prompts::unsavedChanges(QWidget* parent, const QString& name) {
                   QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, parent);
   box.setInformativeText(Texts::tr("They are lost if you do not save them."));
   box.setDefaultButton(QMessageBox::Save);
+  box.button(QMessageBox::Discard)->setText(Texts::tr("&Discard"));
   switch (box.exec()) {
     case QMessageBox::Save:
       return Unsaved::save;
@@ -32,6 +38,72 @@ Prompts::Unsaved Prompts::unsavedChanges(QWidget* parent, const QString& name) {
     default:
       return Unsaved::cancel;
   }
+}
+
+std::optional<std::vector<bool>> Prompts::unsavedDocuments(QWidget* parent, const QStringList& names) {
+  QDialog dialog(parent);
+  dialog.setObjectName(QStringLiteral("unsavedDialog"));
+  dialog.setWindowTitle(Texts::tr("Unsaved Changes"));
+  auto* head = new QLabel(Texts::tr("%1 fabrics have unsaved changes. Which of them are saved?").arg(names.size()));
+  auto* hint = new QLabel(Texts::tr("The changes to the others are lost."));
+  hint->setProperty("role", QStringLiteral("muted"));
+  auto* list = new QListWidget;
+  list->setObjectName(QStringLiteral("unsavedList"));
+  list->setAccessibleName(Texts::tr("Fabrics that are saved"));
+  for (const QString& name : names) {
+    auto* item = new QListWidgetItem(name, list);
+    item->setFlags(Qt::ItemIsUserCheckable | Qt::ItemIsEnabled | Qt::ItemIsSelectable);
+    item->setCheckState(Qt::Checked);
+  }
+  auto* discard = new QPushButton(Texts::tr("&Discard All"));
+  auto* cancel = new QPushButton(Texts::tr("Cancel"));
+  auto* save = new QPushButton(Texts::tr("&Save All"));
+  discard->setObjectName(QStringLiteral("unsavedDiscard"));
+  save->setObjectName(QStringLiteral("unsavedSave"));
+  save->setDefault(true);
+  save->setProperty("role", QStringLiteral("primary"));
+  const auto uncheckAll = [list] {
+    for (int row = 0; row < list->count(); ++row) {
+      list->item(row)->setCheckState(Qt::Unchecked);
+    }
+  };
+  QObject::connect(list, &QListWidget::itemChanged, save, [list, save] {
+    int checked = 0;
+    for (int row = 0; row < list->count(); ++row) {
+      checked += list->item(row)->checkState() == Qt::Checked ? 1 : 0;
+    }
+    save->setText(checked == list->count() ? Texts::tr("&Save All") : Texts::tr("&Save Checked"));
+    save->setEnabled(checked > 0);
+  });
+  QObject::connect(discard, &QPushButton::clicked, &dialog, [&] {
+    uncheckAll();
+    dialog.accept();
+  });
+  QObject::connect(cancel, &QPushButton::clicked, &dialog, &QDialog::reject);
+  QObject::connect(save, &QPushButton::clicked, &dialog, &QDialog::accept);
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(discard);
+  buttons->addStretch(1);
+  buttons->addWidget(cancel);
+  buttons->addWidget(save);
+  auto* layout = new QVBoxLayout(&dialog);
+  constexpr int kMargin = 20;
+  constexpr int kGap = 12;
+  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  layout->setSpacing(kGap);
+  layout->addWidget(head);
+  layout->addWidget(list, 1);
+  layout->addWidget(hint);
+  layout->addLayout(buttons);
+  save->setFocus();
+  if (dialog.exec() != QDialog::Accepted) {
+    return std::nullopt;
+  }
+  std::vector<bool> saved;
+  for (int row = 0; row < list->count(); ++row) {
+    saved.push_back(list->item(row)->checkState() == Qt::Checked);
+  }
+  return saved;
 }
 
 QStringList Prompts::filesToOpen(QWidget* parent, const QString& folder, const QString& filter) {

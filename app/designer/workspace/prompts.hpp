@@ -26,6 +26,9 @@ public:
 
   enum class Unsaved { save, discard, cancel };
   virtual Unsaved unsavedChanges(QWidget* parent, const QString& name);
+  /// Which of several documents are saved, in one dialog: by document; the others lose their changes. nullopt =
+  /// cancelled.
+  virtual std::optional<std::vector<bool>> unsavedDocuments(QWidget* parent, const QStringList& names);
   /// Files to open; empty = cancelled.
   virtual QStringList filesToOpen(QWidget* parent, const QString& folder, const QString& filter);
   /// Where to save; empty = cancelled.

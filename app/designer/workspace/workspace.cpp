@@ -57,11 +57,19 @@ EditorContext* Workspace::add(std::unique_ptr<EditorContext> owned) {
   EditorContext* context = owned.release();
   context->setParent(this);
   m_contexts.push_back(context);
-  connect(context, &EditorContext::refused, this, &Workspace::said);
+  // Another tab has nothing to say under this one.
+  const auto pass = [this, context](void (Workspace::*signal)(const QString&)) {
+    return [this, context, signal](const QString& text) {
+      if (context == m_current) {
+        Q_EMIT(this->*signal)(text);
+      }
+    };
+  };
+  connect(context, &EditorContext::refused, this, pass(&Workspace::said));
   connect(context, &EditorContext::titleChanged, this, &Workspace::titleChanged);
   connect(&context->file(), &DocumentFile::journalFailed, this, &Workspace::said);
-  connect(&context->canvas(), &CanvasView::hintChanged, this, &Workspace::said);
-  connect(&context->canvas(), &CanvasView::messageRaised, this, &Workspace::said);
+  connect(&context->canvas(), &CanvasView::hintChanged, this, pass(&Workspace::hinted));
+  connect(&context->canvas(), &CanvasView::messageRaised, this, pass(&Workspace::said));
   Q_EMIT added(context);
   activate(context);
   // Not the first field of a dock, into which the next keys would go.

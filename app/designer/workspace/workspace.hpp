@@ -65,7 +65,10 @@ Q_SIGNALS:
   void titleChanged();
   /// The mode was set; it may be the same.
   void modeChanged(coppice::designer::Mode mode);
+  /// What just happened, for the status strip.
   void said(const QString& text);
+  /// What the next click on the canvas of the current document does.
+  void hinted(const QString& text);
 
 private:
   QString m_recoveryFolder;

@@ -2,6 +2,7 @@
 #include <QAbstractItemModelTester>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTableView>
@@ -14,6 +15,7 @@
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/models/element_table_model.hpp"
+#include "live/failures.hpp"
 #include "presets/presets.hpp"
 #include "support/waiting.hpp"
 
@@ -67,6 +69,7 @@ private Q_SLOTS:
   void upgradesAgreeWithEdits_data();
   void upgradesAgreeWithEdits();
   void damage();
+  void alikeFailuresAreOneRow();
   void rankingModel();
   void panelStates();
   void panelFollows();
@@ -158,6 +161,23 @@ void TestDesignerAnalysis::damage() {
   QCOMPARE(rows.at(u"c"_s)->cells[2].value->toString(), (Rational(1) - Rational(20, 6)).toString());
   QCOMPARE(rows.at(u"c"_s)->cells[4].text, u"2"_s);
   QCOMPARE(rows.at(u"c"_s)->cells[1].text, u"GPU"_s);
+}
+
+/// Parts that are alike are one row.
+void TestDesignerAnalysis::alikeFailuresAreOneRow() {
+  Fixture f;
+  f.document.reset(readModel(*presets::make("dgx-a100", {{"boxes", "4"}})).model, true);
+  const Ranking ranking = f.ranking(rankDamage);
+  QVERIFY2(ranking.why.isEmpty(), qPrintable(ranking.why));
+  QVERIFY2(ranking.rows.size() <= 12, qPrintable(QString::number(ranking.rows.size())));
+  int parts = 0;
+  const QRegularExpression several(u"^any of (\\d+) like "_s);
+  for (const RankedRow& row : ranking.rows) {
+    const QRegularExpressionMatch match = several.match(row.cells[0].text);
+    parts += match.hasMatch() ? match.captured(1).toInt() : 1;
+    QCOMPARE(row.elements.size(), std::size_t{1});
+  }
+  QCOMPARE(parts, static_cast<int>(live::singleFailures(*f.document.facts()).size()));
 }
 
 void TestDesignerAnalysis::rankingModel() {

@@ -80,6 +80,7 @@ class TestDesignerDocument : public QObject {
   Q_OBJECT
 
 private Q_SLOTS:
+  void givenUpIsGone();
   void examplesRoundTrip_data();
   void examplesRoundTrip();
   void foreignKeysSurvive();
@@ -740,6 +741,30 @@ void TestDesignerDocument::names() {
                                                      : ElementId(model.nodeNamed(element.toStdString()));
   QVERIFY(id.isValid());
   QCOMPARE(static_cast<bool>(edits::checkName(model, id, name.toStdString())), allowed);
+}
+
+/// What is cancelled half way leaves nothing to redo.
+void TestDesignerDocument::givenUpIsGone() {
+  Document document;
+  document.edit(u"first"_s, [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {}); });
+  const NodeId node = (*document.model().nodes().begin()).id;
+  const Point before = document.model().find(node)->drawing.position;
+  const GestureId gesture = document.beginGesture();
+  for (int step = 1; step <= 3; ++step) {
+    document.edit(
+        u"move"_s,
+        [&](Edit& edit) {
+          edits::move(edit, {node}, {10, 0});
+        },
+        gesture);
+  }
+  QCOMPARE(document.undoStack()->count(), 2);
+  document.giveUp();
+  QCOMPARE(document.undoStack()->count(), 1);
+  QVERIFY(!document.undoStack()->canRedo());
+  QVERIFY(document.model().find(node)->drawing.position == before);
+  document.undoStack()->undo();
+  QVERIFY(document.undoStack()->canRedo());
 }
 
 QTEST_GUILESS_MAIN(TestDesignerDocument)

@@ -27,6 +27,8 @@
 #include "designer/help/help_window.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/help/tour.hpp"
+#include "designer/playback/timeline_panel.hpp"
+#include "designer/schedules/schedule_feature.hpp"
 #include "designer/test_application.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
@@ -100,6 +102,7 @@ private Q_SLOTS:
   void tourByKeys();
   void tourLeavesItsTargetUsable();
   void tourOfTheWindow();
+  void tourPlays();
   void tourComesOnce();
 };
 
@@ -493,6 +496,10 @@ void TestDesignerHelp::tourOfTheWindow() {
     QTest::keyClick(tour, Qt::Key_Right);
   }
   QVERIFY(modes.contains(Mode::analyse) && modes.contains(Mode::schedule));
+  // By its end a schedule is there, and its trees have moved.
+  const ScheduleBook* book = f.window->findChild<ScheduleFeature*>()->book();
+  QVERIFY(QTest::qWaitFor([&] { return book->current() != nullptr; }, coppice::waiting::kPatience));
+  QCOMPARE(book->entries().size(), std::size_t{1});
   QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
   QVERIFY(tour == nullptr);
   // The example can be closed without a question.
@@ -501,6 +508,21 @@ void TestDesignerHelp::tourOfTheWindow() {
   // And closing the window in the middle of a tour is no accident.
   f.window->actions()[u"help.tour"_s]->trigger();
   QVERIFY(f.tour() != nullptr);
+}
+
+/// The step that shows a schedule makes it, and the next one plays it.
+void TestDesignerHelp::tourPlays() {
+  const Fixture f;
+  f.window->actions()[u"help.tour"_s]->trigger();
+  QPointer<Tour> tour = f.tour();
+  const auto* timeline = f.window->findChild<TimelinePanel*>();
+  for (int step = 0; step < 7; ++step) {
+    QTest::keyClick(tour, Qt::Key_Right);
+  }
+  QVERIFY(QTest::qWaitFor([&] { return timeline->isPlaying() && timeline->time(); }, coppice::waiting::kPatience));
+  QVERIFY(QTest::qWaitFor([&] { return !f.window->workspace().current()->canvas().motion().flows.empty(); },
+                          coppice::waiting::kPatience));
+  QVERIFY(tour->isAncestorOf(QApplication::focusWidget()));
 }
 
 void TestDesignerHelp::tourComesOnce() {

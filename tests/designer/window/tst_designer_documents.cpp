@@ -3,10 +3,12 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QListWidget>
+#include <QMenu>
 #include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTest>
 #include <algorithm>
@@ -71,6 +73,7 @@ class TestDesignerDocuments : public QObject {
 private Q_SLOTS:
   void initTestCase();
   void cleanup();
+  void menuOfATab();
   void importDialog_data();
   void importDialog();
   void importDialogTellsFaults();
@@ -464,6 +467,38 @@ void TestDesignerDocuments::readOnlyFiles() {
   QVERIFY(QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner | QFile::ReadUser | QFile::WriteUser));
   QTRY_COMPARE_WITH_TIMEOUT(f.strip("statusSaved"), u"not saved"_s, kLong);
   QVERIFY(!tabText(f, 0).contains(u"read-only"_s));
+}
+
+/// A menu on the tab of a document.
+void TestDesignerDocuments::menuOfATab() {
+  const Fixture f;
+  for (const char* preset : {"dgx-a100", "dgx-h100", "mi250"}) {
+    test::openPreset(*f.window, QLatin1String(preset));
+  }
+  QTabBar* bar = f.window->findChild<QTabWidget*>(u"documentTabs"_s)->tabBar();
+  const auto menuAt = [&](int tab) {
+    Q_EMIT bar->customContextMenuRequested(bar->tabRect(tab).center());
+    return f.window->findChild<QMenu*>(u"documentMenu"_s);
+  };
+  const auto actionOf = [](const QMenu* menu, const QString& text) {
+    const QList<QAction*> actions = menu->actions();
+    const auto found = std::find_if(actions.begin(), actions.end(),
+                                    [&](const QAction* each) { return QString(each->text()).remove(u'&') == text; });
+    return found != actions.end() ? *found : nullptr;
+  };
+  QMenu* menu = menuAt(1);
+  QVERIFY(menu != nullptr);
+  QVERIFY(!actionOf(menu, u"Copy Path"_s)->isEnabled());
+  EditorContext* kept = f.window->workspace().contexts()[1];
+  actionOf(menu, u"Close Others"_s)->trigger();
+  QCOMPARE(f.window->workspace().contexts(), std::vector<EditorContext*>{kept});
+  menu->close();
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  menu = menuAt(0);
+  QVERIFY(!actionOf(menu, u"Close Others"_s)->isEnabled());
+  actionOf(menu, u"Close"_s)->trigger();
+  QVERIFY(f.window->workspace().contexts().empty());
+  menu->close();
 }
 
 QTEST_MAIN(TestDesignerDocuments)

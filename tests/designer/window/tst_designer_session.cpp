@@ -131,7 +131,7 @@ void TestDesignerSession::nothingIsDroppedOnCancel() {
   QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
   f.answers->unsaved = Prompts::Unsaved::discard;
   QVERIFY(f.window->close());
-  QCOMPARE(f.answers->asked, 3);
+  QCOMPARE(f.answers->asked, 2);
 }
 
 void TestDesignerSession::manyFilesInOneMessage() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QClipboard>
+#include <QDialog>
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
@@ -13,6 +14,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
@@ -54,6 +56,10 @@ private Q_SLOTS:
   void saveAndReopen();
   void unsavedWorkIsAskedFor_data();
   void unsavedWorkIsAskedFor();
+  void oneQuestionForAll();
+  void theQuestionForAll_data();
+  void theQuestionForAll();
+  void wordsBelongToTheirDocument();
   void recoveryAfterACrash();
   void aFileWithoutFabricIsRefused();
   void importedFormats();
@@ -345,6 +351,79 @@ void TestDesignerWindow::unsavedWorkIsAskedFor() {
   }
 }
 
+/// One question for all of them, not one for each.
+void TestDesignerWindow::oneQuestionForAll() {
+  const Fixture f;
+  for (const char* preset : {"dgx-a100", "dgx-h100", "mi250"}) {
+    test::openPreset(*f.window, QLatin1String(preset));
+  }
+  f.answers->unsaved = Prompts::Unsaved::cancel;
+  QVERIFY(!f.window->close());
+  QCOMPARE(f.answers->asked, 1);
+  f.answers->unsaved = Prompts::Unsaved::discard;
+  QVERIFY(f.window->close());
+  QCOMPARE(f.answers->asked, 2);
+}
+
+void TestDesignerWindow::theQuestionForAll_data() {
+  QTest::addColumn<QString>("button");
+  QTest::addColumn<bool>("isFirstUnchecked");
+  QTest::addColumn<QList<bool>>("saved");
+  QTest::newRow("save all") << u"unsavedSave"_s << false << QList<bool>{true, true, true};
+  QTest::newRow("save some") << u"unsavedSave"_s << true << QList<bool>{false, true, true};
+  QTest::newRow("discard all") << u"unsavedDiscard"_s << false << QList<bool>{false, false, false};
+  QTest::newRow("cancel") << QString() << false << QList<bool>{};
+}
+
+void TestDesignerWindow::theQuestionForAll() {
+  QFETCH(QString, button);
+  QFETCH(bool, isFirstUnchecked);
+  QFETCH(QList<bool>, saved);
+  QWidget parent;
+  QTimer::singleShot(0, &parent, [&] {
+    auto* dialog = parent.findChild<QDialog*>(u"unsavedDialog"_s);
+    QVERIFY(dialog != nullptr);
+    auto* list = dialog->findChild<QListWidget*>(u"unsavedList"_s);
+    auto* save = dialog->findChild<QPushButton*>(u"unsavedSave"_s);
+    QVERIFY(save->text().contains(u"All"_s) && save->isDefault());
+    if (isFirstUnchecked) {
+      list->item(0)->setCheckState(Qt::Unchecked);
+      QVERIFY(!save->text().contains(u"All"_s));
+    }
+    if (button.isEmpty()) {
+      dialog->reject();
+    } else {
+      dialog->findChild<QPushButton*>(button)->click();
+    }
+  });
+  Prompts prompts;
+  const auto answer = prompts.unsavedDocuments(&parent, {u"a"_s, u"b"_s, u"c"_s});
+  QCOMPARE(answer.has_value(), !saved.isEmpty());
+  QVERIFY(!answer || std::equal(saved.begin(), saved.end(), answer->begin(), answer->end()));
+}
+
+/// What is said of one document does not stand under another, and goes after a while.
+void TestDesignerWindow::wordsBelongToTheirDocument() {
+  const Fixture f;
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  EditorContext* first = f.editor();
+  test::openPreset(*f.window, u"dgx-h100"_s);
+  const auto* hint = f.window->findChild<QLabel*>(u"statusHint"_s);
+  f.window->workspace().say(u"AllGather k=1: verified"_s);
+  QCOMPARE(hint->toolTip(), u"AllGather k=1: verified"_s);
+  f.window->workspace().activate(first);
+  QCOMPARE(hint->toolTip(), QString());
+  // Nor does what a document in another tab has to say.
+  Q_EMIT f.window->workspace().contexts().back()->refused(u"This cannot be done"_s);
+  QCOMPARE(hint->toolTip(), QString());
+  Q_EMIT first->refused(u"This cannot be done"_s);
+  QCOMPARE(hint->toolTip(), u"This cannot be done"_s);
+  auto* expiry = f.window->findChild<QTimer*>(u"statusExpiry"_s);
+  QVERIFY(expiry->isActive());
+  expiry->start(0);
+  QTRY_COMPARE_WITH_TIMEOUT(hint->toolTip(), QString(), coppice::waiting::kPatience);
+}
+
 void TestDesignerWindow::recoveryAfterACrash() {
   const Fixture f;
   const QString folder = f.dir.filePath(u"recovery"_s);
@@ -618,8 +697,22 @@ void TestDesignerWindow::failureIsShown() {
   QVERIFY(number->text() != before);
   QVERIFY(!f.editor()->canvas().overlay().hulls.empty());
   QCOMPARE(f.editor()->canvas().overlay().hulls.front().label, f.editor()->shownBound()->cuts.front().words);
-  // The bound itself has not changed.
+  // One thought at a time: the status bar says the same, and a chip on the drawing says why.
+  QVERIFY2(f.strip("statusBound").startsWith(u"If it fails"_s), qPrintable(f.strip("statusBound")));
+  QVERIFY(f.strip("statusBound").contains(left));
+  auto* chip = f.editor()->page().findChild<QPushButton*>(u"assumptionChip"_s);
+  QVERIFY(chip->isVisible() && chip->text().contains(name));
+  // Esc ends it, wherever the keyboard is; so does a click on the chip.
+  table->setFocus();
+  QTest::keyClick(table, Qt::Key_Escape);
+  QVERIFY(!f.editor()->assumption() && chip->isHidden());
   QVERIFY(f.strip("statusBound").contains(before));
+  Q_EMIT table->clicked(table->model()->index(0, 0));
+  QVERIFY(f.editor()->assumption());
+  QTest::mouseClick(chip, Qt::LeftButton);
+  QVERIFY(!f.editor()->assumption());
+  Q_EMIT table->clicked(table->model()->index(0, 0));
+  QVERIFY(f.editor()->assumption());
   f.editor()->selection().clear();
   QVERIFY(!f.editor()->assumption());
   QVERIFY(f.editor()->canvas().overlay().failed.empty());

@@ -253,8 +253,12 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   if (const BoxId box = id.box(); box.isValid()) {
     const bool isFolded = m_view.document().model().find(box)->isFolded;
     const std::vector<BoxId> boxes{box};
+    const bool keepsFit = m_view.keepsFit();
     m_view.document().edit(isFolded ? SelectTexts::tr("Unfold") : SelectTexts::tr("Fold"),
                            [&](Edit& edit) { edits::fold(edit, boxes, !isFolded); });
+    if (keepsFit || (isFolded && !m_view.visibleScene().contains(m_view.scene().rectOf(id)))) {
+      m_view.zoomToFit();
+    }
     return;
   }
   if (const Note* note = m_view.document().model().find(id.note())) {
@@ -336,7 +340,7 @@ bool SelectTool::stepBack() {
   const State was = m_state;
   leave();
   if ((was == State::dragging || was == State::stretching) && m_hasPushed) {
-    m_view.document().undoStack()->undo();
+    m_view.document().giveUp();
   } else if (was == State::band) {
     m_view.selection().set(m_before);
   }

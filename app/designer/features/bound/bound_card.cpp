@@ -122,6 +122,7 @@ BoundCard::BoundCard(QWidget* parent)
       m_unit(new QLabel(tr("GB/s"))),
       m_state(new QLabel),
       m_exact(new QLabel),
+      m_plain(new QCheckBox(tr("Switches only forward"))),
       m_assumption(new QLabel),
       m_reason(new QWidget),
       m_why(new QLabel),
@@ -176,6 +177,15 @@ void BoundCard::setUpFigures() {
   m_exact->setFont(figureFont(kFigurePixels));
   m_exact->setObjectName(u"boundExact"_s);
   m_exact->setProperty("role", u"muted"_s);
+  m_plain->setObjectName(u"boundPlainSwitches"_s);
+  m_plain->setToolTip(tr("The bound as if no switch copied or summed: what schedules between GPUs alone can reach"));
+  connect(m_plain, &QCheckBox::clicked, this, [this](bool isPlain) {
+    if (m_editor) {
+      m_editor->assume(isPlain
+                           ? std::optional(Assumption{.title = tr("If switches only forward"), .plainSwitches = true})
+                           : std::nullopt);
+    }
+  });
   m_assumption->setObjectName(u"boundAssumption"_s);
   m_assumption->setFont(uiFont(kFigurePixels, QFont::DemiBold));
   m_assumption->setWordWrap(true);
@@ -235,6 +245,7 @@ void BoundCard::layOut(QWidget* body) {
   layout->addLayout(top);
   layout->addWidget(m_exact);
   layout->addWidget(m_assumption);
+  layout->addWidget(m_plain);
   layout->addSpacing(kGap);
   layout->addWidget(hairline(body));
   layout->addSpacing(kGap);
@@ -439,6 +450,17 @@ void BoundCard::resizeEvent(QResizeEvent* event) {
   fitChips();
 }
 
+bool BoundCard::hasAbleSwitch() const {
+  if (m_editor) {
+    for (const auto& [id, node] : m_editor->model().nodes()) {
+      if (node.facts.multicast || node.facts.aggregation) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 void BoundCard::refresh() {
   showLens();
   const bool isAssumed = m_editor && m_editor->assumption();
@@ -463,6 +485,8 @@ void BoundCard::refresh() {
   m_state->setPalette(palette);
   m_assumption->setVisible(isAssumed);
   m_assumption->setText(isAssumed ? m_editor->assumption()->title : QString());
+  m_plain->setVisible(bound && bound->question.collective == Collective::allreduce && hasAbleSwitch());
+  m_plain->setChecked(isAssumed && m_editor->assumption()->plainSwitches);
   if (isStale && bound) {
     return;  // the old answer, greyed, until the new one is there
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QCheckBox>
 #include <QLabel>
 #include <QListWidget>
 #include <QPointer>
@@ -37,6 +38,8 @@ private:
   void fillReason(QWidget* body);
 
   void refresh();
+  /// A switch that copies or sums.
+  [[nodiscard]] bool hasAbleSwitch() const;
   void showCut();
   void showLens();
   void fitChips();
@@ -51,6 +54,7 @@ private:
   QLabel* m_unit;
   QLabel* m_state;
   QLabel* m_exact;
+  QCheckBox* m_plain;  ///< takes switches as plain, where they can do more and that matters
   QLabel* m_assumption;
   QWidget* m_reason;
   QLabel* m_why;

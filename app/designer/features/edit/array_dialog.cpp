@@ -233,7 +233,19 @@ void ArrayDialog::preview() {
 void ArrayDialog::take() {
   Outcome outcome = Done{};
   std::set<ElementId> made;
-  m_editor.document().edit(tr("Array of %1").arg(m_count->value()), [&](Edit& edit) { outcome = fill(edit, &made); });
+  // The history says of what.
+  const Model& model = m_editor.model();
+  std::vector<std::string> names;
+  for (const ElementId& id : m_elements) {
+    if (const Box* box = model.find(id.box())) {
+      names.push_back(box->name);
+    } else if (const Node* node = model.find(id.node())) {
+      names.push_back(node->facts.name);
+    }
+  }
+  const QString what = fewOf(names);
+  m_editor.document().edit(tr("Array of %1: %2").arg(m_count->value()).arg(what),
+                           [&](Edit& edit) { outcome = fill(edit, &made); });
   if (outcome) {
     // The copies and what they were made of, as the next step is mostly about all of them.
     std::set<ElementId> all = m_elements;

@@ -54,6 +54,15 @@ Point belowDrawing(const Model& here, const Model& part) {
 }  // namespace
 
 EditFeature::EditFeature(const FeatureHost& host) : Feature(host), m_history(new QUndoGroup(this)) {
+  connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) {
+    // A double click changes the name of a node, as it changes the bandwidth of a link and the text of a note.
+    connect(&context->canvas(), &CanvasView::activated, this, [this, context](const ElementId& id) {
+      if (id.node().isValid() && m_workspace.mode() == Mode::draw) {
+        context->selection().set({id});
+        rename(*context);
+      }
+    });
+  });
   addHistory(host);
   addClipboardActions();
   addCopyActions();
@@ -235,7 +244,10 @@ void EditFeature::insertNode(EditorContext& context, fabric::NodeKind kind) {
   const QRectF all = contentsRect(context.model());
   const Point place = all.isNull() ? Point{} : Point{all.left(), all.bottom() + 4 * kGridStep};
   NodeId made;
-  context.document().edit(tr("Insert node"), [&](Edit& edit) { made = edits::addNode(edit, kind, place); });
+  const QString what = kind == fabric::NodeKind::gpu          ? tr("Insert GPU")
+                       : kind == fabric::NodeKind::switchNode ? tr("Insert switch")
+                                                              : tr("Insert NIC");
+  context.document().edit(what, [&](Edit& edit) { made = edits::addNode(edit, kind, place); });
   context.goTo(made);
 }
 
@@ -267,7 +279,12 @@ void EditFeature::pasteText(const QString& text) {
     const Point by = belowDrawing(here, part);
     context.document().edit(tr("Paste"), [&](Edit& edit) { made = edits::insert(edit, part, by); });
   }
+  const bool wasEmpty = here.nodes().size() == part.nodes().size();
   context.selection().set(std::move(made));
+  // All of it is in view: nothing else can be meant.
+  if (wasEmpty) {
+    context.canvas().zoomToFit();
+  }
 }
 
 void EditFeature::openBeside(EditorContext& context, QDialog* dialog) {

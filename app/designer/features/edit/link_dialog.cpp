@@ -318,7 +318,8 @@ void LinkDialog::preview() {
 
 void LinkDialog::take() {
   Outcome outcome = Done{};
-  m_editor.document().edit(tr("Link by pattern"), [&](Edit& edit) { outcome = fill(edit); });
+  // The history says what was linked.
+  m_editor.document().edit(tr("Link by pattern, %1").arg(m_summary->text()), [&](Edit& edit) { outcome = fill(edit); });
   if (const auto link = linkTemplate(); outcome && link) {
     m_editor.canvas().setLinkTemplate(*link);
   }

@@ -319,21 +319,23 @@ bool FileFeature::saveAs(EditorContext& context) {
   return true;
 }
 
+bool FileFeature::settle(EditorContext& context) {
+  m_workspace.activate(&context);
+  switch (m_prompts.unsavedChanges(m_window, context.file().displayName())) {
+    case Prompts::Unsaved::cancel:
+      return false;
+    case Prompts::Unsaved::save:
+      return save(context);
+    case Prompts::Unsaved::discard:
+      break;
+  }
+  context.file().discardChanges();
+  return true;
+}
+
 bool FileFeature::close(EditorContext& context) {
-  if (context.file().isModified()) {
-    m_workspace.activate(&context);
-    switch (m_prompts.unsavedChanges(m_window, context.file().displayName())) {
-      case Prompts::Unsaved::cancel:
-        return false;
-      case Prompts::Unsaved::save:
-        if (!save(context)) {
-          return false;
-        }
-        break;
-      case Prompts::Unsaved::discard:
-        context.file().discardChanges();
-        break;
-    }
+  if (context.file().isModified() && !settle(context)) {
+    return false;
   }
   m_workspace.remove(context);
   m_session.remember();
@@ -341,24 +343,25 @@ bool FileFeature::close(EditorContext& context) {
 }
 
 bool FileFeature::prepareToCloseAll() {
-  // Nothing is dropped before every question is answered.
+  // Nothing is dropped before the question is answered.
+  std::vector<EditorContext*> modified = m_workspace.contexts();
+  std::erase_if(modified, [](EditorContext* context) { return !context->file().isModified(); });
+  if (modified.size() == 1) {
+    return settle(*modified.front());
+  }
   std::vector<EditorContext*> toSave;
   std::vector<EditorContext*> toDiscard;
-  const std::vector<EditorContext*> all = m_workspace.contexts();
-  for (EditorContext* context : all) {
-    if (!context->file().isModified()) {
-      continue;
+  if (!modified.empty()) {
+    QStringList names;
+    for (EditorContext* context : modified) {
+      names << context->file().displayName();
     }
-    m_workspace.activate(context);
-    switch (m_prompts.unsavedChanges(m_window, context->file().displayName())) {
-      case Prompts::Unsaved::cancel:
-        return false;
-      case Prompts::Unsaved::save:
-        toSave.push_back(context);
-        break;
-      case Prompts::Unsaved::discard:
-        toDiscard.push_back(context);
-        break;
+    const auto saved = m_prompts.unsavedDocuments(m_window, names);
+    if (!saved) {
+      return false;
+    }
+    for (std::size_t i = 0; i < modified.size(); ++i) {
+      ((*saved)[i] ? toSave : toDiscard).push_back(modified[i]);
     }
   }
   if (!std::all_of(toSave.begin(), toSave.end(), [this](EditorContext* context) { return save(*context); })) {

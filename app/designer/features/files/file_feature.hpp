@@ -43,6 +43,8 @@ Q_SIGNALS:
 private:
   /// Whether the files describe one cluster together; then they were imported, or the user left the dialog.
   bool openCluster(const QStringList& paths);
+  /// Asks whether the changes are saved, and saves or discards them. false: not to be closed.
+  bool settle(EditorContext& context);
   void addOpenActions();
   void addSaveActions();
   void attach(EditorContext& context);

@@ -103,6 +103,7 @@ EditorContext* HelpFeature::openExample() {
   // Not the user's work: neither closing it nor a start after a crash asks about it.
   example->document().undoStack()->setClean();
   example->file().discardChanges();
+  example->file().setExample();
   return example;
 }
 
@@ -153,6 +154,28 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
       }
     };
   };
+  // The example has a schedule from here on, also where the steps go back and forth.
+  const auto generated = [this, inMode] {
+    inMode(Mode::schedule)();
+    if (!m_actions[u"schedule.rerun"_s]->isEnabled() && !m_actions[u"schedule.cancel"_s]->isEnabled()) {
+      m_actions[u"schedule.generate"_s]->trigger();
+    }
+  };
+  const auto playing = [this, generated, hasPlayed = std::make_shared<bool>(false)] {
+    generated();
+    if (*hasPlayed) {
+      return;
+    }
+    *hasPlayed = true;
+    // The schedule may be a moment away.
+    QAction* play = m_actions[u"schedule.play"_s];
+    if (play->isEnabled()) {
+      play->trigger();
+    } else {
+      connect(
+          play, &QAction::enabledChanged, this, [play] { play->trigger(); }, Qt::SingleShotConnection);
+    }
+  };
   std::vector<TourStep> steps;
   steps.push_back(
       {tr("Welcome to Coppice"),
@@ -184,25 +207,23 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
        tr("The sentence and the formula use the numbers of this fabric. Upgrades, below the drawing, ranks "
           "the gain of more bandwidth; Failures (N-1), the cost of failures; What If tries other bandwidths."),
        named(u"boundDock"_s), dock(u"boundDock"_s, inMode(Mode::analyse))});
-  steps.push_back({tr("A schedule that reaches the bound"),
-                   tr("Generate (F5) builds spanning trees that reach the bound and verifies them. Schedule mode "
-                      "draws them along their links. Export writes the program for MSCCL."),
-                   named(u"tool-schedule.generate"_s), inMode(Mode::schedule)});
-  steps.push_back({tr("See it move"),
-                   tr("The Timeline simulates a run of the schedule, message by message. Ctrl+Space plays it on the "
-                      "drawing; [ and ] step through the messages that determine the time. Plan and Run, next to it, "
-                      "compares a recorded run or an nccl-tests table with the prediction."),
-                   named(u"timelineDock"_s), dock(u"timelineDock"_s, inMode(Mode::schedule))});
-  steps.push_back({tr("Step by step"),
-                   tr("Rings, recursive doubling and synthesized schedules run in steps. Transfers lists what each "
-                      "step sends and its share of the time. Drag its slider to see one step on the drawing, or follow "
-                      "the data of one GPU alone."),
-                   named(u"transfersDock"_s), dock(u"transfersDock"_s, inMode(Mode::schedule))});
+  steps.push_back(
+      {tr("A schedule that reaches the bound"),
+       tr("Generate (F5) has just built spanning trees that reach the bound, and verified them. Schedule mode "
+          "draws the load of each link; choose a tree below to see it. Export writes the program for "
+          "MSCCL."),
+       named(u"schedulesDock"_s), generated});
+  steps.push_back(
+      {tr("See it move"),
+       tr("A simulated run of the schedule plays on the drawing, message by message: GPUs fill with what they "
+          "receive. Space pauses it. The Timeline below has each link on a lane; [ and ] step through the "
+          "messages that determine the time."),
+       canvas, playing});
   steps.push_back({tr("Compare schedules"),
                    tr("Compare lists all schedules of the fabric with their predicted speed by size. Select two rows "
-                      "and press Ctrl+Alt+B: both play side by side on one clock. Export Plan saves the fastest one "
+                      "and press Ctrl+K, B: both play side by side on one clock. Export Plan saves the fastest one "
                       "for each band of sizes."),
-                   named(u"compareDock"_s), dock(u"compareDock"_s, inMode(Mode::schedule))});
+                   named(u"compareDock"_s), dock(u"compareDock"_s, generated)});
   steps.push_back(
       {tr("Open any program"),
        tr("Program opens any MSCCL XML, also without a fabric: threadblocks, steps, what each step waits for, and the "

@@ -15,7 +15,7 @@ LayoutFeature::LayoutFeature(const FeatureHost& host) : Feature(host), m_job(new
   add(u"layout.grid"_s, tr("&Grid"), tr("Boxes and nodes row by row, switches above"), LayoutKind::grid);
   add(u"layout.distance"_s, tr("By &Distance from the Selection"),
       tr("Everything in rows by the number of links from the selected nodes, or from the first GPU"),
-      LayoutKind::distance, {QKeySequence(u"Ctrl+Alt+D"_s)}, u"layout"_s);
+      LayoutKind::distance, {QKeySequence(u"Ctrl+K, D"_s)}, u"layout"_s);
   add(u"layout.layered"_s, tr("&Layered (Graphviz)"), tr("Layers along the links, switches above GPUs"),
       LayoutKind::layered);
   add(u"layout.force"_s, tr("&Force (Graphviz)"), tr("Place nodes as if links were springs"), LayoutKind::force);

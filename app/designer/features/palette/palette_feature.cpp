@@ -81,7 +81,7 @@ void PaletteFeature::addActions() {
   addForCurrent({u"edit.save-template"_s,
                  tr("Sa&ve Selection as Template…"),
                  tr("Save the selection as your own template in the palette"),
-                 {QKeySequence(u"Ctrl+Alt+T"_s)}},
+                 {QKeySequence(u"Ctrl+K, T"_s)}},
                 [this](EditorContext& context) { saveTemplate(context); });
 }
 
