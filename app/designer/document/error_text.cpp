@@ -24,11 +24,12 @@ QHash<QString, OptionName>& optionNames() {
 QString knownPlace(const QString& text) {
   static const QHash<QString, const char*> kPlaces = {
       {u"add nodes of kind \"gpu\""_s, QT_TRANSLATE_NOOP("Error", "drag GPUs from the palette into the drawing")},
-      {u"name the format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl"_s,
-       QT_TRANSLATE_NOOP("Error",
-                         "fabrics are JSON, DOT, adjacency tables, NCCL XML, tables of nvidia-smi topo, tree XML "
-                         "and topologies of TACCL: check that it is one of these")},
   };
+  // The format is found by the content; where it is none of these, there is no option that could name it.
+  static const QString kFormats = u"name the format: "_s;
+  if (text.startsWith(kFormats)) {
+    return ErrorTexts::tr("formats that are read: %1").arg(text.mid(kFormats.size()));
+  }
   const auto found = kPlaces.constFind(text);
   return found != kPlaces.cend() ? ErrorTexts::tr(*found) : text;
 }
