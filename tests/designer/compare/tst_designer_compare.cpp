@@ -309,6 +309,7 @@ private Q_SLOTS:
   /// Space on the drawing plays and pauses; while it moves the view it does not.
   void spacePlays() {
     Sides s;
+    s.f.run("mode.schedule");
     s.f.run("view.timeline");
     auto* timeline = s.f.window->findChild<TimelinePanel*>();
     QVERIFY(QTest::qWaitFor([&] { return timeline->playback() != nullptr; }, kLong));

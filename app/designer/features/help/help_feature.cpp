@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QHash>
 #include <QMenuBar>
+#include <QPointer>
 #include <QSettings>
 #include <QUndoStack>
 #include <functional>
@@ -168,12 +169,19 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
     }
     *hasPlayed = true;
     // The schedule may be a moment away.
-    QAction* play = m_actions[u"schedule.play"_s];
-    if (play->isEnabled()) {
-      play->trigger();
+    QAction* action = m_actions[u"schedule.play"_s];
+    const auto play = [action] {
+      // The keyboard stays with the tour.
+      QPointer<QWidget> focus = QApplication::focusWidget();
+      action->trigger();
+      if (focus) {
+        focus->setFocus();
+      }
+    };
+    if (action->isEnabled()) {
+      play();
     } else {
-      connect(
-          play, &QAction::enabledChanged, this, [play] { play->trigger(); }, Qt::SingleShotConnection);
+      connect(action, &QAction::enabledChanged, this, play, Qt::SingleShotConnection);
     }
   };
   std::vector<TourStep> steps;
