@@ -695,12 +695,12 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     generated.optimum = summarise(fabric, plans);
     clock.done("optimum");
     const Optimum planned = generated.optimum;
-    std::optional<TreeMixture> mixture = shareLinks(fabric, request, plannedOf(plans), generated.optimum, progress);
-    if (mixture && !canBeWritten(fabric, *mixture, request)) {
+    std::optional<TreePlan> shared = shareLinks(fabric, request, plannedOf(plans), generated.optimum, progress);
+    if (shared && !canBeWritten(fabric, *shared, request)) {
       keepPlanned(planned, generated.optimum);
-      mixture.reset();
+      shared.reset();
     }
-    if (mixture && !generated.optimum.overlapped) {
+    if (shared && !generated.optimum.overlapped) {
       addCuts(fabric, transpose, request, generated.optimum, progress);
     }
     clock.done("shared_links");
@@ -723,10 +723,12 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
       result.fixedK = generated.optimum.treesPerRoot;
     }
 
-    if (mixture) {
-      MixtureForests forests = growMixture(fabric, *mixture, request, progress, clock);
+    if (shared) {
+      MixtureForests forests =
+          growPlan(fabric, *std::move(shared), request, plannedOf(plans), generated.optimum, progress, clock);
       result.reduceForest = std::move(forests.reduce);
       result.broadcastForest = std::move(forests.broadcast);
+      result.algbw = generated.optimum.algbw;
       result.overlapped = generated.optimum.overlapped;
       result.ownCopies = request.ownCopies && generated.optimum.usesSwitches;
       result.bound = generated.optimum.allreduceLimit ? generated.optimum.allreduceLimit->algbw

@@ -137,8 +137,11 @@ TreeSearch::TreeSearch(const TreeProblem& problem, const TreeProgramOptions& opt
                          Classes(isOwn ? layer.arcOrbit : problem.arcOrbit, problem.arcs.size()),
                          {},
                          0};
+    int shared = -1;
     for (const int node : columns.nodes.first) {
-      columns.rootAt.push_back(isGpu(node) ? m_columns++ : -1);
+      const bool isNew = isGpu(node) && (shared < 0 || !problem.hasEvenRoots);
+      shared = isNew ? m_columns++ : shared;
+      columns.rootAt.push_back(isGpu(node) ? shared : -1);
     }
     columns.firstArc = m_columns;
     m_columns += columns.arcs.count();
@@ -285,9 +288,11 @@ Simplex TreeSearch::buildProgram() {
       if (const int column = own.rootAt[orbit]; column >= 0) {
         const int gpu = own.nodes.first[orbit];
         const int64_t sharers = m_nodes.size[m_nodes.of[gpu]];
+        // Classes that share the column add up what it counts for.
+        const int64_t others = columns[column].cost;
         columns[column] = {.lower = 0,
                            .upper = checkedMul(checkedAdd(through[gpu], int64_t{1}), sharers),
-                           .cost = counts ? own.nodes.size[orbit] : 0,
+                           .cost = counts ? others + own.nodes.size[orbit] : 0,
                            .scale = m_largest / static_cast<double>(m_problem.gpus.size()),
                            .preference = 1e-7 * spread(column)};
         most = std::max(most, columns[column].upper);

@@ -45,6 +45,8 @@ struct TreeProblem {
   /// By rank: the data of each root, and all layers have one direction. Empty: an allreduce, whose roots take what
   /// suits them, as much in in-trees as in out-trees.
   std::vector<std::int64_t> amounts = {};
+  /// All GPUs root the same in each layer, which makes trees that are lower and easier to find.
+  bool hasEvenRoots = false;
   /// The layers are out-trees, and each counts for its mirror image, in-trees over the same links turned round, as
   /// well. Loses nothing where every link has the same bandwidth both ways and no relay can do only one of both.
   bool isMirrored = false;

@@ -7,6 +7,7 @@
 
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/in_network/tree_columns.hpp"
 #include "forestcoll/in_network/tree_mixture.hpp"
 #include "io/fabric_json.hpp"
 #include "presets/presets.hpp"
@@ -101,6 +102,9 @@ private slots:
   void largeFabrics_data();
   void largeFabrics();
   void randomFabrics();
+  void treesByColumns_data();
+  void treesByColumns();
+  void damagedCluster();
 };
 
 void TestInNetwork::reference_data() {
@@ -326,6 +330,66 @@ void TestInNetwork::randomFabrics() {
     }
   }
   QVERIFY(gains > 10);
+}
+
+void TestInNetwork::treesByColumns_data() {
+  reference_data();
+}
+
+/// Trees found one by one, without a mixture to follow: a schedule that the verifier accepts, never above the bound.
+void TestInNetwork::treesByColumns() {
+  QFETCH(QString, plain);
+  QFETCH(QString, upper);
+  const fabric::Fabric fabric = graphOf(QTest::currentDataTag());
+  for (const bool isPlain : {false, true}) {
+    const forestcoll::TreeDemand demand{.plainSwitches = isPlain};
+    const Bandwidth bound{Rational::parse((isPlain ? plain : upper).toStdString()).value()};
+    const auto found = forestcoll::treesByColumns(fabric, demand, std::nullopt, bound, {});
+    if (!found) {
+      QVERIFY(!forestcoll::isMirrored(forestcoll::treeGraph(fabric), demand));
+      continue;
+    }
+    schedule::Schedule schedule;
+    schedule.collective = Collective::allreduce;
+    schedule.fabricName = fabric.name();
+    schedule.fabricDigest = fabric.digest();
+    schedule.overlapped = true;
+    schedule.algbw = found->algbw;
+    schedule.bound = bound;
+    schedule.allreduceBound = bound;
+    schedule.reduceForest = schedule::reversed(found->outTrees);
+    schedule.broadcastForest = found->outTrees;
+    const auto verdict = verify::verifySchedule(fabric, schedule);
+    QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
+    QVERIFY2(verdict->ok, test::textsOf(verdict->findings).toUtf8());
+    QVERIFY(verdict->algbw == found->algbw);
+    QVERIFY2(found->algbw <= bound, toFraction(found->algbw).c_str());
+    QVERIFY2(found->algbw >= bound * Rational(19, 20), toFraction(found->algbw).c_str());
+  }
+}
+
+/// One slow link among 288 GPUs leaves a mixture whose links are shared in fractions that more than a thousand
+/// different trees make up; a few do as well.
+void TestInNetwork::damagedCluster() {
+  fabric::Description description = test::describedBy("cluster boxes=4 gpus=72 network=simple nvlink=900 nic=25");
+  bool isDamaged = false;
+  for (fabric::LinkDescription& link : description.links) {
+    if (!isDamaged && link.bandwidth == "900") {
+      link.bandwidth = "450";
+      isDamaged = true;
+    }
+  }
+  QVERIFY(isDamaged);
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.multicast = node.aggregation = node.kind == "switch" && !node.box.empty();
+  }
+  const fabric::Fabric fabric = built(description);
+  const Bandwidth bound(475, 1);
+  checkSchedule(fabric, {.collective = Collective::allreduce}, bound);
+  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, {});
+  QVERIFY(found && found->algbw == bound);
+  constexpr std::size_t kFew = 200;
+  QVERIFY2(found->outTrees.trees.size() < kFew, std::to_string(found->outTrees.trees.size()).c_str());
 }
 
 QTEST_APPLESS_MAIN(TestInNetwork)

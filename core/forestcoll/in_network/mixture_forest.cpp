@@ -2,12 +2,12 @@
 #include "forestcoll/in_network/mixture_forest.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "forestcoll/in_network/gpu_forest.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/packing/growth.hpp"
 
@@ -49,19 +49,26 @@ int64_t treesPerImage(const TreeMixture& mixture, const TreeShare& share) {
   return common / static_cast<int64_t>(share.images.size());
 }
 
+std::vector<NodeIndex> relaysOf(const TreeShare& share) {
+  std::vector<NodeIndex> relays;
+  for (std::size_t node = 0; node < share.reaches.size(); ++node) {
+    if (share.reaches[node]) {
+      relays.push_back(static_cast<NodeIndex>(node));
+    }
+  }
+  return relays;
+}
+
 /// Out-trees over GPUs and the relays that are reached, which come after the GPUs as ranks.
 Forest growKind(const Fabric& fabric, const TreeShare& share, int64_t divisor, const InverseBandwidth& scale,
-                const Request& request, const Progress& progress, StageClock& clock) {
+                const Request& request, bool isLimited, const Progress& progress, StageClock& clock) {
   Network network;
   network.nodeCount = fabric.nodeCount();
   network.isGpu.assign(static_cast<std::size_t>(fabric.nodeCount()), 0);
   network.demand.assign(static_cast<std::size_t>(fabric.nodeCount()), 0);
   network.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
-  for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
-    if (share.reaches[node]) {
-      network.gpus.push_back(node);
-    }
-  }
+  const std::vector<NodeIndex> relays = relaysOf(share);
+  network.gpus.insert(network.gpus.end(), relays.begin(), relays.end());
   std::vector<int64_t> supply(static_cast<std::size_t>(fabric.nodeCount()), 0);
   for (std::size_t rank = 0; rank < share.roots.size(); ++rank) {
     supply[network.gpus[rank]] = share.roots[rank] / divisor;
@@ -83,112 +90,14 @@ Forest growKind(const Fabric& fabric, const TreeShare& share, int64_t divisor, c
   constexpr std::size_t kManyTerminals = 512;
   options.heightEffort = std::max(0, request.heightEffort - (network.gpus.size() > kManyTerminals ? 1 : 0));
   options.maxTreeBytes = request.maxTreeBytes;
+  if (isLimited) {
+    const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
+    options.mayRace = false;
+    options.firstWork = 50'000'000 + 32 * gpus * gpus;
+  }
   options.canRotate = false;  // rotations would have to keep the relays too
   return growForest(fabric, {network, capacities, supply, scale}, options, progress, clock);
 }
-
-/// Writes trees over GPUs alone, from trees that reach relays too.
-class GpuForest {
-public:
-  GpuForest(const Fabric& fabric, const InverseBandwidth& scale) {
-    m_forest.direction = schedule::Direction::out;
-    m_forest.gpuCount = fabric.gpuCount();
-    m_forest.scale = scale;
-    m_forest.treesOfRoot.assign(static_cast<std::size_t>(fabric.gpuCount()), 0);
-  }
-
-  /// The image of a forest, `times` as many of its trees.
-  void add(const Fabric& fabric, const Forest& forest, const symmetry::Permutation& image, int64_t times,
-           const Progress& progress) {
-    const auto rankOf = [&](fabric::Rank rank) { return fabric.nodes()[image[fabric.gpus()[rank]]].rank; };
-    const int gpus = m_forest.gpuCount;
-    m_parent.assign(static_cast<std::size_t>(forest.gpuCount), {});
-    std::vector<int> order;
-    for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-      throwIfCancelled(progress);
-      const schedule::Tree& tree = forest.trees[t];
-      for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-        m_parent[edge.child] = {edge.parent, edge.path};
-      }
-      // GPUs by their number of GPUs from the root: breadth first among these, whatever lies between.
-      order.clear();
-      m_depth.assign(static_cast<std::size_t>(forest.gpuCount), 0);
-      for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-        m_depth[edge.child] = m_depth[edge.parent] + (edge.child < gpus ? 1 : 0);
-        if (edge.child < gpus) {
-          order.push_back(edge.child);
-        }
-      }
-      std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_depth[a] < m_depth[b]; });
-      const schedule::Tree written{rankOf(tree.root), checkedMul(tree.multiplicity, times),
-                                   static_cast<int64_t>(m_forest.edges.size())};
-      m_servedIn.resize(static_cast<std::size_t>(forest.gpuCount), -1);
-      ++m_tree;
-      for (const int gpu : order) {
-        schedule::TreeEdge edge = edgeTo(forest, gpu, image);
-        edge.parent = rankOf(edge.parent);
-        edge.child = rankOf(edge.child);
-        m_forest.edges.push_back(edge);
-      }
-      m_forest.trees.push_back(written);
-      m_forest.treesOfRoot[written.root] = checkedAdd(m_forest.treesOfRoot[written.root], written.multiplicity);
-    }
-  }
-
-  Forest take() {
-    std::stable_sort(m_forest.trees.begin(), m_forest.trees.end(),
-                     [](const schedule::Tree& a, const schedule::Tree& b) { return a.root < b.root; });
-    return std::move(m_forest);
-  }
-
-private:
-  struct Parent {
-    int rank = 0;
-    schedule::PathId path = 0;
-  };
-
-  schedule::TreeEdge edgeTo(const Forest& forest, int gpu, const symmetry::Permutation& image) {
-    // Towards the root, to the next GPU.
-    m_way.clear();
-    int at = gpu;
-    do {
-      m_way.push_back(at);
-      at = m_parent[at].rank;
-    } while (at >= m_forest.gpuCount);
-    std::reverse(m_way.begin(), m_way.end());
-    schedule::TreeEdge edge{at, gpu, 0, 0};
-    m_nodes.clear();
-    for (const int terminal : m_way) {
-      const schedule::PathId path = m_parent[terminal].path;
-      const auto nodes = forest.paths[path];
-      m_nodes.insert(m_nodes.end(), nodes.begin() + (m_nodes.empty() ? 0 : 1), nodes.end());
-      if (terminal >= m_forest.gpuCount) {
-        if (m_servedIn[terminal] == m_tree) {
-          edge.pruned = static_cast<std::int32_t>(m_nodes.size()) - 1;
-        }
-        m_servedIn[terminal] = m_tree;
-      }
-    }
-    for (NodeIndex& node : m_nodes) {
-      node = image[node];
-    }
-    const auto [found, isNew] = m_paths.try_emplace(m_nodes, m_forest.paths.size());
-    if (isNew) {
-      m_forest.paths.add(m_nodes);
-    }
-    edge.path = found->second;
-    return edge;
-  }
-
-  Forest m_forest;
-  std::vector<Parent> m_parent;  ///< by terminal
-  std::vector<int> m_depth;
-  std::vector<int> m_servedIn;  ///< by terminal: the last tree whose data it got
-  int m_tree = 0;
-  std::vector<int> m_way;
-  std::vector<NodeIndex> m_nodes;
-  std::map<std::vector<NodeIndex>, schedule::PathId> m_paths;
-};
 
 }  // namespace
 
@@ -217,7 +126,16 @@ MixtureSize sizeOf(const Fabric& fabric, const TreeMixture& mixture) {
   return size;
 }
 
-MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, const Request& request,
+int64_t treesOfKind(const TreeShare& share) {
+  const int64_t divisor = rateOfTree(share);
+  int64_t trees = 0;
+  for (const int64_t root : share.roots) {
+    trees = checkedAdd(trees, root / divisor);
+  }
+  return trees;
+}
+
+MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, const Request& request, bool isLimited,
                            const Progress& progress, StageClock& clock) {
   const int64_t divisor = rateOfTree(mixture);
   const InverseBandwidth scale = sizeOf(fabric, mixture).scale;
@@ -231,10 +149,11 @@ MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, con
     // Fewer and thicker trees where a kind alone allows them.
     const int64_t own = rateOfTree(share);
     const Forest kind =
-        growKind(fabric, share, own, InverseBandwidth(mixture.denominator, own), request, progress, clock);
+        growKind(fabric, share, own, InverseBandwidth(mixture.denominator, own), request, isLimited, progress, clock);
     const int64_t times = checkedMul(treesPerImage(mixture, share), own / divisor);
+    const std::vector<NodeIndex> relays = relaysOf(share);
     for (const symmetry::Permutation& image : share.images) {
-      forest->add(fabric, kind, image, times, progress);
+      forest->add(kind, relays, image, times, progress);
     }
   }
   MixtureForests forests;

@@ -22,6 +22,9 @@ struct MixtureSize {
 /// Throws OverflowError.
 [[nodiscard]] MixtureSize sizeOf(const fabric::Fabric& fabric, const TreeMixture& mixture);
 
+/// How many trees of one rate a kind alone has.
+[[nodiscard]] std::int64_t treesOfKind(const TreeShare& share);
+
 /// The trees of a mixture.
 struct MixtureForests {
   std::optional<schedule::Forest> reduce;     ///< in-trees
@@ -31,8 +34,12 @@ struct MixtureForests {
 /// Grows every kind as a forest of its own (growForest), in which the relays that it reaches are like GPUs without
 /// data; then leaves these out again: an edge that begins behind one of them is pruned there (TreeEdge::pruned), the
 /// first that reaches it brings the data. Both forests have one scale, and of an allreduce the same trees of each root.
-/// Of the request, heightEffort and maxTreeBytes count. Throws Failure, OverflowError, CancelledError.
+/// Of the request, heightEffort and maxTreeBytes count.
+/// @param isLimited throws WorkLimitReached where the trees of a kind take more than an eighth of what they usually get
+/// before other strategies are tried (GrowthOptions::firstWork)
+/// Throws Failure, OverflowError, CancelledError.
 [[nodiscard]] MixtureForests growMixture(const fabric::Fabric& fabric, const TreeMixture& mixture,
-                                         const Request& request, const Progress& progress, StageClock& clock);
+                                         const Request& request, bool isLimited, const Progress& progress,
+                                         StageClock& clock);
 
 }  // namespace coppice::forestcoll

@@ -17,10 +17,50 @@ using fabric::Fabric;
 
 /// Trees that share the links at the same time, where they reach more than what was planned.
 struct SharedTrees {
-  std::optional<TreeMixture> mixture;
+  std::optional<TreePlan> plan;
   std::optional<AllreduceLimit> limit;
   std::optional<schedule::TreeBoundProof> proof;
 };
+
+/// The part of what a mixture reaches that few trees must reach to take the place of very many.
+const Rational kNearlyAll(49, 50);
+
+TreeDemand demandOf(const Request& request, bool plainSwitches) {
+  return {.collective = request.collective,
+          .amounts = request.amounts,
+          .plainSwitches = plainSwitches,
+          .ownCopies = request.ownCopies,
+          .budget = request.allreduceBudget};
+}
+
+/// A mixture of which trees are found in moderate time, and a moderate number of them. Without symmetry or slack, kinds
+/// share the links in fractions that hundreds of thousands of trees make up.
+bool isCoarse(const Fabric& fabric, const TreeMixture& mixture) {
+  constexpr std::int64_t kMaxTrees = 1024;  // of each root
+  return std::all_of(mixture.kinds.begin(), mixture.kinds.end(),
+                     [&](const TreeShare& share) { return treesOfKind(share) / fabric.gpuCount() <= kMaxTrees; });
+}
+
+/// A mixture where its trees are easily found, and few trees that are found one by one where they reach more, or nearly
+/// as much as a mixture whose trees are not.
+std::optional<TreePlan> bestPlan(const Fabric& fabric, const TreeDemand& demand, TreeBound& bound,
+                                 const Progress& progress) {
+  TreePlan plan;
+  plan.mixture = bound.mixture ? std::move(bound.mixture) : bestMixture(fabric, demand, bound.algbw, progress);
+  const bool isEasy = plan.mixture && isCoarse(fabric, *plan.mixture);
+  if (isEasy && plan.mixture->algbw >= bound.algbw) {
+    return plan;
+  }
+  plan.columns = treesByColumns(fabric, demand, plan.mixture, bound.algbw, progress);
+  if (plan.columns && plan.mixture &&
+      (isEasy ? plan.columns->algbw <= plan.mixture->algbw : plan.columns->algbw < plan.mixture->algbw * kNearlyAll)) {
+    plan.columns.reset();
+  }
+  if (plan.columns) {
+    plan.mixture.reset();
+  }
+  return plan.mixture || plan.columns ? std::optional(std::move(plan)) : std::nullopt;
+}
 
 /// @param planned what is reached without them, with the best k
 SharedTrees shareTrees(const Fabric& fabric, const Request& request, const Bandwidth& planned, bool plainSwitches,
@@ -30,11 +70,7 @@ SharedTrees shareTrees(const Fabric& fabric, const Request& request, const Bandw
       !isAllreduce || (request.overlap != Overlap::never && !limitsTrees(request) && !request.maxHeight);
   const bool mustShare = isAllreduce && request.overlap == Overlap::always && mayShare;
   SharedTrees shared;
-  const TreeDemand demand{.collective = request.collective,
-                          .amounts = request.amounts,
-                          .plainSwitches = plainSwitches,
-                          .ownCopies = request.ownCopies,
-                          .budget = request.allreduceBudget};
+  const TreeDemand demand = demandOf(request, plainSwitches);
   TreeBound bound;
   try {
     bound = treeBound(fabric, demand, mustShare ? std::nullopt : std::optional(planned), progress);
@@ -42,16 +78,16 @@ SharedTrees shareTrees(const Fabric& fabric, const Request& request, const Bandw
       return shared;
     }
     if (mayShare && (mustShare || bound.algbw > planned)) {
-      shared.mixture = bound.mixture ? std::move(bound.mixture) : bestMixture(fabric, demand, bound.algbw, progress);
-      if (shared.mixture && shared.mixture->algbw <= planned && !mustShare) {
-        shared.mixture.reset();
+      shared.plan = bestPlan(fabric, demand, bound, progress);
+      if (shared.plan && shared.plan->algbw() <= planned && !mustShare) {
+        shared.plan.reset();
       }
     }
   } catch (const OverflowError&) {
     // Numbers too wide for the program leave only its answer out; the plan does not depend on it.
     return {};
   }
-  const Bandwidth reached = shared.mixture ? shared.mixture->algbw : planned;
+  const Bandwidth reached = shared.plan ? shared.plan->algbw() : planned;
   shared.limit = AllreduceLimit{bound.algbw, bound.status == lp::BoundStatus::exact, bound.algbw == reached};
   shared.proof = std::move(bound.proof);
   return shared;
@@ -78,14 +114,25 @@ bool mayShareTrees(const Fabric& fabric, const Request& request, bool plainSwitc
   return gains && !plainSwitches && !fabric.isBalanced() && hasUsefulSwitches(fabric, request);
 }
 
-/// The answer is that of the mixture.
-void adopt(const Fabric& fabric, const Request& request, const TreeMixture& mixture, std::int64_t totalDemand,
+bool branchesAtSwitches(const TreePlan& plan) {
+  if (plan.columns) {
+    const std::vector<schedule::TreeEdge>& edges = plan.columns->outTrees.edges;
+    return std::any_of(edges.begin(), edges.end(), [](const schedule::TreeEdge& edge) { return edge.pruned > 0; });
+  }
+  return std::any_of(plan.mixture->kinds.begin(), plan.mixture->kinds.end(), [](const TreeShare& share) {
+    return std::find(share.reaches.begin(), share.reaches.end(), true) != share.reaches.end();
+  });
+}
+
+/// The answer is that of the plan.
+void adopt(const Fabric& fabric, const Request& request, const TreePlan& plan, std::int64_t totalDemand,
            Optimum& optimum) {
-  const MixtureSize size = sizeOf(fabric, mixture);
+  const MixtureSize size = plan.columns ? MixtureSize{plan.columns->outTrees.scale, plan.columns->outTrees.treesOfRoot}
+                                        : sizeOf(fabric, *plan.mixture);
   const auto [least, most] = std::minmax_element(size.treesOfRoot.begin(), size.treesOfRoot.end());
   const bool isAllreduce = request.collective == Collective::allreduce;
-  optimum.algbw = mixture.algbw;
-  optimum.inverseRate = Rational(totalDemand) / mixture.algbw;
+  optimum.algbw = plan.algbw();
+  optimum.inverseRate = Rational(totalDemand) / plan.algbw();
   optimum.scale = size.scale;
   optimum.treesPerRoot = *least == *most ? *least : 0;
   optimum.integralScale = optimum.scale;
@@ -95,17 +142,15 @@ void adopt(const Fabric& fabric, const Request& request, const TreeMixture& mixt
   if (isAllreduce) {
     optimum.bottlenecks.clear();  // those of the halves, which prove nothing here
   }
-  optimum.usesSwitches = std::any_of(mixture.kinds.begin(), mixture.kinds.end(), [](const TreeShare& share) {
-    return std::find(share.reaches.begin(), share.reaches.end(), true) != share.reaches.end();
-  });
+  optimum.usesSwitches = branchesAtSwitches(plan);
   optimum.usedSubCapacity = false;
   optimum.note.clear();
 }
 
 }  // namespace
 
-std::optional<TreeMixture> shareLinks(const Fabric& fabric, const Request& request, const Planned& planned,
-                                      Optimum& optimum, const Progress& progress) {
+std::optional<TreePlan> shareLinks(const Fabric& fabric, const Request& request, const Planned& planned,
+                                   Optimum& optimum, const Progress& progress) {
   const bool isAllreduce = request.collective == Collective::allreduce;
   optimum.halvesAlgbw = isAllreduce ? optimum.algbw : Bandwidth();
   optimum.ignoresSwitches = request.plainSwitches && hasUsefulSwitches(fabric, request);
@@ -119,23 +164,27 @@ std::optional<TreeMixture> shareLinks(const Fabric& fabric, const Request& reque
       optimum.plainSwitches->allreduceLimit = shared.limit;  // what is below it and reaches the same
     } else if (isAllreduce) {
       const SharedTrees plain = shareTrees(fabric, request, planned.algbw, true, progress);
-      optimum.plainSwitches->algbw = plain.mixture ? plain.mixture->algbw : planned.algbw;
+      optimum.plainSwitches->algbw = plain.plan ? plain.plan->algbw() : planned.algbw;
       optimum.plainSwitches->allreduceLimit = plain.limit;
     }
   }
   if (isAllreduce) {
     optimum.allreduceLimit = shared.limit;
   }
-  if (isAllreduce || shared.mixture) {
+  if (isAllreduce || shared.plan) {
     optimum.boundProof = std::move(shared.proof);
   }
-  if (shared.mixture) {
-    adopt(fabric, request, *shared.mixture, planned.totalDemand, optimum);
+  if (shared.plan) {
+    adopt(fabric, request, *shared.plan, planned.totalDemand, optimum);
   }
-  return std::move(shared.mixture);
+  return std::move(shared.plan);
 }
 
-bool canBeWritten(const Fabric& fabric, const TreeMixture& mixture, const Request& request) {
+bool canBeWritten(const Fabric& fabric, const TreePlan& plan, const Request& request) {
+  if (plan.columns) {
+    return true;
+  }
+  const TreeMixture& mixture = *plan.mixture;
   std::int64_t roots = 0;
   for (const TreeShare& share : mixture.kinds) {
     if (share.isIn == mixture.kinds.front().isIn) {
@@ -144,6 +193,39 @@ bool canBeWritten(const Fabric& fabric, const TreeMixture& mixture, const Reques
     }
   }
   return schedule::writtenBytes(roots, fabric.gpuCount(), 0) <= request.maxTreeBytes;
+}
+
+MixtureForests growPlan(const Fabric& fabric, TreePlan&& plan, const Request& request, const Planned& planned,
+                        Optimum& optimum, const Progress& progress, StageClock& clock) {
+  if (plan.mixture) {
+    const TreeDemand demand = demandOf(request, request.plainSwitches);
+    const bool hasOther = !demand.ownCopies && isMirrored(treeGraph(fabric), demand);
+    try {
+      return growMixture(fabric, *plan.mixture, request, hasOther, progress, clock);
+    } catch (const WorkLimitReached&) {
+      if (!hasOther) {
+        throw;  // the limit is the caller's
+      }
+    }
+    plan.columns = treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw, progress);
+    clock.done("trees one by one");
+    if (!plan.columns || plan.columns->algbw < plan.mixture->algbw * kNearlyAll) {
+      return growMixture(fabric, *plan.mixture, request, false, progress, clock);
+    }
+    const Bandwidth possible = plan.mixture->algbw;
+    plan.mixture.reset();
+    adopt(fabric, request, plan, planned.totalDemand, optimum);
+    if (optimum.algbw < possible) {
+      optimum.note = "trees that reach " + toDecimal(possible, 4) + " GB/s exist, but finding them takes too much work";
+    }
+    if (optimum.allreduceLimit) {
+      optimum.allreduceLimit->isReached = optimum.allreduceLimit->algbw == optimum.algbw;
+    }
+  }
+  MixtureForests forests;
+  forests.reduce = schedule::reversed(plan.columns->outTrees);
+  forests.broadcast = std::move(plan.columns->outTrees);
+  return forests;
 }
 
 void keepPlanned(const Optimum& planned, Optimum& optimum) {

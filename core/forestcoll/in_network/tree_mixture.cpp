@@ -26,13 +26,6 @@ using Kind = std::vector<bool>;  ///< by node: relays that are reached
 
 constexpr int64_t kSymmetryWork = int64_t{1} << 24;
 
-/// Relays that may branch in trees of a direction.
-Kind capable(const TreeGraph& graph, const TreeDemand& demand, bool isIn) {
-  return demand.plainSwitches ? Kind(static_cast<std::size_t>(graph.nodeCount), false)
-         : isIn               ? graph.sums
-                              : graph.copies;
-}
-
 bool isEmpty(const Kind& kind) {
   return std::find(kind.begin(), kind.end(), true) == kind.end();
 }
@@ -42,21 +35,6 @@ std::vector<int64_t> amountsOf(const TreeGraph& graph, const TreeDemand& demand)
     return {};
   }
   return demand.amounts.empty() ? std::vector<int64_t>(graph.gpus.size(), 1) : demand.amounts;
-}
-
-/// In-trees may be taken as the mirror images of the out-trees.
-bool isMirrored(const TreeGraph& graph, const TreeDemand& demand) {
-  if (demand.collective != Collective::allreduce || capable(graph, demand, false) != capable(graph, demand, true)) {
-    return false;
-  }
-  std::map<std::pair<int, int>, const Bandwidth*> bandwidths;
-  for (const lp::RateArc& arc : graph.arcs) {
-    bandwidths.emplace(std::pair(arc.tail, arc.head), &arc.bandwidth);
-  }
-  return std::all_of(graph.arcs.begin(), graph.arcs.end(), [&](const lp::RateArc& arc) {
-    const auto back = bandwidths.find({arc.head, arc.tail});
-    return back != bandwidths.end() && *back->second == arc.bandwidth;
-  });
 }
 
 /// By arc: GPUs get their own copies along it and its reverse (Schedule::ownCopies).
@@ -84,8 +62,8 @@ symmetry::Orbits orbitsOf(const TreeGraph& graph, const TreeDemand& demand, cons
     isGpu[graph.gpus[rank]] = true;
     amountAt[graph.gpus[rank]] = amounts.empty() ? 0 : amounts[rank];
   }
-  const Kind copies = capable(graph, demand, false);
-  const Kind sums = capable(graph, demand, true);
+  const Kind copies = branching(graph, demand, false);
+  const Kind sums = branching(graph, demand, true);
   symmetry::ColouredDigraph coloured;
   symmetry::Numbering<std::tuple<int, int64_t, std::vector<bool>>> colours;
   for (int node = 0; node < graph.nodeCount; ++node) {
@@ -333,6 +311,26 @@ TreeGraph treeGraph(const Fabric& fabric) {
   return graph;
 }
 
+std::vector<bool> branching(const TreeGraph& graph, const TreeDemand& demand, bool isIn) {
+  return demand.plainSwitches ? std::vector<bool>(static_cast<std::size_t>(graph.nodeCount), false)
+         : isIn               ? graph.sums
+                              : graph.copies;
+}
+
+bool isMirrored(const TreeGraph& graph, const TreeDemand& demand) {
+  if (demand.collective != Collective::allreduce || branching(graph, demand, false) != branching(graph, demand, true)) {
+    return false;
+  }
+  std::map<std::pair<int, int>, const Bandwidth*> bandwidths;
+  for (const lp::RateArc& arc : graph.arcs) {
+    bandwidths.emplace(std::pair(arc.tail, arc.head), &arc.bandwidth);
+  }
+  return std::all_of(graph.arcs.begin(), graph.arcs.end(), [&](const lp::RateArc& arc) {
+    const auto back = bandwidths.find({arc.head, arc.tail});
+    return back != bandwidths.end() && *back->second == arc.bandwidth;
+  });
+}
+
 TreeBound treeBound(const Fabric& fabric, const TreeDemand& demand, const std::optional<Bandwidth>& known,
                     const Progress& progress) {
   return treeBound(treeGraph(fabric), demand, known, progress);
@@ -346,7 +344,7 @@ TreeBound treeBound(const TreeGraph& graph, const TreeDemand& demand, const std:
   bool isPlain = true;
   for (const bool isIn : {false, true}) {
     if (hasDirection(demand, isIn) && !(isIn && problem.isMirrored)) {
-      Kind branches = capable(graph, demand, isIn);
+      Kind branches = branching(graph, demand, isIn);
       isPlain = isPlain && isEmpty(branches);
       problem.layers.push_back({isIn, none, std::move(branches)});
     }
@@ -371,8 +369,8 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
   const TreeGraph graph = treeGraph(fabric);
   constexpr std::size_t kMaxImages = 64;
   const symmetry::Orbits base = orbitsOf(graph, demand, {}, true, progress);
-  const KindSearch outKinds(capable(graph, demand, false), base.ofNode);
-  const KindSearch inKinds(capable(graph, demand, true), base.ofNode);
+  const KindSearch outKinds(branching(graph, demand, false), base.ofNode);
+  const KindSearch inKinds(branching(graph, demand, true), base.ofNode);
   const Kind none(static_cast<std::size_t>(graph.nodeCount), false);
   std::optional<TreeMixture> best;
   std::set<std::pair<bool, Kind>> tried;  // with their images
@@ -422,9 +420,21 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
     if (!isNew) {
       continue;
     }
-    const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {.budget = demand.budget}, progress));
-    if (!rates.layers.empty() && (!best || rates.rate > best->algbw)) {
-      best = mixtureOf(problem, rates, images);
+    // Later stages have many kinds and gain little.
+    const lp::Milliseconds budget = stage < 2 ? demand.budget : demand.budget / 16;
+    // Roots that are free take fewer trees; even ones make a smaller program, which may be the one that ends.
+    for (const bool isEven : {false, true}) {
+      problem.hasEvenRoots = isEven;
+      if (isEven && !problem.amounts.empty()) {
+        break;
+      }
+      const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {.budget = budget}, progress));
+      if (!rates.layers.empty() && (!best || rates.rate > best->algbw)) {
+        best = mixtureOf(problem, rates, images);
+      }
+      if (!rates.layers.empty()) {
+        break;  // even roots gain nothing
+      }
     }
     if (best && best->algbw >= upper) {
       break;

@@ -70,6 +70,11 @@ struct TreeGraph {
   std::vector<lp::RateArc> arcs;   ///< at most one per ordered pair; a bandwidth may be 0
 };
 [[nodiscard]] TreeGraph treeGraph(const fabric::Fabric& fabric);
+/// By node: relays that may branch in trees of a direction.
+[[nodiscard]] std::vector<bool> branching(const TreeGraph& graph, const TreeDemand& demand, bool isIn);
+/// An allreduce whose in-trees may be taken as the mirror images of the out-trees: links and switches do the same both
+/// ways.
+[[nodiscard]] bool isMirrored(const TreeGraph& graph, const TreeDemand& demand);
 
 /// What no trees can beat. `known` is a rate that is reached: where the bound is equal, the search ends early.
 /// Throws Failure, OverflowError, CancelledError.

@@ -369,6 +369,9 @@ Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const Grow
     return growBest(Growing(problem, kTrimmings.front(), options, alone, clock));
   } catch (const WorkLimitReached&) {
     clock.done("alone");
+    if (!options.mayRace) {
+      throw;
+    }
   } catch (const Failure& failure) {
     if (failure.error.code != ErrorCode::internal) {
       throw;

@@ -31,6 +31,7 @@ struct GrowthOptions {
   /// Steps that the first strategy has to itself; 0 = 400 million, and 256 for every pair of GPUs (the trees alone have
   /// an edge for each).
   std::uint64_t firstWork = 0;
+  bool mayRace = true;  ///< false: WorkLimitReached is thrown where the first strategy has not ended by then
 };
 
 /// Trimming, then the strategies of growth.cpp, of which the lowest forest is taken.
@@ -39,8 +40,8 @@ struct GrowthOptions {
 /// tried alone; when it has not ended after a certain amount of counted work (about a second), all of them restart side
 /// by side on the cores there are, each with four times that work, then sixteen, and so on. Of those that end in a
 /// round the first in order is taken: the result never depends on timing, and costs at most some three times the work
-/// of the quickest. Throws Failure (limit where trees would take more than maxTreeBytes), OverflowError,
-/// CancelledError.
+/// of the quickest. Throws WorkLimitReached (only where they may not race), Failure (limit where trees would take more
+/// than maxTreeBytes), OverflowError, CancelledError.
 [[nodiscard]] schedule::Forest growForest(const fabric::Fabric& fabric, const GrowthProblem& problem,
                                           const GrowthOptions& options, const Progress& progress, StageClock& clock);
 
