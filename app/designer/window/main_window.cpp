@@ -279,11 +279,13 @@ void MainWindow::showCurrent() {
 }
 
 void MainWindow::updateTitles() {
-  const QStringList titles = tabTitles(m_workspace.contexts());
-  for (EditorContext* context : m_workspace.contexts()) {
-    const int tab = m_tabs->indexOf(&context->page());
-    m_tabs->setTabText(tab, QString(titles[tab]).replace(u'&', u"&&"_s));
-    m_tabs->setTabToolTip(tab, QDir::toNativeSeparators(context->file().path()));
+  const std::vector<EditorContext*>& contexts = m_workspace.contexts();
+  const QStringList titles = tabTitles(contexts);
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    // A document that is being closed may still have its tab.
+    const int tab = m_tabs->indexOf(&contexts[i]->page());
+    m_tabs->setTabText(tab, QString(titles[static_cast<int>(i)]).replace(u'&', u"&&"_s));
+    m_tabs->setTabToolTip(tab, QDir::toNativeSeparators(contexts[i]->file().path()));
   }
   EditorContext* context = m_workspace.current();
   setWindowTitle(context != nullptr ? context->file().displayName() + u"[*] — "_s + tr("Coppice") : tr("Coppice"));
