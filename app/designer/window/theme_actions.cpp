@@ -44,7 +44,7 @@ void addThemeActions(ActionRegistry& actions, bool keepsSettings, QObject* paren
                                 MainWindow::tr("&Wheel Scrolls"),
                                 MainWindow::tr("The wheel moves the drawing, and zooms with Ctrl; otherwise it zooms"),
                                 {},
-                                {},
+                                u"pan"_s,
                                 true},
                                [keepsSettings](bool isOn) {
                                  CanvasView::setWheelScrolls(isOn);
