@@ -53,7 +53,7 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedul
     if (isSeen) {
       showOwn();
     }
-    makeRoom(isSeen && m_panel->reading());
+    makeRoom(isSeen && (m_panel->reading() || m_panel->isReading()));
   });
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
   connect(m_panel, &ProgramPanel::readingChanged, this, [this] {

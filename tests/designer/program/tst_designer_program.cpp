@@ -153,7 +153,7 @@ void TestDesignerProgram::programsBelongToTheirDocument() {
   QVERIFY(f.open(ringAllgather(2, 1, true)));
   QVERIFY(f.panel->reading());
   EditorContext* second =
-      f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {})).model, {}, u"one box"_s);
+      f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "1"}})).model, {}, u"one box"_s);
   QVERIFY(!f.panel->reading() && !f.panel->isReading());
   f.window->actions()[u"view.program"_s]->trigger();
   f.window->actions()[u"schedule.generate"_s]->trigger();
