@@ -31,6 +31,11 @@ public:
     return pixmap == SP_LineEditClearButton ? icon(QStringLiteral("close"))
                                             : QProxyStyle::standardIcon(pixmap, option, widget);
   }
+  [[nodiscard]] int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override {
+    // The arrow of sorting takes its place from the text of every head, but is not counted in the width of a column.
+    constexpr int kHeaderMargin = 8;
+    return metric == PM_HeaderMargin ? kHeaderMargin : QProxyStyle::pixelMetric(metric, option, widget);
+  }
 };
 
 }  // namespace
