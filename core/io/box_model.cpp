@@ -540,4 +540,20 @@ Result<ImportResult> assembleBoxes(const Box& box, const BoxOptions& options) {
   return Assembly(box, options).run();
 }
 
+Result<ImportResult> assembleServer(const Box& box, const BoxOptions& options, std::vector<Finding> findings,
+                                    ImportedServer taken, const std::string& fileName) {
+  auto assembled = assembleBoxes(box, options);
+  if (!assembled) {
+    Error error = assembled.error();
+    error.where.file = fileName;
+    return error;
+  }
+  findings.insert(findings.end(), assembled->findings.begin(), assembled->findings.end());
+  for (Finding& finding : findings) {
+    finding.where.file = fileName;
+  }
+  taken.nics = std::move(assembled->server->nics);
+  return ImportResult{std::move(assembled->description), std::move(findings), std::move(taken)};
+}
+
 }  // namespace coppice::io

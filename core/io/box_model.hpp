@@ -79,4 +79,9 @@ struct Box {
 /// badUsage (count, scale-out or NIC names that do not fit), infeasible (GPUs that nothing joins), limit.
 Result<ImportResult> assembleBoxes(const Box& box, const BoxOptions& options);
 
+/// assembleBoxes() as the end of an importer: its findings come first, all of them and an error are of the file, and
+/// `taken` is what it read of the server, to which the NICs are added.
+Result<ImportResult> assembleServer(const Box& box, const BoxOptions& options, std::vector<Finding> findings,
+                                    ImportedServer taken, const std::string& fileName);
+
 }  // namespace coppice::io

@@ -80,18 +80,7 @@ public:
     addLinks();
     joinPackages();
     m_box.name = "server";
-    auto assembled = assembleBoxes(m_box, m_options.box);
-    if (!assembled) {
-      Error error = assembled.error();
-      error.where.file = m_fileName;
-      return error;
-    }
-    m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
-    for (Finding& finding : m_findings) {
-      finding.where.file = m_fileName;
-    }
-    m_taken.nics = std::move(assembled->server->nics);
-    return ImportResult{std::move(assembled->description), std::move(m_findings), std::move(m_taken)};
+    return assembleServer(m_box, m_options.box, std::move(m_findings), std::move(m_taken), m_fileName);
   }
 
 private:

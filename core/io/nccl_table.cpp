@@ -9,23 +9,12 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "io/words.hpp"
 
 namespace coppice::io {
 namespace {
 
 constexpr std::size_t kMaxRows = 100'000;
-
-std::vector<std::string_view> wordsOf(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r\v\f";
-  std::vector<std::string_view> words;
-  std::size_t at = line.find_first_not_of(kBlank);
-  while (at != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
 
 template <typename Number>
 std::optional<Number> numberOf(std::string_view word) {

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
+#include "io/words.hpp"
 
 namespace coppice::io {
 namespace {
@@ -134,19 +135,8 @@ private:
 
   static std::vector<Token> tokens(std::string_view line, int number) {
     std::vector<Token> out;
-    std::size_t at = 0;
-    const auto isBlank = [&](std::size_t i) { return line[i] == ' ' || line[i] == '\t' || line[i] == '\r'; };
-    while (at < line.size()) {
-      while (at < line.size() && isBlank(at)) {
-        ++at;
-      }
-      const std::size_t start = at;
-      while (at < line.size() && !isBlank(at)) {
-        ++at;
-      }
-      if (at > start) {
-        out.push_back({line.substr(start, at - start), number, static_cast<int>(start) + 1});
-      }
+    for (const std::string_view word : wordsOf(line)) {
+      out.push_back({word, number, static_cast<int>(word.data() - line.data()) + 1});
     }
     return out;
   }
@@ -339,19 +329,7 @@ public:
     addNvlinks();
     addTree();
     m_box.name = "server";
-    auto assembled = assembleBoxes(m_box, m_options.box);
-    if (!assembled) {
-      Error error = assembled.error();
-      error.where.file = m_fileName;
-      return error;
-    }
-    std::vector<Finding> findings = std::move(m_findings);
-    findings.insert(findings.end(), assembled->findings.begin(), assembled->findings.end());
-    for (Finding& finding : findings) {
-      finding.where.file = m_fileName;
-    }
-    m_taken.nics = std::move(assembled->server->nics);
-    return ImportResult{std::move(assembled->description), std::move(findings), std::move(m_taken)};
+    return assembleServer(m_box, m_options.box, std::move(m_findings), std::move(m_taken), m_fileName);
   }
 
 private:

@@ -15,6 +15,7 @@
 #include "io/exact_json.hpp"
 #include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
+#include "io/words.hpp"
 
 namespace coppice::io {
 namespace {
@@ -41,25 +42,6 @@ struct Pair {
   std::string type;
   std::optional<Bandwidth> bandwidth;
 };
-
-std::vector<std::string_view> wordsOf(std::string_view line) {
-  std::vector<std::string_view> words;
-  std::size_t at = 0;
-  const auto isBlank = [&](std::size_t i) { return line[i] == ' ' || line[i] == '\t' || line[i] == '\r'; };
-  while (at < line.size()) {
-    while (at < line.size() && isBlank(at)) {
-      ++at;
-    }
-    const std::size_t start = at;
-    while (at < line.size() && !isBlank(at)) {
-      ++at;
-    }
-    if (at > start) {
-      words.push_back(line.substr(start, at - start));
-    }
-  }
-  return words;
-}
 
 std::optional<int> wholeNumber(std::string_view text) {
   int value = 0;
@@ -101,19 +83,7 @@ public:
       refuse(0, "the text has no table of at least two GPUs", "give the output of: rocm-smi --showtopo");
     }
     build();
-    auto assembled = assembleBoxes(m_box, m_options.box);
-    if (!assembled) {
-      Error error = assembled.error();
-      error.where.file = m_fileName;
-      return error;
-    }
-    m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
-    for (Finding& finding : m_findings) {
-      finding.where.file = m_fileName;
-    }
-    ImportedServer server = m_taken;
-    server.nics = std::move(assembled->server->nics);
-    return ImportResult{std::move(assembled->description), std::move(m_findings), std::move(server)};
+    return assembleServer(m_box, m_options.box, std::move(m_findings), std::move(m_taken), m_fileName);
   }
 
 private:

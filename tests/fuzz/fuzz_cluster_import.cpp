@@ -3,29 +3,11 @@
 // Whatever is accepted must be a fabric that validate() and build() can judge, balanced where all links are duplex.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "fabric/fabric.hpp"
 #include "io/cluster_files.hpp"
-
-namespace {
-
-void judge(const coppice::Result<coppice::io::ImportResult>& result, bool mustBeBalanced) {
-  if (!result) {
-    if (result.error().message.empty()) {
-      std::abort();
-    }
-    return;
-  }
-  const auto fabric = coppice::fabric::Fabric::build(result->description);
-  if (mustBeBalanced && fabric && !fabric->isBalanced()) {
-    std::abort();
-  }
-}
-
-}  // namespace
+#include "judge_import.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using coppice::io::FabricFormat;
@@ -43,8 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const FabricFormat format :
        {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi, FabricFormat::simai,
         FabricFormat::hwloc, FabricFormat::infraGraph, FabricFormat::astraSim}) {
-    judge(coppice::io::importFabric(text, format, "x", options), true);
+    coppice::fuzz::judge(coppice::io::importFabric(text, format, "x", options), true);
   }
-  judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);
+  coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);
   return 0;
 }

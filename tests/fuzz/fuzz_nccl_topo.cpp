@@ -3,29 +3,11 @@
 // must be a fabric that validate() and build() can judge, balanced where they say so.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "fabric/fabric.hpp"
 #include "io/fabric_formats.hpp"
-
-namespace {
-
-void judge(const coppice::Result<coppice::io::ImportResult>& result, bool mustBeBalanced) {
-  if (!result) {
-    if (result.error().message.empty()) {
-      std::abort();
-    }
-    return;
-  }
-  const auto fabric = coppice::fabric::Fabric::build(result->description);
-  if (mustBeBalanced && fabric && !fabric->isBalanced()) {
-    std::abort();
-  }
-}
-
-}  // namespace
+#include "judge_import.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using coppice::io::FabricFormat;
@@ -41,12 +23,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.rates = (data[0] & 16) != 0 ? coppice::io::LinkRates::nominal : coppice::io::LinkRates::nccl;
   options.nvidiaSmi.reading = static_cast<coppice::io::NvlinkReading>((data[0] >> 5) % 3);
   const auto format = coppice::io::detectFormat("x", text);
-  judge(coppice::io::importFabric(text, FabricFormat::ncclXml, "x", options), true);
+  coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::ncclXml, "x", options), true);
   if (format && *format == FabricFormat::nvidiaSmi) {
-    judge(coppice::io::importFabric(text, FabricFormat::nvidiaSmi, "x", options), true);
+    coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::nvidiaSmi, "x", options), true);
   }
   if (format && *format == FabricFormat::adjacency) {
-    judge(coppice::io::importFabric(text, FabricFormat::adjacency, "x", options), false);
+    coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::adjacency, "x", options), false);
   }
   return 0;
 }

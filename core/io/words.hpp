@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace coppice::io {
+
+/// The words of a line, between blanks.
+inline std::vector<std::string_view> wordsOf(std::string_view line) {
+  constexpr std::string_view kBlank = " \t\r\v\f";
+  std::vector<std::string_view> words;
+  std::size_t at = line.find_first_not_of(kBlank);
+  while (at != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return words;
+}
+
+}  // namespace coppice::io
