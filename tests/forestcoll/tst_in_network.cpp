@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/in_network/spanning_packing.hpp"
 #include "forestcoll/in_network/tree_columns.hpp"
 #include "forestcoll/in_network/tree_mixture.hpp"
 #include "io/fabric_json.hpp"
@@ -105,6 +107,8 @@ private slots:
   void treesByColumns_data();
   void treesByColumns();
   void damagedCluster();
+  void spanningPackings();
+  void damagedTorus();
 };
 
 void TestInNetwork::reference_data() {
@@ -390,6 +394,97 @@ void TestInNetwork::damagedCluster() {
   QVERIFY(found && found->algbw == bound);
   constexpr std::size_t kFew = 200;
   QVERIFY2(found->outTrees.trees.size() < kFew, std::to_string(found->outTrees.trees.size()).c_str());
+}
+
+/// The rate against all partitions, and what out-trees may take of the edges against all cuts.
+void TestInNetwork::spanningPackings() {
+  std::mt19937 random(7);
+  const auto upTo = [&](int most) { return 1 + static_cast<int>(random() % static_cast<unsigned>(most)); };
+  constexpr int kGraphs = 400;
+  int coarse = 0;
+  for (int graph = 0; graph < kGraphs; ++graph) {
+    const int nodes = 1 + upTo(6);
+    std::vector<forestcoll::WeightedEdge> edges;
+    for (int b = 1; b < nodes; ++b) {
+      const int parent = upTo(b) - 1;
+      for (int a = 0; a < b; ++a) {
+        if (a == parent || upTo(3) == 1) {
+          edges.push_back({a, b, upTo(9)});
+        }
+      }
+    }
+    const auto packing = forestcoll::spanningPacking(nodes, edges, lp::Milliseconds(1000), {});
+    QVERIFY(packing.has_value());
+    coarse += packing->parts < nodes ? 1 : 0;
+
+    std::optional<Rational> least;
+    std::vector<int> part(static_cast<std::size_t>(nodes), 0);
+    const std::function<void(int, int)> divide = [&](int node, int parts) {
+      if (node < nodes) {
+        for (int each = 0; each <= parts; ++each) {
+          part[node] = each;
+          divide(node + 1, std::max(parts, each + 1));
+        }
+      } else if (parts > 1) {
+        std::int64_t cross = 0;
+        for (const auto& edge : edges) {
+          cross += part[edge.a] == part[edge.b] ? 0 : edge.capacity;
+        }
+        if (const Rational rate(cross, parts - 1); !least || rate < *least) {
+          least = rate;
+        }
+      }
+    };
+    divide(1, 1);
+    QCOMPARE(Rational(packing->cross, packing->parts - 1), *least);
+
+    for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+      QVERIFY(packing->forward[edge] >= 0 && packing->backward[edge] >= 0);
+      QVERIFY(packing->forward[edge] + packing->backward[edge] <= edges[edge].capacity * (packing->parts - 1));
+    }
+    for (unsigned set = 1; set < 1U << static_cast<unsigned>(nodes); ++set) {
+      const auto has = [set](int node) { return (set >> static_cast<unsigned>(node) & 1U) != 0; };
+      std::int64_t entering = 0;
+      for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+        if (has(edges[edge].a) != has(edges[edge].b)) {
+          entering += has(edges[edge].b) ? packing->forward[edge] : packing->backward[edge];
+        }
+      }
+      QVERIFY(has(packing->root) || entering >= packing->cross);
+    }
+  }
+  QVERIFY(coarse > kGraphs / 10);  // not only the partition into single nodes
+}
+
+/// A torus that lost GPUs has no symmetry and many cuts. What leaves single GPUs limits it: each tree takes one link
+/// less than there are GPUs.
+void TestInNetwork::damagedTorus() {
+  fabric::Description description = test::describedBy("torus dims=8x11x7 bandwidth=25");
+  for (const char* id : {"g115", "g117", "g155", "g215", "g290", "g30", "g330", "g372", "g385", "g415"}) {
+    const auto isGone = [id](const auto& node) { return node.id == id; };
+    QCOMPARE(std::erase_if(description.nodes, isGone), std::size_t{1});
+    std::erase_if(description.links, [id](const auto& link) { return link.src == id || link.dst == id; });
+  }
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.rank.reset();
+  }
+  const fabric::Fabric fabric = built(description);
+  Rational sum;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    sum += arc.bandwidth.gigabytesPerSecond();
+  }
+  const Bandwidth bound{sum / Rational(2 * (fabric.gpuCount() - 1))};
+  const auto made = forestcoll::generate(fabric, {.collective = Collective::allreduce});
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  const forestcoll::Optimum& optimum = made->optimum;
+  QVERIFY(optimum.allreduceLimit && optimum.allreduceLimit->isExact);
+  QVERIFY2(optimum.allreduceLimit->algbw == bound, toFraction(optimum.allreduceLimit->algbw).c_str());
+  QVERIFY(made->schedule.algbw >= bound * Rational(99, 100));
+  const auto verdict = verify::verifySchedule(fabric, made->schedule);
+  QVERIFY2(verdict && verdict->ok, verdict ? test::textsOf(verdict->findings).toUtf8().constData() : "");
+  QVERIFY(optimum.boundProof.has_value());
+  const auto proof = verify::checkTreeBound(fabric, *optimum.boundProof, {.collective = Collective::allreduce});
+  QVERIFY2(proof && proof->ok, proof ? test::textsOf(proof->findings).toUtf8().constData() : "");
 }
 
 QTEST_APPLESS_MAIN(TestInNetwork)

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/disjoint_sets.hpp"
 #include "base/failure.hpp"
+#include "forestcoll/in_network/spanning_packing.hpp"
 #include "symmetry/fabric_parts.hpp"
 #include "symmetry/groups.hpp"
 #include "symmetry/orbits.hpp"
@@ -227,6 +228,104 @@ schedule::TreeBoundProof proofOf(const lp::TreeRates& rates, symmetry::Orbits&& 
   return proof;
 }
 
+/// The links of a fabric without relays, both directions as one edge, in 1 / unit GB/s; nullopt where there are relays.
+std::optional<std::vector<WeightedEdge>> edgesWithoutRelays(const TreeGraph& graph, int64_t& unit) {
+  std::vector<bool> isGpu(static_cast<std::size_t>(graph.nodeCount), false);
+  for (const int gpu : graph.gpus) {
+    isGpu[gpu] = true;
+  }
+  unit = 1;
+  for (const lp::RateArc& arc : graph.arcs) {
+    if (arc.bandwidth.isPositive() && !(isGpu[arc.tail] && isGpu[arc.head])) {
+      return std::nullopt;
+    }
+    unit = leastCommonMultiple(unit, arc.bandwidth.gigabytesPerSecond().denominator());
+  }
+  std::vector<WeightedEdge> edges;
+  for (const lp::RateArc& arc : graph.arcs) {
+    if (arc.tail < arc.head && arc.bandwidth.isPositive()) {
+      const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
+      edges.push_back({arc.tail, arc.head, checkedMul(bandwidth.numerator(), unit / bandwidth.denominator())});
+    }
+  }
+  return edges;
+}
+
+/// Every part of the partition is a cut of out-trees and of in-trees, all of one weight.
+schedule::TreeBoundProof proofOf(const TreeGraph& graph, const std::vector<int>& partOf, int parts,
+                                 const Bandwidth& bound) {
+  const Rational weight(1, checkedMul<int64_t>(2, parts - 1));
+  schedule::TreeBoundProof proof;
+  proof.bound = bound;
+  for (const lp::RateArc& arc : graph.arcs) {
+    proof.linkPrice.push_back(partOf[arc.tail] == partOf[arc.head] ? Rational() : weight);
+  }
+  std::vector<std::vector<fabric::NodeIndex>> members(static_cast<std::size_t>(parts));
+  for (const int gpu : graph.gpus) {
+    members[partOf[gpu]].push_back(gpu);
+  }
+  for (std::vector<fabric::NodeIndex>& nodes : members) {
+    std::sort(nodes.begin(), nodes.end());
+    proof.cuts.push_back({nodes, schedule::Direction::out, weight});
+    proof.cuts.push_back({std::move(nodes), schedule::Direction::in, weight});
+  }
+  proof.outPotential.assign(static_cast<std::size_t>(graph.nodeCount), Rational());
+  proof.inPotential = proof.outPotential;
+  return proof;
+}
+
+/// The bound and trees that reach it, of an allreduce on GPUs alone whose links do the same both ways. nullopt
+/// elsewhere, and where the budget of work is spent.
+std::optional<TreeBound> boundWithoutRelays(const TreeGraph& graph, const TreeDemand& demand,
+                                            const Progress& progress) {
+  if (!isMirrored(graph, demand)) {
+    return std::nullopt;
+  }
+  int64_t unit = 1;
+  const auto edges = edgesWithoutRelays(graph, unit);
+  if (!edges) {
+    return std::nullopt;
+  }
+  const std::vector<int>& gpuAt = graph.gpus;  // other nodes have no links
+  std::vector<int> numberOf(static_cast<std::size_t>(graph.nodeCount), 0);
+  for (std::size_t i = 0; i < gpuAt.size(); ++i) {
+    numberOf[gpuAt[i]] = static_cast<int>(i);
+  }
+  std::vector<WeightedEdge> numbered = *edges;
+  std::map<std::pair<int, int>, std::size_t> edgeOf;
+  for (std::size_t i = 0; i < numbered.size(); ++i) {
+    edgeOf.emplace(std::pair(numbered[i].a, numbered[i].b), i);
+    numbered[i].a = numberOf[numbered[i].a];
+    numbered[i].b = numberOf[numbered[i].b];
+  }
+  const auto packing = spanningPacking(static_cast<int>(gpuAt.size()), numbered, demand.budget, progress);
+  if (!packing) {
+    return std::nullopt;
+  }
+  TreeBound bound;
+  bound.status = lp::BoundStatus::exact;
+  const int64_t denominator = checkedMul<int64_t>(unit, packing->parts - 1);
+  bound.algbw = Bandwidth(packing->cross, denominator);
+  std::vector<int> partOf(static_cast<std::size_t>(graph.nodeCount), -1);
+  for (std::size_t i = 0; i < gpuAt.size(); ++i) {
+    partOf[gpuAt[i]] = packing->partOf[i];
+  }
+  bound.proof = proofOf(graph, partOf, packing->parts, bound.algbw);
+  TreeShare share;
+  share.reaches.assign(static_cast<std::size_t>(graph.nodeCount), false);
+  share.roots.assign(gpuAt.size(), 0);
+  share.roots[packing->root] = packing->cross;
+  for (const lp::RateArc& arc : graph.arcs) {
+    const auto edge = edgeOf.find(std::minmax(arc.tail, arc.head));
+    share.bandwidths.push_back(edge == edgeOf.end()  ? 0
+                               : arc.tail < arc.head ? packing->forward[edge->second]
+                                                     : packing->backward[edge->second]);
+  }
+  share.images = {symmetry::identity(graph.nodeCount)};
+  bound.mixture = {bound.algbw, denominator, true, {std::move(share)}};
+  return bound;
+}
+
 /// Lists of kinds to try, in the order of the stages: the kinds of one direction.
 class KindSearch {
 public:
@@ -360,6 +459,10 @@ TreeBound treeBound(const TreeGraph& graph, const TreeDemand& demand, const std:
   if (isPlain && !rates.layers.empty()) {
     bound.mixture =
         mixtureOf(problem, rates, {{symmetry::identity(graph.nodeCount)}, {symmetry::identity(graph.nodeCount)}});
+  }
+  const bool isOpen = bound.status != lp::BoundStatus::exact || (isPlain && !bound.mixture && bound.algbw != known);
+  if (auto packed = isOpen ? boundWithoutRelays(graph, demand, progress) : std::nullopt) {
+    return *std::move(packed);
   }
   return bound;
 }
