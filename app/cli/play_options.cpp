@@ -79,7 +79,7 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
       ->check(CLI::Range(0.0, kMaxMessageBytes));
   sub.add_option("--addition-time", options.additionPicoseconds,
                  "What a GPU takes to add one byte to what it has, in ps: 1 ps is 1000 GB/s. Sums in switches take no "
-                 "time (default: 0)")
+                 "time (default: 0, or what --profile measured)")
       ->check(CLI::Range(0.0, simulate::kMaxAdditionPicoseconds));
   sub.add_option(
       "--profile", options.profile,

@@ -128,7 +128,7 @@ Result<std::shared_ptr<const simulate::Fits>> fitsOf(const io::Profile& profile,
   for (const io::ProfiledPair& pair : profile.pairs) {
     pairs.push_back({.from = pair.from, .to = pair.to, .latency = pair.latency, .rate = pair.bandwidth});
   }
-  return simulate::fitsFor(fabric, pairs);
+  return simulate::fitsFor(fabric, pairs, profile.additionTime);
 }
 
 }  // namespace
@@ -202,6 +202,7 @@ Result<simulate::Model> withProfile(simulate::Model model, std::string_view text
     model.messageOverhead = model.messageOverhead.value_or(Microseconds(0));
     model.totalRate =
         model.totalRate > Throughput() ? model.totalRate : Throughput(kGigabytesPerSecond / cost.microsecondsPerByte);
+    model.additionTime = model.additionTime > Microseconds(0) ? model.additionTime : profile->additionTime;
     model.messageBytes = model.messageBytes > 0 ? model.messageBytes : cost.latency.count() / cost.microsecondsPerByte;
     return model;
   }

@@ -64,7 +64,8 @@ struct ComparedTrace {
                                                  const Progress& progress);
 
 /// The model with what `coppice-exec profile --json` measured. Where all ranks were measured at once (--together), they
-/// share one rate, and what the model states beside it stays; otherwise Model::fits is set. Errors: those of readFits.
+/// share one rate, and what the model states beside it stays; otherwise Model::fits is set. The time of an addition is
+/// taken where the model states none. Errors: those of readFits.
 [[nodiscard]] Result<simulate::Model> withProfile(simulate::Model model, std::string_view text,
                                                   const std::string& fileName, const fabric::Fabric& fabric);
 

@@ -13,6 +13,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxProfileBytes = std::size_t{256} << 20;
 constexpr int kMaxRank = 4095;
+constexpr double kMaxAdditionPicoseconds = 1e6;
 
 std::optional<int> rankOf(const Json& link, const char* key) {
   if (!link.is_object() || !link.contains(key) || !link[key].is_number_integer()) {
@@ -74,6 +75,17 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
                    {.file = fileName, .element = {RefKind::field, "together"}}};
     }
     profile.together = SharedCost{Microseconds(*latency), *perMegabyte / kBytesPerMegabyte};
+  }
+  if (all.contains("addition")) {
+    constexpr double kPicosecondsPerMicrosecond = 1e6;
+    const auto perByte = numberOf(all["addition"], "ps_per_byte");
+    if (!perByte || *perByte < 0 || *perByte > kMaxAdditionPicoseconds) {
+      return Error{ErrorCode::badInput,
+                   "the profile lacks ps_per_byte (0 to a million)",
+                   kFix,
+                   {.file = fileName, .element = {RefKind::field, "addition"}}};
+    }
+    profile.additionTime = Microseconds(*perByte / kPicosecondsPerMicrosecond);
   }
   return profile;
 }

@@ -32,6 +32,7 @@ struct Profile {
   int ranks = 0;
   std::vector<ProfiledPair> pairs = {};  ///< empty only where all ranks were measured at once
   std::optional<SharedCost> together = {};
+  Microseconds additionTime{};  ///< that a rank takes to add one byte to what it has; 0 = not measured
 };
 
 /// Errors: badInput (not such a text, a link without its numbers; the place is "links[3]" or "together"), limit.

@@ -10,6 +10,7 @@
 
 #include "base/failure.hpp"
 #include "base/rows.hpp"
+#include "simulate/fits.hpp"
 #include "simulate/link_sharing.hpp"
 #include "simulate/steady_state.hpp"
 
@@ -40,6 +41,11 @@ Interval intervalAt(const Intervals::Columns& times, MessageId id, std::uint32_t
   return {id, repeat, ready, ready + overhead, left, left + latency + adding, adding};
 }
 
+/// That a GPU takes to add one byte: as the model states it, or as it was measured.
+Microseconds addingTime(const Model& model) {
+  return model.additionTime > Microseconds(0) || !model.fits ? model.additionTime : model.fits->additionTime;
+}
+
 class Engine {
 public:
   Engine(const Job& job, const RunOptions& options, Microseconds resolution, const Progress& progress)
@@ -60,7 +66,7 @@ public:
       m_times.ready.resize(all);
       m_times.left.resize(all);
       m_causes.resize(all, kNoCause);
-      if (job.model().additionTime > Microseconds(0)) {
+      if (addingTime(job.model()) > Microseconds(0)) {
         m_times.landed.resize(all);
         m_times.arrived.resize(all);
         m_landed.resize(m_states.size());
@@ -308,7 +314,7 @@ private:
   /// The last byte of a message is there. Its receiver adds what came before, and then this.
   void land(MessageId id, double now) {
     const Message& message = m_job.messages()[id];
-    const double time = m_job.model().additionTime.count() * (message.added * m_options.bytes / m_options.repeats);
+    const double time = addingTime(m_job.model()).count() * (message.added * m_options.bytes / m_options.repeats);
     if (time <= 0) {
       arrive(id, now);
       return;

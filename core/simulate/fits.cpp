@@ -38,8 +38,10 @@ Outcome addRate(const fabric::Fabric& fabric, const std::vector<fabric::NodeInde
 
 }  // namespace
 
-Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::span<const PairFit> pairs) {
+Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::span<const PairFit> pairs,
+                                            Microseconds additionTime) {
   auto fits = std::make_shared<Fits>();
+  fits->additionTime = additionTime;
   fits->linkRates.resize(fabric.arcs().size());
   ShortestRoutes routes(fabric);
   std::vector<PairFit> sorted(pairs.begin(), pairs.end());

@@ -29,6 +29,8 @@ struct Fits {
   std::vector<Throughput> linkRates;
   /// By pairKey().
   std::unordered_map<std::uint64_t, Microseconds> latencies;
+  /// Model::additionTime where the model states none; 0 = not measured.
+  Microseconds additionTime{};
 
   [[nodiscard]] static std::uint64_t pairKey(fabric::Rank from, fabric::Rank to) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32U | static_cast<std::uint32_t>(to);
@@ -42,6 +44,7 @@ struct Fits {
 /// The latency of a pair replaces overhead and latency of its messages. Its rate replaces the bandwidth of those links
 /// of its shortest route that are the slowest there, since only they can have set it; of several pairs the fastest
 /// counts. Errors: badInput (a rank outside the fabric, a rate or latency that is not a number, no route).
-[[nodiscard]] Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::span<const PairFit> pairs);
+[[nodiscard]] Result<std::shared_ptr<const Fits>> fitsFor(const fabric::Fabric& fabric, std::span<const PairFit> pairs,
+                                                          Microseconds additionTime = {});
 
 }  // namespace coppice::simulate

@@ -60,7 +60,7 @@ struct Model {
   Throughput rateCap = {};                           ///< of one connection or threadblock; 0 = none
   Throughput totalRate = {};                         ///< of all messages together; 0 = no limit beside the links'
   double messageBytes = 0;                           ///< each message takes as long on its links as these bytes more
-  /// That a GPU takes to add one byte to what it has; gamma of the dissertation.
+  /// That a GPU takes to add one byte to what it has; gamma of the dissertation. 0: as measured (Fits), if it was.
   Microseconds additionTime = {};
   std::uint32_t window = 1;  ///< messages of a connection that may be under way
   /// Measured latencies and rates, which replace all of the above where they know better. @pre of the job's fabric

@@ -137,9 +137,38 @@ void TestCliSimulate::profile() {
   const QJsonArray slowPair = rowsOf({"--profile", pairs});
   QVERIFY(!slowPair.isEmpty());
   QVERIFY(slowPair.first()["time_us"].toDouble() > rowsOf({}).first()["time_us"].toDouble());
-  for (const QByteArray text : {"{", "{}", R"({"t":"profile","links":[]})",
-                                R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":0}]})",
-                                R"({"t":"profile","links":[],"together":{"alpha_us":-1,"beta_us_per_MB":1}})"}) {
+  // The time of additions, unless the command line gives one.
+  const QJsonArray reducing = [&] {
+    const QString adds =
+        write("adds.json", R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":20}],
+          "addition":{"ps_per_byte":500}})");
+    const QString none =
+        write("none-added.json", R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":20}]})");
+    const QString reduce = file("profiled.reduce.json");
+    if (run({"generate", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json", "-c", "reduce_scatter", "-o",
+             reduce})
+            .code != 0) {
+      return QJsonArray{};
+    }
+    QJsonArray times;
+    for (const QStringList& more : {QStringList{"--profile", adds},
+                                    {"--profile", none, "--addition-time", "500"},
+                                    {"--profile", none},
+                                    {"--profile", adds, "--addition-time", "200"}}) {
+      const Outcome outcome = run(QStringList{"simulate", reduce, "-b", "64M", "-e", "64M", "--json"} + more);
+      times.append(outcome.json()["rows"].toArray().first()["time_us"]);
+    }
+    return times;
+  }();
+  QCOMPARE(reducing.size(), 4);
+  QCOMPARE(reducing[0], reducing[1]);
+  QVERIFY(reducing[0].toDouble() > reducing[3].toDouble());
+  QVERIFY(reducing[3].toDouble() > reducing[2].toDouble());
+  for (const QByteArray text :
+       {"{", "{}", R"({"t":"profile","links":[]})",
+        R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":0}]})",
+        R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":2}],"addition":{}})",
+        R"({"t":"profile","links":[],"together":{"alpha_us":-1,"beta_us_per_MB":1}})"}) {
     const Outcome refused = run({"simulate", m_schedule, "-b", "1K", "--profile", write("bad.json", text)});
     QCOMPARE(refused.code, 2);
     VERIFY_TOLD(refused.err.contains("bad.json") && refused.err.contains("profile"), refused);

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxBytesPerRun = std::int64_t{64} << 20;
 constexpr int kDepth = 8;
+constexpr double kPicoseconds = 1e12;  // of a second
 /// Chunks of a collective of many ranks are small.
 constexpr std::int64_t kFirstBytesTogether = 64;
 
@@ -139,7 +140,7 @@ Result<Fit> fitAlphaBeta(const std::vector<Point>& points) {
   return fit;
 }
 
-executor::Plan passPlan(int ranks, int source, int target, int hops) {
+executor::Plan passPlan(int ranks, int source, int target, int hops, bool adds) {
   using program::Buffer;
   using program::StepType;
   executor::Plan plan;
@@ -168,7 +169,8 @@ executor::Plan passPlan(int ranks, int source, int target, int hops) {
       }
       for (int hop = 0; hop < hops; ++hop) {
         const bool isSend = (hop % 2 == 0) == isSource;
-        executor::PlanStep step{.type = isSend ? StepType::send : StepType::recv, .count = 1};
+        const StepType receive = adds ? StepType::recvReduceCopy : StepType::recv;
+        executor::PlanStep step{.type = isSend ? StepType::send : receive, .count = 1};
         // What arrived is what is sent back.
         step.srcBuffer = isSource && hop == 0 ? Buffer::input : Buffer::output;
         step.dstBuffer = Buffer::output;
@@ -226,18 +228,15 @@ executor::Plan turnPlan(int ranks, int rounds) {
 namespace {
 
 /// Seconds of a plan at one size, as the slowest process has them.
-Result<double> secondsOf(executor::Backend& backend, const executor::Plan& plan, std::int64_t bytes,
-                         const ProfileOptions& options) {
+Result<double> secondsOf(executor::Backend& backend, const executor::Plan& plan, executor::DataType type,
+                         std::int64_t bytes, const ProfileOptions& options) {
   // A stop is sent to all, so that no rank waits for one that left.
   const auto stopped = backend.sum(options.stop.stop_requested() ? 1 : 0);
   if (!stopped || *stopped > 0) {
     return stopped ? Error{.code = ErrorCode::cancelled, .message = "stopped"} : stopped.error();
   }
-  const auto geometry =
-      executor::makeGeometry(plan, {.type = executor::DataType::uint8,
-                                    .bytes = bytes,
-                                    .pieceBytes = backend.pieceBytes(plan, executor::DataType::uint8, bytes),
-                                    .depth = kDepth});
+  const auto geometry = executor::makeGeometry(
+      plan, {.type = type, .bytes = bytes, .pieceBytes = backend.pieceBytes(plan, type, bytes), .depth = kDepth});
   if (!geometry) {
     return geometry.error();
   }
@@ -257,20 +256,40 @@ Result<double> secondsOf(executor::Backend& backend, const executor::Plan& plan,
 }
 
 /// Adds points of a plan that repeats its messages `hops` times, up to these bytes of all that is under way at once.
-Outcome measure(executor::Backend& backend, const executor::Plan& plan, int hops, std::int64_t lastBytes,
-                const ProfileOptions& options, std::vector<Point>& points) {
+Outcome measure(executor::Backend& backend, const executor::Plan& plan, executor::DataType type, int hops,
+                std::int64_t lastBytes, const ProfileOptions& options, std::vector<Point>& points) {
   constexpr std::int64_t kGrowth = 8;
   for (std::int64_t bytes = options.firstBytes; bytes <= lastBytes; bytes *= kGrowth) {
     if (hops > 1 && bytes > kMaxBytesPerRun / hops) {
       break;
     }
-    const auto seconds = secondsOf(backend, plan, bytes, options);
+    const auto seconds = secondsOf(backend, plan, type, bytes, options);
     if (!seconds) {
       return seconds.error();
     }
     points.push_back({.hops = hops, .bytes = bytes, .seconds = *seconds});
   }
   return Done{};
+}
+
+/// Messages that pass back and forth between two ranks, alone, and their fit.
+Result<PairProfile> measurePair(executor::Backend& backend, int source, int target, bool adds,
+                                const ProfileOptions& options) {
+  PairProfile pair{.source = source, .target = target};
+  const executor::DataType type = adds ? executor::DataType::float32 : executor::DataType::uint8;
+  for (const int hops : options.hops) {
+    const executor::Plan plan = passPlan(options.ranks, source, target, hops, adds);
+    if (const Outcome measured = measure(backend, plan, type, hops, options.lastBytes, options, pair.points);
+        !measured) {
+      return measured.error();
+    }
+  }
+  const auto fit = fitAlphaBeta(pair.points);
+  if (!fit) {
+    return fit.error();
+  }
+  pair.fit = *fit;
+  return pair;
 }
 
 }  // namespace
@@ -282,22 +301,39 @@ Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const 
       if (source == target) {
         continue;
       }
-      PairProfile pair{.source = source, .target = target};
-      for (const int hops : options.hops) {
-        const executor::Plan plan = passPlan(options.ranks, source, target, hops);
-        if (const Outcome measured = measure(backend, plan, hops, options.lastBytes, options, pair.points); !measured) {
-          return measured.error();
-        }
+      auto pair = measurePair(backend, source, target, false, options);
+      if (!pair) {
+        return pair.error();
       }
-      const auto fit = fitAlphaBeta(pair.points);
-      if (!fit) {
-        return fit.error();
-      }
-      pair.fit = *fit;
-      pairs.push_back(std::move(pair));
+      pairs.push_back(*std::move(pair));
     }
   }
   return pairs;
+}
+
+Result<std::vector<PairProfile>> profileAdditions(executor::Backend& backend, const ProfileOptions& options) {
+  std::vector<PairProfile> pairs;
+  for (int source = 0; source < options.ranks; ++source) {
+    auto pair = measurePair(backend, source, (source + 1) % options.ranks, true, options);
+    if (!pair) {
+      return pair.error();
+    }
+    pairs.push_back(*std::move(pair));
+  }
+  return pairs;
+}
+
+std::optional<double> additionSecondsPerByte(const Profile& profile) {
+  std::vector<double> more;
+  for (const PairProfile& added : profile.additions) {
+    const auto plain = std::find_if(profile.pairs.begin(), profile.pairs.end(), [&](const PairProfile& pair) {
+      return pair.source == added.source && pair.target == added.target;
+    });
+    if (plain != profile.pairs.end()) {
+      more.push_back(std::max(0.0, added.fit.beta - plain->fit.beta));
+    }
+  }
+  return more.empty() ? std::nullopt : std::optional(medianOf(std::move(more)));
 }
 
 Result<GroupProfile> profileTogether(executor::Backend& backend, const ProfileOptions& options) {
@@ -306,8 +342,8 @@ Result<GroupProfile> profileTogether(executor::Backend& backend, const ProfileOp
   small.firstBytes = kFirstBytesTogether;
   for (const int rounds : options.hops) {
     const executor::Plan plan = turnPlan(options.ranks, rounds);
-    if (const Outcome measured =
-            measure(backend, plan, rounds, options.lastBytes / options.ranks, small, group.points);
+    if (const Outcome measured = measure(backend, plan, executor::DataType::uint8, rounds,
+                                         options.lastBytes / options.ranks, small, group.points);
         !measured) {
       return measured.error();
     }
@@ -349,8 +385,7 @@ fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ran
   return description;
 }
 
-std::string profileText(const std::vector<PairProfile>& pairs, const GroupProfile* together,
-                        const executor::BackendInfo& info) {
+std::string profileText(const Profile& profile, const executor::BackendInfo& info) {
   std::string text = "# backend: " + info.name + (info.summary.empty() ? "" : ", " + info.summary) + "\n" +
                      (info.label.empty() ? "" : "# " + info.label + "\n") +
                      "#  from    to  alpha (us)  beta (us/MB)  bandwidth (GB/s)  residual (%)\n";
@@ -360,17 +395,19 @@ std::string profileText(const std::vector<PairProfile>& pairs, const GroupProfil
                   fit.alpha * 1e6, fit.beta * 1e12, 1e-9 / fit.beta, fit.residual * 100);
     text += line.data();
   };
-  for (const PairProfile& pair : pairs) {
+  for (const PairProfile& pair : profile.pairs) {
     row(std::to_string(pair.source), std::to_string(pair.target), pair.fit);
   }
-  if (together != nullptr) {
-    row("all", "next", together->fit);
+  if (profile.together) {
+    row("all", "next", profile.together->fit);
+  }
+  if (const auto seconds = additionSecondsPerByte(profile)) {
+    text += "# adding (float32): " + threeDigits(*seconds * kPicoseconds) + " ps per byte\n";
   }
   return text;
 }
 
-std::string profileJson(const std::vector<PairProfile>& pairs, const GroupProfile* together,
-                        const executor::BackendInfo& info, int ranks) {
+std::string profileJson(const Profile& profile, const executor::BackendInfo& info) {
   const auto describe = [](Json object, const Fit& fit, const std::vector<Point>& points) {
     Json list = Json::array();
     for (const Point& point : points) {
@@ -383,16 +420,23 @@ std::string profileJson(const std::vector<PairProfile>& pairs, const GroupProfil
     object["points"] = std::move(list);
     return object;
   };
-  Json links = Json::array();
-  for (const PairProfile& pair : pairs) {
-    links.push_back(describe({{"src", pair.source}, {"dst", pair.target}}, pair.fit, pair.points));
+  const auto linksOf = [&](const std::vector<PairProfile>& pairs) {
+    Json links = Json::array();
+    for (const PairProfile& pair : pairs) {
+      links.push_back(describe({{"src", pair.source}, {"dst", pair.target}}, pair.fit, pair.points));
+    }
+    return links;
+  };
+  Json all = {{"t", "profile"},       {"format", 1},         {"version", kVersion},
+              {"backend", info.name}, {"label", info.label}, {"links", linksOf(profile.pairs)}};
+  if (profile.together) {
+    const GroupProfile& together = *profile.together;
+    all["together"] = describe({{"ranks", together.ranks}}, together.fit, together.points);
   }
-  Json all = {{"t", "profile"},          {"format", 1},         {"version", kVersion},
-              {"backend", info.name}, {"label", info.label}, {"links", links}};
-  if (together != nullptr) {
-    all["together"] = describe({{"ranks", together->ranks}}, together->fit, together->points);
+  if (const auto seconds = additionSecondsPerByte(profile)) {
+    all["addition"] = {{"ps_per_byte", *seconds * kPicoseconds}, {"links", linksOf(profile.additions)}};
   }
-  all["fabric"] = Json::parse(io::writeFabricJson(profileFabric(pairs, ranks, "profile")));
+  all["fabric"] = Json::parse(io::writeFabricJson(profileFabric(profile.pairs, profile.ranks, "profile")));
   return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

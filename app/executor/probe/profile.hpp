@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -49,6 +50,15 @@ struct GroupProfile {
   std::vector<Point> points = {};  ///< hops = rounds; bytes of each message
 };
 
+/// All that is measured.
+struct Profile {
+  int ranks = 0;
+  std::vector<PairProfile> pairs = {};
+  std::optional<GroupProfile> together = {};
+  /// Messages of which the receiver adds each to what it has (float32), between some pairs; empty = not measured.
+  std::vector<PairProfile> additions = {};
+};
+
 struct ProfileOptions {
   int ranks = 2;
   std::int64_t firstBytes = 1 << 10;
@@ -59,7 +69,8 @@ struct ProfileOptions {
 };
 
 /// A program in which two ranks pass one message back and forth, the others do nothing.
-[[nodiscard]] executor::Plan passPlan(int ranks, int source, int target, int hops);
+/// @param adds each adds what arrives to what it has, and sends the sum
+[[nodiscard]] executor::Plan passPlan(int ranks, int source, int target, int hops, bool adds = false);
 /// A program in which each rank sends one message to the next rank and takes one from the rank before, `rounds` times.
 [[nodiscard]] executor::Plan turnPlan(int ranks, int rounds);
 
@@ -70,6 +81,12 @@ struct ProfileOptions {
 /// `lastBytes`.
 /// Errors: as profileRanks().
 [[nodiscard]] Result<GroupProfile> profileTogether(executor::Backend& backend, const ProfileOptions& options);
+/// Measures messages that are added, from each rank to the next. Errors: as profileRanks().
+[[nodiscard]] Result<std::vector<PairProfile>> profileAdditions(executor::Backend& backend,
+                                                                const ProfileOptions& options);
+/// Seconds that a rank takes to add one byte: the median of how much longer messages take that are added. nullopt where
+/// none were measured, or not alone too.
+[[nodiscard]] std::optional<double> additionSecondsPerByte(const Profile& profile);
 /// The share of one message: of the fit over rounds, a part for each rank. Errors: those of fitAlphaBeta.
 [[nodiscard]] Result<Fit> fitTogether(const std::vector<Point>& points, int ranks);
 
@@ -77,13 +94,10 @@ struct ProfileOptions {
 /// "measured".
 [[nodiscard]] fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ranks,
                                                 const std::string& name);
-/// @param together nullptr = not measured
-[[nodiscard]] std::string profileText(const std::vector<PairProfile>& pairs, const GroupProfile* together,
-                                      const executor::BackendInfo& info);
+[[nodiscard]] std::string profileText(const Profile& profile, const executor::BackendInfo& info);
 /// One line: {"t":"profile","format":1,"backend":…,"links":[{"src":0,"dst":1,"alpha_us":…,"beta_us_per_MB":…,
 /// "bandwidth_GBps":…,"residual":…,"points":[[hops,bytes,seconds],…]},…],"together":{"ranks":…,"alpha_us":…,…},
-/// "fabric":{…}}.
-[[nodiscard]] std::string profileJson(const std::vector<PairProfile>& pairs, const GroupProfile* together,
-                                      const executor::BackendInfo& info, int ranks);
+/// "addition":{"ps_per_byte":…,"links":[…]},"fabric":{…}}.
+[[nodiscard]] std::string profileJson(const Profile& profile, const executor::BackendInfo& info);
 
 }  // namespace coppice::probe

@@ -97,11 +97,9 @@ int launch(const Options& options) {
 }
 
 /// What was measured, in the forms that are asked for.
-int give(const Options& options, const RecordedProfile& profile, const executor::BackendInfo& info) {
-  const auto& [ranks, pairs, group] = profile;
-  const GroupProfile* together = group ? &*group : nullptr;
+int give(const Options& options, const Profile& profile, const executor::BackendInfo& info) {
   if (!options.taccl.empty()) {
-    const auto topology = tacclTopology(pairs, ranks,
+    const auto topology = tacclTopology(profile.pairs, profile.ranks,
                                         {.chunkBytes = options.chunkKilobytes << 10,
                                          .gpusPerNode = options.gpusPerNode,
                                          .nicsPerNode = options.nicsPerNode});
@@ -112,9 +110,9 @@ int give(const Options& options, const RecordedProfile& profile, const executor:
       return fail(saved.error());
     }
   }
-  const std::string text = options.fabric ? io::writeFabricJson(profileFabric(pairs, ranks, "profile"))
-                           : options.json ? profileJson(pairs, together, info, ranks)
-                                          : profileText(pairs, together, info);
+  const std::string text = options.fabric ? io::writeFabricJson(profileFabric(profile.pairs, profile.ranks, "profile"))
+                           : options.json ? profileJson(profile, info)
+                                          : profileText(profile, info);
   return deliver(text, options.file);
 }
 
@@ -144,19 +142,26 @@ int measureCopies(const Options& options) {
   return deliver(writeContention(*record), options.file);
 }
 
-Result<RecordedProfile> measureMessages(executor::Backend& backend, const Options& options) {
+Result<Profile> measureMessages(executor::Backend& backend, const Options& options) {
   const ProfileOptions how{.ranks = options.ranks, .lastBytes = std::int64_t{options.maximum} << 20};
   auto pairs = profileRanks(backend, how);
   if (!pairs) {
     return pairs.error();
   }
-  RecordedProfile profile{.ranks = options.ranks, .pairs = *std::move(pairs)};
+  Profile profile{.ranks = options.ranks, .pairs = *std::move(pairs)};
   if (options.together) {
     auto together = profileTogether(backend, how);
     if (!together) {
       return together.error();
     }
     profile.together = *std::move(together);
+  }
+  if (!options.fabric) {
+    auto additions = profileAdditions(backend, how);
+    if (!additions) {
+      return additions.error();
+    }
+    profile.additions = *std::move(additions);
   }
   return profile;
 }

@@ -46,6 +46,35 @@ Result<std::vector<Point>> pointsOf(const Json& object) {
   return points;
 }
 
+/// @pre an array
+Result<std::vector<PairProfile>> pairsOf(const Json& links) {
+  std::vector<PairProfile> pairs;
+  for (const Json& link : links) {
+    const auto isNumber = [&](const char* key) {
+      return link.is_object() && link.contains(key) && link[key].is_number_integer();
+    };
+    if (!isNumber("src") || !isNumber("dst") || !link.contains("points") || !link["points"].is_array()) {
+      return badProfile("a link has no src, dst or points");
+    }
+    PairProfile pair{.source = link["src"].get<int>(), .target = link["dst"].get<int>()};
+    if (pair.source < 0 || pair.target < 0 || pair.source > 4095 || pair.target > 4095) {
+      return badProfile("a rank is not one of 0 to 4095");
+    }
+    auto points = pointsOf(link);
+    if (!points) {
+      return points.error();
+    }
+    pair.points = *std::move(points);
+    const auto fit = fitAlphaBeta(pair.points);
+    if (!fit) {
+      return fit.error();
+    }
+    pair.fit = *fit;
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
 /// @pre the profile has it
 Result<GroupProfile> togetherOf(const Json& object) {
   constexpr int kMaxRanks = 4096;
@@ -70,35 +99,19 @@ Result<GroupProfile> togetherOf(const Json& object) {
 
 }  // namespace
 
-Result<RecordedProfile> readProfile(const std::string& text) {
+Result<Profile> readProfile(const std::string& text) {
   const Json all = Json::parse(text, nullptr, false);
   if (!all.is_object() || all.value("t", "") != "profile" || !all.contains("links") || !all["links"].is_array()) {
     return badProfile("it has no \"links\"");
   }
-  RecordedProfile profile;
-  for (const Json& link : all["links"]) {
-    const auto isNumber = [&](const char* key) {
-      return link.is_object() && link.contains(key) && link[key].is_number_integer();
-    };
-    if (!isNumber("src") || !isNumber("dst") || !link.contains("points") || !link["points"].is_array()) {
-      return badProfile("a link has no src, dst or points");
-    }
-    PairProfile pair{.source = link["src"].get<int>(), .target = link["dst"].get<int>()};
-    if (pair.source < 0 || pair.target < 0 || pair.source > 4095 || pair.target > 4095) {
-      return badProfile("a rank is not one of 0 to 4095");
-    }
-    auto points = pointsOf(link);
-    if (!points) {
-      return points.error();
-    }
-    pair.points = *std::move(points);
-    const auto fit = fitAlphaBeta(pair.points);
-    if (!fit) {
-      return fit.error();
-    }
-    pair.fit = *fit;
+  Profile profile;
+  auto pairs = pairsOf(all["links"]);
+  if (!pairs) {
+    return pairs.error();
+  }
+  profile.pairs = *std::move(pairs);
+  for (const PairProfile& pair : profile.pairs) {
     profile.ranks = std::max({profile.ranks, pair.source + 1, pair.target + 1});
-    profile.pairs.push_back(std::move(pair));
   }
   if (all.contains("together")) {
     auto together = togetherOf(all["together"]);
@@ -107,6 +120,17 @@ Result<RecordedProfile> readProfile(const std::string& text) {
     }
     profile.ranks = std::max(profile.ranks, together->ranks);
     profile.together = *std::move(together);
+  }
+  if (all.contains("addition")) {
+    const Json& addition = all["addition"];
+    if (!addition.is_object() || !addition.contains("links") || !addition["links"].is_array()) {
+      return badProfile("\"addition\" has no links");
+    }
+    auto additions = pairsOf(addition["links"]);
+    if (!additions) {
+      return additions.error();
+    }
+    profile.additions = *std::move(additions);
   }
   return profile;
 }

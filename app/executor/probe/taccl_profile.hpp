@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +13,7 @@
 namespace coppice::probe {
 
 /// What profileJson wrote, fitted again from its points. Errors: badInput, those of fitAlphaBeta.
-struct RecordedProfile {
-  int ranks = 0;
-  std::vector<PairProfile> pairs;
-  std::optional<GroupProfile> together = {};
-};
-[[nodiscard]] Result<RecordedProfile> readProfile(const std::string& text);
+[[nodiscard]] Result<Profile> readProfile(const std::string& text);
 
 struct TacclOptions {
   std::string name = "profile";

@@ -218,6 +218,7 @@ private slots:
   void fits();
   void fitRefuses();
   void passes();
+  void passesAdditions();
   void passesTogether();
 };
 
@@ -542,11 +543,49 @@ void ExecutorProbeTest::passes() {
   QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
   QCOMPARE(fabric->gpuCount(), 3);
   QCOMPARE(fabric->arcs().size(), 6U);
-  QVERIFY(!profileText(*pairs, nullptr, (*backend)->info()).empty());
-  const auto json =
-      QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, nullptr, (*backend)->info(), 3)));
+  const Profile profile{.ranks = 3, .pairs = *pairs};
+  QVERIFY(!profileText(profile, (*backend)->info()).empty());
+  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(profile, (*backend)->info())));
   QCOMPARE(json.object()["links"].toArray().size(), 6);
   QVERIFY(!json.object().contains("together"));
+  QVERIFY(!json.object().contains("addition"));
+}
+
+/// Messages that are added: how much longer they take, written, read again and fitted again; and the backend runs them.
+void ExecutorProbeTest::passesAdditions() {
+  const auto pairOf = [](int source, int target, double secondsPerByte) {
+    std::vector<Point> points;
+    for (const int hops : {1, 2, 8}) {
+      for (const std::int64_t bytes : {4096, 65536, 1 << 20}) {
+        points.push_back({hops, bytes, 5e-6 + hops * (1e-6 + static_cast<double>(bytes) * secondsPerByte)});
+      }
+    }
+    return PairProfile{source, target, *fitAlphaBeta(points), points};
+  };
+  Profile profile{.ranks = 3};
+  for (int source = 0; source < 3; ++source) {
+    profile.pairs.push_back(pairOf(source, (source + 1) % 3, 1e-10));
+  }
+  QVERIFY(!additionSecondsPerByte(profile));
+  // 30 and 50 ps longer, and one that noise made shorter.
+  profile.additions = {pairOf(0, 1, 1.3e-10), pairOf(1, 2, 1.5e-10), pairOf(2, 0, 0.9e-10)};
+  const auto seconds = additionSecondsPerByte(profile);
+  QVERIFY(seconds && std::abs(*seconds - 30e-12) < 1e-14);
+  const executor::BackendInfo info{.name = "threads"};
+  QVERIFY(profileText(profile, info).find("adding (float32): 30 ps per byte") != std::string::npos);
+  const std::string text = profileJson(profile, info);
+  const auto again = readProfile(text);
+  QVERIFY2(again.hasValue(), again ? "" : describe(again.error()).c_str());
+  QCOMPARE(again->additions.size(), std::size_t{3});
+  QVERIFY(std::abs(*additionSecondsPerByte(*again) - 30e-12) < 1e-14);
+  const auto read = io::readProfileJson(text, "p.json");
+  QVERIFY(read && std::abs(read->additionTime.count() - 30e-6) < 1e-9);
+
+  auto backend = executor::threadsBackend().create({.ranks = 2, .workers = 2});
+  QVERIFY(backend.hasValue());
+  const auto measured = profileAdditions(
+      **backend, {.ranks = 2, .firstBytes = 1 << 12, .lastBytes = 1 << 20, .hops = {1, 3}, .repeats = 3});
+  QVERIFY(measured ? measured->size() == 2 : measured.error().code == ErrorCode::infeasible);
 }
 
 /// All ranks at once: what one message costs then, written, read again, and handed to the simulator.
@@ -567,8 +606,8 @@ void ExecutorProbeTest::passesTogether() {
   const std::vector<Point> ofPair{{1, 1000, 1.1e-6}, {1, 100000, 11e-6}, {2, 1000, 2.2e-6}, {2, 100000, 22e-6}};
   const std::vector<PairProfile> pairs{{0, 1, *fitAlphaBeta(ofPair), ofPair}};
   const executor::BackendInfo info{.name = "threads"};
-  const std::string text = profileJson(pairs, &group, info, ranks);
-  QVERIFY(profileText(pairs, &group, info).find("next") != std::string::npos);
+  const std::string text = profileJson({ranks, pairs, group}, info);
+  QVERIFY(profileText({ranks, pairs, group}, info).find("next") != std::string::npos);
   const auto read = readProfile(text);
   QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
   QCOMPARE(read->ranks, ranks);
@@ -579,7 +618,7 @@ void ExecutorProbeTest::passesTogether() {
   QVERIFY(std::abs(costs->together->latency.count() - 0.5) < 1e-3);
   QVERIFY(std::abs(costs->together->microsecondsPerByte - 1e-4) < 1e-7);
   // Without it, the pairs count.
-  const auto alone = io::readProfileJson(profileJson(pairs, nullptr, info, ranks), "p.json");
+  const auto alone = io::readProfileJson(profileJson({ranks, pairs}, info), "p.json");
   QVERIFY(alone.hasValue() && !alone->together);
   QVERIFY(std::abs(alone->pairs.front().bandwidth.gigabytesPerSecond() - 10) < 0.1);
   // The backend runs it.
