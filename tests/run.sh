@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source resources/scripts/packages.sh
 
 ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}" \
-  "${COPPICE_TEST_PACKAGES[@]}"
+  "${COPPICE_PYTHON_PACKAGES[@]}" "${COPPICE_TEST_PACKAGES[@]}"
 jobs=${COPPICE_JOBS:-2}
 cmake --preset release
 cmake --build --preset release --parallel "$jobs"

@@ -156,24 +156,4 @@ void addOptions(CLI::App& sub, const std::vector<workflow::Option>& options, wor
   }
 }
 
-Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const workflow::DemandText& demandText,
-                                        const workflow::Values& limits) {
-  const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), limits);
-  if (!values) {
-    return values.error();
-  }
-  const auto demand = workflow::readDemand(fabric, demandText);
-  if (!demand) {
-    return demand.error();
-  }
-  if (!parseForestCollective(toString(demand->collective)) && !movesShards(demand->collective)) {
-    return workflow::optionError("collective",
-                                 "the bound of " + std::string(toString(demand->collective)) + " is not known",
-                                 "use allgather, reduce_scatter, allreduce, broadcast, reduce, gather or scatter");
-  }
-  forestcoll::Request request = workflow::requestOf(*demand);
-  const Outcome limited = workflow::readTreeLimits(*values, request);
-  return limited ? Result<forestcoll::Request>(std::move(request)) : limited.error();
-}
-
 }  // namespace coppice::cli

@@ -54,8 +54,4 @@ void addDemandOptions(CLI::App& sub, workflow::DemandText& options);
 void addOptions(CLI::App& sub, const std::vector<workflow::Option>& options, workflow::Values& values,
                 const std::string& group = {});
 
-/// A question with limits on the number of trees (workflow::treeLimitOptions). Errors: badUsage naming the option.
-[[nodiscard]] Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const workflow::DemandText& demand,
-                                                      const workflow::Values& limits);
-
 }  // namespace coppice::cli

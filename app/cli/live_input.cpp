@@ -37,7 +37,7 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
     return workflow::optionError("collective", "the effect of fabric changes on alltoall cannot be computed",
                                  "use another collective, or run optimum -c alltoall on both fabrics");
   }
-  const auto request = makeRequest(loaded->fabric, demand, switches);
+  const auto request = workflow::readRequest(loaded->fabric, demand, switches);
   if (!request) {
     return request.error();
   }

@@ -21,7 +21,7 @@ struct LoadedLive {
   live::CutBound bound;
 };
 
-/// Errors: as loadFabric and makeRequest, overflow, cancelled.
+/// Errors: as loadFabric and workflow::readRequest, overflow, cancelled.
 [[nodiscard]] Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand,
                                           const workflow::Values& switches, const Progress& progress);
 

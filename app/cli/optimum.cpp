@@ -77,7 +77,7 @@ Result<Report> run(const OptimumOptions& options, bool json, const Progress& pro
   if (parseCollective(options.demand.collective) == Collective::alltoall) {
     return alltoallOptimum(options, *loaded, progress);
   }
-  const auto request = makeRequest(loaded->fabric, options.demand, options.limits);
+  const auto request = workflow::readRequest(loaded->fabric, options.demand, options.limits);
   if (!request) {
     return request.error();
   }

@@ -180,6 +180,25 @@ Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request)
   return Done{};
 }
 
+Result<forestcoll::Request> readRequest(const fabric::Fabric& fabric, const DemandText& demandText,
+                                        const Values& limits) {
+  const auto values = OptionValues::read(treeLimitOptions(), limits);
+  if (!values) {
+    return values.error();
+  }
+  const auto demand = readDemand(fabric, demandText);
+  if (!demand) {
+    return demand.error();
+  }
+  if (!parseForestCollective(toString(demand->collective)) && !movesShards(demand->collective)) {
+    return optionError("collective", "the bound of " + std::string(toString(demand->collective)) + " is not known",
+                       "use allgather, reduce_scatter, allreduce, broadcast, reduce, gather or scatter");
+  }
+  forestcoll::Request request = requestOf(*demand);
+  const Outcome limited = readTreeLimits(*values, request);
+  return limited ? Result<forestcoll::Request>(std::move(request)) : limited.error();
+}
+
 forestcoll::Request requestOf(const Demand& demand) {
   forestcoll::Request request;
   request.collective = demand.collective;

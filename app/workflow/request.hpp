@@ -43,6 +43,11 @@ inline constexpr const char* kSwitches = "Switches";
 /// Puts them into the request. Errors: badUsage.
 [[nodiscard]] Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request);
 
+/// A question about the optimum, with limits on the number of trees (treeLimitOptions). Errors: badUsage naming the
+/// option, also for a collective whose bound is not known.
+[[nodiscard]] Result<forestcoll::Request> readRequest(const fabric::Fabric& fabric, const DemandText& demand,
+                                                      const Values& limits);
+
 /// The request for a demand, with defaults for the rest.
 [[nodiscard]] forestcoll::Request requestOf(const Demand& demand);
 /// The request for the optimum itself where the given one limits the number of trees; otherwise nothing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` copies, by component: cli, designer, executor, dot, examples, doc. Programs find each other
+# What `cmake --install` copies, by component: cli, designer, executor, dot, python, examples, doc. Programs find each other
 # relative to their own place, never by absolute path (so the folder of helpers is fixed); the build tree has the same
 # shape. The target `programs` builds just these.
 set(COPPICE_RELEASE_DATE 2026-11-21)
@@ -47,6 +47,20 @@ foreach(plugin coppice-exec-mpi coppice-exec-cuda coppice-exec-cuda-mpi)
     install(TARGETS ${plugin} LIBRARY DESTINATION lib/coppice COMPONENT executor)
   endif()
 endforeach()
+
+if(TARGET coppice_python)
+  # Where Debian's interpreter looks for the packages that Debian packages bring.
+  add_dependencies(programs coppice_python)
+  install(TARGETS coppice_python LIBRARY DESTINATION lib/python3/dist-packages/coppice COMPONENT python)
+  install(
+    DIRECTORY ${PROJECT_SOURCE_DIR}/app/python/coppice
+    DESTINATION lib/python3/dist-packages
+    COMPONENT python
+    FILES_MATCHING
+    PATTERN "*.py"
+    PATTERN "*.pyi"
+    PATTERN "py.typed")
+endif()
 
 if(TARGET coppice)
   # The name of the designer for desktops. No domain is claimed by it: "alt" stands outside the DNS (RFC 9476).

@@ -54,6 +54,7 @@ coppice_feature(executor coppice-exec COPPICE_ALWAYS "the executor, program copp
 coppice_feature(mpi coppice-exec-mpi COPPICE_ALWAYS
                 "schedules across processes and hosts, plug-in coppice-exec-mpi (needs libopenmpi-dev)")
 coppice_feature(cuda coppice-exec-cuda COPPICE_CUDA "schedules on NVIDIA GPUs, plug-in coppice-exec-cuda (needs nvcc of CUDA 12 or 13)")
+coppice_feature(python coppice_python COPPICE_PYTHON "the package coppice for Python (needs pybind11-dev, python3-dev)")
 coppice_feature(tests tst_project COPPICE_TESTS "test programs (need qt6-base-dev)")
 coppice_feature(benchmarks bench_forestcoll COPPICE_BENCHMARKS "benchmark program (needs libbenchmark-dev)")
 feature_summary(WHAT ENABLED_FEATURES DISABLED_FEATURES)

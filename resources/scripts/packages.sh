@@ -13,9 +13,12 @@ COPPICE_DESIGNER_PACKAGES=(qt6-base-dev qt6-svg-dev qt6-charts-dev libqt6opengl6
 # For the executor across processes and hosts.
 # shellcheck disable=SC2034
 COPPICE_EXECUTOR_PACKAGES=(libopenmpi-dev openmpi-bin)
+# For the package of Python.
+# shellcheck disable=SC2034
+COPPICE_PYTHON_PACKAGES=(python3-dev pybind11-dev)
 # For the tests and the benchmark program.
 # shellcheck disable=SC2034
-COPPICE_TEST_PACKAGES=(qt6-base-dev libbenchmark-dev openssh-server openssh-client iproute2 procps dpkg-dev file)
+COPPICE_TEST_PACKAGES=(python3-networkx python3-numpy python3-setuptools python3-wheel qt6-base-dev libbenchmark-dev openssh-server openssh-client iproute2 procps dpkg-dev file)
 
 # ensure_packages PACKAGE...: installs through apt what is not installed yet; asks nothing of apt when all are there.
 # COPPICE_NO_INSTALL=1 skips the check, for systems that bring the libraries by other means.

@@ -158,6 +158,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"dot-helper", {}},
       {"executor", {}},
       {"cli", {"remote", "workflow"}},
+      {"python", {"workflow"}},
       {"designer/document", {}},
       {"designer/theme", {}},
       {"designer/charts", {"designer/document", "designer/theme"}},

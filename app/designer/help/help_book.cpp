@@ -24,7 +24,7 @@ constexpr std::array kOrder = {
     "trees",         "transfers",  "loads",       "charts",     "compare",      "side-by-side", "timeline",
     "measured",      "traffic",    "program",     "sketch",     "export",       "run",          "pictures",
     "commands",      "glossary",   "designer",    "quickstart", "command-line", "running",      "fabric-files",
-    "exact-results", "in-network", "performance", "building"};
+    "exact-results", "in-network", "python",       "performance", "building"};
 
 HelpTopic readTopic(const QString& id) {
   HelpTopic topic;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwrap.hpp"
+
+#include <algorithm>
+
+namespace coppice::python {
+namespace {
+
+const char* nameOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::badUsage:
+      return "bad_usage";
+    case ErrorCode::badInput:
+      return "bad_input";
+    case ErrorCode::invalidFabric:
+      return "invalid_fabric";
+    case ErrorCode::infeasible:
+      return "infeasible";
+    case ErrorCode::unbalanced:
+      return "unbalanced";
+    case ErrorCode::overflow:
+      return "overflow";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::limit:
+      return "limit";
+    case ErrorCode::verification:
+      return "verification";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::internal:
+      break;
+  }
+  return "internal";
+}
+
+/// "file:3:7" or the element, whichever there is.
+std::string whereOf(const Place& place) {
+  const Error only{ErrorCode::internal, {}, {}, place};
+  const std::string text = describe(only);
+  return text.substr(0, text.rfind(": "));
+}
+
+/// Options are arguments here: --max-height is max_height.
+Error inPython(Error error) {
+  if (const ElementPart* option = error.where.element.as(RefKind::option)) {
+    std::string name = option->name;
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '-', '_');
+    error.where.element = ElementRef(RefKind::field, std::move(name));
+  }
+  return error;
+}
+
+}  // namespace
+
+py::object fraction(const Rational& value) {
+  static const py::handle type = py::object(py::module_::import("fractions").attr("Fraction")).release();
+  return type(value.numerator(), value.denominator());
+}
+
+void raise(const Error& given) {
+  const Error error = inPython(given);
+  const py::object type = py::module_::import("coppice.errors").attr("Error");
+  const py::object value = type(error.message, error.fix, nameOf(error.code), whereOf(error.where), describe(error));
+  PyErr_SetObject(type.ptr(), value.ptr());
+  throw py::error_already_set();
+}
+
+py::list findingsOf(const std::vector<Finding>& findings) {
+  py::list list;
+  for (const Finding& finding : findings) {
+    py::dict entry;
+    entry["severity"] = finding.severity == Severity::error     ? "error"
+                        : finding.severity == Severity::warning ? "warning"
+                                                                : "note";
+    entry["text"] = finding.text;
+    entry["fix"] = finding.fix;
+    entry["where"] = whereOf(finding.where);
+    list.append(std::move(entry));
+  }
+  return list;
+}
+
+void Waiting::tell(const py::object& listener) {
+  if (PyErr_CheckSignals() != 0) {
+    throw py::error_already_set();
+  }
+  if (listener.is_none()) {
+    return;
+  }
+  std::string stage;
+  double fraction = 0;
+  {
+    const std::lock_guard lock(m_mutex);
+    stage = m_stage;
+    fraction = m_fraction;
+  }
+  if (!stage.empty()) {
+    listener(stage, fraction);
+  }
+}
+
+}  // namespace coppice::python
