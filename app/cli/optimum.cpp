@@ -6,6 +6,7 @@
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "input.hpp"
+#include "optimum_groups.hpp"
 #include "text.hpp"
 #include "workflow/alltoall_method.hpp"
 #include "workflow/clock.hpp"
@@ -19,6 +20,7 @@ struct OptimumOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
   workflow::Values limits;
+  GroupOptions groups;
 };
 
 /// No cut need be reached here: the rate that lengths prove, and whether routes are known that reach it.
@@ -70,6 +72,16 @@ Result<Report> alltoallOptimum(const OptimumOptions& options, const workflow::Lo
 }
 
 Result<Report> run(const OptimumOptions& options, bool json, const Progress& progress) {
+  if (const Outcome checked = checkGroupOptions(options.groups, options.fabric); !checked) {
+    return checked.error();
+  }
+  if (options.groups.isAny()) {
+    if (!options.limits.empty()) {
+      return workflow::optionError(options.limits.begin()->first, "it applies to one collective, not to groups",
+                                   "leave it out");
+    }
+    return groupsOptimum(options.groups, options.fabric, options.demand, progress);
+  }
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
@@ -115,11 +127,14 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli optimum preset:mi250,boxes=2 --k 3\n"
                     "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json\n"
                     "  coppice-cli optimum preset:dgx-a100,boxes=2 -c gather --root b0g0\n"
-                    "  coppice-cli optimum preset:dgx-a100,boxes=2 -c alltoall");
+                    "  coppice-cli optimum preset:dgx-a100,boxes=2 -c alltoall\n"
+                    "  coppice-cli optimum preset:dgx-h100,boxes=16 --mesh 16x8 --axis 0 -c allreduce\n"
+                    "  coppice-cli optimum cluster.fabric.json --groups groups.json");
   auto options = std::make_shared<OptimumOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::treeLimitOptions(), options->limits);
+  addGroupOptions(sub, options->groups);
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -84,32 +84,6 @@ std::vector<std::string> gpuIdsByRank(const fabric::Description& description) {
   return ids;
 }
 
-/// Ids, ranks and ranges of ranks ("0-7"); an id wins over a rank of the same text.
-Result<std::vector<std::string>> parseGpuList(const fabric::Description& description, const std::string& text) {
-  const std::vector<std::string> ids = gpuIdsByRank(description);
-  const auto count = static_cast<std::int64_t>(ids.size());
-  std::vector<std::string> chosen;
-  for (const std::string& item : splitList(text)) {
-    if (std::find(ids.begin(), ids.end(), item) != ids.end()) {
-      chosen.push_back(item);
-      continue;
-    }
-    const std::size_t dash = item.find('-');
-    const auto first = parseInteger(item.substr(0, dash));
-    const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
-    if (!first || !last) {
-      return optionError("gpus", "there is no GPU " + inQuotes(item),
-                         "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + ", for example 0-7,12");
-    }
-    if (*first > *last || *last >= count) {
-      return optionError("gpus", inQuotes(item) + " is not a range of ranks",
-                         "ranks go from 0 to " + std::to_string(count - 1));
-    }
-    chosen.insert(chosen.end(), ids.begin() + *first, ids.begin() + *last + 1);
-  }
-  return chosen;
-}
-
 bool isNativeName(std::string_view path) {
   constexpr std::string_view kEnd = ".fabric.json";
   return path.size() >= kEnd.size() && path.substr(path.size() - kEnd.size()) == kEnd;
@@ -239,6 +213,31 @@ Result<LoadedDescription> loadDescription(const FabricSource& source, const Prog
     loaded->description = *std::move(kept);
   }
   return loaded;
+}
+
+Result<std::vector<std::string>> parseGpuList(const fabric::Description& description, const std::string& text) {
+  const std::vector<std::string> ids = gpuIdsByRank(description);
+  const auto count = static_cast<std::int64_t>(ids.size());
+  std::vector<std::string> chosen;
+  for (const std::string& item : splitList(text)) {
+    if (std::find(ids.begin(), ids.end(), item) != ids.end()) {
+      chosen.push_back(item);
+      continue;
+    }
+    const std::size_t dash = item.find('-');
+    const auto first = parseInteger(item.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
+    if (!first || !last) {
+      return optionError("gpus", "there is no GPU " + inQuotes(item),
+                         "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + ", for example 0-7,12");
+    }
+    if (*first > *last || *last >= count) {
+      return optionError("gpus", inQuotes(item) + " is not a range of ranks",
+                         "ranks go from 0 to " + std::to_string(count - 1));
+    }
+    chosen.insert(chosen.end(), ids.begin() + *first, ids.begin() + *last + 1);
+  }
+  return chosen;
 }
 
 Result<LoadedFabric> loadFabric(const FabricSource& source, const Progress& progress) {

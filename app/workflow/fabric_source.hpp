@@ -42,6 +42,10 @@ struct FabricSource {
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
 
+/// Ids, ranks and ranges of ranks ("0-7"); an id wins over a rank of the same text. Errors: badUsage naming --gpus.
+[[nodiscard]] Result<std::vector<std::string>> parseGpuList(const fabric::Description& description,
+                                                            const std::string& text);
+
 struct LoadedDescription {
   fabric::Description description;
   std::vector<Finding> findings;  ///< what the import guessed or left out

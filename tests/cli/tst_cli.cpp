@@ -42,6 +42,7 @@ private slots:
   void help();
   void version();
   void optimumOfTheExample();
+  void optimumOfGroups();
   void tiedCuts_data();
   void tiedCuts();
   void optimum_data();
@@ -115,6 +116,25 @@ void TestCli::version() {
   const Outcome outcome = run({"--version"});
   QCOMPARE(outcome.code, 0);
   VERIFY_TOLD(outcome.out.startsWith("coppice-cli 0."), outcome);
+}
+
+void TestCli::optimumOfGroups() {
+  const Outcome mesh = run({"optimum", "preset:dgx-h100,boxes=4", "--mesh", "4x8", "--axis", "0", "--json"});
+  QCOMPARE(mesh.code, 0);
+  VERIFY_TOLD(isOneObject(mesh.out) && mesh.err.isEmpty(), mesh);
+  const QJsonObject json = mesh.json();
+  QCOMPARE(json["rate"].toString(), "200/3");
+  QCOMPARE(json["exact"].toBool(), true);
+  QCOMPARE(json["groups"].toArray().size(), 8);
+  QCOMPARE(json["cut"].toObject()["links"].toArray().size(), 32);
+  const Outcome subset = run({"optimum", "preset:torus,dims=4x4,bandwidth=10", "--gpus", "0,1,4,5", "--relay-gpus"});
+  QCOMPARE(subset.code, 0);
+  VERIFY_TOLD(subset.out.contains("160/3"), subset);
+  for (const QStringList& bad :
+       {QStringList{"--axis", "0"}, {"--relay"}, {"--relay-gpus"}, {"--mesh", "4x9"}, {"--mesh", "4x8", "--k", "1"}}) {
+    const Outcome refused = run(QStringList{"optimum", "preset:dgx-h100,boxes=4"} + bad);
+    QCOMPARE(refused.code, 2);
+  }
 }
 
 void TestCli::optimumOfTheExample() {

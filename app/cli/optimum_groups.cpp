@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimum_groups.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/one_line.hpp"
+#include "text.hpp"
+#include "workflow/clock.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr std::size_t kMaxTextLines = 12;
+
+using schedule::ConcurrentDemand;
+using schedule::ConcurrentGroup;
+
+Json ranksOf(const ConcurrentGroup& group) {
+  return Json(group.ranks);
+}
+
+/// Groups that look alike, in the order in which they come.
+struct Alike {
+  const ConcurrentGroup* first = nullptr;
+  int count = 0;
+  Rational demand;
+};
+
+std::string groupLines(const ConcurrentDemand& demand, const groups::Optimum& optimum) {
+  std::vector<Alike> lines;
+  std::map<std::tuple<Collective, std::size_t, Rational, int>, std::size_t> placeOf;
+  for (std::size_t i = 0; i < demand.groups.size(); ++i) {
+    const ConcurrentGroup& group = demand.groups[i];
+    const auto [found, isNew] =
+        placeOf.try_emplace({group.collective, group.ranks.size(), group.weight, optimum.classes[i]}, lines.size());
+    if (isNew) {
+      lines.push_back({&group, 0, {}});
+    }
+    ++lines[found->second].count;
+    lines[found->second].demand += optimum.demands[i];
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxTextLines); ++i) {
+    const Alike& line = lines[i];
+    std::string ranks;
+    for (std::size_t place = 0; place < std::min<std::size_t>(line.first->ranks.size(), 4); ++place) {
+      ranks += (place == 0 ? "" : ", ") + std::to_string(line.first->ranks[place]);
+    }
+    text += std::string(text.empty() ? "  groups      " : "              ") + std::to_string(line.count) + " " +
+            std::string(toString(line.first->collective)) + " of " + counted(line.first->ranks.size(), "GPU") + " (" +
+            ranks + (line.first->ranks.size() > 4 ? ", …" : "") + (line.count > 1 ? "; …" : "") +
+            "): " + gigabytes(optimum.upper * line.first->weight) + " each, " + percent(line.demand) + " of the cut\n";
+  }
+  if (lines.size() > kMaxTextLines) {
+    text += "              and " + std::to_string(lines.size() - kMaxTextLines) + " more kinds of groups\n";
+  }
+  return text;
+}
+
+std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cut.size(), kMaxTextLines); ++i) {
+    const workflow::CutLinks& links = cut[i];
+    const fabric::Arc& arc = fabric.arcs()[links.first];
+    const auto kind = [&](fabric::NodeIndex node) { return std::string(toString(fabric.nodes()[node].kind)); };
+    text += std::string(i == 0 ? "  shared cut  " : "              ") + counted(links.count, "link") + " " +
+            kind(arc.tail) + " -> " + kind(arc.head) + " of " + gigabytes(links.bandwidth) + " (" +
+            oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id) +
+            (links.count > 1 ? ", …" : "") + "), price " + links.price.toString() + (links.count > 1 ? " each" : "") +
+            "\n";
+  }
+  if (cut.size() > kMaxTextLines) {
+    text += "              and " + std::to_string(cut.size() - kMaxTextLines) + " more kinds of links\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void addGroupOptions(CLI::App& sub, GroupOptions& options) {
+  const std::string heading = "Several collectives at once";
+  sub.add_option("--groups", options.file,
+                 "File of groups that run at the same time: [{\"ranks\": [0, 1], \"collective\": \"allgather\", "
+                 "\"weight\": 1}]; - for standard input")
+      ->group(heading);
+  sub.add_option("--mesh", options.mesh,
+                 "All groups of a mesh of the GPUs in rank order, the last axis fastest, for example 8x16")
+      ->group(heading);
+  sub.add_option("--axis", options.axes,
+                 "Axis of the mesh, counted from 0, or several that run at the same time, as in 0,1; default: all")
+      ->group(heading);
+  sub.add_flag("--relay", options.relay, "GPUs pass on data of groups that they are not in")->group(heading);
+  sub.add_flag("--relay-gpus", options.relayGpus, "With --gpus: the other GPUs stay, and pass data on")->group(heading);
+}
+
+Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabric) {
+  const auto fault = [](const char* option, const char* what, const char* fix) -> Outcome {
+    return workflow::optionError(option, what, fix);
+  };
+  if (!options.file.empty() && !options.mesh.empty()) {
+    return fault("mesh", "--groups names the groups already", "give one of both");
+  }
+  if (!options.axes.empty() && options.mesh.empty()) {
+    return fault("axis", "there is no mesh", "add --mesh, for example --mesh 8x16");
+  }
+  if (options.relayGpus && fabric.gpus.empty()) {
+    return fault("relay-gpus", "all GPUs take part", "choose those that do with --gpus");
+  }
+  if (options.relayGpus && (!options.file.empty() || !options.mesh.empty())) {
+    return fault("relay-gpus", "it is for one group, that of --gpus", "use --relay with --groups and --mesh");
+  }
+  if (options.relay && options.file.empty() && options.mesh.empty()) {
+    return fault("relay", "there are no groups", "add --groups or --mesh, or use --gpus with --relay-gpus");
+  }
+  if (options.file == "-" && fabric.source == "-") {
+    return fault("groups", "standard input is the fabric already", "name a file");
+  }
+  return Done{};
+}
+
+Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& source,
+                             const workflow::DemandText& demandText, const Progress& progress) {
+  FabricOptions whole = source;
+  if (options.relayGpus) {
+    whole.gpus.clear();
+  }
+  const auto loaded = loadFabric(whole, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  if (!demandText.amounts.empty()) {
+    return workflow::optionError("amounts", "all ranks of a group have equal data", "leave it out");
+  }
+  if (!demandText.root.empty() && !options.relayGpus) {
+    return workflow::optionError("root", "each group has its own", "write it into the file of groups");
+  }
+  workflow::Clock clock;
+  const auto demand = workflow::readConcurrent(loaded->description, loaded->fabric,
+                                               {.file = options.file,
+                                                .mesh = options.mesh,
+                                                .axes = options.axes,
+                                                .demand = demandText,
+                                                .relay = options.relay,
+                                                .members = options.relayGpus ? source.gpus : "",
+                                                .standardInput = readStandardInput});
+  if (!demand) {
+    return demand.error();
+  }
+  const fabric::Fabric& fabric = loaded->fabric;
+  const auto optimum = workflow::provedConcurrent(fabric, *demand, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  const double seconds = clock.lap();
+  const std::vector<workflow::CutLinks> cut = workflow::sharedCut(fabric, *optimum);
+  Report report;
+  Json& json = report.json;
+  json["ok"] = true;
+  json["fabric"] = fabric.name();
+  json["digest"] = fabric.digest();
+  json["gpus"] = fabric.gpuCount();
+  json["status"] = optimum->isExact() ? "exact" : "upper_limit";
+  json["rate"] = toFraction(optimum->upper);
+  json["rate_GBps"] = toGBps(optimum->upper);
+  json["exact"] = optimum->isExact();
+  json["lower_rate"] = toFraction(optimum->lower);
+  json["lower_rate_GBps"] = toGBps(optimum->lower);
+  json["relay"] = std::any_of(demand->relays.begin(), demand->relays.end(), [](bool relays) { return relays; });
+  json["groups"] = Json::array();
+  for (std::size_t i = 0; i < demand->groups.size(); ++i) {
+    const ConcurrentGroup& group = demand->groups[i];
+    Json each = {
+        {"ranks", ranksOf(group)}, {"collective", toString(group.collective)}, {"weight", group.weight.toString()}};
+    if (isRooted(group.collective)) {
+      each["root"] = group.ranks[group.root];
+    }
+    each["algbw"] = toFraction(optimum->upper * group.weight);
+    each["demand"] = optimum->demands[i].toString();
+    json["groups"].push_back(std::move(each));
+  }
+  const std::vector<Rational> prices = workflow::linkPrices(fabric, *optimum);
+  json["cut"] = {{"links", Json::array()}};
+  for (std::size_t arc = 0; arc < prices.size(); ++arc) {
+    if (prices[arc].isPositive()) {
+      const fabric::Arc& at = fabric.arcs()[arc];
+      json["cut"]["links"].push_back({{"src", fabric.nodes()[at.tail].id},
+                                      {"dst", fabric.nodes()[at.head].id},
+                                      {"bandwidth", toFraction(at.bandwidth)},
+                                      {"price", prices[arc].toString()}});
+    }
+  }
+  json["import_findings"] = toJson(loaded->findings);
+  json["seconds"] = seconds;
+  report.text =
+      counted(demand->groups.size(), "group") + " at once: " +
+      (optimum->isExact() ? gigabytes(optimum->upper) + " times its weight each, the exact optimum\n"
+                          : "at most " + gigabytes(optimum->upper) + " times its weight each; trees are known for " +
+                                gigabytes(optimum->lower) + "\n") +
+      "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n" +
+      groupLines(*demand, *optimum) + cutLines(fabric, cut) + lines(loaded->findings) + "  time        " +
+      duration(seconds) + "\n";
+  return report;
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/concurrent.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "io/groups_json.hpp"
+#include "verify/concurrent_check.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+using schedule::ConcurrentDemand;
+
+Result<ConcurrentDemand> meshDemand(const fabric::Fabric& fabric, const ConcurrentText& text) {
+  const auto collective = readCollective(text.demand.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  const auto sizes = groups::parseMesh(text.mesh);
+  if (!sizes) {
+    return optionError("mesh", sizes.error().message, sizes.error().fix);
+  }
+  std::vector<int> axes;
+  std::istringstream list(text.axes);
+  for (std::string item; std::getline(list, item, ',');) {
+    const auto axis = parseInteger(item);
+    if (!axis || *axis >= static_cast<std::int64_t>(sizes->size())) {
+      return optionError("axis", inQuotes(item) + " is not an axis of the mesh",
+                         "count its axes from 0, to " + std::to_string(sizes->size() - 1));
+    }
+    axes.push_back(static_cast<int>(*axis));
+  }
+  for (std::size_t axis = 0; text.axes.empty() && axis < sizes->size(); ++axis) {
+    if ((*sizes)[axis] > 1) {
+      axes.push_back(static_cast<int>(axis));
+    }
+  }
+  ConcurrentDemand demand;
+  for (const int axis : axes) {
+    auto groups = groups::meshGroups(*sizes, axis, fabric.gpuCount());
+    if (!groups) {
+      return optionError("mesh", groups.error().message, groups.error().fix);
+    }
+    for (schedule::ConcurrentGroup& group : *groups) {
+      group.collective = *collective;
+      demand.groups.push_back(std::move(group));
+    }
+  }
+  return demand;
+}
+
+Result<ConcurrentDemand> memberDemand(const fabric::Description& description, const fabric::Fabric& fabric,
+                                      const ConcurrentText& text) {
+  const auto ids = parseGpuList(description, text.members);
+  if (!ids) {
+    return ids.error();
+  }
+  ConcurrentDemand demand;
+  demand.relays.assign(fabric.gpus().size(), true);
+  schedule::ConcurrentGroup group;
+  for (const std::string& id : *ids) {
+    if (const auto node = fabric.find(id)) {
+      group.ranks.push_back(fabric.nodes()[*node].rank);
+    }
+  }
+  std::sort(group.ranks.begin(), group.ranks.end());
+  group.ranks.erase(std::unique(group.ranks.begin(), group.ranks.end()), group.ranks.end());
+  const auto collective = readCollective(text.demand.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  group.collective = *collective;
+  if (!text.demand.root.empty()) {
+    const auto root = readGpu(fabric, text.demand.root, "root");
+    if (!root) {
+      return root.error();
+    }
+    const auto at = std::find(group.ranks.begin(), group.ranks.end(), *root);
+    if (at == group.ranks.end()) {
+      return optionError("root", "it is not one of the chosen GPUs", "choose one of --gpus");
+    }
+    group.root = static_cast<int>(at - group.ranks.begin());
+  }
+  demand.groups.push_back(std::move(group));
+  return demand;
+}
+
+}  // namespace
+
+Result<ConcurrentDemand> readConcurrent(const fabric::Description& description, const fabric::Fabric& fabric,
+                                        const ConcurrentText& text) {
+  if (!text.members.empty()) {
+    return memberDemand(description, fabric, text);
+  }
+  Result<ConcurrentDemand> demand = Error{};
+  if (text.file.empty()) {
+    demand = meshDemand(fabric, text);
+  } else {
+    const auto content = readText(text.file, text.standardInput);
+    if (!content) {
+      return content.error();
+    }
+    demand = io::readGroups(*content, inputName(text.file), fabric);
+  }
+  if (demand && text.relay) {
+    demand->relays.assign(fabric.gpus().size(), true);
+  }
+  return demand;
+}
+
+Result<groups::Optimum> provedConcurrent(const fabric::Fabric& fabric, const ConcurrentDemand& demand,
+                                         const Progress& progress) {
+  auto optimum = groups::optimum(fabric, demand, {}, progress);
+  if (!optimum) {
+    return optimum;
+  }
+  progress.report("verifying", 0);
+  const auto bound = verify::provenConcurrentBound(fabric, demand, optimum->proof, progress);
+  if (!bound) {
+    return bound.error();
+  }
+  const auto rate = verify::provenConcurrentRate(fabric, demand, optimum->proof, progress);
+  if (!rate) {
+    return rate.error();
+  }
+  if (*bound != optimum->upper || *rate != optimum->lower) {
+    return Error{ErrorCode::verification, "the rate of the groups is not what its proof shows",
+                 "report this with the fabric and the groups"};
+  }
+  return optimum;
+}
+
+std::vector<Rational> linkPrices(const fabric::Fabric& fabric, const groups::Optimum& optimum) {
+  Rational capacity;
+  std::map<Bandwidth, std::int64_t> sums;
+  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+    std::int64_t& sum = sums[fabric.arcs()[arc].bandwidth];
+    sum = checkedAdd(sum, optimum.proof.prices[arc]);
+  }
+  for (const auto& [bandwidth, sum] : sums) {
+    capacity += bandwidth.gigabytesPerSecond() * Rational(sum);
+  }
+  const Rational unit = optimum.upper.gigabytesPerSecond() / capacity;
+  std::vector<Rational> prices;
+  prices.reserve(optimum.proof.prices.size());
+  for (const std::int64_t price : optimum.proof.prices) {
+    prices.push_back(unit * Rational(price));
+  }
+  return prices;
+}
+
+std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Optimum& optimum) {
+  std::map<std::tuple<fabric::NodeKind, fabric::NodeKind, Bandwidth, Rational>, CutLinks> alike;
+  const std::vector<Rational> prices = linkPrices(fabric, optimum);
+  for (std::size_t arc = 0; arc < prices.size(); ++arc) {
+    if (prices[arc].isPositive()) {
+      const fabric::Arc& at = fabric.arcs()[arc];
+      CutLinks& links =
+          alike
+              .try_emplace({fabric.nodes()[at.tail].kind, fabric.nodes()[at.head].kind, at.bandwidth, prices[arc]},
+                           CutLinks{0, static_cast<int>(arc), at.bandwidth, prices[arc]})
+              .first->second;
+      ++links.count;
+    }
+  }
+  std::vector<CutLinks> cut;
+  for (const auto& [key, links] : alike) {
+    cut.push_back(links);
+  }
+  const auto part = [](const CutLinks& links) {
+    return links.bandwidth.gigabytesPerSecond() * links.price * Rational(links.count);
+  };
+  std::stable_sort(cut.begin(), cut.end(), [&](const CutLinks& a, const CutLinks& b) { return part(a) > part(b); });
+  return cut;
+}
+
+}  // namespace coppice::workflow

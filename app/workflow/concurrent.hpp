@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "groups/groups.hpp"
+#include "workflow/request.hpp"
+
+/// Several collectives at once: what is asked, and the exact rate with its shared cut.
+namespace coppice::workflow {
+
+/// As a person writes it: a file of groups, or groups by a mesh; one of both is set.
+struct ConcurrentText {
+  std::string file = {};     ///< as io::readGroups reads it; "-" is standard input
+  std::string mesh = {};     ///< "8x16"
+  std::string axes = {};     ///< "1", or several that run at the same time, "0,1"; empty = all axes of size 2 or more
+  DemandText demand = {};    ///< of groups by a mesh: the collective alone
+  bool relay = false;        ///< all GPUs pass on data of other groups
+  std::string members = {};  ///< one group of these GPUs, as --gpus lists them; all others relay
+  StandardInput standardInput = {};
+};
+
+/// Errors: badUsage naming the option; those of io::readGroups.
+[[nodiscard]] Result<schedule::ConcurrentDemand> readConcurrent(const fabric::Description& description,
+                                                                const fabric::Fabric& fabric,
+                                                                const ConcurrentText& text);
+
+/// The rate with both of its certificates checked. Errors: those of groups::optimum; verification.
+[[nodiscard]] Result<groups::Optimum> provedConcurrent(const fabric::Fabric& fabric,
+                                                       const schedule::ConcurrentDemand& demand,
+                                                       const Progress& progress);
+
+/// Links of the shared cut that look alike: same kinds of ends, bandwidth and price.
+struct CutLinks {
+  int count = 0;
+  int first = 0;  ///< into Fabric::arcs()
+  Bandwidth bandwidth;
+  Rational price;  ///< what one more GB/s of one of them adds to the rate, as far as the prices tell
+};
+/// Largest part of the cut first.
+[[nodiscard]] std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Optimum& optimum);
+/// By arc, so that the sum of bandwidth times price is the rate.
+[[nodiscard]] std::vector<Rational> linkPrices(const fabric::Fabric& fabric, const groups::Optimum& optimum);
+
+}  // namespace coppice::workflow
