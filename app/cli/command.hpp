@@ -57,6 +57,7 @@ void addPreset(CLI::App& app, Invocation& invocation);
 void addCheck(CLI::App& app, Invocation& invocation);
 void addConvert(CLI::App& app, Invocation& invocation);
 void addImport(CLI::App& app, Invocation& invocation);
+void addImportRun(CLI::App& app, Invocation& invocation);
 void addOptimum(CLI::App& app, Invocation& invocation);
 void addGenerate(CLI::App& app, Invocation& invocation);
 void addAlltoall(CLI::App& app, Invocation& invocation);

@@ -122,6 +122,7 @@ int run(int argc, char** argv, bool& json) {
   addCheck(app, invocation);
   addConvert(app, invocation);
   addImport(app, invocation);
+  addImportRun(app, invocation);
   addOptimum(app, invocation);
   addGenerate(app, invocation);
   addAlltoall(app, invocation);

@@ -11,6 +11,7 @@
 #include "io/profile_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
+#include "nccl/measurements.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -123,6 +124,26 @@ Result<MeasuredRun> readRecords(std::string_view text, const std::string& fileNa
   return reader.finish();
 }
 
+/// The collective with the most sizes.
+Result<MeasuredRun> readInspected(std::string_view text, const std::string& fileName) {
+  const auto calls = nccl::readInspector(text, fileName);
+  if (!calls) {
+    return calls.error();
+  }
+  std::map<std::pair<std::string, std::string>, MeasuredRun> runs;
+  for (const nccl::InspectedCalls& each : *calls) {
+    MeasuredRun& run = runs[{each.communicator, each.collective}];
+    run.name = fileName;
+    run.collective = each.collective;
+    run.ranks = each.ranks;
+    run.rows.push_back({.size = each.bytes,
+                        .outOfPlace = io::NcclTime{.time = each.time, .algbw = each.algbw, .busbw = each.busbw}});
+  }
+  return std::max_element(runs.begin(), runs.end(),
+                          [](const auto& a, const auto& b) { return a.second.rows.size() < b.second.rows.size(); })
+      ->second;
+}
+
 Result<std::shared_ptr<const simulate::Fits>> fitsOf(const io::Profile& profile, const fabric::Fabric& fabric) {
   std::vector<simulate::PairFit> pairs;
   for (const io::ProfiledPair& pair : profile.pairs) {
@@ -134,10 +155,14 @@ Result<std::shared_ptr<const simulate::Fits>> fitsOf(const io::Profile& profile,
 }  // namespace
 
 Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName) {
-  if (isRecords(text)) {
+  if (nccl::isInspector(text)) {
+    return readInspected(text, fileName);
+  }
+  const bool isJson = nccl::isTestsJson(text);
+  if (!isJson && isRecords(text)) {
     return readRecords(text, fileName);
   }
-  auto table = io::readNcclTable(text, fileName);
+  auto table = isJson ? nccl::readTestsJson(text, fileName) : io::readNcclTable(text, fileName);
   if (!table) {
     return table.error();
   }

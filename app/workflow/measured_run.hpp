@@ -27,7 +27,7 @@ struct MeasuredTrace {
   std::vector<program::TraceEvent> events = {};
 };
 
-/// A run of coppice-exec, or a table of nccl-tests.
+/// A run of coppice-exec, or results of nccl-tests or NCCL's Inspector.
 struct MeasuredRun {
   std::string name;                        ///< of the file
   std::string collective = {};             ///< empty = not said
@@ -38,8 +38,8 @@ struct MeasuredRun {
   std::int64_t droppedEvents = 0;
 };
 
-/// Reads the records of coppice-exec (`run --json`, records.jsonl of a run's folder) or what a program of nccl-tests
-/// printed. Errors: badInput with the line, limit.
+/// Reads the records of coppice-exec (`run --json`, records.jsonl of a run's folder), what a program of nccl-tests
+/// printed or wrote with -J, or lines of NCCL's Inspector (of the collective with the most sizes). Errors: badInput with the line, limit.
 [[nodiscard]] Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName);
 
 /// The measured run is of this collective and number of ranks, as far as it says. Errors: badInput.

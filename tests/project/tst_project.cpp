@@ -43,6 +43,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"verify", {"base", "fabric", "schedule", "program", "sketch", "flow/lemon"}},  // see mayVerifierInclude
       {"simulate", {"base", "fabric", "schedule", "program", "verify"}},
       {"io", {"base", "fabric", "schedule", "sketch"}},
+      {"nccl", {"base", "fabric", "io"}},
       {"dot", {"base", "fabric", "io"}},
   };
   return kAllowed;

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/formatted.hpp"
+#include "base/one_line.hpp"
+#include "command.hpp"
+#include "fabric/fabric.hpp"
+#include "input.hpp"
+#include "io/schedule_json.hpp"
+#include "text.hpp"
+#include "workflow/imported_run.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr std::size_t kMaxLogBytes = std::size_t{1} << 30;
+constexpr std::size_t kListedRanks = 32;
+constexpr std::size_t kListedRings = 8;
+
+struct ImportRunOptions {
+  std::vector<std::string> files;
+  FabricOptions fabric;
+  std::string collective = "allreduce";
+  std::string output;
+};
+
+template <typename T>
+Json orNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json choiceJson(const nccl::Choice& choice) {
+  return {{"collective", choice.collective},
+          {"bytes", choice.bytes},
+          {"algorithm", choice.algorithm},
+          {"protocol", choice.protocol},
+          {"channels", orNull(choice.channels)},
+          {"logged_bytes", choice.loggedBytes},
+          {"estimated_us", choice.time ? Json(choice.time->count()) : Json(nullptr)},
+          {"times", choice.times}};
+}
+
+Json communicatorJson(const nccl::Communicator& communicator) {
+  Json places = Json::array();
+  for (const nccl::RankPlace& place : communicator.places) {
+    places.push_back({{"host", place.host}, {"device", place.device}, {"bus_id", place.busId}});
+  }
+  Json json = {{"id", communicator.id},
+               {"ranks", communicator.ranks},
+               {"hosts", communicator.hosts},
+               {"places", std::move(places)},
+               {"channels", communicator.channels},
+               {"rings", Json::array()},
+               {"ring_channels", Json::array()},
+               {"trees", Json::array()},
+               {"tree_channels", Json::array()},
+               {"choices", Json::array()}};
+  for (const nccl::LoggedRing& ring : communicator.rings) {
+    json["rings"].push_back(ring.ranks);
+    json["ring_channels"].push_back(ring.channel);
+  }
+  for (const nccl::LoggedTree& tree : communicator.trees) {
+    json["trees"].push_back(tree.parents);
+    json["tree_channels"].push_back(tree.channel);
+  }
+  for (const nccl::Choice& choice : communicator.choices) {
+    json["choices"].push_back(choiceJson(choice));
+  }
+  json["nvls_heads"] = Json::array();
+  for (const nccl::NvlsHeads& heads : communicator.nvls) {
+    json["nvls_heads"].push_back({{"channel", heads.channel}, {"ranks", heads.ranks}});
+  }
+  json["estimates"] = Json::array();
+  for (const nccl::Estimate& estimate : communicator.estimates) {
+    json["estimates"].push_back({{"collective", estimate.collective},
+                                 {"algorithm", estimate.algorithm},
+                                 {"protocol", estimate.protocol},
+                                 {"latency_us", estimate.latency.count()},
+                                 {"algbw", estimate.algbw.gigabytesPerSecond()}});
+  }
+  json["missing"] = communicator.missing;
+  json["notes"] = communicator.notes;
+  return json;
+}
+
+std::string ranksText(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < kListedRanks; ++i) {
+    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
+  }
+  return text + (ranks.size() > kListedRanks ? " ..." : "");
+}
+
+/// Equal rings on one line.
+std::string ringsText(const std::vector<nccl::LoggedRing>& rings) {
+  std::vector<std::pair<const nccl::LoggedRing*, int>> distinct;
+  for (const nccl::LoggedRing& ring : rings) {
+    const auto same =
+        std::find_if(distinct.begin(), distinct.end(), [&](const auto& one) { return one.first->ranks == ring.ranks; });
+    if (same != distinct.end()) {
+      ++same->second;
+    } else {
+      distinct.emplace_back(&ring, 1);
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < distinct.size() && i < kListedRings; ++i) {
+    text += "    " + std::to_string(distinct[i].second) + "x  " + ranksText(distinct[i].first->ranks) + "\n";
+  }
+  return text + (distinct.size() > kListedRings
+                     ? "    and " + std::to_string(distinct.size() - kListedRings) + " others\n"
+                     : "");
+}
+
+void describeCommunicator(const nccl::Communicator& communicator, Report& report) {
+  report.json["communicators"].push_back(communicatorJson(communicator));
+  std::string hosts;
+  for (std::size_t i = 0; i < communicator.hosts.size() && i < kListedRings; ++i) {
+    hosts += (i == 0 ? "" : ", ") + oneLine(communicator.hosts[i]);
+  }
+  report.text += "communicator" + (communicator.id.empty() ? "" : " " + oneLine(communicator.id)) + ": " +
+                 counted(communicator.ranks, "rank") + " on " +
+                 counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts +
+                 (communicator.hosts.size() > kListedRings ? ", ..." : "") + ")\n";
+  if (!communicator.rings.empty()) {
+    report.text += "  rings       " + std::to_string(communicator.rings.size()) + "\n" + ringsText(communicator.rings);
+  }
+  if (!communicator.trees.empty()) {
+    std::string roots;
+    for (std::size_t i = 0; i < communicator.trees.size() && i < kListedRanks; ++i) {
+      const auto& parents = communicator.trees[i].parents;
+      roots += (i == 0 ? "" : " ") + std::to_string(std::find(parents.begin(), parents.end(), -1) - parents.begin());
+    }
+    report.text += "  trees       " + std::to_string(communicator.trees.size()) + ", with roots " + roots + "\n";
+  }
+  if (!communicator.nvls.empty()) {
+    report.text += "  NVLS        " + counted(static_cast<std::int64_t>(communicator.nvls.size()), "channel") + "\n";
+  }
+  if (!communicator.choices.empty()) {
+    report.text +=
+        formatted("  %-14s  %14s  %-10s  %-8s  %8s\n", "chosen", "size (B)", "algorithm", "protocol", "channels");
+    for (const nccl::Choice& choice : communicator.choices) {
+      report.text += formatted("  %-14s  %14lld  %-10s  %-8s  %8s", oneLine(choice.collective).c_str(),
+                               static_cast<long long>(choice.bytes), oneLine(choice.algorithm).c_str(),
+                               oneLine(choice.protocol).c_str(),
+                               choice.channels ? std::to_string(*choice.channels).c_str() : "-") +
+                     "\n";
+    }
+  }
+  for (const std::string& note : communicator.notes) {
+    report.text += "  note        " + note + "\n";
+  }
+}
+
+void describeMeasurements(const workflow::ImportedRun& run, Report& report) {
+  report.json["measured"] = Json::array();
+  for (const workflow::MeasuredRun& measured : run.measured) {
+    Json rows = Json::array();
+    report.text += "measured: " + oneLine(measured.name) +
+                   (measured.collective.empty() ? "" : ", " + oneLine(measured.collective)) + "\n" +
+                   formatted("  %16s  %12s  %12s\n", "size (B)", "time (us)", "algbw (GB/s)");
+    for (const io::NcclRow& row : measured.rows) {
+      const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace;
+      if (!time) {
+        continue;
+      }
+      rows.push_back({{"size", row.size},
+                      {"time_us", time->time.count()},
+                      {"algbw", time->algbw.gigabytesPerSecond()},
+                      {"busbw", time->busbw.gigabytesPerSecond()}});
+      report.text += formatted("  %16lld  %12.2f  %12.2f\n", static_cast<long long>(row.size), time->time.count(),
+                               time->algbw.gigabytesPerSecond());
+    }
+    report.json["measured"].push_back({{"file", measured.name},
+                                       {"collective", measured.collective},
+                                       {"ranks", measured.ranks},
+                                       {"rows", std::move(rows)}});
+  }
+  report.json["calls"] = Json::array();
+  if (!run.calls.empty()) {
+    report.text += formatted("  %-14s  %14s  %6s  %12s  %12s  %s\n", "calls", "size (B)", "count", "median (us)",
+                             "algbw (GB/s)", "slowest rank");
+  }
+  for (const nccl::InspectedCalls& calls : run.calls) {
+    report.json["calls"].push_back({{"communicator", calls.communicator},
+                                    {"collective", calls.collective},
+                                    {"ranks", calls.ranks},
+                                    {"bytes", calls.bytes},
+                                    {"calls", calls.calls},
+                                    {"time_us", calls.time.count()},
+                                    {"algbw", calls.algbw.gigabytesPerSecond()},
+                                    {"busbw", calls.busbw.gigabytesPerSecond()},
+                                    {"slowest_rank", orNull(calls.slowestRank)}});
+    report.text += formatted("  %-14s  %14lld  %6d  %12.2f  %12.2f  %s\n", oneLine(calls.collective).c_str(),
+                             static_cast<long long>(calls.bytes), calls.calls, calls.time.count(),
+                             calls.algbw.gigabytesPerSecond(),
+                             calls.slowestRank ? std::to_string(*calls.slowestRank).c_str() : "-");
+  }
+}
+
+Json loadJson(const fabric::Fabric& fabric, const std::optional<nccl::Load>& load, const Bandwidth& bound) {
+  if (!load) {
+    return nullptr;
+  }
+  const fabric::Arc& arc = fabric.arcs()[load->arc];
+  return {{"algbw", toFraction(load->algbw)},
+          {"algbw_GBps", toGBps(load->algbw)},
+          {"share", toGBps(load->algbw) / toGBps(bound)},
+          {"limited_by", {{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}}}};
+}
+
+std::string loadText(const fabric::Fabric& fabric, const std::string& label, const std::optional<nccl::Load>& load,
+                     const Bandwidth& bound) {
+  if (!load) {
+    return {};
+  }
+  const fabric::Arc& arc = fabric.arcs()[load->arc];
+  return "  " + label + gigabytes(load->algbw) +
+         formatted(", %.1f %% of the bound", 100 * toGBps(load->algbw) / toGBps(bound)) + ", limited by " +
+         oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id) + "\n";
+}
+
+/// NCCL's rings and trees beside the bound, and what each choice loses.
+Outcome describeOnFabric(const ImportRunOptions& options, const workflow::ImportedRun& run, bool json,
+                         const Progress& progress, Report& report) {
+  const nccl::Communicator* communicator = run.largest();
+  if (communicator == nullptr) {
+    return Error{ErrorCode::badInput, "no communicator is known", "give a log of NCCL_DEBUG=INFO"};
+  }
+  const auto collective = workflow::readCollective(options.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  const auto loaded = loadFabric(options.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const fabric::Fabric& fabric = loaded->fabric;
+  const auto channels = workflow::channelsOn(fabric, *communicator);
+  if (!channels) {
+    return channels.error();
+  }
+  const auto on = workflow::runOnFabric(fabric, *channels, *collective, progress);
+  if (!on) {
+    return on.error();
+  }
+  Json measured = {{"name", fabric.name()},
+                   {"collective", toString(*collective)},
+                   {"bound", {{"algbw", toFraction(on->bound)}, {"algbw_GBps", toGBps(on->bound)}}},
+                   {"rings", loadJson(fabric, on->rings, on->bound)},
+                   {"trees", loadJson(fabric, on->trees, on->bound)},
+                   {"choices", Json::array()}};
+  report.text += std::string(toString(*collective)) + " on " + named(fabric.name()) + "\n  bound       " +
+                 gigabytes(on->bound) + "\n" + loadText(fabric, "rings       ", on->rings, on->bound) +
+                 loadText(fabric, "trees       ", on->trees, on->bound);
+  for (const nccl::Choice& choice : communicator->choices) {
+    const bool isRing = choice.algorithm == "Ring";
+    if (choice.collective != toString(*collective) || (!isRing && choice.algorithm != "Tree")) {
+      continue;
+    }
+    const auto& own = isRing ? on->rings : on->trees;
+    const auto& other = isRing ? on->trees : on->rings;
+    if (!own) {
+      continue;
+    }
+    const bool isSlower = other && own->algbw < other->algbw;
+    const std::string better = isRing ? "Tree" : "Ring";
+    measured["choices"].push_back({{"bytes", choice.bytes},
+                                   {"algorithm", choice.algorithm},
+                                   {"algbw", toFraction(own->algbw)},
+                                   {"faster", isSlower ? Json(better) : Json(nullptr)}});
+    if (isSlower) {
+      report.text += "  at " + std::to_string(choice.bytes) + " B it chose " + choice.algorithm + "; " + better +
+                     " has room for " + gigabytes(other->algbw) + " by congestion: try NCCL_ALGO=" + better + "\n";
+    }
+  }
+  report.json["fabric"] = std::move(measured);
+  if (!options.output.empty()) {
+    const auto schedule = workflow::ringSchedule(fabric, channels->rings, *collective, 0, "nccl-run", progress);
+    if (!schedule) {
+      return schedule.error();
+    }
+    return deliver(
+        options.output,
+        [&](std::ostream& out) {
+          return io::writeScheduleJson(out, *schedule, fabric, &loaded->description, progress);
+        },
+        "  schedule    ", json, report);
+  }
+  return Done{};
+}
+
+Result<Report> run(const ImportRunOptions& options, bool json, const Progress& progress) {
+  std::vector<workflow::RunFile> files;
+  for (const std::string& name : options.files) {
+    if (const Outcome kept = keepInput(name, options.output); !kept) {
+      return kept.error();
+    }
+    auto text = readText(name, kMaxLogBytes);
+    if (!text) {
+      return text.error();
+    }
+    files.push_back({inputName(name), *std::move(text)});
+  }
+  const auto imported = workflow::importRun(files);
+  if (!imported) {
+    return imported.error();
+  }
+  Report report;
+  report.json = {{"ok", true},
+                 {"version", imported->log.version},
+                 {"library", imported->log.library},
+                 {"communicators", Json::array()}};
+  if (!imported->log.version.empty()) {
+    report.text += imported->log.library + " " + imported->log.version + "\n";
+  }
+  for (const nccl::Communicator& communicator : imported->log.communicators) {
+    describeCommunicator(communicator, report);
+  }
+  describeMeasurements(*imported, report);
+  report.json["graphs"] = Json::array();
+  for (const workflow::NamedGraphs& graphs : imported->graphs) {
+    report.text += "graphs: " + oneLine(graphs.name) + "\n" + lines(graphs.findings);
+    Json list = Json::array();
+    for (const nccl::Graph& graph : graphs.graphs.graphs) {
+      Json rows = Json::array();
+      for (const nccl::GraphChannel& channel : graph.channels) {
+        rows.push_back({{"nets", channel.nets}, {"devices", channel.devices}});
+      }
+      report.text += "  graph " + std::to_string(graph.id) + ": pattern " + std::to_string(graph.pattern) + ", " +
+                     counted(static_cast<std::int64_t>(graph.channels.size()), "channel") + " at " + graph.speedIntra +
+                     " GB/s\n";
+      list.push_back({{"id", graph.id}, {"pattern", graph.pattern}, {"channels", std::move(rows)}});
+    }
+    report.json["graphs"].push_back(
+        {{"file", graphs.name}, {"graphs", std::move(list)}, {"findings", toJson(graphs.findings)}});
+  }
+  report.json["topologies"] = imported->topologies;
+  for (const std::string& topology : imported->topologies) {
+    report.text += "topology: " + oneLine(topology) + "; coppice-cli import makes a fabric of it\n";
+  }
+  report.json["settings"] = imported->log.settings;
+  report.json["warnings"] = imported->log.warnings;
+  for (const std::string& warning : imported->log.warnings) {
+    report.text += "warning of " + imported->log.library + ": " + oneLine(warning) + "\n";
+  }
+  report.json["missing"] = imported->missing;
+  if (!options.fabric.source.empty()) {
+    if (const Outcome told = describeOnFabric(options, *imported, json, progress, report); !told) {
+      return told.error();
+    }
+  } else if (!options.output.empty()) {
+    return Error{ErrorCode::badUsage, "a schedule needs the fabric that was run on", "give --fabric"};
+  }
+  for (const std::string& missing : imported->missing) {
+    report.text += "missing: " + missing + "\n";
+  }
+  return report;
+}
+
+}  // namespace
+
+void addImportRun(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(
+      app, invocation, "import-run", "Read what NCCL or RCCL chose in a run from its logs, and what that can reach",
+      "  coppice-cli import-run nccl.log\n"
+      "  coppice-cli import-run log.*.* all_reduce.txt --fabric cluster.fabric.json\n"
+      "  coppice-cli import-run nccl.log --fabric preset:dgx-h100,boxes=2 -o rings.schedule.json\n"
+      "  coppice-cli import-run nccl.log graph.xml inspector.jsonl --json");
+  auto options = std::make_shared<ImportRunOptions>();
+  sub.add_option("files", options->files,
+                 "Logs of NCCL_DEBUG=INFO, graph dumps, output or -J files of nccl-tests, Inspector files; - for "
+                 "standard input")
+      ->required();
+  sub.add_option("--fabric", options->fabric.source, "The fabric that was run on: its bound beside NCCL's rings");
+  sub.add_option("-c,--collective", options->collective, "Collective that is compared")->capture_default_str();
+  sub.add_option("-o,--output", options->output,
+                 "Write NCCL's rings as a schedule to this file; - for standard output");
+  sub.callback([options, &invocation] {
+    options->fabric.standardInput = readStandardInput;
+    invocation.action = [options, &invocation](const Progress& progress) {
+      return run(*options, invocation.json, progress);
+    };
+  });
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/imported_run.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/counted.hpp"
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "nccl/log_reader.hpp"
+#include "schedule/step_cost.hpp"
+#include "workflow/proved_optimum.hpp"
+#include "workflow/request.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 24;
+
+bool startsWithElement(std::string_view text, std::string_view element) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '<' &&
+         text.substr(0, std::min<std::size_t>(text.size(), 4096)).find(element) != std::string_view::npos;
+}
+
+/// The lines of a table of nccl-tests in what a job printed.
+std::string tableLines(std::string_view text) {
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (const std::size_t tag = line.find("]<stdout>:"); line.starts_with('[') && tag != std::string_view::npos) {
+      line = line.substr(tag + std::string_view("]<stdout>:").size());
+    }
+    if (line.find(" NCCL ") != std::string_view::npos) {
+      continue;
+    }
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first == std::string_view::npos) {
+      continue;
+    }
+    const bool isRow = line[first] >= '0' && line[first] <= '9' && line.find('.') != std::string_view::npos;
+    if (line[first] == '#' || isRow) {
+      lines += line;
+      lines += '\n';
+    }
+  }
+  return lines;
+}
+
+bool hasTable(std::string_view text) {
+  return text.find("algbw") != std::string_view::npos && text.find("busbw") != std::string_view::npos;
+}
+
+std::vector<std::vector<fabric::Rank>> boxesWithGpus(const fabric::Fabric& fabric) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::vector<fabric::Rank>> boxes;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    const fabric::Node& node = fabric.nodes()[gpu];
+    const auto [found, isNew] = index.try_emplace(node.box, boxes.size());
+    if (isNew) {
+      boxes.emplace_back();
+    }
+    boxes[found->second].push_back(node.rank);
+  }
+  return boxes;
+}
+
+}  // namespace
+
+const nccl::Communicator* ImportedRun::largest() const {
+  const auto found =
+      std::max_element(log.communicators.begin(), log.communicators.end(),
+                       [](const nccl::Communicator& a, const nccl::Communicator& b) { return a.ranks < b.ranks; });
+  return found == log.communicators.end() ? nullptr : &*found;
+}
+
+Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
+  ImportedRun run;
+  std::vector<nccl::LogText> logs;
+  std::string inspected;
+  std::string inspectedName;
+  for (const RunFile& file : files) {
+    if (nccl::isGraphFile(file.text)) {
+      auto graphs = nccl::readGraphs(file.text, file.name);
+      if (!graphs) {
+        return graphs.error();
+      }
+      std::vector<int> devices;
+      if (const nccl::Graph* ring = graphs->find(nccl::kRingGraph); ring != nullptr && !ring->channels.empty()) {
+        devices = ring->channels.front().devices;
+      }
+      auto findings = nccl::checkGraphs(*graphs, devices, true, file.name);
+      run.graphs.push_back({file.name, *std::move(graphs), std::move(findings)});
+    } else if (startsWithElement(file.text, "<system")) {
+      run.topologies.push_back(file.name);
+    } else if (nccl::isInspector(file.text)) {
+      inspected += file.text;
+      inspected += '\n';
+      inspectedName = file.name;
+    } else if (nccl::isLog(file.text)) {
+      logs.push_back({file.text, file.name});
+      if (hasTable(file.text)) {
+        if (auto table = readMeasuredRun(tableLines(file.text), file.name)) {
+          run.measured.push_back(*std::move(table));
+        }
+      }
+    } else {
+      auto measured = readMeasuredRun(file.text, file.name);
+      if (!measured) {
+        return Error{
+            ErrorCode::badInput,
+            inQuotes(file.name) + " holds no line of NCCL, no graphs, and no measurement: " + measured.error().message,
+            "give a log of NCCL_DEBUG=INFO, a dump of NCCL_GRAPH_DUMP_FILE, what nccl-tests printed or wrote "
+            "with -J, or files of the Inspector",
+            {.file = file.name}};
+      }
+      run.measured.push_back(*std::move(measured));
+    }
+  }
+  if (!logs.empty()) {
+    auto read = nccl::readLogs(logs);
+    if (!read) {
+      return read.error();
+    }
+    run.log = *std::move(read);
+    run.missing = run.log.missing;
+  } else {
+    run.missing.emplace_back(
+        "a log: run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING NCCL_DEBUG_FILE=log.%h.%p");
+  }
+  if (!inspected.empty()) {
+    auto calls = nccl::readInspector(inspected, inspectedName);
+    if (!calls) {
+      return calls.error();
+    }
+    run.calls = *std::move(calls);
+  }
+  if (run.measured.empty() && run.calls.empty()) {
+    run.missing.emplace_back("times: give what nccl-tests printed, or the files of NCCL_INSPECTOR_DUMP_DIR");
+  }
+  if (run.topologies.empty()) {
+    run.missing.emplace_back("the machine: set NCCL_TOPO_DUMP_FILE; import makes a fabric of it");
+  }
+  return run;
+}
+
+Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Communicator& communicator) {
+  if (communicator.ranks != fabric.gpuCount()) {
+    return Error{ErrorCode::badInput,
+                 "the communicator has " + counted(communicator.ranks, "rank") + ", the fabric " +
+                     counted(fabric.gpuCount(), "GPU"),
+                 "give the fabric that was run on; --gpus chooses some of its GPUs"};
+  }
+  const auto boxes = boxesWithGpus(fabric);
+  std::vector<int> rankOf(static_cast<std::size_t>(communicator.ranks), -1);
+  bool isPlaced = communicator.hosts.size() == boxes.size();
+  if (isPlaced) {
+    std::map<std::string, std::vector<std::pair<int, int>>> onHost;  // device, rank
+    for (int rank = 0; rank < communicator.ranks; ++rank) {
+      const nccl::RankPlace& place = communicator.places[rank];
+      onHost[place.host].emplace_back(place.device < 0 ? rank : place.device, rank);
+    }
+    for (std::size_t host = 0; host < communicator.hosts.size() && isPlaced; ++host) {
+      auto& ranks = onHost[communicator.hosts[host]];
+      std::sort(ranks.begin(), ranks.end());
+      isPlaced = ranks.size() == boxes[host].size();
+      for (std::size_t i = 0; i < ranks.size() && isPlaced; ++i) {
+        rankOf[ranks[i].second] = boxes[host][i];
+      }
+    }
+  }
+  // Logs of one rank alone do not say where the others are.
+  if (!isPlaced) {
+    for (int rank = 0; rank < communicator.ranks; ++rank) {
+      rankOf[rank] = rank;
+    }
+  }
+  std::map<std::tuple<int, int, int>, const nccl::LoggedEdge*> edges;
+  for (const nccl::LoggedEdge& edge : communicator.edges) {
+    edges[{edge.channel, edge.from, edge.to}] = &edge;
+  }
+  const auto hop = [&](int channel, int from, int to) {
+    nccl::Hop made{rankOf[from], rankOf[to], -1, -1};
+    if (const auto found = edges.find({channel, from, to}); found != edges.end()) {
+      made.sendNet = found->second->sendNet;
+      made.receiveNet = found->second->receiveNet < 0 ? found->second->sendNet : found->second->receiveNet;
+    }
+    return made;
+  };
+  nccl::ChannelSet set;
+  set.ranks = communicator.ranks;
+  for (const nccl::LoggedRing& ring : communicator.rings) {
+    nccl::Ring made;
+    for (std::size_t i = 0; i < ring.ranks.size(); ++i) {
+      made.hops.push_back(hop(ring.channel, ring.ranks[i], ring.ranks[(i + 1) % ring.ranks.size()]));
+    }
+    set.rings.push_back(std::move(made));
+  }
+  for (const nccl::LoggedTree& tree : communicator.trees) {
+    nccl::Tree made;
+    made.parents.assign(tree.parents.size(), -1);
+    made.up.assign(tree.parents.size(), {});
+    made.children.assign(tree.parents.size(), {});
+    for (std::size_t rank = 0; rank < tree.parents.size(); ++rank) {
+      if (tree.parents[rank] >= 0) {
+        const nccl::Hop up = hop(tree.channel, static_cast<int>(rank), tree.parents[rank]);
+        made.parents[up.from] = up.to;
+        made.up[up.from] = up;
+        made.children[up.to].push_back(up.from);
+      }
+    }
+    set.trees.push_back(std::move(made));
+  }
+  return set;
+}
+
+Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels, Collective collective,
+                                const Progress& progress) {
+  Demand demand{.collective = collective};
+  if (isRooted(collective)) {
+    demand.root = 0;
+  }
+  const auto optimum = provedOptimum(fabric, requestOf(demand), progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  RunOnFabric result;
+  result.collective = collective;
+  result.bound = optimum->algbw;
+  nccl::Ways ways(fabric);
+  if (!channels.rings.empty()) {
+    auto load = nccl::ringLoad(ways, channels.rings, collective);
+    if (!load) {
+      return load.error();
+    }
+    result.rings = *std::move(load);
+  }
+  if (!channels.trees.empty() && collective == Collective::allreduce) {
+    auto load = nccl::treeLoad(ways, channels.trees);
+    if (!load) {
+      return load.error();
+    }
+    result.trees = *std::move(load);
+  }
+  return result;
+}
+
+Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const std::vector<nccl::Ring>& rings,
+                                            Collective collective, fabric::Rank root, const std::string& method,
+                                            const Progress& progress) {
+  using schedule::PathId;
+  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) == kForestCollectives.end()) {
+    return Error{ErrorCode::badUsage, "NCCL's rings do not make " + std::string(toString(collective)),
+                 "ask for allreduce, allgather, reduce_scatter, broadcast or reduce"};
+  }
+  return coppice::guarded([&]() -> Result<schedule::StepSchedule> {
+    const int n = fabric.gpuCount();
+    // Equal rings are one with their share.
+    std::vector<std::pair<const nccl::Ring*, std::int64_t>> distinct;
+    for (const nccl::Ring& ring : rings) {
+      const auto same =
+          std::find_if(distinct.begin(), distinct.end(), [&](const auto& one) { return *one.first == ring; });
+      if (same != distinct.end()) {
+        ++same->second;
+      } else {
+        distinct.emplace_back(&ring, 1);
+      }
+    }
+    const bool isAllreduce = collective == Collective::allreduce;
+    const std::int64_t steps = isRooted(collective) ? 1 : isAllreduce ? 2 * n : n;
+    if (rings.empty() || static_cast<std::int64_t>(distinct.size()) * n * steps > kMaxTransfers) {
+      return Error{rings.empty() ? ErrorCode::badUsage : ErrorCode::limit,
+                   rings.empty() ? "no ring is known" : "these rings have more than 2^24 transfers",
+                   rings.empty() ? "give logs with the rings" : "take the figures of import-run, which need none"};
+    }
+    schedule::StepSchedule made;
+    made.goal = orThrow(schedule::CollectiveTable::make(
+        collective, n, isRooted(collective) ? std::optional<fabric::Rank>(root) : std::nullopt));
+    made.method = method;
+    made.fabricName = fabric.name();
+    made.fabricDigest = fabric.digest();
+    const auto count = static_cast<std::int64_t>(rings.size());
+    made.denominator = isAllreduce ? count * n : count;
+    made.isSynchronous = !isRooted(collective);
+    nccl::Ways ways(fabric);
+    std::int64_t begin = 0;
+    for (const auto& [ring, weight] : distinct) {
+      throwIfCancelled(progress);
+      std::vector<fabric::Rank> ranks = ring->ranks();
+      std::vector<PathId> routes;
+      for (const nccl::Hop& hop : ring->hops) {
+        routes.push_back(made.paths.add(orThrow(ways.nodesOf(hop))));
+      }
+      const auto send = [&](std::int64_t shard, std::int64_t first, std::int64_t last, int at, int step,
+                            bool isReduction) {
+        made.transfers.add({shard, first, last, ranks[at], ranks[(at + 1) % n], routes[at], step, isReduction});
+      };
+      if (isRooted(collective)) {
+        const auto place = static_cast<int>(std::find(ranks.begin(), ranks.end(), root) - ranks.begin());
+        for (int i = 0; i + 1 < n; ++i) {
+          send(0, begin, begin + weight, (place + i + (collective == Collective::reduce ? 1 : 0)) % n, 0,
+               collective == Collective::reduce);
+        }
+      } else {
+        const auto hop = [&](int step, int owner, int at, bool isReduction) {
+          const int place = (owner % n + n) % n;
+          const std::int64_t first = isAllreduce ? begin * n + place * weight : begin;
+          send(isAllreduce ? 0 : ranks[place], first, first + weight, at, step, isReduction);
+        };
+        for (int t = 0; t + 1 < n; ++t) {
+          for (int at = 0; at < n; ++at) {
+            if (collective != Collective::allgather) {
+              hop(t, at - t - 1, at, true);
+            }
+            if (collective != Collective::reduceScatter) {
+              hop(isAllreduce ? n - 1 + t : t, at - t, at, false);
+            }
+          }
+        }
+      }
+      begin += weight;
+    }
+    made.transfers.sortBySteps();
+    made.stepCount = made.transfers.empty() ? 1 : made.transfers.steps().back() + 1;
+    made.algbw = orThrow(schedule::stepCost(fabric, made, progress)).algbw;
+    return made;
+  });
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "fabric/fabric.hpp"
+#include "nccl/channels.hpp"
+
+namespace coppice::nccl {
+
+/// What rings or trees reach on a fabric by congestion: the data of all channels over the links that their hops pass.
+struct Load {
+  Bandwidth algbw;                     ///< whole data over the time of the fullest link
+  int arc = -1;                        ///< of the fabric: a link that holds it back
+  std::vector<InverseBandwidth> time;  ///< by arc of the fabric: load / (data * bandwidth)
+};
+
+/// Ways of hops over a fabric: inside a node a shortest one; between nodes through the NICs that the hop names, by the
+/// order of the fabric's NICs in the box, else through the nearest. Where only another GPU reaches the NIC, the data go
+/// through it (PXN). Equal ways share the load in turns.
+class Ways {
+public:
+  explicit Ways(const fabric::Fabric& fabric);
+
+  /// NICs of the box of a rank, in the order of the fabric.
+  [[nodiscard]] const std::vector<fabric::NodeIndex>& nicsOf(fabric::Rank rank) const;
+  /// Nodes from one GPU to the other; the same for equal hops. Errors: infeasible.
+  [[nodiscard]] Result<std::vector<fabric::NodeIndex>> nodesOf(const Hop& hop);
+  [[nodiscard]] const fabric::Fabric& fabric() const { return m_fabric; }
+
+private:
+  using Key = std::pair<std::pair<int, int>, std::pair<int, int>>;
+
+  [[nodiscard]] std::vector<fabric::NodeIndex> between(fabric::NodeIndex from, fabric::NodeIndex to,
+                                                       bool mayPassGpus) const;
+
+  const fabric::Fabric& m_fabric;
+  std::map<std::string, std::vector<fabric::NodeIndex>> m_nics;  ///< by box
+  std::vector<std::vector<std::pair<fabric::NodeIndex, int>>> m_out;
+  mutable std::vector<int> m_uses;  ///< by arc
+  std::map<Key, std::vector<fabric::NodeIndex>> m_ways;
+};
+
+/// Errors: badUsage (not allreduce, allgather, reduce_scatter, broadcast or reduce; ranks differ from the fabric's),
+/// infeasible (no way for a hop), overflow.
+[[nodiscard]] Result<Load> ringLoad(Ways& ways, const std::vector<Ring>& rings, Collective collective);
+/// Of an allreduce: each tree carries its part up and down.
+[[nodiscard]] Result<Load> treeLoad(Ways& ways, const std::vector<Tree>& trees);
+
+}  // namespace coppice::nccl

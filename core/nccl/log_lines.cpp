@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl/log_lines.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace coppice::nccl {
+namespace {
+
+constexpr std::string_view kMark = " NCCL ";
+constexpr int kMaxAge = 16;
+constexpr std::size_t kMaxOpen = 64;
+
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::string_view withoutEnd(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+/// Takes what mpirun and NCCL put before a prefix off the end of what stands before it: "[1,3]<stdout>:",
+/// "[2026-01-31 10:00:00] ".
+std::string_view withoutTags(std::string_view text) {
+  for (;;) {
+    const std::string_view tagged = withoutEnd(text);
+    std::size_t close = std::string_view::npos;
+    if (tagged.ends_with("<stdout>:") || tagged.ends_with("<stderr>:")) {
+      close = tagged.size() - std::string_view("<stdout>:").size();
+    } else if (tagged.ends_with("]")) {
+      close = tagged.size();
+    }
+    if (close == std::string_view::npos || close == 0 || tagged[close - 1] != ']') {
+      return text;
+    }
+    const std::size_t open = tagged.rfind('[', close);
+    if (open == std::string_view::npos) {
+      return text;
+    }
+    const std::string_view inside = tagged.substr(open + 1, close - open - 2);
+    // Brackets of messages, as of "7[7]", hold no blank, comma or colon.
+    if (close == tagged.size() && inside.find_first_of(" :,") == std::string_view::npos) {
+      return text;
+    }
+    text = text.substr(0, open);
+  }
+}
+
+/// Takes the tag of mpirun off the beginning of a line.
+std::string_view withoutLeadingTag(std::string_view line) {
+  for (const std::string_view end : {std::string_view("]<stdout>:"), std::string_view("]<stderr>:")}) {
+    if (const std::size_t at = line.find(end); line.starts_with('[') && at != std::string_view::npos) {
+      return line.substr(at + end.size());
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+void LogLines::read(std::string_view text) {
+  findHosts(text);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    readLine(withoutEnd(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  flushOlder(0);
+}
+
+/// The names of hosts, from prefixes that nothing but tags precedes: where a process printed into the line of another,
+/// its host is glued to the text before.
+void LogLines::findHosts(std::string_view text) {
+  for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at + 1)) {
+    const std::size_t newline = text.rfind('\n', at);
+    const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+    Prefix prefix;
+    const std::string_view line = text.substr(start, at + kMark.size() + 8 - start);
+    if (!prefixAt(line, at - start, 0, prefix)) {
+      continue;
+    }
+    const std::string_view before = withoutEnd(line.substr(0, prefix.begin));
+    if (before.empty() || before.back() == ':' || before.back() == ']' || before.back() == '>') {
+      m_hosts.insert(prefix.source.host);
+      m_longestHost = std::max(m_longestHost, prefix.source.host.size());
+    }
+    // The rest of the line can hold only names that are glued or known.
+    const std::size_t next = text.find('\n', at);
+    if (next == std::string_view::npos) {
+      break;
+    }
+    at = next;
+  }
+}
+
+/// @param mark where " NCCL " begins @param from what lies before belongs to another message
+bool LogLines::prefixAt(std::string_view line, std::size_t mark, std::size_t from, Prefix& prefix) const {
+  const std::string_view word = line.substr(mark + kMark.size());
+  prefix.isWarning = word.starts_with("WARN");
+  if (!prefix.isWarning && !word.starts_with("INFO") && !word.starts_with("TRACE") && !word.starts_with("VERSION")) {
+    return false;
+  }
+  const std::size_t blank = std::min(word.find(' '), word.size());
+  prefix.end = std::min(mark + kMark.size() + blank + 1, line.size());
+  std::size_t at = mark;
+  // A warning has its place in the source between the device and its mark.
+  if (prefix.isWarning && at > from && line[at - 1] != ']') {
+    const std::size_t close = line.rfind("] ", at - 1);
+    if (close == std::string_view::npos || close < from || at - close > 200) {
+      return false;
+    }
+    at = close + 1;
+  }
+  const auto digitsBefore = [&](std::size_t end) {
+    std::size_t begin = end;
+    while (begin > from && isDigit(line[begin - 1])) {
+      --begin;
+    }
+    return line.substr(begin, end - begin);
+  };
+  if (at <= from || line[at - 1] != ']') {
+    return false;
+  }
+  const std::string_view device = digitsBefore(at - 1);
+  at -= 1 + device.size();
+  if (device.empty() || at < from + 2 || line[at - 1] != '[' || line[at - 2] != ' ') {
+    return false;
+  }
+  std::from_chars(device.data(), device.data() + device.size(), prefix.source.device);
+  prefix.source.thread = digitsBefore(at - 2);
+  at -= 2 + prefix.source.thread.size();
+  if (prefix.source.thread.empty() || at <= from || line[at - 1] != ':') {
+    return false;
+  }
+  prefix.source.process = digitsBefore(at - 1);
+  at -= 1 + prefix.source.process.size();
+  if (prefix.source.process.empty() || at <= from || line[at - 1] != ':') {
+    return false;
+  }
+  const std::size_t end = at - 1;
+  std::size_t begin = end;
+  while (begin > from && line[begin - 1] != ' ' && line[begin - 1] != '\t' && line[begin - 1] != ':' &&
+         line[begin - 1] != ']' && line[begin - 1] != '>') {
+    --begin;
+  }
+  if (begin == end) {
+    return false;
+  }
+  prefix.source.host = line.substr(begin, end - begin);
+  prefix.begin = begin;
+  // Glued: the longest known name at the end.
+  if (!m_hosts.empty() && !m_hosts.contains(prefix.source.host)) {
+    for (std::size_t size = std::min(m_longestHost, prefix.source.host.size() - 1); size > 0; --size) {
+      const std::string_view tail = prefix.source.host.substr(prefix.source.host.size() - size);
+      if (m_hosts.contains(tail)) {
+        prefix.source.host = tail;
+        prefix.begin = end - size;
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+void LogLines::readLine(std::string_view line) {
+  std::vector<Prefix> prefixes;
+  std::size_t from = 0;
+  for (std::size_t at = line.find(kMark); at != std::string_view::npos; at = line.find(kMark, at + 1)) {
+    Prefix prefix;
+    if (prefixAt(line, at, from, prefix)) {
+      from = prefix.end;
+      prefixes.push_back(prefix);
+    }
+  }
+  for (Open& open : m_open) {
+    ++open.age;
+  }
+  const std::string_view head =
+      withoutLeadingTag(prefixes.empty() ? line : withoutTags(line.substr(0, prefixes.front().begin)));
+  if (head.find_first_not_of(' ') != std::string_view::npos) {
+    const auto waiting =
+        std::find_if(m_open.rbegin(), m_open.rend(), [](const Open& open) { return open.message.rest.empty(); });
+    if (waiting != m_open.rend()) {
+      waiting->message.rest = head;
+    }
+    m_plain(head);
+  }
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const Prefix& prefix = prefixes[i];
+    const bool isLast = i + 1 == prefixes.size();
+    const std::size_t end = isLast ? line.size() : prefixes[i + 1].begin;
+    std::string_view text = line.substr(prefix.end, end - prefix.end);
+    text = isLast ? text : withoutTags(text);
+    flush(prefix.source);
+    const LogMessage message{.source = prefix.source,
+                             .text = text,
+                             .isCut = !isLast,
+                             .isWarning = prefix.isWarning,
+                             .length = end - prefix.begin};
+    if (isLast) {
+      m_message(message);
+    } else {
+      m_open.push_back({message, 0});
+    }
+  }
+  flushOlder(kMaxAge);
+  while (m_open.size() > kMaxOpen) {
+    m_message(m_open.front().message);
+    m_open.pop_front();
+  }
+}
+
+/// A thread that prints again has finished what it printed before.
+void LogLines::flush(const LogSource& source) {
+  for (std::size_t i = 0; i < m_open.size();) {
+    const LogSource& open = m_open[i].message.source;
+    if (open.thread == source.thread && open.process == source.process && open.host == source.host) {
+      const LogMessage message = m_open[i].message;
+      m_open.erase(m_open.begin() + static_cast<std::ptrdiff_t>(i));
+      m_message(message);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void LogLines::flushOlder(int age) {
+  while (!m_open.empty() && m_open.front().age >= age) {
+    const LogMessage message = m_open.front().message;
+    m_open.pop_front();
+    m_message(message);
+  }
+}
+
+}  // namespace coppice::nccl

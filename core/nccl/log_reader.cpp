@@ -1,0 +1,1024 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl/log_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/counted.hpp"
+#include "base/failure.hpp"
+#include "nccl/log_facts.hpp"
+#include "nccl/log_lines.hpp"
+#include "nccl/ring_puzzle.hpp"
+
+namespace coppice::nccl {
+namespace {
+
+constexpr int kMaxRanks = 1 << 16;
+constexpr std::size_t kMaxFacts = std::size_t{1} << 22;
+constexpr std::size_t kMaxListed = 64;
+constexpr std::size_t kCutLength = 1000;  ///< NCCL cuts lines at 1023 characters
+
+/// Which connections an edge was printed with.
+enum class Phase { open, ring, tree, other };
+
+struct SeenEdge {
+  EdgeLine line;
+  Phase phase = Phase::open;
+};
+
+/// What one rank of one communicator printed.
+struct Facts {
+  std::vector<RingLine> rings;
+  std::vector<HopLine> hops;
+  std::vector<TreeEntry> trees;
+  std::vector<SeenEdge> edges;
+  std::vector<Choice> choices;
+  std::vector<SearchLine> searches;
+  std::vector<NvlsHeads> nvls;
+  std::vector<Estimate> estimates;
+  int channels = 0;
+  std::size_t phaseBegin = 0;  ///< the first edge that no "Connected all" has followed
+
+  void append(Facts& other) {
+    const auto move = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    const std::size_t before = edges.size();
+    move(rings, other.rings);
+    move(hops, other.hops);
+    move(trees, other.trees);
+    move(edges, other.edges);
+    move(choices, other.choices);
+    move(searches, other.searches);
+    move(nvls, other.nvls);
+    move(estimates, other.estimates);
+    channels = std::max(channels, other.channels);
+    phaseBegin = before + other.phaseBegin;
+    other = {};
+  }
+  [[nodiscard]] bool isEmpty() const {
+    return rings.empty() && hops.empty() && trees.empty() && edges.empty() && choices.empty() && searches.empty() &&
+           nvls.empty() && estimates.empty();
+  }
+};
+
+/// One rank of one communicator.
+struct Instance {
+  int process = 0;
+  RankLine line;
+  bool hasStart = false;
+  bool isComplete = false;
+  Facts facts = {};
+  std::string group = {};
+  int splits = 0;  ///< communicators made of it so far, where the log does not count them
+};
+
+struct Thread {
+  int instance = -1;
+  Facts pending;  ///< lines before the one that says of which communicator they are
+  EstimateTable table;
+};
+
+struct Process {
+  int index = 0;
+  std::string_view host;
+  int id = 0;
+  std::map<std::pair<std::string_view, int>, Thread> threads = {};  ///< by thread id and device
+  std::vector<int> instances = {};
+};
+
+/// The ranks of one communicator.
+struct Group {
+  std::string id;
+  int ranks = 0;
+  std::vector<int> instanceOf;  ///< by rank; -1 = not in the logs
+};
+
+class LogReader {
+public:
+  Result<Run> run(const std::vector<LogText>& logs) {
+    LogLines lines([this](const LogMessage& message) { take(message); },
+                   [this](std::string_view line) { takePlain(line); });
+    for (const LogText& log : logs) {
+      lines.read(log.text);
+    }
+    if (!m_hasMessage) {
+      return Error{ErrorCode::badInput,
+                   "there is no line of NCCL's log",
+                   "run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING and give what it printed",
+                   {.file = logs.empty() ? std::string() : logs.front().name}};
+    }
+    placePending();
+    makeGroups();
+    for (const Group& group : m_groups) {
+      m_run.communicators.push_back(communicatorOf(group));
+    }
+    if (!m_loose.isEmpty()) {
+      addLoose();
+    }
+    tellMissing();
+    return std::move(m_run);
+  }
+
+private:
+  // --- lines ---------------------------------------------------------------------------------------------------------
+
+  void takePlain(std::string_view line) {
+    if (line.find("CCL version") != std::string_view::npos) {
+      takeVersion(line);
+    }
+  }
+
+  bool takeVersion(std::string_view text) {
+    constexpr std::string_view kWord = "CCL version ";
+    const std::size_t at = text.find(kWord);
+    if (at == std::string_view::npos || at == 0 || (text[at - 1] != 'N' && text[at - 1] != 'R')) {
+      return false;
+    }
+    std::string_view number = text.substr(at + kWord.size());
+    number.remove_prefix(std::min(number.find_first_not_of(": "), number.size()));
+    number = number.substr(0, std::min(number.find_first_not_of("0123456789."), number.size()));
+    if (number.empty() || number.front() < '0' || number.front() > '9') {
+      return false;
+    }
+    while (number.back() == '.') {
+      number.remove_suffix(1);
+    }
+    if (m_run.version.empty()) {
+      m_run.version = number;
+      m_run.library = text[at - 1] == 'R' ? "RCCL" : "NCCL";
+    }
+    m_hasMessage = true;
+    return true;
+  }
+
+  void take(const LogMessage& message) {
+    m_hasMessage = true;
+    if (message.isWarning) {
+      if (m_run.warnings.size() < kMaxListed && m_warned.insert(message.text).second) {
+        m_run.warnings.emplace_back(message.text);
+      }
+      return;
+    }
+    if (!message.rest.empty()) {
+      m_joined.push_back(std::string(message.text) + std::string(message.rest));
+      if (takeText(message, m_joined.back(), false)) {
+        return;
+      }
+      m_joined.pop_back();
+    }
+    takeText(message, message.text, message.isCut);
+  }
+
+  Process& processOf(const LogSource& source) {
+    m_key.assign(source.host).append(":").append(source.process);
+    const auto [found, isNew] = m_processIndex.try_emplace(m_key, static_cast<int>(m_processes.size()));
+    if (isNew) {
+      int id = 0;
+      std::from_chars(source.process.data(), source.process.data() + source.process.size(), id);
+      m_processes.push_back({.index = found->second, .host = source.host, .id = id});
+    }
+    return m_processes[found->second];
+  }
+
+  /// False: not a line of a kind that is read, or a damaged one.
+  bool takeText(const LogMessage& message, std::string_view text, bool isCut) {
+    std::size_t first = text.find_first_not_of(' ');
+    if (first == std::string_view::npos) {
+      return false;
+    }
+    Process& process = processOf(message.source);
+    Thread& thread = process.threads[{message.source.thread, message.source.device}];
+    m_device = message.source.device;
+    const std::string_view body = text.substr(first);
+    switch (body.front()) {
+      case 'C':
+        if (body.starts_with("Channel ")) {
+          return takeChannel(process, thread, body, isCut);
+        }
+        if (body.starts_with("Connected all ") || body.starts_with("Connected ")) {
+          endPhase(process, thread, body);
+          return true;
+        }
+        break;
+      case 'R':
+        if (const auto hop = readHopLine(body)) {
+          Facts& facts = factsFor(
+              process, thread, [&](const Instance& one) { return one.line.rank == hop->rank; }, body);
+          add(facts.hops, *hop);
+          return true;
+        }
+        break;
+      case 'T':
+        if (body.starts_with("Trees")) {
+          const bool mayBeCut = isCut || message.length >= kCutLength;
+          const std::vector<TreeEntry> entries = readTreesLine(body, mayBeCut);
+          if (!entries.empty()) {
+            const int rank = entries.front().rank;
+            Facts& facts = factsFor(
+                process, thread, [&](const Instance& one) { return one.line.rank == rank; }, body);
+            for (const TreeEntry& entry : entries) {
+              if (entry.rank == rank) {
+                add(facts.trees, entry);
+              }
+            }
+          }
+          return !entries.empty();
+        }
+        if (const auto entry = readTreeLine(body)) {
+          Facts& facts = factsFor(
+              process, thread, [&](const Instance& one) { return one.line.rank == entry->rank; }, body);
+          add(facts.trees, *entry);
+          return true;
+        }
+        break;
+      case 'P':
+        if (const auto search = readSearchLine(body)) {
+          add(factsFor(process, thread, isAny, body).searches, *search);
+          return true;
+        }
+        break;
+      case 'N':
+        if (const auto heads = readNvlsLine(body)) {
+          add(factsFor(process, thread, isAny, body).nvls, *heads);
+          return true;
+        }
+        break;
+      default:
+        break;
+    }
+    if (body.find(" Bytes -> ") != std::string_view::npos) {
+      if (const auto choice = readChoiceLine(body)) {
+        addChoice(factsFor(
+                      process, thread, [](const Instance& one) { return one.line.rank == 0; }, body),
+                  *choice);
+        return true;
+      }
+    }
+    if (body.find('|') != std::string_view::npos) {
+      std::vector<Estimate> estimates;
+      thread.table.take(body, estimates);
+      if (!estimates.empty()) {
+        Facts& facts = factsFor(process, thread, isAny, body);
+        for (const Estimate& estimate : estimates) {
+          add(facts.estimates, estimate);
+        }
+        return true;
+      }
+    }
+    return takeRest(process, thread, body);
+  }
+
+  bool takeRest(Process& process, Thread& thread, std::string_view body) {
+    if (body.find("comm 0x") != std::string_view::npos) {
+      if (const auto line = readRankLine(body)) {
+        takeRank(process, thread, *line);
+        return true;
+      }
+      // "AllReduce: opCount 0 ... comm 0x55d0 [nranks=16]"
+      if (const int known = instanceOf(process, wordAfter(body, "comm")); known >= 0) {
+        thread.instance = known;
+      }
+    }
+    if (takeVersion(body)) {
+      return true;
+    }
+    if (const std::size_t coll = body.find(" coll channels"); coll != std::string_view::npos && coll > 0) {
+      int channels = 0;
+      for (const char c : body.substr(0, coll)) {
+        channels = c >= '0' && c <= '9' && channels < kMaxRanks ? channels * 10 + (c - '0') : 0;
+      }
+      Facts& facts = factsFor(process, thread, isAny, body);
+      facts.channels = std::max(facts.channels, channels);
+      return true;
+    }
+    constexpr std::string_view kSet = " set by environment to ";
+    if (const std::size_t set = body.find(kSet); set != std::string_view::npos) {
+      std::string_view value = body.substr(set + kSet.size());
+      while (!value.empty() && (value.back() == '.' || value.back() == ' ')) {
+        value.remove_suffix(1);
+      }
+      std::string setting = std::string(body.substr(0, set)) + "=" + std::string(value);
+      if (m_run.settings.size() < kMaxListed &&
+          std::find(m_run.settings.begin(), m_run.settings.end(), setting) == m_run.settings.end()) {
+        m_run.settings.push_back(std::move(setting));
+      }
+      return true;
+    }
+    return false;
+  }
+
+  bool takeChannel(Process& process, Thread& thread, std::string_view body, bool isCut) {
+    if (const auto edge = readEdgeLine(body)) {
+      const int rank = edge->isReceive ? edge->to : edge->from;
+      Facts& facts = factsFor(
+          process, thread,
+          [&](const Instance& one) {
+            return one.line.rank == rank && edge->from < one.line.ranks && edge->to < one.line.ranks;
+          },
+          body);
+      add(facts.edges, SeenEdge{*edge});
+      return true;
+    }
+    if (auto ring = readRingLine(body)) {
+      ring->isCut = ring->isCut || isCut;
+      const int largest = *std::max_element(ring->ranks.begin(), ring->ranks.end());
+      Facts& facts = factsFor(
+          process, thread, [&](const Instance& one) { return one.line.rank == 0 && largest < one.line.ranks; }, body);
+      add(facts.rings, *ring);
+      return true;
+    }
+    return false;
+  }
+
+  static bool isAny(const Instance& instance) {
+    (void)instance;
+    return true;
+  }
+
+  template <typename T>
+  void add(std::vector<T>& list, const T& fact) {
+    if (++m_factCount > kMaxFacts) {
+      throw Failure{{ErrorCode::limit, "the logs contain more than 4,194,304 facts",
+                     "give the part of the log that makes the communicators"}};
+    }
+    list.push_back(fact);
+  }
+
+  void addChoice(Facts& facts, const Choice& choice) {
+    const auto same = std::find_if(facts.choices.begin(), facts.choices.end(), [&](const Choice& other) {
+      return std::tie(other.collective, other.loggedBytes, other.algorithm, other.protocol, other.channels) ==
+             std::tie(choice.collective, choice.loggedBytes, choice.algorithm, choice.protocol, choice.channels);
+    });
+    if (same != facts.choices.end()) {
+      ++same->times;
+      return;
+    }
+    add(facts.choices, choice);
+  }
+
+  void endPhase(Process& process, Thread& thread, std::string_view body) {
+    Facts& facts = factsFor(process, thread, isAny, body);
+    const Phase phase = body.starts_with("Connected all rings")   ? Phase::ring
+                        : body.starts_with("Connected all trees") ? Phase::tree
+                                                                  : Phase::other;
+    for (std::size_t i = facts.phaseBegin; i < facts.edges.size(); ++i) {
+      facts.edges[i].phase = phase;
+    }
+    facts.phaseBegin = facts.edges.size();
+  }
+
+  // --- whose line it is ----------------------------------------------------------------------------------------------
+
+  /// The latest with this `comm`; -1.
+  [[nodiscard]] int instanceOf(const Process& process, std::string_view comm) const {
+    for (auto at = process.instances.rbegin(); at != process.instances.rend(); ++at) {
+      if (!comm.empty() && m_instances[*at].line.comm == comm) {
+        return *at;
+      }
+    }
+    return -1;
+  }
+
+  /// The facts that a line adds to. @param fits what the line says of ranks agrees with the communicator
+  template <typename Fits>
+  Facts& factsFor(Process& process, Thread& thread, const Fits& fits, std::string_view body) {
+    // RCCL names the communicator in the line.
+    if (const std::size_t at = body.rfind(" comm 0x"); at != std::string_view::npos) {
+      if (const int named = instanceOf(process, wordAfter(body.substr(at), "comm")); named >= 0) {
+        return m_instances[named].facts;
+      }
+    }
+    const auto isRight = [&](int index) { return index >= 0 && fits(m_instances[index]); };
+    if (isRight(thread.instance)) {
+      return m_instances[thread.instance].facts;
+    }
+    // Another thread of the process, on the same device first; one that is being made before one that is made.
+    int best = -1;
+    int bestScore = -1;
+    for (const int index : process.instances) {
+      const Instance& instance = m_instances[index];
+      if (!instance.hasStart || !isRight(index)) {
+        continue;
+      }
+      const int score = (instance.line.device == m_device ? 2 : 0) + (instance.isComplete ? 0 : 1);
+      if (score >= bestScore) {
+        best = index;
+        bestScore = score;
+      }
+    }
+    if (best >= 0) {
+      return m_instances[best].facts;
+    }
+    return thread.pending;
+  }
+
+  void takeRank(Process& process, Thread& thread, const RankLine& line) {
+    if (line.ranks > kMaxRanks) {
+      throw Failure{{ErrorCode::limit, "a communicator of " + std::to_string(line.ranks) + " ranks is too large",
+                     "the limit is 65,536"}};
+    }
+    if (line.isComplete) {
+      for (auto at = process.instances.rbegin(); at != process.instances.rend(); ++at) {
+        Instance& instance = m_instances[*at];
+        if (instance.line.comm == line.comm && instance.line.rank == line.rank && !instance.isComplete) {
+          instance.isComplete = true;
+          merge(instance.line, line);
+          thread.instance = *at;
+          return;
+        }
+      }
+    }
+    const int index = static_cast<int>(m_instances.size());
+    m_instances.push_back(
+        {.process = process.index, .line = line, .hasStart = !line.isComplete, .isComplete = line.isComplete});
+    process.instances.push_back(index);
+    // Versions without a start print the lines of a communicator before its only line.
+    m_instances.back().facts.append(thread.pending);
+    thread.instance = line.isComplete ? -1 : index;
+  }
+
+  static void merge(RankLine& into, const RankLine& line) {
+    const auto take = [](std::string_view& to, std::string_view from) { to = to.empty() ? from : to; };
+    take(into.busId, line.busId);
+    take(into.commId, line.commId);
+    take(into.parent, line.parent);
+    take(into.color, line.color);
+    take(into.splitCount, line.splitCount);
+    into.device = into.device < 0 ? line.device : into.device;
+    into.nvmlDevice = into.nvmlDevice < 0 ? line.nvmlDevice : into.nvmlDevice;
+  }
+
+  /// What no line has claimed: of the process's last communicator of that device, or of none.
+  void placePending() {
+    for (Process& process : m_processes) {
+      for (auto& [key, thread] : process.threads) {
+        if (thread.pending.isEmpty()) {
+          continue;
+        }
+        int best = -1;
+        for (const int index : process.instances) {
+          if (m_instances[index].line.device == key.second || process.instances.size() == 1) {
+            best = index;
+          }
+        }
+        if (best < 0 && !process.instances.empty()) {
+          best = process.instances.back();
+        }
+        (best >= 0 ? m_instances[best].facts : m_loose).append(thread.pending);
+      }
+    }
+  }
+
+  // --- across processes ----------------------------------------------------------------------------------------------
+
+  std::string groupName(int index) {
+    Instance& instance = m_instances[index];
+    const RankLine& line = instance.line;
+    if (!line.commId.empty() && line.commId != "0x0") {
+      return "id " + std::string(line.commId) + " of " + std::to_string(line.ranks);
+    }
+    if (!line.parent.empty()) {
+      int parent = -1;
+      for (const int other : m_processes[instance.process].instances) {
+        if (other < index && m_instances[other].line.comm == line.parent) {
+          parent = other;
+        }
+      }
+      if (parent >= 0) {
+        const int count = ++m_instances[parent].splits;
+        const std::string split = line.splitCount.empty() ? std::to_string(count) : std::string(line.splitCount);
+        return m_instances[parent].group + " / " + split + " " + std::string(line.color) + " of " +
+               std::to_string(line.ranks);
+      }
+    }
+    // Nothing joins the processes but the order in which they make communicators.
+    const int before = m_unnamed[{instance.process, line.ranks, line.device}]++;
+    return "number " + std::to_string(before) + " of " + std::to_string(line.ranks);
+  }
+
+  void makeGroups() {
+    std::map<std::string, int> latest;
+    for (std::size_t index = 0; index < m_instances.size(); ++index) {
+      Instance& instance = m_instances[index];
+      instance.group = groupName(static_cast<int>(index));
+      const auto found = latest.find(instance.group);
+      int group = found == latest.end() ? -1 : found->second;
+      // A rank that comes again begins another run.
+      if (group < 0 || m_groups[group].instanceOf[instance.line.rank] >= 0) {
+        group = static_cast<int>(m_groups.size());
+        latest[instance.group] = group;
+        m_groups.push_back({.id = std::string(instance.line.commId),
+                            .ranks = instance.line.ranks,
+                            .instanceOf = std::vector<int>(static_cast<std::size_t>(instance.line.ranks), -1)});
+      }
+      m_groups[group].instanceOf[instance.line.rank] = static_cast<int>(index);
+    }
+  }
+
+  Communicator communicatorOf(const Group& group) {
+    Communicator made;
+    made.id = group.id;
+    made.ranks = group.ranks;
+    made.places.resize(static_cast<std::size_t>(group.ranks));
+    std::vector<const Facts*> facts;
+    int absent = 0;
+    for (int rank = 0; rank < group.ranks; ++rank) {
+      const int index = group.instanceOf[rank];
+      if (index < 0) {
+        ++absent;
+        continue;
+      }
+      const Instance& instance = m_instances[index];
+      const Process& process = m_processes[instance.process];
+      made.places[rank] = {.host = std::string(process.host),
+                           .process = process.id,
+                           .device = instance.line.nvmlDevice,
+                           .busId = std::string(instance.line.busId)};
+      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
+        made.hosts.emplace_back(process.host);
+      }
+      facts.push_back(&instance.facts);
+    }
+    join(made, facts);
+    if (absent > 0) {
+      made.missing.push_back("lines of " + counted(absent, "rank") + " of " + std::to_string(group.ranks) +
+                             ": give the logs of all processes (NCCL_DEBUG_FILE=log.%h.%p writes one for each)");
+    }
+    return made;
+  }
+
+  /// A log without a line that names a communicator.
+  void addLoose() {
+    int largest = -1;
+    const auto see = [&](int rank) { largest = std::max(largest, rank); };
+    for (const RingLine& line : m_loose.rings) {
+      std::for_each(line.ranks.begin(), line.ranks.end(), see);
+    }
+    for (const HopLine& line : m_loose.hops) {
+      see(line.rank);
+      see(line.next);
+      see(line.previous);
+    }
+    for (const SeenEdge& edge : m_loose.edges) {
+      see(edge.line.from);
+      see(edge.line.to);
+    }
+    for (const TreeEntry& entry : m_loose.trees) {
+      see(entry.rank);
+      see(entry.parent);
+    }
+    if (largest >= kMaxRanks) {
+      throw Failure{{ErrorCode::limit, "a communicator of " + std::to_string(largest + 1) + " ranks is too large",
+                     "the limit is 65,536"}};
+    }
+    Communicator made;
+    made.ranks = largest + 1;
+    made.places.resize(static_cast<std::size_t>(made.ranks));
+    for (const Process& process : m_processes) {
+      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
+        made.hosts.emplace_back(process.host);
+      }
+    }
+    join(made, {&m_loose});
+    made.missing.emplace_back("which rank runs where: add INIT to NCCL_DEBUG_SUBSYS");
+    m_run.communicators.push_back(std::move(made));
+  }
+
+  // --- one communicator ----------------------------------------------------------------------------------------------
+
+  void join(Communicator& made, const std::vector<const Facts*>& facts) {
+    for (const Facts* one : facts) {
+      made.channels = std::max(made.channels, one->channels);
+      made.searches.insert(made.searches.end(), one->searches.begin(), one->searches.end());
+      for (const Choice& choice : one->choices) {
+        made.choices.push_back(choice);
+      }
+      for (const NvlsHeads& heads : one->nvls) {
+        const bool isNew = std::none_of(made.nvls.begin(), made.nvls.end(), [&](const NvlsHeads& other) {
+          return other.channel == heads.channel && other.ranks == heads.ranks;
+        });
+        if (isNew) {
+          made.nvls.push_back(heads);
+        }
+      }
+      if (made.estimates.empty()) {
+        made.estimates = one->estimates;
+      }
+    }
+    keepDistinctSearches(made);
+    int loggedChannels = 0;  // as ring lines have them
+    int seenChannels = 0;
+    for (const Facts* one : facts) {
+      for (const RingLine& line : one->rings) {
+        loggedChannels = std::max(loggedChannels, line.channels);
+        seenChannels = std::max(seenChannels, line.channel + 1);
+      }
+      for (const HopLine& line : one->hops) {
+        seenChannels = std::max(seenChannels, line.channel + 1);
+      }
+      for (const TreeEntry& entry : one->trees) {
+        seenChannels = std::max(seenChannels, entry.channel + 1);
+      }
+      for (const SeenEdge& edge : one->edges) {
+        seenChannels = std::max(seenChannels, edge.line.connection == 0 ? edge.line.channel + 1 : 0);
+      }
+    }
+    made.channels = made.channels > 0 ? made.channels : std::max(loggedChannels, seenChannels);
+    const int ringChannels = std::max({made.channels, loggedChannels, 1});
+    if (made.ranks > 1) {
+      joinRings(made, facts, std::max(loggedChannels, seenChannels) > 0 ? std::max(loggedChannels, ringChannels) : 0);
+      joinTrees(made, facts);
+    }
+    joinEdges(made, facts);
+    finishChoices(made);
+  }
+
+  void keepDistinctSearches(Communicator& made) {
+    const auto key = [](const SearchLine& line) {
+      return std::tie(line.pattern, line.crossNic, line.channels, line.intra, line.inter, line.typeIntra,
+                      line.typeInter);
+    };
+    std::vector<SearchLine> distinct;
+    for (const SearchLine& line : made.searches) {
+      if (std::none_of(distinct.begin(), distinct.end(),
+                       [&](const SearchLine& other) { return key(other) == key(line); })) {
+        distinct.push_back(line);
+      }
+    }
+    made.searches = std::move(distinct);
+  }
+
+  void finishChoices(Communicator& made) {
+    // One shard from 2.24 on, where the algorithm is a word.
+    for (Choice& choice : made.choices) {
+      const bool isShard = choice.collective == "allgather" || choice.collective == "reduce_scatter";
+      if (isShard && !choice.time && made.ranks > 0 && choice.bytes < (std::int64_t{1} << 62) / made.ranks) {
+        choice.bytes = choice.loggedBytes * made.ranks;
+      }
+    }
+  }
+
+  struct ChannelFacts {
+    std::vector<int> hops;                     // by rank; of hop lines
+    std::vector<int> whole;                    // a ring line with all ranks
+    std::vector<std::pair<int, int>> partial;  // of a ring line that is cut
+    std::vector<std::vector<int>> byPhase[3];  // by rank: edges of rings; of no phase; of trees
+  };
+
+  void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int channels) {
+    const auto count = static_cast<std::size_t>(made.ranks);
+    std::map<int, ChannelFacts> byChannel;
+    const auto at = [&](int channel) -> ChannelFacts& {
+      ChannelFacts& entry = byChannel[channel];
+      if (entry.hops.empty()) {
+        entry.hops.assign(count, -1);
+      }
+      return entry;
+    };
+    const auto isRank = [&](int rank) { return rank >= 0 && rank < made.ranks; };
+    bool hasCut = false;
+    for (const Facts* one : facts) {
+      for (const HopLine& hop : one->hops) {
+        ChannelFacts& entry = at(hop.channel);
+        if (isRank(hop.rank) && isRank(hop.next)) {
+          entry.hops[hop.rank] = hop.next;
+        }
+        if (isRank(hop.previous) && isRank(hop.rank)) {
+          entry.hops[hop.previous] = hop.rank;
+        }
+      }
+      for (const RingLine& line : one->rings) {
+        ChannelFacts& entry = at(line.channel);
+        hasCut = !addRingLine(entry, line, made.ranks) || hasCut;
+      }
+    }
+    // Only where it is needed: a thousand ranks have hundreds of thousands of connections.
+    std::set<int> open;
+    for (int channel = 0; channel < channels || (!byChannel.empty() && channel <= byChannel.rbegin()->first);
+         ++channel) {
+      const auto found = byChannel.find(channel);
+      const bool isSolved = found != byChannel.end() && (cycleOf(found->second.hops) || !found->second.whole.empty());
+      if (!isSolved) {
+        open.insert(channel);
+      }
+    }
+    for (const Facts* one : open.empty() ? std::vector<const Facts*>() : facts) {
+      for (const SeenEdge& edge : one->edges) {
+        if (edge.line.connection == 0 && open.contains(edge.line.channel) && isRank(edge.line.from) &&
+            isRank(edge.line.to)) {
+          const int phase = edge.phase == Phase::ring ? 0 : edge.phase == Phase::open ? 1 : 2;
+          auto& rows = at(edge.line.channel).byPhase[phase];
+          rows.resize(count);
+          rows[edge.line.from].push_back(edge.line.to);
+        }
+      }
+    }
+    std::map<int, std::vector<int>> rings;
+    for (auto& [channel, entry] : byChannel) {
+      if (auto ring = solve(entry, made.ranks)) {
+        rings[channel] = *std::move(ring);
+      }
+    }
+    repeat(made, rings, channels);
+    std::vector<int> absent;
+    for (int channel = 0; channel < channels; ++channel) {
+      if (!rings.contains(channel)) {
+        absent.push_back(channel);
+      }
+    }
+    for (auto& [channel, ring] : rings) {
+      made.rings.push_back({channel, std::move(ring)});
+    }
+    if (made.rings.empty()) {
+      made.missing.emplace_back(
+          "the rings: set NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING and give the logs of all ranks "
+          "(NCCL_DEBUG_FILE=log.%h.%p)");
+    } else if (!absent.empty()) {
+      std::string list;
+      for (std::size_t i = 0; i < absent.size() && i < 8; ++i) {
+        list += (i == 0 ? "" : ", ") + std::to_string(absent[i]);
+      }
+      made.missing.push_back("the rings of " + counted(static_cast<std::int64_t>(absent.size()), "channel") + " (" +
+                             list + (absent.size() > 8 ? ", ..." : "") + ")" + (hasCut ? ", whose lines are cut" : "") +
+                             ": add GRAPH to NCCL_DEBUG_SUBSYS and give the logs of all ranks "
+                             "(NCCL_DEBUG_FILE=log.%h.%p)");
+    }
+  }
+
+  /// False: the line is not whole.
+  static bool addRingLine(ChannelFacts& entry, const RingLine& line, int ranks) {
+    std::vector<int> listed = line.ranks;
+    const auto isWhole = [&] {
+      if (static_cast<int>(listed.size()) != ranks) {
+        return false;
+      }
+      std::vector<bool> seen(static_cast<std::size_t>(ranks), false);
+      for (const int rank : listed) {
+        if (rank >= ranks || seen[rank]) {
+          return false;
+        }
+        seen[rank] = true;
+      }
+      return true;
+    };
+    if (isWhole()) {
+      std::rotate(listed.begin(), std::find(listed.begin(), listed.end(), 0), listed.end());
+      entry.whole = std::move(listed);
+      return true;
+    }
+    if (line.isCut) {
+      listed.pop_back();  // its digits may be cut
+    } else if (ranks > 1000) {
+      // Old versions print three digits of each number.
+      listed.erase(std::find_if(listed.begin(), listed.end(), [](int rank) { return rank >= 100; }), listed.end());
+    }
+    for (std::size_t i = 1; i < listed.size(); ++i) {
+      if (listed[i - 1] < ranks && listed[i] < ranks) {
+        entry.partial.emplace_back(listed[i - 1], listed[i]);
+      }
+    }
+    return false;
+  }
+
+  static std::optional<std::vector<int>> solve(const ChannelFacts& entry, int ranks) {
+    if (auto ring = cycleOf(entry.hops)) {
+      return ring;
+    }
+    if (!entry.whole.empty()) {
+      return entry.whole;
+    }
+    RingFacts facts{.next = entry.hops};
+    std::vector<bool> isTaken(static_cast<std::size_t>(ranks), false);
+    for (const int next : facts.next) {
+      if (next >= 0) {
+        isTaken[next] = true;
+      }
+    }
+    for (const auto& [from, to] : entry.partial) {
+      if (facts.next[from] < 0 && !isTaken[to]) {
+        facts.next[from] = to;
+        isTaken[to] = true;
+      }
+    }
+    facts.candidates.resize(static_cast<std::size_t>(ranks));
+    const auto addFrom = [&](const std::vector<std::vector<int>>& rows, int rank) {
+      if (rows.empty()) {
+        return;
+      }
+      std::vector<int>& list = facts.candidates[rank];
+      for (const int to : rows[rank]) {
+        if (std::find(list.begin(), list.end(), to) == list.end()) {
+          list.push_back(to);
+        }
+      }
+    };
+    for (int rank = 0; rank < ranks; ++rank) {
+      addFrom(entry.byPhase[0], rank);
+      addFrom(entry.byPhase[1], rank);
+    }
+    if (auto ring = solveRing(facts)) {
+      return ring;
+    }
+    // Where trees were connected first, rings use their connections without a line of their own.
+    for (int rank = 0; rank < ranks; ++rank) {
+      addFrom(entry.byPhase[2], rank);
+    }
+    return solveRing(facts);
+  }
+
+  /// NCCL repeats the channels that its search found, so that the second half of them is the first.
+  static void repeat(Communicator& made, std::map<int, std::vector<int>>& rings, int channels) {
+    if (channels % 2 != 0 || static_cast<int>(rings.size()) == channels) {
+      return;
+    }
+    const int half = channels / 2;
+    bool hasPair = false;
+    for (const auto& [channel, ring] : rings) {
+      const auto other = rings.find(channel < half ? channel + half : channel - half);
+      if (other != rings.end()) {
+        if (other->second != ring) {
+          return;
+        }
+        hasPair = true;
+      }
+    }
+    const bool isDoubled = std::any_of(made.searches.begin(), made.searches.end(), [&](const SearchLine& line) {
+      return line.pattern == 4 && line.channels > 0 && line.channels <= half && half % line.channels == 0;
+    });
+    if (!hasPair && !isDoubled) {
+      return;
+    }
+    int filled = 0;
+    for (int channel = 0; channel < channels; ++channel) {
+      const auto other = rings.find(channel < half ? channel + half : channel - half);
+      if (!rings.contains(channel) && other != rings.end()) {
+        rings[channel] = other->second;
+        ++filled;
+      }
+    }
+    if (filled > 0) {
+      made.notes.push_back(counted(filled, "ring") + " whose lines are cut " + (filled == 1 ? "is" : "are") +
+                           " taken from the other half of the channels, which NCCL makes equal");
+    }
+  }
+
+  static void joinTrees(Communicator& made, const std::vector<const Facts*>& facts) {
+    constexpr int kUnknown = -2;
+    std::map<int, std::vector<int>> parents;
+    std::map<int, std::vector<std::pair<int, int>>> doubtful;  // rank, parent
+    const auto isRank = [&](int rank) { return rank >= 0 && rank < made.ranks; };
+    for (const Facts* one : facts) {
+      for (const TreeEntry& entry : one->trees) {
+        std::vector<int>& tree = parents[entry.channel];
+        tree.resize(static_cast<std::size_t>(made.ranks), kUnknown);
+        if (!isRank(entry.rank) || entry.parent >= made.ranks) {
+          continue;
+        }
+        if (entry.isDoubtful) {
+          doubtful[entry.channel].emplace_back(entry.rank, entry.parent);
+        } else {
+          tree[entry.rank] = entry.parent;
+        }
+        for (const int child : entry.children) {
+          if (isRank(child)) {
+            tree[child] = entry.rank;
+          }
+        }
+      }
+    }
+    int open = 0;
+    for (auto& [channel, tree] : parents) {
+      for (const auto& [rank, parent] : doubtful[channel]) {
+        tree[rank] = tree[rank] == kUnknown ? parent : tree[rank];
+      }
+      if (isTree(tree)) {
+        made.trees.push_back({channel, std::move(tree)});
+      } else {
+        ++open;
+      }
+    }
+    if (made.trees.empty()) {
+      made.missing.emplace_back("the trees: set NCCL_DEBUG_SUBSYS=INIT,GRAPH and give the logs of all ranks");
+    } else if (open > 0) {
+      made.missing.push_back("the trees of " + counted(open, "channel") +
+                             ": give the logs of all ranks (NCCL_DEBUG_FILE=log.%h.%p)");
+    }
+  }
+
+  static bool isTree(const std::vector<int>& parents) {
+    const auto roots = std::count(parents.begin(), parents.end(), -1);
+    if (roots != 1) {
+      return false;
+    }
+    std::vector<char> state(parents.size(), 0);  // 0 new, 1 on the way, 2 reaches the root
+    for (std::size_t start = 0; start < parents.size(); ++start) {
+      std::vector<std::size_t> way;
+      std::size_t at = start;
+      while (state[at] == 0) {
+        state[at] = 1;
+        way.push_back(at);
+        if (parents[at] == -1) {
+          break;
+        }
+        if (parents[at] < 0) {
+          return false;
+        }
+        at = static_cast<std::size_t>(parents[at]);
+        if (state[at] == 1) {
+          return false;
+        }
+      }
+      for (const std::size_t node : way) {
+        state[node] = 2;
+      }
+    }
+    return true;
+  }
+
+  static void joinEdges(Communicator& made, const std::vector<const Facts*>& facts) {
+    std::map<std::tuple<int, int, int>, LoggedEdge> edges;
+    for (const Facts* one : facts) {
+      for (const SeenEdge& edge : one->edges) {
+        if (edge.line.connection != 0) {
+          continue;
+        }
+        LoggedEdge& entry = edges[{edge.line.channel, edge.line.from, edge.line.to}];
+        entry.channel = edge.line.channel;
+        entry.from = edge.line.from;
+        entry.to = edge.line.to;
+        if (entry.via.empty() || !edge.line.isReceive) {
+          entry.via = edge.line.via;
+        }
+        (edge.line.isReceive ? entry.receiveNet : entry.sendNet) = edge.line.net;
+      }
+    }
+    made.edges.reserve(edges.size());
+    for (auto& [key, edge] : edges) {
+      made.edges.push_back(std::move(edge));
+    }
+  }
+
+  void tellMissing() {
+    bool hasChoice = false;
+    for (const Communicator& communicator : m_run.communicators) {
+      hasChoice = hasChoice || !communicator.choices.empty();
+      for (const std::string& sentence : communicator.missing) {
+        if (std::find(m_run.missing.begin(), m_run.missing.end(), sentence) == m_run.missing.end() &&
+            m_run.missing.size() < kMaxListed) {
+          m_run.missing.push_back(sentence);
+        }
+      }
+    }
+    if (m_run.version.empty()) {
+      m_run.missing.emplace_back("the version: set NCCL_DEBUG=INFO, or VERSION");
+    }
+    if (m_run.communicators.empty()) {
+      m_run.missing.emplace_back(
+          "communicators: set NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING in the environment of all "
+          "ranks");
+    }
+    if (!hasChoice) {
+      m_run.missing.emplace_back("what was chosen for each size: add TUNING to NCCL_DEBUG_SUBSYS");
+    }
+  }
+
+  Run m_run;
+  bool m_hasMessage = false;
+  std::size_t m_factCount = 0;
+  int m_device = 0;
+  std::string m_key;
+  std::deque<std::string> m_joined;
+  std::deque<Process> m_processes;
+  std::unordered_map<std::string, int> m_processIndex;
+  std::deque<Instance> m_instances;
+  std::map<std::tuple<int, int, int>, int> m_unnamed;
+  std::vector<Group> m_groups;
+  Facts m_loose;
+  std::set<std::string_view> m_warned;
+};
+
+}  // namespace
+
+bool isLog(std::string_view text) {
+  for (const std::string_view mark : {" NCCL INFO ", " NCCL WARN ", "NCCL version ", "RCCL version "}) {
+    if (text.find(mark) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<Run> readLogs(const std::vector<LogText>& logs) {
+  return guarded([&] { return LogReader().run(logs); },
+                 {.memory = "the logs do not fit into memory", .memoryFix = "give the part that makes communicators"});
+}
+
+}  // namespace coppice::nccl
