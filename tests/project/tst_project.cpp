@@ -180,6 +180,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/search", kSchedules},
       {"designer/export", kSchedules},
       {"designer/playback", kSchedules + QSet<QString>{"designer/trees", "designer/timeline"}},
+      {"designer/replay",
+       kSchedules + QSet<QString>{"designer/trees", "designer/playback", "designer/render", "designer/timeline"}},
       {"designer/compare",
        kSchedules + QSet<QString>{"designer/trees", "designer/export", "designer/playback", "designer/timeline"}},
       {"designer/finder", kSchedules},
@@ -193,7 +195,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
        kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/help", "designer/analysis",
                                   "designer/render", "designer/trees", "designer/search", "designer/export",
                                   "designer/playback", "designer/compare", "designer/timeline", "designer/program",
-                                  "designer/sketch", "designer/run", "designer/features"}},
+                                  "designer/sketch", "designer/run", "designer/replay", "designer/features"}},
   };
   return kAllowed;
 }

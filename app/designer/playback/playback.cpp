@@ -701,6 +701,18 @@ Motion Playback::motionAt(double time, const FabricMap& map, ColorBy color) cons
   return motion;
 }
 
+Playback::Track Playback::trackAt(std::size_t at, ColorBy color) const {
+  const Message message = messageAt(at);
+  return {message.begin,
+          message.end,
+          message.arrived,
+          arcsOf(message),
+          bytesOf(message),
+          messageOf(message).to,
+          categoryOf(message, color),
+          partOf(message)};
+}
+
 QString Playback::describe(std::size_t at) const {
   const Message message = messageAt(at);
   const QString name = PlaybackTexts::tr("%1 → %2, %3 %4")

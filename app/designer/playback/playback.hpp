@@ -58,6 +58,23 @@ public:
   [[nodiscard]] std::size_t messageCount() const { return m_order.size(); }
   /// The one that begins at-th.
   [[nodiscard]] Message messageAt(std::size_t at) const;
+  /// What there is to draw of a message. Times in ns.
+  struct Track {
+    double begin = 0;
+    double end = 0;
+    double arrived = 0;
+    std::span<const std::int32_t> arcs;  ///< of its route, in order; empty for a copy within a GPU
+    double bytes = 0;
+    fabric::Rank to = 0;
+    int category = 0;      ///< gives its colour
+    std::size_t part = 0;  ///< for partName()
+  };
+  /// Of the one that begins at-th.
+  [[nodiscard]] Track trackAt(std::size_t at, ColorBy color = ColorBy::parts) const;
+  /// "Tree 5", "Step 2".
+  [[nodiscard]] QString partName(std::size_t part) const { return laneName(part, LaneKind::parts); }
+  /// "b0g0 → b0nvs": of an arc of the fabric.
+  [[nodiscard]] QString linkName(std::size_t arc) const { return arcName(arc); }
   /// "simulated with the trees of 256 of 4096 GPUs"; empty where all are.
   [[nodiscard]] const QString& sample() const { return m_sample; }
   /// Begins of the messages of the critical path, ascending.

@@ -282,6 +282,11 @@ QSizeF pictureSize(CanvasView& view, const PictureOptions& options) {
   return plan ? plan->size * plan->enlarge : QSizeF();
 }
 
+Result<PictureFrame> pictureFrame(CanvasView& view, const PictureOptions& options) {
+  const auto plan = planOf(view, inRange(options));
+  return plan ? Result<PictureFrame>(PictureFrame{plan->size, plan->source, plan->drawing}) : plan.error();
+}
+
 Result<QImage> drawImage(CanvasView& view, const PictureOptions& wanted) {
   const PictureOptions options = inRange(wanted);
   const auto plan = planOf(view, options);

@@ -3,6 +3,7 @@
 
 #include <QByteArray>
 #include <QImage>
+#include <QRectF>
 #include <QSizeF>
 #include <QString>
 #include <optional>
@@ -48,6 +49,15 @@ inline constexpr double kMaxPictureScale = 16;
 
 /// How large the picture comes out: pixels (SVG and PDF: 96 to an inch). Empty where there is nothing to draw.
 [[nodiscard]] QSizeF pictureSize(CanvasView& view, const PictureOptions& options);
+
+/// Where a drawing is on its picture, in pixels at scale 1.
+struct PictureFrame {
+  QSizeF size;     ///< of the picture
+  QRectF source;   ///< what is drawn, scene units
+  QRectF drawing;  ///< where it goes
+};
+/// Errors: badInput, as drawPicture.
+[[nodiscard]] Result<PictureFrame> pictureFrame(CanvasView& view, const PictureOptions& options);
 
 /// The file as bytes. Text stays text in SVG and PDF. PDF pages end at 200 inches; what is larger is drawn smaller.
 /// Errors: badInput (nothing to draw, nothing selected), limit (an image too large to hold), io (the encoder failed).

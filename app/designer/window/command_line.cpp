@@ -56,16 +56,21 @@ struct Options {
       u"Draw a simulated run of the schedule as a film and exit: an animated P.webp, or numbered P.png pictures "_s
       u"(frame-%04d.png). Needs no display."_s,
       u"P"_s};
+  QCommandLineOption exportReplay{
+      u"export-replay"_s,
+      u"Write a simulated run of the schedule as one HTML file that plays in any browser, and exit. Needs no display."_s,
+      u"P"_s};
   QCommandLineOption mode{
       u"mode"_s,
       u"What the picture shows: draw (the fabric, the default), analyse (the bottleneck cut), schedule (saved beside "_s
       u"FILE, in FILE, or generated), timeline (its simulated run), compare (all saved schedules), or program (FILE is "_s
       u"MSCCL XML)."_s,
       u"M"_s, u"draw"_s};
-  QCommandLineOption method{u"method"_s,
-                            u"schedule, timeline, film: generate by this method, as coppice-cli generate --method "_s
-                            u"list names them. compare: methods beside the saved schedules, separated by commas."_s,
-                            u"NAME"_s};
+  QCommandLineOption method{
+      u"method"_s,
+      u"schedule, timeline, film, replay: generate by this method, as coppice-cli generate --method "_s
+      u"list names them. compare: methods beside the saved schedules, separated by commas."_s,
+      u"NAME"_s};
   QCommandLineOption step{u"step"_s, u"schedule: the transfers of step N alone (schedules in steps)."_s, u"N"_s};
   QCommandLineOption time{
       u"time"_s,
@@ -77,7 +82,8 @@ struct Options {
       u"lanes"_s,
       u"timeline: links (the default), gpus, parts (trees, steps or transfers), or threadblocks (of the program)."_s,
       u"L"_s, u"links"_s};
-  QCommandLineOption seconds{u"seconds"_s, u"film: its length in seconds; it shows the whole run."_s, u"S"_s, u"8"_s};
+  QCommandLineOption seconds{u"seconds"_s, u"film, replay: its length in seconds; it shows the whole run."_s, u"S"_s,
+                             u"8"_s};
   QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames per second, 1 to 60."_s, u"N"_s, u"25"_s};
   QCommandLineOption collective{
       u"collective"_s,
@@ -102,10 +108,10 @@ struct Options {
   QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and exit."_s};
 
   void addTo(QCommandLineParser& parser) const {
-    parser.addOptions({exportImage,     exportFilm, mode, collective, root,        trees,
-                       method,          step,       time, bytes,      lanes,       seconds,
-                       framesPerSecond, selection,  fold, dark,       transparent, noLegend,
-                       scale,           size,       help, version});
+    parser.addOptions({exportImage, exportFilm,      exportReplay, mode, collective, root,
+                       trees,       method,          step,         time, bytes,      lanes,
+                       seconds,     framesPerSecond, selection,    fold, dark,       transparent,
+                       noLegend,    scale,           size,         help, version});
     parser.addPositionalArgument(u"FILE"_s, u"Fabrics to open, in any format that coppice-cli reads."_s, u"[FILE…]"_s);
   }
   /// Those that say something about the picture.
@@ -155,8 +161,9 @@ Outcome checkModes(const QCommandLineParser& parser, const Options& options, con
       continue;
     }
     const QString name = rule.option->names().back();
-    if (request.film && !rule.isForFilms) {
-      return usage(u"--%1 does not apply to films"_s.arg(name), u"leave it out"_s);
+    if (request.film && (!rule.isForFilms || (request.isReplay && rule.option == &options.framesPerSecond))) {
+      return usage(u"--%1 does not apply to %2"_s.arg(name, request.isReplay ? u"replays"_s : u"films"_s),
+                   u"leave it out"_s);
     }
     if (!request.film && rule.modes.empty()) {
       return usage(u"--%1 is for films"_s.arg(name), u"add --export-film"_s);
@@ -340,20 +347,31 @@ Outcome parsePicture(const QCommandLineParser& parser, const Options& options, I
 
 Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options& options) {
   ImageRequest request;
-  const bool isFilm = parser.isSet(options.exportFilm);
-  const QString command = isFilm ? u"--export-film"_s : u"--export-image"_s;
-  request.output = parser.value(isFilm ? options.exportFilm : options.exportImage);
+  request.isReplay = parser.isSet(options.exportReplay);
+  const bool isFilm = request.isReplay || parser.isSet(options.exportFilm);
+  const QCommandLineOption& task = request.isReplay ? options.exportReplay
+                                   : isFilm         ? options.exportFilm
+                                                    : options.exportImage;
+  const QString command = u"--"_s + task.names().back();
+  request.output = parser.value(task);
   const auto format = pictureFormatOf(request.output);
-  if (isFilm ? !filmFormatOf(request.output) : !format) {
-    return usage(u"%1: \"%2\" has no picture suffix"_s.arg(command, request.output),
-                 isFilm ? u"use .webp, or .png for numbered frames"_s : u"use the suffix .svg, .pdf or .png"_s);
+  const bool isKnown = request.isReplay ? request.output.endsWith(u".html"_s, Qt::CaseInsensitive)
+                       : isFilm         ? filmFormatOf(request.output).has_value()
+                                        : format.has_value();
+  if (!isKnown) {
+    return usage(
+        u"%1: \"%2\" has no %3 suffix"_s.arg(command, request.output, request.isReplay ? u"HTML"_s : u"picture"_s),
+        request.isReplay ? u"use the suffix .html"_s
+        : isFilm         ? u"use .webp, or .png for numbered frames"_s
+                         : u"use the suffix .svg, .pdf or .png"_s);
   }
   const QStringList files = parser.positionalArguments();
   if (files.size() != 1) {
-    return usage(
-        files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
-                        : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
-        u"for example coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
+    return usage(files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
+                                 : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
+                 u"for example coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, request.isReplay ? u"html"_s
+                                                                                         : isFilm         ? u"webp"_s
+                                                                                                          : u"svg"_s));
   }
   request.input = files.front();
   request.picture.format = isFilm ? PictureFormat::png : *format;
@@ -419,9 +437,12 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
     line.task = CommandLine::Task::help;
   } else if (parser.isSet(options.version)) {
     line.task = CommandLine::Task::version;
-  } else if (parser.isSet(options.exportImage) && parser.isSet(options.exportFilm)) {
-    return usage(u"--export-image and --export-film cannot be combined"_s, u"give one of them"_s);
-  } else if (parser.isSet(options.exportImage) || parser.isSet(options.exportFilm)) {
+  } else if (const int tasks = (parser.isSet(options.exportImage) ? 1 : 0) +
+                               (parser.isSet(options.exportFilm) ? 1 : 0) +
+                               (parser.isSet(options.exportReplay) ? 1 : 0);
+             tasks > 1) {
+    return usage(u"--export-image, --export-film and --export-replay cannot be combined"_s, u"give one of them"_s);
+  } else if (tasks == 1) {
     line.task = CommandLine::Task::image;
     auto image = parseImage(parser, options);
     if (!image) {
@@ -431,7 +452,8 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
   } else {
     for (const QCommandLineOption* option : options.ofPictures()) {
       if (parser.isSet(*option)) {
-        return usage(u"--%1 is for pictures"_s.arg(option->names().back()), u"add --export-image or --export-film"_s);
+        return usage(u"--%1 is for pictures"_s.arg(option->names().back()),
+                     u"add --export-image, --export-film or --export-replay"_s);
       }
     }
   }
@@ -443,8 +465,8 @@ QString commandLineHelp() {
   QString text =
       u"Usage: coppice [OPTIONS] [FILE…]\n"
       u"Draw a GPU fabric and see its bound and its bottleneck as you draw.\n\n"
-      u"Each FILE opens in a tab. With --export-image or --export-film the program draws one FILE instead; FILE may\n"
-      u"then also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n\n"
+      u"Each FILE opens in a tab. With --export-image, --export-film or --export-replay the program draws one FILE\n"
+      u"instead; FILE may then also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n\n"
       u"Options:\n"_s;
   QCommandLineParser parser;
   options.addTo(parser);
@@ -461,7 +483,8 @@ QString commandLineHelp() {
       u"  coppice --export-image figure.png --scale 2 --dark preset:dgx-h100,boxes=4\n"
       u"  coppice --export-image moment.svg --mode schedule --time 50% cluster.fabric.json\n"
       u"  coppice --export-image program.png --mode program allreduce.xml\n"
-      u"  coppice --export-film run.webp --method ring --seconds 6 --size 960x600 cluster.fabric.json\n\n"
+      u"  coppice --export-film run.webp --method ring --seconds 6 --size 960x600 cluster.fabric.json\n"
+      u"  coppice --export-replay run.html --bytes 16M cluster.fabric.json\n\n"
       u"Exit codes: 0 success; 1 there is no bound to draw; 2 bad usage or input.\n"_s;
   return text;
 }

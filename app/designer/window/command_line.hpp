@@ -29,7 +29,7 @@ struct FilmRequest {
   [[nodiscard]] int frameCount() const;
 };
 
-/// What `coppice --export-image` or `--export-film` is to draw.
+/// What `coppice --export-image`, `--export-film` or `--export-replay` is to draw.
 struct ImageRequest {
   enum class Mode { draw, analyse, schedule, timeline, compare, program };
 
@@ -52,6 +52,7 @@ struct ImageRequest {
   std::int64_t bytes = std::int64_t{1} << 26;            ///< of the collective
   Playback::LaneKind lanes = Playback::LaneKind::links;  ///< timeline
   std::optional<FilmRequest> film = {};
+  bool isReplay = false;  ///< the film is one HTML file that plays the run
 };
 
 /// What the command line of `coppice` asks for.

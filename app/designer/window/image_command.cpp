@@ -273,7 +273,7 @@ Outcome drawSchedule(EditorContext& editor, ImageRequest request, ScheduleResult
     schedule = *std::move(found);
   }
   if (request.film) {
-    return saveFilm(editor, request, schedule);
+    return request.isReplay ? saveReplay(editor, request, schedule) : saveFilm(editor, request, schedule);
   }
   if (request.mode == ImageRequest::Mode::timeline) {
     return saveTimeline(request, schedule);

@@ -15,6 +15,7 @@
 #include "designer/program/program_panel.hpp"
 #include "designer/render/film.hpp"
 #include "designer/render/picture.hpp"
+#include "designer/replay/replay.hpp"
 #include "designer/schedules/schedule_book.hpp"
 #include "designer/timeline/time_text.hpp"
 #include "designer/timeline/timeline_view.hpp"
@@ -199,6 +200,20 @@ Outcome saveFilm(EditorContext& editor, const ImageRequest& request, const Sched
     }
   }
   return (*writer)->finish();
+}
+
+Outcome saveReplay(EditorContext& editor, const ImageRequest& request, const ScheduleResultPtr& result) {
+  const auto run = playbackOf(request, result);
+  if (!run) {
+    return run.error();
+  }
+  const auto page = replayPage(editor.canvas(), **run, FabricMap(*result, editor.model()),
+                               {.picture = request.picture, .seconds = request.film->seconds});
+  if (!page) {
+    return page.error();
+  }
+  return io::saveFile(QFile::encodeName(request.output).toStdString(),
+                      std::string_view(page->constData(), static_cast<std::size_t>(page->size())));
 }
 
 }  // namespace coppice::designer

@@ -8,8 +8,8 @@
 #include "designer/window/command_line.hpp"
 #include "designer/workspace/editor_context.hpp"
 
-/// What `coppice --export-image` and `--export-film` show of schedules and programs, besides trees and loads. All of
-/// it runs an event loop where it has to wait.
+/// What `coppice --export-image`, `--export-film` and `--export-replay` show of schedules and programs, besides trees
+/// and loads. All of it runs an event loop where it has to wait.
 namespace coppice::designer {
 
 /// The overlay of one step (ImageRequest::step) on the canvas. Errors: badUsage (not in steps, no such step).
@@ -25,5 +25,7 @@ namespace coppice::designer {
 [[nodiscard]] Outcome saveProgramPicture(const ImageRequest& request);
 /// All frames of a simulated run. Errors: of the simulation, of drawing and of FilmWriter.
 [[nodiscard]] Outcome saveFilm(EditorContext& editor, const ImageRequest& request, const ScheduleResultPtr& result);
+/// A simulated run as one HTML file. Errors: of the simulation and of replayPage; io.
+[[nodiscard]] Outcome saveReplay(EditorContext& editor, const ImageRequest& request, const ScheduleResultPtr& result);
 
 }  // namespace coppice::designer

@@ -6,15 +6,20 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QPainter>
 #include <QProcess>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSignalSpy>
+#include <QStandardPaths>
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QtEndian>
 
 #include "coppice/test_paths.hpp"
 #include "designer/document/fabric_file.hpp"
@@ -147,6 +152,8 @@ private Q_SLOTS:
   void programDrawsPrograms();
   void films_data();
   void films();
+  void replays();
+  void replaysInABrowser();
   void framePaths();
 };
 
@@ -431,6 +438,11 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("film suffix") << u"--export-film a.svg b"_s << u"\"a.svg\""_s << -1;
   QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"cannot be combined"_s
                                     << -1;
+  QTest::newRow("replay") << u"--export-replay a.html --seconds 2.5 --size 320x200 b"_s << u""_s << image;
+  QTest::newRow("replay suffix") << u"--export-replay a.webp b"_s << u"no HTML suffix"_s << -1;
+  QTest::newRow("replay frames") << u"--export-replay a.html --fps 10 b"_s << u"does not apply to replays"_s << -1;
+  QTest::newRow("replay and film") << u"--export-replay a.html --export-film a.webp b"_s << u"cannot be combined"_s
+                                   << -1;
   QTest::newRow("film of a step") << u"--export-film a.webp --step 1 b"_s << u"--step does not apply to films"_s << -1;
   QTest::newRow("film of a mode") << u"--export-film a.webp --mode analyse b"_s << u"--mode"_s << -1;
   QTest::newRow("seconds of a picture") << u"--export-image a.svg --seconds 3 b"_s << u"for films"_s << -1;
@@ -693,6 +705,112 @@ void TestDesignerRender::films() {
     before = image;
   }
   QVERIFY(!QFile::exists(dir.filePath(framePath(name, 11))));
+}
+
+namespace {
+
+/// What a replay plays, unpacked.
+QJsonObject replayOf(const QByteArray& page) {
+  static const QByteArray kBegin = R"(<script id="data" type="application/octet-stream">)";
+  const qsizetype from = page.indexOf(kBegin) + kBegin.size();
+  const QByteArray packed = QByteArray::fromBase64(page.mid(from, page.indexOf('<', from) - from));
+  constexpr qint32 kLargest = 1 << 26;
+  QByteArray withLength(4, '\0');
+  qToBigEndian(kLargest, withLength.data());
+  return QJsonDocument::fromJson(qUncompress(withLength + packed)).object();
+}
+
+}  // namespace
+
+/// One file that refers to nothing outside itself. Its messages bring every GPU what it lacks, along lines of the
+/// drawing.
+void TestDesignerRender::replays() {
+  const QTemporaryDir dir;
+  const QString fabric = QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"2x-dgx-a100.fabric.json"_s);
+  for (const QString& method : {u"forestcoll"_s, u"ring"_s}) {
+    const QStringList words{u"--export-replay"_s, u"r.html"_s,  u"--method"_s, method, u"--bytes"_s, u"16M"_s,
+                            u"--size"_s,          u"900x600"_s, fabric};
+    const Finished finished = runProgram(words, dir.path());
+    QVERIFY2(finished.code == 0, finished.err.constData());
+    const QByteArray page = contents(dir.filePath(u"r.html"_s));
+    QVERIFY(page.size() > 10'000 && page.size() < 300'000);
+    for (const char* placeholder : {"@TITLE@", "@VERSION@", "@COLORS@", "@DATA@"}) {
+      QVERIFY(!page.contains(placeholder));
+    }
+    QByteArray outside = page;
+    outside.replace("http://www.w3.org/2000/svg", "");
+    for (const char* reference : {"http:", "https:", "src=", "href=", "@import", "url("}) {
+      QVERIFY2(!outside.contains(reference), reference);
+    }
+    const QJsonObject run = replayOf(page);
+    const QJsonArray begins = run[u"begin"_s].toArray();
+    QVERIFY(begins.size() > 100);
+    for (const char* column : {"sending", "landing", "route", "part", "hue", "size"}) {
+      QCOMPARE(run[QLatin1String(column)].toArray().size(), begins.size());
+    }
+    QVERIFY(run[u"svg"_s].toString().startsWith(u"<svg"_s));
+    const qsizetype lanes = run[u"lanes"_s].toArray().size();
+    const QJsonArray arcs = run[u"arcs"_s].toArray();
+    for (const QJsonValue arc : arcs) {
+      QVERIFY(!arc[u"lanes"_s].toArray().isEmpty());
+      for (const QJsonValue lane : arc[u"lanes"_s].toArray()) {
+        QVERIFY(lane.toInt() >= 0 && lane.toInt() < lanes);
+      }
+    }
+    std::vector<double> received(16, 0);
+    double last = 0;
+    for (qsizetype i = 0; i < begins.size(); ++i) {
+      last += begins[i].toDouble();
+      const double landed = last + run[u"sending"_s][i].toDouble() + run[u"landing"_s][i].toDouble();
+      QVERIFY(landed * run[u"tick"_s].toDouble() <= run[u"duration"_s].toDouble() * 1.00001);
+      const QJsonValue route = run[u"routes"_s].toArray()[run[u"route"_s].toArray()[i].toInt()];
+      for (const QJsonValue arc : route[u"arcs"_s].toArray()) {
+        QVERIFY(arc.toInt() >= 0 && arc.toInt() < arcs.size());
+      }
+      received[static_cast<std::size_t>(route[u"to"_s].toInt())] +=
+          run[u"sizes"_s].toArray()[run[u"size"_s].toArray()[i].toInt()].toDouble();
+    }
+    for (const double bytes : received) {
+      QVERIFY(std::abs(bytes - 15.0 / 16 * (1 << 24)) < 1);
+    }
+    QVERIFY(runProgram(words, dir.path()).code == 0);
+    QCOMPARE(contents(dir.filePath(u"r.html"_s)), page);
+  }
+}
+
+/// In a browser: unpacked, at the time that is asked for, and playing by itself.
+void TestDesignerRender::replaysInABrowser() {
+  const QString browser = QStandardPaths::findExecutable(u"chromium"_s);
+  if (browser.isEmpty()) {
+    QSKIP("skipped: needs chromium");
+  }
+  const QTemporaryDir dir;
+  const Finished finished = runProgram({u"--export-replay"_s, u"r.html"_s, u"--method"_s, u"ring"_s,
+                                        QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s)},
+                                       dir.path());
+  QVERIFY2(finished.code == 0, finished.err.constData());
+  const auto shown = [&](const QString& place) {
+    QProcess process;
+    constexpr int kPatience = 60'000;
+    process.start(browser, {u"--headless"_s, u"--no-sandbox"_s, u"--disable-gpu"_s, u"--no-first-run"_s,
+                            u"--disable-background-networking"_s, u"--disable-component-update"_s, u"--disable-sync"_s,
+                            u"--user-data-dir="_s + dir.filePath(u"profile"_s), u"--virtual-time-budget=3000"_s,
+                            u"--dump-dom"_s, u"file://"_s + dir.filePath(u"r.html"_s) + place});
+    process.waitForFinished(kPatience);
+    return process.readAllStandardOutput();
+  };
+  const auto timeIn = [](const QByteArray& page) {
+    const qsizetype from = page.indexOf("<span id=\"time\">") + 16;
+    return page.mid(from, page.indexOf('<', from) - from);
+  };
+  const QByteArray start = shown(u"#0%"_s);
+  QVERIFY2(start.contains("data-state=\"ready\""), start.right(2000).constData());
+  QVERIFY2(timeIn(start).startsWith("0 ns of "), timeIn(start).constData());
+  const QByteArray half = shown(u"#50%"_s);
+  QVERIFY(timeIn(half) != timeIn(start));
+  QVERIFY(half.count("<circle") > 0);
+  const QByteArray playing = shown({});
+  QVERIFY(timeIn(playing) != timeIn(start));
 }
 
 void TestDesignerRender::framePaths() {
