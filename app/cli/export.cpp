@@ -13,10 +13,12 @@
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
 #include "lowering/protocol.hpp"
+#include "plan_text.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/export_plan.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
@@ -133,6 +135,35 @@ Result<std::string> mscclXml(const ExportOptions& options, const Loaded& loaded,
   return std::move(exported->xml);
 }
 
+/// What no plan can say, and its user has to see to.
+constexpr const char* kPlanAdvice =
+    "  note        MSCCL++ always sums, whatever the call asks for, and takes int32 as uint32\n"
+    "  note        load it by name in the process (ExecutionPlan), or register it with AlgorithmCollectionBuilder; two "
+    "plans of a process need two names\n";
+
+Result<std::string> planJson(const ExportOptions& options, const Loaded& loaded, Report& report, Json& seconds,
+                             const Progress& progress) {
+  auto exported =
+      workflow::exportPlan(loaded.fabric, loaded.schedule, options.lowering, inputName(options.output), progress);
+  if (!exported) {
+    return exported.error();
+  }
+  seconds["lowering"] = exported->lowering;
+  seconds["verifying_plan"] = exported->verifying;
+  describePlan(exported->plan, exported->verdict, report);
+  report.text +=
+      "  verified    the schedule, and the plan in action: pairing, order, races, launches one after the other, "
+      "result\n";
+  report.text += kPlanAdvice;
+  if (exported->plan.inPlace && collectiveOf(loaded.schedule) == Collective::reduceScatter) {
+    report.text +=
+        "  warning     NCCL's in-place reduce_scatter counts as in place on rank 0 alone: for its interface, "
+        "export --out-of-place\n";
+  }
+  report.text += lines(exported->verdict.findings);
+  return std::move(exported->text);
+}
+
 Result<Report> run(const ExportOptions& options, bool json, const Progress& progress) {
   if (options.lowering.minBytes >= options.lowering.maxBytes) {
     return Error{ErrorCode::badUsage, "--min-bytes must be below --max-bytes", "give a range that contains a size"};
@@ -161,23 +192,27 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
     return verified.error();
   }
   Json seconds = {{"verifying_schedule", clock.lap()}};
-  const bool isMsccl = options.format == Format::msccl;
+  const bool isPlan = options.format == Format::msccl && options.lowering.runtime == program::Runtime::mscclpp;
+  const bool isMsccl = options.format == Format::msccl && !isPlan;
 
   Report report;
   report.json = {{"ok", true},
-                 {"format", isMsccl ? "msccl" : "trees"},
+                 {"format", isPlan    ? "mscclpp"
+                            : isMsccl ? "msccl"
+                                      : "trees"},
                  {"fabric", loaded->fabric.name()},
                  {"collective", toString(collectiveOf(loaded->schedule))},
                  {"ranks", loaded->fabric.gpuCount()},
                  {"algbw", toFraction(algbwOf(loaded->schedule))},
                  {"algbw_GBps", toGBps(algbwOf(loaded->schedule))},
                  {"verified", true}};
-  report.text =
-      std::string(toString(collectiveOf(loaded->schedule))) + " " + gigabytes(algbwOf(loaded->schedule)) + " on " +
-      named(loaded->fabric.name()) + " as " +
-      (isMsccl ? "MSCCL XML for " + std::string(program::toString(options.lowering.runtime)) : "ForestColl tree XML") +
-      "\n";
-  if (!isMsccl && workflow::mustStreamTrees(*forest)) {
+  report.text = std::string(toString(collectiveOf(loaded->schedule))) + " " + gigabytes(algbwOf(loaded->schedule)) +
+                " on " + named(loaded->fabric.name()) + " as " +
+                (isPlan    ? "an execution plan of MSCCL++"
+                 : isMsccl ? "MSCCL XML for " + std::string(program::toString(options.lowering.runtime))
+                           : "ForestColl tree XML") +
+                "\n";
+  if (!isMsccl && !isPlan && workflow::mustStreamTrees(*forest)) {
     report.json["read_back"] = false;
     report.json["seconds"] = seconds;
     report.text += "  verified    the schedule; the file is too large to be read back\n";
@@ -190,10 +225,11 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
     return report;
   }
   std::optional<program::RunGuide> guide;
-  auto written = isMsccl ? mscclXml(options, *loaded, report, seconds, guide, progress)
-                         : workflow::exportTrees(loaded->fabric, *forest, progress);
+  auto written = isPlan    ? planJson(options, *loaded, report, seconds, progress)
+                 : isMsccl ? mscclXml(options, *loaded, report, seconds, guide, progress)
+                           : workflow::exportTrees(loaded->fabric, *forest, progress);
   if (!written) {
-    if (written.error().code != ErrorCode::limit || !isMsccl || options.noAdvice || forest == nullptr) {
+    if (written.error().code != ErrorCode::limit || !(isMsccl || isPlan) || options.noAdvice || forest == nullptr) {
       return written.error();
     }
     const auto fits = advice::whatFits(loaded->fabric, advice::requestOf(*forest), *forest, options.lowering, progress);
@@ -218,11 +254,13 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
 
 void addExport(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "export", "Export a schedule as an MSCCL program or ForestColl tree XML, verified",
+      app, invocation, "export",
+      "Export a schedule as an MSCCL program, an MSCCL++ plan or ForestColl tree XML, verified",
       "  coppice-cli export allgather.forest.json --format msccl -o allgather.xml\n"
       "  coppice-cli export ar.forest.json --format msccl --target msccl-executor-nccl --instances 2 -o ar.xml\n"
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
+      "  coppice-cli export ar.forest.json --target mscclpp -o ar.plan.json\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml");
   auto options = std::make_shared<ExportOptions>();
   sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")
@@ -236,7 +274,12 @@ void addExport(CLI::App& app, Invocation& invocation) {
   for (const program::Runtime runtime : program::kRuntimes) {
     runtimes.emplace_back(program::toString(runtime), runtime);
   }
-  addWord<program::Runtime>(sub, "--target", lowered.runtime, runtimes, program::runtimeNames())->default_str("msccl");
+  runtimes.emplace_back(program::toString(program::Runtime::mscclpp), program::Runtime::mscclpp);
+  addWord<program::Runtime>(sub, "--target", lowered.runtime, runtimes,
+                            program::runtimeNames() +
+                                ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); mscclpp: an "
+                                "execution plan of MSCCL++")
+      ->default_str("msccl");
   using program::Protocol;
   addWord<Protocol>(sub, "--protocol", lowered.protocol,
                     {{"Simple", Protocol::simple}, {"LL", Protocol::ll}, {"LL128", Protocol::ll128}},

@@ -17,9 +17,12 @@
 #include "io/tree_xml.hpp"
 #include "judged_text.hpp"
 #include "judgement.hpp"
+#include "mscclpp/plan_json.hpp"
+#include "plan_text.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verify/custom_goal.hpp"
+#include "verify/mscclpp_verifier.hpp"
 #include "verify/program_flat.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
@@ -290,19 +293,60 @@ Result<std::vector<verify::CustomShard>> customGoal(const VerifyOptions& options
   return rows;
 }
 
+/// -1 = none was given.
+Result<int> rootOf(const VerifyOptions& options) {
+  if (options.root.empty()) {
+    return -1;
+  }
+  const auto parsed = Rational::parse(options.root);
+  if (!parsed || !parsed->isInteger() || *parsed < Rational(0) || *parsed > Rational(std::int64_t{1} << 20)) {
+    return Error{ErrorCode::badUsage, "--root: " + inQuotes(options.root) + " is not a rank",
+                 "give a whole number, 0 or more"};
+  }
+  return static_cast<int>(parsed->numerator());
+}
+
+Result<Report> verifyPlan(const VerifyOptions& options, const std::string& text, const Progress& progress) {
+  const auto root = rootOf(options);
+  if (!root) {
+    return root.error();
+  }
+  const auto plan = mscclpp::readPlan(text, inputName(options.file));
+  if (!plan) {
+    return plan.error();
+  }
+  if (*root >= static_cast<int>(plan->gpus.size())) {
+    return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
+                 "give a smaller number"};
+  }
+  const auto verdict =
+      verify::verifyExecutionPlan(*plan, {.multiprocessors = options.multiprocessors, .root = *root}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  Report result = report(options.file, "plan", verdict->ok, plan->collective, verdict->ranks, verdict->findings);
+  describePlan(*plan, *verdict, result);
+  result.json["result_judged"] = verdict->isResultJudged;
+  if (verdict->ok) {
+    result.text += "  executed    symbolically on " + counted(verdict->ranks, "rank") + ", launch after launch: " +
+                   (verdict->isResultJudged ? "every output chunk contains exactly what " + oneLine(plan->collective) +
+                                                  " requires,\n              "
+                                            : std::string()) +
+                   "without deadlock or race, all channels and semaphores balanced\n";
+  }
+  result.json["findings"] = toJson(verdict->findings);
+  result.text += lines(verdict->findings);
+  return result;
+}
+
 Result<Report> verifyProgram(const VerifyOptions& options, const std::string& text, const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
     return runtime.error();
   }
-  int root = -1;
-  if (!options.root.empty()) {
-    const auto parsed = Rational::parse(options.root);
-    if (!parsed || !parsed->isInteger() || *parsed < Rational(0) || *parsed > Rational(std::int64_t{1} << 20)) {
-      return Error{ErrorCode::badUsage, "--root: " + inQuotes(options.root) + " is not a rank",
-                   "give a whole number, 0 or more"};
-    }
-    root = static_cast<int>(parsed->numerator());
+  const auto root = rootOf(options);
+  if (!root) {
+    return root.error();
   }
   const auto custom = customGoal(options, *runtime, text);
   if (!custom) {
@@ -310,7 +354,7 @@ Result<Report> verifyProgram(const VerifyOptions& options, const std::string& te
   }
   const auto studied = workflow::studyProgram(
       text, inputName(options.file),
-      {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors, .custom = *custom},
+      {.runtime = *runtime, .root = *root, .multiprocessors = options.multiprocessors, .custom = *custom},
       workflow::StudyWhen::faulty, progress);
   if (!studied) {
     return studied.error();
@@ -359,6 +403,9 @@ Result<Report> run(const VerifyOptions& options, const Progress& progress) {
     return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
                  "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
   }
+  if ((*text)[first] == '{' && mscclpp::looksLikePlan(*text)) {
+    return verifyPlan(options, *text, progress);
+  }
   const ScheduleFileKind kind = kindOf(*text);
   if (!options.goal.empty() && (kind == ScheduleFileKind::forest || kind == ScheduleFileKind::trees)) {
     return workflow::optionError("goal", "trees have no table of shards to compare",
@@ -378,22 +425,24 @@ Result<Report> run(const VerifyOptions& options, const Progress& progress) {
 }  // namespace
 
 void addVerify(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub =
-      addSubcommand(app, invocation, "verify",
-                    "Check a schedule or a program: .forest.json, .schedule.json, MSCCL XML, ForestColl tree XML",
-                    "  coppice-cli verify allgather.forest.json\n"
-                    "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
-                    "  coppice-cli verify broadcast.xml --root 3 --json\n"
-                    "  coppice-cli verify halo.schedule.json --goal halo.csv\n"
-                    "  coppice-cli verify halo.xml --goal halo.csv\n"
-                    "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
+  CLI::App& sub = addSubcommand(
+      app, invocation, "verify",
+      "Check a schedule, a program or a plan: .forest.json, .schedule.json, MSCCL XML, execution plans of "
+      "MSCCL++, ForestColl tree XML",
+      "  coppice-cli verify allgather.forest.json\n"
+      "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
+      "  coppice-cli verify broadcast.xml --root 3 --json\n"
+      "  coppice-cli verify allreduce.plan.json\n"
+      "  coppice-cli verify halo.schedule.json --goal halo.csv\n"
+      "  coppice-cli verify halo.xml --goal halo.csv\n"
+      "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<VerifyOptions>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
   sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();
-  sub.add_option("--root", options->root, "MSCCL XML: the rank that broadcast or reduce must have as its root");
+  sub.add_option("--root", options->root, "MSCCL XML, plans: the rank that broadcast or reduce must have as its root");
   sub.add_option("--multiprocessors", options->multiprocessors,
-                 "MSCCL XML: threadblocks that a GPU runs at once (A100 108, H100 132)")
+                 "MSCCL XML, plans: threadblocks that a GPU runs at once (A100 108, H100 132)")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");

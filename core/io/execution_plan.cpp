@@ -25,8 +25,8 @@ std::optional<Error> refusedExecutionPlan(std::string_view text, const std::stri
   const std::string named =
       name != json.end() && name->is_string() ? inQuotes(name->get<std::string>()) + " is" : "this is";
   return Error{.code = ErrorCode::badInput,
-               .message = named + " an execution plan of MSCCL++, which is not read here",
-               .fix = "give MSCCL XML or a .forest.json; MSCCL++ itself checks its plans",
+               .message = named + " an execution plan of MSCCL++, not a fabric or schedule",
+               .fix = "give MSCCL XML or a .forest.json; coppice-cli verify judges plans",
                .where = {.file = fileName}};
 }
 

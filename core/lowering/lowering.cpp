@@ -112,7 +112,7 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
   if (const Outcome usable = checkOptions(asked); !usable) {
     return usable.error();
   }
-  const Result<program::Protocol> protocol = chooseProtocol(fabric, schedule.collective, asked.protocol);
+  const Result<program::Protocol> protocol = chooseProtocol(fabric, schedule.collective, asked.protocol, asked.runtime);
   if (!protocol) {
     return protocol.error();
   }

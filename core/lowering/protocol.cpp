@@ -22,8 +22,12 @@ program::Reach reachOf(const fabric::Fabric& fabric) {
 }
 
 Result<program::Protocol> chooseProtocol(const fabric::Fabric& fabric, Collective collective,
-                                         std::optional<program::Protocol> asked) {
-  const bool isNetworked = reachOf(fabric) == program::Reach::severalBoxes;
+                                         std::optional<program::Protocol> asked, program::Runtime runtime) {
+  if (runtime == program::Runtime::mscclpp && asked == program::Protocol::ll128) {
+    return Error{ErrorCode::badUsage, "MSCCL++ has no LL128", "use Simple or LL"};
+  }
+  const bool isNetworked =
+      runtime != program::Runtime::mscclpp && reachOf(fabric) == program::Reach::severalBoxes;
   if (!asked) {
     const bool hangs = isNetworked && program::hangsOnNetwork(collective, program::Protocol::simple);
     return hangs ? program::Protocol::ll : program::Protocol::simple;

@@ -18,6 +18,7 @@ namespace coppice::lowering {
 /// Errors: badUsage where the one asked for hangs for certain (see program::hangsOnNetwork). A fabric without boxes
 /// does not tell; the verifier's judgement of the program warns there.
 [[nodiscard]] Result<program::Protocol> chooseProtocol(const fabric::Fabric& fabric, Collective collective,
-                                                       std::optional<program::Protocol> asked);
+                                                       std::optional<program::Protocol> asked,
+                                                       program::Runtime runtime = program::Runtime::msccl);
 
 }  // namespace coppice::lowering

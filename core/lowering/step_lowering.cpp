@@ -340,7 +340,7 @@ Result<program::Program> lowerSteps(const fabric::Fabric& fabric, const StepSche
   if (const Outcome sound = checkShape(fabric, given); !sound) {
     return sound.error();
   }
-  const auto protocol = chooseProtocol(fabric, given.goal.collective(), asked.protocol);
+  const auto protocol = chooseProtocol(fabric, given.goal.collective(), asked.protocol, asked.runtime);
   if (!protocol) {
     return protocol.error();
   }

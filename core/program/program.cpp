@@ -70,6 +70,8 @@ std::string_view toString(Runtime runtime) {
       return "rccl-6.1";
     case Runtime::rccl60:
       return "rccl-6.0";
+    case Runtime::mscclpp:
+      return "mscclpp";
   }
   return "msccl";
 }
@@ -137,6 +139,15 @@ const RuntimeLimits& limits(Runtime runtime) {
   static constexpr RuntimeLimits kRccl = rcclOf(128);
   static constexpr RuntimeLimits kRccl61 = rcclOf(64);
   static constexpr RuntimeLimits kRccl60 = rcclOf(32);
+  // Before a program becomes a plan: long threadblocks are cut there, and chunks need no small numbers.
+  static constexpr RuntimeLimits kMscclpp = {.stepsPerThreadBlock = 1 << 12,
+                                             .threadBlocksPerRank = 108,
+                                             .channels = 64,
+                                             .peersPerChannel = 1 << 12,
+                                             .count = 1 << 10,
+                                             .dependencyTb = 1 << 12,
+                                             .offset = 1 << 22,
+                                             .xmlNodes = 1 << 22};
   switch (runtime) {
     case Runtime::msccl:
       return kMsccl;
@@ -148,6 +159,8 @@ const RuntimeLimits& limits(Runtime runtime) {
       return kRccl61;
     case Runtime::rccl60:
       return kRccl60;
+    case Runtime::mscclpp:
+      return kMscclpp;
   }
   return kMsccl;
 }

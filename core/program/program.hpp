@@ -118,16 +118,17 @@ struct Program {
 enum class Runtime {
   msccl,              ///< microsoft/msccl (NCCL 2.12)
   mscclExecutorNccl,  ///< Azure/msccl-executor-nccl (NCCL 2.23)
-  rccl,               ///< ROCm/rccl of ROCm 6.2 and later
+  rccl,               ///< ROCm/rccl of ROCm 6.2 to 7.12: later ones ignore a program without a word
   rccl61,             ///< ROCm 6.1
-  rccl60              ///< ROCm 6.0
+  rccl60,             ///< ROCm 6.0
+  mscclpp             ///< microsoft/mscclpp: reads execution plans, which core/mscclpp makes of a program
 };
-/// All of them, in the order in which they are offered.
+/// Those that read MSCCL XML, in the order in which they are offered.
 inline constexpr std::array<Runtime, 5> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl,
                                                   Runtime::rccl61, Runtime::rccl60};
-/// "msccl", "msccl-executor-nccl", "rccl", "rccl-6.1", "rccl-6.0".
+/// "msccl", "msccl-executor-nccl", "rccl", "rccl-6.1", "rccl-6.0", "mscclpp".
 [[nodiscard]] std::string_view toString(Runtime runtime);
-/// The inverse of toString. Errors: badUsage, naming `option` and the runtimes.
+/// The inverse of toString, for those of kRuntimes. Errors: badUsage, naming `option` and the runtimes.
 [[nodiscard]] Result<Runtime> parseRuntime(std::string_view text, std::string_view option);
 /// All names, as in "msccl, msccl-executor-nccl or rccl".
 [[nodiscard]] std::string runtimeNames();

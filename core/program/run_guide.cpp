@@ -201,6 +201,8 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
     case Runtime::rccl60:
       addRccl(program, runtime, file, guide);
       break;
+    case Runtime::mscclpp:  // reads no MSCCL XML
+      break;
   }
   const UsedSizes used = usedSizes(sizeFacts(program), runtime);
   const std::string test = testProgram(program);

@@ -144,13 +144,15 @@ void TestCliProtocol::plansOfMscclPlusPlus() {
       "\"gpus\": [{\"id\": 0, \"input_chunks\": 1, \"threadblocks\": []}]}";
   QVERIFY(write(path("plan.json"), plan));
   for (const QStringList& words :
-       {QStringList{"verify", path("plan.json")}, QStringList{"optimum", path("plan.json"), "--from", "json"},
+       {QStringList{"optimum", path("plan.json"), "--from", "json"},
         QStringList{"export", path("plan.json"), "-o", path("x.xml")}}) {
     const Outcome outcome = run(words);
     VERIFY_TOLD(outcome.code == 2 && outcome.err.contains("\"allreduce_2nodes\" is an execution plan of MSCCL++"),
                 outcome);
     VERIFY_TOLD(!outcome.err.contains("forest file"), outcome);
   }
+  const Outcome judged = run({"verify", path("plan.json")});
+  VERIFY_TOLD(judged.code == 2 && judged.err.contains("rank 0: no \"output_chunks\""), judged);
 }
 
 /// -o on the input would replace the fabric by its schedule.

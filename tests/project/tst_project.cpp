@@ -28,6 +28,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"lp", {"base", "fabric", "flow"}},
       {"schedule", {"base", "fabric", "symmetry"}},
       {"program", {"base"}},
+      {"mscclpp", {"base", "program"}},
       {"sketch", {"base", "fabric", "schedule"}},
       {"taccl", {"base", "fabric", "lp", "schedule", "sketch"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},
@@ -40,8 +41,8 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"live", {"base", "fabric", "flow", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
-      {"verify", {"base", "fabric", "schedule", "program", "sketch", "flow/lemon"}},  // see mayVerifierInclude
-      {"simulate", {"base", "fabric", "schedule", "program", "verify"}},
+      {"verify", {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude
+      {"simulate", {"base", "fabric", "schedule", "program", "mscclpp", "verify"}},
       {"io", {"base", "fabric", "schedule", "sketch"}},
       {"nccl", {"base", "fabric", "io"}},
       {"dot", {"base", "fabric", "io"}},
@@ -56,6 +57,7 @@ const QSet<QString>& typesOfTheVerifier() {
       "fabric/description.hpp",
       "fabric/fabric.hpp",
       "flow/lemon/max_flow.hpp",
+      "mscclpp/execution_plan.hpp",
       "program/finding_sink.hpp",
       "program/program.hpp",
       "program/step_place.hpp",
@@ -76,7 +78,7 @@ const QSet<QString>& typesOfTheVerifier() {
 /// What the verifier calls of core/, beside base/ and the names and limits of core/program: members of the data types.
 /// Headers of types declare functions too, which includes alone do not tell.
 bool mayVerifierCall(const QString& function) {
-  static const QRegularExpression kOther(QStringLiteral("\\bcoppice::(?!program::)[a-z_]+::"));
+  static const QRegularExpression kOther(QStringLiteral("\\bcoppice::(?!program::|mscclpp::)[a-z_]+::"));
   static const QRegularExpression kAllowed(
       QStringLiteral("^coppice::(verify::|fabric::Fabric::findArc\\(|schedule::PathPool::|flow::lemon::)"));
   // Types of other folders stand among the arguments.

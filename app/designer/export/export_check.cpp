@@ -287,11 +287,13 @@ QString runtimeTitle(Runtime runtime) {
     case Runtime::mscclExecutorNccl:
       return Texts::tr("msccl-executor-nccl (Azure, NCCL 2.23)");
     case Runtime::rccl:
-      return Texts::tr("rccl (ROCm 6.2 and later)");
+      return Texts::tr("rccl (ROCm 6.2 to 7.12)");
     case Runtime::rccl61:
       return Texts::tr("rccl-6.1 (ROCm 6.1)");
     case Runtime::rccl60:
       return Texts::tr("rccl-6.0 (ROCm 6.0)");
+    case Runtime::mscclpp:
+      return Texts::tr("MSCCL++ (0.8 and later)");
   }
   return {};
 }

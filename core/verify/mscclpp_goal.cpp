@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/mscclpp_goal.hpp"
+
+#include <string>
+
+namespace coppice::verify {
+
+namespace {
+
+using mscclpp::Gpu;
+
+constexpr int kAnything = -1;
+
+}  // namespace
+
+MscclppGoal::MscclppGoal(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape, const MscclppLayout& layout,
+                         MscclppValues& values, int root, MscclppFaults& faults)
+    : m_plan(plan),
+      m_shape(shape),
+      m_layout(layout),
+      m_values(values),
+      m_faults(faults),
+      m_collective(collectiveOf(plan)),
+      m_ranks(static_cast<int>(plan.gpus.size())),
+      m_root(isRooted(m_collective) ? root : -1) {
+  const auto wrong = [&](int rank, const std::string& text, const char* fix) {
+    m_faults.rank(MscclppRule::chunks, rank, text, fix);
+  };
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  for (const Gpu& gpu : plan.gpus) {
+    inputs += gpu.inputChunks;
+    outputs += gpu.outputChunks;
+  }
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    const Gpu& gpu = plan.gpus[rank];
+    const std::string has =
+        "input_chunks " + std::to_string(gpu.inputChunks) + " and output_chunks " + std::to_string(gpu.outputChunks);
+    switch (m_collective) {
+      case Collective::allgather:
+        if (gpu.outputChunks != inputs) {
+          wrong(rank, has + ", and all inputs of the allgather have " + std::to_string(inputs) + " chunks",
+                "give every rank an output for all inputs");
+        }
+        break;
+      case Collective::reduceScatter:
+        if (gpu.inputChunks != outputs) {
+          wrong(rank, has + ", and all outputs of the reduce_scatter have " + std::to_string(outputs) + " chunks",
+                "give every rank an input for all outputs");
+        }
+        break;
+      case Collective::alltoall:
+        if (gpu.inputChunks != gpu.outputChunks || gpu.inputChunks % m_ranks != 0 ||
+            gpu.inputChunks != plan.gpus[0].inputChunks) {
+          wrong(rank, has + " do not hold equal shares of " + std::to_string(m_ranks) + " ranks",
+                "give all ranks the same multiple of the number of ranks");
+        }
+        break;
+      case Collective::allreduce:
+      case Collective::broadcast:
+      case Collective::reduce:
+        if (gpu.inputChunks != gpu.outputChunks || gpu.inputChunks != plan.gpus[0].inputChunks) {
+          wrong(rank,
+                has + "; this collective has the same chunks everywhere, rank 0 has " +
+                    std::to_string(plan.gpus[0].inputChunks),
+                "give all ranks the same chunks");
+        }
+        break;
+      default:
+        m_collective = Collective::custom;
+        break;
+    }
+  }
+}
+
+int MscclppGoal::sumOfAll(int launch, std::int64_t cell) {
+  int sum = m_values.input(launch, 0, cell);
+  for (int rank = 1; rank < m_ranks; ++rank) {
+    sum = m_values.add(sum, m_values.input(launch, rank, cell));
+  }
+  return sum;
+}
+
+int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
+  const std::int64_t per = m_shape.cellsPerChunk;
+  switch (m_collective) {
+    case Collective::allgather: {
+      int source = m_ranks - 1;
+      while (m_layout.sliceOf(source) * per > cell) {
+        --source;
+      }
+      return m_values.input(launch, source, cell - m_layout.sliceOf(source) * per);
+    }
+    case Collective::reduceScatter:
+      return sumOfAll(launch, m_layout.sliceOf(rank) * per + cell);
+    case Collective::alltoall: {
+      const std::int64_t share = m_plan.gpus[rank].inputChunks * per / m_ranks;
+      return m_values.input(launch, static_cast<int>(cell / share), rank * share + cell % share);
+    }
+    case Collective::allreduce:
+      return sumOfAll(launch, cell);
+    case Collective::broadcast:
+      return m_values.input(launch, m_root, cell);
+    case Collective::reduce:
+      return rank == m_root ? sumOfAll(launch, cell) : kAnything;
+    default:
+      return kAnything;
+  }
+}
+
+void MscclppGoal::inferRoot(int launch, const std::vector<MscclppCell>& cells) {
+  if (!isRooted(m_collective) || m_root >= 0) {
+    return;
+  }
+  m_root = 0;
+  if (m_collective == Collective::broadcast) {
+    // Whose data the others have.
+    for (int rank = 0; rank < m_ranks; ++rank) {
+      const auto& terms = m_values.terms(cells[m_layout.outputOf(rank)].value);
+      if (terms.size() == 1 && MscclppValues::rankOf(terms[0].first) != rank) {
+        m_root = MscclppValues::rankOf(terms[0].first);
+        return;
+      }
+    }
+    return;
+  }
+  std::size_t most = 0;
+  const int sum = sumOfAll(launch, 0);
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    const int value = cells[m_layout.outputOf(rank)].value;
+    const std::size_t terms = value == sum ? static_cast<std::size_t>(m_ranks) + 1 : m_values.terms(value).size();
+    if (terms > most) {
+      most = terms;
+      m_root = rank;
+    }
+  }
+}
+
+std::string MscclppGoal::textOf(int value) const {
+  if (value == MscclppValues::kUndefined) {
+    return "nothing that was written";
+  }
+  const MscclppValues::Terms& terms = m_values.terms(value);
+  std::string text;
+  constexpr std::size_t kShown = 4;
+  for (std::size_t i = 0; i < terms.size() && i < kShown; ++i) {
+    text += (i == 0 ? "" : " + ") + (terms[i].second > 1 ? std::to_string(terms[i].second) + " x " : std::string()) +
+            "i[" + std::to_string(MscclppValues::cellOf(terms[i].first) / m_shape.cellsPerChunk) + "] of rank " +
+            std::to_string(MscclppValues::rankOf(terms[i].first));
+  }
+  if (terms.size() > kShown) {
+    text += " + " + std::to_string(terms.size() - kShown) + " more";
+  }
+  return text;
+}
+
+void MscclppGoal::check(int rank, int launch, const std::vector<MscclppCell>& cells) {
+  inferRoot(launch, cells);
+  const std::int64_t per = m_shape.cellsPerChunk;
+  const std::int64_t outputs = m_plan.gpus[rank].outputChunks * per;
+  for (std::int64_t cell = 0; cell < outputs && m_collective != Collective::custom; ++cell) {
+    const int want = wanted(rank, launch, cell);
+    const int found = cells[m_layout.outputOf(rank) + cell].value;
+    if (want == kAnything || want == found) {
+      continue;
+    }
+    m_faults.rank(MscclppRule::result, rank,
+                  "o[" + std::to_string(cell / per) + "] ends with " + textOf(found) + "; the " + m_plan.collective +
+                      " wants " + textOf(want),
+                  "see that each contribution arrives there once");
+    cell += per - 1 - cell % per;
+  }
+  checkInput(rank, launch, cells);
+}
+
+/// Out of place, the caller's input is not the plan's to change.
+void MscclppGoal::checkInput(int rank, int launch, const std::vector<MscclppCell>& cells) {
+  if (m_plan.inPlace || m_collective == Collective::custom) {
+    return;
+  }
+  const std::int64_t per = m_shape.cellsPerChunk;
+  const std::int64_t inputs = m_plan.gpus[rank].inputChunks * per;
+  for (std::int64_t cell = 0; cell < inputs; ++cell) {
+    if (cells[m_layout.inputOf(rank) + cell].value != m_values.input(launch, rank, cell)) {
+      m_faults.rank(MscclppRule::input, rank,
+                    "i[" + std::to_string(cell / per) + "] is overwritten, and the plan is out of place",
+                    "use scratch for what is on its way, or write \"inplace\": true");
+      return;
+    }
+  }
+}
+
+}  // namespace coppice::verify
