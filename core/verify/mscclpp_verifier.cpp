@@ -24,7 +24,8 @@ Result<MscclppVerdict> judgeExecutionPlan(const mscclpp::ExecutionPlan& plan, co
   }
   MscclppFaults faults;
   checkMscclppStructure(plan, options.multiprocessors, faults);
-  if (!faults.hasErrors()) {
+  verdict.isRunnable = !faults.hasErrors();
+  if (verdict.isRunnable) {
     for (const MscclppShape& shape : shapesOf(plan)) {
       const auto outcome = runMscclpp(plan, shape, options.root, faults, progress);
       if (!outcome) {

@@ -18,6 +18,8 @@ struct MscclppCheckOptions {
 
 struct MscclppVerdict {
   bool ok = false;  ///< no finding is an error
+  /// All lists, limits and bounds are right: it can be run, whatever comes of it.
+  bool isRunnable = false;
   std::vector<Finding> findings;
   int ranks = 0;
   int root = -1;               ///< of rooted collectives, as given or inferred
@@ -38,8 +40,8 @@ struct MscclppVerdict {
 /// - that all channels and semaphores are left as they were found, and nothing waits without end;
 /// - the result, by symbolic sums: every chunk holds exactly what the collective says.
 ///
-/// Pipelines are run with one and with several iterations per chunk, and with so many that reused scratch is used
-/// again. Parts of groups of threadblocks are those of sizes that all groups divide.
+/// Pipelines are run with one and with several iterations per chunk, and where scratch is reused, until it comes round.
+/// Parts of groups of threadblocks are those of sizes that all groups divide.
 ///
 /// Errors: limit (more cells or threadblocks than are followed), cancelled.
 [[nodiscard]] Result<MscclppVerdict> verifyExecutionPlan(const mscclpp::ExecutionPlan& plan,
