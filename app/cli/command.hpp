@@ -69,6 +69,7 @@ void addNMinusOne(CLI::App& app, Invocation& invocation);
 void addPrices(CLI::App& app, Invocation& invocation);
 void addRun(CLI::App& app, Invocation& invocation);
 void addSynthesize(CLI::App& app, Invocation& invocation);
+void addTrain(CLI::App& app, Invocation& invocation);
 void addWhatIf(CLI::App& app, Invocation& invocation);
 void addSynthesize(CLI::App& app, Invocation& invocation);
 

@@ -141,6 +141,7 @@ int run(int argc, char** argv, bool& json) {
   addWhatIf(app, invocation);
   addSimulate(app, invocation);
   addSynthesize(app, invocation);
+  addTrain(app, invocation);
   addRun(app, invocation);
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(

@@ -43,6 +43,7 @@ private slots:
   void version();
   void optimumOfTheExample();
   void optimumOfGroups();
+  void trainingFront();
   void tiedCuts_data();
   void tiedCuts();
   void optimum_data();
@@ -135,6 +136,21 @@ void TestCli::optimumOfGroups() {
     const Outcome refused = run(QStringList{"optimum", "preset:dgx-h100,boxes=4"} + bad);
     QCOMPARE(refused.code, 2);
   }
+}
+
+void TestCli::trainingFront() {
+  const QString problem = QStringLiteral(COPPICE_TEST_DATA) + "/reference/training/matmul_fsdp_2.json";
+  const Outcome outcome = run({"train", "--problem", problem, "--plans", "--json"});
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(isOneObject(outcome.out) && outcome.err.isEmpty(), outcome);
+  const QJsonArray front = outcome.json()["front"].toArray();
+  QCOMPARE(front.size(), 2);
+  QCOMPARE(front[0].toObject()["communication"].toString(), "4096/25");
+  QCOMPARE(front[1].toObject()["communication"].toString(), "6144/25");
+  QCOMPARE(front[1].toObject()["memory"].toString(), "32768");
+  QVERIFY(front[1].toObject()["nodes"].toObject().contains("w"));
+  QCOMPARE(run({"train", "--problem", problem}).code, 0);
+  QCOMPARE(run({"train", "--problem", path("absent.json")}).code, 2);
 }
 
 void TestCli::optimumOfTheExample() {

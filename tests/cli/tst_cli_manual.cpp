@@ -183,7 +183,8 @@ void TestCliManual::optionsExist() {
   for (const char* sub : {"alltoall", "baseline", "best",     "bfb",        "compare",       "schedule convert",
                           "check",    "convert",  "expand",   "export",     "find-topology", "generate",
                           "import",   "n-1",      "optimum",  "patch",      "preset",        "preset list",
-                          "prices",   "run",      "simulate", "synthesize", "verify",        "what-if"}) {
+                          "prices",   "run",      "simulate", "synthesize", "train",         "verify",
+                          "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

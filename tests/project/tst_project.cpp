@@ -43,7 +43,8 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
       {"verify", {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude
       {"simulate", {"base", "fabric", "schedule", "program", "mscclpp", "verify"}},
-      {"io", {"base", "fabric", "schedule", "sketch"}},
+      {"training", {"base"}},
+      {"io", {"base", "fabric", "schedule", "sketch", "training"}},
       {"nccl", {"base", "fabric", "io"}},
       {"dot", {"base", "fabric", "io"}},
   };

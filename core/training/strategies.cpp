@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/strategies.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/checked.hpp"
+
+namespace coppice::training {
+namespace {
+
+using std::int64_t;
+
+bool has(const std::vector<Dim>& dims, Dim dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+/// What one axis does: the states of inputs and output on it.
+struct AxisChoice {
+  std::vector<Dim> inputs;
+  Dim output = kReplicated;
+  bool isDivided = false;
+};
+
+/// All indices of a node, those of its output first.
+std::vector<Dim> indicesOf(const Problem& problem, const Node& node) {
+  std::vector<Dim> indices = node.dims;
+  for (const int input : node.inputs) {
+    for (const Dim dim : problem.nodes[input].dims) {
+      if (!has(indices, dim)) {
+        indices.push_back(dim);
+      }
+    }
+  }
+  return indices;
+}
+
+std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node) {
+  const std::size_t count = node.inputs.size();
+  std::vector<AxisChoice> choices{{std::vector<Dim>(count, kReplicated), kReplicated, false}};
+  const bool sums = node.op == Op::einsum || node.op == Op::reduction;
+  for (const Dim dim : sums ? indicesOf(problem, node) : node.dims) {
+    AxisChoice choice{{}, has(node.dims, dim) ? dim : kPartial, true};
+    for (const int input : node.inputs) {
+      choice.inputs.push_back(has(problem.nodes[input].dims, dim) ? dim : kReplicated);
+    }
+    choices.push_back(std::move(choice));
+  }
+  if (node.op == Op::elementwise && node.isLinear) {
+    choices.push_back({std::vector<Dim>(count, kPartial), kPartial, false});
+  } else if (sums) {
+    for (std::size_t i = 0; i < count; ++i) {
+      AxisChoice choice{std::vector<Dim>(count, kReplicated), kPartial, false};
+      choice.inputs[i] = kPartial;
+      choices.push_back(std::move(choice));
+    }
+  }
+  return choices;
+}
+
+Conversion conversionOf(Dim from, Dim to) {
+  if (from == kPartial) {
+    return to == kReplicated ? Conversion::allreduce : Conversion::reduceScatter;
+  }
+  return to == kReplicated ? Conversion::allgather : Conversion::alltoall;
+}
+
+}  // namespace
+
+int64_t partsOf(const Problem& problem, const State& state) {
+  int64_t parts = 1;
+  for (std::size_t axis = 0; axis < state.size(); ++axis) {
+    parts = state[axis] >= 0 ? checkedMul(parts, problem.mesh[axis].size) : parts;
+  }
+  return parts;
+}
+
+bool isValid(const Problem& problem, const State& state) {
+  for (std::size_t axis = 0; axis < state.size(); ++axis) {
+    if (state[axis] >= 0) {
+      int64_t parts = 1;
+      for (std::size_t other = 0; other < state.size(); ++other) {
+        parts = state[other] == state[axis] ? checkedMul(parts, problem.mesh[other].size) : parts;
+      }
+      if (problem.dims[state[axis]].size % parts != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+Rational elementsOf(const Problem& problem, const std::vector<Dim>& dims) {
+  Rational elements = 1;
+  for (const Dim dim : dims) {
+    elements *= Rational(problem.dims[dim].size);
+  }
+  return elements;
+}
+
+std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
+  const Node& node = problem.nodes[index];
+  const std::size_t axes = problem.mesh.size();
+  const std::vector<AxisChoice> choices = choicesOf(problem, node);
+  std::vector<Strategy> strategies;
+  std::set<std::pair<std::vector<State>, State>> seen;
+  std::vector<std::size_t> digits(axes, 0);
+  for (bool isEnd = false; !isEnd;) {
+    Strategy strategy{std::vector<State>(node.inputs.size(), State(axes)), State(axes), 1, false};
+    bool mayBe = true;
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      // An axis of one device has nothing to divide.
+      mayBe = mayBe && (digits[axis] == 0 || problem.mesh[axis].size > 1);
+      const AxisChoice& choice = choices[digits[axis]];
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        strategy.inputs[i][axis] = choice.inputs[i];
+      }
+      strategy.output[axis] = choice.output;
+      strategy.parts *= choice.isDivided ? problem.mesh[axis].size : 1;
+    }
+    mayBe = mayBe && isValid(problem, strategy.output) && (!node.fixed || strategy.output == *node.fixed) &&
+            std::all_of(strategy.inputs.begin(), strategy.inputs.end(),
+                        [&](const State& state) { return isValid(problem, state); });
+    if (mayBe && seen.emplace(strategy.inputs, strategy.output).second) {
+      strategies.push_back(strategy);
+      if (node.isAgain) {
+        strategy.isDropped = true;
+        strategies.push_back(std::move(strategy));
+      }
+    }
+    std::size_t axis = 0;
+    while (axis < axes && ++digits[axis] == choices.size()) {
+      digits[axis++] = 0;
+    }
+    isEnd = axis == axes;
+  }
+  return strategies;
+}
+
+std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
+  std::vector<std::size_t> order;
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != to[axis]) {
+      if (from[axis] >= 0 && to[axis] == kPartial) {
+        return std::nullopt;
+      }
+      order.push_back(axis);
+    }
+  }
+  const Node& node = problem.nodes[index];
+  const Rational bytes = order.empty() ? Rational() : elementsOf(problem, node.dims) * node.bytes;
+  std::optional<Rational> least;
+  do {
+    State state = from;
+    Rational time;
+    bool mayBe = true;
+    for (const std::size_t axis : order) {
+      if (state[axis] != kReplicated) {
+        State others = state;
+        others[axis] = kReplicated;
+        const Rational whole = bytes / Rational(partsOf(problem, others));
+        const Conversion conversion = conversionOf(state[axis], to[axis]);
+        time += whole / problem.mesh[axis].rates[static_cast<std::size_t>(conversion)];
+      }
+      state[axis] = to[axis];
+      mayBe = mayBe && isValid(problem, state);
+    }
+    if (mayBe && (!least || time < *least)) {
+      least = time;
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  return least;
+}
+
+Cost ownCost(const Problem& problem, int index, const Strategy& strategy) {
+  const Node& node = problem.nodes[index];
+  Cost cost;
+  if (node.op == Op::einsum) {
+    const Rational operations = Rational(2) * elementsOf(problem, indicesOf(problem, node)) * node.work;
+    cost.compute = operations / Rational(strategy.parts) / problem.gflops * Rational(strategy.isDropped ? 2 : 1);
+  }
+  if (!strategy.isDropped && !node.held.isZero()) {
+    cost.memory = elementsOf(problem, node.dims) * node.held / Rational(partsOf(problem, strategy.output));
+  }
+  return cost;
+}
+
+}  // namespace coppice::training
