@@ -152,7 +152,7 @@ std::vector<Option> treeLimitOptions() {
       {.name = "allreduce-time",
        .title = "Work for the bound",
        .help = "allreduce: work for each linear program of trees that share the links, in seconds of one core; it is "
-               "counted, so that every machine stops at the same place; default: 2",
+               "counted, so that every machine stops at the same place, and for the trees themselves; default: 5",
        .kind = OptionKind::integer,
        .min = 1,
        .max = 86400,

@@ -61,7 +61,7 @@ std::vector<NodeIndex> relaysOf(const TreeShare& share) {
 
 /// Out-trees over GPUs and the relays that are reached, which come after the GPUs as ranks.
 Forest growKind(const Fabric& fabric, const TreeShare& share, int64_t divisor, const InverseBandwidth& scale,
-                const Request& request, bool isLimited, const Progress& progress, StageClock& clock) {
+                const Request& request, std::uint64_t maxWork, const Progress& progress, StageClock& clock) {
   Network network;
   network.nodeCount = fabric.nodeCount();
   network.isGpu.assign(static_cast<std::size_t>(fabric.nodeCount()), 0);
@@ -90,11 +90,8 @@ Forest growKind(const Fabric& fabric, const TreeShare& share, int64_t divisor, c
   constexpr std::size_t kManyTerminals = 512;
   options.heightEffort = std::max(0, request.heightEffort - (network.gpus.size() > kManyTerminals ? 1 : 0));
   options.maxTreeBytes = request.maxTreeBytes;
-  if (isLimited) {
-    const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
-    options.mayRace = false;
-    options.firstWork = 50'000'000 + 32 * gpus * gpus;
-  }
+  options.mayRace = maxWork == 0;
+  options.firstWork = maxWork;
   options.canRotate = false;  // rotations would have to keep the relays too
   return growForest(fabric, {network, capacities, supply, scale}, options, progress, clock);
 }
@@ -135,8 +132,8 @@ int64_t treesOfKind(const TreeShare& share) {
   return trees;
 }
 
-MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, const Request& request, bool isLimited,
-                           const Progress& progress, StageClock& clock) {
+MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, const Request& request,
+                           std::uint64_t maxWork, const Progress& progress, StageClock& clock) {
   const int64_t divisor = rateOfTree(mixture);
   const InverseBandwidth scale = sizeOf(fabric, mixture).scale;
   std::optional<GpuForest> out;
@@ -149,7 +146,7 @@ MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, con
     // Fewer and thicker trees where a kind alone allows them.
     const int64_t own = rateOfTree(share);
     const Forest kind =
-        growKind(fabric, share, own, InverseBandwidth(mixture.denominator, own), request, isLimited, progress, clock);
+        growKind(fabric, share, own, InverseBandwidth(mixture.denominator, own), request, maxWork, progress, clock);
     const int64_t times = checkedMul(treesPerImage(mixture, share), own / divisor);
     const std::vector<NodeIndex> relays = relaysOf(share);
     for (const symmetry::Permutation& image : share.images) {

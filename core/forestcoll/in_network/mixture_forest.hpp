@@ -35,11 +35,10 @@ struct MixtureForests {
 /// data; then leaves these out again: an edge that begins behind one of them is pruned there (TreeEdge::pruned), the
 /// first that reaches it brings the data. Both forests have one scale, and of an allreduce the same trees of each root.
 /// Of the request, heightEffort and maxTreeBytes count.
-/// @param isLimited throws WorkLimitReached where the trees of a kind take more than an eighth of what they usually get
-/// before other strategies are tried (GrowthOptions::firstWork)
+/// @param maxWork for the trees of a kind: WorkLimitReached is thrown where they take more; 0 = as much as it takes
 /// Throws Failure, OverflowError, CancelledError.
 [[nodiscard]] MixtureForests growMixture(const fabric::Fabric& fabric, const TreeMixture& mixture,
-                                         const Request& request, bool isLimited, const Progress& progress,
+                                         const Request& request, std::uint64_t maxWork, const Progress& progress,
                                          StageClock& clock);
 
 }  // namespace coppice::forestcoll

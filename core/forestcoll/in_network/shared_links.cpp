@@ -24,6 +24,16 @@ struct SharedTrees {
 
 /// The part of what a mixture reaches that few trees must reach to take the place of very many.
 const Rational kNearlyAll(49, 50);
+/// The part that is enough where the trees of a mixture take more work than is allowed.
+const Rational kEnough(19, 20);
+
+/// Steps for the trees of a kind of a mixture before few trees are looked for: an eighth of what other trees get before
+/// several strategies race, and more where more work is allowed.
+std::uint64_t growthWork(const Fabric& fabric, const Request& request) {
+  const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
+  const auto times = request.allreduceBudget / Request().allreduceBudget;
+  return (50'000'000 + 32 * gpus * gpus) * static_cast<std::uint64_t>(std::max<std::int64_t>(1, times));
+}
 
 TreeDemand demandOf(const Request& request, bool plainSwitches) {
   return {.collective = request.collective,
@@ -201,7 +211,7 @@ MixtureForests growPlan(const Fabric& fabric, TreePlan&& plan, const Request& re
     const TreeDemand demand = demandOf(request, request.plainSwitches);
     const bool hasOther = !demand.ownCopies && isMirrored(treeGraph(fabric), demand);
     try {
-      return growMixture(fabric, *plan.mixture, request, hasOther, progress, clock);
+      return growMixture(fabric, *plan.mixture, request, hasOther ? growthWork(fabric, request) : 0, progress, clock);
     } catch (const WorkLimitReached&) {
       if (!hasOther) {
         throw;  // the limit is the caller's
@@ -209,14 +219,15 @@ MixtureForests growPlan(const Fabric& fabric, TreePlan&& plan, const Request& re
     }
     plan.columns = treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw, progress);
     clock.done("trees one by one");
-    if (!plan.columns || plan.columns->algbw < plan.mixture->algbw * kNearlyAll) {
-      return growMixture(fabric, *plan.mixture, request, false, progress, clock);
+    if (!plan.columns || plan.columns->algbw < plan.mixture->algbw * kEnough) {
+      return growMixture(fabric, *plan.mixture, request, 0, progress, clock);
     }
     const Bandwidth possible = plan.mixture->algbw;
     plan.mixture.reset();
     adopt(fabric, request, plan, planned.totalDemand, optimum);
     if (optimum.algbw < possible) {
-      optimum.note = "trees that reach " + toDecimal(possible, 4) + " GB/s exist, but finding them takes too much work";
+      optimum.note = "trees that reach " + toDecimal(possible, 4) +
+                     " GB/s exist; finding them takes more work than is allowed (allreduce-time)";
     }
     if (optimum.allreduceLimit) {
       optimum.allreduceLimit->isReached = optimum.allreduceLimit->algbw == optimum.algbw;
