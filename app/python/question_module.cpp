@@ -14,6 +14,7 @@
 #include "schedule/bound_scope.hpp"
 #include "unwrap.hpp"
 #include "workflow/alltoall_method.hpp"
+#include "workflow/concurrent.hpp"
 #include "workflow/fabric_source.hpp"
 #include "workflow/options.hpp"
 #include "workflow/proved_optimum.hpp"
@@ -243,10 +244,48 @@ py::list failures(const LoadedFabric& loaded, const std::string& collective, con
   return list;
 }
 
+/// {"rate", "reached", "exact", "cut": [(source, target, bandwidth, price)]}: the links of the shared cut, with what
+/// one more GB/s adds to the rate.
+/// @param groups text of a file of groups, or empty for those of a mesh
+py::dict optimumOfGroups(const LoadedFabric& loaded, const std::string& groups, const std::string& mesh,
+                         const std::string& axes, const std::string& collective, bool relay,
+                         const py::object& listener) {
+  const workflow::ConcurrentText text{
+      .file = groups.empty() ? "" : "-",
+      .mesh = mesh,
+      .axes = axes,
+      .demand = {.collective = collective},
+      .relay = relay,
+      .standardInput = [&groups](std::size_t) -> Result<std::string> { return groups; }};
+  const groups::Optimum optimum = compute(listener, [&](const Progress& progress) -> Result<groups::Optimum> {
+    const auto demand = workflow::readConcurrent(loaded.description, loaded.fabric, text);
+    if (!demand) {
+      return demand.error();
+    }
+    return workflow::provedConcurrent(loaded.fabric, *demand, progress);
+  });
+  const std::vector<Rational> prices = workflow::linkPrices(loaded.fabric, optimum);
+  py::list cut;
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    if (prices[i].isPositive()) {
+      const fabric::Arc& arc = loaded.fabric.arcs()[i];
+      cut.append(py::make_tuple(loaded.fabric.nodes()[arc.tail].id, loaded.fabric.nodes()[arc.head].id,
+                                fraction(arc.bandwidth), fraction(prices[i])));
+    }
+  }
+  py::dict dict;
+  dict["rate"] = fraction(optimum.upper);
+  dict["reached"] = fraction(optimum.lower);
+  dict["exact"] = optimum.isExact();
+  dict["cut"] = std::move(cut);
+  return dict;
+}
+
 }  // namespace
 
 void defineQuestions(py::module_& module) {
   module.def("optimum", &optimum);
+  module.def("optimum_of_groups", &optimumOfGroups);
   module.def("prices", &prices);
   module.def("failures", &failures);
 }

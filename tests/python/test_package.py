@@ -149,6 +149,20 @@ class Questions(unittest.TestCase):
             wider = wider.with_bandwidth(source, target, 301)
         self.assertEqual(coppice.optimum(wider).algbw - coppice.optimum(fabric).algbw, best.gain)
 
+    def test_groups(self):
+        fabric = coppice.preset("dgx-a100", boxes=2)
+        answer = cli("optimum", "preset:dgx-a100,boxes=2", "--mesh", "2x8", "--axis", "0")
+        pairs = [coppice.Group((rank, rank + 8)) for rank in range(8)]
+        for optimum in (coppice.optimum_of_groups(fabric, mesh="2x8", axis=0),
+                        coppice.optimum_of_groups(fabric, pairs)):
+            self.assertEqual(optimum.rate, Fraction(answer["rate"]))
+            self.assertEqual(optimum.exact, answer["exact"])
+            self.assertEqual(sum(link.bandwidth * link.price for link in optimum.cut), optimum.rate)
+        with self.assertRaises(coppice.Error):
+            coppice.optimum_of_groups(fabric)
+        with self.assertRaises(coppice.Error):
+            coppice.optimum_of_groups(fabric, mesh="3x5")
+
     def test_n_minus_one(self):
         fabric = coppice.preset("dgx-a100", boxes=2)
         worst = coppice.n_minus_one(fabric, parts=["nic", "gpu"])

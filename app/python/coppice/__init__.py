@@ -16,13 +16,14 @@ Rates are exact fractions.Fraction in GB/s (10^9 bytes a second); simulated time
 from ._core import version as __version__
 from .errors import Error
 from .fabric import Fabric, Finding, Link, Node, Parameter, Preset, load, preset, presets
-from .questions import Cut, Failure, Optimum, PlainSwitches, Price, TreeBound, n_minus_one, optimum, prices
+from .questions import (Cut, Failure, Group, GroupsOptimum, Optimum, PlainSwitches, Price, PricedLink, TreeBound,
+                        n_minus_one, optimum, optimum_of_groups, prices)
 from .schedule import (Edge, Method, Option, Row, Schedule, Transfer, Tree, Verdict, as_array, export, generate,
                        methods, read_schedule, simulate, verify)
 
 __all__ = [
-    "Cut", "Edge", "Error", "Fabric", "Failure", "Finding", "Link", "Method", "Node", "Optimum", "Option",
-    "Parameter", "PlainSwitches", "Preset", "Price", "Row", "Schedule", "Transfer", "Tree", "TreeBound", "Verdict",
-    "as_array", "export", "generate", "load", "methods", "n_minus_one", "optimum", "preset", "presets", "prices",
+    "Cut", "Edge", "Error", "Fabric", "Failure", "Finding", "Group", "GroupsOptimum", "Link", "Method", "Node", "Optimum", "Option",
+    "Parameter", "PlainSwitches", "Preset", "Price", "PricedLink", "Row", "Schedule", "Transfer", "Tree", "TreeBound", "Verdict",
+    "as_array", "export", "generate", "load", "methods", "n_minus_one", "optimum", "optimum_of_groups", "preset", "presets", "prices",
     "read_schedule", "simulate", "verify", "__version__",
 ]

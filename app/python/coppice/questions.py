@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
@@ -141,6 +142,69 @@ def optimum(fabric: Fabric, collective: str = "allgather", *, root: Union[None, 
         cuts=cuts,
         allreduce_bound=_bound(answer.get("allreduce_bound")),
         plain_switches=PlainSwitches(plain["algbw"], _bound(plain["allreduce_bound"])) if plain else None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """GPUs, by rank, that run a collective among themselves. `weight`: its algbw relative to that of other groups."""
+
+    ranks: tuple[int, ...]
+    collective: str = "allgather"
+    weight: Union[int, str, Fraction] = 1
+    root: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class PricedLink:
+    """A link of a shared cut, in one direction: what one more GB/s adds to the rate."""
+
+    source: str
+    target: str
+    bandwidth: Fraction
+    price: Fraction
+
+
+@dataclass(frozen=True)
+class GroupsOptimum:
+    """The largest rate at which all groups run at the same time: each has its weight times `rate` as algbw, in GB/s.
+
+    The bandwidth of the links of the cut times their prices adds up to the rate. `reached` is what trees are known for;
+    less than `rate` where the search ended early.
+    """
+
+    rate: Fraction
+    reached: Fraction
+    exact: bool
+    cut: tuple[PricedLink, ...]
+
+
+def optimum_of_groups(fabric: Fabric, groups: Optional[Sequence[Group]] = None, *, mesh: str = "",
+                      axis: Union[None, int, Sequence[int]] = None, collective: str = "allgather",
+                      relay: bool = False, progress: Listener = None) -> GroupsOptimum:
+    """Computes how fast several collectives can be that run at the same time, and the cut that they share.
+
+    Args:
+        groups: the groups; or none, and the groups of a mesh:
+        mesh: "8x16", ranks in the order of the fabric, the last axis fastest.
+        axis: the axis whose groups run, or several that run at the same time; by default all.
+        collective: of the groups of a mesh.
+        relay: GPUs pass on data of other groups.
+    """
+    if (groups is None) == (not mesh):
+        raise Error("either groups or a mesh is needed", 'give groups=[...] or mesh="8x16"')
+    entries = []
+    for group in groups or ():
+        entry: dict[str, Any] = {"ranks": list(group.ranks), "collective": group.collective}
+        if group.weight != 1:
+            entry["weight"] = group.weight if isinstance(group.weight, int) else str(group.weight)
+        if group.root is not None:
+            entry["root"] = group.root
+        entries.append(entry)
+    axes = "" if axis is None else str(axis) if isinstance(axis, int) else ",".join(str(each) for each in axis)
+    answer = _core.optimum_of_groups(fabric._core, json.dumps(entries) if entries else "", mesh, axes, collective, relay,
+                                     progress)
+    return GroupsOptimum(answer["rate"], answer["reached"], answer["exact"],
+                         tuple(PricedLink(*link) for link in answer["cut"]))
 
 
 def prices(fabric: Fabric, collective: str = "allgather", *, by: str = "link", root: Union[None, int, str] = None,
