@@ -2,7 +2,6 @@
 #include "designer/compare/compare_feature.hpp"
 
 #include <QDir>
-#include <QDockWidget>
 #include <QFileInfo>
 #include <QStandardPaths>
 #include <algorithm>
@@ -17,16 +16,18 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-CompareFeature::CompareFeature(const FeatureHost& host, ScheduleFeature& schedules)
+CompareFeature::CompareFeature(const FeatureHost& host, ScheduleFeature& schedules, ChartPanel& treeCounts)
     : Feature(host),
       m_schedules(schedules),
       m_panel(new ComparePanel(m_window)),
       m_sides(new SideBySide(m_workspace, schedules, m_window, this)) {
-  host.addDock({u"compare"_s, tr("Compare"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  host.addDock({u"side-by-side"_s, tr("Side by Side"), &m_sides->panel(), Qt::BottomDockWidgetArea, {Mode::schedule}});
-  if (auto* dock = qobject_cast<QDockWidget*>(m_sides->panel().parentWidget())) {
-    m_sides->panel().followDock(*dock);
-  }
+  const DockGroup group{u"compared"_s, tr("Compare")};
+  const auto add = [&](const QString& id, const QString& title, QWidget* view) {
+    host.addDock({id, title, view, Qt::BottomDockWidgetArea, {Mode::schedule}, true, group});
+  };
+  add(u"compare"_s, tr("Speeds"), m_panel);
+  add(u"side-by-side"_s, tr("Side by side"), &m_sides->panel());
+  add(u"tree-counts"_s, tr("Tree counts"), &treeCounts);
   addActions();
   connect(m_panel, &ComparePanel::planWanted, this, &CompareFeature::exportPlan);
   connect(m_panel, &ComparePanel::pictureWanted, this, &CompareFeature::savePicture);

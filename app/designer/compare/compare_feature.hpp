@@ -4,6 +4,7 @@
 #include "designer/compare/compare_panel.hpp"
 #include "designer/compare/side_by_side.hpp"
 #include "designer/schedules/schedule_feature.hpp"
+#include "designer/trees/chart_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -13,8 +14,8 @@ class CompareFeature : public Feature {
   Q_OBJECT
 
 public:
-  /// @param schedules gives what is compared
-  CompareFeature(const FeatureHost& host, ScheduleFeature& schedules);
+  /// @param schedules gives what is compared @param treeCounts is one of the views
+  CompareFeature(const FeatureHost& host, ScheduleFeature& schedules, ChartPanel& treeCounts);
 
 private:
   void addActions();

@@ -22,7 +22,7 @@ SideBySide::SideBySide(Workspace& workspace, ScheduleFeature& schedules, QWidget
   connect(m_panel, &SideBySidePanel::changed, this, &SideBySide::show);
   connect(m_panel, &SideBySidePanel::timeChanged, this, &SideBySide::draw);
   connect(&Theme::instance(), &Theme::changed, this, &SideBySide::draw);
-  connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleFeature::showOptions);
+  connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleFeature::showMethods);
   connect(m_panel, &SideBySidePanel::linkChosen, this, [this](const QString& tail, const QString& head) {
     m_schedules.goToLink(tail, head, ScheduleFeature::Reveal::ifHidden);
   });

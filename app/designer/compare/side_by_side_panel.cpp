@@ -70,6 +70,7 @@ public:
 
 SideBySidePanel::SideBySidePanel(QWidget* parent)
     : QWidget(parent),
+      m_seen(*this, [this](bool isSeen) { setSeen(isSeen); }),
       m_pages(new QStackedWidget(this)),
       m_lists{new ElidedComboBox(kSideLetters, this), new ElidedComboBox(kSideLetters, this)},
       m_swap(iconButton(u"sideSwap"_s, u"swap"_s, tr("Swap A and B"), this)),
@@ -88,7 +89,7 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
   setAttribute(Qt::WA_StyledBackground);
   auto* empty = new EmptyPage(tr("Two schedules on two drawings, played on one clock, and where they differ. Generate "
                                  "a second schedule first, for example with another method."),
-                              tr("Generate With…"), m_pages);
+                              tr("Methods…"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &SideBySidePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());
@@ -258,11 +259,6 @@ void SideBySidePanel::setBytes(std::int64_t bytes) {
   chooseSize(*m_size, bytes);
 }
 
-void SideBySidePanel::followDock(QDockWidget& dock) {
-  m_dock = &dock;
-  connect(m_dock, &QDockWidget::visibilityChanged, this, &SideBySidePanel::setSeen);
-}
-
 void SideBySidePanel::setSeen(bool isSeen) {
   if (m_isSeen == isSeen) {
     return;
@@ -275,18 +271,6 @@ void SideBySidePanel::setSeen(bool isSeen) {
     m_clock.setTime(std::nullopt);
   }
   Q_EMIT changed();
-}
-
-void SideBySidePanel::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  if (m_dock == nullptr) {
-    setSeen(true);
-  }
-}
-
-void SideBySidePanel::hideEvent(QHideEvent* event) {
-  QWidget::hideEvent(event);
-  setSeen(false);
 }
 
 void SideBySidePanel::order() {

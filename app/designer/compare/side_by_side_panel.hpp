@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QComboBox>
-#include <QDockWidget>
 #include <QLabel>
 #include <QSortFilterProxyModel>
 #include <QStackedWidget>
@@ -18,14 +17,16 @@
 #include "designer/jobs/latest_job.hpp"
 #include "designer/playback/playback.hpp"
 #include "designer/schedules/compared_schedule.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/timeline/clock_strip.hpp"
 #include "designer/timeline/play_clock.hpp"
 #include "designer/timeline/play_controls.hpp"
 
 namespace coppice::designer {
 
-/// The dock "Side by Side": any two schedules of a document, A and B, played by one clock, and what differs between
-/// them link by link and GPU by GPU. Both are simulated in the background once the panel can be seen.
+/// The view "Side by Side" of the dock "Compare": any two schedules of a document, A and B, played by one clock, and
+/// what differs between them link by link and GPU by GPU. Both are simulated in the background once the panel can be
+/// seen.
 class SideBySidePanel : public QWidget {
   Q_OBJECT
 
@@ -50,9 +51,8 @@ public:
   /// "322.50 GB/s at 64 MiB in 208.1 µs"
   [[nodiscard]] QString numbers(int side) const;
   void setBytes(std::int64_t bytes);
-  /// The panel can be seen. In a dock that is one of several tabs only while it is the front one.
+  /// The panel can be seen.
   [[nodiscard]] bool isSeen() const { return m_isSeen; }
-  void followDock(QDockWidget& dock);
   /// Nothing waits to be simulated.
   [[nodiscard]] bool isSettled() const { return !m_isRecordWanted && !m_job.isRunning(); }
 
@@ -65,10 +65,6 @@ Q_SIGNALS:
   void planWanted();
   void linkChosen(const QString& tail, const QString& head);
   void gpuChosen(const QString& name);
-
-protected:
-  void showEvent(QShowEvent* event) override;
-  void hideEvent(QHideEvent* event) override;
 
 private:
   struct Pair {
@@ -103,7 +99,7 @@ private:
   bool m_isRecordWanted = false;
   bool m_isFilling = false;
   bool m_isSeen = false;
-  QDockWidget* m_dock = nullptr;
+  Seen m_seen;
   PlayClock m_clock;
   DifferenceModel m_model;
   QSortFilterProxyModel m_sorted;

@@ -14,7 +14,13 @@ namespace coppice::designer {
 
 TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new TrafficPanel(m_window)) {
-  host.addDock({u"traffic"_s, tr("Traffic"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  host.addDock({u"traffic"_s,
+                tr("Traffic"),
+                m_panel,
+                Qt::BottomDockWidgetArea,
+                {Mode::schedule},
+                true,
+                {u"loads"_s, tr("Loads")}});
   m_actions.add({u"schedule.traffic"_s,
                  tr("Traffic Matri&x"),
                  tr("Show how much data each GPU or box sends to every other"),

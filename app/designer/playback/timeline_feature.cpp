@@ -18,13 +18,14 @@ namespace coppice::designer {
 TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new TimelinePanel(m_window)) {
   addActions();
-  host.addDock({u"timeline"_s, tr("Timeline"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  host.addDock({u"timeline"_s, tr("Lanes"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}, true, timelineDock()});
   connect(&m_schedules, &ScheduleFeature::currentChanged, this, &TimelineFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &TimelineFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
     if (mode != Mode::schedule) {
       m_panel->setTime(std::nullopt);
     }
+    showBar();
   });
   connect(m_panel, &TimelinePanel::timeChanged, this, &TimelineFeature::show);
   connect(&Theme::instance(), &Theme::changed, this, &TimelineFeature::show);
@@ -33,6 +34,8 @@ TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleFeature& sched
       m_panel->setTime(std::nullopt);
     }
   });
+  connect(&m_workspace, &Workspace::removed, this, [this](EditorContext* context) { m_bars.erase(context); });
+  connect(&m_schedules, &ScheduleFeature::overlayChanged, this, &TimelineFeature::showBar);
   connect(m_panel, &TimelinePanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &TimelinePanel::saveWanted, this, &TimelineFeature::save);
 }
@@ -45,13 +48,15 @@ void TimelineFeature::addActions() {
                  u"run"_s},
                 [this](bool) {
                   play();
-                  if (!m_schedules.frontPlayer()) {
+                  if (!m_schedules.frontPlayer() && m_panel->isVisible()) {
                     // Space, [ and ] go to the lanes.
                     m_panel->view().setFocus(Qt::ShortcutFocusReason);
                   }
                 });
   enable({"schedule.play"}, false);
   connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) {
+    m_bars[context] = new PlayBar(*m_panel, context->canvas());
+    showBar();
     connect(&context->canvas(), &CanvasView::playWanted, this, [this] {
       if (m_workspace.mode() == Mode::schedule && m_actions[u"schedule.play"_s]->isEnabled()) {
         play();
@@ -66,9 +71,6 @@ void TimelineFeature::play() {
     return;
   }
   m_workspace.setMode(Mode::schedule);
-  if (!m_panel->playback()) {
-    m_actions[u"view.timeline"_s]->trigger();
-  }
   m_panel->setPlaying(!m_panel->isPlaying());
 }
 
@@ -79,7 +81,17 @@ void TimelineFeature::follow() {
   m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
   m_panel->setResult(m_result);
   enable({"schedule.play"}, m_result != nullptr);
+  showBar();
   show();
+}
+
+void TimelineFeature::showBar() {
+  for (const auto& [context, bar] : m_bars) {
+    if (bar) {
+      bar->setVisible(context == current() && m_result && m_workspace.mode() == Mode::schedule &&
+                      !m_schedules.frontPlayer());
+    }
+  }
 }
 
 void TimelineFeature::show() {

@@ -3,8 +3,10 @@
 
 #include <QPointer>
 #include <cstdint>
+#include <map>
 #include <memory>
 
+#include "designer/playback/play_bar.hpp"
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/trees/fabric_map.hpp"
@@ -20,6 +22,8 @@ public:
   /// @param schedules returns the schedule to play
   TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules);
   [[nodiscard]] TimelinePanel& panel() const { return *m_panel; }
+  /// The dock of all that is on the clock.
+  [[nodiscard]] static DockGroup timelineDock() { return {QStringLiteral("clock"), tr("Timeline")}; }
 
 private:
   void addActions();
@@ -29,6 +33,8 @@ private:
   /// Plays on the drawing, or pauses; the timeline comes forward where a run must be simulated first.
   void play();
   void save();
+  /// The bar over the drawing is there while this plays it.
+  void showBar();
 
   ScheduleFeature& m_schedules;
   TimelinePanel* m_panel;
@@ -37,6 +43,7 @@ private:
   std::unique_ptr<FabricMap> m_map;
   ScheduleResultPtr m_mapResult;
   std::uint64_t m_mapRevision = 0;
+  std::map<const EditorContext*, QPointer<PlayBar>> m_bars;  ///< over each drawing
 };
 
 }  // namespace coppice::designer

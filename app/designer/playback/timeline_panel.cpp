@@ -212,8 +212,8 @@ const Playback& TimelinePanel::runOf(const TimelineLane& lane) const {
 
 void TimelinePanel::follow(bool isSeen) {
   if (!isSeen) {
-    // Behind another tab a run goes on playing, but none is simulated.
-    if (m_isRecording) {
+    // Behind another tab a run goes on playing, but none is simulated unless it is to be played.
+    if (m_isRecording && !m_isPlayWanted) {
       m_job.cancel();
       m_isRecording = false;
       m_isRecordWanted = true;
@@ -229,8 +229,6 @@ void TimelinePanel::follow(bool isSeen) {
 
 void TimelinePanel::hideEvent(QHideEvent* event) {
   QWidget::hideEvent(event);
-  // While hidden, nothing moves, and the drawing is as without a clock.
-  setTime(std::nullopt);
   // Lanes of large runs fill the memory, and are made again in a moment.
   if (m_playback && m_playback->messageCount() > Playback::kManyMessages) {
     m_view->setLanes(TimelineLanes());
@@ -238,8 +236,17 @@ void TimelinePanel::hideEvent(QHideEvent* event) {
   }
 }
 
+void TimelinePanel::setPlaying(bool isPlaying) {
+  m_isPlayWanted = isPlaying && m_clock.end() <= 0;
+  m_clock.setPlaying(isPlaying);
+  if (m_isPlayWanted && !m_isRecording) {
+    m_isRecordWanted = m_isRecordWanted || m_playback == nullptr;
+    record();
+  }
+}
+
 void TimelinePanel::record() {
-  if (!m_isRecordWanted || !m_seen.isSeen()) {
+  if (!m_isRecordWanted || (!m_seen.isSeen() && !m_isPlayWanted)) {
     if (!m_result) {
       m_job.cancel();
       m_isRecording = false;
@@ -277,6 +284,7 @@ void TimelinePanel::record() {
 
 void TimelinePanel::receive(const Answer& answer) {
   m_isRecording = false;
+  m_isPlayWanted = false;
   m_playback = answer->playback;
   m_measured = answer->measured;
   m_problem = answer->problem;
@@ -338,6 +346,11 @@ void TimelinePanel::stepCritical(int direction) {
 }
 
 void TimelinePanel::refresh() {
+  showState();
+  Q_EMIT stateChanged();
+}
+
+void TimelinePanel::showState() {
   m_save->setEnabled(m_playback != nullptr);
   const bool isCancelled = m_problem == tr("Cancelled.");
   m_progress->setVisible(m_isRecording);

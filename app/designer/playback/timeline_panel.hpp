@@ -21,8 +21,8 @@
 
 namespace coppice::designer {
 
-/// The dock "Timeline": a simulated run of the current schedule, with the clock that the drawing follows. It is
-/// simulated in the background once the panel can be seen.
+/// The lanes of the dock "Timeline": a simulated run of the current schedule, with the clock that the drawing follows.
+/// It is simulated in the background once the panel can be seen, or the run is to be played.
 class TimelinePanel : public QWidget {
   Q_OBJECT
 
@@ -43,7 +43,8 @@ public:
   /// Where the clock stands, ns; nullopt = nothing is played.
   [[nodiscard]] const std::optional<double>& time() const { return m_clock.time(); }
   void setTime(std::optional<double> time) { m_clock.setTime(time); }
-  void setPlaying(bool isPlaying) { m_clock.setPlaying(isPlaying); }
+  /// Also while the panel cannot be seen: then the run is simulated first.
+  void setPlaying(bool isPlaying);
   [[nodiscard]] bool isPlaying() const { return m_clock.isPlaying(); }
   /// To the next (1) or previous (-1) message of the critical path.
   void stepCritical(int direction);
@@ -51,10 +52,13 @@ public:
   /// Of the pieces on the drawing, as of the bars.
   [[nodiscard]] Playback::ColorBy colorBy() const;
   [[nodiscard]] TimelineView& view() { return *m_view; }
+  [[nodiscard]] PlayClock& clock() { return m_clock; }
 
 Q_SIGNALS:
   /// The clock moved, or there is another run to show.
   void timeChanged();
+  /// The time, or how far the simulation is.
+  void stateChanged();
   void generateWanted();
   /// The trace is to be saved; the owner asks where.
   void saveWanted();
@@ -80,6 +84,7 @@ private:
   /// What the lanes need: threadblocks are of a program.
   [[nodiscard]] Playback::Played played() const;
   void refresh();
+  void showState();
   [[nodiscard]] bool playsMeasured() const { return m_measured && m_which->currentIndex() == 1; }
   /// Of the longer run, ns.
   [[nodiscard]] double duration() const;
@@ -91,6 +96,7 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
+  bool m_isPlayWanted = false;  ///< as soon as there is a run, seen or not
   bool m_isRecording = false;
   bool m_areLanesWanted = false;                           ///< dropped while the panel is hidden
   Playback::Played m_played = Playback::Played::schedule;  ///< that m_playback is of

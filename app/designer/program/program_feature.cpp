@@ -33,7 +33,8 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedul
                                                  : ProgramPanel::tr("tree %1").arg(tree.tree + 1);
   });
   addActions();
-  host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  constexpr double kHeight = 0.45;
+  host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}, true, {}, kHeight});
   connect(&schedules, &ScheduleFeature::programOpened, this, &ProgramFeature::open);
   connect(m_panel, &ProgramPanel::openWanted, this, [this] { m_actions[u"file.open"_s]->trigger(); });
   connect(m_panel, &ProgramPanel::scheduleWanted, this, &ProgramFeature::openSchedule);
@@ -53,7 +54,6 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedul
     if (isSeen) {
       showOwn();
     }
-    makeRoom(isSeen && (m_panel->reading() || m_panel->isReading()));
   });
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
   connect(m_panel, &ProgramPanel::readingChanged, this, [this] {
@@ -224,29 +224,12 @@ void ProgramFeature::openSchedule() {
 
 void ProgramFeature::showDock() {
   m_actions[u"view.program"_s]->trigger();
-  makeRoom(true);
-}
-
-void ProgramFeature::makeRoom(bool isWanted) {
   auto* const dock = qobject_cast<QDockWidget*>(m_panel->parentWidget());
   auto* const window = qobject_cast<QMainWindow*>(m_window);
-  if (dock == nullptr || window == nullptr || dock->isFloating()) {
-    return;
-  }
-  // What it took from the drawing it gives back when another tab is in front.
-  if (!isWanted) {
-    if (m_heightBefore > 0) {
-      window->resizeDocks({dock}, {std::exchange(m_heightBefore, 0)}, Qt::Vertical);
-    }
-    return;
-  }
-  // Without a document there is nothing to look at but the program.
-  constexpr double kAlone = 0.68;
-  constexpr double kBeside = 0.45;
-  const int height = static_cast<int>(window->height() * (current() != nullptr ? kBeside : kAlone));
-  if (dock->height() < height) {
-    m_heightBefore = m_heightBefore > 0 ? m_heightBefore : dock->height();
-    window->resizeDocks({dock}, {height}, Qt::Vertical);
+  if (current() == nullptr && dock != nullptr && window != nullptr) {
+    // Without a document there is nothing to look at but the program.
+    constexpr double kAlone = 0.68;
+    window->resizeDocks({dock}, {static_cast<int>(window->height() * kAlone)}, Qt::Vertical);
   }
 }
 

@@ -33,8 +33,6 @@ private:
   void open(const QString& path, const std::string& xml);
   /// The dock comes to the front; with room for its lists if it was small.
   void showDock();
-  /// Takes height from the drawing for the lists of a program, or gives it back.
-  void makeRoom(bool isWanted);
   void save(const QString& suggestion, const std::string& xml);
 
   /// The chosen trees of the dock Trees, where they are of the program's schedule.
@@ -58,8 +56,7 @@ private:
   ScheduleFeature& m_schedules;
   TreePanel& m_trees;
   ProgramPanel* m_panel;
-  int m_heightBefore = 0;  ///< of the dock, before it was made taller; 0 = it was not
-  bool m_isFile = false;   ///< the program was opened, not made
+  bool m_isFile = false;  ///< the program was opened, not made
   struct OpenedProgram {
     QString path;
     std::string xml;

@@ -2,7 +2,6 @@
 #include "designer/run/measured_feature.hpp"
 
 #include <QClipboard>
-#include <QDockWidget>
 #include <QFile>
 #include <QFileInfo>
 #include <QGuiApplication>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "designer/document/error_text.hpp"
+#include "designer/playback/timeline_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/timeline/time_text.hpp"
 #include "io/files.hpp"
@@ -39,6 +39,7 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
       m_timeline(timeline),
       m_runs(runs),
       m_panel(new MeasuredPanel(m_window)),
+      m_seen(*m_panel, [this](bool) { showLoss(); }),
       m_profileJob(
           [this](const std::shared_ptr<const ReadProfile>& read) {
             if (!read->problem.isEmpty()) {
@@ -51,14 +52,13 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
           },
           0ms) {
   addActions();
-  host.addDock({u"measured"_s, tr("Plan and Run"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  // Behind another tab a dock still counts as visible.
-  if (auto* dock = qobject_cast<QDockWidget*>(m_panel->parentWidget())) {
-    connect(dock, &QDockWidget::visibilityChanged, this, [this](bool isVisible) {
-      m_isInFront = isVisible;
-      showLoss();
-    });
-  }
+  host.addDock({u"measured"_s,
+                tr("Plan and run"),
+                m_panel,
+                Qt::BottomDockWidgetArea,
+                {Mode::schedule},
+                true,
+                TimelineFeature::timelineDock()});
   connect(&m_schedules, &ScheduleFeature::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &MeasuredFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, &MeasuredFeature::followRuns);
@@ -204,7 +204,8 @@ void MeasuredFeature::setProfile(bool isWanted) {
 
 std::optional<Overlay> MeasuredFeature::lossOverlay() {
   const RunComparisonPtr& comparison = m_panel->comparison();
-  if (!comparison || !comparison->measured || comparison->result != m_result || current() == nullptr || !m_isInFront) {
+  if (!comparison || !comparison->measured || comparison->result != m_result || current() == nullptr ||
+      !m_seen.isSeen()) {
     return std::nullopt;
   }
   const FabricMap map(*m_result, current()->model());

@@ -11,6 +11,7 @@
 #include "designer/run/measured_panel.hpp"
 #include "designer/run/run_activity.hpp"
 #include "designer/schedules/schedule_feature.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/trees/fabric_map.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -50,7 +51,7 @@ private:
   MeasuredPanel* m_panel;
   ScheduleResultPtr m_result;
   bool m_hasOverlay = false;
-  bool m_isInFront = false;  ///< the dock, of those that share its place
+  Seen m_seen;
   LatestJob<std::shared_ptr<const ReadProfile>> m_profileJob;
 };
 

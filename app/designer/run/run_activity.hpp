@@ -76,7 +76,7 @@ public:
   void remove(const QString& id);
   void detect(const QString& machine);
   void compare(const QString& machine);
-  /// Two fabrics side by side in the dock of differences.
+  /// Two fabrics side by side in the list of differences.
   void showDifferences(const QString& title, const Model& drawn, BoxId box, const Model& found);
   void chooseFile();
   void saveBundle();
@@ -87,7 +87,7 @@ Q_SIGNALS:
   /// A machine was read: the text of a .fabric.json.
   void fabricDetected(const QByteArray& text, const QString& name);
   void elementChosen(const coppice::designer::ElementId& element);
-  /// Something is now in this dock: "connection", "results", "differences".
+  /// Something is now in this view: "connection", "results", "differences".
   void dockWanted(const QString& id);
 
 private:

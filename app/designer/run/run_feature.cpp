@@ -7,6 +7,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QTemporaryDir>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
@@ -51,7 +52,9 @@ RunnableSchedule runnable(const ScheduleEntry& entry) {
 RunFeature::RunFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host),
       m_schedules(schedules),
-      m_activity(new RunActivity(m_prompts, optionsForActivity(host.options), m_window)) {
+      m_activity(new RunActivity(m_prompts, optionsForActivity(host.options), m_window)),
+      m_differences(new QDialog(m_window)) {
+  makeDifferences();
   addRunActions();
   addMachineActions();
   addDocks(host);
@@ -119,20 +122,38 @@ void RunFeature::addDocks(const FeatureHost& host) {
   const std::vector<Mode> mode{Mode::run};
   host.addDock({u"machines"_s, tr("Machines"), m_activity->machinesPanel(), Qt::LeftDockWidgetArea, mode});
   host.addDock({u"run-choices"_s, tr("Run"), m_activity->runPanel(), Qt::RightDockWidgetArea, mode});
-  host.addDock({u"results"_s, tr("Results"), m_activity->results(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"run-chart"_s, tr("Chart"), m_activity->chart(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"run-trace"_s, tr("Trace"), m_activity->trace(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"run-log"_s, tr("Log"), m_activity->log(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"runs"_s, tr("Runs"), m_activity->history(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"connection"_s, tr("Connection"), m_activity->connection(), Qt::BottomDockWidgetArea, mode});
-  host.addDock({u"differences"_s, tr("Drawn vs. Detected"), m_activity->differences(), Qt::BottomDockWidgetArea, mode});
+  const auto add = [&](const QString& id, const QString& title, QWidget* content, const DockGroup& group = {}) {
+    host.addDock({id, title, content, Qt::BottomDockWidgetArea, mode, true, group});
+  };
+  const DockGroup outcome{u"outcome"_s, tr("Results")};
+  add(u"results"_s, tr("Table"), m_activity->results(), outcome);
+  add(u"run-chart"_s, tr("Chart"), m_activity->chart(), outcome);
+  add(u"run-trace"_s, tr("Trace"), m_activity->trace());
+  const DockGroup log{u"log"_s, tr("Log")};
+  add(u"run-log"_s, tr("Output"), m_activity->log(), log);
+  add(u"connection"_s, tr("Connection"), m_activity->connection(), log);
+  add(u"runs"_s, tr("Runs"), m_activity->history());
+}
+
+void RunFeature::makeDifferences() {
+  m_differences->setObjectName(u"differencesDialog"_s);
+  m_differences->setWindowTitle(tr("Drawn vs. Detected"));
+  auto* layout = new QVBoxLayout(m_differences);
+  layout->setContentsMargins({});
+  layout->addWidget(m_activity->differences());
+  constexpr QSize kUsual(720, 420);
+  m_differences->resize(kUsual);
 }
 
 void RunFeature::connectActivity() {
   connect(m_activity, &RunActivity::message, &m_workspace, &Workspace::say);
   connect(m_activity, &RunActivity::stateChanged, this, &RunFeature::updateActions);
   connect(m_activity, &RunActivity::dockWanted, this, [this](const QString& id) {
-    if (m_workspace.mode() == Mode::run) {
+    if (id == u"differences"_s) {
+      m_differences->show();
+      m_differences->raise();
+      m_differences->activateWindow();
+    } else if (m_workspace.mode() == Mode::run) {
       m_actions[u"view."_s + id]->trigger();
     }
   });

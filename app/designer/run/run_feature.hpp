@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QDialog>
+
 #include "designer/run/run_activity.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/workspace/feature.hpp"
@@ -24,6 +26,8 @@ private:
   void addRunActions();
   void addMachineActions();
   void addDocks(const FeatureHost& host);
+  /// In a dialog beside the drawing, to which its rows go.
+  void makeDifferences();
   void connectActivity();
   /// The activity knows the current document and its schedules.
   void follow();
@@ -32,6 +36,7 @@ private:
 
   ScheduleFeature& m_schedules;
   RunActivity* m_activity;
+  QDialog* m_differences;
 };
 
 }  // namespace coppice::designer

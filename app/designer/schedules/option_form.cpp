@@ -38,13 +38,28 @@ bool hasBox(const workflow::Option& option) {
   return option.kind == workflow::OptionKind::integer && option.defaultText.empty();
 }
 
-QWidget* beside(QWidget* left, QWidget* right, QWidget* parent, int leftShare = 0, int rightShare = 1) {
+/// The first takes what the second does not need.
+QWidget* beside(QWidget* first, QWidget* second, QWidget* parent) {
   auto* row = new QWidget(parent);
   auto* line = new QHBoxLayout(row);
   line->setContentsMargins({});
-  line->setSpacing(2 * kFieldGap);
-  line->addWidget(left, leftShare);
-  line->addWidget(right, rightShare);
+  line->setSpacing(kFieldGap);
+  line->addWidget(first, 1);
+  line->addWidget(second);
+  return row;
+}
+
+/// Panels are narrow: what is written or chosen from words stands below its name.
+QWidget* below(QWidget* name, QWidget* editor, QWidget* parent, int indent) {
+  auto* row = new QWidget(parent);
+  auto* column = new QVBoxLayout(row);
+  column->setContentsMargins({});
+  column->setSpacing(kFieldGap / 2);
+  column->addWidget(name);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(indent, 0, 0, 0);
+  line->addWidget(editor);
+  column->addLayout(line);
   return row;
 }
 
@@ -56,18 +71,6 @@ OptionForm::OptionForm(const std::vector<workflow::Option>& options, QWidget* pa
   m_layout->setSpacing(kFieldGap);
   for (const workflow::Option& option : options) {
     addField(option);
-  }
-  int width = 0;
-  for (const Field& field : m_fields) {
-    if (field.left != nullptr) {
-      field.left->ensurePolished();
-      width = std::max(width, field.left->sizeHint().width());
-    }
-  }
-  for (const Field& field : m_fields) {
-    if (field.left != nullptr) {
-      field.left->setMinimumWidth(width);
-    }
   }
   m_help->setObjectName(u"optionHelp"_s);
   m_help->setProperty("role", u"muted"_s);
@@ -183,8 +186,11 @@ void OptionForm::addField(const workflow::Option& option) {
     });
   }
   if (field.left != nullptr) {
-    QWidget* editor = field.browse != nullptr ? beside(field.editor, field.browse, this, 1, 0) : field.editor;
-    field.row = beside(field.left, editor, this);
+    QWidget* editor = field.browse != nullptr ? beside(field.editor, field.browse, this) : field.editor;
+    constexpr int kIndent = 20;  // of what a radio button or a box is for
+    field.row = option.kind == workflow::OptionKind::integer && option.unit.empty()
+                    ? beside(field.left, editor, this)
+                    : below(field.left, editor, this, field.isSet != nullptr ? kIndent : 0);
   }
   for (QWidget* each : {field.editor, static_cast<QWidget*>(field.isSet), field.left}) {
     if (each != nullptr) {

@@ -13,7 +13,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedules/command_text.hpp"
-#include "designer/schedules/generate_dialog.hpp"
+#include "designer/schedules/methods_panel.hpp"
 #include "workflow/method.hpp"
 
 using namespace Qt::StringLiterals;
@@ -77,25 +77,30 @@ ScheduleFeature::ScheduleFeature(const FeatureHost& host)
     : Feature(host),
       m_keepsSettings(host.options.keepsSettings),
       m_panel(new SchedulePanel(m_window)),
-      m_options(new GenerateDialog(m_window)),
+      m_methods(new MethodsPanel(m_window)),
       m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
   nameOptions();
   addGenerateActions();
   addScheduleActions();
   addFolderAction();
-  host.addDock({u"schedules"_s, tr("Schedule"), m_panel, Qt::RightDockWidgetArea, {Mode::schedule}});
+  host.addDock({u"schedules"_s, tr("Schedules"), m_panel, Qt::RightDockWidgetArea, {Mode::schedule}});
+  // Opened when it is asked for.
+  host.addDock({u"methods"_s, tr("Methods"), m_methods, Qt::LeftDockWidgetArea, {}});
   connect(m_panel, &SchedulePanel::generateWanted, this, &ScheduleFeature::generate);
   connect(m_panel, &SchedulePanel::exportWanted, this, &ScheduleFeature::exportWanted);
   connect(m_panel, &SchedulePanel::renameWanted, this, &ScheduleFeature::rename);
   connect(m_panel, &SchedulePanel::removeWanted, this, &ScheduleFeature::remove);
   connect(m_panel, &SchedulePanel::rerunWanted, this, &ScheduleFeature::rerun);
-  connect(m_options, &GenerateDialog::started, this, [this] { m_workspace.setMode(Mode::schedule); });
+  connect(m_methods, &MethodsPanel::started, this, [this] { m_workspace.setMode(Mode::schedule); });
   connect(&m_workspace, &Workspace::currentChanged, this, &ScheduleFeature::follow);
-  connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
-    if (mode == Mode::schedule && currentEntry() != nullptr) {
-      Q_EMIT currentShown();
+  connect(m_methods, &MethodsPanel::closeWanted, this, [this] {
+    m_methods->parentWidget()->close();
+    if (m_context) {
+      m_context->canvas().setFocus();
     }
   });
+  connect(m_methods, &MethodsPanel::sketchWanted, this, [this] { m_actions[u"view.sketch"_s]->trigger(); });
+  connect(m_methods, &MethodsPanel::searchWanted, this, [this] { m_actions[u"schedule.synthesize"_s]->trigger(); });
   updateActions();
 }
 
@@ -121,11 +126,11 @@ void ScheduleFeature::addGenerateActions() {
                     });
   generate->setIconText(tr("Generate F5"));
   m_actions.add({u"schedule.options"_s,
-                 tr("Generate &With…"),
-                 tr("Set root, GPUs, numbers of trees, height and multicast of the schedule"),
+                 tr("Sho&w Methods"),
+                 tr("Choose how the schedule is made: method, root, GPUs, numbers of trees, height and more"),
                  {QKeySequence(u"Ctrl+Shift+F5"_s)},
                  u"settings"_s},
-                [this](bool) { showOptions(); });
+                [this](bool) { showMethods(); });
   m_actions.add({u"schedule.cancel"_s,
                  tr("&Cancel Generation"),
                  tr("Stop generating; the previous schedule is kept"),
@@ -224,9 +229,8 @@ void ScheduleFeature::nameMethod() {
   const QString title = QString::fromStdString(method->title);
   const bool isUsual = method->id == workflow::kDefaultMethod;
   action->setIconText(isUsual ? tr("Generate F5") : tr("Generate %1").arg(title));
-  action->setStatusTip(
-      isUsual ? tr("Generate spanning trees that reach the bound, verified, with the last settings")
-              : tr("Generate by %1, as chosen last, verified. Generate With… offers other methods.").arg(title));
+  action->setStatusTip(isUsual ? tr("Generate spanning trees that reach the bound, verified, with the last settings")
+                               : tr("Generate by %1, as chosen last, verified. Methods has the others.").arg(title));
   m_actions.tell(action);
 }
 
@@ -261,7 +265,7 @@ void ScheduleFeature::follow() {
     });
   }
   m_panel->setBook(m_book);
-  m_options->setSubject(m_book, context != nullptr ? &context->file() : nullptr,
+  m_methods->setSubject(m_book, context != nullptr ? &context->file() : nullptr,
                         context != nullptr ? &context->selection() : nullptr,
                         context != nullptr ? &context->bound() : nullptr);
   followBook();
@@ -285,7 +289,6 @@ void ScheduleFeature::followChoice() {
   if (!isChosen || !m_context || m_workspace.mode() != Mode::schedule || entry == nullptr) {
     return;
   }
-  Q_EMIT currentShown();
   const ScheduleOptions& made = entry->result->options;
   askFor(m_context->bound(), made.collective, m_context->model().nodeNamed(made.root));
 }
@@ -382,10 +385,9 @@ void ScheduleFeature::generate() {
   }
 }
 
-void ScheduleFeature::showOptions() {
-  m_options->show();
-  m_options->raise();
-  m_options->activateWindow();
+void ScheduleFeature::showMethods() {
+  m_workspace.setMode(Mode::schedule);
+  m_actions[u"view.methods"_s]->trigger();
 }
 
 void ScheduleFeature::copyCommand() {

@@ -22,7 +22,7 @@
 
 namespace coppice::designer {
 
-class GenerateDialog;
+class MethodsPanel;
 
 /// Schedule mode: schedules of the current document are generated, opened, chosen and kept. Features that draw, play
 /// and compare them meet here.
@@ -33,7 +33,7 @@ public:
   explicit ScheduleFeature(const FeatureHost& host);
   ~ScheduleFeature() override;
 
-  [[nodiscard]] GenerateDialog* optionsDialog() const { return m_options; }
+  [[nodiscard]] MethodsPanel* methodsPanel() const { return m_methods; }
   /// Of the current document; nullptr on the start page.
   [[nodiscard]] ScheduleBook* book() const { return m_book; }
   /// The current schedule with a result; nullptr: there is none.
@@ -59,7 +59,7 @@ public:
   void goToLink(const QString& tail, const QString& head, Reveal reveal = Reveal::always);
 
   void generate();
-  void showOptions();
+  void showMethods();
   /// Takes files that hold schedules, and reads them one after the other in the background. False: not such a file.
   bool open(const QString& path);
   [[nodiscard]] bool isOpening() const { return m_isOpening; }
@@ -71,8 +71,6 @@ Q_SIGNALS:
   void runningChanged();
   /// Another document, another current schedule, or its result.
   void currentChanged();
-  /// The current schedule was chosen, or its mode: it comes to the front.
-  void currentShown();
   /// compared() is another list.
   void comparedChanged();
   /// Another part plays now.
@@ -103,7 +101,7 @@ private:
   bool m_keepsSettings;
   QString m_sharedFolder;  ///< for the schedules of all documents; empty = beside their fabrics
   SchedulePanel* m_panel;
-  GenerateDialog* m_options;
+  MethodsPanel* m_methods;
   QPointer<EditorContext> m_context;
   QPointer<ScheduleBook> m_book;
   Followed m_followed;  ///< connections to the book

@@ -277,30 +277,28 @@ QWidget* SchedulePanel::makeCard() {
                              kSchedulePanelMargin);
   constexpr int kLineGap = 4;
   layout->setSpacing(kLineGap);
+  // All of them first, then the chosen one.
+  setUpList();
+  layout->addWidget(m_list);
+  layout->addSpacing(2 * kLineGap);
   layout->addWidget(m_verdict);
-  layout->addWidget(m_number);
+  layout->addLayout(makeHead());
   layout->addWidget(m_exact);
   layout->addSpacing(kLineGap);
   layout->addWidget(m_details);
   layout->addSpacing(kLineGap);
   layout->addWidget(m_facts);
-  layout->addSpacing(2 * kLineGap);
-  layout->addLayout(makeListHead(card));
-  setUpList();
-  layout->addWidget(m_list, 1);
+  layout->addStretch(1);
   layout->addWidget(m_export);
   return card;
 }
 
-QLayout* SchedulePanel::makeListHead(QWidget* card) {
-  auto* head = new QLabel(tr("SCHEDULES"), card);
-  head->setFont(sectionFont());
-  head->setProperty("role", u"section"_s);
+QLayout* SchedulePanel::makeHead() {
   auto* line = new QHBoxLayout;
-  line->addWidget(head, 1);
-  line->addWidget(m_rerun);
-  line->addWidget(m_rename);
-  line->addWidget(m_remove);
+  line->addWidget(m_number, 1);
+  for (QToolButton* button : {m_rerun, m_rename, m_remove}) {
+    line->addWidget(button);
+  }
   line->setSpacing(0);
   return line;
 }
@@ -308,6 +306,15 @@ QLayout* SchedulePanel::makeListHead(QWidget* card) {
 void SchedulePanel::setUpList() {
   m_list->setObjectName(u"scheduleList"_s);
   m_list->setAccessibleName(tr("Schedules"));
+  // As high as it needs, up to four of them.
+  const auto fit = [this] {
+    constexpr int kMaxRows = 4;
+    const int rows = std::clamp(m_model.rowCount(), 1, kMaxRows);
+    m_list->setFixedHeight(rows * std::max(m_list->sizeHintForRow(0), 0));
+  };
+  connect(&m_model, &QAbstractItemModel::modelReset, m_list, fit);
+  connect(&m_model, &QAbstractItemModel::rowsInserted, m_list, fit);
+  connect(&m_model, &QAbstractItemModel::rowsRemoved, m_list, fit);
   m_list->setModel(&m_model);
   m_list->setItemDelegate(new RowDelegate(m_list));
   m_list->setFrameShape(QFrame::NoFrame);
@@ -463,7 +470,7 @@ void SchedulePanel::updateCard() {
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
   m_emptyText->setText(m_book ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
                                    "spanning trees that reaches the bound, for the collective in the tool bar, and "
-                                   "verifies it. Generate With… offers other methods.")
+                                   "verifies it. Methods has the others.")
                               : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(m_book != nullptr);
   m_emptyButton->setEnabled(m_book && !m_book->isRunning());

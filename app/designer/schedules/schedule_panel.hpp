@@ -37,7 +37,8 @@ Q_SIGNALS:
 private:
   [[nodiscard]] QWidget* makeEmptyPage();
   [[nodiscard]] QWidget* makeCard();
-  [[nodiscard]] QLayout* makeListHead(QWidget* card);
+  /// The number, and what can be done with the chosen one.
+  [[nodiscard]] QLayout* makeHead();
   void setUpList();
   void setUpRunning();
   void connectAll();

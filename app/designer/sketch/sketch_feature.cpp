@@ -2,7 +2,6 @@
 #include "designer/sketch/sketch_feature.hpp"
 
 #include <QDir>
-#include <QDockWidget>
 #include <QFile>
 #include <QFileInfo>
 #include <utility>
@@ -18,21 +17,18 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 SketchFeature::SketchFeature(const FeatureHost& host, ScheduleFeature& schedules)
-    : Feature(host), m_schedules(schedules), m_panel(new SketchPanel(m_window)) {
+    : Feature(host), m_schedules(schedules), m_panel(new SketchPanel(m_window)), m_seen(*m_panel, [this](bool isSeen) {
+        show();
+        // The tool is about what the dock shows.
+        if (!isSeen && current() != nullptr && current()->canvas().tool() == ToolKind::point) {
+          current()->canvas().setTool(ToolKind::select);
+        }
+      }) {
   addFileActions();
   addDrawingActions();
   addSearchActions();
-  host.addDock({u"sketch"_s, tr("Sketch"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  if (auto* dock = qobject_cast<QDockWidget*>(m_panel->parentWidget())) {
-    connect(dock, &QDockWidget::visibilityChanged, this, [this](bool isVisible) {
-      m_isInFront = isVisible;
-      show();
-      // The tool is about what the dock shows.
-      if (!isVisible && current() != nullptr && current()->canvas().tool() == ToolKind::point) {
-        current()->canvas().setTool(ToolKind::select);
-      }
-    });
-  }
+  // Opened when it is asked for: from the methods, the menu or a file.
+  host.addDock({u"sketch"_s, tr("Sketch"), m_panel, Qt::BottomDockWidgetArea, {}});
   connect(m_panel, &SketchPanel::proposeWanted, this, &SketchFeature::propose);
   connect(m_panel, &SketchPanel::openWanted, this, &SketchFeature::open);
   connect(m_panel, &SketchPanel::saveWanted, this, &SketchFeature::save);
@@ -187,7 +183,8 @@ void SketchFeature::followSelection() {
 void SketchFeature::show() {
   const SketchDesk* desk = m_panel->desk();
   EditorContext* context = current();
-  if (!m_isInFront || context == nullptr || desk == nullptr || !desk->fit() || m_workspace.mode() != Mode::schedule) {
+  if (!m_seen.isSeen() || context == nullptr || desk == nullptr || !desk->fit() ||
+      m_workspace.mode() != Mode::schedule) {
     m_schedules.setGuest(this, std::nullopt);
     return;
   }

@@ -7,6 +7,7 @@
 #include "designer/document/followed.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/sketch/sketch_panel.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/workspace/feature.hpp"
 
 namespace coppice::designer {
@@ -50,7 +51,7 @@ private:
 
   ScheduleFeature& m_schedules;
   SketchPanel* m_panel;
-  bool m_isInFront = false;
+  Seen m_seen;
   Followed m_followed;  ///< connections to the current document
 };
 

@@ -3,6 +3,7 @@
 
 #include <QDockWidget>
 #include <QEvent>
+#include <QWidget>
 #include <utility>
 
 namespace coppice::designer {
@@ -16,8 +17,10 @@ Seen::Seen(QWidget& widget, std::function<void(bool)> changed) : m_widget(widget
 }
 
 bool Seen::isSeen() const {
-  // The docks behind a tab lie outside of the window.
-  return m_widget.isVisible() && !m_widget.visibleRegion().isEmpty();
+  // The docks behind a tab lie outside of the window. The visible region would leave out what children cover.
+  const QWidget& window = *m_widget.window();
+  const QRect place(m_widget.mapTo(&window, QPoint()), m_widget.size());
+  return m_widget.isVisible() && window.rect().intersects(place);
 }
 
 bool Seen::eventFilter(QObject* watched, QEvent* event) {

@@ -3,7 +3,6 @@
 
 #include <QClipboard>
 #include <QGuiApplication>
-#include <QHBoxLayout>
 #include <QMenu>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -17,6 +16,7 @@
 #include "designer/theme/empty_page.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -31,19 +31,24 @@ constexpr int kBins = 10;
 
 }  // namespace
 
-ChartPanel::ChartPanel(QWidget* parent)
+ChartPanel::ChartPanel(Which which, QWidget* parent)
     : QWidget(parent),
+      m_which(which),
       m_pages(new QStackedWidget(this)),
       m_heading(new QLabel(this)),
       m_unit(new QComboBox(this)),
       m_maxK(new QSpinBox(this)),
       m_state(new QLabel(this)),
-      m_treeCount(makePlot(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
-      m_histogram(makePlot(u"chartLoads"_s, tr("Loads of links"), Which::histogram)),
+      m_plot(new Plot(this)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
-  setObjectName(u"chartPanel"_s);
+  setObjectName(isHistogram() ? u"histogramPanel"_s : u"chartPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
+  if (isHistogram()) {
+    setUpPlot(u"chartLoads"_s, tr("Loads of links"));
+  } else {
+    setUpPlot(u"chartTreeCount"_s, tr("Throughput against trees per root"));
+  }
   m_unit->setObjectName(u"chartUnit"_s);
   m_unit->setAccessibleName(tr("Scale of the throughput"));
   m_unit->addItem(tr("GB/s"));
@@ -56,39 +61,15 @@ ChartPanel::ChartPanel(QWidget* parent)
   m_maxK->setAccessibleName(tr("Largest number of trees per root"));
   m_state->setObjectName(u"chartState"_s);
   m_state->setProperty("role", u"muted"_s);
-  auto* body = new QWidget(m_pages);
-  auto* line = new QHBoxLayout;
-  constexpr int kMargin = 8;
-  line->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
-  line->setSpacing(2 * kMargin);
   constexpr double kHeadingPixels = 13;
-  auto* loads = new QLabel(tr("Loads of links, each direction"), this);
-  for (QLabel* heading : {m_heading, loads}) {
-    heading->setFont(uiFont(kHeadingPixels, QFont::DemiBold));
-  }
-  auto* left = new QHBoxLayout;
-  left->setSpacing(2 * kMargin);
-  left->addWidget(m_heading);
-  left->addWidget(m_unit);
-  left->addWidget(m_maxK);
-  left->addWidget(m_state, 1);
-  line->addLayout(left, 1);
-  line->addWidget(loads, 1);
-  auto* charts = new QHBoxLayout;
-  charts->setSpacing(0);
-  charts->setContentsMargins({});
-  charts->addWidget(m_treeCount, 1);
-  charts->addWidget(m_histogram, 1);
-  auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addLayout(charts, 1);
-  auto* empty = new EmptyPage(tr("Throughput against the number of trees, and how evenly the links are used."),
-                              tr("Generate"), m_pages);
+  m_heading->setFont(uiFont(kHeadingPixels, QFont::DemiBold));
+  constexpr int kSpacing = 16;
+  auto* empty = new EmptyPage(
+      isHistogram() ? tr("How evenly the links are used.") : tr("Throughput against the number of trees."),
+      tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &ChartPanel::generateWanted);
   m_pages->addWidget(empty);
-  m_pages->addWidget(body);
+  m_pages->addWidget(panelPage(controlRow({m_heading, m_unit, m_maxK}, m_state, kSpacing), m_plot, m_pages));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
@@ -98,23 +79,28 @@ ChartPanel::ChartPanel(QWidget* parent)
     follow();
   });
   connect(m_unit, &QComboBox::currentIndexChanged, this, &ChartPanel::draw);
-  m_treeCount->setDraw([this] {
-    if (m_result) {
-      m_result->forests() == nullptr ? drawSteps() : drawTreeCount();
+  m_plot->setDraw([this] {
+    if (!m_result) {
+      return;
+    }
+    if (isHistogram()) {
+      drawHistogram();
+    } else if (m_result->forests() == nullptr) {
+      drawSteps();
+    } else {
+      drawTreeCount();
     }
   });
-  m_histogram->setDraw([this] { drawHistogram(); });
 }
 
 ChartPanel::~ChartPanel() = default;
 
-Plot* ChartPanel::makePlot(const QString& name, const QString& title, Which which) {
-  auto* view = new Plot(this);
-  view->setObjectName(name);
-  view->setAccessibleName(title);
+void ChartPanel::setUpPlot(const QString& name, const QString& title) {
+  m_plot->setObjectName(name);
+  m_plot->setAccessibleName(title);
   constexpr QSize kMin(220, 110);
-  view->setMinimumSize(kMin);
-  auto* more = new QToolButton(view->viewport());
+  m_plot->setMinimumSize(kMin);
+  auto* more = new QToolButton(m_plot->viewport());
   more->setObjectName(name + u"More"_s);
   more->setIcon(icon(u"more"_s));
   more->setToolTip(tr("Save or copy this chart"));
@@ -122,15 +108,13 @@ Plot* ChartPanel::makePlot(const QString& name, const QString& title, Which whic
   more->setPopupMode(QToolButton::InstantPopup);
   more->setAutoRaise(true);
   auto* menu = new QMenu(more);
-  menu->addAction(tr("Save Picture…"), this, [this, which] { Q_EMIT pictureWanted(which); });
-  menu->addAction(tr("Copy Numbers as CSV"), this,
-                  [this, which] { QGuiApplication::clipboard()->setText(csv(which)); });
+  menu->addAction(tr("Save Picture…"), this, &ChartPanel::pictureWanted);
+  menu->addAction(tr("Copy Numbers as CSV"), this, [this] { QGuiApplication::clipboard()->setText(csv()); });
   more->setMenu(menu);
   more->setStyleSheet(u"QToolButton::menu-indicator { image: none; }"_s);
-  auto* over = new QVBoxLayout(view->viewport());
+  auto* over = new QVBoxLayout(m_plot->viewport());
   over->setContentsMargins({});
   over->addWidget(more, 0, Qt::AlignTop | Qt::AlignRight);
-  return view;
 }
 
 void ChartPanel::setResult(ScheduleResultPtr result) {
@@ -163,8 +147,8 @@ void ChartPanel::showEvent(QShowEvent* event) {
 
 void ChartPanel::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  const bool isWanted =
-      m_result && m_result->forests() != nullptr && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
+  const bool isWanted = !isHistogram() && m_result && m_result->forests() != nullptr && isVisible() &&
+                        m_why.isEmpty() && next <= m_maxK->value();
   if (isWanted && m_ordered != next) {
     m_ordered = next;
     m_job.submit([result = m_result, next](std::stop_token stop) {
@@ -192,17 +176,18 @@ void ChartPanel::receive(const Found& found) {
   } else if (!found.value) {
     m_why = found.why;
   }
-  m_treeCount->redraw();
+  m_plot->redraw();
   follow();
 }
 
 void ChartPanel::draw() {
   const bool hasSteps = m_result && m_result->forests() == nullptr;
-  m_maxK->setVisible(!hasSteps);
-  m_unit->setVisible(!hasSteps);
-  m_heading->setText(hasSteps ? tr("Time of steps") : tr("Throughput"));
-  m_treeCount->redraw();
-  m_histogram->redraw();
+  m_maxK->setVisible(!hasSteps && !isHistogram());
+  m_unit->setVisible(!hasSteps && !isHistogram());
+  m_heading->setText(isHistogram() ? tr("Loads of links, each direction")
+                     : hasSteps    ? tr("Time of steps")
+                                   : tr("Throughput by trees per root"));
+  m_plot->redraw();
 }
 
 void ChartPanel::drawTreeCount() {
@@ -217,11 +202,11 @@ void ChartPanel::drawTreeCount() {
   for (const KValue& value : m_values) {
     points.append({static_cast<double>(value.k), shown(value.algbw)});
   }
-  m_treeCount->setAxes({.title = tr("trees per root, k"),
-                        .scale = PlotAxis::Scale::whole,
-                        .range = PlotAxis::Range{0.5, static_cast<double>(m_maxK->value()) + 0.5},
-                        .hasGrid = false},
-                       {.title = isLoss ? tr("loss, %") : tr("GB/s"), .fromZero = isLoss});
+  m_plot->setAxes({.title = tr("trees per root, k"),
+                   .scale = PlotAxis::Scale::whole,
+                   .range = PlotAxis::Range{0.5, static_cast<double>(m_maxK->value()) + 0.5},
+                   .hasGrid = false},
+                  {.title = isLoss ? tr("loss, %") : tr("GB/s"), .fromZero = isLoss});
   const auto tip = [this](std::size_t at) {
     const KValue& value = m_values[at];
     const Bandwidth& best = m_result->forests()->bound;
@@ -231,11 +216,11 @@ void ChartPanel::drawTreeCount() {
   };
   constexpr double kLine = 1.6;
   constexpr double kMarker = 8;
-  m_treeCount->addLine(tr("with k trees per root"), points, {.color = theme.color(Token::accent), .width = kLine}, tip);
-  m_treeCount->addLevel(tr("bound, %1 GB/s").arg(decimal(bound)), shown(bound),
-                        {.color = theme.color(Token::text), .width = kLine, .dash = Qt::DashLine},
-                        [bound](std::size_t) { return tr("Bound: %1 GB/s").arg(exactly(bound)); });
-  m_treeCount->addPoints(
+  m_plot->addLine(tr("with k trees per root"), points, {.color = theme.color(Token::accent), .width = kLine}, tip);
+  m_plot->addLevel(tr("bound, %1 GB/s").arg(decimal(bound)), shown(bound),
+                   {.color = theme.color(Token::text), .width = kLine, .dash = Qt::DashLine},
+                   [bound](std::size_t) { return tr("Bound: %1 GB/s").arg(exactly(bound)); });
+  m_plot->addPoints(
       {}, points,
       {.color = theme.color(Token::panel), .width = 1, .fill = theme.color(Token::accent), .marker = kMarker}, tip);
 }
@@ -248,18 +233,18 @@ void ChartPanel::drawSteps() {
   for (const auto& load : cost.stepLoads) {
     shares.push_back(kHundred * load.time.perGBps().toDouble() / total);
   }
-  m_treeCount->setAxes({.title = m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"),
-                        .scale = PlotAxis::Scale::whole,
-                        .range = PlotAxis::Range{0.5, static_cast<double>(shares.size()) + 0.5},
-                        .hasGrid = false},
-                       {.title = tr("% of the time"), .fromZero = true});
-  m_treeCount->addBars({}, 0.5, 1, shares, {.width = 0, .fill = Theme::instance().color(Token::accent)},
-                       [this, shares](std::size_t step) {
-                         return tr("%1 %2: %3 % of the time")
-                             .arg(m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"))
-                             .arg(step + 1)
-                             .arg(shares[step], 0, 'f', 1);
-                       });
+  m_plot->setAxes({.title = m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"),
+                   .scale = PlotAxis::Scale::whole,
+                   .range = PlotAxis::Range{0.5, static_cast<double>(shares.size()) + 0.5},
+                   .hasGrid = false},
+                  {.title = tr("% of the time"), .fromZero = true});
+  m_plot->addBars({}, 0.5, 1, shares, {.width = 0, .fill = Theme::instance().color(Token::accent)},
+                  [this, shares](std::size_t step) {
+                    return tr("%1 %2: %3 % of the time")
+                        .arg(m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"))
+                        .arg(step + 1)
+                        .arg(shares[step], 0, 'f', 1);
+                  });
 }
 
 QString ChartPanel::stepsCsv() const {
@@ -287,34 +272,31 @@ std::vector<int> ChartPanel::histogram() const {
 }
 
 void ChartPanel::drawHistogram() {
-  if (!m_result) {
-    return;
-  }
   const std::vector<int> bins = histogram();
   constexpr double kHundred = 100;
   constexpr double kQuarter = 25;
-  m_histogram->setAxes(
+  m_plot->setAxes(
       {.title = tr("load, % of bandwidth"), .range = PlotAxis::Range{0, kHundred, kQuarter}, .hasGrid = false},
       {.title = tr("links"), .fromZero = true});
-  m_histogram->addBars({}, 0, kHundred / kBins, {bins.begin(), bins.end()},
-                       {.width = 0, .fill = Theme::instance().color(Token::switchLine)}, [this, bins](std::size_t bin) {
-                         return tr("%1 of %2 are loaded %3 to %4 %")
-                             .arg(bins[bin])
-                             .arg(m_result->loads.size())
-                             .arg(bin * 100 / kBins)
-                             .arg((bin + 1) * 100 / kBins);
-                       });
+  m_plot->addBars({}, 0, kHundred / kBins, {bins.begin(), bins.end()},
+                  {.width = 0, .fill = Theme::instance().color(Token::switchLine)}, [this, bins](std::size_t bin) {
+                    return tr("%1 of %2 are loaded %3 to %4 %")
+                        .arg(bins[bin])
+                        .arg(m_result->loads.size())
+                        .arg(bin * 100 / kBins)
+                        .arg((bin + 1) * 100 / kBins);
+                  });
 }
 
-QString ChartPanel::csv(Which which) const {
+QString ChartPanel::csv() const {
   QString text;
   if (!m_result) {
     return text;
   }
-  if (which == Which::treeCount && m_result->forests() == nullptr) {
+  if (!isHistogram() && m_result->forests() == nullptr) {
     return stepsCsv();
   }
-  if (which == Which::treeCount) {
+  if (!isHistogram()) {
     text = u"k,algbw_GBps,algbw_exact,bound_GBps,bound_exact\n"_s;
     for (const KValue& value : m_values) {
       text += u"%1,%2,%3,%4,%5\n"_s.arg(value.k)
@@ -333,8 +315,8 @@ QString ChartPanel::csv(Which which) const {
   return text;
 }
 
-Outcome ChartPanel::savePicture(Which which, const QString& path) const {
-  return saveChartPicture(path, which == Which::treeCount ? *m_treeCount : *m_histogram);
+Outcome ChartPanel::savePicture(const QString& path) const {
+  return saveChartPicture(path, *m_plot);
 }
 
 }  // namespace coppice::designer

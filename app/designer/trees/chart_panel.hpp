@@ -17,14 +17,15 @@
 
 namespace coppice::designer {
 
-/// Two charts of the current schedule: what fixed numbers of trees would give (of a step schedule: which share of the
-/// time each step takes), and how the loads of links spread.
+/// A chart of the current schedule: what fixed numbers of trees would give (of a step schedule: which share of the time
+/// each step takes), or how the loads of links spread.
 /// The first is computed in the background, k by k, once the panel can be seen.
 class ChartPanel : public QWidget {
   Q_OBJECT
 
 public:
-  explicit ChartPanel(QWidget* parent = nullptr);
+  enum class Which { treeCount, histogram };
+  explicit ChartPanel(Which which, QWidget* parent = nullptr);
   ~ChartPanel() override;
 
   void setResult(ScheduleResultPtr result);
@@ -33,16 +34,15 @@ public:
   [[nodiscard]] std::int64_t maxK() const { return m_maxK->value(); }
   void setMaxK(std::int64_t k) { m_maxK->setValue(static_cast<int>(k)); }
 
-  enum class Which { treeCount, histogram };
-  /// Numbers of a chart as CSV with a head line.
-  [[nodiscard]] QString csv(Which which) const;
+  /// The numbers as CSV with a head line.
+  [[nodiscard]] QString csv() const;
   /// ".svg" or ".png" by the name. Errors: io, badUsage (another ending).
-  Outcome savePicture(Which which, const QString& path) const;
+  Outcome savePicture(const QString& path) const;
 
 Q_SIGNALS:
   void generateWanted();
   /// "Save picture" was chosen: the owner asks where.
-  void pictureWanted(Which which);
+  void pictureWanted();
 
 protected:
   void showEvent(QShowEvent* event) override;
@@ -53,7 +53,7 @@ private:
     std::optional<KValue> value;
     QString why;
   };
-  Plot* makePlot(const QString& name, const QString& title, Which which);
+  void setUpPlot(const QString& name, const QString& title);
   void follow();
   void receive(const Found& found);
   void drawTreeCount();
@@ -61,8 +61,10 @@ private:
   [[nodiscard]] QString stepsCsv() const;
   void drawHistogram();
   void draw();
+  [[nodiscard]] bool isHistogram() const { return m_which == Which::histogram; }
   [[nodiscard]] std::vector<int> histogram() const;
 
+  Which m_which;
   ScheduleResultPtr m_result;
   std::vector<KValue> m_values;
   QString m_why;
@@ -72,8 +74,7 @@ private:
   QComboBox* m_unit;
   QSpinBox* m_maxK;
   QLabel* m_state;
-  Plot* m_treeCount;
-  Plot* m_histogram;
+  Plot* m_plot;
   LatestJob<Found> m_job;
 };
 

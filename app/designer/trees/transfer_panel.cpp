@@ -9,7 +9,6 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/theme/empty_page.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
@@ -20,8 +19,6 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
-
-enum Page { kEmpty, kForest, kTransfers };
 
 /// A menu of more is useless; the search finds a GPU.
 constexpr std::int64_t kMaxListedShards = 4096;
@@ -44,7 +41,6 @@ void setUpTable(QTableView& table, TransferModel& model) {
 
 TransferPanel::TransferPanel(QWidget* parent)
     : QWidget(parent),
-      m_pages(new QStackedWidget(this)),
       m_previous(iconButton(u"transferPrevious"_s, u"previous"_s, tr("Previous step"), this)),
       m_play(iconButton(u"transferPlay"_s, u"run"_s, tr("Play the steps one after another"), this)),
       m_next(iconButton(u"transferNext"_s, u"next"_s, tr("Next step"), this)),
@@ -57,18 +53,10 @@ TransferPanel::TransferPanel(QWidget* parent)
   setObjectName(u"transferPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(
-      tr("The transfers of a schedule, one step at a time. Generate With… offers the methods that run in steps."),
-      tr("Generate"), m_pages);
-  connect(empty, &EmptyPage::clicked, this, &TransferPanel::generateWanted);
-  m_pages->addWidget(empty);
-  m_pages->addWidget(new EmptyPage(tr("This schedule is a forest; the Trees dock shows its trees. Generate With… "
-                                      "offers the methods that run in steps."),
-                                   {}, m_pages));
-  m_pages->addWidget(makeBody());
+  setProperty("helpTopic", u"transfers"_s);
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
-  outer->addWidget(m_pages);
+  outer->addWidget(makeBody());
 
   connect(m_previous, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() - 1); });
   connect(m_next, &QToolButton::clicked, this, [this] { m_slider->setValue(m_slider->value() + 1); });
@@ -107,7 +95,7 @@ QWidget* TransferPanel::makeBody() {
   m_state->setProperty("role", u"muted"_s);
   setUpTable(*m_table, m_model);
   return panelPage(controlRow({m_previous, m_play, m_next, m_slider, m_stepText, m_shard, m_search}, m_state), m_table,
-                   m_pages);
+                   this);
 }
 
 void TransferPanel::setResult(ScheduleResultPtr result) {
@@ -123,7 +111,6 @@ void TransferPanel::setResult(ScheduleResultPtr result) {
     m_isFilling = false;
     m_table->scrollToTop();
   }
-  m_pages->setCurrentIndex(!result ? kEmpty : shown ? kTransfers : kForest);
   refresh();
   Q_EMIT chosenChanged();
 }

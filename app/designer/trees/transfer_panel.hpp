@@ -5,7 +5,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QSlider>
-#include <QStackedWidget>
 #include <QTableView>
 #include <QTimer>
 #include <QToolButton>
@@ -17,7 +16,7 @@
 
 namespace coppice::designer {
 
-/// The dock "Transfers": what a step schedule sends, step by step. A slider, or Play, goes through the steps; one
+/// What a step schedule sends, step by step. A slider, or Play, goes through the steps; one
 /// shard can be followed alone; chosen rows are drawn alone.
 class TransferPanel : public QWidget {
   Q_OBJECT
@@ -40,7 +39,6 @@ public:
 Q_SIGNALS:
   /// The step, the shard or the rows.
   void chosenChanged();
-  void generateWanted();
   /// Double click: the names of sender and receiver.
   void endsActivated(const QString& from, const QString& to);
 
@@ -53,7 +51,6 @@ private:
   void setPlaying(bool isPlaying);
 
   TransferModel m_model;
-  QStackedWidget* m_pages;
   QToolButton* m_previous;
   QToolButton* m_play;
   QToolButton* m_next;

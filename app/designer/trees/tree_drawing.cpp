@@ -424,7 +424,8 @@ void TreeDrawing::receive(const Answer& answer) {
   m_title->show();
   if (!answer.error) {
     m_note.clear();
-    m_title->setText(answer.tree->title + u" · "_s + tr("wheel zooms, double click shows all"));
+    m_title->setText(answer.tree->title);
+    m_title->setToolTip(tr("The wheel zooms, a double click shows all"));
     m_canvas->setTree(answer.tree);
     m_pages->setCurrentWidget(m_canvas);
     return;

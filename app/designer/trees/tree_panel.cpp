@@ -72,10 +72,6 @@ TreePanel::TreePanel(QWidget* parent)
   connect(empty, &EmptyPage::clicked, this, &TreePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(body);
-  auto* steps = new EmptyPage(tr("This schedule consists of steps, not of trees. The Transfers dock shows them."),
-                              tr("Show Transfers"), m_pages);
-  connect(steps, &EmptyPage::clicked, this, &TreePanel::transfersWanted);
-  m_pages->addWidget(steps);
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
@@ -100,8 +96,8 @@ TreePanel::TreePanel(QWidget* parent)
 }
 
 void TreePanel::setResult(ScheduleResultPtr result) {
-  m_hasSteps = result && result->stepSchedule() != nullptr;
-  if (m_hasSteps) {
+  // What consists of steps has no trees.
+  if (result && result->stepSchedule() != nullptr) {
     result = nullptr;
   }
   if (m_model.result() == result) {
@@ -195,8 +191,7 @@ bool TreePanel::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void TreePanel::refresh() {
-  enum Page { kEmpty, kTrees, kSteps };
-  m_pages->setCurrentIndex(m_model.result() ? kTrees : m_hasSteps ? kSteps : kEmpty);
+  m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
   if (!m_model.result()) {
     return;
   }

@@ -40,7 +40,6 @@ Q_SIGNALS:
   /// The tree under the pointer.
   void hovered(const std::optional<coppice::designer::TreeRef>& tree);
   void generateWanted();
-  void transfersWanted();
   /// Double click on an edge or a hop: the names of its two ends.
   void endsActivated(const QString& tail, const QString& head);
 
@@ -55,7 +54,6 @@ private:
   void showTreeAt(const QModelIndex& root, int row);
 
   TreeModel m_model;
-  bool m_hasSteps = false;  ///< the schedule is not a forest
   QSortFilterProxyModel* m_filter;
   QStackedWidget* m_pages;
   QPushButton* m_generate;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/trees/trees_feature.hpp"
 
-#include <QDockWidget>
 #include <QFileInfo>
+#include <QSplitter>
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -25,10 +25,12 @@ TreesFeature::TreesFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host),
       m_schedules(schedules),
       m_trees(new TreePanel(m_window)),
-      m_transfers(new TransferPanel(m_window)),
-      m_loads(new LoadsPanel(m_window)),
-      m_charts(new ChartPanel(m_window)),
       m_drawing(new TreeDrawing(m_window)),
+      m_transfers(new TransferPanel(m_window)),
+      m_routes(new QStackedWidget(m_window)),
+      m_loads(new LoadsPanel(m_window)),
+      m_histogram(new ChartPanel(ChartPanel::Which::histogram, m_window)),
+      m_treeCounts(new ChartPanel(ChartPanel::Which::treeCount, m_window)),
       m_treesJob(
           [this](const FoundTrees& found) {
             if (found.trees && found.result == m_trees->model().result()) {
@@ -37,15 +39,9 @@ TreesFeature::TreesFeature(const FeatureHost& host, ScheduleFeature& schedules)
           },
           0ms) {
   addActions();
-  const std::vector<Mode> modes{Mode::schedule};
-  host.addDock({u"trees"_s, tr("Trees"), m_trees, Qt::BottomDockWidgetArea, modes});
-  host.addDock({u"transfers"_s, tr("Transfers"), m_transfers, Qt::BottomDockWidgetArea, modes});
-  host.addDock({u"link-loads"_s, tr("Link Loads"), m_loads, Qt::BottomDockWidgetArea, modes});
-  host.addDock({u"tree"_s, tr("One Tree"), m_drawing, Qt::BottomDockWidgetArea, modes});
-  host.addDock({u"charts"_s, tr("Charts"), m_charts, Qt::BottomDockWidgetArea, modes});
+  addDocks(host);
   connectPanels();
   connect(&m_schedules, &ScheduleFeature::currentChanged, this, &TreesFeature::follow);
-  connect(&m_schedules, &ScheduleFeature::currentShown, this, &TreesFeature::raiseContents);
   connect(&m_schedules, &ScheduleFeature::overlayChanged, this, &TreesFeature::showOverlay);
   connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
     if (mode == Mode::schedule) {
@@ -59,6 +55,25 @@ TreesFeature::TreesFeature(const FeatureHost& host, ScheduleFeature& schedules)
 
 TreesFeature::~TreesFeature() = default;
 
+void TreesFeature::addDocks(const FeatureHost& host) {
+  auto* trees = new QSplitter(Qt::Horizontal, m_routes);
+  trees->setChildrenCollapsible(false);
+  trees->addWidget(m_trees);
+  trees->addWidget(m_drawing);
+  constexpr int kListShare = 3;
+  constexpr int kDrawingShare = 2;
+  trees->setStretchFactor(0, kListShare);
+  trees->setStretchFactor(1, kDrawingShare);
+  m_routes->setObjectName(u"routesPanel"_s);
+  m_routes->addWidget(trees);
+  m_routes->addWidget(m_transfers);
+  const std::vector<Mode> modes{Mode::schedule};
+  const DockGroup loads{u"loads"_s, tr("Loads")};
+  host.addDock({u"routes"_s, tr("Routes"), m_routes, Qt::BottomDockWidgetArea, modes});
+  host.addDock({u"link-loads"_s, tr("Links"), m_loads, Qt::BottomDockWidgetArea, modes, true, loads});
+  host.addDock({u"histogram"_s, tr("Histogram"), m_histogram, Qt::BottomDockWidgetArea, modes, true, loads});
+}
+
 void TreesFeature::addActions() {
   m_actions.add({u"schedule.trees-of-selection"_s,
                  tr("&Trees of the Selected GPU"),
@@ -67,7 +82,7 @@ void TreesFeature::addActions() {
                  u"trees"_s},
                 [this](bool) {
                   m_workspace.setMode(Mode::schedule);
-                  m_actions[u"view.trees"_s]->trigger();
+                  m_actions[u"view.routes"_s]->trigger();
                   showRootOfSelection();
                 });
   m_actions.add({u"schedule.clear-trees"_s,
@@ -93,9 +108,7 @@ void TreesFeature::addActions() {
 void TreesFeature::connectPanels() {
   connect(m_trees, &TreePanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_trees, &TreePanel::chosenChanged, this, [this] {
-    const std::vector<TreeRef> chosen = m_trees->chosenTrees();
-    m_drawing->setTree(m_trees->model().result(),
-                       chosen.empty() ? std::nullopt : std::optional<TreeRef>(chosen.front()));
+    drawTree();
     showOverlay();
   });
   connect(m_trees, &TreePanel::hovered, this, [this](const std::optional<TreeRef>& tree) {
@@ -106,8 +119,6 @@ void TreesFeature::connectPanels() {
   });
   const auto show = [this](const QString& tail, const QString& head) { m_schedules.goToLink(tail, head); };
   connect(m_trees, &TreePanel::endsActivated, this, show);
-  connect(m_trees, &TreePanel::transfersWanted, this, [this] { m_actions[u"view.transfers"_s]->trigger(); });
-  connect(m_transfers, &TransferPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_transfers, &TransferPanel::endsActivated, this, show);
   connect(m_transfers, &TransferPanel::chosenChanged, this, [this] {
     m_loads->setStep(m_transfers->step());
@@ -116,8 +127,11 @@ void TreesFeature::connectPanels() {
   connect(m_loads, &LoadsPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_loads, &LoadsPanel::heatToggled, this, &TreesFeature::showOverlay);
   connect(m_loads, &LoadsPanel::linkChosen, this, show);
-  connect(m_charts, &ChartPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
-  connect(m_charts, &ChartPanel::pictureWanted, this, &TreesFeature::savePicture);
+  for (const auto& [chart, name] :
+       {std::pair(m_histogram, u"loads.svg"_s), std::pair(m_treeCounts, u"throughput.svg"_s)}) {
+    connect(chart, &ChartPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
+    connect(chart, &ChartPanel::pictureWanted, this, [this, chart, name] { savePicture(*chart, name); });
+  }
 }
 
 // ---- the current schedule
@@ -131,11 +145,11 @@ void TreesFeature::follow() {
   m_result = entry != nullptr ? entry->result : nullptr;
   m_trees->setResult(m_result);
   m_loads->setResult(m_result);
-  m_charts->setResult(m_result);
+  m_histogram->setResult(m_result);
+  m_treeCounts->setResult(m_result);
   m_transfers->setResult(m_result);
-  if (!m_result || m_result->forests() == nullptr) {
-    m_drawing->setTree(nullptr, std::nullopt);
-  }
+  m_routes->setCurrentIndex(m_result && m_result->forests() == nullptr ? 1 : 0);
+  drawTree();
   enable({"schedule.trees-of-selection", "schedule.clear-trees"}, m_result != nullptr);
   showOverlay();
 }
@@ -158,18 +172,25 @@ void TreesFeature::followDocument() {
   }
 }
 
-void TreesFeature::raiseContents() {
-  if (!m_result) {
-    return;
+void TreesFeature::drawTree() {
+  const ScheduleResultPtr& result = m_trees->model().result();
+  const std::vector<TreeRef> chosen = m_trees->chosenTrees();
+  std::optional<TreeRef> tree;
+  if (!chosen.empty()) {
+    tree = chosen.front();
+  } else if (result && m_trees->model().rowCount() > 0) {
+    // Any tree says what trees are; those of large fabrics are laid out when they are asked for.
+    constexpr int kMaxGpus = 128;
+    QModelIndex root = m_trees->model().index(0, 0);
+    if (static_cast<TreeModel::Level>(root.data(TreeModel::kLevelRole).toInt()) == TreeModel::Level::half) {
+      root = m_trees->model().index(0, 0, root);
+    }
+    const std::vector<TreeRef> first = m_trees->model().treesAt(root, 1);
+    if (!first.empty() && result->fabric->gpuCount() <= kMaxGpus) {
+      tree = first.front();
+    }
   }
-  const bool hasTrees = m_result->forests() != nullptr;
-  QWidget* const shown = hasTrees ? static_cast<QWidget*>(m_trees) : m_transfers;
-  const QWidget* const other = hasTrees ? static_cast<QWidget*>(m_transfers) : m_trees;
-  auto* const dock = qobject_cast<QDockWidget*>(shown->parentWidget());
-  // The dock of the other form lies over it and has nothing to show.
-  if (dock != nullptr && !other->visibleRegion().isEmpty()) {
-    dock->raise();
-  }
+  m_drawing->setTree(result, tree);
 }
 
 const FabricMap* TreesFeature::map() {
@@ -305,13 +326,12 @@ void TreesFeature::showRootOfSelection() {
   m_workspace.say(tr("Select a GPU to see its trees"));
 }
 
-void TreesFeature::savePicture(ChartPanel::Which which) {
-  const QString path = m_prompts.fileToSave(
-      m_window, which == ChartPanel::Which::treeCount ? u"throughput.svg"_s : u"loads.svg"_s, pictureFilter());
+void TreesFeature::savePicture(const ChartPanel& chart, const QString& name) {
+  const QString path = m_prompts.fileToSave(m_window, name, pictureFilter());
   if (path.isEmpty()) {
     return;
   }
-  if (const Outcome saved = m_charts->savePicture(which, path); !saved) {
+  if (const Outcome saved = chart.savePicture(path); !saved) {
     m_prompts.failure(m_window, tr("Save Picture"), errorText(saved.error()));
   } else {
     m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));

@@ -32,32 +32,36 @@ public:
   ~TreesFeature() override;
 
   [[nodiscard]] TreePanel* trees() const { return m_trees; }
-  [[nodiscard]] ChartPanel* charts() const { return m_charts; }
+  /// What fixed numbers of trees would give.
+  [[nodiscard]] ChartPanel* treeCounts() const { return m_treeCounts; }
   [[nodiscard]] TreeDrawing* drawing() const { return m_drawing; }
 
 private:
   void addActions();
+  void addDocks(const FeatureHost& host);
   void connectPanels();
   void follow();
   void followDocument();
-  /// Trees or transfers, whichever the schedule has.
-  void raiseContents();
+  /// The chosen tree, or the first one.
+  void drawTree();
   void showOverlay();
   [[nodiscard]] std::vector<TreeMark> treeMarks(const ScheduleResult& result, const QString& note);
   /// Looks up what runs over the link under the pointer, for the canvas to tell.
   void lookAtLink(const ElementId& id);
   void showTreesOfLink(const ElementId& id, const TreesOnLink& trees);
   void showRootOfSelection();
-  void savePicture(ChartPanel::Which which);
+  void savePicture(const ChartPanel& chart, const QString& name);
   [[nodiscard]] bool isActive() const { return m_workspace.mode() == Mode::schedule; }
   [[nodiscard]] const FabricMap* map();
 
   ScheduleFeature& m_schedules;
   TreePanel* m_trees;
-  TransferPanel* m_transfers;
-  LoadsPanel* m_loads;
-  ChartPanel* m_charts;
   TreeDrawing* m_drawing;
+  TransferPanel* m_transfers;
+  QStackedWidget* m_routes;  ///< trees with the drawing of one, or transfers, whichever the schedule has
+  LoadsPanel* m_loads;
+  ChartPanel* m_histogram;
+  ChartPanel* m_treeCounts;
   QPointer<EditorContext> m_context;
   QPointer<CanvasView> m_canvas;
   Followed m_followed;  ///< connections to the document

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/dock_layouts.hpp"
 
-#include <QDockWidget>
 #include <QLayout>
 #include <QMainWindow>
 #include <QScreen>
 #include <QSettings>
+#include <QTimer>
+#include <QVariantMap>
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace coppice::designer {
 namespace {
 
 /// Layouts of other versions are ignored.
-constexpr int kLayoutVersion = 3;
+constexpr int kLayoutVersion = 4;
 constexpr QSize kUsualSize(1440, 900);
 constexpr QSize kSmallBelow(1400, 820);
 /// What a window manager takes for its frame, about.
@@ -36,6 +37,11 @@ QString groupOf(bool isSmall) {
 }
 
 }  // namespace
+
+DockLayouts::DockLayouts(QMainWindow& window) : m_window(window) {
+  QObject::connect(&m_window, &QMainWindow::tabifiedDockWidgetActivated, &m_window,
+                   [this](QDockWidget* dock) { turnTo(dock); });
+}
 
 void DockLayouts::add(Place place) {
   m_window.addDockWidget(place.area, place.dock);
@@ -117,6 +123,7 @@ void DockLayouts::showDocksAgain() {
 
 void DockLayouts::reset() {
   m_saved.clear();
+  m_heights.clear();
   m_besideAlone.clear();
   if (!m_isAway) {
     m_window.setUpdatesEnabled(false);
@@ -140,7 +147,35 @@ void DockLayouts::capture() {
   m_saved[m_mode] = std::move(now);
 }
 
+int DockLayouts::heightOf(const Place& place) const {
+  if (const auto known = m_heights.find(place.dock->objectName()); known != m_heights.end()) {
+    return known->second;
+  }
+  const Sizes& sizes = isSmall() ? kSmall : kUsual;
+  const int usual = m_mode == Mode::schedule ? sizes.bottomOfSchedules : sizes.bottom;
+  return std::max(usual, static_cast<int>(place.height * m_window.height()));
+}
+
+void DockLayouts::turnTo(QDockWidget* dock) {
+  const auto place = std::ranges::find(m_places, dock, &Place::dock);
+  if (m_isAway || place == m_places.end() || m_window.dockWidgetArea(dock) != Qt::BottomDockWidgetArea) {
+    return;
+  }
+  const QPointer<QDockWidget> before = std::exchange(m_front, dock);
+  if (before && before != dock && m_window.tabifiedDockWidgets(dock).contains(before)) {
+    m_heights[before->objectName()] = before->height();
+  }
+  // The tab has its place a moment later.
+  QTimer::singleShot(0, dock, [this, dock] {
+    const auto wanted = std::ranges::find(m_places, dock, &Place::dock);
+    if (m_front == dock && !m_isAway && !isAlone() && dock->isVisible()) {
+      m_window.resizeDocks({dock}, {heightOf(*wanted)}, Qt::Vertical);
+    }
+  });
+}
+
 void DockLayouts::bring() {
+  m_front.clear();
   const auto known = m_saved.find(m_mode);
   if (known == m_saved.end()) {
     arrange();
@@ -215,8 +250,8 @@ void DockLayouts::arrange() {
   }
   if (front != nullptr) {
     front->raise();
-    const int height = m_mode == Mode::schedule ? sizes.bottomOfSchedules : sizes.bottom;
-    m_window.resizeDocks({front}, {height}, Qt::Vertical);
+    m_front = front;
+    m_window.resizeDocks({front}, {heightOf(*std::ranges::find(m_places, front, &Place::dock))}, Qt::Vertical);
   }
   // The uppermost gets the most room, the minimap as little as it can do with.
   const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
@@ -266,6 +301,10 @@ void DockLayouts::restore(const QSettings& settings) {
       m_saved[mode] = {state, settings.value(key + u"-guests"_s).toStringList()};
     }
   }
+  const QVariantMap heights = settings.value(u"window/heights"_s).toMap();
+  for (auto height = heights.begin(); height != heights.end(); ++height) {
+    m_heights[height.key()] = height.value().toInt();
+  }
   const QString last = settings.value(u"window/mode"_s).toString();
   for (const Mode mode : kModes) {
     if (nameOf(mode) == last) {
@@ -279,6 +318,11 @@ void DockLayouts::save(QSettings& settings) {
   capture();
   settings.setValue(u"window/geometry"_s, m_window.saveGeometry());
   settings.setValue(u"window/mode"_s, nameOf(m_mode));
+  QVariantMap heights;
+  for (const auto& [name, height] : m_heights) {
+    heights[name] = height;
+  }
+  settings.setValue(u"window/heights"_s, heights);
   for (const Mode mode : kModes) {
     const QString key = groupOf(isSmall()) + nameOf(mode);
     const auto known = m_saved.find(mode);

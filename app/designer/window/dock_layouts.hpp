@@ -2,6 +2,8 @@
 #pragma once
 
 #include <QByteArray>
+#include <QDockWidget>
+#include <QPointer>
 #include <QRect>
 #include <QString>
 #include <QStringList>
@@ -10,7 +12,6 @@
 
 #include "designer/workspace/mode.hpp"
 
-class QDockWidget;
 class QMainWindow;
 class QSettings;
 
@@ -25,9 +26,10 @@ public:
     Qt::DockWidgetArea area;
     std::vector<Mode> modes;
     bool isOnSmallScreens = true;
+    double height = 0;  ///< of the window that it begins with below the drawing; 0 = as the others
   };
 
-  explicit DockLayouts(QMainWindow& window) : m_window(window) {}
+  explicit DockLayouts(QMainWindow& window);
 
   void add(Place place);
   [[nodiscard]] const std::vector<Place>& places() const { return m_places; }
@@ -71,6 +73,9 @@ private:
   void bring();
   bool apply(const Saved& saved);
   void arrange();
+  /// Docks below the drawing share one place. Each has the height that it was given last.
+  void turnTo(QDockWidget* dock);
+  [[nodiscard]] int heightOf(const Place& place) const;
 
   QMainWindow& m_window;
   std::vector<Place> m_places;
@@ -78,7 +83,9 @@ private:
   /// Nothing was arranged so far, or the start page is shown: what the docks are like now is not a layout of the mode.
   bool m_isAway = true;
   std::map<Mode, Saved> m_saved;
-  QByteArray m_besideAlone;  ///< while the docks are hidden
+  QPointer<QDockWidget> m_front;     ///< below the drawing; nullptr: not known
+  std::map<QString, int> m_heights;  ///< by the name of the dock
+  QByteArray m_besideAlone;          ///< while the docks are hidden
 };
 
 }  // namespace coppice::designer

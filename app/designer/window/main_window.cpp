@@ -149,9 +149,9 @@ void MainWindow::createFeatures() {
   addFeature<ExportFeature>(*schedules);
   addFeature<SynthesizeFeature>();
   addFeature<FinderFeature>();
-  addFeature<CompareFeature>(*schedules);
-  const auto* timeline = addFeature<TimelineFeature>(*schedules);
   addFeature<TrafficFeature>(*schedules);
+  const auto* timeline = addFeature<TimelineFeature>(*schedules);
+  addFeature<CompareFeature>(*schedules, *trees->treeCounts());
   addFeature<ProgramFeature>(*schedules, *trees->trees());
   auto* sketches = addFeature<SketchFeature>(*schedules);
   auto* runs = addFeature<RunFeature>(*schedules);
@@ -302,9 +302,10 @@ void MainWindow::showMode(Mode mode) {
   for (const Mode each : kModes) {
     m_actions[u"mode."_s + nameOf(each)]->setChecked(each == mode);
   }
-  const bool draws = mode == Mode::draw || mode == Mode::analyse;
-  for (QAction* place : m_drawingTools) {
-    place->setVisible(draws);
+  for (const auto& [of, places] : m_modeTools) {
+    for (QAction* place : places) {
+      place->setVisible(of == mode);
+    }
   }
 }
 

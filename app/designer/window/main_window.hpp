@@ -4,6 +4,7 @@
 #include <QMainWindow>
 #include <QStackedWidget>
 #include <QTabWidget>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -72,6 +73,9 @@ private:
 
   // ---- docks and panes (main_window_docks.cpp)
   void addDock(const DockSpec& spec);
+  QDockWidget* makeDock(const DockSpec& spec);
+  /// In front, with the keyboard in this part of it.
+  static void showDock(QDockWidget& dock, QWidget* content);
   /// While docks come and go, the drawing stays in the middle of its view, and whole where it was.
   void preserveViewport();
   void toggleDocks();
@@ -88,7 +92,7 @@ private:
   QTabWidget* m_tabs = nullptr;
   StatusStrip* m_strip = nullptr;
   QMenu* m_recentMenu = nullptr;
-  QList<QAction*> m_drawingTools;  ///< places in the tool bar
+  std::map<Mode, QList<QAction*>> m_modeTools;  ///< places in the tool bar
   PaneFrame* m_paneFrame = nullptr;
 
   std::vector<std::unique_ptr<Feature>> m_features;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "designer/window/dock_title.hpp"
+#include "designer/window/dock_views.hpp"
 #include "designer/window/main_window.hpp"
 #include "designer/window/pane_frame.hpp"
 
@@ -17,6 +18,10 @@ namespace {
 
 /// The first widget in the tree that takes the keyboard.
 QWidget* firstFocusable(QWidget* root) {
+  if (QWidget* first = root->focusProxy();
+      first != nullptr && first->isEnabled() && first->isVisible() && (first->focusPolicy() & Qt::TabFocus) != 0) {
+    return first;
+  }
   if (root->isEnabled() && root->isVisible() && (root->focusPolicy() & Qt::TabFocus) != 0) {
     return root;
   }
@@ -30,18 +35,42 @@ QWidget* firstFocusable(QWidget* root) {
 }  // namespace
 
 void MainWindow::addDock(const DockSpec& spec) {
+  if (spec.group.id.isEmpty()) {
+    makeDock(spec);
+    return;
+  }
+  auto* dock = findChild<QDockWidget*>(spec.group.id + u"Dock"_s);
+  if (dock == nullptr) {
+    auto* views = new DockViews(spec.group.title, this);
+    dock = makeDock({spec.group.id, spec.group.title, views, spec.area, spec.modes, spec.isOnSmallScreens});
+  }
+  auto* views = static_cast<DockViews*>(dock->widget());
+  spec.content->setProperty("dockId", spec.id);
+  views->add(spec.id, spec.title, spec.content);
+  m_actions.add({u"view."_s + spec.id, tr("Show %1: %2").arg(spec.group.title, spec.title), tr("Show this view")},
+                [dock, views, view = spec.content](bool) {
+                  views->show(view);
+                  showDock(*dock, view);
+                });
+}
+
+void MainWindow::showDock(QDockWidget& dock, QWidget* content) {
+  dock.show();
+  dock.raise();
+  if (QWidget* first = firstFocusable(content)) {
+    first->setFocus(Qt::ShortcutFocusReason);
+  }
+}
+
+QDockWidget* MainWindow::makeDock(const DockSpec& spec) {
   auto* dock = new QDockWidget(spec.title, this);
   dock->setObjectName(spec.id + u"Dock"_s);
+  spec.content->setProperty("dockId", spec.id);
   dock->setWidget(spec.content);
   dock->setTitleBarWidget(new DockTitle(dock));
-  m_layouts.add({dock, spec.area, spec.modes, spec.isOnSmallScreens});
-  m_actions.add({u"view."_s + spec.id, tr("Show %1").arg(spec.title), tr("Show this dock")}, [dock](bool) {
-    dock->show();
-    dock->raise();
-    if (QWidget* first = firstFocusable(dock->widget())) {
-      first->setFocus(Qt::ShortcutFocusReason);
-    }
-  });
+  m_layouts.add({dock, spec.area, spec.modes, spec.isOnSmallScreens, spec.height});
+  m_actions.add({u"view."_s + spec.id, tr("Show %1").arg(spec.title), tr("Show this dock")},
+                [dock](bool) { showDock(*dock, dock->widget()); });
   const auto refresh = [this] {
     QTimer::singleShot(0, this, [this] {
       for (const DockLayouts::Place& place : m_layouts.places()) {
@@ -52,6 +81,7 @@ void MainWindow::addDock(const DockSpec& spec) {
   connect(dock, &QDockWidget::visibilityChanged, this, refresh);
   connect(dock, &QDockWidget::topLevelChanged, this, refresh);
   connect(dock, &QDockWidget::dockLocationChanged, this, refresh);
+  return dock;
 }
 
 void MainWindow::preserveViewport() {

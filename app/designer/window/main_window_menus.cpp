@@ -109,23 +109,32 @@ void MainWindow::createToolBar() {
     add(id, Qt::ToolButtonTextBesideIcon);
   }
   bar->addSeparator();
-  // Drawing is of the modes that draw; their place is free in the others.
-  auto* tools = new QWidget(bar);
-  auto* line = new QHBoxLayout(tools);
-  line->setContentsMargins({});
-  line->setSpacing(bar->layout()->spacing());
-  for (const QString& id : {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s}) {
-    auto* button = new QToolButton(tools);
-    button->setDefaultAction(m_actions[id]);
-    button->setObjectName(u"tool-"_s + id);
-    button->setToolButtonStyle(Qt::ToolButtonIconOnly);
-    button->setIconSize(bar->iconSize());
-    button->setAutoRaise(true);
-    button->setFocusPolicy(Qt::TabFocus);
-    button->setAccessibleName(ActionRegistry::plainText(m_actions[id]));
-    line->addWidget(button);
-  }
-  m_drawingTools = {bar->addWidget(tools), bar->addSeparator()};
+  // Each mode has its tools in this place.
+  const auto addTools = [&](Mode mode, const QStringList& ids, Qt::ToolButtonStyle style) {
+    auto* tools = new QWidget(bar);
+    auto* line = new QHBoxLayout(tools);
+    line->setContentsMargins({});
+    line->setSpacing(bar->layout()->spacing());
+    for (const QString& id : ids) {
+      auto* button = new QToolButton(tools);
+      button->setDefaultAction(m_actions[id]);
+      button->setObjectName(u"tool-"_s + id);
+      button->setToolButtonStyle(style);
+      button->setIconSize(bar->iconSize());
+      button->setAutoRaise(true);
+      button->setFocusPolicy(Qt::TabFocus);
+      button->setAccessibleName(ActionRegistry::plainText(m_actions[id]));
+      line->addWidget(button);
+    }
+    m_modeTools[mode] = {bar->addWidget(tools), bar->addSeparator()};
+  };
+  addTools(Mode::draw, {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s},
+           Qt::ToolButtonIconOnly);
+  addTools(Mode::analyse, {u"tool.select"_s, u"tool.pan"_s, u"analyse.next-cut"_s}, Qt::ToolButtonIconOnly);
+  addTools(Mode::schedule, {u"schedule.options"_s, u"schedule.play"_s, u"schedule.side-by-side"_s, u"schedule.heat"_s},
+           Qt::ToolButtonIconOnly);
+  addTools(Mode::run, {u"run.stop"_s, u"run.detect"_s}, Qt::ToolButtonIconOnly);
+  showMode(m_workspace.mode());
   add(u"edit.undo"_s, Qt::ToolButtonIconOnly);
   add(u"edit.redo"_s, Qt::ToolButtonIconOnly);
   bar->addSeparator();

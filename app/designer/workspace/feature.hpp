@@ -24,6 +24,12 @@ struct WindowOptions {
   bool keepsSettings = true;
 };
 
+/// A dock that has several views.
+struct DockGroup {
+  QString id = {};
+  QString title = {};
+};
+
 /// A dock of a feature. The window gives it the object name `<id>Dock` and the action `view.<id>`.
 struct DockSpec {
   QString id;
@@ -33,6 +39,10 @@ struct DockSpec {
   /// Shown in these modes unless the user arranges it otherwise.
   std::vector<Mode> modes = {kModes.begin(), kModes.end()};
   bool isOnSmallScreens = true;
+  /// It is one of the views of this dock, whose place is that of its first view. `view.<id>` shows the view.
+  DockGroup group = {};
+  /// Below the drawing: the part of the window's height that it begins with; 0 = as the others.
+  double height = 0;
 };
 
 /// What the window offers to its features. All of it outlives them but the workspace, which is closed before.

@@ -294,7 +294,7 @@ private Q_SLOTS:
     Sides s;
     auto* compare = s.f.window->findChild<ComparePanel*>();
     auto* timeline = s.f.window->findChild<TimelinePanel*>();
-    s.f.run("view.trees");
+    s.f.run("view.routes");
     QVERIFY(QTest::qWaitFor([&] { return !compare->isSimulating() && !timeline->isRecording(); }, kLong));
     s.add("multi-ring");
     coppice::waiting::settle();
@@ -455,7 +455,7 @@ private Q_SLOTS:
     QCOMPARE(panel.playback(0)->duration(), before);
     panel.clock().setTime(1);
     panel.hide();
-    QVERIFY(!panel.clock().time());
+    QTRY_VERIFY_WITH_TIMEOUT(!panel.clock().time(), coppice::waiting::kPatience);
   }
 
   /// A program of a file takes part with its figures, its speed and its motion; a run with what was measured.
@@ -833,15 +833,13 @@ private Q_SLOTS:
     ++actions;
     auto* panel = f.window->findChild<SideBySidePanel*>();
     click(panel->findChild<QPushButton*>());
-    auto* dialog = f.window->findChild<QDialog*>(u"generateDialog"_s);
+    auto* dialog = f.window->findChild<QWidget*>(u"methodsPanel"_s);
     QTRY_VERIFY_WITH_TIMEOUT(dialog->isVisible(), coppice::waiting::kPatience);
     clickItem(dialog->findChild<QComboBox*>(u"generateMethod"_s), u"Ring"_s);
     actions += 2;
     click(dialog->findChild<QPushButton*>(u"generateButton"_s));
     QTRY_COMPARE_WITH_TIMEOUT(book->entries().size(), std::size_t{2}, kLong);
-    // It stays open for the next one.
-    dialog->close();
-    ++actions;
+    // The methods stay open for the next one.
     QVERIFY(panel->isSeen());
     QVERIFY(isReady(*panel));
     click(panel->findChild<QToolButton*>(u"sidePlay"_s));
@@ -888,8 +886,7 @@ private Q_SLOTS:
     key(QKeySequence(u"F5"_s));
     QTRY_VERIFY_WITH_TIMEOUT(book->current() != nullptr && book->current()->result, kLong);
     key(QKeySequence(u"Ctrl+Shift+F5"_s));
-    auto* dialog = f.window->findChild<QDialog*>(u"generateDialog"_s);
-    QTRY_VERIFY_WITH_TIMEOUT(dialog->isActiveWindow(), coppice::waiting::kPatience);
+    auto* dialog = f.window->findChild<QWidget*>(u"methodsPanel"_s);
     QTRY_COMPARE_WITH_TIMEOUT(QApplication::focusWidget(), dialog->findChild<QComboBox*>(u"generateMethod"_s),
                               coppice::waiting::kPatience);
     QTest::keyClicks(QApplication::focusWidget(), u"ring"_s);

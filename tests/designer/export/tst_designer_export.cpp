@@ -14,7 +14,7 @@
 #include "designer/export/export_command.hpp"
 #include "designer/export/export_dialog.hpp"
 #include "designer/export/export_feature.hpp"
-#include "designer/schedules/generate_dialog.hpp"
+#include "designer/schedules/methods_panel.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/window/window_fixture.hpp"
 #include "fabric/description.hpp"
@@ -228,7 +228,7 @@ void TestDesignerExport::limitedPeers() {
   const auto loaded = loadSchedule(path, {});
   QVERIFY(loaded);
   QVERIFY((*loaded)->options == result->options);
-  GenerateDialog dialog;
+  MethodsPanel dialog;
   QVERIFY(!dialog.options().integer(kMaxPeers));
   auto* box = dialog.findChild<QCheckBox*>(u"set-max-peers"_s);
   auto* peers = dialog.findChild<QSpinBox*>(u"option-max-peers"_s);

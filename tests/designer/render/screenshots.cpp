@@ -73,7 +73,7 @@ public:
     view.model()->fetchMore(other);
     view.selectionModel()->select(view.model()->index(0, 0, other),
                                   QItemSelectionModel::Select | QItemSelectionModel::Rows);
-    run("view.trees");
+    run("view.routes");
     shoot(u"schedule"_s);
     run("schedule.export");
     auto* dialog = m_window->findChild<ExportDialog*>();
@@ -108,7 +108,7 @@ public:
       fail("the comparison does not come");
     }
     shoot(u"compare"_s);
-    run("view.transfers");
+    run("view.routes");
     shoot(u"transfers"_s);
     run("schedule.program");
     auto* program = m_window->findChild<ProgramPanel*>();

@@ -22,7 +22,7 @@
 #include "designer/playback/playback.hpp"
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/run/measured_panel.hpp"
-#include "designer/schedules/generate_dialog.hpp"
+#include "designer/schedules/methods_panel.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/trees/fabric_map.hpp"
 #include "designer/trees/loads_panel.hpp"
@@ -56,7 +56,7 @@ struct Fixture {
   Selection selection{file.document()};
   LiveBound bound{file.document()};
   ScheduleBook book{file, bound};
-  GenerateDialog dialog;
+  MethodsPanel dialog;
 };
 
 /// The steps' loads, weighted by their times, are those of the whole schedule, and each step fills a link.
@@ -133,7 +133,7 @@ private Q_SLOTS:
     QVERIFY(fixture.dialog.options().methodOptions == expected);
     // They are remembered with the document.
     QVERIFY(fixture.book.options().methodOptions == expected);
-    fixture.child<QPushButton>("generateCopy")->click();
+    fixture.child<QToolButton>("generateCopy")->click();
     const QString command = QGuiApplication::clipboard()->text();
     QVERIFY2(command.contains(u"--method taccl --search-engine milp --search-time 3"_s), qPrintable(command));
   }

@@ -19,7 +19,7 @@
 #include "designer/export/export_command.hpp"
 #include "designer/export/export_dialog.hpp"
 #include "designer/schedules/command_text.hpp"
-#include "designer/schedules/generate_dialog.hpp"
+#include "designer/schedules/methods_panel.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/schedules/schedule_fixture.hpp"
 #include "designer/theme/theme.hpp"
@@ -324,7 +324,7 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   fixture.run("schedule.options");
-  auto* dialog = fixture.schedules->optionsDialog();
+  auto* dialog = fixture.schedules->methodsPanel();
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
   auto* fault = dialog->findChild<QLabel*>(u"optionFault"_s);
   auto* sizes = dialog->findChild<QLineEdit*>(u"option-sizes"_s);
@@ -375,7 +375,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   ScheduleFixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
   fixture.run("schedule.options");
-  auto* dialog = fixture.schedules->optionsDialog();
+  auto* dialog = fixture.schedules->methodsPanel();
   QVERIFY(dialog->isVisible());
   QVERIFY(!dialog->isModal());
   QVERIFY(!dialog->findChild<QComboBox*>(u"generateRoot"_s)->isVisible());
@@ -447,7 +447,7 @@ void TestDesignerSchedule::aPartOfTheGpus() {
   }
   fixture.editor()->selection().set(chosen);
   fixture.run("schedule.options");
-  auto* dialog = fixture.schedules->optionsDialog();
+  auto* dialog = fixture.schedules->methodsPanel();
   auto* part = dialog->findChild<QComboBox*>(u"generateGpus"_s);
   QCOMPARE(part->count(), 2);
   part->setCurrentIndex(1);
@@ -581,7 +581,7 @@ void TestDesignerSchedule::actionsWithoutASchedule() {
         }
       }
     }
-    fixture.schedules->optionsDialog()->hide();
+    fixture.schedules->methodsPanel()->hide();
   };
   fixture.run("mode.schedule");
   QVERIFY(fixture.exports->exportCurrent() == nullptr);

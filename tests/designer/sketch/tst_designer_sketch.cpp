@@ -343,7 +343,7 @@ void TestDesignerSketch::drawsRelaysWithTheMouse() {
   QVERIFY(page.settle());
   QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
   // Another dock in front: the drawing is as usual again.
-  page.run("view.transfers");
+  page.run("view.routes");
   QTRY_COMPARE_WITH_TIMEOUT(canvas.tool(), ToolKind::select, coppice::waiting::kPatience);
 }
 
@@ -568,7 +568,7 @@ void TestDesignerSketch::drawsTheSketch() {
   QCOMPARE(shown().hulls[0].nodes, (std::set<NodeId>{model.nodeNamed("b0g0"), model.nodeNamed("b0g2"),
                                                      model.nodeNamed("b1g0"), model.nodeNamed("b1g2")}));
   // Another dock in front, another drawing.
-  page.run("view.transfers");
+  page.run("view.routes");
   QTRY_VERIFY_WITH_TIMEOUT(shown().hulls.empty(), coppice::waiting::kPatience);
 }
 

@@ -253,8 +253,8 @@ void TestDesignerKeys::everythingIsNamed() {
 void TestDesignerKeys::dialogsByKeyboard_data() {
   QTest::addColumn<QString>("action");
   for (const char* id :
-       {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.options", "schedule.export", "file.export-picture",
-        "file.find-topology", "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
+       {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.export", "file.export-picture", "file.find-topology",
+        "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
     QTest::newRow(id) << QString::fromLatin1(id);
   }
 }

@@ -33,7 +33,8 @@ BoundFeature::BoundFeature(const FeatureHost& host) : Feature(host), m_card(new 
   addForCurrent({u"analyse.next-cut"_s,
                  tr("&Next Tied Cut"),
                  tr("Show the next of the cuts that are equally tight"),
-                 {QKeySequence(u"C"_s)}},
+                 {QKeySequence(u"C"_s)},
+                 u"bottleneck"_s},
                 [this](EditorContext& context) {
                   if (m_workspace.mode() == Mode::analyse) {
                     context.showNextCut();

@@ -71,7 +71,8 @@ void ElementsFeature::addDocks(const FeatureHost& host) {
   const std::vector<Mode> drawing{Mode::draw, Mode::analyse};
   host.addDock({u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea, drawing});
   host.addDock({u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, drawing});
-  host.addDock({u"problems"_s, tr("Problems"), m_problemsPane, Qt::BottomDockWidgetArea});
+  // In the other modes the status bar brings it.
+  host.addDock({u"problems"_s, tr("Problems"), m_problemsPane, Qt::BottomDockWidgetArea, {Mode::draw, Mode::analyse}});
   host.addDock({u"nodes"_s, tr("Nodes"), m_nodesPane, Qt::BottomDockWidgetArea, drawing});
   host.addDock({u"links"_s, tr("Links"), m_linksPane, Qt::BottomDockWidgetArea, drawing});
 }

@@ -49,14 +49,16 @@ QString HelpFeature::topicHere() const {
     if (const QString topic = widget->property("helpTopic").toString(); !topic.isEmpty()) {
       return topic;
     }
-    const QString name = widget->objectName();
-    if (qobject_cast<const QDockWidget*>(widget) != nullptr && name.endsWith(u"Dock"_s)) {
+    // A dock, or one of its views.
+    if (const QString id = widget->property("dockId").toString(); !id.isEmpty()) {
       static const QHash<QString, QString> kShared = {
-          {u"links"_s, u"nodes"_s},   {u"link-loads"_s, u"loads"_s}, {u"tree"_s, u"trees"_s},
-          {u"machines"_s, u"run"_s},  {u"run-choices"_s, u"run"_s},  {u"results"_s, u"run"_s},
-          {u"run-chart"_s, u"run"_s}, {u"run-trace"_s, u"run"_s},    {u"run-log"_s, u"run"_s},
-          {u"runs"_s, u"run"_s},      {u"connection"_s, u"run"_s},   {u"differences"_s, u"run"_s}};
-      const QString id = name.chopped(4);
+          {u"links"_s, u"nodes"_s},    {u"link-loads"_s, u"loads"_s},   {u"histogram"_s, u"charts"_s},
+          {u"routes"_s, u"trees"_s},   {u"tree-counts"_s, u"charts"_s}, {u"methods"_s, u"schedules"_s},
+          {u"machines"_s, u"run"_s},   {u"run-choices"_s, u"run"_s},    {u"results"_s, u"run"_s},
+          {u"run-chart"_s, u"run"_s},  {u"run-trace"_s, u"run"_s},      {u"run-log"_s, u"run"_s},
+          {u"runs"_s, u"run"_s},       {u"connection"_s, u"run"_s},     {u"differences"_s, u"run"_s},
+          {u"clock"_s, u"timeline"_s}, {u"compared"_s, u"compare"_s},   {u"outcome"_s, u"run"_s},
+          {u"log"_s, u"run"_s}};
       const QString topic = kShared.value(id, id);
       if (HelpBook::instance().find(topic) != nullptr) {
         return topic;
@@ -231,7 +233,7 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
                    tr("Compare lists all schedules of the fabric with their predicted speed by size. Select two rows "
                       "and press Ctrl+K, B: both play side by side on one clock. Export Plan saves the fastest one "
                       "for each band of sizes."),
-                   named(u"compareDock"_s), dock(u"compareDock"_s, generated)});
+                   named(u"comparedDock"_s), dock(u"comparedDock"_s, generated)});
   steps.push_back(
       {tr("Open any program"),
        tr("Program opens any MSCCL XML, also without a fabric: threadblocks, steps, what each step waits for, and the "

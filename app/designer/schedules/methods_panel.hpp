@@ -2,7 +2,7 @@
 #pragma once
 
 #include <QComboBox>
-#include <QDialog>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
@@ -19,14 +19,14 @@
 
 namespace coppice::designer {
 
-/// The settings of F5. Not modal: it follows the document, its selection and the collective of the tool bar, and can
-/// stay open while schedules are made.
-class GenerateDialog : public QDialog {
+/// The dock "Methods", the settings of F5: all methods by what they are good for, what the chosen one is or why it
+/// cannot be used here, and its options. It follows the document, its selection and the collective of the tool bar.
+class MethodsPanel : public QWidget {
   Q_OBJECT
 
 public:
-  explicit GenerateDialog(QWidget* parent = nullptr);
-  ~GenerateDialog() override;
+  explicit MethodsPanel(QWidget* parent = nullptr);
+  ~MethodsPanel() override;
 
   /// All or none. They must live until others take their place.
   void setSubject(ScheduleBook* book, DocumentFile* file, Selection* selection, LiveBound* bound);
@@ -35,9 +35,16 @@ public:
 
 Q_SIGNALS:
   void started();
+  void closeWanted();
+  /// The sketch that the method searches within is to be drawn.
+  void sketchWanted();
+  /// A search over all numbers of steps is wanted.
+  void searchWanted();
 
 protected:
   void showEvent(QShowEvent* event) override;
+  /// Enter generates, Esc closes.
+  void keyPressEvent(QKeyEvent* event) override;
 
 private:
   struct Found {
@@ -49,6 +56,8 @@ private:
   [[nodiscard]] QWidget* makeTable();
   [[nodiscard]] QLayout* makeForm();
   void layOut();
+  /// What the method reaches on this fabric, as far as it is known; empty where it is not.
+  [[nodiscard]] QString expected() const;
   void connectAll();
   void fill();
   void fillGpus(const ScheduleOptions& options);
@@ -98,6 +107,8 @@ private:
   QLabel* m_failure;               ///< of what was generated last
   QPointer<QTableWidget> m_table;  ///< of ForestColl's form: each k that was tried
   QPointer<QLabel> m_scanState;
+  QPushButton* m_sketch;
+  QPushButton* m_search;
   QPushButton* m_generate;
 
   std::vector<KValue> m_values;

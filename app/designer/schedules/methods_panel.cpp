@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/schedules/generate_dialog.hpp"
+#include "designer/schedules/methods_panel.hpp"
 
 #include <QClipboard>
 #include <QFormLayout>
@@ -19,6 +19,7 @@
 #include "designer/document/figures.hpp"
 #include "designer/schedules/command_text.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "forestcoll/amounts.hpp"
 #include "workflow/method.hpp"
 #include "workflow/request.hpp"
@@ -46,8 +47,8 @@ bool hasCapableSwitch(const Model& model) {
 
 }  // namespace
 
-GenerateDialog::GenerateDialog(QWidget* parent)
-    : QDialog(parent),
+MethodsPanel::MethodsPanel(QWidget* parent)
+    : QWidget(parent),
       m_collective(new QLabel(this)),
       m_method(new QComboBox(this)),
       m_methodLabel(new QLabel(tr("Method"), this)),
@@ -60,20 +61,25 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_amounts(new QLineEdit(this)),
       m_amountsFault(new QLabel(this)),
       m_failure(new QLabel(this)),
+      m_sketch(new QPushButton(tr("Edit the Sketch…"), this)),
+      m_search(new QPushButton(tr("Search All Numbers of Steps…"), this)),
       m_generate(new QPushButton(tr("Generate"), this)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
-  setObjectName(u"generateDialog"_s);
-  setWindowTitle(tr("Generate a Schedule"));
-  setModal(false);
+  setObjectName(u"methodsPanel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
   m_generate->setObjectName(u"generateButton"_s);
-  m_generate->setDefault(true);
+  m_generate->setProperty("role", u"primary"_s);
+  setFocusProxy(m_method);
+  m_sketch->setObjectName(u"generateSketch"_s);
+  m_search->setObjectName(u"generateSearch"_s);
   setUpSubject();
   layOut();
   connectAll();
   fill();
 }
 
-void GenerateDialog::setUpSubject() {
+void MethodsPanel::setUpSubject() {
   m_collective->setObjectName(u"generateCollective"_s);
   m_method->setObjectName(u"generateMethod"_s);
   m_method->setAccessibleName(tr("Method"));
@@ -82,13 +88,14 @@ void GenerateDialog::setUpSubject() {
   m_method->setMaxVisibleItems(kMaxMethods);
   m_methodText->setObjectName(u"generateMethodText"_s);
   m_methodText->setWordWrap(true);
-  constexpr int kTextWidth = 280;
-  m_methodText->setMinimumWidth(kTextWidth);
   m_root->setObjectName(u"generateRoot"_s);
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);
   m_gpus->setAccessibleName(tr("GPUs that take part"));
   for (QComboBox* box : {m_method, m_root, m_gpus}) {
+    constexpr int kLetters = 12;
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(kLetters);
     box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
   m_amounts->setObjectName(u"generateAmounts"_s);
@@ -102,7 +109,7 @@ void GenerateDialog::setUpSubject() {
   m_amountsFault->setWordWrap(true);
 }
 
-void GenerateDialog::fillMethods() {
+void MethodsPanel::fillMethods() {
   struct Heading {
     workflow::Family family;
     QString text;
@@ -124,7 +131,7 @@ void GenerateDialog::fillMethods() {
   }
 }
 
-void GenerateDialog::markMethods() {
+void MethodsPanel::markMethods() {
   const Collective collective = m_book ? m_book->collective() : Collective::allgather;
   auto* items = qobject_cast<QStandardItemModel*>(m_method->model());
   for (int row = 0; row < m_method->count(); ++row) {
@@ -143,12 +150,12 @@ void GenerateDialog::markMethods() {
   }
 }
 
-void GenerateDialog::chooseMethod(const std::string& id) {
+void MethodsPanel::chooseMethod(const std::string& id) {
   const int row = m_method->findData(QString::fromStdString(id));
   m_method->setCurrentIndex(row >= 0 ? row : m_method->findData(QLatin1String(workflow::kDefaultMethod)));
 }
 
-QWidget* GenerateDialog::makeTable() {
+QWidget* MethodsPanel::makeTable() {
   auto* whole = new QWidget(this);
   m_scanState = new QLabel(whole);
   m_scanState->setObjectName(u"generateScanState"_s);
@@ -178,43 +185,41 @@ QWidget* GenerateDialog::makeTable() {
   return whole;
 }
 
-QLayout* GenerateDialog::makeForm() {
+QLayout* MethodsPanel::makeForm() {
   auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
-  form->setHorizontalSpacing(2 * kGenerateGap);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->setRowWrapPolicy(QFormLayout::WrapAllRows);
   form->setVerticalSpacing(kGenerateGap);
-  form->addRow(tr("Collective"), m_collective);
+  form->addRow(m_collective);
   form->addRow(m_methodLabel, m_method);
-  form->addRow(QString(), m_methodText);
+  form->addRow(m_methodText);
+  form->addRow(m_sketch);
+  form->addRow(m_search);
   form->addRow(m_rootLabel, m_root);
   form->addRow(tr("GPUs"), m_gpus);
   form->addRow(m_amountsLabel, m_amounts);
-  form->addRow(QString(), m_amountsFault);
+  form->addRow(m_amountsFault);
   return form;
 }
 
-void GenerateDialog::layOut() {
-  auto* copy = new QPushButton(tr("Copy as Command Line"), this);
-  copy->setObjectName(u"generateCopy"_s);
-  copy->setAutoDefault(false);
-  connect(copy, &QPushButton::clicked, this, [this] {
+void MethodsPanel::layOut() {
+  QToolButton* copy = iconButton(u"generateCopy"_s, u"copy"_s, tr("Copy as a command line"), this);
+  connect(copy, &QToolButton::clicked, this, [this] {
     if (m_file) {
       QGuiApplication::clipboard()->setText(
           generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
     }
   });
-  auto* close = new QPushButton(tr("Close"), this);
-  close->setObjectName(u"generateClose"_s);
-  close->setAutoDefault(false);
-  connect(close, &QPushButton::clicked, this, &QDialog::reject);
+  constexpr int kMargin = 14;
   auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(kMargin, kGenerateGap, kMargin, kGenerateGap);
+  buttons->addWidget(m_generate, 1);
   buttons->addWidget(copy);
-  buttons->addStretch(1);
-  buttons->addWidget(close);
-  buttons->addWidget(m_generate);
-  auto* layout = new QVBoxLayout(this);
-  constexpr int kMargin = 16;
-  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  constexpr int kMinWidth = 336;
+  setMinimumWidth(kMinWidth);
+  auto* content = new QWidget(this);
+  auto* layout = new QVBoxLayout(content);
+  layout->setContentsMargins(kMargin, kGenerateGap, kMargin, kGenerateGap);
   layout->setSpacing(kGenerateGap);
   layout->addLayout(makeForm());
   layout->addSpacing(kGenerateGap);
@@ -224,12 +229,17 @@ void GenerateDialog::layOut() {
   m_failure->setWordWrap(true);
   m_failure->hide();
   layout->addWidget(m_failure);
-  layout->addSpacing(kGenerateGap);
-  layout->addLayout(buttons);
-  layout->setSizeConstraint(QLayout::SetFixedSize);
+  layout->addStretch(1);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins({});
+  outer->setSpacing(0);
+  outer->addWidget(scrolled(content, this), 1);
+  outer->addLayout(buttons);
 }
 
-void GenerateDialog::connectAll() {
+void MethodsPanel::connectAll() {
+  connect(m_sketch, &QPushButton::clicked, this, &MethodsPanel::sketchWanted);
+  connect(m_search, &QPushButton::clicked, this, &MethodsPanel::searchWanted);
   connect(m_generate, &QPushButton::clicked, this, [this] {
     if (m_book) {
       remember();
@@ -259,9 +269,9 @@ void GenerateDialog::connectAll() {
   });
 }
 
-GenerateDialog::~GenerateDialog() = default;
+MethodsPanel::~MethodsPanel() = default;
 
-void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selection* selection, LiveBound* bound) {
+void MethodsPanel::setSubject(ScheduleBook* book, DocumentFile* file, Selection* selection, LiveBound* bound) {
   if (m_book == book && m_file == file) {
     return;
   }
@@ -271,6 +281,7 @@ void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selectio
   m_selection = selection;
   m_bound = bound;
   if (m_book) {
+    m_followed.connect(m_book, &ScheduleBook::changed, [this] { updateWidgets(); });
     m_followed.connect(m_book, &ScheduleBook::runningChanged, [this] {
       m_failure->setText(m_book->failure());
       m_failure->setVisible(!m_book->failure().isEmpty());
@@ -292,18 +303,50 @@ void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selectio
   refill();
 }
 
-void GenerateDialog::showEvent(QShowEvent* event) {
-  QDialog::showEvent(event);
+void MethodsPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
   fill();
 }
 
-void GenerateDialog::refill() {
+void MethodsPanel::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
+    m_generate->click();
+  } else if (event->key() == Qt::Key_Escape) {
+    Q_EMIT closeWanted();
+  } else {
+    QWidget::keyPressEvent(event);
+  }
+}
+
+QString MethodsPanel::expected() const {
+  if (!m_book || !m_bound) {
+    return {};
+  }
+  const ScheduleResult* best = nullptr;
+  for (const ScheduleEntry& entry : m_book->entries()) {
+    const bool isMeant = entry.result && entry.result->options.method == m_shownMethod &&
+                         entry.result->options.collective == m_book->collective() && m_book->isFresh(entry);
+    if (isMeant && (best == nullptr || best->algbw < entry.result->algbw)) {
+      best = entry.result.get();
+    }
+  }
+  if (best != nullptr) {
+    return best->bound ? tr("Reached %1 GB/s here, %2 of the bound.").arg(decimal(best->algbw), best->shareOfBound())
+                       : tr("Reached %1 GB/s here.").arg(decimal(best->algbw));
+  }
+  const bool isKnown = m_bound->isCurrent() && m_bound->bound() && m_bound->bound()->algbw;
+  return m_shownMethod == workflow::kDefaultMethod && isKnown
+             ? tr("Reaches the bound: %1 GB/s here.").arg(decimal(*m_bound->bound()->algbw))
+             : QString();
+}
+
+void MethodsPanel::refill() {
   if (isVisible() || !m_book) {
     fill();
   }
 }
 
-std::vector<std::string> GenerateDialog::selectedGpus() const {
+std::vector<std::string> MethodsPanel::selectedGpus() const {
   std::vector<std::string> names;
   if (m_selection && m_file) {
     for (const NodeId id : m_selection->nodesAndContents()) {
@@ -316,12 +359,12 @@ std::vector<std::string> GenerateDialog::selectedGpus() const {
   return names;
 }
 
-void GenerateDialog::fill() {
+void MethodsPanel::fill() {
   m_isFilling = true;
   const bool hasBook = m_book && m_file;
   ScheduleOptions options = hasBook ? m_book->options() : ScheduleOptions{};
   options.collective = hasBook ? m_book->collective() : Collective::allgather;
-  m_collective->setText(collectiveName(options.collective));
+  m_collective->setText(tr("For %1, as chosen above").arg(collectiveName(options.collective)));
   fillGpus(options);
   if (m_amounts->text().toStdString() != options.amounts) {
     m_amounts->setText(QString::fromStdString(options.amounts));
@@ -338,7 +381,7 @@ void GenerateDialog::fill() {
   restartScan();
 }
 
-void GenerateDialog::fillGpus(const ScheduleOptions& options) {
+void MethodsPanel::fillGpus(const ScheduleOptions& options) {
   m_root->clear();
   m_gpus->clear();
   int gpus = 0;
@@ -369,7 +412,7 @@ void GenerateDialog::fillGpus(const ScheduleOptions& options) {
   m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
 }
 
-void GenerateDialog::fillMulticast() {
+void MethodsPanel::fillMulticast() {
   const bool isCapable = m_book && m_file && hasCapableSwitch(m_file->document().model());
   m_options->setAvailable(
       kMulticast, isCapable,
@@ -378,7 +421,7 @@ void GenerateDialog::fillMulticast() {
           : tr("No switch of this fabric is marked as capable (see its properties)"));
 }
 
-ScheduleOptions GenerateDialog::options() const {
+ScheduleOptions MethodsPanel::options() const {
   ScheduleOptions options;
   options.collective = m_book ? m_book->collective() : Collective::allgather;
   if (isRooted(options.collective)) {
@@ -404,13 +447,13 @@ ScheduleOptions GenerateDialog::options() const {
   return options;
 }
 
-void GenerateDialog::remember() {
+void MethodsPanel::remember() {
   if (m_book) {
     m_book->setOptions(options());
   }
 }
 
-void GenerateDialog::updateWidgets() {
+void MethodsPanel::updateWidgets() {
   const bool hasRoot = m_book && isRooted(m_book->collective());
   m_root->setVisible(hasRoot);
   m_rootLabel->setVisible(hasRoot);
@@ -429,12 +472,17 @@ void GenerateDialog::updateWidgets() {
                               : tr("%1 does not support %2")
                                     .arg(QString::fromStdString(method().title), collectiveName(m_book->collective()));
   m_generate->setToolTip(refusal);
-  m_methodText->setText(isMade ? QString::fromStdString(method().description) : refusal + u'.');
+  const QString figure = isMade ? expected() : QString();
+  m_methodText->setText(isMade ? QString::fromStdString(method().description) +
+                                     (figure.isEmpty() ? QString() : u'\n' + figure)
+                               : refusal + u'.');
+  m_sketch->setVisible(m_shownMethod == "taccl");
+  m_search->setVisible(m_shownMethod == "sccl");
   m_methodText->setProperty("role", isMade ? u"muted"_s : u"error"_s);
   m_methodText->style()->polish(m_methodText);
 }
 
-void GenerateDialog::showMethod() {
+void MethodsPanel::showMethod() {
   const std::string id = m_method->currentData().toString().toStdString();
   if (id == m_shownMethod) {
     return;
@@ -461,7 +509,7 @@ void GenerateDialog::showMethod() {
 }
 
 /// The buttons come after the options, which are made later.
-void GenerateDialog::orderTabs() {
+void MethodsPanel::orderTabs() {
   QWidget* last = previousInFocusChain();
   while (last != this && last->focusPolicy() == Qt::NoFocus) {
     last = last->previousInFocusChain();
@@ -469,25 +517,24 @@ void GenerateDialog::orderTabs() {
   if (!m_options->isAncestorOf(last)) {
     return;
   }
-  for (QWidget* button : {findChild<QWidget*>(u"generateCopy"_s), findChild<QWidget*>(u"generateClose"_s),
-                          static_cast<QWidget*>(m_generate)}) {
+  for (QWidget* button : {static_cast<QWidget*>(m_generate), findChild<QWidget*>(u"generateCopy"_s)}) {
     setTabOrder(last, button);
     last = button;
   }
 }
 
-const workflow::Method& GenerateDialog::method() const {
+const workflow::Method& MethodsPanel::method() const {
   const workflow::Method* shown = workflow::findMethod(m_shownMethod);
   return shown != nullptr ? *shown : workflow::methods().front();
 }
 
-std::int64_t GenerateDialog::scannedK() const {
+std::int64_t MethodsPanel::scannedK() const {
   const ScheduleOptions asked = options();
   const std::int64_t k = asked.method == workflow::kDefaultMethod ? asked.integer(kBestOfK).value_or(0) : 0;
   return k <= kMaxScannedK ? k : 0;
 }
 
-void GenerateDialog::judgeAmounts() {
+void MethodsPanel::judgeAmounts() {
   m_amountsFault->hide();
   const ScheduleOptions asked = options();
   if (!m_file || asked.amounts.empty()) {
@@ -504,7 +551,7 @@ void GenerateDialog::judgeAmounts() {
   }
 }
 
-void GenerateDialog::restartScan() {
+void MethodsPanel::restartScan() {
   const std::uint64_t revision = m_file ? m_file->document().factRevision() : 0;
   const ScheduleOptions asked = options();
   if (m_scanned == asked && m_scanRevision == revision && m_scanFile == m_file) {
@@ -524,7 +571,7 @@ void GenerateDialog::restartScan() {
   follow();
 }
 
-void GenerateDialog::follow() {
+void MethodsPanel::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
   if (!m_file || !isVisible() || !m_table || next > scannedK() || m_ordered == next) {
     return;
@@ -554,7 +601,7 @@ void GenerateDialog::follow() {
   });
 }
 
-void GenerateDialog::receive(const Found& found) {
+void MethodsPanel::receive(const Found& found) {
   m_ordered = 0;
   if (!m_table) {
     return;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/playback/play_bar.hpp"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <cmath>
+
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
+#include "designer/timeline/time_text.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+constexpr int kSliderSteps = 1000;
+
+}  // namespace
+
+PlayBar::PlayBar(TimelinePanel& panel, QWidget& drawing)
+    : QFrame(&drawing),
+      m_panel(panel),
+      m_play(iconButton(u"playBarPlay"_s, u"run"_s, tr("Play (Space)"), this)),
+      m_slider(new QSlider(Qt::Horizontal, this)),
+      m_time(new QLabel(this)) {
+  setObjectName(u"playBar"_s);
+  setProperty("role", u"floating"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  setCursor(Qt::ArrowCursor);
+  m_slider->setObjectName(u"playBarTime"_s);
+  m_slider->setAccessibleName(tr("Time of the run"));
+  m_slider->setRange(0, kSliderSteps);
+  constexpr int kSliderWidth = 220;
+  m_slider->setFixedWidth(kSliderWidth);
+  m_time->setObjectName(u"playBarText"_s);
+  m_time->setFont(figureFont());
+  m_time->setProperty("role", u"muted"_s);
+  auto* line = new QHBoxLayout(this);
+  constexpr QMargins kMargins(6, 3, 12, 3);
+  constexpr int kGap = 8;
+  line->setContentsMargins(kMargins);
+  line->setSpacing(kGap);
+  for (QWidget* widget :
+       {static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_slider), static_cast<QWidget*>(m_time)}) {
+    line->addWidget(widget);
+  }
+  connect(m_play, &QToolButton::clicked, this, [this] { m_panel.setPlaying(!m_panel.isPlaying()); });
+  connect(m_slider, &QSlider::valueChanged, this, [this](int value) {
+    m_panel.setPlaying(false);
+    m_panel.setTime(m_panel.clock().end() * value / kSliderSteps);
+  });
+  connect(&m_panel, &TimelinePanel::stateChanged, this, &PlayBar::refresh);
+  connect(&m_panel.clock(), &PlayClock::playingChanged, this, &PlayBar::refresh);
+  drawing.installEventFilter(this);
+  refresh();
+}
+
+bool PlayBar::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize && watched == parent()) {
+    place();
+  }
+  return QFrame::eventFilter(watched, event);
+}
+
+void PlayBar::refresh() {
+  const double end = m_panel.clock().end();
+  const std::optional<double>& time = m_panel.time();
+  m_play->setIcon(icon(m_panel.isPlaying() ? u"pause"_s : u"run"_s));
+  m_play->setToolTip(m_panel.isPlaying() ? tr("Pause (Space)") : tr("Play the schedule on the drawing (Space)"));
+  m_play->setAccessibleName(m_play->toolTip());
+  {
+    const QSignalBlocker quiet(m_slider);
+    // While nothing is played it covers as little of the drawing as it can.
+    m_slider->setVisible(time.has_value());
+    m_slider->setValue(end > 0 ? static_cast<int>(std::lround(time.value_or(0) / end * kSliderSteps)) : 0);
+  }
+  m_time->setText(m_panel.isRecording() ? tr("Simulating…")
+                  : time                ? tr("%1 of %2").arg(timeText(*time), timeText(end))
+                                        : tr("Play"));
+  place();
+}
+
+void PlayBar::place() {
+  adjustSize();
+  constexpr int kMargin = 14;
+  const QWidget& drawing = *parentWidget();
+  move(kMargin, drawing.height() - height() - kMargin);
+}
+
+}  // namespace coppice::designer
