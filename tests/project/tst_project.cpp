@@ -182,7 +182,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/trees", kSchedules + QSet<QString>{"designer/layout"}},
       {"designer/search", kSchedules},
       {"designer/export", kSchedules},
-      {"designer/playback", kSchedules + QSet<QString>{"designer/trees", "designer/timeline"}},
+      {"designer/playback", kSchedules + QSet<QString>{"designer/trees", "designer/timeline", "designer/render"}},
       {"designer/replay",
        kSchedules + QSet<QString>{"designer/trees", "designer/playback", "designer/render", "designer/timeline"}},
       {"designer/compare",

@@ -76,6 +76,7 @@ struct Heat {
   QString low = {};         ///< what 0 is: "0 %"
   QString high = {};        ///< what 1 is: "100 %"
   QString bottleneck = {};  ///< the legend's words for the mark; empty: "bottleneck"
+  bool hasLegend = true;    ///< false where another drawing beside this one has it
 };
 
 struct Overlay {

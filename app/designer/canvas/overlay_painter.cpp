@@ -560,7 +560,7 @@ QSizeF CanvasPainter::legendSize() const {
     return {};
   }
   const Overlay& overlay = m_state.layer->overlay();
-  if (overlay.heat.load.empty() && overlay.trees.empty()) {
+  if ((overlay.heat.load.empty() || !overlay.heat.hasLegend) && overlay.trees.empty()) {
     return {};
   }
   const std::size_t rows = std::min(kMaxLegendRows, overlay.trees.size());

@@ -111,6 +111,7 @@ void SideBySide::draw() {
     Overlay overlay;
     if (!isPlayed) {
       overlay.heat = heatOf(*m_panel->schedule(side)->result, mapOf(side));
+      overlay.heat.hasLegend = side == SideBySidePanel::kSides - 1;
     }
     if (side == 0) {
       m_schedules.setGuest(this, isPlayed ? std::nullopt : std::optional(std::move(overlay)));

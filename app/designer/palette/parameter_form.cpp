@@ -18,9 +18,9 @@
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
-namespace {
+namespace {}  // namespace
 
-std::vector<presets::Rule> rulesOf(const std::string& preset) {
+std::vector<presets::Rule> parameterRules(const std::string& preset) {
   for (auto* const part :
        {presets::machineRecipes, presets::clusterRecipes, presets::switchedRecipes, presets::directRecipes}) {
     for (const presets::Recipe& recipe : part()) {
@@ -32,8 +32,7 @@ std::vector<presets::Rule> rulesOf(const std::string& preset) {
   return {};
 }
 
-/// "boxes_per_leaf" → "Boxes per leaf".
-QString titleOf(const presets::Rule& rule) {
+QString parameterTitle(const presets::Rule& rule) {
   static const std::map<std::string, QString> kKnown = {{"gpus", u"GPUs"_s},
                                                         {"nic", u"NIC, GB/s"_s},
                                                         {"nvlink", u"NVLink, GB/s"_s},
@@ -59,8 +58,6 @@ QString titleOf(const presets::Rule& rule) {
   return title;
 }
 
-}  // namespace
-
 ParameterForm::ParameterForm(const QString& preset, const Arguments& initial, QWidget* parent) : QWidget(parent) {
   auto* layout = new QFormLayout(this);
   layout->setContentsMargins({});
@@ -70,18 +67,18 @@ ParameterForm::ParameterForm(const QString& preset, const Arguments& initial, QW
   layout->setHorizontalSpacing(kColumnGap);
   layout->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   layout->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
-  for (presets::Rule& rule : rulesOf(preset.toStdString())) {
+  for (presets::Rule& rule : parameterRules(preset.toStdString())) {
     const auto given = initial.find(rule.name);
     const QString value = QString::fromStdString(given != initial.end() ? given->second : rule.defaultText);
     Field field;
     field.editor = makeEditor(rule, value);
     const QString name = QString::fromStdString(rule.name);
     field.editor->setObjectName(u"parameter-"_s + name);
-    field.editor->setAccessibleName(titleOf(rule));
+    field.editor->setAccessibleName(parameterTitle(rule));
     const QString tip = QString::fromStdString(rule.description) + u"\n"_s +
                         tr("Accepts: %1").arg(QString::fromStdString(presets::allowedText(rule)));
     field.editor->setToolTip(tip);
-    field.label = new QLabel(titleOf(rule), this);
+    field.label = new QLabel(parameterTitle(rule), this);
     field.label->setToolTip(tip);
     field.label->setBuddy(field.editor);
     field.label->setContentsMargins(0, 3, 0, 0);
@@ -171,7 +168,7 @@ QWidget* ParameterForm::withChips(QWidget* spin, const presets::Rule& rule) {
     chip->setAutoDefault(false);
     chip->setCheckable(true);
     chip->setChecked(box->value() == count);
-    chip->setAccessibleName(u"%1: %2"_s.arg(titleOf(rule)).arg(count));
+    chip->setAccessibleName(u"%1: %2"_s.arg(parameterTitle(rule)).arg(count));
     connect(chip, &QPushButton::clicked, box, [box, count] { box->setValue(count); });
     connect(box, &QSpinBox::valueChanged, chip, [chip, count](int value) { chip->setChecked(value == count); });
     // A click on the one that is on leaves it on.

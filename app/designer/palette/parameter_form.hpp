@@ -13,6 +13,11 @@ class QFormLayout;
 
 namespace coppice::designer {
 
+/// What the parameters of a preset accept; empty for none.
+[[nodiscard]] std::vector<presets::Rule> parameterRules(const std::string& preset);
+/// "boxes_per_leaf" → "Boxes per leaf".
+[[nodiscard]] QString parameterTitle(const presets::Rule& rule);
+
 /// The parameters of a preset as fields that fit what they accept. Those without effect under the present choices are
 /// not shown.
 class ParameterForm : public QWidget {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "designer/document/error_text.hpp"
+#include "designer/palette/sweep_dialog.hpp"
 #include "presets/presets.hpp"
 
 using namespace Qt::StringLiterals;
@@ -40,6 +41,16 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   m_place->setAutoDefault(false);
   m_place->setVisible(drawing != Drawing::none);
   m_place->setToolTip(tr("The next click on the drawing places it"));
+  auto* sweep = new QPushButton(tr("Sweep…"), this);
+  sweep->setObjectName(u"templateSweep"_s);
+  sweep->setAutoDefault(false);
+  sweep->setToolTip(tr("The bound over the values of one of the parameters, as a chart"));
+  sweep->setVisible(!entry.preset.isEmpty() && !m_form->isEmpty());
+  connect(sweep, &QPushButton::clicked, this, [this] {
+    auto* dialog = new SweepDialog(m_entry, m_form->arguments(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->show();
+  });
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
 
@@ -75,7 +86,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   layout->setContentsMargins(kMargins);
   layout->setSpacing(kGap);
   layout->addLayout(columns, 1);
-  layout->addLayout(buttonRow({cancel, m_place, m_add, m_create}));
+  layout->addLayout(buttonRow({sweep, cancel, m_place, m_add, m_create}));
 
   connect(m_preview, &FabricPreview::ready, this, &TemplateDialog::receive);
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);

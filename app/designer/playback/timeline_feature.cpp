@@ -7,13 +7,20 @@
 
 #include "designer/charts/picture_file.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/render/picture.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/timeline/time_text.hpp"
 #include "io/files.hpp"
 #include "simulate/report.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+namespace {
+
+constexpr int kFramesPerSecond = 25;
+
+}  // namespace
 
 TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new TimelinePanel(m_window)) {
@@ -53,7 +60,15 @@ void TimelineFeature::addActions() {
                     m_panel->view().setFocus(Qt::ShortcutFocusReason);
                   }
                 });
-  enable({"schedule.play"}, false);
+  m_actions.add({u"file.export-film"_s,
+                 tr("Export Fil&m…"),
+                 tr("Save the run as it plays on the drawing, as an animated WebP or as numbered PNG files"),
+                 {QKeySequence(u"Ctrl+K, Z"_s)},
+                 u"image"_s},
+                [this](bool) { startFilm(); });
+  m_nextFrame.setInterval(0);
+  connect(&m_nextFrame, &QTimer::timeout, this, &TimelineFeature::addFrame);
+  enable({"schedule.play", "file.export-film"}, false);
   connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) {
     m_bars[context] = new PlayBar(*m_panel, context->canvas());
     showBar();
@@ -80,7 +95,7 @@ void TimelineFeature::follow() {
   // Links of a fabric that has changed would play what cannot be.
   m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
   m_panel->setResult(m_result);
-  enable({"schedule.play"}, m_result != nullptr);
+  enable({"schedule.play", "file.export-film"}, m_result != nullptr);
   showBar();
   show();
 }
@@ -115,6 +130,69 @@ void TimelineFeature::show() {
     m_mapRevision = revision;
   }
   canvas->setMotion(m_panel->playback()->motionAt(*m_panel->time(), *m_map, m_panel->colorBy()));
+}
+
+void TimelineFeature::startFilm() {
+  m_workspace.setMode(Mode::schedule);
+  if (!m_panel->playback()) {
+    m_panel->setPlaying(true);
+    m_workspace.say(tr("The run is being simulated: export the film when it plays"));
+    return;
+  }
+  const QString suffix = canWrite(FilmFormat::webp) ? u".webp"_s : u".png"_s;
+  const QString path = m_prompts.fileToSave(m_window, u"schedule"_s + suffix, tr("Films (*.webp *.png)"));
+  if (path.isEmpty()) {
+    return;
+  }
+  auto writer = FilmWriter::create(path, kFramesPerSecond);
+  if (!writer) {
+    m_prompts.failure(m_window, tr("Export Film"), errorText(writer.error()));
+    return;
+  }
+  m_panel->setPlaying(false);
+  m_film = Film{*std::move(writer), path, m_panel->playback(), 0};
+  m_nextFrame.start();
+}
+
+void TimelineFeature::addFrame() {
+  constexpr int kFrames = static_cast<int>(PlayClock::kSecondsPerRun * kFramesPerSecond);
+  if (!m_film || m_panel->playback() != m_film->run || current() == nullptr || m_workspace.mode() != Mode::schedule) {
+    endFilm(Error{ErrorCode::cancelled, "the film was cancelled", "leave the schedule as it is while it is written"});
+    return;
+  }
+  if (m_film->frame == kFrames) {
+    endFilm(m_film->writer->finish());
+    return;
+  }
+  const double time = m_film->run->duration() * m_film->frame / (kFrames - 1);
+  m_panel->setTime(time);
+  PictureOptions options;
+  options.format = PictureFormat::png;
+  options.part = PicturePart::visible;
+  options.scheme = Theme::instance().scheme();
+  options.caption = timeText(time);
+  const Result<QImage> frame = drawImage(current()->canvas(), options);
+  if (const Outcome added = frame ? m_film->writer->add(*frame) : Outcome(frame.error()); !added) {
+    endFilm(added);
+    return;
+  }
+  ++m_film->frame;
+  constexpr int kEvery = 10;
+  if (m_film->frame % kEvery == 0) {
+    m_workspace.say(tr("Film: frame %1 of %2").arg(m_film->frame).arg(kFrames));
+  }
+}
+
+void TimelineFeature::endFilm(const Outcome& outcome) {
+  m_nextFrame.stop();
+  const QString name = m_film ? QFileInfo(m_film->path).fileName() : QString();
+  m_film.reset();
+  m_panel->setTime(std::nullopt);
+  if (outcome) {
+    m_workspace.say(tr("Exported %1").arg(name));
+  } else {
+    m_prompts.failure(m_window, tr("Export Film"), errorText(outcome.error()));
+  }
 }
 
 void TimelineFeature::save() {

@@ -247,10 +247,12 @@ void TimelinePanel::setPlaying(bool isPlaying) {
 
 void TimelinePanel::record() {
   if (!m_isRecordWanted || (!m_seen.isSeen() && !m_isPlayWanted)) {
-    if (!m_result) {
+    // What was there is of another schedule or size.
+    if (!m_result || m_isRecordWanted) {
       m_job.cancel();
       m_isRecording = false;
       m_playback.reset();
+      m_view->setLanes(TimelineLanes());
       m_clock.setPlaying(false);
       m_clock.setEnd(0);
     }

@@ -223,7 +223,7 @@ void RunPanel::makeForm(QWidget* content) {
     m_form->addRow(label);
     m_form->addRow(field);
   };
-  addWide(tr("Min, max, factor"), pair(m_from, m_to, m_factor));
+  addWide(tr("Sizes: first, last, factor"), pair(m_from, m_to, m_factor));
   addWide(tr("Iterations, warm-up"), pair(m_iterations, m_warmup));
   addWide(tr("When the window closes"), m_keeps);
   m_form->addRow(m_checks);

@@ -337,7 +337,8 @@ void SynthesizeDialog::setUpTable() {
     header->resizeSection(column, kWide);
   }
   header->resizeSection(CandidateModel::kResult, kWord);
-  header->resizeSection(CandidateModel::kProof, kWord);
+  constexpr int kSentence = 190;
+  header->resizeSection(CandidateModel::kProof, kSentence);
   connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     m_frontChart->setCurrent(current());
     describe(std::nullopt);

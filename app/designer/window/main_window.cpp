@@ -38,6 +38,7 @@
 #include "designer/features/layout/layout_feature.hpp"
 #include "designer/features/palette/palette_feature.hpp"
 #include "designer/features/pictures/picture_feature.hpp"
+#include "designer/features/report/report_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/finder/finder_feature.hpp"
 #include "designer/palette/card_list.hpp"
@@ -142,6 +143,7 @@ void MainWindow::createFeatures() {
   // Docks of one area are in this order. The cut leaves the canvas before a schedule takes it.
   m_files = addFeature<FileFeature>();
   addFeature<PictureFeature>();
+  addFeature<ReportFeature>();
   m_palette = addFeature<PaletteFeature>(*m_loader);
   m_bound = addFeature<BoundFeature>();
   auto* schedules = addFeature<ScheduleFeature>();

@@ -146,6 +146,7 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
         u"mode.run"_s,
         u"analyse.next-cut"_s,
         u"analyse.next-problem"_s,
+        u"analyse.fabrics"_s,
         {}});
   fill(view->addMenu(MainWindow::tr("&Zoom")), actions,
        {u"zoom.fit"_s, u"zoom.selection"_s, u"zoom.actual"_s, u"zoom.in"_s, u"zoom.out"_s});
@@ -180,13 +181,24 @@ QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayou
         u"file.save-as"_s,
         u"file.export"_s,
         u"file.export-picture"_s,
+        u"file.export-film"_s,
+        u"file.report"_s,
+        u"file.copy-link"_s,
         {},
         u"file.close"_s,
         u"file.quit"_s});
   fill(bar.addMenu(MainWindow::tr("&Edit")), actions, editMenu());
   addViewMenu(bar, actions, layouts);
   fill(bar.addMenu(MainWindow::tr("&Insert")), actions,
-       {u"insert.search"_s, {}, u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
+       {u"insert.search"_s,
+        {},
+        u"insert.gpu"_s,
+        u"insert.nic"_s,
+        u"insert.switch"_s,
+        {},
+        u"tool.link"_s,
+        u"tool.box"_s,
+        u"tool.text"_s});
   QMenu* arrange = bar.addMenu(MainWindow::tr("&Arrange"));
   fill(arrange->addMenu(MainWindow::tr("&Layout")), actions, layoutMenu());
   fill(arrange, actions, arrangeMenu());

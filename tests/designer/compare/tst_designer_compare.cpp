@@ -31,6 +31,7 @@
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/schedules/size_list.hpp"
+#include "designer/theme/empty_page.hpp"
 #include "designer/theme/theme.hpp"
 #include "io/files.hpp"
 #include "support/waiting.hpp"
@@ -287,6 +288,47 @@ private Q_SLOTS:
     QVERIFY(QTest::qWaitFor([&] { return !panel.isSimulating(); }, kLong));
     panel.show();
     QVERIFY(QTest::qWaitFor([&] { return panel.isSettled(); }, kLong));
+  }
+
+  /// Whatever tab is chosen after a schedule was made shows something of it.
+  void everyTabIsFull() {
+    const Sides s;
+    QStringList below;
+    const std::vector<QDockWidget*> docks = s.f.window->layouts().docksOf(Mode::schedule);
+    for (QDockWidget* dock : docks) {
+      if (s.f.window->dockWidgetArea(dock) != Qt::BottomDockWidgetArea) {
+        continue;
+      }
+      below << dock->windowTitle();
+      dock->raise();
+      coppice::waiting::settle();
+      for (const EmptyPage* page : dock->findChildren<EmptyPage*>()) {
+        QVERIFY2(!page->isVisible(), qPrintable(dock->windowTitle()));
+      }
+    }
+    QCOMPARE(below, (QStringList{u"Routes"_s, u"Loads"_s, u"Timeline"_s, u"Compare"_s, u"Program"_s}));
+  }
+
+  /// A tab that was made tall gives the drawing its place back on the next one, and has it again later.
+  void tabsRememberTheirHeights() {
+    const Sides s;
+    s.f.window->resize(1400, 900);
+    coppice::waiting::settle();
+    auto* loads = s.f.window->findChild<QDockWidget*>(u"loadsDock"_s);
+    auto* routes = s.f.window->findChild<QDockWidget*>(u"routesDock"_s);
+    routes->raise();
+    coppice::waiting::settle();
+    const int usual = routes->height();
+    loads->raise();
+    coppice::waiting::settle();
+    s.f.window->resizeDocks({loads}, {usual + 140}, Qt::Vertical);
+    coppice::waiting::settle();
+    const int tall = loads->height();
+    QVERIFY(tall != usual);
+    routes->raise();
+    QTRY_COMPARE_WITH_TIMEOUT(routes->height(), usual, coppice::waiting::kPatience);
+    loads->raise();
+    QTRY_COMPARE_WITH_TIMEOUT(loads->height(), tall, coppice::waiting::kPatience);
   }
 
   /// Qt counts a dock behind another tab as shown.

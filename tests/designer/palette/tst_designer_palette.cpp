@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -14,6 +15,7 @@
 #include "designer/palette/fabric_picture.hpp"
 #include "designer/palette/fabric_preview.hpp"
 #include "designer/palette/palette_panel.hpp"
+#include "designer/palette/sweep_dialog.hpp"
 #include "designer/palette/template_dialog.hpp"
 #include "designer/palette/template_store.hpp"
 #include "designer/theme/theme.hpp"
@@ -48,7 +50,41 @@ private Q_SLOTS:
   void theDialogNamesWhatIsWrong();
   void theDialogHidesWhatHasNoEffect();
   void thePanelSearchesAndEnters();
+  void sweeps_data();
+  void sweeps();
 };
+
+void TestDesignerPalette::sweeps_data() {
+  QTest::addColumn<QString>("parameter");
+  QTest::addColumn<QString>("values");
+  QTest::addColumn<QStringList>("bounds");  // "" where the value is refused
+  // 32 GPUs with 25 GB/s each between boxes, 8 of them in a box.
+  QTest::newRow("boxes") << u"boxes"_s << u"2..4"_s << QStringList{u"1040/3"_s, u"300"_s, u"800/3"_s};
+  QTest::newRow("refused") << u"boxes"_s << u"2, none"_s << QStringList{u"1040/3"_s, QString()};
+}
+
+void TestDesignerPalette::sweeps() {
+  QFETCH(QString, parameter);
+  QFETCH(QString, values);
+  QFETCH(QStringList, bounds);
+  PaletteEntry entry;
+  entry.kind = PaletteEntry::Kind::preset;
+  entry.preset = u"dgx-a100"_s;
+  SweepDialog dialog(entry, {});
+  auto* list = dialog.findChild<QComboBox*>(u"sweepParameter"_s);
+  list->setCurrentIndex(list->findData(parameter));
+  auto* text = dialog.findChild<QLineEdit*>(u"sweepValues"_s);
+  text->setText(values);
+  Q_EMIT text->editingFinished();
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.isSettled(), coppice::waiting::kPatience);
+  QStringList found;
+  for (const SweepDialog::Point& point : dialog.points()) {
+    found << (point.bound ? QString::fromStdString(toFraction(*point.bound)) : QString());
+    QCOMPARE(point.bound.has_value(), point.why.isEmpty());
+  }
+  QCOMPARE(found, bounds);
+  QCOMPARE(dialog.csv().trimmed().split(u'\n').size(), bounds.size() + 1);
+}
 
 void TestDesignerPalette::initTestCase() {
   QCoreApplication::setOrganizationName(u"coppice-test"_s);

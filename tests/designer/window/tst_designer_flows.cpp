@@ -16,6 +16,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/features/edit/link_patterns.hpp"
 #include "designer/features/find/find_bar.hpp"
+#include "designer/features/report/fabrics_dialog.hpp"
 #include "designer/palette/card_list.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -87,6 +88,9 @@ private Q_SLOTS:
   void goToANode();
   void problemsInTurn();
   void nothingThatIsPastedDisturbs();
+  void aReportOfOnePage();
+  void openFabricsInOneTable();
+  void aLinkOpensTheView();
 };
 
 void TestDesignerFlows::initTestCase() {
@@ -95,6 +99,55 @@ void TestDesignerFlows::initTestCase() {
 
 void TestDesignerFlows::cleanup() {
   QSettings().clear();
+}
+
+void TestDesignerFlows::aReportOfOnePage() {
+  const Fixture f;
+  f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "4"}})).model, {}, u"four <boxes>"_s);
+  QVERIFY(f.waitForBound());
+  for (const char* name : {"report.html", "report.pdf"}) {
+    f.answers->saveTo = f.dir.filePath(QLatin1String(name));
+    f.run("file.report");
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(f.answers->saveTo), coppice::waiting::kPatience);
+  }
+  const std::string html = *io::readFile(f.dir.filePath(u"report.html"_s).toStdString());
+  const CutView& cut = f.editor()->bound().bound()->cuts.front();
+  for (const QString& said : {u"266.67 GB/s"_s, u"800/3"_s, u"four &lt;boxes&gt;"_s, u"data:image/png;base64,"_s,
+                              cut.sentence.toHtmlEscaped(), u"32 GPUs"_s}) {
+    QVERIFY2(html.find(said.toStdString()) != std::string::npos, qPrintable(said));
+  }
+  const std::string pdf = *io::readFile(f.dir.filePath(u"report.pdf"_s).toStdString());
+  QVERIFY(pdf.starts_with("%PDF"));
+  QVERIFY2(pdf.find("/Count 1\n") != std::string::npos, "the report has more than one page");
+  // The drawing is as before: the cut was drawn for the picture alone.
+  QVERIFY(f.editor()->canvas().overlay().isEmpty());
+}
+
+void TestDesignerFlows::openFabricsInOneTable() {
+  const Fixture f;
+  for (const char* boxes : {"2", "4"}) {
+    f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", boxes}})).model, {},
+                                QLatin1String(boxes) + u" boxes"_s);
+  }
+  f.run("analyse.fabrics");
+  auto* dialog = f.window->findChild<FabricsDialog*>();
+  QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), coppice::waiting::kPatience);
+  QCOMPARE(dialog->table().item(0, 2)->text(), u"32"_s);
+  QCOMPARE(dialog->table().item(1, 1)->text(), u"346.67"_s);
+  QVERIFY(dialog->table().item(1, 2)->text().startsWith(u"266.67  (76.9"_s));
+  QVERIFY2(dialog->csv().contains(u"AllGather,1040/3,800/3"_s), qPrintable(dialog->csv()));
+  dialog->close();
+}
+
+void TestDesignerFlows::aLinkOpensTheView() {
+  const Fixture f;
+  f.window->files().openFiles({f.example("2x-dgx-a100.fabric.json") + u"#mode=analyse&cut=2&zoom=80"_s});
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(f.window->workspace().mode(), Mode::analyse);
+  QTRY_COMPARE_WITH_TIMEOUT(f.editor()->shownCut(), std::size_t{1}, coppice::waiting::kPatience);
+  QTRY_COMPARE_WITH_TIMEOUT(f.editor()->canvas().zoom(), 0.8, coppice::waiting::kPatience);
+  f.run("file.copy-link");
+  QVERIFY(QGuiApplication::clipboard()->text().endsWith(u"#mode=analyse&collective=allgather&cut=2&zoom=80"_s));
 }
 
 void TestDesignerFlows::fourBoxesOfEight() {

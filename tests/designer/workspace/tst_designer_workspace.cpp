@@ -7,6 +7,7 @@
 
 #include "designer/document/edits.hpp"
 #include "designer/workspace/feature.hpp"
+#include "designer/workspace/view_link.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -62,7 +63,39 @@ private Q_SLOTS:
   void statesThatDecideOnActions();
   void modeIsToldAlsoWhereItIsTheSame();
   void featureWithoutDocument();
+  void linksToViews_data();
+  void linksToViews();
 };
+
+void TestDesignerWorkspace::linksToViews_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("again");  // empty: it is refused
+  QTest::newRow("mode and cut") << u"a.fabric.json#mode=analyse&cut=2"_s << u"a.fabric.json#mode=analyse&cut=2"_s;
+  QTest::newRow("all") << u"b#1.json#zoom=75&collective=allreduce&mode=schedule&cut=3"_s
+                       << u"b#1.json#mode=schedule&collective=allreduce&cut=3&zoom=75"_s;
+  QTest::newRow("the first cut") << u"a#cut=1"_s << u"a#"_s;
+  QTest::newRow("nothing") << u"a#"_s << u"a#"_s;
+  QTest::newRow("another mode") << u"a#mode=fly"_s << QString();
+  QTest::newRow("another key") << u"a#node=1"_s << QString();
+  QTest::newRow("no cut") << u"a#cut=0"_s << QString();
+  QTest::newRow("no number") << u"a#zoom=large"_s << QString();
+  QTest::newRow("no collective") << u"a#collective=gossip"_s << QString();
+}
+
+void TestDesignerWorkspace::linksToViews() {
+  QFETCH(QString, text);
+  QFETCH(QString, again);
+  const auto link = ViewLink::of(text);
+  QCOMPARE(static_cast<bool>(link), !again.isEmpty());
+  if (link) {
+    QVERIFY(link->has_value());
+    QCOMPARE((*link)->text(), again);
+  } else {
+    QVERIFY(!link.error().fix.empty());
+  }
+  // A name without a view is a name.
+  QVERIFY(!ViewLink::of(text.section(u'#', 0, 0))->has_value());
+}
 
 void TestDesignerWorkspace::removal_data() {
   QTest::addColumn<QString>("open");

@@ -224,6 +224,8 @@ void PropertiesPanel::addFabric() {
           edit.setHeader(std::move(header));
         });
       });
+  // Without a name of its own it goes by that of its file.
+  m_body->findChild<QLineEdit*>(u"fabricName"_s)->setPlaceholderText(m_editor->file().displayName());
 }
 
 void PropertiesPanel::addNodes(const std::vector<NodeId>& nodes) {

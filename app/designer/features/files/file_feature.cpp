@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/files/file_feature.hpp"
 
+#include <QClipboard>
 #include <QFile>
 #include <QFileInfo>
+#include <QGuiApplication>
 #include <QPointer>
 #include <QSettings>
 #include <QTimer>
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include "designer/document/exchange.hpp"
+#include "designer/workspace/view_link.hpp"
 #include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
@@ -82,6 +85,19 @@ void FileFeature::addSaveActions() {
       [this](EditorContext& context) { saveAs(context); });
   addForCurrent({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric in another format"), {}, u"export"_s},
                 [this](EditorContext& context) { exportAs(context); });
+  addForCurrent({u"file.copy-link"_s,
+                 tr("Copy Lin&k to This View"),
+                 tr("Copy what opens this file in this mode, at this cut and zoom: coppice FILE#mode=…"),
+                 {},
+                 u"copy"_s},
+                [this](EditorContext& context) {
+                  if (context.file().path().isEmpty()) {
+                    m_workspace.say(tr("Save the fabric first"));
+                    return;
+                  }
+                  QGuiApplication::clipboard()->setText(ViewLink::to(context, m_workspace.mode()).text());
+                  m_workspace.say(tr("Copied the link"));
+                });
   addForCurrent({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
                 [this](EditorContext& context) { close(context); });
 }
@@ -99,7 +115,7 @@ void FileFeature::attach(EditorContext& context) {
 
 void FileFeature::updateActions() {
   EditorContext* context = current();
-  enable({"file.save-as", "file.export", "file.close"}, context != nullptr);
+  enable({"file.save-as", "file.export", "file.copy-link", "file.close"}, context != nullptr);
   enable({"file.save"}, context != nullptr && (context->file().isModified() || context->file().path().isEmpty()));
 }
 
@@ -178,6 +194,17 @@ EditorContext* FileFeature::openAlready(const QString& path) const {
 }
 
 Result<EditorContext*> FileFeature::open(const QString& path) {
+  const auto link = ViewLink::of(path);
+  if (!link) {
+    return link.error();
+  }
+  if (*link) {
+    const auto opened = open((*link)->path);
+    if (opened && *opened != nullptr) {
+      (*link)->show(**opened, m_workspace);
+    }
+    return opened;
+  }
   if (EditorContext* context = openAlready(path)) {
     m_workspace.activate(context);
     m_workspace.say(tr("%1 is open already").arg(context->file().displayName()));
