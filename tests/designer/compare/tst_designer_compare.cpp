@@ -309,28 +309,6 @@ private Q_SLOTS:
     QCOMPARE(below, (QStringList{u"Routes"_s, u"Loads"_s, u"Timeline"_s, u"Compare"_s, u"Program"_s}));
   }
 
-  /// A tab that was made tall gives the drawing its place back on the next one, and has it again later.
-  void tabsRememberTheirHeights() {
-    const Sides s;
-    s.f.window->resize(1400, 900);
-    coppice::waiting::settle();
-    auto* loads = s.f.window->findChild<QDockWidget*>(u"loadsDock"_s);
-    auto* routes = s.f.window->findChild<QDockWidget*>(u"routesDock"_s);
-    routes->raise();
-    coppice::waiting::settle();
-    const int usual = routes->height();
-    loads->raise();
-    coppice::waiting::settle();
-    s.f.window->resizeDocks({loads}, {usual + 140}, Qt::Vertical);
-    coppice::waiting::settle();
-    const int tall = loads->height();
-    QVERIFY(tall != usual);
-    routes->raise();
-    QTRY_COMPARE_WITH_TIMEOUT(routes->height(), usual, coppice::waiting::kPatience);
-    loads->raise();
-    QTRY_COMPARE_WITH_TIMEOUT(loads->height(), tall, coppice::waiting::kPatience);
-  }
-
   /// Qt counts a dock behind another tab as shown.
   void nothingIsSimulatedBehindATab() {
     Sides s;

@@ -121,6 +121,21 @@ public:
     shoot(u"measured"_s);
   }
 
+  /// A communication sketch with the schedule that was found within it.
+  void sketch() {
+    open();
+    adopt("azure-ndv2", {{"boxes", "2"}}, u"2x NDv2"_s);
+    run("sketch.propose");
+    auto* start = m_window->findChild<QPushButton*>(u"sketchRun"_s);
+    wait([&] { return start->isVisible() && start->isEnabled(); }, "the sketch does not come");
+    start->click();
+    auto* schedules = m_window->findChild<ScheduleFeature*>();
+    wait([&] { return schedules->book()->current() != nullptr; }, "the search finds no schedule");
+    run("view.sketch");
+    m_window->resizeDocks({m_window->findChild<QDockWidget*>(u"sketchDock"_s)}, {kHelpDock}, Qt::Vertical);
+    shoot(u"sketch"_s);
+  }
+
   void large() {
     open();
     adopt("dgx-h100", {{"boxes", "128"}}, u"128x DGX H100"_s);
@@ -384,6 +399,7 @@ int main(int argc, char** argv) {
     camera.startPage();
     camera.cluster();
     camera.schedules();
+    camera.sketch();
     camera.large();
   }
   return camera.hasFailed() ? 1 : 0;
