@@ -25,13 +25,16 @@ using schedule::ConcurrentGroup;
 using std::int64_t;
 
 /// Columns with which the dense simplex is still quick.
-constexpr std::size_t kMaxProgramColumns = 500;
+constexpr std::size_t kMaxProgramColumns = 1500;
 constexpr std::size_t kMaxSingleLinks = 40;
 /// Uses of links that the trees of one query have.
 constexpr std::size_t kMaxNumbersOfRound = 20'000'000;
 /// Largest price of a rounded query, and parts that a mixture is rounded to.
 constexpr double kPriceScale = 1 << 30;
 constexpr int64_t kMixtureParts = 1 << 24;
+/// Rounds of prices where the program would be too large, and uses of links that their trees may have.
+constexpr int kPriceRounds = 400;
+constexpr std::size_t kMaxNumbersOfRounds = 50'000'000;
 constexpr double kNearlyEqual = 1e-9;
 
 Error badGroup(std::size_t index, const std::string& what, const std::string& fix) {
@@ -297,7 +300,8 @@ private:
     addRows(simplex, 0);
     double inside = 0.5;
     int refinements = 0;
-    while (!m_stop() && simplex.solve(m_stop) == lp::SimplexStatus::optimal) {
+    while (!m_stop() && !lp::isTooLarge(simplex.rows().size(), m_capacity.size() + m_coefficient.size()) &&
+           simplex.solve(m_stop) == lp::SimplexStatus::optimal) {
       std::vector<double> vertex;
       for (std::size_t k = 0; k < m_capacity.size(); ++k) {
         vertex.push_back(simplex.value(static_cast<int>(k)));
@@ -380,6 +384,17 @@ private:
       }
       const std::size_t first = m_rows.size();
       query(rounded(round % 8 == 0 ? mean : prices));
+      if (m_rows.size() == first) {
+        // These prices were asked for before; smaller steps lead to others.
+        step *= 0.5;
+        for (std::size_t k = 0; k < price.size(); ++k) {
+          price[k] += step * static_cast<double>(k % 7) / 7;
+        }
+        if (round >= kPriceRounds) {
+          break;
+        }
+        continue;
+      }
       std::vector<double> load(price.size(), 0);
       for (std::size_t i = first; i < m_rows.size(); ++i) {
         for (std::size_t k = 0; k < price.size(); ++k) {
@@ -399,8 +414,8 @@ private:
         each = std::max(each - top, -20.0);
       }
       step = std::max(0.02, step * 0.985);
-      m_progress.report("groups", std::min(1.0, round / 400.0));
-      if (round >= 400 || m_rows.size() * price.size() > 50'000'000) {
+      m_progress.report("groups", std::min(1.0, static_cast<double>(round) / kPriceRounds));
+      if (round >= kPriceRounds || m_rows.size() * price.size() > kMaxNumbersOfRounds) {
         break;
       }
     }

@@ -397,6 +397,56 @@ private slots:
     requireProved(fabric, demand, *optimum);
   }
 
+  /// No two links alike: as many prices as links.
+  void noSymmetry_data() {
+    QTest::addColumn<int>("gpus");
+    QTest::addColumn<QString>("collective");
+    for (const char* collective : {"allgather", "allreduce", "alltoall"}) {
+      QTest::addRow("24 %s", collective) << 24 << QString(collective);
+      QTest::addRow("64 %s", collective) << 64 << QString(collective);
+    }
+  }
+  void noSymmetry() {
+    QFETCH(int, gpus);
+    QFETCH(QString, collective);
+    std::mt19937 random(static_cast<unsigned>(gpus));
+    const auto between = [&](int low, int high) { return low + static_cast<int>(random() % (high - low + 1)); };
+    fabric::Description description;
+    const int switches = gpus / 5;
+    for (int i = 0; i < gpus + switches; ++i) {
+      fabric::NodeDescription node;
+      node.id = std::to_string(i);
+      node.kind = i < gpus ? "gpu" : "switch";
+      description.nodes.push_back(node);
+    }
+    const auto link = [&](int a, int b, int bandwidth) {
+      fabric::LinkDescription of;
+      of.src = std::to_string(a);
+      of.dst = std::to_string(b);
+      of.bandwidth = std::to_string(bandwidth);
+      description.links.push_back(of);
+    };
+    for (int i = 0; i < gpus; ++i) {
+      const int first = between(0, switches - 1);
+      link(i, gpus + first, between(10, 60));
+      link(i, gpus + (first + between(1, switches - 1)) % switches, between(10, 60));
+      link(i, (i + 1) % gpus, between(5, 30));
+    }
+    for (int i = 0; i < switches; ++i) {
+      link(gpus + i, gpus + (i + 1) % switches, between(20, 100));
+    }
+    const fabric::Fabric fabric = test::built(description);
+    ConcurrentDemand demand = meshDemand({4, gpus / 4}, {1}, gpus);
+    for (ConcurrentGroup& group : demand.groups) {
+      group.collective = *parseCollective(collective.toStdString());
+    }
+    const auto optimum = groups::optimum(fabric, demand);
+    QVERIFY2(optimum.hasValue(), optimum ? "" : describe(optimum.error()).c_str());
+    QVERIFY(optimum->linkClasses > 2 * gpus);
+    QCOMPARE(text(optimum->lower), text(optimum->upper));
+    requireProved(fabric, demand, *optimum);
+  }
+
   void spoiledProofsAreRefused_data() {
     QTest::addColumn<int>("fault");
     for (int fault = 0; fault < 7; ++fault) {
