@@ -5,6 +5,7 @@
 #include "input.hpp"
 #include "io/training_json.hpp"
 #include "text.hpp"
+#include "train_model.hpp"
 #include "training/search.hpp"
 #include "workflow/clock.hpp"
 
@@ -89,10 +90,23 @@ std::string frontText(const Problem& problem, const training::Front& front, doub
 
 struct TrainOptions {
   std::string problem;
+  FabricOptions fabric;
+  ModelOptions model;
   bool plans = false;
 };
 
 Result<Report> run(const TrainOptions& options, bool json, const Progress& progress) {
+  if (options.problem.empty()) {
+    const bool isWhole = !options.fabric.source.empty() && !options.model.model.empty() && !options.model.mesh.empty();
+    if (!isWhole) {
+      return Error{ErrorCode::badUsage, "there is neither a problem nor a fabric with a model and a mesh",
+                   "give --problem FILE, or a fabric with --model, --mesh, --batch and --sequence"};
+    }
+    return trainModel(options.model, options.fabric, progress);
+  }
+  if (!options.fabric.source.empty()) {
+    return workflow::optionError("problem", "a problem has its own mesh, and needs no fabric", "leave one of both out");
+  }
   const auto text = readText(options.problem);
   if (!text) {
     return text.error();
@@ -142,12 +156,23 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(app, invocation, "train",
                                 "Find how to divide a training step over a mesh of devices: the exact front of "
                                 "compute, communication and memory",
+                                "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --mesh 16x8 \\\n"
+                                "    --batch 512 --sequence 8192\n"
                                 "  coppice-cli train --problem block.json\n"
                                 "  coppice-cli train --problem block.json --plans --json");
   auto options = std::make_shared<TrainOptions>();
+  addFabricOptions(sub, options->fabric);
+  sub.get_option("fabric")->required(false);
+  sub.add_option("--model", options->model.model, "Preset, such as llama-3-70b, or a config.json of Hugging Face");
+  sub.add_option("--mesh", options->model.mesh,
+                 "Sizes of the mesh of all GPUs in rank order, the last axis fastest, for example 16x8");
+  sub.add_option("--batch", options->model.batch, "Sequences of a step");
+  sub.add_option("--sequence", options->model.sequence, "Tokens of a sequence");
+  sub.add_option("--gpu", options->model.gpu, "v100, a100, h100, h200, mi250x or mi300x: peak rate and memory")
+      ->capture_default_str();
+  sub.add_flag("--recompute", options->model.recompute, "Activations may be dropped and computed again");
   sub.add_option("--problem", options->problem,
-                 "Graph, mesh and rates (resources/schema/training.schema.json); - for standard input")
-      ->required();
+                 "Graph, mesh and rates instead (resources/schema/training.schema.json); - for standard input");
   sub.add_flag("--plans", options->plans, "With --json: the states of all tensors of each plan");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {

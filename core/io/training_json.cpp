@@ -43,7 +43,7 @@ public:
     problem.gflops = number(need(top, "gflops"));
     for (const JsonValue& item : member(top, "nodes", JsonKind::array, "a list of nodes").items) {
       m_element = {RefKind::field, "nodes[" + std::to_string(problem.nodes.size()) + "]"};
-      problem.nodes.push_back(node(item));
+      problem.nodes.push_back(node(item, problem));
       if (!m_nodes.emplace(problem.nodes.back().name, static_cast<int>(problem.nodes.size()) - 1).second) {
         refuse(item, "two nodes are named " + inQuotes(problem.nodes.back().name), "name each node once");
       }
@@ -111,7 +111,7 @@ private:
     return found->second;
   }
 
-  [[nodiscard]] Node node(const JsonValue& item) const {
+  [[nodiscard]] Node node(const JsonValue& item, const Problem& problem) const {
     Node node;
     node.name = need(item, "name").text;
     const JsonValue& operation = need(item, "op");
@@ -141,6 +141,23 @@ private:
     optional("bytes", node.bytes);
     optional("held", node.held);
     optional("work", node.work);
+    if (const JsonValue* indices = item.find("indices")) {
+      for (const JsonValue& index : indices->items) {
+        node.indices.push_back(dimension(index));
+      }
+    }
+    if (const JsonValue* renamed = item.find("renamed")) {
+      for (const auto& [to, from] : renamed->members) {
+        const auto found = m_dims.find(to);
+        if (found == m_dims.end()) {
+          refuse(from, inQuotes(to) + " is not a dimension", "name it in dims with its size");
+        }
+        node.renamed.emplace_back(found->second, dimension(from));
+        if (problem.dims[node.renamed.back().first].size != problem.dims[node.renamed.back().second].size) {
+          refuse(from, "the dimension and its other name have different sizes", "give both the same size");
+        }
+      }
+    }
     node.isLinear = isSet(item, "linear");
     node.isAgain = isSet(item, "again");
     if (const JsonValue* fixed = item.find("fixed"); fixed != nullptr && fixed->kind != JsonKind::null) {

@@ -60,6 +60,11 @@ std::optional<std::string> faultOfNode(const Problem& problem, std::size_t index
       return "updates a parameter whose dimensions are not those of its gradient";
     }
   }
+  if (!std::all_of(node.indices.begin(), node.indices.end(), [&](Dim dim) {
+        return std::find(node.dims.begin(), node.dims.end(), dim) != node.dims.end() || inputHas(dim);
+      })) {
+    return "may divide an index that it does not have";
+  }
   if (node.bytes < Rational(0) || node.held < Rational(0) || node.work < Rational(0)) {
     return "has a negative number of bytes";
   }

@@ -40,16 +40,21 @@ std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node) {
   const std::size_t count = node.inputs.size();
   std::vector<AxisChoice> choices{{std::vector<Dim>(count, kReplicated), kReplicated, false}};
   const bool sums = node.op == Op::einsum || node.op == Op::reduction;
-  for (const Dim dim : sums ? indicesOf(problem, node) : node.dims) {
+  const bool isLimited = sums && !node.indices.empty();
+  for (const Dim dim : isLimited ? node.indices : sums ? indicesOf(problem, node) : node.dims) {
     AxisChoice choice{{}, has(node.dims, dim) ? dim : kPartial, true};
+    Dim other = dim;
+    for (const auto& [to, from] : node.renamed) {
+      other = to == dim ? from : other;
+    }
     for (const int input : node.inputs) {
-      choice.inputs.push_back(has(problem.nodes[input].dims, dim) ? dim : kReplicated);
+      choice.inputs.push_back(has(problem.nodes[input].dims, other) ? other : kReplicated);
     }
     choices.push_back(std::move(choice));
   }
   if (node.op == Op::elementwise && node.isLinear) {
     choices.push_back({std::vector<Dim>(count, kPartial), kPartial, false});
-  } else if (sums) {
+  } else if (sums && !isLimited) {
     for (std::size_t i = 0; i < count; ++i) {
       AxisChoice choice{std::vector<Dim>(count, kReplicated), kPartial, false};
       choice.inputs[i] = kPartial;
@@ -138,7 +143,8 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
   return strategies;
 }
 
-std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
+std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& problem, int index, const State& from,
+                                                           const State& to) {
   std::vector<std::size_t> order;
   for (std::size_t axis = 0; axis < from.size(); ++axis) {
     if (from[axis] != to[axis]) {
@@ -150,9 +156,11 @@ std::optional<Rational> conversionTime(const Problem& problem, int index, const 
   }
   const Node& node = problem.nodes[index];
   const Rational bytes = order.empty() ? Rational() : elementsOf(problem, node.dims) * node.bytes;
+  std::optional<std::vector<ConversionStep>> cheapest;
   std::optional<Rational> least;
   do {
     State state = from;
+    std::vector<ConversionStep> steps;
     Rational time;
     bool mayBe = true;
     for (const std::size_t axis : order) {
@@ -161,16 +169,31 @@ std::optional<Rational> conversionTime(const Problem& problem, int index, const 
         others[axis] = kReplicated;
         const Rational whole = bytes / Rational(partsOf(problem, others));
         const Conversion conversion = conversionOf(state[axis], to[axis]);
-        time += whole / problem.mesh[axis].rates[static_cast<std::size_t>(conversion)];
+        const Rational each = whole / problem.mesh[axis].rates[static_cast<std::size_t>(conversion)];
+        steps.push_back({static_cast<int>(axis), conversion, each});
+        time += each;
       }
       state[axis] = to[axis];
       mayBe = mayBe && isValid(problem, state);
     }
     if (mayBe && (!least || time < *least)) {
       least = time;
+      cheapest = std::move(steps);
     }
   } while (std::next_permutation(order.begin(), order.end()));
-  return least;
+  return cheapest;
+}
+
+std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
+  const auto steps = conversionSteps(problem, index, from, to);
+  if (!steps) {
+    return std::nullopt;
+  }
+  Rational time;
+  for (const ConversionStep& step : *steps) {
+    time += step.time;
+  }
+  return time;
 }
 
 Cost ownCost(const Problem& problem, int index, const Strategy& strategy) {

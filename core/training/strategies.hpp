@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "training/problem.hpp"
@@ -19,6 +20,17 @@ struct Strategy {
 /// inputs and output are divided by it where they have it; an output that lacks it is partial. Or it divides none. Or
 /// it passes partial sums, where it is linear: an einsum from one input, the others replicated.
 [[nodiscard]] std::vector<Strategy> strategiesOf(const Problem& problem, int node);
+
+/// A collective of all groups of an axis, on a tensor.
+struct ConversionStep {
+  int axis = 0;
+  Conversion conversion = Conversion::allgather;
+  Rational time;  ///< ns
+};
+
+/// What brings the tensor of a node from one state to another in the least time, in order; as conversionTime.
+[[nodiscard]] std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& problem, int node,
+                                                                         const State& from, const State& to);
 
 /// The time (ns) to bring the tensor of a node from one state to another: one axis after the other, in the cheapest
 /// order. Free from replicated; a partial sum cannot be made of a divided tensor. nullopt: there is no way.

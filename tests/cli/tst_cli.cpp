@@ -150,6 +150,15 @@ void TestCli::trainingFront() {
   QCOMPARE(front[1].toObject()["memory"].toString(), "32768");
   QVERIFY(front[1].toObject()["nodes"].toObject().contains("w"));
   QCOMPARE(run({"train", "--problem", problem}).code, 0);
+  const QStringList job{"train", "preset:dgx-h100,boxes=1", "--batch", "16", "--sequence", "4096", "--mesh", "8"};
+  const Outcome model = run(job + QStringList{"--model", "llama-3-8b", "--json"});
+  QCOMPARE(model.code, 0);
+  const QJsonObject best = model.json()["best"].toObject();
+  VERIFY_TOLD(best["fits"].toBool() && best["mfu"].toDouble() > 0 && best["mfu"].toDouble() <= 1, model);
+  QCOMPARE(best["axes"].toArray().size(), 1);
+  QCOMPARE(run(job + QStringList{"--model", "llama-3-70b"}).code, 1);  // 1.1 TB of states
+  QCOMPARE(run(job + QStringList{"--model", "llama-9"}).code, 2);
+  QCOMPARE(run({"train", "preset:dgx-h100,boxes=1", "--mesh", "8"}).code, 2);
   QCOMPARE(run({"train", "--problem", path("absent.json")}).code, 2);
 }
 

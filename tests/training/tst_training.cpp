@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,7 +9,9 @@
 #include <sstream>
 
 #include "coppice/test_paths.hpp"
+#include "io/model_json.hpp"
 #include "io/training_json.hpp"
+#include "training/model.hpp"
 #include "training/search.hpp"
 
 using namespace coppice;
@@ -419,6 +422,92 @@ private slots:
       QVERIFY(cost.has_value());
       QCOMPARE(text({tripleOf(*cost)}), text({tripleOf(plan.cost)}));
     }
+  }
+
+  /// Parameters as the papers count them, without norms; tied or not, the output matrix counts.
+  void modelPresets_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<double>("billions");
+    QTest::newRow("llama-2-7b") << "llama-2-7b" << 6.74;
+    QTest::newRow("llama-3-8b") << "llama-3-8b" << 8.03;
+    QTest::newRow("llama-3-70b") << "llama-3-70b" << 70.55;
+    QTest::newRow("llama-3-405b") << "llama-3-405b" << 405.85;
+    QTest::newRow("mistral-7b") << "mistral-7b" << 7.24;
+    QTest::newRow("gpt-3-175b") << "gpt-3-175b" << 175.18;
+  }
+  void modelPresets() {
+    QFETCH(QString, name);
+    QFETCH(double, billions);
+    const auto presets = training::modelPresets();
+    const auto found = std::find_if(presets.begin(), presets.end(),
+                                    [&](const ModelPreset& preset) { return preset.model.name == name.toStdString(); });
+    QVERIFY(found != presets.end());
+    QVERIFY(!found->source.empty());
+    QCOMPARE(std::round(found->model.parameters().toDouble() / 1e7) / 100, billions);
+  }
+
+  void modelConfigs() {
+    const auto llama = io::readModelConfig(
+        R"({"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64,
+            "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 128256, "rope_theta": 500000.0})",
+        "config.json");
+    QVERIFY2(llama.hasValue(), llama ? "" : describe(llama.error()).c_str());
+    const Model& preset = training::modelPresets()[2].model;
+    QCOMPARE(llama->parameters().toString(), preset.parameters().toString());
+    QCOMPARE(llama->keyHeads, preset.keyHeads);
+    const auto gpt2 = io::readModelConfig(
+        R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "vocab_size": 50257, "n_inner": null})",
+        "config.json");
+    QVERIFY(gpt2.hasValue());
+    QCOMPARE(gpt2->feedForward, 3072);
+    QVERIFY(!gpt2->isGated);
+    const std::map<std::string, ErrorCode> bad{
+        {"{}", ErrorCode::badInput},
+        {R"({"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 2,
+             "vocab_size": 9})",
+         ErrorCode::badInput},
+        {R"({"num_local_experts": 8})", ErrorCode::unavailable},
+        {R"({"hidden_size": -8})", ErrorCode::badInput}};
+    for (const auto& [text, code] : bad) {
+      const auto model = io::readModelConfig(text, "config.json");
+      QVERIFY2(!model, text.c_str());
+      QCOMPARE(model.error().code, code);
+    }
+  }
+
+  /// One device has no communication, and the operations that are counted by hand: 2 for each parameter and token
+  /// forward, 4 backward, and attention.
+  void blocksOfModels() {
+    const Model& model = training::modelPresets()[1].model;
+    const Job job{.batch = 8, .sequence = 4096};
+    Axis axis{1, {}};
+    axis.rates.fill(1);
+    const auto alone = findFront(blockOf(model, job, {axis}, 1));
+    QVERIFY2(alone.hasValue(), alone ? "" : describe(alone.error()).c_str());
+    QCOMPARE(alone->plans.size(), std::size_t{1});
+    const Rational tokens = Rational(job.batch) * Rational(job.sequence);
+    // Scores and values are two products of s x s x d for each head, of which half is masked; 2.5 times that backward.
+    const Rational attention = Rational(2) * Rational(2) * tokens * Rational(job.sequence) * Rational(model.heads) *
+                               Rational(model.headSize) * Rational(7, 4);
+    QCOMPARE(alone->plans[0].cost.compute.toString(),
+             (Rational(6) * tokens * model.blockParameters() + attention).toString());
+    QVERIFY(alone->plans[0].cost.communication.isZero());
+
+    axis.size = 8;
+    axis.rates = {Rational(3600, 7), Rational(3600, 7), Rational(1800, 7), Rational(4114)};
+    const Problem problem = blockOf(model, job, {axis}, 989'400);
+    const auto front = findFront(problem);
+    QVERIFY2(front.hasValue(), front ? "" : describe(front.error()).c_str());
+    QVERIFY(front->isExact());
+    for (const Plan& plan : front->plans) {
+      QCOMPARE(text({tripleOf(*costOf(problem, plan.strategies))}), text({tripleOf(plan.cost)}));
+    }
+    // Eight data parallel devices with replicated weights: two bytes of each gradient are allreduced, and nothing else.
+    const Rational gradients = Rational(2) * model.blockParameters() / Rational(1800, 7);
+    QVERIFY(std::any_of(front->plans.begin(), front->plans.end(), [&](const Plan& plan) {
+      return plan.cost.communication <= gradients &&
+             plan.cost.compute == alone->plans[0].cost.compute / Rational(8) / Rational(989'400);
+    }));
   }
 
   void badProblems_data() {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/training_job.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "io/model_json.hpp"
+
+namespace coppice::workflow {
+
+Collective collectiveOf(training::Conversion conversion) {
+  switch (conversion) {
+    case training::Conversion::allgather:
+      return Collective::allgather;
+    case training::Conversion::reduceScatter:
+      return Collective::reduceScatter;
+    case training::Conversion::allreduce:
+      return Collective::allreduce;
+    case training::Conversion::alltoall:
+      break;
+  }
+  return Collective::alltoall;
+}
+
+Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,
+                                          const Progress& progress) {
+  const auto sizes = groups::parseMesh(mesh);
+  if (!sizes) {
+    return optionError("mesh", sizes.error().message, sizes.error().fix);
+  }
+  std::vector<PricedAxis> axes;
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    PricedAxis priced;
+    priced.axis.size = (*sizes)[i];
+    priced.axis.rates.fill(Rational(1));
+    for (std::size_t c = 0; c < training::kConversions && priced.axis.size > 1; ++c) {
+      auto groups = groups::meshGroups(*sizes, static_cast<int>(i), fabric.gpuCount());
+      if (!groups) {
+        return optionError("mesh", groups.error().message, groups.error().fix);
+      }
+      schedule::ConcurrentDemand demand;
+      for (schedule::ConcurrentGroup& group : *groups) {
+        group.collective = collectiveOf(static_cast<training::Conversion>(c));
+        demand.groups.push_back(std::move(group));
+      }
+      const auto optimum = provedConcurrent(fabric, demand, progress);
+      if (!optimum) {
+        return optimum.error();
+      }
+      const Rational rate = optimum->upper.gigabytesPerSecond();
+      const bool isAlltoall = static_cast<training::Conversion>(c) == training::Conversion::alltoall;
+      priced.axis.rates[c] = isAlltoall ? rate * Rational(priced.axis.size) : rate;
+      priced.cuts[c] = sharedCut(fabric, *optimum);
+      priced.isExact = priced.isExact && optimum->isExact();
+    }
+    axes.push_back(std::move(priced));
+  }
+  std::int64_t product = 1;
+  for (const int size : *sizes) {
+    product = product > fabric.gpuCount() ? product : product * size;
+  }
+  if (product != fabric.gpuCount()) {
+    return optionError(
+        "mesh",
+        "the sizes of the mesh do not multiply to the " + std::to_string(fabric.gpuCount()) + " GPUs of the fabric",
+        "give sizes whose product is " + std::to_string(fabric.gpuCount()));
+  }
+  return axes;
+}
+
+Result<training::Model> readModel(const std::string& nameOrFile) {
+  std::string names;
+  for (const training::ModelPreset& preset : training::modelPresets()) {
+    if (preset.model.name == nameOrFile) {
+      return preset.model;
+    }
+    names += (names.empty() ? "" : ", ") + preset.model.name;
+  }
+  if (!nameOrFile.ends_with(".json")) {
+    return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
+  }
+  const auto text = readText(nameOrFile, {});
+  return text ? io::readModelConfig(*text, nameOrFile) : text.error();
+}
+
+Result<training::Device> readDevice(const std::string& name) {
+  std::string names;
+  for (const training::Device& device : training::devicePresets()) {
+    if (device.name == name) {
+      return device;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(device.name);
+  }
+  return optionError("gpu", "there is no GPU " + inQuotes(name), "use " + names);
+}
+
+std::vector<ConversionTime> conversionTimes(const training::Problem& problem, const training::Plan& plan) {
+  std::map<std::pair<int, training::Conversion>, Rational> sums;
+  for (std::size_t i = 0; i < plan.strategies.size(); ++i) {
+    const training::Node& node = problem.nodes[i];
+    const training::Strategy& strategy = plan.strategies[i];
+    for (std::size_t input = 0; input < node.inputs.size(); ++input) {
+      const auto steps = training::conversionSteps(problem, node.inputs[input],
+                                                   plan.strategies[node.inputs[input]].output, strategy.inputs[input]);
+      for (const training::ConversionStep& step : steps.value_or(std::vector<training::ConversionStep>())) {
+        sums[{step.axis, step.conversion}] += step.time * Rational(strategy.isDropped ? 2 : 1);
+      }
+    }
+  }
+  std::vector<ConversionTime> times;
+  for (const auto& [key, time] : sums) {
+    times.push_back({key.first, key.second, time});
+  }
+  std::stable_sort(times.begin(), times.end(),
+                   [](const ConversionTime& a, const ConversionTime& b) { return a.time > b.time; });
+  return times;
+}
+
+}  // namespace coppice::workflow

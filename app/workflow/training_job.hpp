@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "training/model.hpp"
+#include "training/search.hpp"
+#include "workflow/concurrent.hpp"
+
+/// A training step on a fabric: a mesh of its GPUs, priced by what all groups of an axis reach at once.
+namespace coppice::workflow {
+
+/// The collective of a conversion.
+[[nodiscard]] Collective collectiveOf(training::Conversion conversion);
+
+struct PricedAxis {
+  training::Axis axis;
+  /// By conversion, what limits it; empty for an axis of one GPU.
+  std::array<std::vector<CutLinks>, training::kConversions> cuts = {};
+  bool isExact = true;  ///< otherwise the rates are upper bounds
+};
+/// One for each size; the last axis is the fastest in rank order. The rate of alltoall counts what the group holds
+/// together, size times its algbw. Errors: badUsage naming --mesh; those of provedConcurrent.
+[[nodiscard]] Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,
+                                                        const Progress& progress);
+
+/// A preset, or a file config.json. Errors: badUsage listing the presets; those of io::readModelConfig.
+[[nodiscard]] Result<training::Model> readModel(const std::string& nameOrFile);
+/// Errors: badUsage listing the presets.
+[[nodiscard]] Result<training::Device> readDevice(const std::string& name);
+
+/// What limits the communication of a plan: the time of each conversion on each axis, ns.
+struct ConversionTime {
+  int axis = 0;
+  training::Conversion conversion = training::Conversion::allgather;
+  Rational time;
+};
+/// Largest first. Times sum to the plan's communication.
+[[nodiscard]] std::vector<ConversionTime> conversionTimes(const training::Problem& problem, const training::Plan& plan);
+
+}  // namespace coppice::workflow
