@@ -80,6 +80,28 @@ std::vector<Recipe> clusterRecipes() {
        .rules = with(boxRules(4, 8, "450", "50"), scaleOutRulesOf("rails")),
        .generate = [](const Arguments& arguments) { return makeCluster(arguments, "rails", "rail-optimised boxes"); }});
   recipes.push_back(
+      {.name = "rail-optimised-3",
+       .title = "Rail-optimised cluster, three tiers",
+       .description = "Units of boxes in which GPU i of every box is connected to leaf i; the leaves of a unit meet in "
+                      "its spines, "
+                      "and the spines of all units in the cores.",
+       .sources = "Structure: NVIDIA DGX SuperPOD reference architecture for DGX H100 (RA-11333-001), compute fabric: "
+                  "scalable units of 32 systems, leaves aligned with rails, spines, and cores beyond four units. "
+                  "Default numbers: DGX H100, see preset dgx-h100.",
+       .rules = with(boxRules(8, 8, "450", "50"), scaleOutRulesOf("three-tier")),
+       .generate = [](const Arguments& arguments) {
+         return makeCluster(arguments, "three-tier", "rail-optimised boxes in three tiers");
+       }});
+  recipes.push_back(
+      {.name = "two-plane",
+       .title = "Two-plane cluster",
+       .description = "Every NIC has two ports, each with half of its bandwidth, on two separate leaf-spine networks.",
+       .sources = "Structure: K. Qian et al., Alibaba HPN: A Data Center Network for Large Language Model Training "
+                  "(SIGCOMM 2024), dual-plane: NICs of two 200 Gb/s ports, one in each plane. NVLink: DGX H100, see "
+                  "preset dgx-h100.",
+       .rules = with(boxRules(4, 8, "450", "50"), scaleOutRulesOf("two-plane")),
+       .generate = [](const Arguments& arguments) { return makeCluster(arguments, "two-plane", "two-plane boxes"); }});
+  recipes.push_back(
       {.name = "rail-only",
        .title = "Rail-only cluster",
        .description =

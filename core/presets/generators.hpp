@@ -22,6 +22,8 @@ struct Recipe {
 
 /// Single machines and clusters of them.
 [[nodiscard]] std::vector<Recipe> machineRecipes();
+/// Machines whose accelerators are joined as a torus: Trainium 2, TPUs.
+[[nodiscard]] std::vector<Recipe> torusMachineRecipes();
 /// Clusters of NVSwitch boxes with free numbers.
 [[nodiscard]] std::vector<Recipe> clusterRecipes();
 /// Switched networks with GPUs as hosts: fat trees, dragonfly.

@@ -43,6 +43,7 @@ struct NvswitchModel {
   std::string nic;
   std::string network = "simple";
   bool hasNvls = false;
+  bool hasSharp = true;  ///< the network between boxes can be InfiniBand
 };
 
 std::vector<Rule> nvswitchRules(const NvswitchModel& model) {
@@ -59,7 +60,9 @@ std::vector<Rule> nvswitchRules(const NvswitchModel& model) {
                      .defaultText = "true",
                      .description = "the NVSwitch multicasts and aggregates (NVLink SHARP); true as shipped"});
   }
-  rules.push_back(sharpRule());
+  if (model.hasSharp) {
+    rules.push_back(sharpRule());
+  }
   return rules;
 }
 
@@ -272,6 +275,18 @@ fabric::Description mi300x(const Arguments& arguments) {
   return directBoxes(arguments, "HGX MI300X", allPairs(kGpusOfBox));
 }
 
+fabric::Description mi325x(const Arguments& arguments) {
+  return directBoxes(arguments, "HGX MI325X", allPairs(kGpusOfBox));
+}
+
+fabric::Description mi355x(const Arguments& arguments) {
+  return directBoxes(arguments, "HGX MI355X", allPairs(kGpusOfBox));
+}
+
+fabric::Description gaudi3(const Arguments& arguments) {
+  return directBoxes(arguments, "Gaudi 3 HLS-3", allPairs(kGpusOfBox));
+}
+
 fabric::Description z52(const Arguments& arguments) {
   // Two xGMI islands of four in a row each, GPUs 5 and 1 at their ends; PCIe closes the ring.
   constexpr std::array<int, 4> kFirst = {3, 0, 2, 5};
@@ -390,6 +405,18 @@ std::vector<Recipe> machineRecipes() {
        .rules = nvswitchRules({.nvlink = "900", .nic = "50", .hasNvls = true}),
        .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "DGX B200"); }});
   recipes.push_back(
+      {.name = "hgx-b300",
+       .title = "NVIDIA HGX B300",
+       .description = "Eight B300 on NVSwitch with NVLink SHARP, an 800 Gb/s adapter per GPU. Each package holds two "
+                      "dies, which are one GPU to CUDA and NCCL.",
+       .sources =
+           "NVIDIA HGX platform page, HGX B300: 1.8 TB/s of NVLink per GPU over both directions (900), 14.4 TB/s "
+           "in total, 1.6 TB/s of networking over eight GPUs and both directions (100 per GPU and direction: "
+           "one ConnectX-8 of 800 Gb/s). Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, "
+           "NCCL_NVLS_ENABLE (third-generation NVSwitch, Hopper and later).",
+       .rules = nvswitchRules({.nvlink = "900", .nic = "100", .hasNvls = true}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "HGX B300"); }});
+  recipes.push_back(
       {.name = "gb200-nvl72",
        .title = "NVIDIA GB200 NVL72",
        .description = "Racks of 72 GPUs on one NVLink Switch domain with NVLink SHARP, a NIC per GPU between racks.",
@@ -403,6 +430,20 @@ std::vector<Recipe> machineRecipes() {
          return nvswitchBoxes(arguments, "GB200 NVL72", "rack", "racks");
        }});
   recipes.push_back(
+      {.name = "gb300-nvl72",
+       .title = "NVIDIA GB300 NVL72",
+       .description = "Racks of 72 GPUs on one NVLink Switch domain with NVLink SHARP, an 800 Gb/s adapter per GPU "
+                      "between racks.",
+       .sources = "NVIDIA GB300 NVL72 enterprise reference architecture, system hardware: 72 GPUs, nine NVLink Switch "
+                  "trays, 130 TB/s of NVLink bandwidth over both directions (1.8 TB/s per GPU, 900 per direction), "
+                  "four ConnectX-8 per tray of four GPUs. 800 Gb/s each (100): NVIDIA ConnectX-8 SuperNIC data sheet. "
+                  "Multicast and reduction in the NVLink Switch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules(
+           {.boxes = "racks", .defaultBoxes = 1, .gpus = 72, .nvlink = "900", .nic = "100", .hasNvls = true}),
+       .generate = [](const Arguments& arguments) {
+         return nvswitchBoxes(arguments, "GB300 NVL72", "rack", "racks");
+       }});
+  recipes.push_back(
       {.name = "hgx-mi300x",
        .title = "AMD MI300X platform (HGX class)",
        .description = "Eight MI300X, each joined to every other by one Infinity Fabric link, a NIC per GPU.",
@@ -411,6 +452,25 @@ std::vector<Recipe> machineRecipes() {
                   "cluster reference architecture.",
        .rules = directRules(2, kGpusOfBox, "64", "each Infinity Fabric link", "50", "each GPU's NIC"),
        .generate = mi300x});
+  recipes.push_back(
+      {.name = "hgx-mi325x",
+       .title = "AMD MI325X platform (HGX class)",
+       .description = "Eight MI325X, each joined to every other by one Infinity Fabric link, a NIC per GPU.",
+       .sources = "AMD Instinct MI325X Platform data sheet: seven Infinity Fabric links per GPU at 128 GB/s over both "
+                  "directions (64 per direction), fully connected. One 400 Gb/s NIC (50) per GPU: AMD Pensando Pollara "
+                  "400 product brief.",
+       .rules = directRules(2, kGpusOfBox, "64", "each Infinity Fabric link", "50", "each GPU's NIC"),
+       .generate = mi325x});
+  recipes.push_back(
+      {.name = "hgx-mi355x",
+       .title = "AMD MI355X platform (HGX class)",
+       .description =
+           "Eight MI355X (or MI350X), each joined to every other by one Infinity Fabric link, a NIC per GPU.",
+       .sources = "AMD CDNA 4 architecture white paper and Instinct MI355X data sheet: seven Infinity Fabric links per "
+                  "GPU at 153.6 GB/s over both directions (76.8 per direction), fully connected. One 400 Gb/s NIC (50) "
+                  "per GPU: AMD Pensando Pollara 400 product brief.",
+       .rules = directRules(2, kGpusOfBox, "76.8", "each Infinity Fabric link", "50", "each GPU's NIC"),
+       .generate = mi355x});
   recipes.push_back(
       {.name = "mi250",
        .title = "AMD MI250",
@@ -421,6 +481,15 @@ std::vector<Recipe> machineRecipes() {
                   "Infinity Fabric links per GPU at 50 GB/s, eight NICs offering 256 GB/s per box (16 per GPU).",
        .rules = directRules(2, 16, "50", "each Infinity Fabric link", "16", "each GPU's share of the NICs"),
        .generate = mi250});
+  recipes.push_back(
+      {.name = "gaudi3",
+       .title = "Intel Gaudi 3 (HLS-3)",
+       .description = "Eight Gaudi 3, each joined to every other by three Ethernet ports and to the network by three.",
+       .sources = "Intel Gaudi documentation, Network Configuration: per accelerator 21 ports of 200 Gb/s inside the "
+                  "box, three to each of the seven others (75 per direction), and three ports of 200 Gb/s to the leaf "
+                  "switches (75).",
+       .rules = directRules(2, kGpusOfBox, "75", "each pair of accelerators", "75", "each accelerator's outside ports"),
+       .generate = gaudi3});
   recipes.push_back(
       {.name = "gigabyte-z52-mi50",
        .title = "Gigabyte Z52 with MI50",
@@ -451,6 +520,73 @@ std::vector<Recipe> machineRecipes() {
                  bandwidthRule("cpu", "20.8", "between the two CPUs of a box"), bandwidthRule("nic", "12.5", "the NIC"),
                  sharpRule()},
        .generate = ndv2});
+  recipes.push_back(
+      {.name = "aws-p5",
+       .title = "AWS P5 (H100, H200)",
+       .description = "Eight H100 (p5) or H200 (p5e, p5en) on NVSwitch with NVLink SHARP; the EFA cards of an instance "
+                      "are shared evenly.",
+       .sources = "Amazon EC2 user guide and P5 product page: 900 GB/s of NVLink per GPU over both directions (450); "
+                  "3,200 Gb/s of EFA per instance, 32 cards of 100 Gb/s (p5, p5e) or 16 of 200 Gb/s (p5en): 50 per "
+                  "GPU. Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules({.nvlink = "450", .nic = "50", .hasNvls = true, .hasSharp = false}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "AWS P5"); }});
+  recipes.push_back(
+      {.name = "aws-p6-b200",
+       .title = "AWS P6-B200",
+       .description = "Eight B200 on NVSwitch with NVLink SHARP; the EFA cards of an instance are shared evenly.",
+       .sources =
+           "Amazon EC2 P6 product page: 1.8 TB/s of NVLink per GPU over both directions (900), 3.2 Tb/s of EFA per "
+           "instance (50 per GPU). Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules({.nvlink = "900", .nic = "50", .hasNvls = true, .hasSharp = false}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "AWS P6-B200"); }});
+  recipes.push_back(
+      {.name = "aws-p6-b300",
+       .title = "AWS P6-B300",
+       .description = "Eight B300 on NVSwitch with NVLink SHARP; the EFA cards of an instance are shared evenly.",
+       .sources =
+           "Amazon EC2 P6 product page: 1.8 TB/s of NVLink per GPU over both directions (900), 6.4 Tb/s of EFA per "
+           "instance (100 per GPU). Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules({.nvlink = "900", .nic = "100", .hasNvls = true, .hasSharp = false}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "AWS P6-B300"); }});
+  recipes.push_back(
+      {.name = "aws-p6e-gb200",
+       .title = "AWS P6e-GB200 UltraServer",
+       .description = "NVLink domains of 72 GPUs (u-p6e-gb200x72; gpus=36 for u-p6e-gb200x36), joined by EFA.",
+       .sources = "Amazon EC2 P6 product page: 72 GPUs in one NVLink domain at 1.8 TB/s per GPU over both directions "
+                  "(900), 28.8 Tb/s of EFA per UltraServer (50 per GPU). Multicast and reduction in the NVSwitch: "
+                  "NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules({.boxes = "racks",
+                               .defaultBoxes = 1,
+                               .gpus = 72,
+                               .nvlink = "900",
+                               .nic = "50",
+                               .hasNvls = true,
+                               .hasSharp = false}),
+       .generate = [](const Arguments& arguments) {
+         return nvswitchBoxes(arguments, "AWS P6e-GB200", "rack", "racks");
+       }});
+  recipes.push_back(
+      {.name = "azure-nd-h100-v5",
+       .title = "Azure ND H100 v5",
+       .description = "Eight H100 on NVSwitch with NVLink SHARP, an InfiniBand adapter per GPU.",
+       .sources = "Azure documentation, ND-H100-v5 size series: eight GPUs on NVLink 4.0 (900 GB/s over both "
+                  "directions, 450), one ConnectX-7 of 400 Gb/s (50) per GPU, 3.2 Tb/s per machine. Multicast and "
+                  "reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules({.nvlink = "450", .nic = "50", .hasNvls = true}),
+       .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "Azure ND H100 v5"); }});
+  recipes.push_back(
+      {.name = "azure-nd-gb200-v6",
+       .title = "Azure ND GB200 v6",
+       .description = "Racks of 18 machines with four GPUs each on one NVLink domain, an InfiniBand adapter per GPU "
+                      "between racks.",
+       .sources = "Azure documentation, ND-GB200-v6 size series: four GPUs per machine at 1.8 TB/s of NVLink over both "
+                  "directions (900), NVLink domains of up to 72 GPUs, one InfiniBand port of 400 Gb/s (50) per GPU. "
+                  "Multicast and reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .rules = nvswitchRules(
+           {.boxes = "racks", .defaultBoxes = 1, .gpus = 72, .nvlink = "900", .nic = "50", .hasNvls = true}),
+       .generate = [](const Arguments& arguments) {
+         return nvswitchBoxes(arguments, "Azure ND GB200 v6", "rack", "racks");
+       }});
   recipes.push_back({.name = "fig-4-5",
                      .title = "Worked example of the ForestColl dissertation",
                      .description = "Two boxes of four GPUs; links inside a box have ten times the bandwidth of those "

@@ -15,7 +15,8 @@ namespace {
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> kAll = [] {
     std::vector<Recipe> list;
-    for (auto* const part : {machineRecipes, clusterRecipes, switchedRecipes, directRecipes, topologyRecipes}) {
+    for (auto* const part :
+         {machineRecipes, torusMachineRecipes, clusterRecipes, switchedRecipes, directRecipes, topologyRecipes}) {
       for (Recipe& recipe : part()) {
         list.push_back(std::move(recipe));
       }

@@ -13,10 +13,13 @@ const char* const kPlanes = "planes";
 const char* const kRails = "rails";
 const char* const kRailOnly = "rail-only";
 const char* const kLeafSpine = "leaf-spine";
+const char* const kTwoPlane = "two-plane";
+const char* const kThreeTier = "three-tier";
 
 constexpr int kMaxPlanes = 64;
 constexpr int kMaxSpines = 1024;
 constexpr int kMaxBoxesPerLeaf = 1024;
+constexpr int kPlanesOfNic = 2;
 
 std::string nicId(const Port& port) {
   return "b" + std::to_string(port.box) + "nic" + std::to_string(port.number);
@@ -51,6 +54,60 @@ void addSwitches(Builder& builder, const std::map<int, Bandwidth>& sums, const s
   }
 }
 
+/// `count` switches above those of `sums`, each joined to all of them; an uplink carries its share of what comes from
+/// below, divided by the oversubscription. A single switch reaches everything: then there is nothing above it.
+void addTier(Builder& builder, const std::map<int, Bandwidth>& sums, const std::string& below, const std::string& above,
+             int count, const Rational& oversubscription, Capability capability) {
+  if (sums.size() < 2) {
+    return;
+  }
+  builder.expect(0, static_cast<std::int64_t>(sums.size()) * count);
+  for (int i = 0; i < count; ++i) {
+    builder.relay(above + std::to_string(i), "", capability);
+  }
+  const Rational share = (oversubscription * Rational(count)).inverse();
+  for (const auto& [number, sum] : sums) {
+    for (int i = 0; i < count; ++i) {
+      builder.link(below + std::to_string(number), above + std::to_string(i), sum * share);
+    }
+  }
+}
+
+/// Units of boxes with one leaf for each GPU number, spines of the unit, and cores above all spines.
+void addThreeTiers(Builder& builder, const Arguments& arguments, const std::vector<Port>& ports,
+                   Capability capability) {
+  const int boxesPerUnit = arguments.integer("boxes_per_unit");
+  const int spines = arguments.integer("spines");
+  std::map<int, std::vector<Port>> units;
+  for (const Port& port : ports) {
+    units[port.box / boxesPerUnit].push_back(port);
+  }
+  std::map<int, Bandwidth> spineSums;
+  for (const auto& [unit, members] : units) {
+    const std::string prefix = "u" + std::to_string(unit);
+    const auto sums = attach(builder, members, false, prefix + "rail", [](const Port& port) { return port.number; });
+    addSwitches(builder, sums, prefix + "rail", capability);
+    Bandwidth total;
+    for (const auto& [number, sum] : sums) {
+      total = total + sum;
+    }
+    builder.expect(0, static_cast<std::int64_t>(sums.size()) * spines);
+    const Rational share = (arguments.ratio("oversubscription") * Rational(spines)).inverse();
+    for (int spine = 0; spine < spines; ++spine) {
+      const int number = unit * spines + spine;
+      builder.relay("spine" + std::to_string(number), "", capability);
+      for (const auto& [rail, sum] : sums) {
+        builder.link(prefix + "rail" + std::to_string(rail), "spine" + std::to_string(number), sum * share);
+      }
+      spineSums[number] = total * share;
+    }
+  }
+  if (units.size() > 1) {
+    addTier(builder, spineSums, "spine", "core", arguments.integer("cores"), arguments.ratio("core_oversubscription"),
+            capability);
+  }
+}
+
 }  // namespace
 
 std::vector<Rule> scaleOutRulesOf(const std::string& network) {
@@ -59,11 +116,25 @@ std::vector<Rule> scaleOutRulesOf(const std::string& network) {
     rules.push_back(
         integerRule("planes", 2, 1, kMaxPlanes, "separate switch planes; the NIC of GPU i is on plane i modulo this"));
   }
-  if (network == kLeafSpine) {
+  if (network == kLeafSpine || network == kTwoPlane) {
     rules.push_back(integerRule("boxes_per_leaf", 2, 1, kMaxBoxesPerLeaf, "boxes whose NICs share one leaf switch"));
-    rules.push_back(integerRule("spines", 2, 1, kMaxSpines, "spine switches, each joined to every leaf"));
   }
-  if (network == kLeafSpine || network == kRails) {
+  if (network == kThreeTier) {
+    rules.push_back(integerRule("boxes_per_unit", 2, 1, kMaxBoxesPerLeaf,
+                                "boxes of one unit, which has a leaf switch for each rail"));
+  }
+  if (network == kLeafSpine || network == kTwoPlane || network == kThreeTier) {
+    rules.push_back(integerRule("spines", 2, 1, kMaxSpines,
+                                "spine switches (of each plane, of each unit), each joined to every leaf"));
+  }
+  if (network == kThreeTier) {
+    rules.push_back(integerRule("cores", 2, 1, kMaxSpines, "core switches, each joined to every spine"));
+    rules.push_back({.name = "core_oversubscription",
+                     .kind = ValueKind::ratio,
+                     .defaultText = "1",
+                     .description = "bandwidth into a spine from below over that to the cores"});
+  }
+  if (network == kLeafSpine || network == kRails || network == kTwoPlane || network == kThreeTier) {
     rules.push_back({.name = "oversubscription",
                      .kind = ValueKind::ratio,
                      .defaultText = "1",
@@ -79,10 +150,12 @@ std::vector<Rule> scaleOutRules(const std::string& defaultNetwork) {
        .defaultText = defaultNetwork,
        .description = "how boxes are joined: simple = one switch for all NICs; planes = NIC nodes on separate "
                       "switches by number; rails = one switch per GPU number and a spine; rail-only = no spine; "
-                      "leaf-spine = NIC nodes, leaves of some boxes, spines (none above a single leaf). Without effect "
-                      "for one box",
-       .words = {kSimple, kPlanes, kRails, kRailOnly, kLeafSpine}}};
-  for (const char* const network : {kPlanes, kLeafSpine, kRails}) {
+                      "leaf-spine = NIC nodes, leaves of some boxes, spines (none above a single leaf); two-plane = "
+                      "NIC nodes with half of their bandwidth on each of two leaf-spine networks; three-tier = "
+                      "units of boxes with one leaf per GPU number, spines of the unit, cores (none above a single "
+                      "unit). Without effect for one box",
+       .words = {kSimple, kPlanes, kRails, kRailOnly, kLeafSpine, kTwoPlane, kThreeTier}}};
+  for (const char* const network : {kPlanes, kLeafSpine, kRails, kTwoPlane, kThreeTier}) {
     for (Rule rule : scaleOutRulesOf(network)) {
       const auto it =
           std::find_if(rules.begin(), rules.end(), [&](const Rule& other) { return other.name == rule.name; });
@@ -106,7 +179,7 @@ Rule sharpRule() {
 }
 
 bool hasNicNodes(const std::string& network) {
-  return network == kPlanes || network == kLeafSpine;
+  return network == kPlanes || network == kLeafSpine || network == kTwoPlane;
 }
 
 std::int64_t scaleOutNodes(std::int64_t ports, const std::string& network) {
@@ -114,7 +187,7 @@ std::int64_t scaleOutNodes(std::int64_t ports, const std::string& network) {
 }
 
 std::int64_t scaleOutLinks(std::int64_t ports, const std::string& network) {
-  return hasNicNodes(network) ? 2 * ports : ports;
+  return network == kTwoPlane ? (1 + kPlanesOfNic) * ports : hasNicNodes(network) ? 2 * ports : ports;
 }
 
 void addScaleOut(Builder& builder, const Arguments& arguments, const std::string& network, int boxes,
@@ -152,23 +225,35 @@ void addScaleOut(Builder& builder, const Arguments& arguments, const std::string
     }
     return;
   }
+  if (network == kThreeTier) {
+    addThreeTiers(builder, arguments, ports, capability);
+    return;
+  }
   const int boxesPerLeaf = arguments.integer("boxes_per_leaf");
   const int spines = arguments.integer("spines");
-  const auto sums = attach(builder, ports, withNics, "leaf", [&](const Port& port) { return port.box / boxesPerLeaf; });
-  addSwitches(builder, sums, "leaf", capability);
-  if (sums.size() < 2) {
-    return;  // one leaf reaches every box; spines above it would lead nowhere
-  }
-  builder.expect(0, static_cast<std::int64_t>(sums.size()) * spines);
-  for (int spine = 0; spine < spines; ++spine) {
-    builder.relay("spine" + std::to_string(spine), "", capability);
-  }
-  const Rational share = (arguments.ratio("oversubscription") * Rational(spines)).inverse();
-  for (const auto& [leaf, sum] : sums) {
-    for (int spine = 0; spine < spines; ++spine) {
-      builder.link("leaf" + std::to_string(leaf), "spine" + std::to_string(spine), sum * share);
+  const auto leafOf = [&](const Port& port) { return port.box / boxesPerLeaf; };
+  if (network == kTwoPlane) {
+    for (const Port& port : ports) {
+      builder.link(port.node, nicId(port), port.bandwidth);
     }
+    for (int plane = 0; plane < kPlanesOfNic; ++plane) {
+      const std::string prefix = "plane" + std::to_string(plane);
+      std::map<int, Bandwidth> sums;
+      for (const Port& port : ports) {
+        const Bandwidth share = port.bandwidth * Rational(1, kPlanesOfNic);
+        builder.link(nicId(port), prefix + "leaf" + std::to_string(leafOf(port)), share);
+        Bandwidth& sum = sums[leafOf(port)];
+        sum = sum + share;
+      }
+      addSwitches(builder, sums, prefix + "leaf", capability);
+      addTier(builder, sums, prefix + "leaf", prefix + "spine", spines, arguments.ratio("oversubscription"),
+              capability);
+    }
+    return;
   }
+  const auto sums = attach(builder, ports, withNics, "leaf", leafOf);
+  addSwitches(builder, sums, "leaf", capability);
+  addTier(builder, sums, "leaf", "spine", spines, arguments.ratio("oversubscription"), capability);
 }
 
 }  // namespace coppice::presets

@@ -11,7 +11,8 @@
 /// The networks that join boxes, the same for every machine whose GPUs have a NIC each.
 namespace coppice::presets {
 
-/// The rules network, planes, boxes_per_leaf, spines and oversubscription.
+/// The rule network and those of each: planes, boxes_per_leaf, boxes_per_unit, spines, cores, oversubscription and
+/// core_oversubscription.
 [[nodiscard]] std::vector<Rule> scaleOutRules(const std::string& defaultNetwork);
 /// The same without the rule network, for a fixed one.
 [[nodiscard]] std::vector<Rule> scaleOutRulesOf(const std::string& network);
@@ -33,8 +34,9 @@ struct Port {
 
 /// Adds NIC nodes (where the network has them), switches and links.
 /// network: simple (one switch "ib"), planes (NIC i on switch i mod planes), rails (GPU i on "rail<i>", all rails on
-/// one spine), rail-only (no spine), leaf-spine (a single leaf needs no spines). Uplinks carry the downlinks' sum
-/// divided by `oversubscription`.
+/// one spine), rail-only (no spine), leaf-spine (a single leaf needs no spines), two-plane (each NIC with half of its
+/// bandwidth on each of two leaf-spine networks), three-tier (leaf "u<unit>rail<i>", spines of the unit, cores).
+/// Uplinks carry the downlinks' sum divided by `oversubscription`, those to cores by `core_oversubscription`.
 void addScaleOut(Builder& builder, const Arguments& arguments, const std::string& network, int boxes,
                  const std::vector<Port>& ports);
 

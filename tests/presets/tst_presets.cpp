@@ -159,6 +159,8 @@ private slots:
   void equalsReference_data();
   void equalsReference();
   void handCheckedArcs();
+  void handCalculatedBounds_data();
+  void handCalculatedBounds();
   void capabilities();
   void refuses_data();
   void refuses();
@@ -188,22 +190,54 @@ void TestPresets::catalogueIsComplete() {
       QVERIFY(!parameter.description.empty() && !parameter.defaultText.empty() && !parameter.allowed.empty());
     }
   }
-  for (const char* name : {"dgx1-v100",      "dgx2",
-                           "dgx-a100",       "dgx-h100",
-                           "dgx-h200",       "dgx-b200",
-                           "gb200-nvl72",    "hgx-mi300x",
-                           "mi250",          "azure-ndv2",
-                           "fig-4-5",        "gigabyte-z52-mi50",
-                           "rail-optimised", "rail-only",
-                           "fat-tree-2",     "fat-tree-3",
-                           "dragonfly",      "ring",
-                           "torus",          "mesh",
-                           "hypercube",      "complete",
-                           "circulant",      "cayley",
-                           "kautz",          "debruijn",
-                           "hamming",        "twisted-torus",
-                           "twisted-cube",   "distance-regular",
-                           "cluster",        "complete-bipartite"}) {
+  for (const char* name : {"dgx1-v100",
+                           "dgx2",
+                           "dgx-a100",
+                           "dgx-h100",
+                           "dgx-h200",
+                           "dgx-b200",
+                           "gb200-nvl72",
+                           "hgx-mi300x",
+                           "mi250",
+                           "azure-ndv2",
+                           "fig-4-5",
+                           "gigabyte-z52-mi50",
+                           "rail-optimised",
+                           "rail-only",
+                           "fat-tree-2",
+                           "fat-tree-3",
+                           "dragonfly",
+                           "ring",
+                           "torus",
+                           "mesh",
+                           "hypercube",
+                           "complete",
+                           "circulant",
+                           "cayley",
+                           "kautz",
+                           "debruijn",
+                           "hamming",
+                           "twisted-torus",
+                           "twisted-cube",
+                           "distance-regular",
+                           "cluster",
+                           "complete-bipartite",
+                           "hgx-b300",
+                           "gb300-nvl72",
+                           "hgx-mi325x",
+                           "hgx-mi355x",
+                           "gaudi3",
+                           "trainium2",
+                           "tpu-v5p",
+                           "tpu-v7",
+                           "aws-p5",
+                           "aws-p6-b200",
+                           "aws-p6-b300",
+                           "aws-p6e-gb200",
+                           "two-plane",
+                           "azure-nd-h100-v5",
+                           "rail-optimised-3",
+                           "azure-nd-gb200-v6"}) {
     QVERIFY2(names.contains(name), name);
   }
   QCOMPARE(presets::find("dgx"), nullptr);
@@ -259,6 +293,21 @@ void TestPresets::makesWhatWasAsked_data() {
   row("twisted-cube", "", 8, 8, "600");
   row("distance-regular", "", 14, 14, "1050");
   row("distance-regular", "graph=gq-3 bandwidth=1", 80, 80, "320");
+  row("gaudi3", "", 16, 17, "10800");                // 2 * (2 * 28 * 75 + 16 * 75)
+  row("hgx-mi355x", "boxes=1", 8, 8, "4300.8");      // 2 * 28 * 76.8
+  row("trainium2", "", 16, 16, "8192");              // 16 * 4 * 128
+  row("trainium2", "instances=2", 32, 32, "18432");  // 32 * (4 * 128 + 64): two instances are joined once
+  row("trainium2", "instances=4", 64, 64, "40960");
+  row("tpu-v5p", "", 64, 64, "38400");
+  row("tpu-v5p", "dims=2x2x1", 4, 4, "800");
+  row("tpu-v7", "dims=4x8x4", 128, 128, "76800");
+  row("tpu-v7", "dims=4x4x8 twist=true", 128, 128, "76800");
+  row("two-plane", "", 32, 76, "38400");                // 2 * (32 * (450 + 50 + 50) + 1600)
+  row("two-plane", "boxes=2", 16, 36, "17600");         // one leaf a plane: no spines
+  row("rail-optimised-3", "", 64, 114, "76800");        // 2 * (64 * 500 + 3200 + 3200)
+  row("rail-optimised-3", "boxes=2", 16, 28, "17600");  // one unit: no cores
+  row("hgx-b300", "network=three-tier boxes=4 core_oversubscription=4", 32, 58,
+      "72000");                                 // 2 * (32 * 1000 + 3200 + 800)
   row("dgx1-v100", "boxes=2", 16, 33, "3312");  // 2 * (1200 + 2 * (8 * 16 + 8 * 12.5))
   row("dgx2", "boxes=1", 16, 17, "4800");
   row("dgx2", "boxes=3", 48, 100, "17136");  // 3 * 2 * (16 * 150 + 16 * 16 + 16 * 12.5)
@@ -508,9 +557,89 @@ void TestPresets::handCheckedArcs() {
     QCOMPARE(toExactText(mi300x.egress(0)), "448");
   }
   {
+    // FCC: the short lines close half of the long side further on; every chip still has six links.
+    const fabric::Fabric slice = built(made("tpu-v5p", "dims=4x4x8 twist=true"));
+    QCOMPARE(bandwidthOf(slice, "x3y1z1", "x0y1z5"), "100");
+    QCOMPARE(bandwidthOf(slice, "x3y1z1", "x0y1z1"), "no link");
+    QCOMPARE(bandwidthOf(slice, "x2y3z6", "x2y0z2"), "100");
+    QCOMPARE(bandwidthOf(slice, "x2y3z7", "x2y3z0"), "100");
+    // BCC: the one short side moves both long ones.
+    const fabric::Fabric large = built(made("tpu-v5p", "dims=4x8x8 twist=true"));
+    QCOMPARE(bandwidthOf(large, "x3y1z6", "x0y5z2"), "100");
+    for (const fabric::Fabric* fabric : {&slice, &large}) {
+      for (int node = 0; node < fabric->nodeCount(); ++node) {
+        QCOMPARE(toExactText(fabric->egress(node)), "600");
+      }
+    }
+  }
+  {
+    const fabric::Fabric server = built(made("trainium2", "instances=4"));
+    QCOMPARE(bandwidthOf(server, "x0y1z3", "x0y1z0"), "128");
+    QCOMPARE(bandwidthOf(server, "x3y1z3", "x0y1z3"), "64");
+  }
+  {
+    const fabric::Fabric planes = built(made("two-plane", "oversubscription=2"));
+    QCOMPARE(bandwidthOf(planes, "b0g3", "b0nic3"), "50");
+    QCOMPARE(bandwidthOf(planes, "b3nic7", "plane1leaf1"), "25");
+    QCOMPARE(bandwidthOf(planes, "plane0leaf1", "plane0spine1"), "100");  // 16 * 25 / (2 * 2)
+  }
+  {
+    const fabric::Fabric tiers = built(made("rail-optimised-3", "boxes=4 oversubscription=2"));
+    QCOMPARE(bandwidthOf(tiers, "b3g5", "u1rail5"), "50");
+    QCOMPARE(bandwidthOf(tiers, "u1rail5", "spine3"), "25");  // 2 * 50 / (2 * 2)
+    QCOMPARE(bandwidthOf(tiers, "spine3", "core0"), "100");   // 8 * 25 / 2
+  }
+  {
     const fabric::Fabric tree = built(made("fat-tree-2", "gpus_per_leaf=3 spines=7 oversubscription=2"));
     QCOMPARE(bandwidthOf(tree, "leaf0", "spine6"), "75/7");
   }
+}
+
+void TestPresets::handCalculatedBounds_data() {
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("arguments");
+  QTest::addColumn<QString>("algbw");  // GB/s of an allgather
+  const auto row = [](const char* name, const char* arguments, const char* algbw) {
+    QTest::addRow("%s %s", name, arguments) << name << arguments << algbw;
+  };
+  // With N GPUs: one GPU receives the other N - 1 shards over all it has; a box receives the shards of all others over
+  // its NICs. The smaller of N times these is the bound.
+  row("hgx-b300", "boxes=4", "32000/31");       // GPU: 32 * (900 + 100) / 31; box: 32 * 800 / 24 is more
+  row("gb300-nvl72", "", "64800/71");           // 72 * 900 / 71
+  row("gb300-nvl72", "racks=2", "144000/143");  // 144 * (900 + 100) / 143
+  row("hgx-mi325x", "boxes=1", "512");          // 8 * 7 * 64 / 7
+  row("hgx-mi325x", "boxes=4", "15936/31");     // 32 * (448 + 50) / 31; box: 32 * 400 / 24 is more
+  row("hgx-mi355x", "boxes=1", "3072/5");       // 8 * 76.8
+  row("hgx-mi355x", "boxes=4", "1600/3");       // box: 32 * 400 / 24; GPU: 32 * 587.6 / 31 is more
+  row("gaudi3", "boxes=1", "600");              // 8 * 525 / 7, the peak of Intel's documentation
+  row("gaudi3", "boxes=4", "19200/31");         // 32 * (525 + 75) / 31
+  row("trainium2", "", "8192/15");              // 16 * 4 * 128 / 15
+  row("trainium2", "instances=4", "40960/63");  // 64 * (4 * 128 + 2 * 64) / 63
+  row("tpu-v5p", "", "12800/21");               // 64 * 600 / 63
+  row("tpu-v5p", "dims=2x2x1", "800/3");        // 4 * 200 / 3
+  row("tpu-v5p", "dims=2x2x2", "2400/7");       // 8 * 300 / 7
+  row("tpu-v7", "dims=4x4x8", "76800/127");     // 128 * 600 / 127
+  row("tpu-v7", "dims=4x4x8 twist=true", "76800/127");
+  row("aws-p5", "boxes=4", "16000/31");     // GPU: 32 * (450 + 50) / 31
+  row("aws-p6-b200", "boxes=4", "1600/3");  // box: 32 * 400 / 24
+  row("aws-p6-b300", "boxes=4", "32000/31");
+  row("aws-p6e-gb200", "gpus=36", "6480/7");          // 36 * 900 / 35
+  row("azure-nd-h100-v5", "boxes=8", "3200/7");       // box: 64 * 400 / 56
+  row("azure-nd-gb200-v6", "racks=2", "136800/143");  // 144 * (900 + 50) / 143
+  row("two-plane", "", "16000/31");                   // GPU: 32 * 500 / 31
+  // Half of the GPUs get the other half's shards over the uplinks of their leaves: 16 * 50 / 8 = 100 for 16 shards.
+  row("two-plane", "oversubscription=8", "200");
+  row("rail-optimised-3", "boxes=4", "16000/31");
+  row("rail-optimised-3", "boxes=4 core_oversubscription=8", "200");
+}
+
+void TestPresets::handCalculatedBounds() {
+  QFETCH(QString, name);
+  QFETCH(QString, arguments);
+  QFETCH(QString, algbw);
+  const auto optimum = forestcoll::optimum(built(made(name, arguments)), {});
+  QVERIFY2(optimum.hasValue(), optimum ? "" : qPrintable(shown(optimum.error())));
+  QCOMPARE(QString::fromStdString(toFraction(optimum->algbw)), algbw);
 }
 
 void TestPresets::capabilities() {
@@ -594,6 +723,14 @@ void TestPresets::refuses_data() {
   row("torus", "dims=99999x99999x99999x99999x99999x99999", "nodes", "at most 200000 nodes");
   row("torus", "dims=2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2", "17 sides", "at most 16");
   row("torus", "dims=2x3 bandwidth=1,2,3", "bandwidth has 3 entries for 2 dimensions", "one per dimension");
+  row("tpu-v5p", "dims=4x6x4", "no slice of cubes has the sides 4x6x4", "multiples of 4");
+  row("tpu-v5p", "dims=4x4", "dims has 2 sides", "4x4x8");
+  row("tpu-v5p", "dims=1x1x1", "dims makes a single GPU", "2 or more");
+  row("tpu-v7", "dims=4x4x4 twist=true", "4x4x4 cannot be twisted", "4x4x8");
+  row("tpu-v7", "dims=64x64x64", "262144 nodes", "at most 200000 nodes");
+  row("trainium2", "instances=5", "instances=\"5\"", "1 to 4");
+  row("aws-p5", "sharp=true", "no parameter \"sharp\"", "");
+  row("dgx-h100", "cores=2", "cores has no effect with network=simple", "three-tier");
   row("hypercube", "dimension=18", "dimension=\"18\"", "1 to 17");
   row("complete", "gpus=2000", "gpus=\"2000\"", "2 to 1414");
   row("complete-bipartite", "left=200000 right=200000", "nodes", "at most 200000 nodes");
