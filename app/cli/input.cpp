@@ -108,6 +108,9 @@ void addImportOptions(CLI::App& sub, io::ImportAnswers& import) {
       "(nccl-xml without <gpu>, as 12x25), per direction");
   sub.add_option("--nic-bandwidth", import.nicBandwidth,
                  "nvidia-smi, slurm, nccl-xml without <nic>: GB/s per NIC and direction");
+  sub.add_option("--complete-from", import.completeFrom,
+                 "nccl-xml without <gpu> (what clouds set in NCCL_TOPO_FILE): the preset whose NVLinks and NICs the "
+                 "GPUs have, for example dgx-a100 or aws-p5");
   sub.add_option("--uplink-bandwidth", import.uplinkBandwidth, "slurm: GB/s per link between switches and direction");
   sub.add_option("--hosts", import.hosts, "ibnetdiscover, slurm: use only these hosts, for example dgx*,node0?");
   sub.add_option("--adapters", import.adapters, "ibnetdiscover: use only these adapters, for example mlx5_?");

@@ -169,11 +169,37 @@ Result<std::string> readText(const std::string& path, const StandardInput& stand
 }
 
 Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers) {
-  auto import = io::importOptions(answers);
-  if (!import) {
-    return import.error();
+  if (answers.completeFrom.empty()) {
+    return io::importOptions(answers);
   }
-  return import;
+  const auto figures = presets::serverFigures(answers.completeFrom);
+  if (!figures) {
+    std::string names;
+    for (const std::string& name : presetsOfServers()) {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    return optionError("complete-from",
+                       inQuotes(answers.completeFrom) + " is no preset of a server with an NVSwitch and a NIC per GPU",
+                       "use one of " + names);
+  }
+  io::ImportAnswers completed = answers;
+  if (completed.nvlinkBandwidth.empty()) {
+    completed.nvlinkBandwidth = figures->nvlink;
+  }
+  if (completed.nicBandwidth.empty()) {
+    completed.nicBandwidth = figures->nic;
+  }
+  return io::importOptions(completed);
+}
+
+std::vector<std::string> presetsOfServers() {
+  std::vector<std::string> names;
+  for (const presets::Preset& preset : presets::catalogue()) {
+    if (presets::serverFigures(preset.name)) {
+      names.push_back(preset.name);
+    }
+  }
+  return names;
 }
 
 Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items) {

@@ -39,6 +39,8 @@ struct FabricSource {
                                            std::size_t maxBytes = io::kMaxFileBytes);
 /// What a foreign format leaves open, as options say it. Errors: badUsage naming the option.
 [[nodiscard]] Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers);
+/// The presets that can complete a hint file: those with presets::serverFigures.
+[[nodiscard]] std::vector<std::string> presetsOfServers();
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
 

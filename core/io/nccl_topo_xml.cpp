@@ -575,8 +575,9 @@ private:
                         "and PCIe alone counts"
                       : "a GPU has no <gpu> element: its NVLinks are unknown",
              Severity::warning,
-             "dump the complete file on the machine with NCCL_TOPO_DUMP_FILE, or state the NVLink bandwidth of a GPU "
-             "(as 12x25) and the NICs' bandwidth");
+             "dump the complete file on the machine with NCCL_TOPO_DUMP_FILE, complete it from the preset of the "
+             "machine (--complete-from dgx-a100), or state the NVLink bandwidth of a GPU (as 12x25) and the NICs' "
+             "bandwidth");
     }
     entry.node = addNode(element, BoxRole::gpu, "gpu at " + busId, parent, pciRate(element), entry.host);
     m_gpus.push_back(std::move(entry));

@@ -75,6 +75,26 @@ const Preset* find(std::string_view name) {
   return it == presets().end() ? nullptr : &*it;
 }
 
+std::optional<ServerFigures> serverFigures(std::string_view name) {
+  const auto recipe =
+      std::find_if(recipes().begin(), recipes().end(), [&](const Recipe& one) { return one.name == name; });
+  if (recipe == recipes().end()) {
+    return std::nullopt;
+  }
+  const auto defaultOf = [&](std::string_view rule, ValueKind kind) {
+    const auto found = std::find_if(recipe->rules.begin(), recipe->rules.end(),
+                                    [&](const Rule& one) { return one.name == rule && one.kind == kind; });
+    return found == recipe->rules.end() ? std::string() : found->defaultText;
+  };
+  ServerFigures figures{0, defaultOf("nvlink", ValueKind::bandwidth), defaultOf("nic", ValueKind::bandwidth)};
+  const std::string gpus = defaultOf("gpus", ValueKind::integer);
+  if (gpus.empty() || figures.nvlink.empty() || figures.nic.empty()) {
+    return std::nullopt;
+  }
+  figures.gpus = std::stoi(gpus);
+  return figures;
+}
+
 Result<fabric::Description> make(std::string_view name, const std::map<std::string, std::string>& arguments) {
   try {
     const auto it =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,16 @@ struct Preset {
 
 /// The preset of that name, or nullptr.
 [[nodiscard]] const Preset* find(std::string_view name);
+
+/// What a preset says of one server whose GPUs hang on a switch.
+struct ServerFigures {
+  int gpus = 0;
+  std::string nvlink;  ///< GB/s per direction of a GPU to the switch, as a text: "450"
+  std::string nic;     ///< GB/s per direction of a GPU's NIC
+};
+
+/// nullopt: no preset of that name, or no such server (GPUs joined directly, NICs shared by pairs, free numbers).
+[[nodiscard]] std::optional<ServerFigures> serverFigures(std::string_view name);
 
 /// The fabric of one preset. Absent arguments take their defaults; the same arguments always give the same description.
 ///

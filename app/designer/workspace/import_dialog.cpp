@@ -13,6 +13,7 @@
 
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
+#include "presets/presets.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -160,6 +161,7 @@ void ImportDialog::addFields() {
 
   addTacclFields();
   addNetworkFields();
+  addPresets();
   addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or for example 400Gb/s"));
   addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or for example 400Gb/s"));
   addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
@@ -206,6 +208,28 @@ void ImportDialog::addTacclFields() {
   }
   connect(m_machine, &QComboBox::currentIndexChanged, this, &ImportDialog::follow);
   connect(m_timeUnit, &QLineEdit::textChanged, this, &ImportDialog::follow);
+}
+
+/// A hint file says nothing of NVLink and NICs; a preset of the machine does, and the person sees its numbers.
+void ImportDialog::addPresets() {
+  m_preset = new QComboBox(this);
+  m_preset->setObjectName(u"importPreset"_s);
+  m_preset->addItem(tr("Choose the machine…"), QString());
+  for (const presets::Preset& preset : presets::catalogue()) {
+    if (presets::serverFigures(preset.name)) {
+      m_preset->addItem(QString::fromStdString(preset.title), QString::fromStdString(preset.name));
+    }
+  }
+  m_preset->setToolTip(
+      tr("The file has neither NVLinks nor NICs: NCCL adds them on the machine. A preset fills in both fields below"));
+  m_form->addRow(tr("Complete from"), m_preset);
+  m_form->setRowVisible(m_preset, false);
+  connect(m_preset, &QComboBox::currentIndexChanged, this, [this] {
+    if (const auto figures = presets::serverFigures(m_preset->currentData().toString().toStdString())) {
+      m_bandwidths.at(ImportChoice::nvlinkBandwidth)->setText(QString::fromStdString(figures->nvlink));
+      m_bandwidths.at(ImportChoice::nicBandwidth)->setText(QString::fromStdString(figures->nic));
+    }
+  });
 }
 
 QLineEdit* ImportDialog::addPatterns(ImportChoice choice, const QString& title, const QString& toolTip) {
@@ -337,6 +361,8 @@ void ImportDialog::takeServer(const io::ImportedServer& server) {
   show(ImportChoice::scaleOut, hasNics);
   show(ImportChoice::nics, hasNics);
   show(ImportChoice::nvlink, server.hasNvSwitch.has_value());
+  // Of NCCL's files, only a hint leaves the NVLinks open.
+  m_form->setRowVisible(m_preset, m_text->format == io::FabricFormat::ncclXml && server.nvlinkBandwidth.has_value());
   for (const auto& [choice, taken] : {std::pair{ImportChoice::nvlinkBandwidth, server.nvlinkBandwidth},
                                       {ImportChoice::nicBandwidth, server.nicBandwidth},
                                       {ImportChoice::pcieBandwidth, server.pcieBandwidth},

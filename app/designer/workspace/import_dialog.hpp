@@ -43,6 +43,7 @@ private:
   };
   void addFields();
   void addTacclFields();
+  void addPresets();
   void addNetworkFields();
   QLineEdit* addPatterns(io::ImportChoice choice, const QString& title, const QString& toolTip);
   void addRow(io::ImportChoice choice, const QString& title, QWidget* field);
@@ -67,6 +68,7 @@ private:
   QComboBox* m_rates = nullptr;
   QComboBox* m_nvlink = nullptr;
   QComboBox* m_machine = nullptr;
+  QComboBox* m_preset = nullptr;
   QLineEdit* m_timeUnit = nullptr;
   QLineEdit* m_hosts = nullptr;
   QLineEdit* m_adapters = nullptr;
