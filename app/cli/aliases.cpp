@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
@@ -10,28 +12,34 @@
 #include "facts_text.hpp"
 #include "generate.hpp"
 #include "input.hpp"
+#include "workflow/nccl_method.hpp"
 
 namespace coppice::cli {
 namespace {
+
+void addToList(std::string_view name, std::string_view title, std::string_view about,
+               std::span<const Collective> collectives, Report& report) {
+  Json list = Json::array();
+  std::string names;
+  for (const Collective collective : collectives) {
+    list.push_back(toString(collective));
+    names += (names.empty() ? "" : ", ") + std::string(toString(collective));
+  }
+  report.json["baselines"].push_back(
+      {{"name", name}, {"title", title}, {"about", about}, {"collectives", std::move(list)}});
+  std::string padded(name);
+  padded.resize(std::max<std::size_t>(padded.size(), 20), ' ');
+  report.text += padded + " " + std::string(about) + "\n" + std::string(21, ' ') + names + "\n";
+}
 
 Report listBaselines() {
   Report report;
   report.json["baselines"] = Json::array();
   for (const baselines::Baseline& baseline : baselines::list()) {
-    Json collectives = Json::array();
-    std::string names;
-    for (const Collective collective : baseline.collectives) {
-      collectives.push_back(toString(collective));
-      names += (names.empty() ? "" : ", ") + std::string(toString(collective));
-    }
-    report.json["baselines"].push_back({{"name", baseline.name},
-                                        {"title", baseline.title},
-                                        {"about", baseline.about},
-                                        {"collectives", std::move(collectives)}});
-    std::string name(baseline.name);
-    name.resize(std::max<std::size_t>(name.size(), 20), ' ');
-    report.text += name + " " + std::string(baseline.about) + "\n" + std::string(21, ' ') + names + "\n";
+    addToList(baseline.name, baseline.title, baseline.about, baseline.collectives, report);
   }
+  const workflow::Method& nccl = *workflow::findMethod(workflow::kNcclMethod);
+  addToList(nccl.id, nccl.title, nccl.description, nccl.collectives, report);
   return report;
 }
 
@@ -39,12 +47,12 @@ Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& p
   if (options.method == "list") {
     return listBaselines();
   }
-  if (baselines::find(options.method) == nullptr) {
+  if (baselines::find(options.method) == nullptr && options.method != workflow::kNcclMethod) {
     std::string names;
     for (const baselines::Baseline& baseline : baselines::list()) {
       names += (names.empty() ? "" : ", ") + std::string(baseline.name);
     }
-    return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.method), "choose one of " + names};
+    return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.method), "choose one of " + names + ", " + workflow::kNcclMethod};
   }
   if (options.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "no fabric is given",
@@ -113,6 +121,7 @@ void addBaseline(CLI::App& app, Invocation& invocation) {
                  "allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter")
       ->capture_default_str();
   sub.add_option("--root", options->demand.root, "Id or rank of the root of a rooted collective; default: rank 0");
+  addOptions(sub, workflow::findMethod(workflow::kNcclMethod)->options, options->values);
   sub.add_option("-o,--output", options->output, "Write the schedule to this file; - for standard output");
 }
 

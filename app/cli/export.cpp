@@ -6,6 +6,7 @@
 #include "advice/fitting.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "export_nccl.hpp"
 #include "fits_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -36,7 +37,12 @@ struct ExportOptions {
   bool outOfPlace = false;
   bool asksInPlace = false;
   bool noAdvice = false;
+  int target = 0;  ///< a runtime, or kNcclTarget and what is behind it
+  ExportNcclOptions nccl = {};
 };
+
+/// Behind the runtimes.
+constexpr int kNcclTarget = 1000;
 
 /// Where the file is, as other processes would name it.
 std::string hostPath(const std::string& output) {
@@ -261,25 +267,40 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export ar.forest.json --target mscclpp -o ar.plan.json\n"
-      "  coppice-cli export allgather.forest.json --format trees -o trees.xml");
+      "  coppice-cli export allgather.forest.json --format trees -o trees.xml\n"
+      "  coppice-cli export preset:dgx1-v100,boxes=1 --target nccl-graph --compute-capability 70 -o graph.xml\n"
+      "  coppice-cli export cluster.fabric.json --target nccl-tuner --script run.sh -o tuner.csv");
   auto options = std::make_shared<ExportOptions>();
-  sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")
+  sub.add_option("schedule", options->schedule,
+                 "Schedule file (.forest.json or .schedule.json), or a fabric for nccl-graph and nccl-tuner; - for "
+                 "standard input")
       ->required();
   addWord<Format>(sub, "--format", options->format, {{"msccl", Format::msccl}, {"trees", Format::trees}},
                   "msccl or trees")
       ->default_str("msccl");
   sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
   lowering::Options& lowered = options->lowering;
-  std::vector<std::pair<std::string, program::Runtime>> runtimes;
+  Words<int> targets;
   for (const program::Runtime runtime : program::kRuntimes) {
-    runtimes.emplace_back(program::toString(runtime), runtime);
+    targets.emplace_back(program::toString(runtime), static_cast<int>(runtime));
   }
-  runtimes.emplace_back(program::toString(program::Runtime::mscclpp), program::Runtime::mscclpp);
-  addWord<program::Runtime>(sub, "--target", lowered.runtime, runtimes,
-                            program::runtimeNames() +
-                                ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); mscclpp: an "
-                                "execution plan of MSCCL++")
+  targets.emplace_back(program::toString(program::Runtime::mscclpp), static_cast<int>(program::Runtime::mscclpp));
+  targets.emplace_back("nccl-graph", kNcclTarget + static_cast<int>(NcclFile::graph));
+  targets.emplace_back("nccl-tuner", kNcclTarget + static_cast<int>(NcclFile::tuner));
+  options->target = static_cast<int>(lowered.runtime);
+  addWord<int>(
+      sub, "--target", options->target, targets,
+      program::runtimeNames() +
+          ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); mscclpp: an execution plan of MSCCL++. Of a fabric, "
+          "for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold) "
+          "or nccl-tuner (the CSV of its example tuner plug-in)")
       ->default_str("msccl");
+  sub.add_option("--compute-capability", options->nccl.computeCapability,
+                 "nccl-graph and nccl-tuner: 70 is V100, 80 A100, 90 H100, 100 B200")
+      ->check(CLI::Range(50, 200))
+      ->capture_default_str();
+  sub.add_option("--script", options->nccl.script,
+                 "nccl-graph and nccl-tuner: write a script that runs nccl-tests without and with the file");
   using program::Protocol;
   addWord<Protocol>(sub, "--protocol", lowered.protocol,
                     {{"Simple", Protocol::simple}, {"LL", Protocol::ll}, {"LL128", Protocol::ll128}},
@@ -303,6 +324,16 @@ void addExport(CLI::App& app, Invocation& invocation) {
   sub.add_flag("--no-advice", options->noAdvice,
                "Do not search for trees and peers that fit when the program does not");
   sub.callback([options, &invocation] {
+    if (options->target >= kNcclTarget) {
+      options->nccl.source = options->schedule;
+      options->nccl.output = options->output;
+      invocation.action = [options, &invocation](const Progress& progress) {
+        return exportNccl(options->nccl, static_cast<NcclFile>(options->target - kNcclTarget), invocation.json,
+                          progress);
+      };
+      return;
+    }
+    options->lowering.runtime = static_cast<program::Runtime>(options->target);
     options->lowering.inPlace = !options->outOfPlace;
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -9,6 +9,7 @@
 #include "workflow/baseline_methods.hpp"
 #include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
+#include "workflow/nccl_method.hpp"
 #include "workflow/overlap_method.hpp"
 #include "workflow/sccl_method.hpp"
 #include "workflow/taccl_method.hpp"
@@ -38,6 +39,7 @@ std::span<const Method> methods() {
     std::vector<Method> all = {forestCollMethod(), overlapMethod(), bfbMethod(),
                                alltoallMethod(),   scclMethod(),    tacclMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
+    all.push_back(ncclMethod());
     return all;
   }();
   return kMethods;

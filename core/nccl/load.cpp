@@ -46,6 +46,14 @@ Ways::Ways(const fabric::Fabric& fabric)
       m_nics[fabric.nodes()[node].box].push_back(node);
     }
   }
+  // Without NICs, the GPUs themselves are where a box is left.
+  std::map<std::string, std::vector<NodeIndex>> gpus;
+  for (const NodeIndex gpu : fabric.gpus()) {
+    gpus[fabric.nodes()[gpu].box].push_back(gpu);
+  }
+  for (auto& [box, list] : gpus) {
+    m_nics.try_emplace(box, std::move(list));
+  }
   for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
     m_out[fabric.arcs()[arc].tail].emplace_back(fabric.arcs()[arc].head, static_cast<int>(arc));
   }
@@ -102,6 +110,22 @@ std::vector<NodeIndex> Ways::between(NodeIndex from, NodeIndex to, bool mayPassG
   return nodes;
 }
 
+Result<std::vector<NodeIndex>> Ways::leg(NodeIndex from, NodeIndex to) const {
+  if (from == to) {
+    return std::vector<NodeIndex>{from};
+  }
+  std::vector<NodeIndex> nodes = between(from, to, false);
+  if (nodes.empty()) {
+    nodes = between(from, to, true);
+  }
+  if (nodes.empty()) {
+    const auto name = [&](NodeIndex node) { return inQuotes(m_fabric.nodes()[node].id); };
+    return Error{ErrorCode::infeasible, "no way leads from " + name(from) + " to " + name(to),
+                 "compare the fabric with the machine"};
+  }
+  return nodes;
+}
+
 Result<std::vector<NodeIndex>> Ways::nodesOf(const Hop& hop) {
   const Key key{{hop.from, hop.to}, {hop.sendNet, hop.receiveNet}};
   if (const auto found = m_ways.find(key); found != m_ways.end()) {
@@ -123,16 +147,11 @@ Result<std::vector<NodeIndex>> Ways::nodesOf(const Hop& hop) {
   stops.push_back(to);
   std::vector<NodeIndex> nodes{from};
   for (std::size_t i = 1; i < stops.size(); ++i) {
-    std::vector<NodeIndex> leg = between(stops[i - 1], stops[i], false);
-    if (leg.empty()) {
-      leg = between(stops[i - 1], stops[i], true);
+    const auto found = leg(stops[i - 1], stops[i]);
+    if (!found) {
+      return found.error();
     }
-    if (leg.empty()) {
-      const auto name = [&](NodeIndex node) { return inQuotes(m_fabric.nodes()[node].id); };
-      return Error{ErrorCode::infeasible, "no way leads from " + name(stops[i - 1]) + " to " + name(stops[i]),
-                   "compare the fabric with the machine"};
-    }
-    nodes.insert(nodes.end(), leg.begin() + 1, leg.end());
+    nodes.insert(nodes.end(), found->begin() + 1, found->end());
   }
   return m_ways.emplace(key, std::move(nodes)).first->second;
 }

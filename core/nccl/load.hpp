@@ -28,10 +28,12 @@ class Ways {
 public:
   explicit Ways(const fabric::Fabric& fabric);
 
-  /// NICs of the box of a rank, in the order of the fabric.
+  /// NICs of the box of a rank, in the order of the fabric; its GPUs where it has none.
   [[nodiscard]] const std::vector<fabric::NodeIndex>& nicsOf(fabric::Rank rank) const;
   /// Nodes from one GPU to the other; the same for equal hops. Errors: infeasible.
   [[nodiscard]] Result<std::vector<fabric::NodeIndex>> nodesOf(const Hop& hop);
+  /// A shortest way between any two nodes, through GPUs only where nothing else leads there. Errors: infeasible.
+  [[nodiscard]] Result<std::vector<fabric::NodeIndex>> leg(fabric::NodeIndex from, fabric::NodeIndex to) const;
   [[nodiscard]] const fabric::Fabric& fabric() const { return m_fabric; }
 
 private:

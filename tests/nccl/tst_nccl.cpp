@@ -11,6 +11,8 @@
 #include "nccl/load.hpp"
 #include "nccl/log_reader.hpp"
 #include "nccl/measurements.hpp"
+#include "nccl/search.hpp"
+#include "nccl/tuning.hpp"
 #include "presets/presets.hpp"
 #include "support/must.hpp"
 
@@ -273,6 +275,12 @@ private slots:
   void inspector();
   void largeLog();
   void load();
+  void tuning();
+  void tunedChoices();
+  void tunerFile();
+  void searches_data();
+  void searches();
+  void unequalBoxes();
 };
 
 void TestNccl::goldenJoin() {
@@ -600,6 +608,118 @@ void TestNccl::load() {
   QCOMPARE(load.algbw, link * Rational(8, 14));
   QCOMPARE(must(ringLoad(ways, {Ring{hops}, Ring{hops}}, Collective::allgather)).algbw, link * Rational(8, 7));
   QVERIFY(!ringLoad(ways, {}, Collective::allgather));
+}
+
+namespace {
+
+/// Eight V100 with four channels of 20 GB/s.
+TuningInput voltas() {
+  TuningInput input{.ranks = 8, .nodes = 1, .computeCapability = 70};
+  input.ring = {.channels = 4, .intraGBps = 20, .interGBps = 20, .pattern = kRing};
+  input.tree = {.channels = 4, .intraGBps = 20, .interGBps = 20, .pattern = kBalancedTree};
+  return input;
+}
+
+TuningInput hoppers() {
+  TuningInput input{.ranks = 8, .nodes = 1, .computeCapability = 90};
+  input.ring = {.channels = 12, .intraGBps = 30, .interGBps = 30, .pattern = kRing};
+  input.tree = {.channels = 12, .intraGBps = 30, .interGBps = 30, .pattern = kTree};
+  input.nvls = TunedGraph{.channels = 8, .intraGBps = 40, .interGBps = 60};
+  return input;
+}
+
+}  // namespace
+
+void TestNccl::tuning() {
+  // As NCCL 2.28.9 printed them.
+  const auto table = tuningTable(voltas(), Collective::allreduce);
+  const std::vector<std::pair<QString, QString>> golden{{QStringLiteral("Tree LL"), QStringLiteral("15.2/9.7")},
+                                                        {QStringLiteral("Tree LL128"), QStringLiteral("31.5/28.6")},
+                                                        {QStringLiteral("Tree Simple"), QStringLiteral("64.4/36.8")},
+                                                        {QStringLiteral("Ring LL"), QStringLiteral("15.0/22.3")},
+                                                        {QStringLiteral("Ring LL128"), QStringLiteral("40.6/42.1")},
+                                                        {QStringLiteral("Ring Simple"), QStringLiteral("56.0/45.7")}};
+  QCOMPARE(table.size(), golden.size());
+  for (std::size_t i = 0; i < golden.size(); ++i) {
+    QCOMPARE(QString::fromStdString(table[i].algorithm + " " + table[i].protocol), golden[i].first);
+    QCOMPARE(QString::number(table[i].latency.count(), 'f', 1) + "/" +
+                 QString::number(table[i].algbw.gigabytesPerSecond(), 'f', 1),
+             golden[i].second);
+  }
+}
+
+void TestNccl::tunedChoices() {
+  const auto told = [](const TuningInput& input, std::int64_t bytes) {
+    const auto table = tuningTable(input, Collective::allreduce);
+    const Estimate* choice = tunedChoice(input, table, bytes);
+    return QString::fromStdString(choice->algorithm + "/" + choice->protocol) + " " +
+           QString::number(estimatedTime(input, *choice, bytes).count(), 'f', 2);
+  };
+  QCOMPARE(told(voltas(), 1 << 20), QStringLiteral("Ring/LL 62.05"));
+  QCOMPARE(told(voltas(), 1 << 24), QStringLiteral("Ring/Simple 423.00"));
+  QCOMPARE(told(hoppers(), 1 << 20), QStringLiteral("Ring/LL 28.01"));
+  QCOMPARE(told(hoppers(), 1 << 22), QStringLiteral("NVLS/Simple 40.42"));
+  QCOMPARE(told(hoppers(), 1 << 30), QStringLiteral("NVLS/Simple 3972.58"));
+  QVERIFY(tuningTable(voltas(), Collective::alltoall).empty());
+}
+
+void TestNccl::tunerFile() {
+  const std::string csv = writeTunerCsv(
+      {{Collective::allreduce, 0, 1023, "Ring", "LL", 8}, {Collective::reduceScatter, 0, 9, "NVLSTree", "Simple", 16}},
+      2, 16);
+  QCOMPARE(QString::fromStdString(csv),
+           QStringLiteral("allreduce,0,1023,ring,ll,8,2,16\nreducescatter,0,9,nvls_tree,simple,16,2,16\n"
+                          "allreduce,0,1023,ring,ll,8,-1,-1\nreducescatter,0,9,ring,simple,16,-1,-1\n"));
+}
+
+void TestNccl::searches_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<int>("boxes");
+  QTest::addColumn<int>("capability");
+  QTest::newRow("DGX-1") << "dgx1-v100" << 1 << 70;
+  QTest::newRow("DGX A100") << "dgx-a100" << 1 << 80;
+  QTest::newRow("two DGX A100") << "dgx-a100" << 2 << 80;
+  QTest::newRow("four DGX H100") << "dgx-h100" << 4 << 90;
+}
+
+/// What the search finds is a file that NCCL takes, and the best is never worse than it.
+void TestNccl::searches() {
+  QFETCH(QString, preset);
+  QFETCH(int, boxes);
+  QFETCH(int, capability);
+  const auto fabric =
+      must(fabric::Fabric::build(must(presets::make(preset.toStdString(), {{"boxes", std::to_string(boxes)}}))));
+  Ways ways(fabric);
+  const SearchOptions options{.computeCapability = capability};
+  const FoundGraphs stock = must(searchAsNccl(ways, options));
+  const FoundGraphs best = must(searchBest(ways, stock, options));
+  QVERIFY(!(best.allreduce.algbw < stock.allreduce.algbw));
+  for (const FoundGraphs* found : {&stock, &best}) {
+    std::vector<int> devices(static_cast<std::size_t>(fabric.gpuCount() / boxes));
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      devices[i] = static_cast<int>(i);
+    }
+    const GraphSet read = must(readGraphs(writeGraphs(found->graphs), "written"));
+    QCOMPARE(read, found->graphs);
+    for (const Finding& finding : checkGraphs(read, devices, boxes == 1)) {
+      QFAIL(finding.text.c_str());
+    }
+    QCOMPARE(found->channels.rings.front().hops.size(), static_cast<std::size_t>(fabric.gpuCount()));
+  }
+}
+
+void TestNccl::unequalBoxes() {
+  fabric::Description description;
+  description.nodes = {
+      {.id = "a0", .box = "a"}, {.id = "a1", .box = "a"}, {.id = "b0", .box = "b"}, {.id = "s", .kind = "switch"}};
+  for (const char* id : {"a0", "a1", "b0"}) {
+    description.links.push_back({.src = id, .dst = "s", .bandwidth = "10"});
+  }
+  const auto fabric = must(fabric::Fabric::build(description));
+  Ways ways(fabric);
+  const auto found = searchAsNccl(ways);
+  QVERIFY(!found);
+  QCOMPARE(found.error().code, ErrorCode::infeasible);
 }
 
 QTEST_APPLESS_MAIN(TestNccl)

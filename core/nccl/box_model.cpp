@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl/box_model.hpp"
+
+#include <map>
+#include <utility>
+
+#include "base/counted.hpp"
+#include "base/failure.hpp"
+#include "base/text.hpp"
+
+namespace coppice::nccl {
+namespace {
+
+std::vector<int> arcsOf(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes) {
+  std::vector<int> arcs;
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    arcs.push_back(*fabric.findArc(nodes[i - 1], nodes[i]));
+  }
+  return arcs;
+}
+
+/// The link of a NIC to the network, or from it; none where it has several.
+std::vector<int> outside(const fabric::Fabric& fabric, fabric::NodeIndex nic, bool isOut) {
+  std::vector<int> found;
+  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+    const fabric::Arc& each = fabric.arcs()[arc];
+    const fabric::NodeIndex own = isOut ? each.tail : each.head;
+    const fabric::NodeIndex other = isOut ? each.head : each.tail;
+    if (own == nic && fabric.nodes()[other].box != fabric.nodes()[nic].box) {
+      found.push_back(static_cast<int>(arc));
+    }
+  }
+  return found.size() == 1 ? found : std::vector<int>();
+}
+
+[[noreturn]] void refuseBox(std::string message, std::string fix) {
+  throw Failure{{ErrorCode::infeasible, std::move(message), std::move(fix)}};
+}
+
+}  // namespace
+
+Result<std::vector<BoxModel>> boxModels(Ways& ways) {
+  return guarded([&]() -> Result<std::vector<BoxModel>> {
+    const fabric::Fabric& fabric = ways.fabric();
+    std::map<std::string, std::size_t> index;
+    std::vector<BoxModel> boxes;
+    for (const fabric::NodeIndex gpu : fabric.gpus()) {
+      const fabric::Node& node = fabric.nodes()[gpu];
+      const auto [found, isNew] = index.try_emplace(node.box, boxes.size());
+      if (isNew) {
+        boxes.emplace_back();
+        boxes.back().nics = static_cast<int>(ways.nicsOf(node.rank).size());
+      }
+      boxes[found->second].gpus.push_back(node.rank);
+    }
+    for (BoxModel& box : boxes) {
+      if (box.gpus.size() != boxes.front().gpus.size() || box.nics != boxes.front().nics) {
+        refuseBox("boxes have " + counted(static_cast<std::int64_t>(boxes.front().gpus.size()), "GPU") + " and " +
+                      std::to_string(box.gpus.size()) + ", or different numbers of NICs",
+                  "NCCL's graph files serve equal nodes; keep some GPUs with --gpus");
+      }
+      const std::size_t count = box.gpus.size();
+      box.way.assign(count, std::vector<std::vector<int>>(count));
+      for (std::size_t a = 0; a < count; ++a) {
+        for (std::size_t b = 0; b < count; ++b) {
+          if (a != b) {
+            box.way[a][b] = arcsOf(fabric, orThrow(ways.nodesOf({box.gpus[a], box.gpus[b], -1, -1})));
+          }
+        }
+      }
+      if (boxes.size() == 1) {
+        box.nics = 0;
+        continue;
+      }
+      const auto& nics = ways.nicsOf(box.gpus.front());
+      box.toNic.assign(count, std::vector<std::vector<int>>(nics.size()));
+      box.fromNic.assign(nics.size(), std::vector<std::vector<int>>(count));
+      std::vector<std::vector<int>> toNetwork;
+      std::vector<std::vector<int>> fromNetwork;
+      for (const fabric::NodeIndex nic : nics) {
+        toNetwork.push_back(outside(fabric, nic, true));
+        fromNetwork.push_back(outside(fabric, nic, false));
+      }
+      for (std::size_t gpu = 0; gpu < count; ++gpu) {
+        for (std::size_t nic = 0; nic < nics.size(); ++nic) {
+          const fabric::NodeIndex node = fabric.gpus()[box.gpus[gpu]];
+          auto& out = box.toNic[gpu][nic] = arcsOf(fabric, orThrow(ways.leg(node, nics[nic])));
+          auto& in = box.fromNic[nic][gpu] = arcsOf(fabric, orThrow(ways.leg(nics[nic], node)));
+          out.insert(out.end(), toNetwork[nic].begin(), toNetwork[nic].end());
+          in.insert(in.end(), fromNetwork[nic].begin(), fromNetwork[nic].end());
+        }
+      }
+    }
+    return boxes;
+  });
+}
+
+Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const GraphSet& graphs, const JoinOptions& options) {
+  std::vector<GraphNode> nodes;
+  for (const BoxModel& box : boxes) {
+    GraphNode node{.graphs = graphs};
+    for (std::size_t device = 0; device < box.gpus.size(); ++device) {
+      node.rankOf[static_cast<int>(device)] = box.gpus[device];
+    }
+    nodes.push_back(std::move(node));
+  }
+  return joinNodes(std::move(nodes), options);
+}
+
+}  // namespace coppice::nccl

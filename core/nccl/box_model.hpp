@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "nccl/joining.hpp"
+#include "nccl/load.hpp"
+
+namespace coppice::nccl {
+
+/// Boxes of a fabric as NCCL's nodes: which GPUs and NICs they have, and the links between those.
+struct BoxModel {
+  std::vector<fabric::Rank> gpus = {};  ///< by device number
+  int nics = 0;
+  std::vector<std::vector<std::vector<int>>> way = {};      ///< arcs of the fabric from device to device
+  std::vector<std::vector<std::vector<int>>> toNic = {};    ///< from device to NIC
+  std::vector<std::vector<std::vector<int>>> fromNic = {};  ///< from NIC to device
+};
+
+/// One for each box, in the order of its lowest rank; a fabric without boxes is one. Errors: infeasible (boxes with
+/// different numbers of GPUs or NICs, no way between two of its GPUs).
+[[nodiscard]] Result<std::vector<BoxModel>> boxModels(Ways& ways);
+
+/// All boxes with the same graphs. Errors: those of joinNodes.
+[[nodiscard]] Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const GraphSet& graphs,
+                                          const JoinOptions& options);
+
+}  // namespace coppice::nccl

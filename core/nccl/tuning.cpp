@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl/tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "nccl/graph.hpp"
+
+namespace coppice::nccl {
+namespace {
+
+constexpr int kLl = 0;
+constexpr int kLl128 = 1;
+constexpr int kSimple = 2;
+
+using Triple = std::array<double, 3>;
+
+/// V, A, H, B: the generation of the GPU, as an index.
+int generationOf(int capability) {
+  return capability < 80 ? 0 : capability < 90 ? 1 : capability < 100 ? 2 : 3;
+}
+
+/// One node, two, or more, as an index.
+int scaleOf(int nodes) {
+  return std::min(nodes, 3) - 1;
+}
+
+constexpr Triple kTreeChannel[] = {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
+constexpr Triple kLl128Channel[] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.7, 20}};
+constexpr double kRingLl128Channel[] = {20, 20, 36.7, 40};
+constexpr double kLlMax[] = {39, 87.7, 141, 282};
+constexpr Triple kLlMaxIntel{0, 39, 20.4};
+constexpr Triple kLlMaxAmd{0, 22.5, 19};
+
+double llMax(const TuningInput& input) {
+  if (input.nodes == 1) {
+    return kLlMax[generationOf(input.computeCapability)];
+  }
+  return (input.isAmd ? kLlMaxAmd : kLlMaxIntel)[scaleOf(input.nodes)];
+}
+
+double busOf(const TunedGraph& graph, int nodes) {
+  return graph.channels * (nodes <= 2 ? graph.intraGBps : graph.interGBps);
+}
+
+double stepsOf(Collective collective, int ranks) {
+  switch (collective) {
+    case Collective::allreduce:
+      return 2.0 * (ranks - 1);
+    case Collective::allgather:
+    case Collective::reduceScatter:
+      return ranks - 1.0;
+    default:
+      return ranks;
+  }
+}
+
+class Table {
+public:
+  Table(const TuningInput& input, Collective collective) : m_input(input), m_collective(collective) {}
+
+  std::vector<Estimate> make() {
+    const bool isTuned = m_collective == Collective::allreduce || m_collective == Collective::allgather ||
+                         m_collective == Collective::reduceScatter || m_collective == Collective::broadcast ||
+                         m_collective == Collective::reduce;
+    if (!isTuned || m_input.ranks < 2) {
+      return {};
+    }
+    if (m_collective == Collective::allreduce && m_input.tree.channels > 0) {
+      addTree();
+    }
+    if (m_input.ring.channels > 0) {
+      addRing();
+    }
+    if (m_input.nvls && m_input.nvls->channels > 1 && m_input.computeCapability >= 90) {
+      addNvls();
+    }
+    return std::move(m_table);
+  }
+
+private:
+  void add(std::string_view algorithm, int protocol, double latency, double bandwidth) {
+    if (bandwidth > 0 && (protocol != kLl128 || m_input.hasLl128)) {
+      m_table.push_back({.collective = std::string(toString(m_collective)),
+                         .algorithm = std::string(algorithm),
+                         .protocol = std::string(kProtocols[protocol]),
+                         .latency = Microseconds(latency),
+                         .algbw = Throughput(bandwidth)});
+    }
+  }
+
+  void addTree() {
+    const double bus = busOf(m_input.tree, m_input.nodes);
+    const int generation = generationOf(m_input.computeCapability);
+    const int scale = scaleOf(m_input.nodes);
+    const int channels = m_input.tree.channels;
+    const double full = std::min(0.92 * bus, channels * kTreeChannel[generation][scale]);
+    const double perNode = static_cast<double>(m_input.ranks) / m_input.nodes;
+    const Triple base{6.8, 14, 8.4};
+    const Triple nvlink{0.6, 1.25, 4};
+    const Triple pci{1, 1.9, 4};
+    const Triple net{5, 8.5, 14};
+    for (int protocol = kLl; protocol <= kSimple; ++protocol) {
+      double bandwidth = full;
+      if (protocol == kLl) {
+        bandwidth = std::min(full / 3.8, llMax(m_input));
+      } else if (protocol == kLl128) {
+        bandwidth =
+            std::min(full * (m_input.nodes == 1 ? 7.0 / 9 : 15.0 / 16), channels * kLl128Channel[generation][scale]);
+      }
+      bandwidth *= m_input.tree.pattern == kTree ? 0.85 : 1;
+      const double intra = (m_input.hasNvlink ? nvlink : pci)[protocol];
+      const double levels = static_cast<double>(std::bit_width(static_cast<unsigned>(m_input.nodes))) - 1;
+      add("Tree", protocol, base[protocol] + 2 * ((perNode - 1) * intra + levels * net[protocol]), bandwidth / 2);
+    }
+  }
+
+  void addRing() {
+    const double bus = busOf(m_input.ring, m_input.nodes);
+    const int generation = generationOf(m_input.computeCapability);
+    const double steps = stepsOf(m_collective, m_input.ranks);
+    const Triple base{6.6, 14, 8.4};
+    const Triple nvlink{0.6, 1.9, 3.4};
+    const Triple pci{1, 2.5, 5.7};
+    const Triple net{2.7, 4, 14};
+    for (int protocol = kLl; protocol <= kSimple; ++protocol) {
+      double bandwidth = bus;
+      if (protocol == kLl) {
+        bandwidth = std::min(0.5 * bus, llMax(m_input));
+      } else if (protocol == kLl128) {
+        bandwidth = std::min(0.92 * bus, m_input.ring.channels * kRingLl128Channel[generation]);
+      }
+      const double intra = (m_input.hasNvlink ? nvlink : pci)[protocol];
+      double latency = base[protocol];
+      if (m_collective == Collective::broadcast || m_collective == Collective::reduce) {
+        const double hop = m_input.nodes > 1 ? net[protocol] : intra;
+        latency += m_input.ring.isSame ? hop : m_input.ranks * hop;
+      } else {
+        const double overhead = m_input.nodes == 1 ? 0 : (m_input.isAmd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1);
+        const double across = m_collective == Collective::allreduce ? 2.0 * (m_input.nodes - 1) : m_input.nodes - 1.0;
+        latency += (steps - across) * std::max(intra, overhead) + across * net[protocol];
+      }
+      add("Ring", protocol, latency, bandwidth * m_input.ranks / steps);
+    }
+  }
+
+  void addNvls() {
+    const TunedGraph& graph = *m_input.nvls;
+    const bool isBlackwell = m_input.computeCapability >= 100;
+    const double perNode = static_cast<double>(m_input.ranks) / m_input.nodes;
+    const bool isAllreduce = m_collective == Collective::allreduce;
+    if (m_collective == Collective::broadcast || m_collective == Collective::reduce) {
+      return;
+    }
+    const double inside = graph.intraGBps * (isBlackwell ? 0.74 : 0.85) * (graph.channels - 1) / graph.channels *
+                          (isAllreduce ? 2 : (perNode - 1) / perNode);
+    const double steps = stepsOf(m_collective, m_input.ranks);
+    if (m_input.nodes == 1) {
+      const double bus = graph.channels * std::min(inside, graph.interGBps);
+      add("NVLS", kSimple, 25, isAllreduce ? bus * m_input.ranks / steps : bus);
+    } else if (isAllreduce) {
+      const bool isTwo = m_input.nodes == 2;
+      const double cap = isBlackwell ? (isTwo ? 96 : 80) : (isTwo ? 57.7 : 45.5);
+      const double bus = graph.channels * std::min({inside, (isTwo ? 2 : 1) * graph.interGBps, cap});
+      const double levels = static_cast<double>(std::bit_width(static_cast<unsigned>(m_input.nodes))) - 1;
+      add("NVLSTree", kSimple, 25 + 2 * levels * 20.9, bus * m_input.ranks / steps);
+    }
+  }
+
+  const TuningInput& m_input;
+  Collective m_collective;
+  std::vector<Estimate> m_table;
+};
+
+/// Of a tree's bandwidth, by the binary logarithm of bytes / 64.
+constexpr double kTreeFactors[3][23] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
+
+}  // namespace
+
+std::vector<Estimate> tuningTable(const TuningInput& input, Collective collective) {
+  return Table(input, collective).make();
+}
+
+Microseconds estimatedTime(const TuningInput& input, const Estimate& estimate, std::int64_t bytes) {
+  double latency = estimate.latency.count();
+  double bandwidth = estimate.algbw.gigabytesPerSecond();
+  const auto protocol =
+      std::find(std::begin(kProtocols), std::end(kProtocols), estimate.protocol) - std::begin(kProtocols);
+  if (estimate.algorithm == "Tree" && estimate.collective == "allreduce" && protocol < 3) {
+    const auto units = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)) >> 6;
+    const int index = static_cast<int>(std::bit_width(units)) - 1;
+    if (index >= 0 && index < 23) {
+      bandwidth *= kTreeFactors[protocol][index];
+    }
+  }
+  if (estimate.algorithm == "Ring" && protocol == kSimple && estimate.collective == "allreduce" && input.nodes > 1 &&
+      input.channels > 0 && bytes / (static_cast<std::int64_t>(input.channels) * input.ranks) >= 64) {
+    latency *= generationOf(input.computeCapability) == 0 ? 1.9 : 1.4;
+  }
+  return Microseconds(latency + static_cast<double>(bytes) / (1000 * bandwidth));
+}
+
+const Estimate* tunedChoice(const TuningInput& input, const std::vector<Estimate>& table, std::int64_t bytes) {
+  const Estimate* best = nullptr;
+  Microseconds least{};
+  for (const Estimate& estimate : table) {
+    const Microseconds time = estimatedTime(input, estimate, bytes);
+    if (best == nullptr || time < least) {
+      best = &estimate;
+      least = time;
+    }
+  }
+  return best;
+}
+
+std::string writeTunerCsv(const std::vector<TuningBand>& bands, int nodes, int ranks) {
+  const auto word = [](std::string text) {
+    text = text == "NVLSTree" ? "nvls_tree" : text;
+    for (char& c : text) {
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return text;
+  };
+  std::string csv;
+  for (const bool isOwn : {true, false}) {
+    const std::string place = isOwn ? std::to_string(nodes) + "," + std::to_string(ranks) : "-1,-1";
+    for (const TuningBand& band : bands) {
+      // NVLS is not everywhere.
+      const bool isRisky = !isOwn && band.algorithm.starts_with("NVLS");
+      const std::string collective =
+          band.collective == Collective::reduceScatter ? "reducescatter" : std::string(toString(band.collective));
+      csv += collective + "," + std::to_string(band.minBytes) + "," + std::to_string(band.maxBytes) + "," +
+             (isRisky ? "ring" : word(band.algorithm)) + "," + word(band.protocol) + "," +
+             std::to_string(band.channels) + "," + place + "\n";
+    }
+  }
+  return csv;
+}
+
+}  // namespace coppice::nccl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "nccl/run.hpp"
+
+/// NCCL's own estimate of the time of each algorithm and protocol (ncclTopoTuneModel and ncclTopoGetAlgoTime of
+/// 2.30.7). It decides what NCCL runs, and says nothing exact of a fabric: floating point, as there.
+namespace coppice::nccl {
+
+/// What tuning takes of a graph.
+struct TunedGraph {
+  int channels = 0;
+  double intraGBps = 0;  ///< per channel
+  double interGBps = 0;
+  int pattern = 0;
+  bool isSame = true;  ///< all channels are the same
+};
+
+struct TuningInput {
+  int ranks = 1;
+  int nodes = 1;
+  int computeCapability = 80;
+  bool isAmd = false;     ///< the CPU
+  bool hasNvlink = true;  ///< between the GPUs of a node
+  bool hasLl128 = true;   ///< paths allow it
+  int channels = 0;       ///< in use at the end, of all repeats
+  TunedGraph ring = {};
+  TunedGraph tree = {};
+  std::optional<TunedGraph> nvls = {};
+};
+
+/// Latency and bandwidth of each algorithm and protocol that can run: Ring for all, Tree for allreduce, NVLS in one
+/// node, NVLSTree between nodes. Collectives: allreduce, allgather, reduce_scatter, broadcast, reduce; none for others.
+[[nodiscard]] std::vector<Estimate> tuningTable(const TuningInput& input, Collective collective);
+
+/// Microseconds that NCCL expects of an entry at a size, with the corrections that it makes at a call.
+[[nodiscard]] Microseconds estimatedTime(const TuningInput& input, const Estimate& estimate, std::int64_t bytes);
+
+/// The entry with the least time; nullptr in an empty table.
+[[nodiscard]] const Estimate* tunedChoice(const TuningInput& input, const std::vector<Estimate>& table,
+                                          std::int64_t bytes);
+
+/// From one size to the next the same choice.
+struct TuningBand {
+  Collective collective = Collective::allreduce;
+  std::int64_t minBytes = 0;
+  std::int64_t maxBytes = 0;
+  std::string algorithm = {};
+  std::string protocol = {};
+  int channels = 1;
+};
+
+/// Lines of the example plug-in's file (NCCL_TUNER_CONFIG_FILE), first for these numbers of nodes and ranks, then for
+/// all others: a call that no line has gets one channel.
+[[nodiscard]] std::string writeTunerCsv(const std::vector<TuningBand>& bands, int nodes, int ranks);
+
+}  // namespace coppice::nccl
