@@ -11,6 +11,7 @@
 #include "io/profile_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
+#include "nccl/log_reader.hpp"
 #include "nccl/measurements.hpp"
 
 namespace coppice::workflow {
@@ -136,8 +137,8 @@ Result<MeasuredRun> readInspected(std::string_view text, const std::string& file
     run.name = fileName;
     run.collective = each.collective;
     run.ranks = each.ranks;
-    run.rows.push_back({.size = each.bytes,
-                        .outOfPlace = io::NcclTime{.time = each.time, .algbw = each.algbw, .busbw = each.busbw}});
+    run.rows.push_back(
+        {.size = each.bytes, .outOfPlace = io::NcclTime{.time = each.time, .algbw = each.algbw, .busbw = each.busbw}});
   }
   return std::max_element(runs.begin(), runs.end(),
                           [](const auto& a, const auto& b) { return a.second.rows.size() < b.second.rows.size(); })
@@ -163,6 +164,12 @@ Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fi
     return readRecords(text, fileName);
   }
   auto table = isJson ? nccl::readTestsJson(text, fileName) : io::readNcclTable(text, fileName);
+  if (!table && nccl::isLog(text)) {
+    return Error{ErrorCode::badInput,
+                 "this is NCCL's log without a table of nccl-tests",
+                 "coppice-cli import-run writes the rings of a log as a schedule",
+                 {.file = fileName}};
+  }
   if (!table) {
     return table.error();
   }

@@ -17,6 +17,7 @@ constexpr int kMaxSearched = 16;
 constexpr int kTimeout = 1 << 14;
 constexpr int kTimeoutSame = 1 << 8;
 constexpr int kTimeoutGlobal = 1 << 19;
+constexpr int kSmallBox = 8;
 
 /// GB/s per channel that the search tries.
 std::vector<Rational> speedsOf(int capability, bool isAlone) {
@@ -447,7 +448,7 @@ public:
     m_use.assign(m_cost.size(), 0);
   }
 
-  /// So many channels; `kinds` NIC numbers are dealt out in turn.
+  /// @param count of channels, to which the NICs are dealt out in turn
   std::vector<Channel> run(int count, bool isPaired) {
     std::fill(m_use.begin(), m_use.end(), 0);
     std::vector<Channel> channels;
@@ -464,8 +465,8 @@ public:
       add(channels.back(), 1);
     }
     // Each in turn is taken out and found again among the others.
-    constexpr int kRounds = 4;
-    for (int round = 0; round < kRounds && !isPaired; ++round) {
+    const int rounds = m_count <= kSmallBox ? 4 : 2;
+    for (int round = 0; round < rounds && !isPaired; ++round) {
       bool isBetter = false;
       for (Channel& channel : channels) {
         throwIfCancelled(m_progress);
@@ -526,7 +527,7 @@ private:
   /// The chain with the least maximum, then the least sum of what its links carry, by depth first with a bound.
   Channel best(int nic) {
     m_found.reset();
-    m_steps = 1 << 15;
+    m_steps = m_count <= kSmallBox ? 1 << 15 : 1 << 10;
     std::vector<int> starts(static_cast<std::size_t>(m_isAlone ? 1 : m_count));
     std::iota(starts.begin(), starts.end(), 0);
     if (!m_isAlone) {
