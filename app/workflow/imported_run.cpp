@@ -292,7 +292,18 @@ Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const 
       std::vector<fabric::Rank> ranks = ring->ranks();
       std::vector<PathId> routes;
       for (const nccl::Hop& hop : ring->hops) {
-        routes.push_back(made.paths.add(orThrow(ways.nodesOf(hop))));
+        const std::vector<fabric::NodeIndex> nodes = orThrow(ways.nodesOf(hop));
+        const bool passesGpu = std::any_of(nodes.begin() + 1, nodes.end() - 1, [&](fabric::NodeIndex node) {
+          return fabric.nodes()[node].kind == fabric::NodeKind::gpu;
+        });
+        if (passesGpu) {
+          return Error{ErrorCode::infeasible,
+                       "NCCL's rings leave a box through another GPU (PXN), which a schedule cannot; by congestion "
+                       "they reach " +
+                           toDecimal(orThrow(nccl::ringLoad(ways, rings, collective)).algbw) + " GB/s",
+                       "export --target nccl-graph and import-run --fabric give their figures without a schedule"};
+        }
+        routes.push_back(made.paths.add(nodes));
       }
       const auto send = [&](std::int64_t shard, std::int64_t first, std::int64_t last, int at, int step,
                             bool isReduction) {
