@@ -6,10 +6,9 @@
 #include "base/one_line.hpp"
 #include "command.hpp"
 #include "fabric/balance.hpp"
-#include "fabric/comparison.hpp"
 #include "input.hpp"
-#include "live/cut_bound.hpp"
 #include "text.hpp"
+#include "workflow/against_plan.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -85,30 +84,6 @@ struct CheckOptions {
   std::string against;
 };
 
-/// GB/s that no allgather exceeds; nullopt where the fabric cannot work, or no bound is known.
-std::optional<Bandwidth> allgatherBound(const fabric::Fabric& fabric, const Progress& progress) {
-  const auto bound = live::CutBound::create(fabric, {.collective = Collective::allgather}, progress);
-  return bound ? std::optional(bound->answer().algbw) : std::nullopt;
-}
-
-/// What each difference of a link alone takes of the plan's allgather: for the first ones, as each takes a bound.
-Json costOf(const fabric::Fabric& plan, const fabric::Difference& difference, const Bandwidth& whole,
-            const Progress& progress, std::string& text) {
-  const auto changed = fabric::withDifference(plan, difference);
-  if (!changed) {
-    return {};
-  }
-  const auto built = fabric::Fabric::build(*changed);
-  const auto bound = built ? allgatherBound(*built, progress) : std::optional(Bandwidth());
-  if (!bound) {
-    return {};
-  }
-  text = bound->isZero()   ? "; GPUs would be cut off"
-         : *bound == whole ? "; costs nothing of the allgather"
-                           : "; the allgather falls from " + gigabytes(whole) + " to " + gigabytes(*bound);
-  return toFraction(*bound);
-}
-
 /// What is wired against the plan.
 Outcome compareAgainst(const LoadedDescription& loaded, const CheckOptions& options, const Progress& progress,
                        Report& report) {
@@ -124,28 +99,21 @@ Outcome compareAgainst(const LoadedDescription& loaded, const CheckOptions& opti
   if (!wired) {
     return wired.error();
   }
-  const fabric::FabricComparison comparison = fabric::compareWired(plan->fabric, *wired);
-  const auto whole = allgatherBound(plan->fabric, progress);
-  const auto now = allgatherBound(*wired, progress);
+  const workflow::AgainstPlan compared = workflow::againstPlan(plan->fabric, *wired, progress);
   Json& json = report.json["against"];
   json["plan"] = plan->fabric.name();
-  json["matched_by"] = comparison.isById ? "id" : "structure";
-  if (whole && now) {
-    json["plan_allgather"] = toFraction(*whole);
-    json["wired_allgather"] = toFraction(*now);
-    report.text += "  allgather   " + gigabytes(*now) + " as wired, " + gigabytes(*whole) + " as planned\n";
+  json["matched_by"] = compared.isById ? "id" : "structure";
+  if (compared.planned && compared.wired) {
+    json["plan_allgather"] = toFraction(*compared.planned);
+    json["wired_allgather"] = toFraction(*compared.wired);
+    report.text +=
+        "  allgather   " + gigabytes(*compared.wired) + " as wired, " + gigabytes(*compared.planned) + " as planned\n";
   }
   json["differences"] = Json::array();
-  constexpr std::size_t kMaxCosts = 64;
   constexpr std::size_t kMaxLines = 50;
-  std::size_t costs = 0;
-  std::size_t faults = 0;
   std::size_t lines = 0;
-  for (const fabric::Difference& difference : comparison.differences) {
-    const bool isFault = difference.kind != fabric::DifferenceKind::moreBandwidth &&
-                         difference.kind != fabric::DifferenceKind::extraHost &&
-                         difference.kind != fabric::DifferenceKind::extraCable;
-    faults += isFault ? 1 : 0;
+  for (const workflow::PlanDifference& one : compared.differences) {
+    const fabric::Difference& difference = one.difference;
     Json entry = {{"kind", fabric::toString(difference.kind)},
                   {"text", difference.text},
                   {"planned", difference.planned},
@@ -154,22 +122,19 @@ Outcome compareAgainst(const LoadedDescription& loaded, const CheckOptions& opti
       entry["planned_bandwidth"] = toFraction(difference.plannedBandwidth);
       entry["wired_bandwidth"] = toFraction(difference.wiredBandwidth);
     }
-    std::string cost;
-    if (isFault && whole && costs < kMaxCosts) {
-      if (Json bound = costOf(plan->fabric, difference, *whole, progress, cost); !bound.is_null()) {
-        entry["allgather_with_it"] = std::move(bound);
-        ++costs;
-      }
+    if (one.boundWith) {
+      entry["allgather_with_it"] = toFraction(*one.boundWith);
     }
     json["differences"].push_back(std::move(entry));
     if (lines++ < kMaxLines) {
-      report.text +=
-          std::string(isFault ? "  differs     " : "  more        ") + oneLine(difference.text) + cost + "\n";
+      report.text += std::string(one.isFault ? "  differs     " : "  more        ") + oneLine(difference.text) +
+                     (one.cost.empty() ? "" : "; " + one.cost) + "\n";
     }
   }
   if (lines > kMaxLines) {
     report.text += "  and " + std::to_string(lines - kMaxLines) + " more; --json lists all\n";
   }
+  const std::size_t faults = compared.faults;
   json["faults"] = faults;
   if (faults > 0) {
     report.json["ok"] = false;

@@ -349,32 +349,67 @@ FabricComparison compareWired(const Fabric& plan, const Fabric& wired) {
   return WiredComparison(plan, wired).run();
 }
 
-std::optional<Description> withDifference(const Fabric& plan, const Difference& difference) {
-  const bool isOfLink = difference.kind == DifferenceKind::missingCable ||
-                        difference.kind == DifferenceKind::otherSwitch ||
-                        difference.kind == DifferenceKind::lessBandwidth;
-  if (!isOfLink || difference.planned.size() != 2) {
-    return std::nullopt;
-  }
+namespace {
+
+/// The plan without some of its nodes and their links; ranks close up.
+Description without(const Fabric& plan, const std::set<NodeIndex>& gone) {
   Description description;
   description.name = plan.name();
-  for (const Node& node : plan.nodes()) {
+  int rank = 0;
+  std::map<NodeIndex, int> ranks;
+  for (const NodeIndex gpu : plan.gpus()) {
+    if (!gone.contains(gpu)) {
+      ranks[gpu] = rank++;
+    }
+  }
+  for (NodeIndex index = 0; index < plan.nodeCount(); ++index) {
+    if (gone.contains(index)) {
+      continue;
+    }
+    const Node& node = plan.nodes()[index];
     NodeDescription described;
     described.id = node.id;
     described.kind = std::string(toString(node.kind));
     described.box = node.box;
-    if (node.rank >= 0) {
-      described.rank = node.rank;
+    if (const auto known = ranks.find(index); known != ranks.end()) {
+      described.rank = known->second;
     }
     described.multicast = node.multicast;
     described.aggregation = node.aggregation;
     description.nodes.push_back(std::move(described));
   }
+  return description;
+}
+
+}  // namespace
+
+std::optional<Description> withDifference(const Fabric& plan, const Difference& difference) {
+  const bool isOfLink = difference.kind == DifferenceKind::missingCable ||
+                        difference.kind == DifferenceKind::otherSwitch ||
+                        difference.kind == DifferenceKind::lessBandwidth;
+  const bool isOfNodes =
+      difference.kind == DifferenceKind::missingHost || difference.kind == DifferenceKind::missingNode;
+  if ((!isOfLink || difference.planned.size() != 2) && (!isOfNodes || difference.planned.size() != 1)) {
+    return std::nullopt;
+  }
+  std::set<NodeIndex> gone;
+  for (NodeIndex index = 0; isOfNodes && index < plan.nodeCount(); ++index) {
+    const Node& node = plan.nodes()[index];
+    const std::string& name = difference.planned[0];
+    if (difference.kind == DifferenceKind::missingNode ? node.id == name
+                                                       : node.box == name || node.box.starts_with(name + "/")) {
+      gone.insert(index);
+    }
+  }
+  Description description = without(plan, gone);
   const auto isIt = [&](const std::string& a, const std::string& b) {
-    return (a == difference.planned[0] && b == difference.planned[1]) ||
-           (a == difference.planned[1] && b == difference.planned[0]);
+    return isOfLink && ((a == difference.planned[0] && b == difference.planned[1]) ||
+                        (a == difference.planned[1] && b == difference.planned[0]));
   };
   for (const Arc& arc : plan.arcs()) {
+    if (gone.contains(arc.tail) || gone.contains(arc.head)) {
+      continue;
+    }
     const std::string& tail = plan.nodes()[arc.tail].id;
     const std::string& head = plan.nodes()[arc.head].id;
     Bandwidth bandwidth = arc.bandwidth;

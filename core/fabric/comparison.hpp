@@ -47,8 +47,8 @@ struct FabricComparison {
 /// and the switches of the network by what they join.
 [[nodiscard]] FabricComparison compareWired(const Fabric& plan, const Fabric& wired);
 
-/// The plan with one difference of a link, as a description: what that alone costs. nullopt for hosts, nodes and
-/// extras.
+/// The plan with one difference alone, as a description, for what it costs: with the link as it is wired, or without
+/// the node or the host (the ranks of the others close up). nullopt for what the plan does not have.
 [[nodiscard]] std::optional<Description> withDifference(const Fabric& plan, const Difference& difference);
 
 }  // namespace coppice::fabric

@@ -140,6 +140,17 @@ void TestComparison::costs() {
   QVERIFY(fabric.findArc(*fabric.find("a2n1"), *fabric.find("aleaf0")));
   QVERIFY(!fabric.findArc(*fabric.find("a2n1"), *fabric.find("aleaf1")));
   QVERIFY(!withDifference(plan, {.kind = DifferenceKind::missingHost, .text = {}}));
+  // A missing host: the plan without it, with ranks that close up.
+  const auto smaller = compareWired(plan, built(cluster(3, "b")));
+  QCOMPARE(kindsOf(smaller), QStringList{"missing_host"});
+  const auto without = withDifference(plan, smaller.differences.front());
+  QVERIFY(without);
+  const Fabric rest = built(*without);
+  QCOMPARE(rest.gpuCount(), plan.gpuCount() / 4 * 3);
+  QVERIFY(rest.find("aleaf0") && rest.find("aleaf1"));
+  // A missing NIC: its links go, its GPU stays.
+  const auto bare = withDifference(plan, {.kind = DifferenceKind::missingNode, .text = {}, .planned = {"a1n0"}});
+  QVERIFY(bare && built(*bare).gpuCount() == plan.gpuCount() && !built(*bare).find("a1n0"));
 }
 
 void TestComparison::boxesByStructure_data() {

@@ -26,6 +26,7 @@
 #include "designer/compare/compare_feature.hpp"
 #include "designer/compare/traffic_feature.hpp"
 #include "designer/export/export_feature.hpp"
+#include "designer/features/against/against_feature.hpp"
 #include "designer/features/analysis/analysis_feature.hpp"
 #include "designer/features/arrange/arrange_feature.hpp"
 #include "designer/features/bound/bound_feature.hpp"
@@ -165,6 +166,7 @@ void MainWindow::createFeatures() {
   addFeature<LayoutFeature>();
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
+  addFeature<AgainstFeature>();
   m_help = addFeature<HelpFeature>();
   m_files->setOpener([schedules, sketches, runs](const QString& path) {
     return schedules->open(path) || sketches->take(path) || runs->take(path);
