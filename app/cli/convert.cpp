@@ -100,14 +100,14 @@ Result<io::FabricFormat> targetFormat(const ConvertOptions& options) {
     auto told = options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
     if (!told) {
       return Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not identify the format",
-                   "end the name in .fabric.json, .dot, .adj.json or .topo, or add --to json, dot, adjacency or simai"};
+                   "end the name in .fabric.json, .dot, .adj.json or .topo, or add --to " + io::writtenFormatNames()};
     }
     return told;
   }
   const auto format = io::parseFabricFormat(options.to);
   if (!format) {
     return Error{ErrorCode::badUsage, "--to: " + inQuotes(options.to) + " is not a format",
-                 "use json, dot, adjacency or simai"};
+                 "use " + io::writtenFormatNames()};
   }
   return *format;
 }
@@ -184,7 +184,7 @@ void addConvert(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ConvertOptions>();
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);
-  sub.add_option("--to", options->to, "Format: json, dot, adjacency or simai; default: detected from the suffix of -o");
+  sub.add_option("--to", options->to, "Format: " + io::writtenFormatNames() + "; default: detected from the suffix of -o");
   sub.add_option("-o,--output", options->output, "File to write; - for standard output");
   const std::string group = "OPTIONS for TACCL's files";
   sub.add_option("--sketch", options->sketch.sketch, "Sketch to read or, with a fabric, to write")->group(group);

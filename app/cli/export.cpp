@@ -19,6 +19,7 @@
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/export_chakra.hpp"
 #include "workflow/export_plan.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/make_schedule.hpp"
@@ -27,7 +28,7 @@
 namespace coppice::cli {
 namespace {
 
-enum class Format { msccl, trees };
+enum class Format { msccl, trees, chakra };
 
 struct ExportOptions {
   std::string schedule;
@@ -39,6 +40,7 @@ struct ExportOptions {
   bool noAdvice = false;
   int target = 0;  ///< a runtime, or kNcclTarget and what is behind it
   ExportNcclOptions nccl = {};
+  std::int64_t size = workflow::kChakraBytes;
 };
 
 /// Behind the runtimes.
@@ -170,6 +172,35 @@ Result<std::string> planJson(const ExportOptions& options, const Loaded& loaded,
   return std::move(exported->text);
 }
 
+/// One file a rank, so that there is no standard output.
+Result<Report> writeChakra(const ExportOptions& options, const Loaded& loaded, const Progress& progress) {
+  if (options.output == "-") {
+    return Error{ErrorCode::badUsage, "Chakra has a trace for each rank, which one stream cannot hold",
+                 "give -o PREFIX; the files are PREFIX.0.et, PREFIX.1.et, ..."};
+  }
+  const auto made = workflow::exportChakra(loaded.fabric, loaded.schedule, options.size, options.output, progress);
+  if (!made) {
+    return made.error();
+  }
+  Report report;
+  report.json = {{"ok", true},
+                 {"format", "chakra"},
+                 {"fabric", loaded.fabric.name()},
+                 {"collective", toString(collectiveOf(loaded.schedule))},
+                 {"ranks", loaded.fabric.gpuCount()},
+                 {"size", made->bytes},
+                 {"chunks", made->chunks},
+                 {"bytes", made->written},
+                 {"files", made->files},
+                 {"verified", true}};
+  report.text = std::string(toString(collectiveOf(loaded.schedule))) + " of " + std::to_string(made->bytes) +
+                " bytes on " + named(loaded.fabric.name()) + " as Chakra execution traces\n" + "  chunks      " +
+                std::to_string(made->chunks) + " of " + std::to_string(made->bytes / made->chunks) + " bytes\n" +
+                "  verified    the schedule, and the program that the traces are of\n" + "  files       " +
+                made->files.front() + " to " + made->files.back() + "\n";
+  return report;
+}
+
 Result<Report> run(const ExportOptions& options, bool json, const Progress& progress) {
   if (options.lowering.minBytes >= options.lowering.maxBytes) {
     return Error{ErrorCode::badUsage, "--min-bytes must be below --max-bytes", "give a range that contains a size"};
@@ -196,6 +227,9 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
   workflow::Clock clock;
   if (const Outcome verified = require(*loaded, progress); !verified) {
     return verified.error();
+  }
+  if (options.format == Format::chakra) {
+    return writeChakra(options, *loaded, progress);
   }
   Json seconds = {{"verifying_schedule", clock.lap()}};
   const bool isPlan = options.format == Format::msccl && options.lowering.runtime == program::Runtime::mscclpp;
@@ -261,13 +295,14 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
 void addExport(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
       app, invocation, "export",
-      "Export a schedule as an MSCCL program, an MSCCL++ plan or ForestColl tree XML, verified",
+      "Export a schedule as an MSCCL program, an MSCCL++ plan, ForestColl tree XML or Chakra traces, verified",
       "  coppice-cli export allgather.forest.json --format msccl -o allgather.xml\n"
       "  coppice-cli export ar.forest.json --format msccl --target msccl-executor-nccl --instances 2 -o ar.xml\n"
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export ar.forest.json --target mscclpp -o ar.plan.json\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml\n"
+      "  coppice-cli export allgather.forest.json --format chakra --size 64MiB -o allgather\n"
       "  coppice-cli export preset:dgx1-v100,boxes=1 --target nccl-graph --compute-capability 70 -o graph.xml\n"
       "  coppice-cli export cluster.fabric.json --target nccl-tuner --script run.sh -o tuner.csv");
   auto options = std::make_shared<ExportOptions>();
@@ -275,10 +310,13 @@ void addExport(CLI::App& app, Invocation& invocation) {
                  "Schedule file (.forest.json or .schedule.json), or a fabric for nccl-graph and nccl-tuner; - for "
                  "standard input")
       ->required();
-  addWord<Format>(sub, "--format", options->format, {{"msccl", Format::msccl}, {"trees", Format::trees}},
-                  "msccl or trees")
+  addWord<Format>(sub, "--format", options->format,
+                  {{"msccl", Format::msccl}, {"trees", Format::trees}, {"chakra", Format::chakra}},
+                  "msccl, trees, or chakra: execution traces for ASTRA-sim, one a rank")
       ->default_str("msccl");
-  sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
+  sub.add_option("-o,--output", options->output, "File to write; - for standard output; of chakra, the files' prefix")
+      ->required();
+  addBytes(sub, "--size", options->size, "Chakra: bytes of the whole collective, for example 64MiB");
   lowering::Options& lowered = options->lowering;
   Words<int> targets;
   for (const program::Runtime runtime : program::kRuntimes) {

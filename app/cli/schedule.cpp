@@ -134,7 +134,7 @@ Result<Report> run(const ScheduleOptions& options, bool json, const Progress& pr
                 " on " + named(converted->loaded.fabric.name()) + ", " +
                 counted(static_cast<std::int64_t>(steps.transfers.size()), "transfer") + ", " + gigabytes(steps.algbw) +
                 ", verified\n";
-  if (!options.source.goal.empty() && converted->from != "csv") {
+  if (!options.source.goal.empty() && (converted->from == "forest" || converted->from == "schedule")) {
     if (const Outcome written = writeGoal(options, steps.goal, report); !written) {
       return written.error();
     }
@@ -172,11 +172,13 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
       "  coppice-cli schedule convert bfb.schedule.json bfb.forest.json\n"
       "  coppice-cli schedule convert allgather.schedule.json allgather.csv\n"
       "  coppice-cli schedule convert mine.csv mine.schedule.json --fabric cluster.fabric.json -c alltoall\n"
+      "  coppice-cli schedule convert teccl.json teccl.schedule.json --fabric cluster.fabric.json -c allgather\n"
       "  coppice-cli schedule convert halo.schedule.json halo.csv --goal halo-shards.csv\n"
       "  coppice-cli schedule convert halo.csv halo.schedule.json --fabric box.fabric.json --goal halo-shards.csv\n"
       "\n"
       "What is read is verified before anything is written. The table has one transfer a row:\n"
-      "step,shard,begin,end,from,to,reduces,route; the manual describes the columns.");
+      "step,shard,begin,end,from,to,reduces,route; the manual describes the columns. Results of TE-CCL\n"
+      "(JSON) and TACOS (CSV) are read in the same way.");
   auto options = std::make_shared<ScheduleOptions>();
   workflow::ConvertSource& source = options->source;
   source.standardInput = source.fabric.standardInput = readStandardInput;

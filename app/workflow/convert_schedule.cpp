@@ -6,6 +6,7 @@
 #include "io/collective_file.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
+#include "io/synthesizer_results.hpp"
 #include "io/transfer_csv.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/named_table.hpp"
@@ -111,11 +112,14 @@ Result<ConvertedSchedule> fromCsv(const ConvertSource& source, const std::string
   if (!goal) {
     return goal.error();
   }
-  auto steps = io::readTransferCsv(text, inputName(source.file), loaded->fabric, *goal, progress);
+  const bool isTeCcl = io::looksLikeTeCcl(text);
+  const bool isTacos = !isTeCcl && io::looksLikeTacosResult(text);
+  const auto read = isTeCcl ? io::readTeCcl : isTacos ? io::readTacosResult : io::readTransferCsv;
+  auto steps = read(text, inputName(source.file), loaded->fabric, *goal, progress);
   if (!steps) {
     return steps.error();
   }
-  return ConvertedSchedule{*std::move(loaded), *std::move(steps), "csv"};
+  return ConvertedSchedule{*std::move(loaded), *std::move(steps), isTeCcl ? "te-ccl" : isTacos ? "tacos" : "csv"};
 }
 
 Outcome requireSound(const ConvertedSchedule& converted, const std::string& name, const Progress& progress) {

@@ -15,7 +15,7 @@ namespace coppice::workflow {
 
 /// A file to read as a step schedule.
 struct ConvertSource {
-  std::string file;                         ///< `.forest.json`, `.schedule.json` or a table of transfers
+  std::string file;                         ///< `.forest.json`, `.schedule.json`, a table of transfers, or a result of TE-CCL or TACOS
   FabricSource fabric = {};                 ///< of a table of transfers
   DemandText demand = {};                   ///< of a table of transfers
   std::string goal = {};                    ///< of a table of transfers: its table of shards; empty = by the collective
@@ -26,7 +26,7 @@ struct ConvertSource {
 struct ConvertedSchedule {
   LoadedFabric loaded;
   schedule::StepSchedule schedule;  ///< verified
-  std::string from;                 ///< "forest", "schedule", "csv"
+  std::string from;                 ///< "forest", "schedule", "csv", "te-ccl", "tacos"
 };
 
 /// Reads and verifies it. Errors: badUsage (a table without its fabric or collective, or with what only a forest has),

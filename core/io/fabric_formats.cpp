@@ -297,6 +297,10 @@ std::string formatNames() {
   return names;
 }
 
+std::string writtenFormatNames() {
+  return "json, dot, adjacency, simai, astra-sim or infragraph";
+}
+
 Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text) {
   if (const auto decoded = utf8OfUtf16(text)) {
     return detectFormat(path, *decoded);
@@ -427,6 +431,10 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
       return writeAdjacency(description);
     case FabricFormat::simai:
       return writeSimai(description);
+    case FabricFormat::astraSim:
+      return writeAstraSim(description);
+    case FabricFormat::infraGraph:
+      return writeInfraGraph(description);
     case FabricFormat::ncclXml:
     case FabricFormat::nvidiaSmi:
     case FabricFormat::treeXml:
@@ -434,14 +442,12 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
     case FabricFormat::rocmSmi:
     case FabricFormat::ibnetdiscover:
     case FabricFormat::treeNetwork:
-    case FabricFormat::astraSim:
     case FabricFormat::tacos:
     case FabricFormat::hwloc:
-    case FabricFormat::infraGraph:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",
-               "choose json, dot, adjacency or simai"};
+               "choose " + writtenFormatNames()};
 }
 
 }  // namespace coppice::io

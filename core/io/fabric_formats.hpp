@@ -31,10 +31,10 @@ enum class FabricFormat {
   ibnetdiscover,  ///< ibnetdiscover, import only (ibnetdiscover.hpp)
   treeNetwork,    ///< Slurm's topology.conf and .yaml, Topograph, import only (tree_network.hpp)
   simai,          ///< SimAI's and ns-3's topology (simulator_network.hpp)
-  astraSim,       ///< ASTRA-sim's analytical network, import only (simulator_network.hpp)
+  astraSim,       ///< ASTRA-sim's analytical network (simulator_network.hpp)
   tacos,          ///< TACOS' topology, import only (simulator_network.hpp)
   hwloc,          ///< hwloc's XML (lstopo), import only (hwloc_xml.hpp)
-  infraGraph      ///< InfraGraph, import only (infragraph.hpp)
+  infraGraph      ///< InfraGraph (infragraph.hpp)
 };
 
 /// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees", "taccl", "rocm-smi", "ibnetdiscover", "slurm",
@@ -44,6 +44,9 @@ enum class FabricFormat {
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
 /// "json, dot, ... or tacos": the names that are printed, for messages.
 [[nodiscard]] std::string formatNames();
+
+/// "json, dot, ... or infragraph": those that are written.
+[[nodiscard]] std::string writtenFormatNames();
 
 /// What a file is. Content counts before the name's ending, except that .dot and .gv are always DOT. An empty text (a
 /// file yet to be written) is judged by the ending alone: .dot, .gv; .csv, .adj and .adj.json adjacency; .json; .topo

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "fabric/description.hpp"
 #include "io/import_result.hpp"
 
 namespace coppice::io {
@@ -17,5 +18,10 @@ namespace coppice::io {
 /// without bandwidth joins are one node; a GPU's link needs its bandwidth. GT/s count as a PCIe link of 16 lanes. Not
 /// read: devices inside devices. Limits: 16 MiB, 200,000 nodes. Errors: badInput with line; limit.
 Result<ImportResult> readInfraGraph(std::string_view text, const std::string& fileName);
+
+/// As YAML: boxes, and nodes in none, become instances, those that look the same of one device, with the components
+/// xpu, nic and switch. Names of nodes, latencies and what switches can do are not in the format; bandwidths have nine
+/// places. Errors: badUsage (one-way links), invalidFabric, limit.
+Result<std::string> writeInfraGraph(const fabric::Description& description);
 
 }  // namespace coppice::io

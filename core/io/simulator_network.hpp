@@ -27,6 +27,11 @@ Result<std::string> writeSimai(const fabric::Description& description);
 /// them; a ring of two is one link. Errors: badInput with line; limit (65,536 NPUs).
 Result<ImportResult> readAstraSim(std::string_view text, const std::string& fileName);
 
+/// Where the fabric is a product of such dimensions, with GPUs counted fastest in the first; bandwidths with nine
+/// places, one latency. Errors: badUsage (another fabric, with the format that takes it), limit, those of
+/// Fabric::build.
+Result<std::string> writeAstraSim(const fabric::Description& description);
+
 /// Reads a topology of TACOS: the number of NPUs, then one-way links "from,to,latency in ns,GB/s".
 /// Errors: badInput with line; limit (65,536 NPUs).
 Result<ImportResult> readTacos(std::string_view text, const std::string& fileName);

@@ -343,7 +343,7 @@ void TestCli::exitCodes_data() {
   row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
   row("k that is not a number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
   row("format that nothing tells", {"optimum", "/dev/null"}, 2, "--from: json");
-  row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2, "--to json, dot, adjacency or simai");
+  row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2, "--to json, dot, adjacency, simai, astra-sim or infragraph");
   row("fewer trees than none", {"generate", example(), "--show-trees", "-1"}, 2, "not in range 0 to");
   row("k with a fraction", {"optimum", example(), "--k", "1.5"}, 2, "is not a whole number");
   row("k beyond 64 bits", {"optimum", example(), "--k", "99999999999999999999"}, 2, "does not fit 64 bits");
@@ -366,7 +366,7 @@ void TestCli::exitCodes_data() {
   row("one GPU", {"optimum", example(), "--gpus", "0"}, 2, "");
   row("unknown format", {"check", example(), "--from", "yaml"}, 2, "nccl-xml");
   row("unknown target format", {"convert", example(), "--to", "yaml", "-o", path("x")}, 2,
-      "json, dot, adjacency or simai");
+      "json, dot, adjacency, simai, astra-sim or infragraph");
   row("import-only format", {"convert", example(), "--to", "nccl-xml", "-o", path("x")}, 2, "");
   row("generate into no folder", {"generate", example(), "-o", path("no/such/folder.forest.json")}, 2, "no/such");
   row("document and JSON at once", {"generate", example(), "-o", "-", "--json"}, 2, "--json");
