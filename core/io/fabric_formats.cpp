@@ -12,6 +12,7 @@
 #include "io/hwloc_xml.hpp"
 #include "io/infragraph.hpp"
 #include "io/nccl_topo_xml.hpp"
+#include "io/nvlink_status.hpp"
 #include "io/pasted_text.hpp"
 #include "io/rocm_smi.hpp"
 #include "io/simulator_network.hpp"
@@ -261,6 +262,9 @@ std::optional<FabricFormat> byContent(std::string_view text) {
     }
   }
   const auto foreign = foreignFormat(glance);
+  if (looksLikeNvlinkStatus(glance)) {
+    return FabricFormat::nvidiaSmi;
+  }
   if (looksLikeMatrixOfGpus(glance) && !start.starts_with("compute_nodes") &&
       !(foreign && foreign->what.ends_with("-p2p"))) {
     return FabricFormat::nvidiaSmi;

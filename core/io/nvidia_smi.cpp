@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "io/nvlink_status.hpp"
 #include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
 #include "io/words.hpp"
@@ -635,8 +636,35 @@ Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fil
           return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: nvidia-smi topo -m",
                        Place{fileName, 0, 0, {}}};
         }
-        const Matrix matrix(text, fileName);
-        return Builder(matrix, fileName, options).run();
+        const auto status = looksLikeNvlinkStatus(text) ? readNvlinkStatus(text) : std::nullopt;
+        if (!status) {
+          const Matrix matrix(text, fileName);
+          return Builder(matrix, fileName, options).run();
+        }
+        NvidiaSmiOptions known = options;
+        known.linkBandwidth = known.linkBandwidth ? known.linkBandwidth : status->rate;
+        if (known.reading == NvlinkReading::guess && status->isSwitched) {
+          known.reading = *status->isSwitched ? NvlinkReading::nvSwitch : NvlinkReading::mesh;
+        }
+        // A matrix beside the status says more: NICs, and what joins whom.
+        const bool hasMatrix = status->rest.find("GPU0") != std::string::npos;
+        const Matrix matrix(hasMatrix ? status->rest : status->matrix, fileName);
+        auto built = Builder(matrix, fileName, known).run();
+        if (!built) {
+          return built;
+        }
+        for (Finding finding : status->findings) {
+          finding.where.file = fileName;
+          built->findings.push_back(std::move(finding));
+        }
+        if (!hasMatrix && !status->isSwitched) {
+          built->findings.push_back({Severity::warning, ErrorCode::badInput,
+                                     "the status says how many NVLinks are up and not what they join: an NVSwitch is "
+                                     "assumed where GPUs have more than they could have to all others",
+                                     "add the output of: nvidia-smi nvlink -R, or nvidia-smi topo -m",
+                                     Place{fileName}});
+        }
+        return built;
       },
       {.overflowFix = "use smaller numbers",
        .memory = "the matrix does not fit into memory",

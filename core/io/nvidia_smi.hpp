@@ -36,6 +36,8 @@ struct NvidiaSmiOptions {
 /// all tolerated; lines before the heads are ignored. A device that is not GPU<n> is a NIC.
 /// NICs (and GPUs that no NVLink joins) are placed in a tree by nearness: PIX and PXB devices meet at a bridge, PHB at
 /// a host bridge, NODE at a NUMA node, SYS between the sockets.
+/// The output of `nvidia-smi nvlink -s`, with -R or beside the matrix, gives the rates and the links that are up; alone
+/// it is read as a matrix without NICs (nvlink_status.hpp).
 /// Limits: 4 MiB, 1,024 devices. Errors: badInput with line and column; those of assembleBoxes.
 Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fileName,
                                    const NvidiaSmiOptions& options = {});

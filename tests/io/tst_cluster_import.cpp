@@ -114,6 +114,8 @@ private slots:
   void ncclOddities();
   void pastedMatrices_data();
   void pastedMatrices();
+  void nvlinkStatus_data();
+  void nvlinkStatus();
   void matrixFindings_data();
   void matrixFindings();
   void foreign_data();
@@ -670,6 +672,70 @@ void TestClusterImport::pastedMatrices() {
   const auto result = importFabric(bytes, *format, "x.txt");
   QVERIFY2(result, qPrintable(failure(result)));
   QCOMPARE(linksOf(result->description), (QStringList{"gpu0=gpu1 25", "gpu0=gpu2 25x2", "gpu1=gpu2 25"}));
+}
+
+void TestClusterImport::nvlinkStatus_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QStringList>("links");
+  QTest::addColumn<QString>("finding");
+  // Eight GPUs of twelve links, of which GPU 3 has lost two.
+  QString eight;
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    eight += QStringLiteral("GPU %1: NVIDIA A100-SXM4-80GB (UUID: GPU-%1)\n").arg(gpu);
+    for (int link = 0; link < 12; ++link) {
+      eight += QStringLiteral("\t Link %1: %2\n")
+                   .arg(link)
+                   .arg(gpu == 3 && link > 9 ? QStringLiteral("<inactive>") : QStringLiteral("25 GB/s"));
+    }
+  }
+  QTest::newRow("-s of an NVSwitch machine")
+      << eight << QStringList{"gpu0=nvswitch 25x12", "gpu3=nvswitch 25x10", "gpu7=nvswitch 25x12"}
+      << "GPU3: 2 NVLinks of 12 are inactive";
+  QTest::newRow("-s alone says not what they join") << eight << QStringList{} << "an NVSwitch is assumed";
+  QTest::newRow("two cards") << "GPU 0: NVIDIA A40 (UUID: a)\n\t Link 0: 14.062 GB/s\n\t Link 1: 14.062 GB/s\n"
+                                "GPU 1: NVIDIA A40 (UUID: b)\n\t Link 0: 14.062 GB/s\n\t Link 1: 14.062 GB/s\n"
+                             << QStringList{"gpu0=gpu1 14.062x2"} << QString();
+  // Bus ids in both spellings; -R after -s.
+  QTest::newRow("-s and -R of a mesh")
+      << "GPU 0: Tesla V100 (UUID: a)\n Link 0: 25.781 GB/s\n Link 1: 25.781 GB/s\n"
+         "GPU 1: Tesla V100 (UUID: b)\n Link 0: 25.781 GB/s\n Link 1: 25.781 GB/s\n Link 2: 25.781 GB/s\n"
+         "GPU 2: Tesla V100 (UUID: c)\n Link 0: 25.781 GB/s\n"
+         "GPU 0: Tesla V100 (UUID: a)\n Link 0: Remote Device 00000000:0A:00.0: Link 1\n"
+         " Link 1: Remote Device 00000000:0A:00.0: Link 0\n"
+         "GPU 1: Tesla V100 (UUID: b)\n Link 0: Remote Device 0000:06:00.0: Link 1\n"
+         " Link 1: Remote Device 0000:06:00.0: Link 0\n Link 2: Remote Device 00000000:B1:00.0: Link 0\n"
+         "GPU 2: Tesla V100 (UUID: c)\n Link 0: Remote Device 00000000:0A:00.0: Link 2\n"
+      << QStringList{"gpu0=gpu1 25.781x2", "gpu1=gpu2 25.781"} << QString();
+  QTest::newRow("-R that ends at NVSwitches")
+      << "GPU 0: H100 (UUID: a)\n Link 0: Remote Device 00000000:06:00.0: Link 1\n"
+         " Link 1: Remote Device 00000000:07:00.0: Link 0\n"
+         "GPU 1: H100 (UUID: b)\n Link 0: Remote Device 00000000:06:00.0: Link 2\n"
+         " Link 1: Remote Device 00000000:07:00.0: Link 2\n"
+      << QStringList{"gpu0=nvswitch 25x2", "gpu1=nvswitch 25x2"} << QString();
+  QTest::newRow("topo -m and -s") << "\tGPU0\tGPU1\tmlx5_0\nGPU0\tX\tNV18\tPIX\nGPU1\tNV18\tX\tSYS\n"
+                                     "mlx5_0\tPIX\tSYS\tX\n\nGPU 0: NVIDIA H100 (UUID: a)\n\t Link 0: 26.562 GB/s\n"
+                                     "GPU 1: NVIDIA H100 (UUID: b)\n\t Link 0: 26.562 GB/s\n"
+                                  << QStringList{"gpu0=gpu1 26.562x18"} << QString();
+  QTest::newRow("-c") << "GPU 0: A (UUID: a)\n\t Link 0, P2P is supported: true\n\t Link 1, P2P is supported: true\n"
+                         "GPU 1: B (UUID: b)\n\t Link 0, P2P is supported: true\n\t Link 1, P2P is supported: true\n"
+                      << QStringList{"gpu0=gpu1 25x2"} << QString();
+  QTest::newRow("unequal rates") << "GPU 0: A (UUID: a)\n Link 0: 25 GB/s\nGPU 1: B (UUID: b)\n Link 0: 12.5 GB/s\n"
+                                 << QStringList{"gpu0=gpu1 12.5"} << "NVLinks have 2 rates";
+}
+
+void TestClusterImport::nvlinkStatus() {
+  QFETCH(QString, text);
+  QFETCH(QStringList, links);
+  QFETCH(QString, finding);
+  const auto format = detectFormat("x.txt", text.toStdString());
+  QVERIFY(format && *format == FabricFormat::nvidiaSmi);
+  const auto result = importFabric(text.toStdString(), FabricFormat::nvidiaSmi, "x.txt");
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList made = linksOf(result->description);
+  for (const QString& link : links) {
+    QVERIFY2(made.contains(link), qPrintable(link + " not in\n" + made.join('\n')));
+  }
+  QVERIFY2(texts(result->findings).contains(finding), qPrintable(texts(result->findings)));
 }
 
 void TestClusterImport::matrixFindings_data() {
