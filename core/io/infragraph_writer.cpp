@@ -86,6 +86,9 @@ private:
     if (a == m_places.end() || b == m_places.end() || !bandwidth || !bandwidth->isPositive() || link.count < 1) {
       refuse("a link without ends or bandwidth cannot be written");
     }
+    if (link.src == link.dst) {
+      refuse("a link joins " + inQuotes(link.src) + " to itself");
+    }
     if (!link.duplex) {
       throw Failure{Error{ErrorCode::badUsage,
                           "InfraGraph's links are duplex, and the fabric has a one-way link from " +

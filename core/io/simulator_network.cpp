@@ -453,6 +453,10 @@ Result<std::string> writeSimai(const fabric::Description& description) {
         return Error{ErrorCode::invalidFabric, "a link without ends or bandwidth cannot be written",
                      "coppice-cli check lists what is wrong"};
       }
+      if (src == dst) {
+        return Error{ErrorCode::invalidFabric, "a link joins " + inQuotes(link.src) + " to itself",
+                     "coppice-cli check lists what is wrong"};
+      }
       if (!link.duplex) {
         return Error{ErrorCode::badUsage,
                      "SimAI's links are duplex, and the fabric has a one-way link from " + inQuotes(link.src) + " to " +

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The importers of networks of clusters, of AMD's tools and of simulators, and the texts that are named as foreign.
-// Whatever is accepted must be a fabric that validate() and build() can judge, balanced where all links are duplex.
+// The importers of networks of clusters, of NVIDIA's and AMD's tools and of simulators, and the texts that are named as
+// foreign. Whatever is accepted must be a fabric that validate() and build() can judge, balanced where all links are
+// duplex.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -23,9 +25,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)coppice::io::detectFormat("x", text);
   for (const FabricFormat format :
-       {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::rocmSmi, FabricFormat::simai,
-        FabricFormat::hwloc, FabricFormat::infraGraph, FabricFormat::astraSim}) {
-    coppice::fuzz::judge(coppice::io::importFabric(text, format, "x", options), true);
+       {FabricFormat::ibnetdiscover, FabricFormat::treeNetwork, FabricFormat::nvidiaSmi, FabricFormat::rocmSmi,
+        FabricFormat::simai, FabricFormat::hwloc, FabricFormat::infraGraph, FabricFormat::astraSim}) {
+    const auto imported = coppice::io::importFabric(text, format, "x", options);
+    coppice::fuzz::judge(imported, true);
+    if (imported) {
+      for (const FabricFormat target : {FabricFormat::simai, FabricFormat::infraGraph, FabricFormat::astraSim}) {
+        const auto written = coppice::io::exportFabric(imported->description, target);
+        // What is written is read again.
+        if (written && !coppice::io::importFabric(*written, target, "y")) {
+          std::abort();
+        }
+      }
+    }
   }
   coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);
   return 0;

@@ -362,6 +362,14 @@ void TestClusterImport::simaiRoundTrip() {
     QCOMPARE(again->description.links[i].bandwidth, first->description.links[i].bandwidth);
     QCOMPARE(again->description.links[i].latency, first->description.links[i].latency);
   }
+  // A link to itself can be read, to be shown, and is not written.
+  fabric::Description self;
+  self.nodes = {{"a", "gpu"}, {"b", "gpu"}};
+  self.links = {{"a", "b", "10"}, {"a", "a", "10"}};
+  for (const FabricFormat format : {FabricFormat::simai, FabricFormat::infraGraph, FabricFormat::astraSim}) {
+    const auto refused = exportFabric(self, format);
+    QVERIFY(!refused && refused.error().code == ErrorCode::invalidFabric);
+  }
   const auto oneWay = exportFabric(read("tacos.csv")->description, FabricFormat::simai);
   QVERIFY(!oneWay);
   QCOMPARE(oneWay.error().code, ErrorCode::badUsage);
@@ -807,8 +815,8 @@ void TestClusterImport::foreign_data() {
                               << "iblinkinfo";
   QTest::newRow("p2p") << "\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n"
                        << "nvidia-smi topo -p2p";
-  QTest::newRow("nvlink") << "GPU 0: NVIDIA A100 (UUID: GPU-1)\n\t Link 0: 25 GB/s\n"
-                          << "nvidia-smi nvlink";
+  QTest::newRow("NVLink domains") << "index, fabric.clusterUuid, fabric.cliqueId\n0, a-b-c, 1\n1, a-b-c, 1\n"
+                                  << "a query of nvidia-smi for NVLink domains";
   QTest::newRow("a log") << "host:1:1 [0] NCCL INFO Bootstrap\n"
                          << "a log of NCCL";
   QTest::newRow("Pajek") << "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2 1\n"
