@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "designer/document/error_text.hpp"
 #include "fabric/fabric.hpp"
 #include "workflow/fabric_source.hpp"
