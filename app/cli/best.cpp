@@ -120,7 +120,10 @@ void addBest(CLI::App& app, Invocation& invocation) {
   for (const program::Runtime runtime : program::kRuntimes) {
     runtimes.emplace_back(program::toString(runtime), runtime);
   }
-  addWord<program::Runtime>(sub, "--target", options->runtime, runtimes, program::runtimeNames())->default_str("msccl");
+  runtimes.emplace_back(program::toString(program::Runtime::mscclpp), program::Runtime::mscclpp);
+  addWord<program::Runtime>(sub, "--target", options->runtime, runtimes,
+                            program::runtimeNames() + "; or mscclpp: execution plans, in LL or Simple by simulation")
+      ->default_str("msccl");
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

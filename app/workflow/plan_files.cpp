@@ -34,7 +34,7 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
   for (const PlannedProgram& program : plan.programs) {
     const Playable& playable = contenders[program.contender].playable;
     const bool isForest = std::holds_alternative<schedule::Schedule>(*playable.schedule);
-    PlanFiles written{program.name + ".xml", program.name + (isForest ? ".forest.json" : ".schedule.json")};
+    PlanFiles written{program.name + (runtime == program::Runtime::mscclpp ? ".plan.json" : ".xml"), program.name + (isForest ? ".forest.json" : ".schedule.json")};
     if (Outcome saved = io::saveFile(folder / written.program, program.xml); !saved) {
       return saved.error();
     }

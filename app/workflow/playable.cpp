@@ -8,7 +8,10 @@
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
+#include "mscclpp/plan_json.hpp"
 #include "program/msccl_xml.hpp"
+#include "simulate/plan_job.hpp"
+#include "verify/mscclpp_verifier.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/measured_run.hpp"
@@ -147,6 +150,39 @@ Result<Playable> loadProgram(const PlaySource& source, const std::string& text, 
   return playable;
 }
 
+/// An execution plan of MSCCL++. One whose lists are wrong cannot be played; other faults are told.
+Result<Playable> loadPlan(const PlaySource& source, const std::string& text, const Progress& progress) {
+  auto fabric = namedFabric(source, "a plan", progress);
+  if (!fabric) {
+    return fabric.error();
+  }
+  auto plan = mscclpp::readPlan(text, inputName(source.file));
+  if (!plan) {
+    return plan.error();
+  }
+  const auto verdict = verify::verifyExecutionPlan(*plan, {}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  const auto fault = std::find_if(verdict->findings.begin(), verdict->findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; });
+  if (!verdict->isRunnable) {
+    return Error{ErrorCode::badInput, "the plan cannot be run: " + fault->text, fault->fix, fault->where};
+  }
+  Playable playable{.name = source.file, .kind = PlayableKind::program, .loaded = *std::move(fabric)};
+  const auto model = modelFor(source, playable.fabric());
+  if (!model) {
+    return model.error();
+  }
+  playable.subject =
+      simulate::subjectOf(playable.fabric(), std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *model);
+  if (fault != verdict->findings.end()) {
+    playable.notes.push_back({Severity::warning, fault->code, "the plan has faults: " + fault->text,
+                              "verify lists all faults", fault->where});
+  }
+  return playable;
+}
+
 }  // namespace
 
 std::string_view toString(PlayableKind kind) {
@@ -176,6 +212,9 @@ Result<Playable> loadPlayable(const PlaySource& source, const Progress& progress
     case ScheduleFileKind::program:
       return loadProgram(source, *text, progress);
     case ScheduleFileKind::none:
+      if (mscclpp::looksLikePlan(*text)) {
+        return loadPlan(source, *text, progress);
+      }
       break;
   }
   return Error{ErrorCode::badInput, inputName(source.file) + " is neither a schedule nor a program",

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "simulate/plan_job.hpp"
+#include "workflow/export_plan.hpp"
 #include "workflow/export_program.hpp"
 
 namespace coppice::workflow {
@@ -26,6 +28,44 @@ std::string fileName(std::size_t index, const std::string& name) {
   return text;
 }
 
+/// Packets double the bytes: they are tried up to here.
+constexpr std::int64_t kMaxPacketBytes = std::int64_t{4} << 20;
+
+/// A plan for its window, in Simple or LL: the one that the simulation, with latencies by default, finds faster in
+/// its middle.
+Result<PlannedProgram> plannedForMscclpp(const Contender& contender, PlannedProgram program, lowering::Options lowered,
+                                         const Progress& progress) {
+  const Playable& playable = contender.playable;
+  lowered.name = "coppice " + std::string(playable.subject->collectiveName()) + " " + program.name;
+  std::optional<Microseconds> fastest;
+  std::optional<Error> refused;
+  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
+    if (protocol == program::Protocol::ll && program.last > kMaxPacketBytes) {
+      continue;
+    }
+    lowered.protocol = protocol;
+    auto exported = exportPlan(playable.fabric(), *playable.schedule, lowered, program.name + ".plan.json", progress);
+    if (!exported) {
+      refused = refused ? refused : exported.error();
+      continue;
+    }
+    const auto subject =
+        simulate::subjectOf(playable.fabric(), std::make_shared<const mscclpp::ExecutionPlan>(exported->plan), {});
+    const auto played = subject->simulate((program.first + program.last) / 2, {}, progress);
+    if (!played) {
+      return played.error();
+    }
+    if (!fastest || played->row.time < *fastest) {
+      fastest = played->row.time;
+      program.xml = std::move(exported->text);
+    }
+  }
+  if (!fastest) {
+    return *refused;
+  }
+  return program;
+}
+
 /// @pre the contender is a schedule
 Result<PlannedProgram> planned(const Contender& contender, PlannedProgram program, lowering::Options lowered,
                                const Progress& progress) {
@@ -33,6 +73,9 @@ Result<PlannedProgram> planned(const Contender& contender, PlannedProgram progra
   lowered.minBytes = program.first;
   // MSCCL's window ends before its maximum, those of the others with it.
   lowered.maxBytes = lowered.runtime == program::Runtime::msccl ? program.last + 1 : program.last;
+  if (lowered.runtime == program::Runtime::mscclpp) {
+    return plannedForMscclpp(contender, std::move(program), std::move(lowered), progress);
+  }
   auto exported = requireProgram(playable.fabric(), *playable.schedule, lowered, program.name + ".xml", progress);
   if (!exported) {
     return exported.error();

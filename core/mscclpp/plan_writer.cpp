@@ -53,7 +53,7 @@ OrderedJson opJson(const Operation& op) {
     json["barrier_id"] = op.barrier;
     json["num_threadblocks"] = op.barrierBlocks;
   }
-  if (op.groupSize > 1) {
+  if (op.groupSize != 1 || op.groupIndex != 0) {
     json["tbg_info"] = {{"tb_id", op.groupIndex}, {"tbg_size", op.groupSize}};
   }
   if (op.type == OpType::pipeline) {

@@ -95,7 +95,8 @@ int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
       return sumOfAll(launch, m_layout.sliceOf(rank) * per + cell);
     case Collective::alltoall: {
       const std::int64_t share = m_plan.gpus[rank].inputChunks * per / m_ranks;
-      return m_values.input(launch, static_cast<int>(cell / share), rank * share + cell % share);
+      return share == 0 ? kAnything
+                        : m_values.input(launch, static_cast<int>(cell / share), rank * share + cell % share);
     }
     case Collective::allreduce:
       return sumOfAll(launch, cell);

@@ -197,6 +197,9 @@ private:
     m_callers.assign(m_plan.gpus.size(), blank());
   }
   void noteUsers(const Block& block, const Operation& op) {
+    if (!mscclpp::shapeOf(op.type).takesSemaphores) {
+      return;
+    }
     // Releases have even marks, acquires odd ones.
     for (const int id : op.semaphores) {
       m_semaphores[block.rank][id].users.insert(2 * block.index + (op.type == OpType::semAcquire ? 1 : 0));
@@ -225,6 +228,7 @@ private:
   // Launches.
 
   void startLaunch() {
+    m_sentWith.clear();
     for (int rank = 0; rank < static_cast<int>(m_plan.gpus.size()); ++rank) {
       MscclppTimes& caller = m_callers[rank];
       const auto epoch = static_cast<std::uint32_t>(m_launch);
@@ -413,6 +417,9 @@ private:
 
   /// One operation; false where it has to wait.
   bool step(Block& block, bool mayShare) {
+    if (m_events > kMaxEvents) {
+      return false;
+    }
     OpPlace place;
     const Operation* op = current(block, place);
     if (op == nullptr) {
@@ -580,6 +587,16 @@ private:
   /// Of which releases an acquire is certain: those without which fewer than needed could have come.
   static void joinReleases(const Semaphore& semaphore, int needed, MscclppTimes& mine) {
     const auto& releases = semaphore.releases;
+    const bool isSingle = std::all_of(releases.begin(), releases.end(), [&](const Semaphore::Release& release) {
+      return release.actor == releases.front().actor;
+    });
+    if (isSingle) {
+      // The latest of those needed knows of the ones before.
+      if (needed > 0 && static_cast<std::size_t>(needed) <= releases.size()) {
+        mine.join(*releases[static_cast<std::size_t>(needed) - 1].times);
+      }
+      return;
+    }
     for (std::size_t i = 0; i < releases.size(); ++i) {
       int without = 0;
       for (std::size_t j = 0; j < releases.size() && without < needed; ++j) {
@@ -755,7 +772,7 @@ private:
       all.insert(all.end(), more.begin(), more.end());
     };
     std::vector<Transfer> transfers;
-    const bool isPort = op.channelType == ChannelType::port;
+    const bool isPort = op.channelType == ChannelType::port && mscclpp::shapeOf(op.type).port;
     const auto pairs = [&](bool packsSources, bool packsDestinations) {
       for (std::size_t i = 0; i < op.destinations.size(); ++i) {
         transfers.push_back({packsSources ? packed(op.sources[i]) : plain(op.sources[i]),

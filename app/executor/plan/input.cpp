@@ -13,8 +13,11 @@
 #include "io/schedule_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
+#include "mscclpp/plan_backend.hpp"
+#include "mscclpp/plan_json.hpp"
 #include "program/msccl_xml.hpp"
 #include "verify/custom_goal.hpp"
+#include "verify/mscclpp_verifier.hpp"
 #include "verify/program_flat.hpp"
 
 namespace coppice::executor {
@@ -227,6 +230,53 @@ Outcome readSteps(const std::string& text, const InputOptions& options, const Pr
                      goal.collective() == Collective::custom ? &goal : nullptr, options, progress, input);
 }
 
+/// An execution plan of MSCCL++. Unchecked, its lists are checked all the same: nothing is read out of bounds.
+Outcome readExecutionPlan(const std::string& text, const InputOptions& options, const Progress& progress,
+                          Input& input) {
+  auto plan = mscclpp::readPlan(text, options.file);
+  if (!plan) {
+    return plan.error();
+  }
+  const auto ranks = static_cast<int>(plan->gpus.size());
+  program::PlanRecord& record = input.record;
+  record.name = plan->name;
+  record.collective = plan->collective;
+  record.ranks = ranks;
+  for (const mscclpp::Gpu& gpu : plan->gpus) {
+    record.threadBlocks = std::max(record.threadBlocks, static_cast<int>(gpu.blocks.size()));
+    record.channels = std::max(record.channels, static_cast<int>(gpu.memoryPeers.size() + gpu.portPeers.size()));
+    for (const mscclpp::ThreadBlock& block : gpu.blocks) {
+      record.steps += mscclpp::countOps(block);
+    }
+  }
+  auto verdict = verify::verifyExecutionPlan(
+      *plan, {.multiprocessors = std::max(1, record.threadBlocks), .root = options.plan.root}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  record.findings = std::move(verdict->findings);
+  record.ok = verdict->ok || (options.plan.unchecked && verdict->isRunnable);
+  if (!record.ok) {
+    return Done{};
+  }
+  const bool isEqual = std::all_of(plan->gpus.begin(), plan->gpus.end(), [&](const mscclpp::Gpu& gpu) {
+    return gpu.inputChunks == plan->gpus[0].inputChunks && gpu.outputChunks == plan->gpus[0].outputChunks;
+  });
+  if (!verdict->isResultJudged || !isEqual) {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = isEqual ? ""
+                                      " + plan->collective + "
+                                      " does not say what the plan computes"
+                                    : "the ranks have different amounts, for which there is no check of data here",
+                 .fix = "coppice-cli verify judges it",
+                 .where = {.file = options.file}};
+  }
+  input.executionPlan = std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan));
+  (input.executionPlan->inPlace ? input.job.inPlace : input.job.outOfPlace) =
+      shellOf(*input.executionPlan, verdict->root);
+  return Done{};
+}
+
 }  // namespace
 
 Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
@@ -244,9 +294,10 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
                  .fix = "shorten it; blanks and comments count too",
                  .where = {.file = options.file}};
   }
-  const Outcome read = !isJson(*text)              ? readXml(*text, options, progress, input)
-                       : io::isScheduleJson(*text) ? readSteps(*text, options, progress, input)
-                                                   : readForest(*text, options, progress, input);
+  const Outcome read = !isJson(*text)                  ? readXml(*text, options, progress, input)
+                       : mscclpp::looksLikePlan(*text) ? readExecutionPlan(*text, options, progress, input)
+                       : io::isScheduleJson(*text)     ? readSteps(*text, options, progress, input)
+                                                       : readForest(*text, options, progress, input);
   if (!read) {
     return read.error();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "bench/bench.hpp"
+#include "mscclpp/execution_plan.hpp"
 #include "plan/plan.hpp"
 #include "program/run_protocol.hpp"
 
@@ -25,11 +27,13 @@ struct InputOptions {
 struct Input {
   Job job;                     ///< empty where record.ok is false
   program::PlanRecord record;  ///< what to tell about it, with all findings
+  /// MSCCL++: the job's plan has its sizes alone.
+  std::shared_ptr<const mscclpp::ExecutionPlan> executionPlan = {};
 };
 
-/// Reads an MSCCL XML file, or a schedule, which is lowered in both variants, and checks it. A bad schedule is
-/// record.ok = false. Errors: io, badInput (neither kind), badUsage (a goal of what has a name), verification (a
-/// schedule that is not of the goal), limit, cancelled, those of lowering.
+/// Reads an MSCCL XML file, an execution plan of MSCCL++, or a schedule, which is lowered in both variants, and checks
+/// it. A bad schedule is record.ok = false. Errors: io, badInput (neither kind), badUsage (a goal of what has a name),
+/// verification (a schedule that is not of the goal), limit, cancelled, those of lowering.
 Result<Input> loadInput(const InputOptions& options, const Progress& progress = {});
 
 }  // namespace coppice::executor

@@ -17,6 +17,7 @@
 #include "bench/bench.hpp"
 #include "coppice/version.hpp"
 #include "mpi/launcher.hpp"
+#include "mscclpp/plan_backend.hpp"
 #include "plan/input.hpp"
 #include "program/machine.hpp"
 #include "program/output.hpp"
@@ -158,7 +159,7 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
     return std::nullopt;
   }
   const auto input = loadInput(request->input);
-  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks) ||
+  if (!input || !input->record.ok || input->executionPlan || (words.ranks > 0 && words.ranks != input->record.ranks) ||
       words.processes > input->record.ranks) {
     return std::nullopt;
   }
@@ -190,10 +191,56 @@ private:
     return {.exit = exit, .reason = error.message};
   }
 
+  BenchEnd performPlan(const Input& input, BenchOptions bench);
+  BenchEnd perform(Backend& backend, const Job& job, BenchOptions& bench);
+
   const RunWords& m_words;
   Output& m_output;
   Watch& m_watch;
 };
+
+/// An execution plan of MSCCL++: on threads, at sizes that it can cut.
+BenchEnd Run::performPlan(const Input& input, BenchOptions bench) {
+  if (m_words.backend != "auto" && m_words.backend != "threads") {
+    return refuse({.code = ErrorCode::badUsage,
+                   .message = "execution plans of MSCCL++ run on threads here, not by " + m_words.backend,
+                   .fix = "leave --backend out; MSCCL++ itself runs them on GPUs"});
+  }
+  const mscclpp::ExecutionPlan& plan = *input.executionPlan;
+  if (input.job.any().combines() && (bench.ops.size() != 1 || bench.ops.front() != ReduceOp::sum)) {
+    return refuse({.code = ErrorCode::badUsage,
+                   .message = "MSCCL++ always sums, whatever the call asks for",
+                   .fix = "use --op sum"});
+  }
+  const std::int64_t unit = sizeUnit(plan);
+  const auto rounded = [&](std::int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  bench.firstBytes = rounded(std::max<std::int64_t>(1, bench.firstBytes));
+  bench.lastBytes = std::max(bench.firstBytes, bench.lastBytes);
+  if (plan.maxBytes < static_cast<std::uint64_t>(bench.lastBytes)) {
+    bench.lastBytes = std::max(bench.firstBytes, static_cast<std::int64_t>(plan.maxBytes));
+  }
+  bench.stepBytes = bench.stepBytes > 0 ? rounded(bench.stepBytes) : 0;
+  bench.calibrates = false;
+  m_output.write(program::StateRecord{.state = "preparing", .detail = "threads"});
+  const std::unique_ptr<Backend> backend = makePlanBackend(input.executionPlan, m_words.workers);
+  return perform(*backend, input.job, bench);
+}
+
+BenchEnd Run::perform(Backend& backend, const Job& job, BenchOptions& bench) {
+  const BackendInfo info = backend.info();
+  program::EnvRecord env = describeMachine(knownBackends());
+  env.backend = info.name + (info.summary.empty() ? "" : ", " + info.summary);
+  env.backendLabel = info.label;
+  env.facts = info.facts;
+  m_output.write(env);
+  bench.stop = m_watch.token();
+  return runBench(backend, job, bench, [this](const program::Record& record) {
+    m_output.write(record);
+    if (const auto fault = m_output.fault()) {
+      m_watch.stop({.exit = RunExit::cancelled, .text = *fault});
+    }
+  });
+}
 
 BenchEnd Run::perform() {
   auto request = understand(m_words);
@@ -240,6 +287,9 @@ BenchEnd Run::perform() {
                    .message = std::to_string(m_words.processes) + " processes for " + std::to_string(ranks) + " ranks",
                    .fix = "give --processes " + std::to_string(ranks) + " at most"});
   }
+  if (input->executionPlan) {
+    return performPlan(*input, request->bench);
+  }
   const BackendOptions options = {
       .ranks = ranks, .workers = m_words.workers, .device = m_words.device, .virtualRanks = m_words.virtualRanks};
   const std::vector<KnownBackend> backends = knownBackends();
@@ -252,19 +302,7 @@ BenchEnd Run::perform() {
   if (!backend) {
     return refuse(backend.error());
   }
-  const BackendInfo info = (*backend)->info();
-  program::EnvRecord env = describeMachine(backends);
-  env.backend = info.name + (info.summary.empty() ? "" : ", " + info.summary);
-  env.backendLabel = info.label;
-  env.facts = info.facts;
-  m_output.write(env);
-  request->bench.stop = m_watch.token();
-  return runBench(**backend, input->job, request->bench, [this](const program::Record& record) {
-    m_output.write(record);
-    if (const auto fault = m_output.fault()) {
-      m_watch.stop({.exit = RunExit::cancelled, .text = *fault});
-    }
-  });
+  return perform(**backend, input->job, request->bench);
 }
 
 program::HelloRecord hello() {
@@ -285,7 +323,7 @@ int checkOutput(Output& output) {
 
 CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   CLI::App* run = app.add_subcommand("run", "Run a schedule: check it, check its data, time it (the default)");
-  run->add_option("file", words.file, "MSCCL XML, a .forest.json or a .schedule.json")->required();
+  run->add_option("file", words.file, "MSCCL XML, an MSCCL++ plan, a .forest.json or a .schedule.json")->required();
   run->add_option("--goal", words.goal,
                   "coll=\"custom\": what it computes, as a CSV or JSON table of shards, or the .schedule.json");
   run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
@@ -342,6 +380,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->footer(
       "Examples:\n"
       "  coppice-exec allreduce.xml -b 1M -e 256M\n"
+      "  coppice-exec allreduce.plan.json -b 64K -e 16M\n"
       "  coppice-exec run box.forest.json --backend threads --type half --op max --json\n"
       "  coppice-exec run halo.xml --goal halo.csv\n"
       "Sizes are those of the whole collective, as nccl-tests counts them, of any number of elements.\n"

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <map>
+#include <memory>
+
+#include "executor/support.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "lowering/lowering.hpp"
+#include "mscclpp/from_program.hpp"
+#include "mscclpp/plan_backend.hpp"
+#include "mscclpp/plan_json.hpp"
+#include "presets/presets.hpp"
+#include "verify/mscclpp_verifier.hpp"
+
+using namespace coppice;
+using namespace coppice::executor;
+using namespace coppice::executor::test;
+
+namespace {
+
+fabric::Fabric fabricOf(const std::string& preset, const std::map<std::string, std::string>& arguments) {
+  return fabric::Fabric::build(presets::make(preset, arguments).value()).value();
+}
+
+std::vector<int> boxesIn(const fabric::Fabric& fabric) {
+  std::map<std::string, int> numbers;
+  std::vector<int> boxes;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    boxes.push_back(numbers.try_emplace(fabric.nodes()[gpu].box, static_cast<int>(numbers.size())).first->second);
+  }
+  return boxes;
+}
+
+}  // namespace
+
+/// Schedules become execution plans of MSCCL++, which the verifier accepts and which give the right data on threads.
+class ExecutionPlansTest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void runs_data();
+  void runs();
+  void tellsSizesThatItCannotCut();
+  void stopsWhereNothingMoves();
+};
+
+void ExecutionPlansTest::runs_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("boxes");
+  QTest::addColumn<int>("collective");
+  for (const auto& [preset, boxes] : std::vector<std::pair<const char*, const char*>>{
+           {"dgx1-v100", "1"}, {"dgx-a100", "2"}, {"mi250", "1"}, {"azure-ndv2", "2"}, {"fig-4-5", ""}}) {
+    for (const Collective collective : kForestCollectives) {
+      QTest::newRow((std::string(preset) + " " + std::string(toString(collective))).c_str())
+          << QString(preset) << QString(boxes) << static_cast<int>(collective);
+    }
+  }
+}
+
+void ExecutionPlansTest::runs() {
+  QFETCH(QString, preset);
+  QFETCH(QString, boxes);
+  QFETCH(int, collective);
+  std::map<std::string, std::string> arguments;
+  if (!boxes.isEmpty()) {
+    arguments["boxes"] = boxes.toStdString();
+  }
+  const fabric::Fabric fabric = fabricOf(preset.toStdString(), arguments);
+  forestcoll::Request request;
+  request.collective = static_cast<Collective>(collective);
+  request.plainSwitches = true;
+  if (isRooted(request.collective)) {
+    request.root = fabric.gpuCount() / 3;
+  }
+  const schedule::Schedule schedule = forestcoll::generate(fabric, request).value().schedule;
+  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
+    for (const bool inPlace : {false, true}) {
+      const std::string title =
+          std::string(program::toString(protocol)) + (inPlace ? " in place: " : " out of place: ");
+      const auto program = lowering::lower(
+          fabric, schedule, {.runtime = program::Runtime::mscclpp, .protocol = protocol, .inPlace = inPlace});
+      QVERIFY2(program.hasValue(), program ? "" : (title + describe(program.error())).c_str());
+      const auto written = mscclpp::fromProgram(*program, {.boxOf = boxesIn(fabric)});
+      QVERIFY2(written.hasValue(), written ? "" : (title + describe(written.error())).c_str());
+      const auto plan = mscclpp::readPlan(mscclpp::writePlan(*written));
+      QVERIFY2(plan.hasValue(), plan ? "" : (title + describe(plan.error())).c_str());
+      QVERIFY(*plan == *written);
+      const auto verdict = verify::verifyExecutionPlan(*plan);
+      QVERIFY(verdict.hasValue());
+      QVERIFY2(verdict->ok, (title + firstError(verdict->findings)).c_str());
+      QCOMPARE(verdict->root, schedule.root.value_or(-1));
+
+      const auto shared = std::make_shared<const mscclpp::ExecutionPlan>(*plan);
+      Job job;
+      (inPlace ? job.inPlace : job.outOfPlace) = shellOf(*shared, verdict->root);
+      BenchOptions options;
+      options.firstBytes = options.lastBytes = sizeUnit(*shared) * 4;
+      options.iterations = 2;
+      options.warmup = 1;
+      options.calibrates = false;
+      options.types = {DataType::float32, DataType::int8, DataType::float16};
+      const auto backend = makePlanBackend(shared, 2);
+      const Ran ran = runJob(*backend, job, options);
+      QVERIFY2(ran.fault().empty(), (title + ran.fault()).c_str());
+      QCOMPARE(static_cast<int>(ran.all<program::ResultRecord>().size()), 3);
+    }
+  }
+}
+
+/// One rank that copies its input.
+mscclpp::ExecutionPlan copying() {
+  return {.name = "copy",
+          .collective = "allreduce",
+          .gpus = {{.inputChunks = 3,
+                    .outputChunks = 3,
+                    .semaphores = {0},
+                    .blocks = {{.ops = {{.type = mscclpp::OpType::copy,
+                                         .sources = {{.buffer = program::Buffer::input, .size = 3}},
+                                         .destinations = {{.buffer = program::Buffer::output, .size = 3}}}}}}}}};
+}
+
+void ExecutionPlansTest::tellsSizesThatItCannotCut() {
+  const auto plan = std::make_shared<const mscclpp::ExecutionPlan>(copying());
+  QCOMPARE(sizeUnit(*plan), std::int64_t{48});
+  Job job;
+  job.outOfPlace = shellOf(*plan, -1);
+  BenchOptions options;
+  options.calibrates = false;
+  options.firstBytes = options.lastBytes = 3 * 20;
+  const auto backend = makePlanBackend(plan, 1);
+  const Ran ran = runJob(*backend, job, options);
+  QVERIFY2(ran.fault().find("multiples of 48 bytes") != std::string::npos ||
+               ran.end.reason.find("chunks of 20 bytes") != std::string::npos,
+           ran.fault().c_str());
+}
+
+void ExecutionPlansTest::stopsWhereNothingMoves() {
+  mscclpp::ExecutionPlan hanging = copying();
+  hanging.gpus[0].blocks[0].ops.push_back({.type = mscclpp::OpType::semAcquire, .semaphores = {0}});
+  const auto plan = std::make_shared<const mscclpp::ExecutionPlan>(hanging);
+  Job job;
+  job.outOfPlace = shellOf(*plan, -1);
+  BenchOptions options;
+  options.calibrates = false;
+  options.firstBytes = options.lastBytes = 48;
+  options.stallSeconds = 0.2;
+  const auto backend = makePlanBackend(plan, 1);
+  const Ran ran = runJob(*backend, job, options);
+  QVERIFY(ran.end.exit == program::RunExit::hang);
+  QVERIFY2(ran.end.reason.find("operation 1 (sem_acquire)") != std::string::npos, ran.end.reason.c_str());
+}
+
+QTEST_APPLESS_MAIN(ExecutionPlansTest)
+#include "tst_execution_plans.moc"
