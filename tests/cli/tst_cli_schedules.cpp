@@ -56,7 +56,7 @@ void TestCliSchedules::baseline() {
 void TestCliSchedules::list() {
   const Outcome outcome = run({"baseline", "list", "--json"});
   QVERIFY2(outcome.code == 0, outcome.err);
-  QCOMPARE(outcome.json()["baselines"].toArray().size(), 18);
+  QCOMPARE(outcome.json()["baselines"].toArray().size(), 19);
 }
 
 void TestCliSchedules::verifiesFiles_data() {

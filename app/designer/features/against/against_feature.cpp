@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 AgainstFeature::AgainstFeature(const FeatureHost& host)
     : Feature(host), m_job([this](const std::shared_ptr<const Answer>& answer) { show(*answer); }, 0ms) {
   addForCurrent({u"analyse.against-plan"_s,
-                 tr("Compare with &Plan…"),
+                 tr("Compare with Plan…"),
                  tr("Mark what differs from a plan: missing hosts and cables, lower speeds, other switches, and what "
                     "each costs"),
                  {},
