@@ -60,7 +60,7 @@ run verify "$out/2x-dgx-a100.forest.json"
 run export "$out/2x-dgx-a100.forest.json" --format msccl -o "$out/2x-dgx-a100.xml"
 run verify "$out/2x-dgx-a100.xml"
 
-printf '\nDone. Everything above was checked by a verifier that shares no code with the generator.\n'
+printf '\nDone. Everything above was checked by a verifier that shares no computation with the generator.\n'
 printf 'A sweep of nccl-tests over powers of two (-b 1K -e 1G -f 2) uses the program at every size.\n'
 printf '  schedule   %s\n  MSCCL XML  %s\n' "$out/2x-dgx-a100.forest.json" "$out/2x-dgx-a100.xml"
 if ((!all)); then

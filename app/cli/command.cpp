@@ -24,36 +24,6 @@ Exit exitFor(ErrorCode code) {
   return Exit::badUsage;
 }
 
-std::string_view word(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::badUsage:
-      return "bad_usage";
-    case ErrorCode::badInput:
-      return "bad_input";
-    case ErrorCode::invalidFabric:
-      return "invalid_fabric";
-    case ErrorCode::infeasible:
-      return "infeasible";
-    case ErrorCode::unbalanced:
-      return "unbalanced";
-    case ErrorCode::overflow:
-      return "overflow";
-    case ErrorCode::cancelled:
-      return "cancelled";
-    case ErrorCode::limit:
-      return "limit";
-    case ErrorCode::verification:
-      return "verification";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::unavailable:
-      return "unavailable";
-    case ErrorCode::internal:
-      return "internal";
-  }
-  return "internal";
-}
-
 CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& description,
                         const std::string& examples) {
   CLI::App* sub = app.add_subcommand(name, description);

@@ -25,8 +25,6 @@ enum class Exit : int {
 
 /// infeasible, unbalanced, limit and verification are negative answers; cancelled is interrupted; the rest bad usage.
 [[nodiscard]] Exit exitFor(ErrorCode code);
-/// "bad_input", "infeasible" …: the word for a code in JSON output.
-[[nodiscard]] std::string_view word(ErrorCode code);
 
 /// What a subcommand found, for main to print: `json` with --json, else `text`.
 struct Report {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/error_names.hpp"
 #include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "text.hpp"
@@ -170,7 +171,7 @@ void describeTried(std::span<const workflow::Tried> tried, Report& report) {
 void describeRefused(std::span<const workflow::Refused> refused, const char* key, Report& report) {
   Json list = Json::array();
   for (const workflow::Refused& each : refused) {
-    list.push_back({{"method", each.method}, {"code", word(each.error.code)}, {"reason", describe(each.error)}});
+    list.push_back({{"method", each.method}, {"code", nameOf(each.error.code)}, {"reason", describe(each.error)}});
     report.text += "  without " + each.method + ": " + oneLine(describe(each.error)) + "\n";
   }
   report.json[key] = std::move(list);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fits_text.hpp"
 
+#include "base/error_names.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -22,8 +23,9 @@ std::string settings(const advice::Fit& fit) {
 
 Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const std::vector<advice::Fit>& fits) {
   Report report;
-  report.json = {{"ok", false},      {"fabric", fabric.name()},   {"error", error.message}, {"code", word(error.code)},
-                 {"fix", error.fix}, {"would_fit", Json::array()}};
+  report.json = {
+      {"ok", false},      {"fabric", fabric.name()},   {"error", error.message}, {"code", nameOf(error.code)},
+      {"fix", error.fix}, {"would_fit", Json::array()}};
   report.failure = describe(error);
   if (fits.empty()) {
     report.text = "None of the smaller numbers of trees and peers that were tried fits.\n";

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/error_names.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
@@ -56,7 +57,7 @@ int fail(Error error, bool json) {
   }
   std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(describe(error)).c_str());
   if (json) {
-    Json object = {{"ok", false}, {"error", error.message}, {"code", word(error.code)}};
+    Json object = {{"ok", false}, {"error", error.message}, {"code", nameOf(error.code)}};
     if (!error.fix.empty()) {
       object["fix"] = error.fix;
     }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/error_names.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -236,7 +237,7 @@ Json toJson(const Place& place) {
 
 Json toJson(const Finding& finding) {
   return {{"severity", word(finding.severity)},
-          {"code", word(finding.code)},
+          {"code", nameOf(finding.code)},
           {"text", finding.text},
           {"fix", finding.fix},
           {"where", toJson(finding.where)}};

@@ -9,7 +9,7 @@
 /// Internal to the check of execution plans: the size that a plan is run at, and where the buffers are.
 namespace coppice::verify {
 
-/// A size in cells. One cell is the smallest part that is told apart: a chunk, or less where groups of threadblocks or
+/// A size in cells. One cell is the smallest part that is kept apart: a chunk, or less where groups of threadblocks or
 /// pipelines cut chunks.
 struct MscclppShape {
   std::int64_t cellsPerChunk = 1;

@@ -11,7 +11,7 @@
 
 namespace coppice::designer {
 
-/// What is told of fabrics to others: a report of one page, and several fabrics in one table.
+/// What others get to read of fabrics: a report of one page, and several fabrics in one table.
 class ReportFeature : public Feature {
   Q_OBJECT
 
