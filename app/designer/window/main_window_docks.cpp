@@ -66,6 +66,11 @@ QDockWidget* MainWindow::makeDock(const DockSpec& spec) {
   auto* dock = new QDockWidget(spec.title, this);
   dock->setObjectName(spec.id + u"Dock"_s);
   spec.content->setProperty("dockId", spec.id);
+  if (spec.area == Qt::BottomDockWidgetArea) {
+    // Beside docks at the left and the right the window still fits a screen 1280 pixels wide.
+    constexpr int kMinWidth = 480;
+    spec.content->setMinimumWidth(kMinWidth);
+  }
   dock->setWidget(spec.content);
   dock->setTitleBarWidget(new DockTitle(dock));
   m_layouts.add({dock, spec.area, spec.modes, spec.isOnSmallScreens, spec.height});

@@ -32,6 +32,7 @@ private Q_SLOTS:
   void theStartPageHasNoDocks();
   void resetBringsTheDefault();
   void theDrawingRefits();
+  void docksFitASmallScreen();
   void theDrawingStaysWhereItWasPut();
 };
 
@@ -270,6 +271,19 @@ void TestDesignerFrame::theDrawingRefits() {
   f.window->setWindowState(Qt::WindowNoState);
   f.window->resize(f.window->minimumSizeHint());
   QVERIFY(isFitted());
+}
+
+/// With docks on three sides the window still fits a screen of 1280 by 720.
+void TestDesignerFrame::docksFitASmallScreen() {
+  const Fixture f;
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  for (const char* change : {"mode.schedule", "view.methods"}) {
+    f.run(change);
+    QCoreApplication::processEvents();
+    constexpr int kScreen = 1280;
+    QVERIFY2(f.window->minimumSizeHint().width() <= kScreen,
+             std::to_string(f.window->minimumSizeHint().width()).c_str());
+  }
 }
 
 void TestDesignerFrame::theDrawingStaysWhereItWasPut() {
