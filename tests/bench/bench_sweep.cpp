@@ -24,6 +24,7 @@
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "io/fabric_json.hpp"
 #include "schedule/forest.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -34,13 +35,14 @@
 /// 1,024 GPUs: every collective is generated and verified. Prints how the times and heights are distributed.
 ///
 ///   bench_sweep [--first N] [--count M] [--limit SECONDS] [--collective NAME] [--switches KIND] [--json FILE]
+///               [--write FOLDER]
 ///   bench_sweep --summary FILE...
 ///
 /// Draw N is the same fabric on every machine. --json appends one line per run, so that a long sweep can be run in
-/// portions; --summary prints the distribution over such files. A run beyond the limit (60 s) is stopped and counts as
-/// failed. With "--switches capable" switches inside boxes, outside boxes, or both, copy and sum. The proof of the
-/// bound of trees is checked too; how many allreduces do not reach theirs is printed. The status is 1 where some run
-/// failed.
+/// portions; --summary prints the distribution over such files. --write keeps the fabrics as files too. A run beyond
+/// the limit (60 s) is stopped and counts as failed. With "--switches capable" switches inside boxes, outside boxes, or
+/// both, copy and sum. The proof of the bound of trees is checked too; how many allreduces do not reach theirs is
+/// printed. The status is 1 where some run failed.
 namespace {
 
 using namespace coppice;
@@ -445,7 +447,8 @@ int readAndSummarise(int count, char** names) {
   return summarise(lines);
 }
 
-int sweep(int first, int count, double limit, const std::string& only, bool isCapable, const std::string& output) {
+int sweep(int first, int count, double limit, const std::string& only, bool isCapable, const std::string& output,
+          const std::string& folder) {
   std::ofstream out;
   if (!output.empty()) {
     out.open(output, std::ios::app);
@@ -462,6 +465,12 @@ int sweep(int first, int count, double limit, const std::string& only, bool isCa
     const auto fabric = fabric::Fabric::build(draw.description);
     if (!fabric) {
       refuse("draw " + std::to_string(number) + " (" + draw.text + "): " + describe(fabric.error()));
+    }
+    if (!folder.empty()) {
+      std::ofstream file(folder + "/draw-" + std::to_string(number) + ".fabric.json");
+      if (!(file << io::writeFabricJson(draw.description)).flush()) {
+        refuse("cannot write into " + folder);
+      }
     }
     for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                         Collective::broadcast, Collective::reduce}) {
@@ -488,6 +497,7 @@ int main(int argc, char** argv) {
   bool isCapable = false;
   std::string only;
   std::string output;
+  std::string folder;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view name = argv[i];
     if (name == "--summary") {
@@ -509,9 +519,11 @@ int main(int argc, char** argv) {
       isCapable = true;
     } else if (name == "--json") {
       output = value;
+    } else if (name == "--write") {
+      folder = value;
     } else {
       refuse("unknown option " + std::string(name) + "; see the head of bench_sweep.cpp");
     }
   }
-  return sweep(first, count, limit, only, isCapable, output);
+  return sweep(first, count, limit, only, isCapable, output, folder);
 }

@@ -8,6 +8,7 @@
 
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/in_network/cut_bound.hpp"
 #include "forestcoll/in_network/spanning_packing.hpp"
 #include "forestcoll/in_network/tree_columns.hpp"
 #include "forestcoll/in_network/tree_mixture.hpp"
@@ -109,6 +110,9 @@ private slots:
   void damagedCluster();
   void spanningPackings();
   void damagedTorus();
+  void boundsOfCuts();
+  void damagedDragonfly_data();
+  void damagedDragonfly();
 };
 
 void TestInNetwork::reference_data() {
@@ -485,6 +489,77 @@ void TestInNetwork::damagedTorus() {
   QVERIFY(optimum.boundProof.has_value());
   const auto proof = verify::checkTreeBound(fabric, *optimum.boundProof, {.collective = Collective::allreduce});
   QVERIFY2(proof && proof->ok, proof ? test::textsOf(proof->findings).toUtf8().constData() : "");
+}
+
+/// Bounds by parts and by cuts are proved and not below the best bound; the least cut against all sets of nodes.
+void TestInNetwork::boundsOfCuts() {
+  int tight = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    fabric::Description description = test::randomFabric({.gpus = 2 + static_cast<int>(seed % 4),
+                                                          .switches = 1 + static_cast<int>(seed % 3),
+                                                          .largestBandwidth = 9,
+                                                          .duplex = seed % 3 != 0},
+                                                         seed);
+    std::mt19937 random(seed);
+    for (fabric::NodeDescription& node : description.nodes) {
+      node.multicast = node.kind != "gpu" && random() % 4 == 0;
+      node.aggregation = node.kind != "gpu" && random() % 4 == 0;
+      node.box = std::array{"", "a", "b", "c"}[random() % 4];
+    }
+    const fabric::Fabric fabric = built(description);
+    const forestcoll::TreeGraph graph = forestcoll::treeGraph(fabric);
+    const forestcoll::TreeDemand demand;
+    const auto best = forestcoll::treeBound(graph, demand, std::nullopt, {});
+    QCOMPARE(best.status, lp::BoundStatus::exact);
+    const auto byParts = forestcoll::partitionBound(graph, demand);
+    const auto leastCut = forestcoll::leastCutBound(graph, {});
+    for (const forestcoll::TreeBound* bound : {&byParts, &leastCut}) {
+      const auto proof = verify::checkTreeBound(fabric, bound->proof.value(), {.collective = Collective::allreduce});
+      QVERIFY2(proof && proof->ok, proof ? test::textsOf(proof->findings).toUtf8() : "");
+      QVERIFY(bound->algbw == bound->proof->bound && bound->algbw >= best.algbw);
+      tight += bound->algbw == best.algbw ? 1 : 0;
+    }
+    std::optional<Bandwidth> least;
+    for (unsigned set = 1; set < 1U << static_cast<unsigned>(fabric.nodeCount()); ++set) {
+      const auto has = [set](int node) { return (set >> static_cast<unsigned>(node) & 1U) != 0; };
+      const auto inside = std::count_if(graph.gpus.begin(), graph.gpus.end(), has);
+      if (inside == 0 || inside == fabric.gpuCount()) {
+        continue;
+      }
+      Bandwidth entering;
+      for (const lp::RateArc& arc : graph.arcs) {
+        entering += has(arc.head) && !has(arc.tail) ? arc.bandwidth : Bandwidth();
+      }
+      least = least ? std::min(*least, entering) : entering;
+    }
+    QCOMPARE(leastCut.algbw, *least);
+  }
+  QVERIFY(tight > 40);
+}
+
+void TestInNetwork::damagedDragonfly_data() {
+  QTest::addColumn<bool>("isCapable");
+  QTest::addColumn<QString>("bound");
+  QTest::newRow("plain routers") << false << "11250/899";
+  QTest::newRow("routers that copy and sum") << true << "25";
+}
+
+/// Too large for the linear program, since missing links leave no symmetry. The links of the GPUs are the limit.
+void TestInNetwork::damagedDragonfly() {
+  QFETCH(bool, isCapable);
+  QFETCH(QString, bound);
+  fabric::Description description = test::describedBy("dragonfly a=6 h=4 p=6 global=100 local=25 terminal=25");
+  for (const auto& [from, to] : {std::pair("b8r3", "b21r2"), std::pair("b11r3", "b11r4")}) {
+    QCOMPARE(std::erase_if(description.links, [&](const auto& link) { return link.src == from && link.dst == to; }),
+             std::size_t{1});
+  }
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.multicast = node.aggregation = isCapable && node.kind != "gpu";
+  }
+  const fabric::Fabric fabric = built(description);
+  checkSchedule(fabric, {.collective = Collective::allreduce}, Bandwidth{Rational::parse(bound.toStdString()).value()});
+  const auto optimum = forestcoll::optimum(fabric, {.collective = Collective::allreduce});
+  QVERIFY(optimum && optimum->allreduceLimit && optimum->allreduceLimit->isExact && optimum->allreduceLimit->isReached);
 }
 
 QTEST_APPLESS_MAIN(TestInNetwork)

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/disjoint_sets.hpp"
 #include "base/failure.hpp"
+#include "forestcoll/in_network/cut_bound.hpp"
 #include "forestcoll/in_network/spanning_packing.hpp"
 #include "symmetry/fabric_parts.hpp"
 #include "symmetry/groups.hpp"
@@ -326,6 +327,38 @@ std::optional<TreeBound> boundWithoutRelays(const TreeGraph& graph, const TreeDe
   return bound;
 }
 
+/// Whether some relay may branch in trees of the demand.
+bool hasBranching(const TreeGraph& graph, const TreeDemand& demand) {
+  return (hasDirection(demand, false) && !isEmpty(branching(graph, demand, false))) ||
+         (hasDirection(demand, true) && !isEmpty(branching(graph, demand, true)));
+}
+
+/// The bound by the linear program, and trees that reach it where no switch is capable.
+TreeBound boundByProgram(const TreeGraph& graph, const TreeDemand& demand, const std::optional<Bandwidth>& known,
+                         const Progress& progress) {
+  symmetry::Orbits orbits = orbitsOf(graph, demand, {}, true, progress);
+  lp::TreeProblem problem = problemOf(graph, demand, orbits);
+  for (const bool isIn : {false, true}) {
+    if (hasDirection(demand, isIn) && !(isIn && problem.isMirrored)) {
+      problem.layers.push_back(
+          {isIn, Kind(static_cast<std::size_t>(graph.nodeCount), false), branching(graph, demand, isIn)});
+    }
+  }
+  const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {known, demand.budget}, progress));
+  TreeBound bound;
+  bound.status = rates.status;
+  bound.algbw = rates.rate;
+  bound.reason = rates.reason;
+  if (rates.dual) {
+    bound.proof = proofOf(rates, std::move(orbits));
+  }
+  if (!hasBranching(graph, demand) && !rates.layers.empty()) {
+    bound.mixture =
+        mixtureOf(problem, rates, {{symmetry::identity(graph.nodeCount)}, {symmetry::identity(graph.nodeCount)}});
+  }
+  return bound;
+}
+
 /// Lists of kinds to try, in the order of the stages: the kinds of one direction.
 class KindSearch {
 public:
@@ -437,32 +470,30 @@ TreeBound treeBound(const Fabric& fabric, const TreeDemand& demand, const std::o
 
 TreeBound treeBound(const TreeGraph& graph, const TreeDemand& demand, const std::optional<Bandwidth>& known,
                     const Progress& progress) {
-  symmetry::Orbits orbits = orbitsOf(graph, demand, {}, true, progress);
-  lp::TreeProblem problem = problemOf(graph, demand, orbits);
-  const Kind none(static_cast<std::size_t>(graph.nodeCount), false);
-  bool isPlain = true;
-  for (const bool isIn : {false, true}) {
-    if (hasDirection(demand, isIn) && !(isIn && problem.isMirrored)) {
-      Kind branches = branching(graph, demand, isIn);
-      isPlain = isPlain && isEmpty(branches);
-      problem.layers.push_back({isIn, none, std::move(branches)});
+  // Most plain fabrics need no program: their GPUs or boxes are the limit, and that is reached.
+  std::optional<TreeBound> byParts;
+  if (demand.collective == Collective::allreduce && graph.gpus.size() > 1) {
+    byParts = partitionBound(graph, demand);
+    if (byParts->algbw == known) {
+      byParts->status = lp::BoundStatus::exact;
+      return *std::move(byParts);
     }
   }
-  const lp::TreeRates rates = orThrow(lp::solveTreeProgram(problem, {known, demand.budget}, progress));
-  TreeBound bound;
-  bound.status = rates.status;
-  bound.algbw = rates.rate;
-  bound.reason = rates.reason;
-  if (rates.dual) {
-    bound.proof = proofOf(rates, std::move(orbits));
-  }
-  if (isPlain && !rates.layers.empty()) {
-    bound.mixture =
-        mixtureOf(problem, rates, {{symmetry::identity(graph.nodeCount)}, {symmetry::identity(graph.nodeCount)}});
-  }
-  const bool isOpen = bound.status != lp::BoundStatus::exact || (isPlain && !bound.mixture && bound.algbw != known);
-  if (auto packed = isOpen ? boundWithoutRelays(graph, demand, progress) : std::nullopt) {
+  TreeBound bound = boundByProgram(graph, demand, known, progress);
+  const auto isOpen = [&] {
+    return bound.status != lp::BoundStatus::exact ||
+           (!hasBranching(graph, demand) && !bound.mixture && bound.algbw != known);
+  };
+  if (auto packed = isOpen() ? boundWithoutRelays(graph, demand, progress) : std::nullopt) {
     return *std::move(packed);
+  }
+  if (byParts && bound.status != lp::BoundStatus::exact) {
+    for (TreeBound other : {*std::move(byParts), leastCutBound(graph, progress)}) {
+      if (bound.status == lp::BoundStatus::notComputed || other.algbw < bound.algbw) {
+        bound = std::move(other);
+      }
+    }
+    bound.status = bound.algbw == known ? lp::BoundStatus::exact : lp::BoundStatus::upperBound;
   }
   return bound;
 }
@@ -471,6 +502,7 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
                                        const Progress& progress) {
   const TreeGraph graph = treeGraph(fabric);
   constexpr std::size_t kMaxImages = 64;
+  const Rational kNearlyReached(99, 100);
   const symmetry::Orbits base = orbitsOf(graph, demand, {}, true, progress);
   const KindSearch outKinds(branching(graph, demand, false), base.ofNode);
   const KindSearch inKinds(branching(graph, demand, true), base.ofNode);
@@ -523,8 +555,9 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
     if (!isNew) {
       continue;
     }
-    // Later stages have many kinds and gain little.
-    const lp::Milliseconds budget = stage < 2 ? demand.budget : demand.budget / 16;
+    // Later stages have many kinds and gain little, and so do all where little is missing.
+    const bool gainsLittle = stage >= 2 || (best && best->algbw >= upper * kNearlyReached);
+    const lp::Milliseconds budget = gainsLittle ? demand.budget / 16 : demand.budget;
     // Roots that are free take fewer trees; even ones make a smaller program, which may be the one that ends.
     for (const bool isEven : {false, true}) {
       problem.hasEvenRoots = isEven;

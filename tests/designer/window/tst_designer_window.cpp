@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
+#include <QCheckBox>
 #include <QClipboard>
 #include <QDialog>
 #include <QDir>
@@ -74,6 +75,7 @@ private Q_SLOTS:
   void tiedCuts();
   void countOfTiedCuts();
   void failureIsShown();
+  void switchesOnlyForward();
   void shownElementMovesNothing();
   void triedBandwidthIsShown();
   void cutLens();
@@ -719,6 +721,46 @@ void TestDesignerWindow::failureIsShown() {
   QCOMPARE(number->text(), before);
   QCOMPARE(state->text(), u"exact"_s);
   QVERIFY(title->isHidden());
+}
+
+/// The tick shows the bound without what switches copy and sum, and is there only where that changes something: for an
+/// allreduce, on a fabric with such a switch.
+void TestDesignerWindow::switchesOnlyForward() {
+  const Fixture f;
+  f.window->files().openFile(f.example("2x-dgx-h100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  f.run("mode.analyse");
+  auto* tick = f.window->findChild<QCheckBox*>(u"boundPlainSwitches"_s);
+  const auto* number = f.window->findChild<QLabel*>(u"boundNumber"_s);
+  const auto* title = f.window->findChild<QLabel*>(u"boundAssumption"_s);
+  const auto ask = [&](Collective collective) {
+    Question question = f.editor()->bound().question();
+    question.collective = collective;
+    f.editor()->bound().setQuestion(question);
+  };
+  ask(Collective::allgather);
+  QVERIFY(f.waitForBound());
+  QVERIFY(tick->isHidden());
+  ask(Collective::allreduce);
+  QTRY_COMPARE_WITH_TIMEOUT(number->text(), u"400"_s, 60000);
+  QVERIFY(!tick->isHidden() && !tick->isChecked());
+  tick->click();
+  QTRY_COMPARE_WITH_TIMEOUT(number->text(), u"266.67"_s, 60000);
+  QVERIFY(tick->isChecked() && !title->isHidden());
+  QCOMPARE(title->text(), u"If switches only forward"_s);
+  // Esc ends it as it ends every assumption.
+  QTest::keyClick(f.window.get(), Qt::Key_Escape);
+  QTRY_COMPARE_WITH_TIMEOUT(number->text(), u"400"_s, 60000);
+  QVERIFY(!tick->isChecked() && title->isHidden());
+  tick->click();
+  tick->click();
+  QVERIFY(!f.editor()->assumption() && !tick->isChecked());
+
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  ask(Collective::allreduce);
+  QVERIFY(f.waitForBound());
+  QVERIFY(tick->isHidden());
 }
 
 /// Visible area is selected where it stands; what is not is brought into view.
