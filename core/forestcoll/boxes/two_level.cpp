@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "flow/max_flow.hpp"
 #include "forestcoll/boxes/rotated_trees.hpp"
 #include "forestcoll/boxes/two_level_entries.hpp"
 #include "forestcoll/boxes/two_level_routes.hpp"
@@ -47,139 +48,53 @@ struct Relay {
 };
 
 /// Moves children from overloaded GPUs of a box to others with room, along chains of trees that have both as entries: a
-/// maximum flow by blocking flows, since most GPUs of a box can be overloaded at once.
-class Relief {
-public:
-  /// @param runs the entries of each tree
-  /// @param room by rank; below 0 where a GPU is overloaded
-  Relief(std::vector<Entry>& entries, const std::vector<std::pair<std::size_t, std::size_t>>& runs,
-         const std::vector<int>& gpus, std::vector<int64_t>& room, const Progress& progress)
-      : m_entries(entries), m_runs(runs), m_gpus(gpus), m_room(room), m_progress(progress) {}
-
-  /// False where some load is too much for all of them together.
-  bool run() {
-    const auto isOverloaded = [&](int gpu) { return m_room[gpu] < 0; };
-    if (std::none_of(m_gpus.begin(), m_gpus.end(), isOverloaded)) {
-      return true;
-    }
-    m_at.resize(m_room.size());
-    for (std::size_t i = 0; i < m_runs.size(); ++i) {
-      for (std::size_t e = m_runs[i].first; e < m_runs[i].second && m_runs[i].second - m_runs[i].first > 1; ++e) {
-        m_at[m_entries[e].gpu].push_back({i, e});
-      }
-    }
-    while (std::any_of(m_gpus.begin(), m_gpus.end(), isOverloaded)) {
-      throwIfCancelled(m_progress);
-      if (!growLevels()) {
-        return false;
-      }
-      m_next.assign(m_room.size(), {});
-      for (const int gpu : m_gpus) {
-        while (m_room[gpu] < 0 && push(gpu)) {
-        }
-      }
-    }
+/// maximum flow over GPUs and trees. False where some load is too much for all of them together.
+/// @param runs the entries of each tree
+/// @param room by rank; below 0 where a GPU is overloaded
+bool rebalance(std::vector<Entry>& entries, const std::vector<std::pair<std::size_t, std::size_t>>& runs,
+               const std::vector<int>& gpus, const std::vector<int64_t>& room, const Progress& progress) {
+  int64_t overload = 0;
+  for (const int gpu : gpus) {
+    overload += std::max<int64_t>(0, -room[gpu]);
+  }
+  if (overload == 0) {
     return true;
   }
-
-private:
-  struct Place {
-    std::size_t run = 0;
-    std::size_t entry = 0;  ///< the GPU's own one in that run
-  };
-  struct Cursor {
-    std::size_t place = 0;
-    std::size_t entry = 0;  ///< among those of the run
-  };
-  struct Move {
-    std::size_t from = 0;  ///< entries of one tree
-    std::size_t to = 0;
-  };
-
-  /// Fewest moves from an overloaded GPU, up to the nearest one with room. False where there is none.
-  bool growLevels() {
-    m_level.assign(m_room.size(), -1);
-    std::vector<int> queue;
-    for (const int gpu : m_gpus) {
-      if (m_room[gpu] < 0) {
-        m_level[gpu] = 0;
-        queue.push_back(gpu);
-      }
+  const auto gpuCount = static_cast<int>(room.size());
+  const int source = gpuCount + static_cast<int>(runs.size());
+  const int sink = source + 1;
+  flow::MaxFlow flow(sink + 1);
+  for (const int gpu : gpus) {
+    if (room[gpu] < 0) {
+      flow.addArc(source, gpu, -room[gpu]);
+    } else if (room[gpu] > 0) {
+      flow.addArc(gpu, sink, room[gpu]);
     }
-    int found = -1;
-    for (std::size_t i = 0; i < queue.size() && (found < 0 || m_level[queue[i]] < found); ++i) {
-      const int gpu = queue[i];
-      m_progress.spend(m_at[gpu].size());
-      for (const auto& [run, own] : m_at[gpu]) {
-        for (std::size_t e = m_runs[run].first; e < m_runs[run].second && m_entries[own].children > 0; ++e) {
-          const int other = m_entries[e].gpu;
-          if (m_level[other] < 0) {
-            m_level[other] = m_level[gpu] + 1;
-            queue.push_back(other);
-            found = found < 0 && m_room[other] > 0 ? m_level[other] : found;
-          }
-        }
-      }
-    }
-    return found >= 0;
   }
-
-  /// The next move from the GPU to one a level further on, or nothing.
-  std::optional<Move> nextMove(int gpu) {
-    Cursor& cursor = m_next[gpu];
-    for (; cursor.place < m_at[gpu].size(); ++cursor.place, cursor.entry = 0) {
-      const Place& place = m_at[gpu][cursor.place];
-      const auto& [first, last] = m_runs[place.run];
-      for (; first + cursor.entry < last && m_entries[place.entry].children > 0; ++cursor.entry) {
-        const std::size_t entry = first + cursor.entry;
-        if (m_level[m_entries[entry].gpu] == m_level[gpu] + 1) {
-          return Move{place.entry, entry};
-        }
-      }
+  struct Shift {
+    std::size_t entry = 0;
+    int away = 0;  ///< arcs of the flow
+    int here = 0;
+  };
+  std::vector<Shift> shifts;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const auto [first, last] = runs[run];
+    const int tree = gpuCount + static_cast<int>(run);
+    for (std::size_t i = first; i < last && last - first > 1; ++i) {
+      const int gpu = entries[i].gpu;
+      shifts.push_back({i, flow.addArc(gpu, tree, entries[i].children), flow.addArc(tree, gpu, overload)});
     }
-    return std::nullopt;
   }
-
-  /// Along one way from the overloaded GPU. False where there is none on these levels.
-  bool push(int overloaded) {
-    m_moves.clear();
-    for (int gpu = overloaded; m_room[gpu] <= 0;) {
-      if (const auto move = nextMove(gpu)) {
-        m_moves.push_back(*move);
-        gpu = m_entries[move->to].gpu;
-        continue;
-      }
-      if (m_moves.empty()) {
-        return false;
-      }
-      m_level[gpu] = -1;
-      gpu = m_entries[m_moves.back().from].gpu;
-      m_moves.pop_back();
-    }
-    int64_t& room = m_room[m_entries[m_moves.back().to].gpu];
-    int64_t amount = std::min(-m_room[overloaded], room);
-    for (const Move& move : m_moves) {
-      amount = std::min(amount, m_entries[move.from].children);
-    }
-    for (const Move& move : m_moves) {
-      m_entries[move.from].children -= amount;
-      m_entries[move.to].children += amount;
-    }
-    m_room[overloaded] += amount;
-    room -= amount;
-    return true;
+  progress.spend(shifts.size());
+  throwIfCancelled(progress);
+  if (flow.run(source, sink, overload) < overload) {
+    return false;
   }
-
-  std::vector<Entry>& m_entries;
-  const std::vector<std::pair<std::size_t, std::size_t>>& m_runs;
-  const std::vector<int>& m_gpus;
-  std::vector<int64_t>& m_room;
-  const Progress& m_progress;
-  std::vector<std::vector<Place>> m_at;  // by rank: trees with a choice
-  std::vector<int> m_level;              // by rank
-  std::vector<Cursor> m_next;            // by rank
-  std::vector<Move> m_moves;
-};
+  for (const Shift& shift : shifts) {
+    entries[shift.entry].children += flow.flow(shift.here) - flow.flow(shift.away);
+  }
+  return true;
+}
 
 /// The trees of one slice: who enters where, and who passes on to whom.
 class TwoLevelPacking {
@@ -398,7 +313,7 @@ private:
       }
     }
     takeRelays(box, room);
-    return Relief(entries, runs, gpusOf(box), room, m_progress).run();
+    return rebalance(entries, runs, gpusOf(box), room, m_progress);
   }
 
   /// Deals children to the entries of one tree so that the room left comes as close to equal as can be.
