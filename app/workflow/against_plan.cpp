@@ -93,7 +93,22 @@ std::vector<std::string> placesOf(const fabric::Fabric& plan, const fabric::Fabr
 
 }  // namespace
 
-AgainstPlan againstPlan(const fabric::Fabric& plan, const fabric::Fabric& wired, const Progress& progress) {
+AgainstPlan againstPlan(const fabric::Fabric& planAsStated, const fabric::Fabric& wiredAsFound,
+                        const Progress& progress) {
+  // Presets often join GPUs to the network without NICs, which files of machines have.
+  const auto hasNics = [](const fabric::Fabric& fabric) {
+    return std::any_of(fabric.nodes().begin(), fabric.nodes().end(),
+                       [](const fabric::Node& node) { return node.kind == fabric::NodeKind::nic; });
+  };
+  std::optional<fabric::Fabric> planFolded;
+  std::optional<fabric::Fabric> wiredFolded;
+  if (hasNics(planAsStated) && !hasNics(wiredAsFound)) {
+    planFolded = fabric::withoutNics(planAsStated);
+  } else if (!hasNics(planAsStated) && hasNics(wiredAsFound)) {
+    wiredFolded = fabric::withoutNics(wiredAsFound);
+  }
+  const fabric::Fabric& plan = planFolded ? *planFolded : planAsStated;
+  const fabric::Fabric& wired = wiredFolded ? *wiredFolded : wiredAsFound;
   fabric::FabricComparison compared = fabric::compareWired(plan, wired);
   AgainstPlan result{compared.isById, allgatherOf(plan, progress), allgatherOf(wired, progress), {}, 0};
   std::size_t costs = 0;

@@ -34,8 +34,9 @@ struct AgainstPlan {
   std::size_t faults = 0;
 };
 
-/// Costs are those of each difference by itself, for the first kMaxPlanCosts faults.
-[[nodiscard]] AgainstPlan againstPlan(const fabric::Fabric& plan, const fabric::Fabric& wired,
+/// Costs are those of each difference by itself, for the first kMaxPlanCosts faults. Where one of the two has no NICs,
+/// those of the other count as links between what they join.
+[[nodiscard]] AgainstPlan againstPlan(const fabric::Fabric& planAsStated, const fabric::Fabric& wiredAsFound,
                                       const Progress& progress);
 
 }  // namespace coppice::workflow

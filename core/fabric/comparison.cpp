@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/natural_order.hpp"
@@ -66,6 +67,7 @@ public:
     }
     listNodes();
     listLinks();
+    gatherAlike();
     return std::move(m_result);
   }
 
@@ -267,6 +269,68 @@ private:
     }
   }
 
+  /// What all links of a kind have in common.
+  using LinkClass = std::tuple<NodeKind, NodeKind, bool, std::string>;
+
+  [[nodiscard]] LinkClass classOf(NodeIndex a, NodeIndex b, const Bandwidth& bandwidth) const {
+    const Node& tail = m_plan.nodes()[a];
+    const Node& head = m_plan.nodes()[b];
+    const auto [low, high] = std::minmax(tail.kind, head.kind);
+    return {low, high, !tail.box.empty() && tail.box == head.box, toFraction(bandwidth)};
+  }
+
+  /// Where most links of a kind have one other rate, that is one difference: another generation, or other tables.
+  void gatherAlike() {
+    constexpr std::size_t kFew = 4;
+    std::map<LinkClass, std::size_t> sizes;
+    for (const Arc& arc : m_plan.arcs()) {
+      const bool isBack = arc.head < arc.tail && between(m_plan, arc.head, arc.tail) == arc.bandwidth;
+      if (!isBack && wiredOf(arc.tail) >= 0 && wiredOf(arc.head) >= 0) {
+        ++sizes[classOf(arc.tail, arc.head, arc.bandwidth)];
+      }
+    }
+    std::map<std::pair<LinkClass, std::string>, std::vector<std::size_t>> alike;
+    for (std::size_t i = 0; i < m_result.differences.size(); ++i) {
+      const Difference& difference = m_result.differences[i];
+      if (difference.kind == DifferenceKind::lessBandwidth || difference.kind == DifferenceKind::moreBandwidth) {
+        const auto a = m_plan.find(difference.planned[0]);
+        const auto b = m_plan.find(difference.planned[1]);
+        alike[{classOf(*a, *b, difference.plannedBandwidth), toFraction(difference.wiredBandwidth)}].push_back(i);
+      }
+    }
+    std::set<std::size_t> gone;
+    for (const auto& [key, members] : alike) {
+      const std::size_t all = sizes[key.first];
+      if (members.size() < kFew || 4 * members.size() < 3 * all) {
+        continue;
+      }
+      Difference& first = m_result.differences[members.front()];
+      const auto& [low, high, isInside, rate] = key.first;
+      const Rational share = first.wiredBandwidth / first.plannedBandwidth;
+      first.text =
+          (members.size() == all ? "all " : std::to_string(members.size()) + " of ") + std::to_string(all) +
+          " links between " + std::string(toString(low)) + " and " + std::string(toString(high)) +
+          (isInside ? " inside hosts" : "") + " have " + toExactText(first.wiredBandwidth) + " GB/s, not the planned " +
+          toExactText(first.plannedBandwidth) +
+          (share == Rational(1, 2)   ? ": half the width, half the speed, or half of the cables"
+           : share == Rational(1, 4) ? ": a quarter of the width or speed"
+                                     : ": another generation, or another table of rates (NCCL's, the maker's)");
+      for (std::size_t i = 1; i < members.size(); ++i) {
+        const Difference& other = m_result.differences[members[i]];
+        first.planned.insert(first.planned.end(), other.planned.begin(), other.planned.end());
+        first.wired.insert(first.wired.end(), other.wired.begin(), other.wired.end());
+        gone.insert(members[i]);
+      }
+    }
+    std::vector<Difference> kept;
+    for (std::size_t i = 0; i < m_result.differences.size(); ++i) {
+      if (!gone.contains(i)) {
+        kept.push_back(std::move(m_result.differences[i]));
+      }
+    }
+    m_result.differences = std::move(kept);
+  }
+
   void compareLink(const Arc& arc, NodeIndex a, NodeIndex b, std::map<NodeIndex, std::vector<NodeIndex>>& unplanned) {
     const Bandwidth found = std::min(between(m_wired, a, b), std::max(between(m_wired, b, a), between(m_wired, a, b)));
     if (found == arc.bandwidth) {
@@ -303,8 +367,10 @@ private:
       return;
     }
     const Rational share = found / arc.bandwidth;
-    const bool isGpuLink =
-        m_plan.nodes()[arc.tail].kind == NodeKind::gpu && m_plan.nodes()[arc.head].kind != NodeKind::nic;
+    const Node& tail = m_plan.nodes()[arc.tail];
+    const Node& head = m_plan.nodes()[arc.head];
+    const bool isGpuLink = (tail.kind == NodeKind::gpu || head.kind == NodeKind::gpu) && tail.kind != NodeKind::nic &&
+                           head.kind != NodeKind::nic && tail.box == head.box;
     const std::string why = isGpuLink                 ? "fewer or slower links of the GPU"
                             : share == Rational(1, 2) ? "half the width, half the speed, or half of the cables"
                             : share == Rational(1, 4) ? "a quarter of the width or speed"
@@ -383,14 +449,65 @@ Description without(const Fabric& plan, const std::set<NodeIndex>& gone) {
 
 }  // namespace
 
+std::optional<Fabric> withoutNics(const Fabric& fabric) {
+  std::vector<std::map<NodeIndex, Bandwidth>> out(static_cast<std::size_t>(fabric.nodeCount()));
+  for (const Arc& arc : fabric.arcs()) {
+    out[static_cast<std::size_t>(arc.tail)][arc.head] = arc.bandwidth;
+  }
+  const auto toward = [&](NodeIndex a, NodeIndex b) {
+    const auto& from = out[static_cast<std::size_t>(a)];
+    const auto found = from.find(b);
+    return found == from.end() ? Bandwidth() : found->second;
+  };
+  std::set<NodeIndex> gone;
+  std::vector<LinkDescription> folded;
+  for (NodeIndex index = 0; index < fabric.nodeCount(); ++index) {
+    const auto& ends = out[static_cast<std::size_t>(index)];
+    if (fabric.nodes()[index].kind != NodeKind::nic || ends.size() != 2) {
+      continue;
+    }
+    const NodeIndex a = ends.begin()->first;
+    const NodeIndex b = std::next(ends.begin())->first;
+    if (gone.contains(a) || gone.contains(b)) {
+      continue;
+    }
+    gone.insert(index);
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      const Bandwidth bandwidth = std::min(toward(from, index), toward(index, to));
+      if (bandwidth.isPositive()) {
+        folded.push_back({fabric.nodes()[from].id, fabric.nodes()[to].id, toFraction(bandwidth), false, 1});
+      }
+    }
+  }
+  if (gone.empty()) {
+    return std::nullopt;
+  }
+  Description description = without(fabric, gone);
+  for (const Arc& arc : fabric.arcs()) {
+    if (!gone.contains(arc.tail) && !gone.contains(arc.head)) {
+      description.links.push_back(
+          {fabric.nodes()[arc.tail].id, fabric.nodes()[arc.head].id, toFraction(arc.bandwidth), false, 1});
+    }
+  }
+  description.links.insert(description.links.end(), folded.begin(), folded.end());
+  auto built = Fabric::build(description);
+  return built ? std::optional(*std::move(built)) : std::nullopt;
+}
+
 std::optional<Description> withDifference(const Fabric& plan, const Difference& difference) {
   const bool isOfLink = difference.kind == DifferenceKind::missingCable ||
                         difference.kind == DifferenceKind::otherSwitch ||
                         difference.kind == DifferenceKind::lessBandwidth;
   const bool isOfNodes =
       difference.kind == DifferenceKind::missingHost || difference.kind == DifferenceKind::missingNode;
-  if ((!isOfLink || difference.planned.size() != 2) && (!isOfNodes || difference.planned.size() != 1)) {
+  const bool isOfLinks = difference.kind == DifferenceKind::lessBandwidth && difference.planned.size() % 2 == 0 &&
+                         !difference.planned.empty();
+  if ((!isOfLink || (difference.planned.size() != 2 && !isOfLinks)) && (!isOfNodes || difference.planned.size() != 1)) {
     return std::nullopt;
+  }
+  std::set<std::pair<std::string, std::string>> links;
+  for (std::size_t i = 0; isOfLink && i + 1 < difference.planned.size(); i += 2) {
+    links.insert({difference.planned[i], difference.planned[i + 1]});
   }
   std::set<NodeIndex> gone;
   for (NodeIndex index = 0; isOfNodes && index < plan.nodeCount(); ++index) {
@@ -403,8 +520,7 @@ std::optional<Description> withDifference(const Fabric& plan, const Difference& 
   }
   Description description = without(plan, gone);
   const auto isIt = [&](const std::string& a, const std::string& b) {
-    return isOfLink && ((a == difference.planned[0] && b == difference.planned[1]) ||
-                        (a == difference.planned[1] && b == difference.planned[0]));
+    return links.contains({a, b}) || links.contains({b, a});
   };
   for (const Arc& arc : plan.arcs()) {
     if (gone.contains(arc.tail) || gone.contains(arc.head)) {

@@ -29,7 +29,7 @@ enum class DifferenceKind {
 struct Difference {
   DifferenceKind kind = DifferenceKind::missingCable;
   std::string text;                       ///< one sentence, with the wired names where there are any
-  std::vector<std::string> planned = {};  ///< ids in the plan: a node, or the two ends of a link; a box its name
+  std::vector<std::string> planned = {};  ///< ids in the plan: a node, or the two ends of each link; a box its name
   std::vector<std::string> wired = {};    ///< the same in what is wired; empty where it is missing
   Bandwidth plannedBandwidth = {};        ///< GB/s per direction of all parallel links; 0 = none
   Bandwidth wiredBandwidth = {};
@@ -44,8 +44,13 @@ struct FabricComparison {
 
 /// Matches the nodes of both fabrics and lists the differences. Nodes with the same ids are the same where half of the
 /// GPUs have such; else hosts are matched by their names, then in natural order, what is in them by kind and number,
-/// and the switches of the network by what they join.
+/// and the switches of the network by what they join. Where three quarters of the links of a kind have one other rate,
+/// that is one difference.
 [[nodiscard]] FabricComparison compareWired(const Fabric& plan, const Fabric& wired);
+
+/// The fabric with each NIC between two nodes as one link between these, as wide as the narrower of its two, so that it
+/// compares with a plan that joins GPUs to switches. nullopt where it has no such NIC.
+[[nodiscard]] std::optional<Fabric> withoutNics(const Fabric& fabric);
 
 /// The plan with one difference alone, as a description, for what it costs: with the link as it is wired, or without
 /// the node or the host (the ranks of the others close up). nullopt for what the plan does not have.

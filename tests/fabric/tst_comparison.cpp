@@ -75,6 +75,7 @@ private slots:
   void sameUnderOtherNames();
   void differences_data();
   void differences();
+  void nicsOfOneSide();
   void costs();
   void boxesByStructure_data();
   void boxesByStructure();
@@ -102,6 +103,11 @@ void TestComparison::differences_data() {
                                  << "joined by 275 of 300 GB/s: fewer or slower links of the GPU";
   QTest::newRow("wrong leaf") << "leaf" << QStringList{"other_switch"}
                               << "\"b2n1\" is on \"bleaf0\" in place of \"bleaf1\": wrong rail or leaf";
+  QTest::newRow("another generation")
+      << "rate" << QStringList{"less_bandwidth"}
+      << "all 8 links between gpu and switch inside hosts have 290 GB/s, not the planned 300";
+  QTest::newRow("another generation with a fault") << "rates" << QStringList{"less_bandwidth", "less_bandwidth"}
+                                                   << "7 of 8 links between gpu and switch inside hosts have 290 GB/s";
   QTest::newRow("more") << "extra" << QStringList{"extra_cable"} << "is not in the plan";
 }
 
@@ -116,6 +122,11 @@ void TestComparison::differences() {
     linkOf(wired, "b1n0", "bleaf0").bandwidth = "12.5";
   } else if (what == "nvlink") {
     linkOf(wired, "b0g1", "b0s").bandwidth = "275";
+  } else if (what == "rate" || what == "rates") {
+    for (LinkDescription& link : wired.links) {
+      link.bandwidth = link.bandwidth == "300" ? "290" : link.bandwidth;
+    }
+    linkOf(wired, "b3g1", "b3s").bandwidth = what == "rate" ? "290" : "270";
   } else if (what == "leaf") {
     linkOf(wired, "b2n1", "bleaf1").dst = "bleaf0";
   } else if (what == "extra") {
@@ -125,6 +136,28 @@ void TestComparison::differences() {
   QCOMPARE(kindsOf(comparison), kinds);
   QVERIFY2(QString::fromStdString(comparison.differences.front().text).contains(text),
            comparison.differences.front().text.c_str());
+}
+
+void TestComparison::nicsOfOneSide() {
+  // A plan that joins GPUs to leaves, and a machine with NICs between them.
+  Description plan = cluster(4, "a");
+  std::erase_if(plan.nodes, [](const auto& node) { return node.kind == "nic"; });
+  std::erase_if(plan.links, [](const auto& link) { return link.src.find('n') == 2 || link.dst.find('n') == 2; });
+  for (int host = 0; host < 4; ++host) {
+    for (int i = 0; i < 2; ++i) {
+      plan.links.push_back({"a" + std::to_string(host) + "g" + std::to_string(i), "aleaf" + std::to_string(i), "25"});
+    }
+  }
+  Description wired = cluster(4, "b");
+  QVERIFY(!withoutNics(built(plan)));
+  const auto folded = withoutNics(built(wired));
+  QVERIFY(folded);
+  QCOMPARE(kindsOf(compareWired(built(plan), *folded)), QStringList());
+  linkOf(wired, "b1n0", "bleaf0").bandwidth = "12.5";
+  const auto half = compareWired(built(plan), *withoutNics(built(wired)));
+  QCOMPARE(kindsOf(half), QStringList{"less_bandwidth"});
+  QVERIFY2(half.differences.front().text.find("\"b1g0\" and \"bleaf0\"") != std::string::npos,
+           half.differences.front().text.c_str());
 }
 
 void TestComparison::costs() {
@@ -148,6 +181,21 @@ void TestComparison::costs() {
   const Fabric rest = built(*without);
   QCOMPARE(rest.gpuCount(), plan.gpuCount() / 4 * 3);
   QVERIFY(rest.find("aleaf0") && rest.find("aleaf1"));
+  // A kind of links with another rate: all of them.
+  Description slower = cluster(4, "b");
+  for (LinkDescription& link : slower.links) {
+    link.bandwidth = link.bandwidth == "300" ? "290" : link.bandwidth;
+  }
+  const auto generation = compareWired(plan, built(slower));
+  QCOMPARE(generation.differences.size(), std::size_t{1});
+  QCOMPARE(generation.differences.front().planned.size(), std::size_t{16});
+  const auto all = withDifference(plan, generation.differences.front());
+  QVERIFY(all);
+  const Fabric changedAll = built(*all);
+  for (const char* gpu : {"a0g0", "a3g1"}) {
+    const auto arc = changedAll.findArc(*changedAll.find(gpu), *changedAll.find(std::string(gpu, 2) + "s"));
+    QVERIFY(arc && changedAll.arcs()[*arc].bandwidth == Bandwidth(290));
+  }
   // A missing NIC: its links go, its GPU stays.
   const auto bare = withDifference(plan, {.kind = DifferenceKind::missingNode, .text = {}, .planned = {"a1n0"}});
   QVERIFY(bare && built(*bare).gpuCount() == plan.gpuCount() && !built(*bare).find("a1n0"));

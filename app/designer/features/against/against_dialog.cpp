@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -40,6 +41,14 @@ QString kindText(fabric::DifferenceKind kind) {
   return {};
 }
 
+/// "-11.5 %": what a difference takes of the planned bound; "no cost" where it takes nothing.
+QString lossText(const Bandwidth& bound, const Bandwidth& planned) {
+  if (bound.isZero()) {
+    return AgainstDialog::tr("cuts GPUs off");
+  }
+  return bound < planned ? u"\u2212"_s + percentOf(planned - bound, planned) : AgainstDialog::tr("no cost");
+}
+
 QString rateText(const Bandwidth& bandwidth) {
   return bandwidth.isPositive() ? AgainstDialog::tr("%1 GB/s").arg(decimal(bandwidth)) : QString();
 }
@@ -69,8 +78,12 @@ AgainstDialog::AgainstDialog(EditorContext& context, const QString& planName, co
   layout->addWidget(m_title);
   layout->addWidget(m_list, 1);
   layout->addLayout(buttonRow({close}));
-  constexpr QSize kSize(760, 380);
-  resize(kSize);
+  // At the lower edge of the window, where it leaves the marks of the drawing free.
+  constexpr QSize kSize(960, 250);
+  constexpr int kEdge = 40;
+  const QRect area = parent->window()->geometry();
+  resize(kSize.boundedTo(area.size()));
+  move(area.center().x() - width() / 2, std::max(area.top(), area.bottom() - height() - kEdge));
   mark(snapshot);
   fill();
   const auto go = [this](const QTreeWidgetItem* item) {
@@ -101,18 +114,28 @@ void AgainstDialog::mark(const Snapshot& snapshot) {
       continue;
     }
     const Token color = one.isFault ? Token::error : Token::warning;
-    if (one.difference.wired.size() == 2) {
+    const std::vector<std::string>& wired = one.difference.wired;
+    if (wired.size() >= 2) {
+      std::set<std::pair<NodeId, NodeId>> ends;
+      for (std::size_t i = 0; i + 1 < wired.size(); i += 2) {
+        const auto a = nodes.find(wired[i]);
+        const auto b = nodes.find(wired[i + 1]);
+        if (a != nodes.end() && b != nodes.end()) {
+          ends.insert({a->second, b->second});
+          ends.insert({b->second, a->second});
+        }
+      }
       for (std::size_t i = 0; i < snapshot.links.size(); ++i) {
-        if (places.contains(snapshot.ends[i].first) && places.contains(snapshot.ends[i].second)) {
+        if (ends.contains(std::pair<NodeId, NodeId>(snapshot.ends[i].first, snapshot.ends[i].second))) {
           m_marks.marks.push_back({.link = snapshot.links[i], .color = color, .width = kWidth});
         }
       }
     }
-    if (m_marks.hulls.size() < kMaxHulls) {
+    // Where it is a whole kind of links, they are marked and nothing is framed.
+    if (wired.size() <= 2 && m_marks.hulls.size() < kMaxHulls) {
       QString label = kindText(one.difference.kind);
-      if (one.boundWith && m_compared->planned) {
-        label +=
-            one.boundWith->isZero() ? tr(": cuts GPUs off") : u": "_s + percentOf(*one.boundWith, *m_compared->planned);
+      if (one.boundWith && m_compared->planned && one.difference.kind != fabric::DifferenceKind::missingHost) {
+        label += u": "_s + lossText(*one.boundWith, *m_compared->planned);
       }
       m_marks.hulls.push_back({.nodes = places, .line = color, .label = label});
     }
@@ -130,16 +153,29 @@ void AgainstDialog::fill() {
   }
   m_title->setText(title);
   for (const workflow::PlanDifference& one : m_compared->differences) {
+    // Of a missing host, the others are compared: the sentence says it.
+    const bool isHost = one.difference.kind == fabric::DifferenceKind::missingHost;
+    const bool isLoss = one.boundWith && m_compared->planned && !isHost;
+    QString cost = QString::fromStdString(one.cost);
+    if (isLoss) {
+      cost = lossText(*one.boundWith, *m_compared->planned);
+      if (one.boundWith->isPositive() && *one.boundWith < *m_compared->planned) {
+        cost += tr(": %1 of %2 GB/s").arg(decimal(*one.boundWith), decimal(*m_compared->planned));
+      }
+    }
     auto* item = new QTreeWidgetItem(
         m_list, {QString::fromStdString(one.difference.text), rateText(one.difference.plannedBandwidth),
-                 rateText(one.difference.wiredBandwidth), QString::fromStdString(one.cost)});
+                 rateText(one.difference.wiredBandwidth), cost});
     item->setForeground(0, Theme::instance().color(one.isFault ? Token::error : Token::muted));
     for (int column = 0; column < m_list->columnCount(); ++column) {
-      item->setToolTip(column, item->text(column));
+      item->setToolTip(column, column == 3 ? QString::fromStdString(one.cost) : item->text(column));
     }
   }
-  constexpr int kText = 330;
+  constexpr int kText = 520;
+  constexpr int kRate = 84;
   m_list->setColumnWidth(0, kText);
+  m_list->setColumnWidth(1, kRate);
+  m_list->setColumnWidth(2, kRate);
   m_list->header()->setStretchLastSection(true);
 }
 

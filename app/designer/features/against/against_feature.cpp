@@ -89,6 +89,7 @@ void AgainstFeature::show(const Answer& answer) {
     }
   });
   m_dialog->show();
+  m_workspace.say({});
 }
 
 }  // namespace coppice::designer
