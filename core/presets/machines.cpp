@@ -568,10 +568,13 @@ std::vector<Recipe> machineRecipes() {
   recipes.push_back(
       {.name = "azure-nd-h100-v5",
        .title = "Azure ND H100 v5",
-       .description = "Eight H100 on NVSwitch with NVLink SHARP, an InfiniBand adapter per GPU.",
-       .sources = "Azure documentation, ND-H100-v5 size series: eight GPUs on NVLink 4.0 (900 GB/s over both "
-                  "directions, 450), one ConnectX-7 of 400 Gb/s (50) per GPU, 3.2 Tb/s per machine. Multicast and "
-                  "reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
+       .description =
+           "Eight H100 (ND H100 v5) or H200 (ND H200 v5) on NVSwitch with NVLink SHARP, an InfiniBand adapter "
+           "per GPU.",
+       .sources =
+           "Azure documentation, ND-H100-v5 and ND-H200-v5 size series: eight GPUs on NVLink 4.0 (900 GB/s over both "
+           "directions, 450), one ConnectX-7 of 400 Gb/s (50) per GPU, 3.2 Tb/s per machine. Multicast and "
+           "reduction in the NVSwitch: NVIDIA NCCL user guide, NCCL_NVLS_ENABLE.",
        .rules = nvswitchRules({.nvlink = "450", .nic = "50", .hasNvls = true}),
        .generate = [](const Arguments& arguments) { return nvswitchBoxes(arguments, "Azure ND H100 v5"); }});
   recipes.push_back(
