@@ -124,13 +124,18 @@ void addImport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli import ibnetdiscover.txt host.xml -o cluster.fabric.json\n"
       "  coppice-cli import topology.conf h100.txt --nic-bandwidth 400Gb/s -o cluster.fabric.json\n"
       "  coppice-cli import node0.xml node1.xml --scale-out rails -o pair.fabric.json\n"
+      "  coppice-cli import tray.txt domains.txt -o rack.fabric.json\n"
       "  coppice-cli import ibnetdiscover.txt host.xml --hosts 'dgx*' -o cluster.fabric.json --json");
   auto options = std::make_shared<ImportFiles>();
   sub.add_option("files", options->files,
-                 "Networks (ibnetdiscover, slurm) and hosts (nccl-xml, nvidia-smi, rocm-smi, hwloc)")
+                 "Networks (ibnetdiscover, slurm), hosts (nccl-xml, nvidia-smi, rocm-smi, hwloc), and NVLink domains "
+                 "(nvidia-smi -q)")
       ->required();
   sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
   addImportOptions(sub, options->answers);
+  sub.add_option("--set", options->answers.numbers,
+                 "Another number for links that the import lists: \"a cable between switches=100\", or only those of "
+                 "50: \"a cable between switches@50=100\"");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress&) { return run(*options, invocation.json); };
   });

@@ -248,7 +248,7 @@ private:
     if (skipped > 0) {
       m_result.findings.push_back(note(counted(skipped, "NIC") + " left out, as asked"));
     }
-    if (m_options.scaleOut != ScaleOut::none && m_nics.empty()) {
+    if (isNetworkMade() && m_nics.empty()) {
       return Error{ErrorCode::badUsage, "the box has no NICs to join to a network",
                    m_box.nicFix.empty() ? "add NICs to the file, or import one box with scale-out none" : m_box.nicFix};
     }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -44,6 +45,36 @@ std::optional<int> adapterNumber(std::string_view name) {
   return lowerText(name.substr(0, at)) == "hca-" ? number - 1 : number;
 }
 
+/// What the names of hosts of one kind have in common: "dgx-" of "dgx-07.site.org", "a-dgx--c" of "a05-dgx-01-c07".
+std::string stemOfHost(std::string_view name) {
+  std::string stem = lowerText(name.substr(0, name.find('.')));
+  std::erase_if(stem, [](char c) { return c >= '0' && c <= '9'; });
+  return stem;
+}
+
+/// Equal without case, or the one is the other with its domain.
+bool isSameHost(std::string_view a, std::string_view b) {
+  const std::string x = lowerText(a);
+  const std::string y = lowerText(b);
+  return !x.empty() && !y.empty() &&
+         (x == y || (x.find('.') != std::string::npos && x.substr(0, x.find('.')) == y) ||
+          (y.find('.') != std::string::npos && y.substr(0, y.find('.')) == x));
+}
+
+/// The number of a GPU of a host's file: 3 of "gpu3".
+std::optional<int> gpuNumber(std::string_view id) {
+  int number = 0;
+  if (!id.starts_with("gpu")) {
+    return std::nullopt;
+  }
+  const auto [end, error] = std::from_chars(id.data() + 3, id.data() + id.size(), number);
+  return error == std::errc{} && end == id.data() + id.size() ? std::optional(number) : std::nullopt;
+}
+
+bool isNvSwitchId(std::string_view id) {
+  return id == "nvswitch" || id.ends_with(".nvswitch");
+}
+
 /// Names of up to five, for a message.
 std::string someOf(const std::vector<std::string>& names) {
   std::string out;
@@ -65,9 +96,15 @@ public:
     chooseHosts();
     emitHosts();
     emitSwitches();
+    dropLoneGpus();
     m_result.description.name = m_network.name;
+    std::map<const NumberOrigin*, int> places{{nullptr, -1}};
     for (auto& [key, origin] : m_origins) {
-      m_result.origins.push_back(std::move(origin));
+      places.emplace(&origin, static_cast<int>(m_result.origins.size()));
+      m_result.origins.push_back(origin);
+    }
+    for (const NumberOrigin* origin : m_originOfLink) {
+      m_result.originOf.push_back(places.at(origin));
     }
     for (Finding& finding : m_result.findings) {
       if (finding.where.file.empty()) {
@@ -93,11 +130,19 @@ private:
            std::any_of(patterns.begin(), patterns.end(), [&](const auto& p) { return matchesPattern(text, p); });
   }
 
-  void count(const std::string& what, const Bandwidth& bandwidth, NumberOrigin::Source source, std::string detail,
-             std::size_t links = 1) {
+  /// The origin of a number, which the link that has it is added with.
+  const NumberOrigin* count(const std::string& what, const Bandwidth& bandwidth, NumberOrigin::Source source,
+                            std::string detail, std::size_t links = 1) {
     const auto key = std::make_tuple(what, toFraction(bandwidth), static_cast<int>(source), detail);
-    m_origins.try_emplace(key, NumberOrigin{what, bandwidth, 0, source, std::move(detail)}).first->second.links +=
-        links;
+    NumberOrigin& origin =
+        m_origins.try_emplace(key, NumberOrigin{what, bandwidth, 0, source, std::move(detail)}).first->second;
+    origin.links += links;
+    return &origin;
+  }
+
+  void addLink(fabric::LinkDescription link, const NumberOrigin* origin) {
+    m_result.description.links.push_back(std::move(link));
+    m_originOfLink.push_back(origin);
   }
 
   /// The cables of each host that the options leave, in the order of adapters.
@@ -191,9 +236,14 @@ private:
   }
 
   void chooseHosts() {
+    if (m_network.hosts.empty()) {
+      refuse(ErrorCode::infeasible, "no host with a cable is left: no adapter carries the name of a host",
+             "set the node descriptions of the hosts (rdma-ndd), and make the file again");
+    }
     std::vector<int> order;
     for (int host = 0; host < static_cast<int>(m_network.hosts.size()); ++host) {
-      if (!m_ports[static_cast<std::size_t>(host)].empty()) {
+      const bool isWanted = matchesAny(nameOf(host), m_options.hosts);
+      if (!m_ports[static_cast<std::size_t>(host)].empty() || (m_network.ports.empty() && isWanted)) {
         order.push_back(host);
       }
     }
@@ -209,35 +259,36 @@ private:
       return;
     }
     std::vector<std::string> without;
+    std::vector<std::string> unsure;
+    std::vector<bool> isUnsure(order.size(), false);
+    std::vector<Match> matches;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      bool isTie = false;
+      matches.push_back(bestMatch(order[i], isTie));
+      isUnsure[i] = isTie;
+      if (matches.back().model == nullptr) {
+        without.push_back(nameOf(order[i]));
+      }
+    }
+    const std::vector<bool> isOther = hostsOfOtherKinds(order, matches);
     std::map<std::size_t, std::vector<std::string>> missing;  // by cables
     std::vector<std::string> byNumber;
-    for (const int host : order) {
-      const auto& ports = m_ports[static_cast<std::size_t>(host)];
-      Match best;
-      bool isNamed = false;
-      for (const HostModel& model : m_models) {
-        const bool isOwn = !model.hostName.empty() && lowerText(model.hostName) == lowerText(nameOf(host));
-        Match match = matched(model, ports);
-        if ((match.nics.empty() && !model.inside.server->nics.empty()) || (isNamed && !isOwn)) {
-          continue;
-        }
-        if ((isOwn && !isNamed) || best.model == nullptr || match.nics.size() > best.nics.size()) {
-          best = std::move(match);
-          isNamed = isOwn;
-        }
-      }
-      if (best.model == nullptr) {
-        without.push_back(nameOf(host));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      Match& match = matches[i];
+      if (match.model == nullptr || isOther[i]) {
         continue;
       }
-      if (best.nics.size() < best.model->inside.server->nics.size()) {
-        missing[best.nics.size()].push_back(nameOf(host));
+      if (!m_network.ports.empty() && match.nics.size() < match.model->inside.server->nics.size()) {
+        missing[match.nics.size()].push_back(nameOf(order[i]));
       }
-      if (best.isByNumber) {
-        byNumber.push_back(nameOf(host));
+      if (match.isByNumber) {
+        byNumber.push_back(nameOf(order[i]));
       }
-      m_hosts.push_back(host);
-      m_matches.push_back(std::move(best));
+      if (isUnsure[i]) {
+        unsure.push_back(nameOf(order[i]));
+      }
+      m_hosts.push_back(order[i]);
+      m_matches.push_back(std::move(match));
     }
     if (m_hosts.empty()) {
       refuse(ErrorCode::infeasible, "no host of the network has the NICs of " + inQuotes(m_models.front().file),
@@ -248,6 +299,11 @@ private:
            counted(static_cast<std::int64_t>(without.size()), "host") +
                " left out, as no file describes a host with such NICs: " + someOf(without),
            "give a file of such a host, or say which hosts to use");
+    }
+    if (!unsure.empty()) {
+      tell(Severity::warning,
+           "several files of hosts fit " + someOf(unsure) + " equally well; the first of them counts",
+           "name a host's file as the host (dgx07.xml), or import with --hosts the hosts of one kind at a time");
     }
     if (!missing.empty()) {
       // Those with the fewest first: they may be no compute hosts.
@@ -268,6 +324,82 @@ private:
                "in order",
            "compare the names");
     }
+  }
+
+  /// The model that fits a host best: its own; then by the number of its NICs that have a cable, the kind of its name,
+  /// its NICs without a cable, and the speed of its cables. A tie is one between files that differ.
+  Match bestMatch(int host, bool& isTie) const {
+    const auto& ports = m_ports[static_cast<std::size_t>(host)];
+    Match best;
+    std::tuple<bool, std::size_t, bool, std::ptrdiff_t, std::size_t> bestKey;
+    for (const HostModel& model : m_models) {
+      Match match = matched(model, ports);
+      const auto& nics = model.inside.server->nics;
+      const bool isOwn = isSameHost(model.hostName, nameOf(host));
+      if (match.nics.empty() && !nics.empty() && !ports.empty()) {
+        continue;
+      }
+      const auto likeSpeeds = static_cast<std::size_t>(
+          std::count_if(match.nics.begin(), match.nics.end(), [&](const std::pair<std::size_t, const Port*>& pair) {
+            return nics[pair.first].bandwidth == pair.second->bandwidth;
+          }));
+      const auto key = std::make_tuple(
+          isOwn, match.nics.size(), stemOfHost(model.hostName) == stemOfHost(nameOf(host)),
+          static_cast<std::ptrdiff_t>(match.nics.size()) - static_cast<std::ptrdiff_t>(nics.size()), likeSpeeds);
+      if (best.model != nullptr && key == bestKey) {
+        isTie = isTie || !(best.model->inside.description == model.inside.description);
+      } else if (best.model == nullptr || key > bestKey) {
+        best = std::move(match);
+        bestKey = key;
+        isTie = false;
+      }
+    }
+    return best;
+  }
+
+  /// Hosts with at most half of the cables of the best and a name of another kind: storage, logins. Told.
+  std::vector<bool> hostsOfOtherKinds(const std::vector<int>& order, const std::vector<Match>& matches) {
+    std::vector<bool> isOther(order.size(), false);
+    if (!m_options.hosts.empty() || m_network.ports.empty()) {
+      return isOther;
+    }
+    // A model without NICs takes every cable.
+    const auto cablesOf = [&](std::size_t i) {
+      const Match& match = matches[i];
+      return match.model != nullptr && match.model->inside.server->nics.empty()
+                 ? m_ports[static_cast<std::size_t>(order[i])].size()
+                 : match.nics.size();
+    };
+    std::size_t most = 0;
+    std::set<std::string> kinds;  // of hosts with more than half of the cables
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      most = std::max(most, cablesOf(i));
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (matches[i].model != nullptr && 2 * cablesOf(i) > most) {
+        kinds.insert(stemOfHost(nameOf(order[i])));
+      }
+    }
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Match& match = matches[i];
+      const bool isOwn = match.model != nullptr && isSameHost(match.model->hostName, nameOf(order[i]));
+      const bool isWhole =
+          match.model != nullptr && !match.nics.empty() && match.nics.size() == match.model->inside.server->nics.size();
+      if (match.model != nullptr && !isOwn && !isWhole && 2 * cablesOf(i) <= most &&
+          !kinds.contains(stemOfHost(nameOf(order[i])))) {
+        isOther[i] = true;
+        names.push_back(nameOf(order[i]));
+      }
+    }
+    if (!names.empty()) {
+      tell(Severity::warning,
+           counted(static_cast<std::int64_t>(names.size()), "host") +
+               " left out as storage or login: at most half of the cables of the others, and another kind of name: " +
+               someOf(names),
+           "if they have GPUs, say which hosts to use: --hosts '*'");
+    }
+    return isOther;
   }
 
   /// Compute hosts have as many cables as each other; hosts with other numbers may be storage or logins.
@@ -291,20 +423,23 @@ private:
     return m_network.hosts[static_cast<std::size_t>(host)].name;
   }
 
+  struct NicNumber {
+    Bandwidth bandwidth = {};  ///< 0 = unknown
+    bool isGuess = false;      ///< the reader of the host's file assumed it
+  };
+
   /// GB/s of a host's cable, and where that is from.
-  Bandwidth cableBandwidth(const Port& port, const Bandwidth& ofNic) {
+  const NumberOrigin* cableNumber(const Port& port, const NicNumber& ofNic) {
     const std::string what = "a cable between host and switch";
     if (port.bandwidth.isPositive()) {
-      count(what, port.bandwidth, NumberOrigin::Source::file, m_network.source);
-      return port.bandwidth;
+      return count(what, port.bandwidth, NumberOrigin::Source::file, m_network.source);
     }
     if (m_options.nicBandwidth) {
-      count(what, *m_options.nicBandwidth, NumberOrigin::Source::stated, "option");
-      return *m_options.nicBandwidth;
+      return count(what, *m_options.nicBandwidth, NumberOrigin::Source::stated, "option");
     }
-    if (ofNic.isPositive()) {
-      count(what, ofNic, NumberOrigin::Source::file, "the NIC of the host's file");
-      return ofNic;
+    if (ofNic.bandwidth.isPositive()) {
+      return count(what, ofNic.bandwidth, ofNic.isGuess ? NumberOrigin::Source::guess : NumberOrigin::Source::file,
+                   ofNic.isGuess ? "a NIC of the generation of the GPUs" : "the NIC of the host's file");
     }
     const Bandwidth guess(50);
     if (!m_isNicGuessTold) {
@@ -312,8 +447,7 @@ private:
       tell(Severity::warning, "the file gives no speeds: a NIC is assumed to have 50 GB/s (400 Gb/s) per direction",
            "give the NICs' bandwidth if this is wrong");
     }
-    count(what, guess, NumberOrigin::Source::guess, "a NIC of 400 Gb/s");
-    return guess;
+    return count(what, guess, NumberOrigin::Source::guess, "a NIC of 400 Gb/s");
   }
 
   void addNode(std::string id, std::string kind, std::string box) {
@@ -328,10 +462,223 @@ private:
     m_result.description.nodes.push_back(std::move(node));
   }
 
+  /// What a host says of its GPUs' NVLink domains; nullptr: nothing.
+  [[nodiscard]] const HostDomains* domainsOf(int host) const {
+    const std::string name = lowerText(nameOf(host));
+    auto found = m_said.find(name);
+    if (found == m_said.end()) {
+      found = m_said.find(name.substr(0, name.find('.')));
+    }
+    return found != m_said.end() && isSameHost(found->second->host, name) ? found->second : nullptr;
+  }
+
+  /// The NVSwitch of each GPU of each chosen host, where that is not the host's own or there is none.
+  void findDomains() {
+    std::map<std::string, std::set<int>> hostsOf;  // by domain
+    m_domains.resize(m_hosts.size());
+    for (const HostDomains& entry : m_network.nvlink) {
+      const std::string name = lowerText(entry.host);
+      m_said.emplace(name, &entry);
+      m_said.emplace(name.substr(0, name.find('.')), &entry);
+    }
+    if (m_models.empty()) {
+      if (!m_network.nvlink.empty()) {
+        tell(Severity::warning, "what is said of NVLink domains is not used: no file describes the inside of a host",
+             "add a file of a host, such as NCCL_TOPO_DUMP_FILE");
+      }
+      return;
+    }
+    std::vector<std::string> outside;
+    std::vector<std::string> degraded;
+    std::vector<std::string> apart;
+    std::vector<std::string> silent;
+    std::size_t domainHosts = 0;
+    for (std::size_t i = 0; i < m_hosts.size(); ++i) {
+      const HostDomains* said = domainsOf(m_hosts[i]);
+      const HostModel& model = *m_matches[i].model;
+      if (said == nullptr) {
+        if (model.domainHosts > 1 && m_network.nvlink.empty()) {
+          domainHosts = static_cast<std::size_t>(model.domainHosts);
+          const std::string key = "#" + std::to_string(i / domainHosts);
+          m_domains[i].whole = key;
+          hostsOf[key].insert(static_cast<int>(i));
+        } else if (!m_network.nvlink.empty()) {
+          silent.push_back(nameOf(m_hosts[i]));
+        }
+        continue;
+      }
+      for (const auto& [pair, why] : said->apart) {
+        apart.push_back(nameOf(m_hosts[i]) + " GPU" + std::to_string(pair.first) + " and GPU" +
+                        std::to_string(pair.second) + " (" + why + ")");
+      }
+      for (const auto& [number, gpu] : said->gpus) {
+        const std::string name = nameOf(m_hosts[i]) + " GPU" + std::to_string(number);
+        if (gpu.isOutside()) {
+          m_domains[i].outside.insert(number);
+          outside.push_back(name + " (" + gpu.state + (gpu.status.empty() ? "" : ", " + gpu.status) + ")");
+        } else if (!gpu.cluster.empty()) {
+          const std::string key = gpu.cluster + "/" + gpu.clique;
+          m_domains[i].ofGpu[number] = key;
+          hostsOf[key].insert(static_cast<int>(i));
+        }
+        if (!gpu.health.empty() && lowerText(gpu.health) != "full") {
+          degraded.push_back(name);
+        }
+      }
+    }
+    std::size_t shared = 0;
+    for (const auto& [key, hosts] : hostsOf) {
+      shared += hosts.size() > 1 ? 1 : 0;
+    }
+    std::vector<std::pair<int, std::string>> byFirst;
+    for (const auto& [key, hosts] : hostsOf) {
+      if (hosts.size() > 1) {
+        byFirst.emplace_back(*hosts.begin(), key);
+      }
+    }
+    std::sort(byFirst.begin(), byFirst.end());
+    for (const auto& [first, key] : byFirst) {
+      m_sharedNvSwitches[key] = "nvlink" + (shared > 1 ? std::to_string(m_sharedNvSwitches.size()) : std::string());
+      tell(Severity::note, counted(static_cast<std::int64_t>(hostsOf[key].size()), "host") +
+                               " share the NVLink domain " + inQuotes(m_sharedNvSwitches[key]) + ", from " +
+                               nameOf(m_hosts[static_cast<std::size_t>(first)]) + " on");
+    }
+    if (domainHosts > 0) {
+      tell(Severity::warning,
+           "the host's file describes " + std::to_string(domainHosts) +
+               " hosts of one NVLink domain without their names; as many hosts of the network, in the order of their "
+               "names, are taken for one",
+           "add the output of nvidia-smi -q of each host (its section Fabric says the domain)");
+    }
+    if (!outside.empty()) {
+      tell(Severity::warning,
+           counted(static_cast<std::int64_t>(outside.size()), "GPU") +
+               " without NVLink, as their fabric state is not completed: " + someOf(outside) +
+               "; one that nothing else joins is left out",
+           "look at nvidia-smi -q, section Fabric, and at the fabric manager's log");
+    }
+    if (!degraded.empty()) {
+      tell(Severity::warning,
+           counted(static_cast<std::int64_t>(degraded.size()), "GPU") +
+               " whose NVLinks do not have their full bandwidth: " + someOf(degraded) + "; they are counted as full",
+           "look at: nvidia-smi nvlink -s");
+    }
+    if (!apart.empty()) {
+      tell(Severity::warning,
+           counted(static_cast<std::int64_t>(apart.size()), "pair") +
+               " of GPUs without access to each other's memory: " + someOf(apart) +
+               "; their links are counted as they are",
+           "look at nvidia-smi topo -p2p n; where NVLink is not given, NCCL goes through the host");
+    }
+    if (!silent.empty()) {
+      tell(Severity::note,
+           counted(static_cast<std::int64_t>(silent.size()), "host") +
+               " of which no file says its NVLink domain; they have one of their own: " + someOf(silent));
+    }
+    std::set<const HostDomains*> used;
+    for (const int host : m_hosts) {
+      used.insert(domainsOf(host));
+    }
+    std::vector<std::string> unused;
+    for (const HostDomains& said : m_network.nvlink) {
+      if (!used.contains(&said)) {
+        unused.push_back(said.host);
+      }
+    }
+    if (!unused.empty()) {
+      tell(Severity::warning,
+           "what is said of the NVLink domains of " + someOf(unused) +
+               " is not used: no host of the fabric has the name",
+           "name the file as the host (dgx07.txt), or give lines that begin with the host's name and a colon (pdsh)");
+    }
+  }
+
+  /// Where a GPU's links to the host's NVSwitch end; empty: nowhere. The node is there then.
+  std::string nvSwitchOf(std::size_t host, std::string_view gpu, const std::string& own, const std::string& box) {
+    const Domains& domains = m_domains[host];
+    const auto number = gpuNumber(gpu);
+    if (number && domains.outside.contains(*number)) {
+      return {};
+    }
+    std::string key = domains.whole;
+    if (number && domains.ofGpu.contains(*number)) {
+      key = domains.ofGpu.at(*number);
+    }
+    std::string id = own;
+    bool isShared = false;
+    if (const auto shared = m_sharedNvSwitches.find(key); shared != m_sharedNvSwitches.end()) {
+      id = shared->second;
+      isShared = true;
+    } else if (!key.empty()) {
+      // Cliques of one host.
+      const auto [entry, isNew] = m_ownNvSwitches.try_emplace({host, key}, 0);
+      if (isNew) {
+        entry->second = static_cast<int>(std::count_if(m_ownNvSwitches.begin(), m_ownNvSwitches.end(),
+                                                       [&](const auto& e) { return e.first.first == host; }));
+      }
+      id += entry->second > 1 ? "#" + std::to_string(entry->second) : "";
+    }
+    if (!m_ids.contains(id)) {
+      addNode(id, "switch", isShared ? std::string() : box);
+    }
+    return id;
+  }
+
+  /// GPUs that are outside of their domain and that nothing else joins.
+  void dropLoneGpus() {
+    std::set<std::string> outside;
+    for (std::size_t i = 0; i < m_domains.size(); ++i) {
+      for (const int number : m_domains[i].outside) {
+        outside.insert(nameOf(m_hosts[i]) + ".gpu" + std::to_string(number));
+      }
+    }
+    if (outside.empty()) {
+      return;
+    }
+    for (const fabric::LinkDescription& link : m_result.description.links) {
+      outside.erase(link.src);
+      outside.erase(link.dst);
+    }
+    std::erase_if(m_result.description.nodes,
+                  [&](const fabric::NodeDescription& node) { return outside.contains(node.id); });
+  }
+
+  /// A link inside a host, with its NVSwitch as its domain has it.
+  void addInsideLink(std::size_t host, fabric::LinkDescription link, const std::string& box,
+                     const NumberOrigin* origin) {
+    const std::string& name = nameOf(m_hosts[host]);
+    const bool isFromSwitch = isNvSwitchId(link.src);
+    const bool isToSwitch = isNvSwitchId(link.dst);
+    const auto isOutside = [&](const std::string& id) {
+      const auto number = gpuNumber(id);
+      return number && m_domains[host].outside.contains(*number);
+    };
+    if (isFromSwitch != isToSwitch) {
+      const std::string own = name + "." + (isFromSwitch ? link.src : link.dst);
+      const std::string hub = nvSwitchOf(host, isFromSwitch ? link.dst : link.src, own, box);
+      if (hub.empty()) {
+        return;
+      }
+      link.src = isFromSwitch ? hub : name + "." + link.src;
+      link.dst = isToSwitch ? hub : name + "." + link.dst;
+    } else {
+      if (gpuNumber(link.src) && gpuNumber(link.dst) && (isOutside(link.src) || isOutside(link.dst))) {
+        return;
+      }
+      link.src = name + "." + link.src;
+      link.dst = name + "." + link.dst;
+    }
+    const auto links = static_cast<std::size_t>(link.count);
+    addLink(std::move(link), origin == nullptr
+                                 ? nullptr
+                                 : count(origin->what, origin->bandwidth, origin->source, origin->detail, links));
+  }
+
   void emitHosts() {
+    findDomains();
     m_below.assign(m_network.switches.size(), Bandwidth());
     std::vector<std::pair<std::string, const Port*>> cables;
-    std::vector<Bandwidth> nicBandwidths;
+    std::vector<NicNumber> nicBandwidths;
     for (std::size_t i = 0; i < m_hosts.size(); ++i) {
       const std::string& name = nameOf(m_hosts[i]);
       std::string box = name;
@@ -342,14 +689,14 @@ private:
       }
       const Match& match = m_matches[i];
       const ImportResult& inside = match.model->inside;
-      if (inside.server->nics.empty()) {
+      if (inside.server->nics.empty() && !m_ports[static_cast<std::size_t>(m_hosts[i])].empty()) {
         addNicsAtGpus(m_hosts[i], inside.description, box, cables, nicBandwidths);
       }
       std::vector<bool> isCabled(inside.server->nics.size(), false);
       for (const auto& [nic, port] : match.nics) {
         isCabled[nic] = true;
         cables.emplace_back(name + "." + inside.server->nics[nic].id, port);
-        nicBandwidths.push_back(inside.server->nics[nic].bandwidth);
+        nicBandwidths.push_back({inside.server->nics[nic].bandwidth, inside.server->nicBandwidth.has_value()});
       }
       std::set<std::string_view> unused;
       for (std::size_t nic = 0; nic < isCabled.size(); ++nic) {
@@ -358,20 +705,17 @@ private:
         }
       }
       for (const fabric::NodeDescription& node : inside.description.nodes) {
-        if (!unused.contains(node.id)) {
+        if (!unused.contains(node.id) && !isNvSwitchId(node.id)) {
           const std::size_t slash = node.box.find('/');
           addNode(name + "." + node.id, node.kind, slash == std::string::npos ? box : box + node.box.substr(slash));
         }
       }
-      for (fabric::LinkDescription link : inside.description.links) {
+      for (std::size_t l = 0; l < inside.description.links.size(); ++l) {
+        const fabric::LinkDescription& link = inside.description.links[l];
         if (!unused.contains(link.src) && !unused.contains(link.dst)) {
-          link.src = name + "." + link.src;
-          link.dst = name + "." + link.dst;
-          m_result.description.links.push_back(std::move(link));
+          const int origin = l < inside.originOf.size() ? inside.originOf[l] : -1;
+          addInsideLink(i, link, box, origin < 0 ? nullptr : &inside.origins[static_cast<std::size_t>(origin)]);
         }
-      }
-      for (NumberOrigin origin : inside.origins) {
-        count(origin.what, origin.bandwidth, origin.source, origin.detail, origin.links);
       }
     }
     for (const HostModel& model : m_models) {
@@ -391,16 +735,16 @@ private:
     }
     for (std::size_t i = 0; i < cables.size(); ++i) {
       const auto& [nic, port] = cables[i];
-      const Bandwidth bandwidth = cableBandwidth(*port, nicBandwidths[i]);
-      m_cables.push_back({nic, port->switchIndex, bandwidth});
+      const NumberOrigin* number = cableNumber(*port, nicBandwidths[i]);
+      m_cables.push_back({nic, port->switchIndex, number});
       const auto at = static_cast<std::size_t>(port->switchIndex);
-      m_below[at] = m_below[at] + bandwidth;
+      m_below[at] = m_below[at] + number->bandwidth;
     }
   }
 
   /// A host's file without NICs: each cable gets one, at a GPU in order.
   void addNicsAtGpus(int host, const fabric::Description& inside, const std::string& box,
-                     std::vector<std::pair<std::string, const Port*>>& cables, std::vector<Bandwidth>& nicBandwidths) {
+                     std::vector<std::pair<std::string, const Port*>>& cables, std::vector<NicNumber>& nicBandwidths) {
     const std::string& name = nameOf(host);
     std::vector<std::string> gpus;
     for (const fabric::NodeDescription& node : inside.nodes) {
@@ -422,15 +766,15 @@ private:
       addNode(id, "nic", box);
       const Bandwidth bandwidth =
           port.bandwidth.isPositive() ? port.bandwidth : m_options.nicBandwidth.value_or(Bandwidth(50));
-      m_result.description.links.push_back({name + "." + gpu, id, toExactText(bandwidth), true, 1});
-      count("a GPU's link to its NIC", bandwidth, NumberOrigin::Source::guess, "as fast as the NIC's cable");
+      addLink({name + "." + gpu, id, toExactText(bandwidth), true, 1},
+              count("a GPU's link to its NIC", bandwidth, NumberOrigin::Source::guess, "as fast as the NIC's cable"));
       cables.emplace_back(id, &port);
       nicBandwidths.emplace_back();
     }
   }
 
   void emitBareHost(int host, const std::string& box, std::vector<std::pair<std::string, const Port*>>& cables,
-                    std::vector<Bandwidth>& nicBandwidths) {
+                    std::vector<NicNumber>& nicBandwidths) {
     const std::string& name = nameOf(host);
     const auto& ports = m_ports[static_cast<std::size_t>(host)];
     for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -448,8 +792,8 @@ private:
       addNode(id, "nic", box);
       const Bandwidth bandwidth =
           port.bandwidth.isPositive() ? port.bandwidth : m_options.nicBandwidth.value_or(Bandwidth(50));
-      m_result.description.links.push_back({name + ".gpu" + std::to_string(i), id, toExactText(bandwidth), true, 1});
-      count("a GPU's link to its NIC", bandwidth, NumberOrigin::Source::guess, "as fast as the NIC's cable");
+      addLink({name + ".gpu" + std::to_string(i), id, toExactText(bandwidth), true, 1},
+              count("a GPU's link to its NIC", bandwidth, NumberOrigin::Source::guess, "as fast as the NIC's cable"));
       cables.emplace_back(std::move(id), &port);
       nicBandwidths.emplace_back();
     }
@@ -523,8 +867,9 @@ private:
                                " can copy and sum (an aggregation node, SHARP, is on them)");
     }
     for (const Cable& cable : m_cables) {
-      m_result.description.links.push_back(
-          {cable.nic, idOf[static_cast<std::size_t>(cable.switchIndex)], toExactText(cable.bandwidth), true, 1});
+      addLink(
+          {cable.nic, idOf[static_cast<std::size_t>(cable.switchIndex)], toExactText(cable.number->bandwidth), true, 1},
+          cable.number);
     }
     emitTrunks(isUseful, idOf);
   }
@@ -539,18 +884,20 @@ private:
         continue;
       }
       Bandwidth bandwidth = trunk.bandwidth;
+      const NumberOrigin* number = nullptr;
       if (bandwidth.isPositive()) {
-        count(what, bandwidth, NumberOrigin::Source::file, m_network.source, static_cast<std::size_t>(trunk.count));
+        number =
+            count(what, bandwidth, NumberOrigin::Source::file, m_network.source, static_cast<std::size_t>(trunk.count));
       } else if (m_options.uplinkBandwidth) {
         bandwidth = *m_options.uplinkBandwidth;
-        count(what, bandwidth, NumberOrigin::Source::stated, "option", static_cast<std::size_t>(trunk.count));
+        number = count(what, bandwidth, NumberOrigin::Source::stated, "option", static_cast<std::size_t>(trunk.count));
       } else {
         bandwidth = belowAll(a);
         isGuessed = true;
-        count(what, bandwidth, NumberOrigin::Source::guess, "as much as all hosts below",
-              static_cast<std::size_t>(trunk.count));
+        number = count(what, bandwidth, NumberOrigin::Source::guess, "as much as all hosts below",
+                       static_cast<std::size_t>(trunk.count));
       }
-      m_result.description.links.push_back({idOf[a], idOf[b], toExactText(bandwidth), true, trunk.count});
+      addLink({idOf[a], idOf[b], toExactText(bandwidth), true, trunk.count}, number);
     }
     if (isGuessed) {
       tell(Severity::warning,
@@ -583,24 +930,36 @@ private:
     return sum;
   }
 
+  /// Of a host: the domain of each GPU that says one, or of all.
+  struct Domains {
+    std::string whole = {};
+    std::map<int, std::string> ofGpu = {};
+    std::set<int> outside = {};
+  };
+
   struct Cable {
     std::string nic;
     int switchIndex = 0;
-    Bandwidth bandwidth;
+    const NumberOrigin* number = nullptr;
   };
 
   const ClusterNetwork& m_network;
   const std::vector<HostModel>& m_models;
   const NetworkOptions& m_options;
   const std::string& m_fileName;
-  std::vector<std::vector<const Port*>> m_ports;  // of each host
-  std::vector<int> m_hosts;                       // chosen, in order
-  std::vector<Match> m_matches;                   // of each chosen host, where there are models
+  std::vector<std::vector<const Port*>> m_ports;          // of each host
+  std::vector<int> m_hosts;                               // chosen, in order
+  std::vector<Match> m_matches;                           // of each chosen host, where there are models
+  std::map<std::string, const HostDomains*> m_said;       // by the host's name, with and without its domain
+  std::vector<Domains> m_domains;                         // of each chosen host
+  std::map<std::string, std::string> m_sharedNvSwitches;  // by domain: the node's id
+  std::map<std::pair<std::size_t, std::string>, int> m_ownNvSwitches;  // by host and domain: its number
   std::vector<Cable> m_cables;
   std::vector<Bandwidth> m_below;  // of each switch: the cables of hosts
   std::vector<std::vector<std::size_t>> m_children;
   std::set<std::string, std::less<>> m_ids;
   std::map<std::tuple<std::string, std::string, int, std::string>, NumberOrigin> m_origins;
+  std::vector<const NumberOrigin*> m_originOfLink;  // of each link, in m_origins
   bool m_isNicGuessTold = false;
   bool m_isPlaceGuessTold = false;
   ImportResult m_result;
@@ -633,7 +992,7 @@ bool matchesPattern(std::string_view text, std::string_view pattern) {
   return p == pattern.size();
 }
 
-std::string_view toString(NumberOrigin::Source source) {
+std::string_view toString(NumberSource source) {
   switch (source) {
     case NumberOrigin::Source::file:
       return "file";

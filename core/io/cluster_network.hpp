@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "fabric/description.hpp"
 #include "io/import_result.hpp"
+#include "io/nvlink_domains.hpp"
 
 /// The network of a cluster without the inside of its hosts, as the tools of networks and schedulers tell it
 /// (ibnetdiscover, Slurm, Topograph), and how it becomes a fabric together with models of the hosts.
@@ -45,6 +46,7 @@ struct ClusterNetwork {
   std::vector<Host> hosts;
   std::vector<Port> ports;
   std::vector<Trunk> trunks;
+  std::vector<HostDomains> nvlink = {};  ///< what hosts say of their NVLink domains; those without say nothing
 };
 
 /// The inside of a host: a fabric of one box whose NICs end nowhere (ScaleOut::open).
@@ -52,6 +54,7 @@ struct HostModel {
   std::string file;      ///< where it is from
   std::string hostName;  ///< the host that it was taken on, where that is known; it then stands for this host first
   ImportResult inside;
+  int domainHosts = 1;  ///< hosts of the NVLink domain that its file describes, all like this one
 };
 
 /// How a network becomes a fabric.
@@ -64,9 +67,12 @@ struct NetworkOptions {
 
 /// Joins hosts and network. A host becomes a copy of the model that its adapters fit best: by the name of the host,
 /// then by the names of the adapters ("mlx5_5" and "HCA-6" are one), then by their number. Without a model each cable
-/// of a host is a NIC with a GPU of its own, so that the network alone limits, with a warning. Hosts come in natural
-/// order of their names, and so do the ranks. Findings say what was guessed or left out; origins where each number is
-/// from. Errors: infeasible (no host, or none that a model fits), badUsage, limit.
+/// of a host is a NIC with a GPU of its own, so that the network alone limits, with a warning. Hosts with at most half of
+/// the cables of the others and a name of another kind (storage, logins) are left out unless options.hosts names them.
+/// Hosts come in natural order of their names, and so do the ranks. GPUs of several hosts that say they are in one
+/// NVLink domain meet at one NVSwitch; those that say they have not joined it have no NVLink. Findings say what was
+/// guessed or left out; origins where each number is from. Errors: infeasible (no host, or none that a model fits),
+/// badUsage, limit.
 Result<ImportResult> joinHosts(const ClusterNetwork& network, const std::vector<HostModel>& models,
                                const NetworkOptions& options, const std::string& fileName);
 

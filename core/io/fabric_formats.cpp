@@ -12,6 +12,7 @@
 #include "io/hwloc_xml.hpp"
 #include "io/infragraph.hpp"
 #include "io/nccl_topo_xml.hpp"
+#include "io/nvlink_domains.hpp"
 #include "io/nvlink_status.hpp"
 #include "io/pasted_text.hpp"
 #include "io/rocm_smi.hpp"
@@ -43,6 +44,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::tacos, "tacos"},
                                   {FabricFormat::hwloc, "hwloc"},
                                   {FabricFormat::infraGraph, "infragraph"},
+                                  {FabricFormat::nvlinkDomains, "nvlink-domains"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
@@ -52,7 +54,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::treeNetwork, "topograph"},
                                   {FabricFormat::simai, "ns3"},
                                   {FabricFormat::hwloc, "lstopo"}};
-constexpr auto kLastFormat = FabricFormat::infraGraph;
+constexpr auto kLastFormat = FabricFormat::nvlinkDomains;
 
 constexpr bool areNamesInOrder() {
   for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
@@ -176,11 +178,17 @@ std::string_view rootElement(std::string_view text) {
   return {};
 }
 
-/// The first line on which a GPU stands first, as heads or as a row.
+/// A line on which a GPU stands first, as heads or as a row.
 bool looksLikeMatrixOfGpus(std::string_view text) {
-  return text.find("GPU0") != std::string_view::npos &&
-         (text.find("\tX\t") != std::string_view::npos || text.find(" X ") != std::string_view::npos ||
-          text.find("GPU1") != std::string_view::npos);
+  const bool hasDiagonal = text.find("\tX\t") != std::string_view::npos || text.find(" X ") != std::string_view::npos;
+  return (text.find("GPU0") != std::string_view::npos &&
+          (hasDiagonal || text.find("GPU1") != std::string_view::npos)) ||
+         (text.find("GPU1") != std::string_view::npos && hasDiagonal);
+}
+
+/// Lists of links of NVIDIA Air and of MSCCL's tools, which have no bandwidths.
+bool hasOtherLinks(std::string_view text) {
+  return text.find("\"oob\"") != std::string_view::npos || text.find("\"msccl_type\"") != std::string_view::npos;
 }
 
 /// A topology of TACCL, or a sketch: no other form has their keys. A fabric may hold both texts as strings, in which
@@ -199,7 +207,19 @@ bool isJsonList(std::string_view rest) {
   if (at >= rest.size() || std::string_view("[]{\"-").find(rest[at]) != std::string_view::npos) {
     return true;
   }
-  return rest[at] >= '0' && rest[at] <= '9' && rest.substr(0, 64).find("]<std") == std::string_view::npos;
+  // A colour that lost its escape character begins "[4m".
+  const std::size_t end = rest.find_first_not_of("0123456789;", at);
+  return rest[at] >= '0' && rest[at] <= '9' && rest.substr(0, 64).find("]<std") == std::string_view::npos &&
+         (end == std::string_view::npos || rest[end] != 'm');
+}
+
+/// What a shell or a page made of a text, undone: UTF-16, a byte order mark, no-break spaces. nullopt: it has none.
+std::optional<std::string> plainText(std::string_view text) {
+  if (auto decoded = utf8OfUtf16(text)) {
+    return decoded;
+  }
+  const bool isChanged = text.starts_with("\xEF\xBB\xBF") || text.find("\xC2\xA0") != std::string_view::npos;
+  return isChanged ? std::optional(terminalLines(text)) : std::nullopt;
 }
 
 std::optional<FabricFormat> byContent(std::string_view text) {
@@ -214,13 +234,20 @@ std::optional<FabricFormat> byContent(std::string_view text) {
   }
   if (rest.front() == '<') {
     const std::string_view root = rootElement(rest);
+    if (root == "nvidia_smi_log" && looksLikeNvlinkDomains(rest)) {
+      return FabricFormat::nvlinkDomains;
+    }
     return root == "Algo"                     ? std::optional(FabricFormat::treeXml)
            : root == "topology"               ? std::optional(FabricFormat::hwloc)
            : root == "system" || root.empty() ? std::optional(FabricFormat::ncclXml)
                                               : std::nullopt;
   }
   if (rest.front() == '[' && isJsonList(rest)) {
-    return looksLikeRocmSmi(glance) ? FabricFormat::rocmSmi : FabricFormat::adjacency;
+    const std::size_t next = rest.find_first_not_of(" \t\r\n", 1);
+    const bool isOfObjects = next != std::string_view::npos && rest[next] == '{';
+    return looksLikeRocmSmi(glance) ? std::optional(FabricFormat::rocmSmi)
+           : isOfObjects            ? std::nullopt
+                                    : std::optional(FabricFormat::adjacency);
   }
   if (rest.front() == '{') {
     const bool isNative =
@@ -229,6 +256,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
            : looksLikeInfraGraph(glance) && !isNative ? std::optional(FabricFormat::infraGraph)
            : looksLikeTopograph(glance)               ? std::optional(FabricFormat::treeNetwork)
            : looksLikeRocmSmi(glance)                 ? std::optional(FabricFormat::rocmSmi)
+           : hasOtherLinks(glance)                    ? std::nullopt
            : JsonGlance(rest).isAdjacency()           ? std::optional(FabricFormat::adjacency)
            : !isNative && foreignFormat(glance)       ? std::nullopt
                                                       : std::optional(FabricFormat::json);
@@ -262,11 +290,16 @@ std::optional<FabricFormat> byContent(std::string_view text) {
     }
   }
   const auto foreign = foreignFormat(glance);
+  if (looksLikeNvlinkDomains(glance)) {
+    return FabricFormat::nvlinkDomains;
+  }
   if (looksLikeNvlinkStatus(glance)) {
     return FabricFormat::nvidiaSmi;
   }
-  if (looksLikeMatrixOfGpus(glance) && !start.starts_with("compute_nodes") &&
-      !(foreign && foreign->what.ends_with("-p2p"))) {
+  if (glance.find("GPU0") != std::string_view::npos && looksLikePeerAccess(glance)) {
+    return FabricFormat::nvlinkDomains;
+  }
+  if (looksLikeMatrixOfGpus(glance) && !start.starts_with("compute_nodes")) {
     return FabricFormat::nvidiaSmi;
   }
   if (foreign) {
@@ -294,9 +327,10 @@ std::optional<FabricFormat> parseFabricFormat(std::string_view text) {
 }
 
 std::string formatNames() {
+  constexpr auto kLast = static_cast<std::size_t>(FabricFormat::infraGraph);  // NVLink domains are no fabric
   std::string names;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(kLastFormat); ++i) {
-    names += (i == 0 ? "" : i == static_cast<std::size_t>(kLastFormat) ? " or " : ", ") + std::string(kNames[i].name);
+  for (std::size_t i = 0; i <= kLast; ++i) {
+    names += (i == 0 ? "" : i == kLast ? " or " : ", ") + std::string(kNames[i].name);
   }
   return names;
 }
@@ -306,8 +340,8 @@ std::string writtenFormatNames() {
 }
 
 Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text) {
-  if (const auto decoded = utf8OfUtf16(text)) {
-    return detectFormat(path, *decoded);
+  if (const auto plain = plainText(text)) {
+    return detectFormat(path, *plain);
   }
   const std::string name = lowerCase(path.filename().string());
   if (name.ends_with(".dot") || name.ends_with(".gv")) {
@@ -345,17 +379,18 @@ bool isNetworkFormat(FabricFormat format) {
 }
 
 Result<ReadNetwork> readNetwork(std::string_view text, FabricFormat format, const std::string& fileName) {
-  if (const auto decoded = utf8OfUtf16(text)) {
-    return readNetwork(*decoded, format, fileName);
+  if (const auto plain = plainText(text)) {
+    return readNetwork(*plain, format, fileName);
   }
   return format == FabricFormat::ibnetdiscover ? readIbnetdiscover(text, fileName) : readTreeNetwork(text, fileName);
 }
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
                                   const ImportOptions& options) {
-  // Our own files are UTF-8; those of others may have come through a shell that writes UTF-16.
-  if (const auto decoded = format == FabricFormat::json ? std::nullopt : utf8OfUtf16(text)) {
-    return importFabric(*decoded, format, fileName, options);
+  // Our own files are what they are; those of others may have come through a shell or a page.
+  const bool isOwn = format == FabricFormat::json;
+  if (const auto plain = isOwn ? std::nullopt : plainText(text)) {
+    return importFabric(*plain, format, fileName, options);
   }
   switch (format) {
     case FabricFormat::json: {
@@ -420,6 +455,16 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       return readTacos(text, fileName);
     case FabricFormat::infraGraph:
       return readInfraGraph(text, fileName);
+    case FabricFormat::nvlinkDomains:
+      return Error{
+          ErrorCode::badUsage,
+          looksLikePeerAccess(text) ? "the output of nvidia-smi topo -p2p says which GPUs have access to each "
+                                      "other, and nothing of their links"
+                                    : "the file says which GPUs share an NVLink domain, and nothing of their "
+                                      "links",
+          "give the output of nvidia-smi topo -m, or both: coppice-cli import topo-m.txt and this file, or drop "
+          "them together",
+          Place{fileName, 0, 0, {}}};
   }
   return Error{ErrorCode::internal, "an unknown fabric format"};
 }
@@ -448,6 +493,7 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
     case FabricFormat::treeNetwork:
     case FabricFormat::tacos:
     case FabricFormat::hwloc:
+    case FabricFormat::nvlinkDomains:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",

@@ -34,11 +34,12 @@ enum class FabricFormat {
   astraSim,       ///< ASTRA-sim's analytical network (simulator_network.hpp)
   tacos,          ///< TACOS' topology, import only (simulator_network.hpp)
   hwloc,          ///< hwloc's XML (lstopo), import only (hwloc_xml.hpp)
-  infraGraph      ///< InfraGraph (infragraph.hpp)
+  infraGraph,     ///< InfraGraph (infragraph.hpp)
+  nvlinkDomains   ///< which GPUs share an NVLink domain: no fabric, but part of one (nvlink_domains.hpp)
 };
 
 /// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees", "taccl", "rocm-smi", "ibnetdiscover", "slurm",
-/// "simai", "astra-sim", "tacos", "hwloc", "infragraph".
+/// "simai", "astra-sim", "tacos", "hwloc", "infragraph", "nvlink-domains".
 [[nodiscard]] std::string_view toString(FabricFormat format);
 /// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml", "amd-smi", "topograph", "ns3", "lstopo".
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
@@ -61,6 +62,7 @@ struct ImportOptions {
   NetworkOptions network = {};        ///< ibnetdiscover, treeNetwork
   TacclFabricOptions taccl = {};      ///< taccl; its number of boxes is not used
   DotHelperOptions dotHelper = {};    ///< dot
+  std::vector<NumberSetting> numbers = {};  ///< importCluster alone: numbers of its origins that a person sets
 };
 
 /// The format describes the network of a cluster (ibnetdiscover, Slurm), whose hosts other files may describe.

@@ -40,6 +40,16 @@ const std::vector<Fingerprint>& fingerprints() {
       {"a Chakra or PyTorch trace", {"\"traceEvents\""}, "give the topology of the machine"},
       {"NetBox cables", {"\"a_terminations\"", "\"b_terminations\""}, kNetwork},
       {"lldpctl's neighbours", {"\"lldp\"", "\"interface\"", "\"chassis\""}, kNetwork},
+      {"lldpctl's neighbours", {"LLDP neighbors:"}, kNetwork},
+      {"a Chakra trace", {"chakra", "\"schema\""}, "give the topology of the machine"},
+      {"a schedule of TE-CCL", {"Epoch_Duration"}, "open it as a schedule: coppice-cli verify"},
+      {"JSON Graph Format",
+       {"\"graph\"", "\"nodes\"", "\"edges\"", "\"source\""},
+       "convert it to networkx's node-link JSON"},
+      {"ASTRA-sim's system", {"\"scheduling-policy\""}, "give the network's YAML with npus_count and bandwidth"},
+      {"a topology of MSCCL tools", {"\"switches\"", "\"links\"", "msccl_type"}, "write it as a matrix of bandwidths"},
+      {"a topology of NetQ", {"\"compounded_links\""}, kNetwork},
+      {"a list of compute nodes of NMX", {"\"DomainUUID\"", "\"GpuIDList\""}, kNetwork},
       {"Cytoscape's JSON", {"\"elements\"", "\"data\""}, "convert it to networkx's node-link JSON"},
       {"a topology of NVIDIA Air", {"\"oob\"", "\"nodes\"", "\"links\""}, kNetwork},
       {"nvidia-smi's or DCGM's JSON", {"\"driver_version\"", "\"attached_gpus\""}, kMatrix},
@@ -51,10 +61,22 @@ const std::vector<Fingerprint>& fingerprints() {
       {"ibnetdiscover's list of ports (-p)", {"SW ", " 0x", "( '"}, "give the output of ibnetdiscover without -p"},
       {"the output of iblinkinfo", {"==("}, "give the output of: ibnetdiscover"},
       {"the output of ibstat", {"CA '", "Base lid:"}, "give the output of: ibnetdiscover"},
-      {"the output of nvidia-smi topo -p2p", {"GPU0", "OK", "CNS"}, kMatrix},
-      {"the output of nvidia-smi topo -p2p", {"GPU0", " X ", "\tOK"}, kMatrix},
-      {"a query of nvidia-smi for NVLink domains", {"clusterUuid", "cliqueId"}, kDump},
-      {"a query of nvidia-smi for NVLink domains", {"Cluster UUID", "CliqueId"}, kDump},
+      {"the output of ibhosts", {"Ca\t: 0x"}, "give the output of: ibnetdiscover"},
+      {"the output of ibswitches", {"Switch\t: 0x"}, "give the output of: ibnetdiscover"},
+      {"a database of ibdiagnet", {"START_LINKS"}, "give the output of: ibnetdiscover"},
+      {"a database of ibdiagnet", {"START_NODES"}, "give the output of: ibnetdiscover"},
+      {"the output of p2pBandwidthLatencyTest", {"P2P (Peer-to-Peer)"}, kMatrix},
+      {"the output of p2pBandwidthLatencyTest", {"D\\D"}, kMatrix},
+      {"the output of nvidia-smi -L", {"GPU 0: ", "(UUID: "}, kMatrix},
+      {"a query of nvidia-smi", {"index", "pci.bus_id"}, kMatrix},
+      {"the output of numactl --hardware", {"node distances:"}, "give lstopo's XML of the machine"},
+      {"Slurm's slurm.conf", {"NodeName=", "PartitionName="}, "give Slurm's topology.conf"},
+      {"Slurm's slurm.conf", {"ClusterName=", "SlurmctldHost="}, "give Slurm's topology.conf"},
+      {"the output of sinfo", {"PARTITION", "NODELIST"}, "give Slurm's topology.conf"},
+      {"the output of scontrol show node", {"NodeName=", "CPUTot="}, "give Slurm's topology.conf"},
+      {"the output of ethtool", {"Settings for ", "Speed: "}, kNetwork},
+      {"a configuration of BookSim", {"routing_function", "topology"}, "write a table of links or Graphviz DOT"},
+      {"a network of OMNeT++", {"submodules:", "connections"}, "write a table of links or Graphviz DOT"},
       {"the output of nvidia-smi", {"| NVIDIA-SMI "}, kMatrix},
       {"the output of nvidia-smi -q", {"NVSMI LOG"}, kMatrix},
       {"the output of rocm-smi without the topology",
@@ -64,6 +86,8 @@ const std::vector<Fingerprint>& fingerprints() {
       {"the output of lstopo as text", {"Machine (", "PU L#"}, "write XML: lstopo machine.xml"},
       {"the output of lspci", {"-[0000:00]-"}, "give lstopo's XML of the machine"},
       {"the output of lspci", {"PCI bridge:", "Host bridge:"}, "give lstopo's XML of the machine"},
+      {"the output of lspci", {":00.0 3D controller"}, "give lstopo's XML of the machine"},
+      {"the output of lspci", {":00.0 ", "Infiniband controller"}, "give lstopo's XML of the machine"},
       {"a log of NCCL", {"NCCL INFO"}, kDump},
       {"a log of nccl-tests", {"# nThread", "minBytes"}, "give the topology of the machine"},
       {"a table of nccl-tests", {"algbw", "busbw"}, "give the topology of the machine"},
@@ -118,8 +142,11 @@ std::optional<ForeignFormat> foreignFormat(std::string_view text) {
   if (text.substr(0, 4096).find('\0') != std::string_view::npos) {
     return ForeignFormat{"a binary file", "give a text"};
   }
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool isJson = begin != std::string_view::npos && text[begin] == '{';
   for (const Fingerprint& print : fingerprints()) {
-    if (std::all_of(print.marks.begin(), print.marks.end(),
+    if (!(isJson && print.what == "GML") &&
+        std::all_of(print.marks.begin(), print.marks.end(),
                     [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; })) {
       return ForeignFormat{std::string(print.what), std::string(print.advice)};
     }

@@ -14,6 +14,7 @@
 #include "base/failure.hpp"
 #include "base/natural_order.hpp"
 #include "base/text.hpp"
+#include "io/pasted_text.hpp"
 
 namespace coppice::io {
 namespace {
@@ -78,12 +79,17 @@ std::optional<int> bracketed(std::string_view& rest) {
     return std::nullopt;
   }
   rest.remove_prefix(at + 1);
+  // A chassis has its outer port beside it: "[3][ext 12]".
+  if (const std::size_t close = rest.find(']'); rest.starts_with("[ext ") && close != std::string_view::npos) {
+    rest.remove_prefix(close + 1);
+  }
   return number;
 }
 
 class IbReader {
 public:
-  IbReader(std::string_view text, std::string fileName) : m_text(text), m_fileName(std::move(fileName)) {}
+  IbReader(std::string_view text, std::string fileName)
+      : m_text(terminalLines(text, "devid=")), m_fileName(std::move(fileName)) {}
 
   ReadNetwork run() {
     readLines();
@@ -163,7 +169,7 @@ private:
         current = -1;
       } else if (line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt")) {
         current = readNode(line, number);
-      } else if (line.starts_with("[")) {
+      } else if (line.size() > 1 && line[0] == '[' && line[1] >= '0' && line[1] <= '9') {  // else a shell's prompt
         if (current < 0) {
           refuse(number, "a cable before the line of its node", "give the output as ibnetdiscover wrote it");
         }
@@ -293,6 +299,7 @@ private:
     std::map<std::string, int, std::less<>> hosts;
     std::map<std::pair<int, int>, std::map<std::string, int>> trunks;  // by switches, then by bandwidth
     std::vector<std::string> unset;
+    std::vector<int> adapterOf;  // of each port, its node
     std::size_t direct = 0;
     std::size_t routed = 0;
     for (const auto& [key, link] : m_links) {
@@ -326,9 +333,11 @@ private:
         if (isNew) {
           out.hosts.push_back({host});
         }
+        adapterOf.push_back(ends.b);
         out.ports.push_back({entry->second, adapter, ends.bPort, at, ends.bandwidth});
       }
     }
+    tellAdaptersApart(adapterOf);
     for (const auto& [ends, byBandwidth] : trunks) {
       for (const auto& [bandwidth, count] : byBandwidth) {
         out.trunks.push_back({ends.first, ends.second, *Bandwidth::parse(bandwidth), count});
@@ -361,7 +370,46 @@ private:
     }
   }
 
-  std::string_view m_text;
+  /// Adapters of a host that have one name, as where the description is the host's name alone, get numbers in the order
+  /// of their GUIDs, which is mostly that of their slots.
+  void tellAdaptersApart(const std::vector<int>& adapterOf) {
+    std::vector<std::string> guids(m_nodes.size());
+    for (const auto& [guid, node] : m_index) {
+      guids[static_cast<std::size_t>(node)] = guid;
+    }
+    std::map<std::pair<int, std::string>, std::map<std::string, int>> numbers;
+    auto& ports = m_result.network.ports;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      numbers[{ports[i].host, ports[i].adapter}][guids[static_cast<std::size_t>(adapterOf[i])]] = 0;
+    }
+    std::set<int> hosts;
+    for (auto& [adapter, byGuid] : numbers) {
+      int next = 0;
+      for (auto& [guid, number] : byGuid) {
+        number = ++next;
+      }
+      if (next > 1) {
+        hosts.insert(adapter.first);
+      }
+    }
+    for (std::size_t i = 0; i < ports.size(); ++i) {  // each name is read once, before it changes
+      const auto& byGuid = numbers.at({ports[i].host, ports[i].adapter});
+      if (byGuid.size() > 1) {
+        const bool isPlain = ports[i].adapter == "HCA-1";
+        ports[i].adapter = (isPlain ? "HCA-" : ports[i].adapter + "#") +
+                           std::to_string(byGuid.at(guids[static_cast<std::size_t>(adapterOf[i])]));
+      }
+    }
+    if (!hosts.empty()) {
+      tell(Severity::warning,
+           counted(static_cast<std::int64_t>(hosts.size()), "host") + " with adapters of one name (first: " +
+               m_result.network.hosts[static_cast<std::size_t>(*hosts.begin())].name +
+               "); they are numbered in the order of their GUIDs",
+           "set node descriptions that name the adapter (rdma-ndd), and run ibnetdiscover again");
+    }
+  }
+
+  std::string m_text;
   std::string m_fileName;
   std::vector<Node> m_nodes;
   std::unordered_map<std::string, int> m_index;

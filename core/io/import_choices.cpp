@@ -55,6 +55,34 @@ std::vector<std::string> namesIn(std::string_view text) {
   return names;
 }
 
+/// "what=value" or "what@given=value".
+Result<NumberSetting> numberSetting(std::string_view text) {
+  const auto faulty = [&](std::string message) {
+    return Error{ErrorCode::badUsage,
+                 inQuotes(text) + std::move(message),
+                 "write for example \"a cable between switches=100\", as import lists the numbers",
+                 {.element = {RefKind::option, "--set"}}};
+  };
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return faulty(" sets no number");
+  }
+  NumberSetting setting;
+  const std::string_view left = text.substr(0, equals);
+  const std::size_t at = left.rfind('@');
+  setting.what = std::string(left.substr(0, at));
+  const auto value = Bandwidth::parse(std::string(text.substr(equals + 1)));
+  const auto given = at == std::string_view::npos ? value : Bandwidth::parse(std::string(left.substr(at + 1)));
+  if (!value || !given || !value->isPositive()) {
+    return faulty(": the bandwidth is none above 0");
+  }
+  setting.value = *value;
+  if (at != std::string_view::npos) {
+    setting.given = *given;
+  }
+  return setting;
+}
+
 }  // namespace
 
 std::string_view toString(ImportChoice choice) {
@@ -91,6 +119,7 @@ std::vector<ImportChoice> choicesOf(FabricFormat format) {
     case FabricFormat::astraSim:
     case FabricFormat::tacos:
     case FabricFormat::infraGraph:
+    case FabricFormat::nvlinkDomains:
       break;
   }
   return {};
@@ -153,6 +182,13 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
     }
   }
   options.network.nicBandwidth = options.nvidiaSmi.nicBandwidth;
+  for (const std::string& text : answers.numbers) {
+    auto setting = numberSetting(text);
+    if (!setting) {
+      return setting.error();
+    }
+    options.numbers.push_back(*std::move(setting));
+  }
   return options;
 }
 

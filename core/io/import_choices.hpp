@@ -54,6 +54,8 @@ struct ImportAnswers {
   std::string adapters = {};  ///< the same of adapters
   std::string machine = {};   ///< "ndv2", "dgx2", "hub", "custom"
   std::string timeUnit = {};  ///< microseconds, as in 0.01 or 1/100
+  /// Numbers of origins to set: "a cable between switches=100", or those of 50 alone: "a cable between switches@50=100".
+  std::vector<std::string> numbers = {};
   /// Of a hint file: the preset whose NVLinks and NICs its GPUs have; read above this library, which knows no presets.
   std::string completeFrom = {};
 

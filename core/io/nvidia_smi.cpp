@@ -94,7 +94,9 @@ std::vector<Cell> parseCells(std::string_view text) {
 /// A matrix that a spreadsheet saved: commas between the cells become blanks. Elsewhere they are in the affinity
 /// columns.
 std::string withoutCommas(std::string text) {
-  if (text.find("GPU0,GPU1") != std::string::npos || text.find("GPU0,X") != std::string::npos) {
+  const std::size_t first = text.find("GPU0");
+  const std::size_t next = first == std::string::npos ? first : text.find_first_not_of(" \t", first + 4);
+  if (next != std::string::npos && text[next] == ',') {
     std::replace(text.begin(), text.end(), ',', '\t');
   }
   return text;
@@ -164,7 +166,7 @@ private:
         if (line.empty()) {
           isAfterBlank = true;
         } else if (line.front().text == "Legend:" || line.front().text == "NIC" ||
-                   (!isRow && isAfterBlank && m_rowCount > 0)) {
+                   (!isRow && (isAfterBlank || isAfterRows(line)) && m_rowCount > 0)) {
           section = Section::after;
         } else if (!isRow || line.size() < 2 || !m_index.contains(line[1].text)) {  // else the heads once more
           readRow(line);
@@ -183,6 +185,13 @@ private:
       refuse(0, 0, "no line of column heads (GPU0 GPU1 ...) is in the text", "give the output of: nvidia-smi topo -m");
     }
     complete(number);
+  }
+
+  /// Every GPU has its row, and the line has no cell: a shell's prompt.
+  [[nodiscard]] bool isAfterRows(const std::vector<Token>& line) const {
+    const auto gpus = static_cast<int>(std::count_if(m_names.begin(), m_names.end(), isGpuName));
+    return m_rowCount >= gpus &&
+           std::none_of(line.begin(), line.end(), [](const Token& token) { return parseCell(token.text).has_value(); });
   }
 
   void readHeads(const std::vector<Token>& line) {
@@ -465,6 +474,8 @@ private:
   }
 
   Bandwidth linkRate() {
+    m_taken.linkSource = NumberSource::guess;
+    m_taken.linkDetail = "by " + std::to_string(m_linksPerGpu) + " NVLinks per GPU";
     if (m_options.linkBandwidth) {
       return *m_options.linkBandwidth;
     }
@@ -656,6 +667,10 @@ Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fil
         for (Finding finding : status->findings) {
           finding.where.file = fileName;
           built->findings.push_back(std::move(finding));
+        }
+        if (!options.linkBandwidth && status->rate && built->server) {
+          built->server->linkSource = NumberSource::file;
+          built->server->linkDetail = "nvidia-smi nvlink -s";
         }
         if (!hasMatrix && !status->isSwitched) {
           built->findings.push_back({Severity::warning, ErrorCode::badInput,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,39 @@ void appendUtf8(std::string& out, std::uint32_t point) {
   }
 }
 
-/// Without terminal control sequences; lines stay.
+/// Length of a colour's sequence whose escape character a page dropped: "[4m", "[0;31m"; 0 = it is none.
+std::size_t bareColour(std::string_view text) {
+  std::size_t at = 1;
+  while (at < text.size() && at < 12 && ((text[at] >= '0' && text[at] <= '9') || text[at] == ';')) {
+    ++at;
+  }
+  return text.starts_with("[") && at > 1 && at < text.size() && text[at] == 'm' ? at + 1 : 0;
+}
+
+/// Without terminal control sequences, and with the line ends of one system; lines stay.
 std::string withoutControlSequences(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  const bool hasOldEnds = text.find('\n') == std::string_view::npos;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (const std::size_t colour = bareColour(text.substr(i, 16)); colour > 0) {
+      i += colour - 1;
+      continue;
+    }
+    if (text[i] == '\r' && hasOldEnds) {
+      out += '\n';
+      continue;
+    }
+    if (hasOldEnds && text.substr(i, 2) == "\\n") {  // of a string in JSON or a program
+      out += '\n';
+      ++i;
+      continue;
+    }
+    if (hasOldEnds && text.substr(i, 2) == "\\t") {
+      out += '\t';
+      ++i;
+      continue;
+    }
     if (text[i] != '\x1b') {
       out += text[i];
       continue;
@@ -51,8 +80,9 @@ std::string withoutControlSequences(std::string_view text) {
   return out;
 }
 
-/// Spaces of every width as ' ', invisible characters removed, bars and quotation marks as ' '.
-std::string withPlainSpaces(std::string_view text) {
+/// Spaces of every width as ' ', and invisible characters removed; with `marks`, what stands between cells as ' ' too:
+/// bars, quotation marks, and the marks of bold type.
+std::string withPlainSpaces(std::string_view text, bool marks) {
   constexpr std::string_view kSpaces[] = {
       "\xC2\xA0",     "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85",
       "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xAF", "\xE2\x81\x9F",
@@ -69,7 +99,7 @@ std::string withPlainSpaces(std::string_view text) {
         out += ' ';
         continue;
       }
-      out += std::string_view("|\"\'`;\v\f").find(text[i]) != std::string_view::npos ? ' ' : text[i];
+      out += marks && std::string_view("|\"\'`;*\v\f").find(text[i]) != std::string_view::npos ? ' ' : text[i];
     } else if (const auto* const space = std::find_if(std::begin(kSpaces), std::end(kSpaces), starts);
                space != std::end(kSpaces)) {
       out += ' ';
@@ -125,25 +155,80 @@ std::string_view withoutTags(std::string_view line) {
   return line;
 }
 
-/// Length of what all lines with the word begin with, up to the word and not inside a name.
-std::size_t commonPrefix(const std::vector<std::string>& lines, std::string_view word) {
-  std::optional<std::string_view> prefix;
-  int with = 0;
+/// What a launcher set before the word: text up to a colon or a bracket without blanks in it ("dgx01:", "3:"). Empty:
+/// nothing.
+std::string_view launcherTag(std::string_view line, std::size_t word) {
+  std::string_view before = line.substr(0, word);
+  while (!before.empty() && isSpace(before.back())) {
+    before.remove_suffix(1);
+  }
+  const bool isTag = before.size() > 1 && before.size() <= 64 && (before.back() == ':' || before.back() == ']') &&
+                     std::none_of(before.begin(), before.end(), isSpace);
+  return isTag ? before : std::string_view();
+}
+
+/// Removes what launchers set before the lines: the tags that stand before the word, else what all lines with the word
+/// begin with.
+void removePrefixes(std::vector<std::string>& lines, std::string_view word) {
+  std::set<std::string, std::less<>> tags;
+  std::optional<std::string> prefix;
+  std::size_t with = 0;
+  std::size_t tagged = 0;
   for (const std::string& line : lines) {
     const std::size_t at = line.find(word);
     if (at == std::string::npos) {
       continue;
     }
     ++with;
-    const std::string_view before = std::string_view(line).substr(0, at);
-    prefix = prefix.value_or(before);
-    const auto ends = std::mismatch(prefix->begin(), prefix->end(), before.begin(), before.end());
-    prefix = prefix->substr(0, static_cast<std::size_t>(ends.first - prefix->begin()));
+    if (const std::string_view tag = launcherTag(line, at); !tag.empty()) {
+      ++tagged;
+      tags.emplace(tag);
+    }
+    if (!prefix) {
+      prefix = line.substr(0, at);
+      continue;
+    }
+    const auto ends =
+        std::mismatch(prefix->begin(), prefix->end(), line.begin(), line.begin() + static_cast<std::ptrdiff_t>(at));
+    prefix->erase(ends.first, prefix->end());
+  }
+  if (with >= 2 && tagged == with) {
+    for (std::string& line : lines) {
+      const std::size_t end = line.find_first_of(" \t");
+      if (const auto tag = std::string_view(line).substr(0, end); tags.contains(tag)) {
+        line.erase(0, tag.size());
+      }
+    }
+    return;
   }
   if (with < 2 || std::all_of(prefix->begin(), prefix->end(), isSpace)) {
-    return 0;
+    return;
   }
-  return prefix->size();
+  for (std::string& line : lines) {
+    if (line.starts_with(*prefix)) {
+      line.erase(0, prefix->size());
+    }
+  }
+}
+
+/// The lines without tags and marks of mail.
+std::vector<std::string> bareLines(const std::string& plain) {
+  std::vector<std::string> lines;
+  for (std::string_view rest = plain; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    lines.emplace_back(withoutTags(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) {
+    out += line;
+    out += '\n';
+  }
+  return out;
 }
 
 }  // namespace
@@ -191,30 +276,22 @@ std::optional<std::string> utf8OfUtf16(std::string_view text) {
 }
 
 std::string terminalText(std::string_view text, std::string_view word) {
-  const std::string plain = withPlainSpaces(withoutControlSequences(text));
-  std::vector<std::string> lines;
-  for (std::string_view rest = plain; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = withoutTags(rest.substr(0, end));
-    lines.emplace_back(isTableRule(line) ? std::string_view{} : line);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  const std::size_t prefix = commonPrefix(lines, word);
-  const std::string first = prefix == 0 ? std::string() : [&] {
-    for (const std::string& line : lines) {
-      if (line.find(word) != std::string::npos) {
-        return line.substr(0, prefix);
-      }
+  std::vector<std::string> lines = bareLines(withPlainSpaces(withoutControlSequences(text), true));
+  for (std::string& line : lines) {
+    if (isTableRule(line)) {
+      line.clear();
     }
-    return std::string();
-  }();
-  std::string out;
-  out.reserve(plain.size());
-  for (const std::string& line : lines) {
-    out += !first.empty() && line.starts_with(first) ? line.substr(first.size()) : line;
-    out += '\n';
   }
-  return out;
+  removePrefixes(lines, word);
+  return joined(lines);
+}
+
+std::string terminalLines(std::string_view text, std::string_view word) {
+  std::vector<std::string> lines = bareLines(withPlainSpaces(withoutControlSequences(text), false));
+  if (!word.empty()) {
+    removePrefixes(lines, word);
+  }
+  return joined(lines);
 }
 
 }  // namespace coppice::io

@@ -13,8 +13,11 @@ namespace coppice::io {
 [[nodiscard]] std::optional<std::string> utf8OfUtf16(std::string_view text);
 
 /// The lines of a terminal as they were: without byte order mark, control sequences, invisible and no-break spaces,
-/// bars and rules of tables, quotation marks, marks of quoted mail, and without what launchers set before each line
-/// (mpirun's and srun's tags, or any text that all lines with `word` begin with). Lines keep their numbers.
+/// bars and rules of tables, quotation marks and asterisks, marks of quoted mail, and without what launchers set before
+/// each line (tags of mpirun, srun, pdsh, or any text that all lines with `word` begin with). Lines keep their numbers.
 [[nodiscard]] std::string terminalText(std::string_view text, std::string_view word);
+
+/// The same with bars, rules, quotation marks and asterisks as they are; without a word, tags of hosts stay.
+[[nodiscard]] std::string terminalLines(std::string_view text, std::string_view word = {});
 
 }  // namespace coppice::io

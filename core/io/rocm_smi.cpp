@@ -304,6 +304,8 @@ private:
         bandwidth = *m_options.linkBandwidth;
       } else if (pair.bandwidth) {
         bandwidth = *pair.bandwidth;
+        m_taken.linkSource = NumberSource::file;
+        m_taken.linkDetail = "amd-smi's bandwidths";
       } else {
         guess = guess ? guess : guessedRate(direct);
         bandwidth = *guess;
@@ -317,6 +319,8 @@ private:
     for (const Product& product : kProducts) {
       if (m_text.find(product.name) != std::string_view::npos) {
         const Bandwidth rate(product.numerator, product.denominator);
+        m_taken.linkSource = NumberSource::table;
+        m_taken.linkDetail = "AMD's data sheet of " + std::string(product.name) + ", which is named";
         tell(Severity::note,
              "an xGMI link of " + std::string(product.name) + " has " + toExactText(rate) +
                  " GB/s per direction by its data sheet",
@@ -327,6 +331,8 @@ private:
     const std::size_t n = m_names.size();
     const bool isMi300 = n == 8 && direct == n * (n - 1) / 2;
     const Bandwidth rate(isMi300 ? 64 : 50);
+    m_taken.linkSource = NumberSource::guess;
+    m_taken.linkDetail = isMi300 ? "MI300X, by eight GPUs all joined" : "one link of MI200, by the GPUs";
     tell(Severity::warning,
          std::string("rocm-smi gives no speeds and no product: ") +
              (isMi300 ? "eight GPUs with a link between every two look like MI300X, 64 GB/s"

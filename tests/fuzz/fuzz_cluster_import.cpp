@@ -40,5 +40,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   coppice::fuzz::judge(coppice::io::importFabric(text, FabricFormat::tacos, "x", options), false);
+  // Beside the matrix of a host, as NVLink domains, and beside itself as a network.
+  static const std::string kHost = "\tGPU0\tGPU1\tNIC0\nGPU0\tX\tNV18\tPIX\nGPU1\tNV18\tX\tSYS\nNIC0\tPIX\tSYS\tX\n";
+  options.nvidiaSmi.reading = coppice::io::NvlinkReading::nvSwitch;
+  for (const FabricFormat format : {FabricFormat::nvlinkDomains, FabricFormat::ibnetdiscover}) {
+    coppice::fuzz::judge(
+        coppice::io::importCluster({{std::string(text), "x", format}, {kHost, "h1", FabricFormat::nvidiaSmi}}, options),
+        true);
+  }
   return 0;
 }

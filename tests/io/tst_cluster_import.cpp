@@ -9,6 +9,7 @@
 #include "io/import_choices.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "io/nvidia_smi.hpp"
+#include "io/nvlink_domains.hpp"
 #include "io/pasted_text.hpp"
 #include "io/tree_network.hpp"
 
@@ -93,6 +94,15 @@ private slots:
   void networkWithHost();
   void hostsWithoutNetwork();
   void networkOptions();
+  void hostsOfOtherKinds();
+  void adaptersOfOneName();
+  void severalHostFiles();
+  void settings();
+  void nvlinkDomains_data();
+  void nvlinkDomains();
+  void nvlinkDomainsOfHosts();
+  void nvlinkDomainOfOneFile();
+  void peerAccess();
   void largeNetwork();
   void hostLists_data();
   void hostLists();
@@ -164,6 +174,26 @@ void TestClusterImport::formats() {
   }
   const auto built = fabric::Fabric::build(result->description);
   QVERIFY2(built, qPrintable(built ? QString() : QString::fromStdString(describe(built.error()))));
+  // What shells and pages make of the text.
+  const QString plain = QString::fromStdString(contents(name));
+  QByteArray wide("\xFF\xFE", 2);
+  for (const QChar c : plain) {
+    wide += static_cast<char>(c.unicode() & 0xFF);
+    wide += static_cast<char>(c.unicode() >> 8);
+  }
+  const std::pair<const char*, QByteArray> changed[] = {
+      {"byte order mark", QByteArray("\xEF\xBB\xBF") + plain.toUtf8()},
+      {"Windows", QString(plain).replace("\n", "\r\n").toUtf8()},
+      {"no-break spaces", QString(plain).replace("  ", QString(2, QChar(0xA0))).toUtf8()},
+      {"UTF-16", wide}};
+  for (const auto& [how, bytes] : changed) {
+    const std::string text = bytes.toStdString();
+    const auto again = detectFormat("x", text);
+    QVERIFY2(again && *again == *detected, how);
+    const auto other = importFabric(text, *again, name.toStdString());
+    QVERIFY2(other, qPrintable(how + QStringLiteral(": ") + failure(other)));
+    QCOMPARE(linksOf(other->description), links);
+  }
 }
 
 void TestClusterImport::ibnetdiscover() {
@@ -208,6 +238,12 @@ void TestClusterImport::networkWithHost() {
   QVERIFY(hasFile);
   QVERIFY(hasTable);
   QVERIFY(!texts(result->findings).contains("counts as one GPU"));
+  // A host's file without NICs: each cable has one at a GPU.
+  const auto bare = importCluster({clusterFile("two_rails.ibnetdiscover.txt"), clusterFile("showtopo.txt")});
+  QVERIFY2(bare, qPrintable(failure(bare)));
+  QVERIFY2(linksOf(bare->description).contains("node10.gpu2=node10.nic1 50"),
+           qPrintable(linksOf(bare->description).join(' ')));
+  QVERIFY(texts(bare->findings).contains("the host's file has no NICs"));
   // A tree of Slurm has no names of adapters: all NICs of a host are on its switch.
   const auto tree = importCluster({clusterFile("host.xml"), clusterFile("topology.conf")});
   QVERIFY2(tree, qPrintable(failure(tree)));
@@ -249,6 +285,247 @@ void TestClusterImport::networkOptions() {
   QVERIFY(linksOf(tree->description).contains("leaf0=spine 40"));
   speeds.uplinkBandwidth = "0";
   QVERIFY(!importOptions(speeds));
+}
+
+void TestClusterImport::hostsOfOtherKinds() {
+  // A host of storage has one of two adapters; a compute host whose port is down keeps its place.
+  std::string text = "switchguid=0x1(1)\nSwitch 65 \"S-1\" # \"leaf\"\n";
+  const auto cable = [&](const std::string& port, const std::string& guid, const std::string& name) {
+    text += "[" + port + "]\t\"H-" + guid + "\"[1](1)\t# \"" + name + "\" lid 1 4xHDR\n";
+  };
+  cable("1", "11", "gpu1 mlx5_0");
+  cable("2", "12", "gpu1 mlx5_1");
+  cable("3", "13", "gpu2 mlx5_0");
+  cable("4", "14", "gpu2 mlx5_1");
+  cable("5", "15", "gpu3 mlx5_1");
+  cable("6", "16", "store1 mlx5_0");
+  const ClusterFile network{text, "net.txt", FabricFormat::ibnetdiscover};
+  const auto result = importCluster({network, clusterFile("host.xml")});
+  QVERIFY2(result, qPrintable(failure(result)));
+  QVERIFY(nodesOf(result->description).contains("gpu3.gpu0@gpu3"));
+  QVERIFY(nodesOf(result->description).filter("store1").isEmpty());
+  QVERIFY2(texts(result->findings).contains("1 host left out as storage or login"),
+           qPrintable(texts(result->findings)));
+  // The same of a host's file without NICs.
+  const auto bare = importCluster({network, clusterFile("showtopo.txt")});
+  QVERIFY2(bare, qPrintable(failure(bare)));
+  QVERIFY(nodesOf(bare->description).filter("gpu3.gpu").size() > 0 &&
+          nodesOf(bare->description).filter("store1").isEmpty());
+  const auto twice = importCluster({network, network, clusterFile("host.xml")});
+  QVERIFY2(failure(twice).contains("the network is given twice"), qPrintable(failure(twice)));
+  ImportAnswers answers;
+  answers.hosts = "*";
+  const auto all = importCluster({network, clusterFile("host.xml")}, *importOptions(answers));
+  QVERIFY2(all, qPrintable(failure(all)));
+  QVERIFY(nodesOf(all->description).contains("store1.gpu0@store1"));
+}
+
+void TestClusterImport::adaptersOfOneName() {
+  // Without rdma-ndd a description is the host's name alone; GUIDs tell the adapters apart.
+  const std::string text =
+      "switchguid=0x1(1)\nSwitch 65 \"S-1\" # \"leaf\"\n[1]\t\"H-0a\"[1](1)\t# \"n1\" lid 1 4xHDR\n"
+      "[2]\t\"H-0b\"[1](1)\t# \"n1\" lid 1 4xHDR\n[3][ext 7]\t\"H-0c\"[1](1)\t# \"n2\" lid 1 4xHDR\n"
+      "[4]\t\"H-0d\"[1](1)\t# \"n2\" lid 1 4xHDR\n";
+  const auto result = importFabric(text, FabricFormat::ibnetdiscover, "x");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QVERIFY(nodesOf(result->description).contains("n1.HCA-2@n1"));
+  QVERIFY(nodesOf(result->description).contains("n2.HCA-2@n2"));
+  QVERIFY2(texts(result->findings).contains("2 hosts with adapters of one name"), qPrintable(texts(result->findings)));
+  // Tags of pdsh and a prompt do no harm.
+  QString tagged = QString::fromStdString("vendid=0x2c9\ndevid=0x1\n" + text + "\ndevid=0x2\n");
+  tagged.prepend("head: ").replace("\n", "\nhead: ");
+  const auto piped = importFabric(tagged.toStdString(), FabricFormat::ibnetdiscover, "x");
+  QVERIFY2(piped, qPrintable(failure(piped)));
+  QCOMPARE(linksOf(piped->description), linksOf(result->description));
+  const auto unnamed = importFabric(
+      "Switch 65 \"S-1\" # \"leaf\"\n[1] \"H-1\"[1](1) # \"MT4129 ConnectX7   Mellanox Technologies\" lid 3 4xNDR\n",
+      FabricFormat::ibnetdiscover, "x");
+  QVERIFY2(failure(unnamed).contains("no adapter carries the name of a host"), qPrintable(failure(unnamed)));
+}
+
+void TestClusterImport::severalHostFiles() {
+  // The file of the host itself counts, with its domain or without; of others, that of the same kind of name.
+  std::string slow = contents("host.xml");
+  for (std::size_t at = slow.find("count=\"12\""); at != std::string::npos; at = slow.find("count=\"12\"")) {
+    slow.replace(at, 10, "count=\"6\"");
+  }
+  const std::string text =
+      "Switch 65 \"S-1\" # \"leaf\"\n[1] \"H-1\"[1](1) # \"new1.site mlx5_0\" lid 1 4xHDR\n"
+      "[2] \"H-2\"[1](1) # \"old1.site mlx5_0\" lid 1 4xHDR\n[3] \"H-3\"[1](1) # \"old2.site mlx5_0\" lid 1 4xHDR\n";
+  const auto result = importCluster({{text, "net.txt", FabricFormat::ibnetdiscover},
+                                     {contents("host.xml"), "new1.xml", FabricFormat::ncclXml},
+                                     {slow, "old1.xml", FabricFormat::ncclXml}});
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  for (const char* link : {"new1.site.gpu0=new1.site.gpu1 20x12", "old1.site.gpu0=old1.site.gpu1 20x6",
+                           "old2.site.gpu0=old2.site.gpu1 20x6"}) {
+    QVERIFY2(links.contains(link), qPrintable(links.join('\n')));
+  }
+  // Nothing tells which: said.
+  const auto unsure = importCluster({{text, "net.txt", FabricFormat::ibnetdiscover},
+                                     {contents("host.xml"), "a.xml", FabricFormat::ncclXml},
+                                     {slow, "b.xml", FabricFormat::ncclXml}});
+  QVERIFY2(unsure, qPrintable(failure(unsure)));
+  QVERIFY2(texts(unsure->findings).contains("several files of hosts fit"), qPrintable(texts(unsure->findings)));
+}
+
+void TestClusterImport::settings() {
+  const std::vector<ClusterFile> files{clusterFile("two_rails.ibnetdiscover.txt"), clusterFile("host.xml")};
+  ImportAnswers answers;
+  answers.numbers = {"a cable between switches=80", "a cable between host and switch@25=40", "nothing=1"};
+  const auto result = importCluster(files, *importOptions(answers));
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  for (const char* link : {"leaf1=spine 80x2", "leaf2=spine 80", "node2.nic0=leaf1 40", "node2.nic1=leaf2 50"}) {
+    QVERIFY2(links.contains(link), qPrintable(links.join('\n')));
+  }
+  QVERIFY(texts(result->findings).contains("no number is set"));
+  QCOMPARE(std::count_if(result->origins.begin(), result->origins.end(),
+                         [](const NumberOrigin& origin) {
+                           return origin.source == NumberSource::stated && origin.given.isPositive();
+                         }),
+           3);
+  for (const char* wrong : {"80", "=80", "a cable=", "a cable=0", "a cable@x=5"}) {
+    answers.numbers = {wrong};
+    QVERIFY2(!importOptions(answers), wrong);
+  }
+}
+
+void TestClusterImport::nvlinkDomains_data() {
+  QTest::addColumn<QString>("text");
+  QTest::newRow("table") << "index, fabric.state, fabric.status, fabric.clusterUuid, fabric.cliqueId\n"
+                            "0, Completed, Success, 0A1B-2C, 7\n1, In Progress, N/A, N/A, N/A\n";
+  QTest::newRow("-q") << "==============NVSMI LOG==============\nAttached GPUs   : 2\n"
+                         "GPU 00000000:0F:00.0\n    Product Name   : NVIDIA GB200\n    Fabric\n"
+                         "        State      : Completed\n        Status     : Success\n        CliqueId   : 7\n"
+                         "        ClusterUUID  : 0A1B-2C\n        Health\n            Bandwidth   : Full\n"
+                         "    Processes      : None\nGPU 00000000:1F:00.0\n    Fabric\n        State   : In Progress\n"
+                         "        Status   : N/A\n        CliqueId  : N/A\n        ClusterUUID  : N/A\n";
+  QTest::newRow("-q -x")
+      << "<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n\t<gpu id=\"00000000:0F:00.0\">\n"
+         "\t\t<fabric>\n\t\t\t<state>Completed</state>\n\t\t\t<status>Success</status>\n"
+         "\t\t\t<cliqueId>7</cliqueId>\n\t\t\t<clusterUuid>0a1b-2c</clusterUuid>\n\t\t</fabric>\n"
+         "\t</gpu>\n\t<gpu id=\"00000000:1F:00.0\">\n\t\t<fabric>\n\t\t\t<state>In Progress</state>\n"
+         "\t\t</fabric>\n\t</gpu>\n</nvidia_smi_log>\n";
+}
+
+void TestClusterImport::nvlinkDomains() {
+  QFETCH(QString, text);
+  const std::string bytes = text.toStdString();
+  const auto format = detectFormat("x.txt", bytes);
+  QVERIFY2(format, qPrintable(format ? QString() : QString::fromStdString(describe(format.error()))));
+  QVERIFY(*format == FabricFormat::nvlinkDomains);
+  const auto read = readNvlinkDomains(bytes, "x.txt");
+  QVERIFY(read);
+  QCOMPARE(read->hosts.size(), std::size_t{1});
+  const auto& gpus = read->hosts[0].gpus;
+  QCOMPARE(gpus.size(), std::size_t{2});
+  QCOMPARE(gpus.at(0).cluster, std::string("0a1b-2c"));
+  QCOMPARE(gpus.at(0).clique, std::string("7"));
+  QVERIFY(!gpus.at(0).isOutside());
+  QVERIFY(gpus.at(1).isOutside());
+  const auto alone = importFabric(bytes, *format, "x.txt");
+  QVERIFY2(failure(alone).contains("nothing of their links"), qPrintable(failure(alone)));
+}
+
+void TestClusterImport::nvlinkDomainsOfHosts() {
+  // Two trays of one domain and one of another, told by pdsh; one GPU has not joined.
+  std::string domains;
+  for (const char* host : {"t1", "t2", "t3"}) {
+    const std::string tag = std::string(host) + ": ";
+    const std::string cluster = host == std::string("t3") ? "bb" : "aa";
+    domains += tag + "index, fabric.state, fabric.status, fabric.clusterUuid, fabric.cliqueId\n";
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      const bool isOut = host == std::string("t2") && gpu == 2;
+      domains += tag + std::to_string(gpu) +
+                 (isOut ? ", Not Started, N/A, N/A, N/A\n" : ", Completed, Success, " + cluster + ", 1\n");
+    }
+  }
+  const std::string matrix =
+      "\tGPU0\tGPU1\tGPU2\tNIC0\nGPU0\tX\tNV18\tNV18\tPIX\nGPU1\tNV18\tX\tNV18\tNODE\nGPU2\tNV18\tNV18\tX\tNODE\n"
+      "NIC0\tPIX\tNODE\tNODE\tX\n";
+  const std::vector<ClusterFile> files{{domains, "domains.txt", FabricFormat::nvlinkDomains},
+                                       {matrix, "t1.txt", FabricFormat::nvidiaSmi}};
+  ImportOptions options;
+  options.box.scaleOut = ScaleOut::oneSwitch;
+  const auto result = importCluster(files, options);
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  for (const char* link : {"t1.gpu0=nvlink 25x18", "t2.gpu1=nvlink 25x18", "t3.gpu0=t3.nvswitch 25x18"}) {
+    QVERIFY2(links.contains(link), qPrintable(links.join('\n')));
+  }
+  QVERIFY2(links.filter("t2.gpu2=nvlink").isEmpty(), qPrintable(links.join('\n')));
+  const QString findings = texts(result->findings);
+  QVERIFY2(findings.contains("2 hosts share the NVLink domain") && findings.contains("t2 GPU2 (Not Started)"),
+           qPrintable(findings));
+  // Without a network, what nothing joins is left out.
+  std::string pair = domains;
+  for (std::size_t at = pair.find("bb"); at != std::string::npos; at = pair.find("bb")) {
+    pair.replace(at, 2, "aa");
+  }
+  const auto rack =
+      importCluster({{pair, "domains.txt", FabricFormat::nvlinkDomains}, {matrix, "t1.txt", FabricFormat::nvidiaSmi}});
+  QVERIFY2(rack, qPrintable(failure(rack)));
+  QCOMPARE(linksOf(rack->description).filter("=nvlink 25x18").size(), 8);
+  QCOMPARE(rack->description.nodes.size(), std::size_t{9});
+  QVERIFY(fabric::Fabric::build(rack->description));
+  // Of one host alone, GPUs that have not joined lose their NVLinks; the name of the file tells the host.
+  const std::string one = "index, fabric.state, fabric.cliqueId\n0, Completed, 0\n1, Completed, 0\n2, Completed, 0\n";
+  const auto alone =
+      importCluster({{matrix, "t1.txt", FabricFormat::nvidiaSmi}, {one, "t1-fabric.txt", FabricFormat::nvlinkDomains}});
+  QVERIFY2(alone, qPrintable(failure(alone)));
+  QCOMPARE(linksOf(alone->description),
+           (QStringList{"t1.gpu0=t1.nvswitch 25x18", "t1.gpu1=t1.nvswitch 25x18", "t1.gpu2=t1.nvswitch 25x18"}));
+}
+
+void TestClusterImport::peerAccess() {
+  const std::string text =
+      " \tGPU0\tGPU1\tGPU2\n GPU0\tX\tOK\tCNS\n GPU1\tOK\tX\tOK\n GPU2\tCNS\tOK\tX\n\nLegend:\n\n  X    = Self\n";
+  const auto format = detectFormat("x.txt", text);
+  QVERIFY(format && *format == FabricFormat::nvlinkDomains);
+  const auto alone = importFabric(text, *format, "x.txt");
+  QVERIFY2(failure(alone).contains("nvidia-smi topo -p2p"), qPrintable(failure(alone)));
+  const std::string matrix = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tNV4\nGPU1\tNV4\tX\tNV4\nGPU2\tNV4\tNV4\tX\n";
+  const auto both = importCluster({{matrix, "n1.txt", FabricFormat::nvidiaSmi}, {text, "p2p.txt", *format}});
+  QVERIFY2(both, qPrintable(failure(both)));
+  QVERIFY2(
+      texts(both->findings).contains("1 pair of GPUs without access to each other's memory: n1 GPU0 and GPU2 (CNS)"),
+      qPrintable(texts(both->findings)));
+  QCOMPARE(both->description.links.size(), std::size_t{3});
+}
+
+void TestClusterImport::nvlinkDomainOfOneFile() {
+  // NCCL's dump of a rack names no host: as many hosts of the network, in order, are one domain.
+  std::string dump = "<system version=\"1\">";
+  for (int host = 0; host < 2; ++host) {
+    dump += "<cpu numaid=\"0\" host_hash=\"0x" + std::to_string(host + 1) + "\" arch=\"arm64\">";
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      const std::string bus = "000" + std::to_string(gpu) + ":01:00.0";
+      dump += "<pci busid=\"" + bus + "\" class=\"0x030200\" link_speed=\"32.0 GT/s\" link_width=\"16\"><gpu dev=\"" +
+              std::to_string(gpu) + "\" sm=\"100\" rank=\"" + std::to_string(2 * host + gpu) +
+              "\"><nvlink target=\"0001:00:00.0\" count=\"18\" tclass=\"0x068000\"/></gpu></pci>";
+    }
+    dump +=
+        "<pci busid=\"0009:01:00.0\" class=\"0x020700\" link_speed=\"32.0 GT/s\" link_width=\"16\"><nic>"
+        "<net name=\"mlx5_0\" dev=\"" +
+        std::to_string(host) + "\" speed=\"400000\"/></nic></pci></cpu>";
+  }
+  dump += "</system>";
+  std::string network = "Switch 65 \"S-1\" # \"leaf\"\n";
+  for (int host = 1; host <= 4; ++host) {
+    const std::string number = std::to_string(host);
+    network += "[" + number + "] \"H-" + number + "\"[1](1) # \"tray" + number + " mlx5_0\" lid 1 4xNDR\n";
+  }
+  const auto result =
+      importCluster({{network, "net.txt", FabricFormat::ibnetdiscover}, {dump, "rack.xml", FabricFormat::ncclXml}});
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  for (const char* link : {"tray1.gpu0=nvlink0 40.1x18", "tray2.gpu1=nvlink0 40.1x18", "tray3.gpu0=nvlink1 40.1x18",
+                           "tray4.nic0=leaf 50"}) {
+    QVERIFY2(links.contains(link), qPrintable(links.join('\n')));
+  }
+  QVERIFY2(texts(result->findings).contains("2 hosts of one NVLink domain without their names"),
+           qPrintable(texts(result->findings)));
 }
 
 void TestClusterImport::largeNetwork() {
@@ -312,6 +589,12 @@ void TestClusterImport::rocmSmi() {
                                                       "gpu2=numa1 32", "gpu3=numa0 32", "numa0=numa1 16"}));
   QVERIFY(texts(result->findings).contains("1 pair of GPUs reach each other through other GPUs"));
   QVERIFY(texts(result->findings).contains("no product"));
+  QString page = QString::fromStdString(contents("showtopo.txt"));
+  const auto detected = detectFormat("x", page.replace(' ', QChar(0xA0)).toStdString());
+  QVERIFY(detected && *detected == FabricFormat::rocmSmi);
+  const auto pasted = importFabric(page.toStdString(), *detected, "x");
+  QVERIFY2(pasted, qPrintable(failure(pasted)));
+  QCOMPARE(linksOf(pasted->description), linksOf(result->description));
   const auto named =
       importFabric("Card Series: AMD Instinct MI300X\n" + contents("showtopo.txt"), FabricFormat::rocmSmi, "x");
   QVERIFY2(named, qPrintable(failure(named)));
@@ -659,6 +942,18 @@ void TestClusterImport::pastedMatrices_data() {
       "&nbsp;GPU0 GPU1 GPU2\nGPU0&nbsp;X&nbsp;NV1 NV2\nGPU1 NV1 X NV1\nGPU2 NV2 NV1 X\n");
   QTest::newRow("single quotation marks")
       << QByteArray("'\tGPU0\tGPU1\tGPU2'\n'GPU0\tX\tNV1\tNV2'\n'GPU1\tNV1\tX\tNV1'\n'GPU2\tNV2\tNV1\tX'\n");
+  QTest::newRow("colours that lost their escape")
+      << ("[4m" + QString(plain).replace("Affinity\n", "Affinity[0m\n")).toUtf8();
+  QTest::newRow("an old Mac") << QString(plain).replace('\n', '\r').toUtf8();
+  QTest::newRow("a string of JSON") << QString(plain).replace('\n', "\\n").replace('\t', "\\t").toUtf8();
+  QTest::newRow("bold in Markdown") << QByteArray(
+      "| | **GPU0** | **GPU1** | **GPU2** |\n|:--|:-:|:-:|:-:|\n| **GPU0** | X | NV1 | NV2 |\n"
+      "| **GPU1** | NV1 | X | NV1 |\n| **GPU2** | NV2 | NV1 | X |\n");
+  QTest::newRow("a quoted spreadsheet") << QByteArray(
+      "\"\",\"GPU0\",\"GPU1\",\"GPU2\"\n\"GPU0\",\"X\",\"NV1\",\"NV2\"\n"
+      "\"GPU1\",\"NV1\",\"X\",\"NV1\"\n\"GPU2\",\"NV2\",\"NV1\",\"X\"\n");
+  QTest::newRow("a shell before and after") << ("$ nvidia-smi topo -m\n" + plain + "$ exit\n").toUtf8();
+  QTest::newRow("two hosts alike") << prefixed("n1: ") + prefixed("n2: ");
   QByteArray wide("\xFF\xFE", 2);
   QByteArray big;
   for (const QChar c : plain) {
@@ -813,10 +1108,38 @@ void TestClusterImport::foreign_data() {
                                 << "containerlab";
   QTest::newRow("iblinkinfo") << "CA: host mlx5_0:\n  0x1 5 1[ ] ==( 4X 25.78 Gbps Active/ LinkUp)==> 1 1[ ] \"leaf\"\n"
                               << "iblinkinfo";
-  QTest::newRow("p2p") << "\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n"
-                       << "nvidia-smi topo -p2p";
-  QTest::newRow("NVLink domains") << "index, fabric.clusterUuid, fabric.cliqueId\n0, a-b-c, 1\n1, a-b-c, 1\n"
-                                  << "a query of nvidia-smi for NVLink domains";
+  QTest::newRow("lldpctl") << "---\nLLDP neighbors:\n---\nInterface:    eth0, via: LLDP\n"
+                           << "lldpctl";
+  QTest::newRow("ibhosts") << "Ca\t: 0x1 ports 1 \"n1 mlx5_0\"\n"
+                           << "ibhosts";
+  QTest::newRow("nvidia-smi -L") << "GPU 0: NVIDIA H100 (UUID: GPU-1)\n"
+                                 << "nvidia-smi -L";
+  QTest::newRow("lspci") << "1b:00.0 3D controller: NVIDIA Corporation GH100 (rev a1)\n"
+                         << "lspci";
+  QTest::newRow("slurm.conf") << "NodeName=a[0-3] CPUs=64\nPartitionName=all Nodes=ALL\n"
+                              << "slurm.conf";
+  QTest::newRow("sinfo") << "PARTITION AVAIL NODES STATE NODELIST\nall up 4 idle a[0-3]\n"
+                         << "sinfo";
+  QTest::newRow("numactl") << "available: 2 nodes (0-1)\nnode distances:\nnode   0   1\n  0:  10  21\n  1:  21  10\n"
+                           << "numactl";
+  QTest::newRow("p2pBandwidthLatencyTest") << "   D\\D     0      1\n     0 1550 391\n     1 391 1560\n"
+                                           << "p2pBandwidthLatencyTest";
+  QTest::newRow("ibdiagnet") << "START_NODES\nNodeDesc,NumPorts\nEND_NODES\n"
+                             << "ibdiagnet";
+  QTest::newRow("NVIDIA Air") << R"({"oob": false, "nodes": {"a": {}}, "links": [[{"node": "a"}, {"node": "b"}]]})"
+                              << "NVIDIA Air";
+  QTest::newRow("JSON Graph Format") << R"({"graph": {"nodes": {"a": {}}, "edges": [{"source": "a", "target": "b"}]}})"
+                                     << "JSON Graph Format";
+  QTest::newRow("NetQ") << R"([{"links": [{"compounded_links": [{"id": "a-*-b"}]}]}])"
+                        << "NetQ";
+  QTest::newRow("a list of objects") << R"([{"name": "a", "ports": 3}])"
+                                     << "cannot be detected";
+  QTest::newRow("Chakra") << R"({"schema": "1.1.1-chakra.0.0.4", "nodes": [{"id": 1}]})"
+                          << "Chakra";
+  QTest::newRow("TE-CCL") << R"({"1-Epoch_Duration": 1.5, "8-Flows": {}})"
+                          << "TE-CCL";
+  QTest::newRow("BookSim") << "topology = mesh;\nk = 4;\nrouting_function = dor;\n"
+                           << "BookSim";
   QTest::newRow("a log") << "host:1:1 [0] NCCL INFO Bootstrap\n"
                          << "a log of NCCL";
   QTest::newRow("Pajek") << "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2 1\n"

@@ -62,15 +62,20 @@ std::optional<ForeignText> withOpenChoices(std::string_view text, const std::str
 
 std::vector<io::ImportChoice> ForeignText::choices() const {
   std::vector<io::ImportChoice> open = io::choicesOf(format);
+  // A network or NVLink domains say which hosts there are and how they are joined.
+  const auto isOfCopies = [](io::ImportChoice choice) {
+    return choice == io::ImportChoice::boxes || choice == io::ImportChoice::scaleOut ||
+           choice == io::ImportChoice::nics || choice == io::ImportChoice::nvlink;
+  };
+  if (!others.empty()) {
+    std::erase_if(open, isOfCopies);
+  }
   for (const io::ClusterFile& other : others) {
     for (const io::ImportChoice choice : io::choicesOf(other.format)) {
-      // The network says which hosts there are and how they are joined.
-      const bool isOfCopies = choice == io::ImportChoice::boxes || choice == io::ImportChoice::scaleOut ||
-                              choice == io::ImportChoice::nics || choice == io::ImportChoice::nvlink;
       // Only a hint of NCCL leaves the bandwidths of NVLink and of NICs open.
       const bool isKnown = other.format == io::FabricFormat::ncclXml && other.text.find("<gpu") != std::string::npos &&
                            (choice == io::ImportChoice::nvlinkBandwidth || choice == io::ImportChoice::nicBandwidth);
-      if (!isOfCopies && !isKnown && std::find(open.begin(), open.end(), choice) == open.end()) {
+      if (!isOfCopies(choice) && !isKnown && std::find(open.begin(), open.end(), choice) == open.end()) {
         open.push_back(choice);
       }
     }
@@ -87,14 +92,19 @@ std::optional<ForeignText> asCluster(const std::vector<std::string>& paths) {
     std::error_code fault;
     auto text = std::filesystem::is_regular_file(path, fault) ? io::readFile(path) : Error{ErrorCode::io, "no file"};
     const auto format = text ? io::detectFormat(path, *text) : text.error();
-    if (!format || !(io::isNetworkFormat(*format) || io::isHostFormat(*format))) {
+    if (!format ||
+        !(io::isNetworkFormat(*format) || io::isHostFormat(*format) || *format == io::FabricFormat::nvlinkDomains)) {
       return std::nullopt;
     }
     files.push_back({*std::move(text), path, *format});
   }
-  std::stable_partition(files.begin(), files.end(),
-                        [](const io::ClusterFile& file) { return io::isNetworkFormat(file.format); });
-  if (!io::isNetworkFormat(files.front().format)) {
+  const auto rank = [](const io::ClusterFile& file) {
+    return io::isNetworkFormat(file.format) ? 0 : io::isHostFormat(file.format) ? 1 : 2;
+  };
+  std::stable_sort(files.begin(), files.end(),
+                   [&](const io::ClusterFile& a, const io::ClusterFile& b) { return rank(a) < rank(b); });
+  // Hosts alone may be of different clusters; a network or NVLink domains join them.
+  if (rank(files.front()) == 2 || (rank(files.front()) == 1 && rank(files.back()) == 1)) {
     return std::nullopt;
   }
   ForeignText text{std::move(files.front().text), files.front().format, std::move(files.front().name)};

@@ -34,8 +34,8 @@ struct ForeignText {
   [[nodiscard]] std::vector<io::ImportChoice> choices() const;
 };
 
-/// The files as one text with others, the networks first, if they describe one cluster together: networks and hosts,
-/// and at least one network. nullopt for any other files, and where one cannot be read.
+/// The files as one text with others, the networks first, if they describe one cluster together: networks, hosts and
+/// NVLink domains, and not hosts alone. nullopt for any other files, and where one cannot be read.
 [[nodiscard]] std::optional<ForeignText> asCluster(const std::vector<std::string>& paths);
 
 /// The text, if its format leaves something open that a person should say (io::choicesOf).

@@ -66,6 +66,8 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
   bodyLayout->addWidget(m_about);
   bodyLayout->addLayout(m_form);
   bodyLayout->addWidget(m_fault);
+  addNumbers();
+  bodyLayout->addWidget(m_numbers, 1);
   bodyLayout->addStretch();
   auto* scroll = scrolled(body, this);
   constexpr int kFormWidth = 400;
@@ -254,6 +256,74 @@ void ImportDialog::addNetworkFields() {
   }
 }
 
+void ImportDialog::addNumbers() {
+  m_numbers = new QTreeWidget(this);
+  m_numbers->setObjectName(u"importNumbers"_s);
+  m_numbers->setAccessibleName(tr("Numbers and where they are from"));
+  m_numbers->setHeaderLabels({tr("GB/s"), tr("What"), tr("From")});
+  m_numbers->setRootIsDecorated(false);
+  m_numbers->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  m_numbers->setToolTip(tr("Double-click a number to set it; empty for what the file says"));
+  constexpr int kNumber = 64;
+  constexpr int kWhat = 250;
+  constexpr QSize kLeast(560, 150);
+  m_numbers->setColumnWidth(0, kNumber);
+  m_numbers->setColumnWidth(1, kWhat);
+  m_numbers->setMinimumSize(kLeast);
+  m_numbers->hide();
+  connect(m_numbers, &QTreeWidget::itemActivated, this,
+          [this](QTreeWidgetItem* item) { m_numbers->editItem(item, 0); });
+  connect(m_numbers, &QTreeWidget::itemDoubleClicked, this,
+          [this](QTreeWidgetItem* item) { m_numbers->editItem(item, 0); });
+  connect(m_numbers, &QTreeWidget::itemChanged, this, [this](QTreeWidgetItem* item, int column) {
+    if (column == 0) {
+      setNumber(item);
+    }
+  });
+}
+
+void ImportDialog::setNumber(QTreeWidgetItem* item) {
+  const std::string key = item->data(0, Qt::UserRole).toString().toStdString();
+  const QString text = item->text(0).trimmed();
+  const QString given = item->data(0, Qt::UserRole + 1).toString();
+  if (text.isEmpty() || text == given) {
+    m_typed.erase(key);
+  } else {
+    m_typed[key] = text;
+  }
+  follow();
+}
+
+void ImportDialog::showNumbers(const std::vector<io::NumberOrigin>& origins) {
+  const QSignalBlocker quiet(m_numbers);
+  m_numbers->setVisible(!origins.empty());
+  while (m_numbers->topLevelItemCount() > static_cast<int>(origins.size())) {
+    delete m_numbers->takeTopLevelItem(m_numbers->topLevelItemCount() - 1);
+  }
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    const io::NumberOrigin& origin = origins[i];
+    if (static_cast<int>(i) == m_numbers->topLevelItemCount()) {
+      auto* added = new QTreeWidgetItem(m_numbers);
+      added->setFlags(added->flags() | Qt::ItemIsEditable);
+    }
+    QTreeWidgetItem* item = m_numbers->topLevelItem(static_cast<int>(i));
+    const Bandwidth given = origin.given.isPositive() ? origin.given : origin.bandwidth;
+    item->setData(0, Qt::UserRole, QString::fromStdString(origin.what + "@" + toFraction(given)));
+    item->setData(0, Qt::UserRole + 1, QString::fromStdString(toExactText(given)));
+    item->setText(0, QString::fromStdString(toExactText(origin.bandwidth)));
+    item->setText(1, tr("%1, %2").arg(QString::fromStdString(origin.what),
+                                      counted(static_cast<int>(origin.links), tr("link"), tr("links"))));
+    const QString source = origin.source == io::NumberOrigin::Source::file    ? tr("file")
+                           : origin.source == io::NumberOrigin::Source::table ? tr("table")
+                           : origin.source == io::NumberOrigin::Source::guess ? tr("assumed")
+                                                                              : tr("stated");
+    item->setText(2, tr("%1: %2").arg(source, QString::fromStdString(origin.detail)));
+    for (int column = 0; column < m_numbers->columnCount(); ++column) {
+      item->setToolTip(column, item->text(column));
+    }
+  }
+}
+
 io::ImportAnswers ImportDialog::answers() const {
   io::ImportAnswers answers;
   answers.boxes = m_boxes->value();
@@ -278,6 +348,9 @@ io::ImportAnswers ImportDialog::answers() const {
   answers.pcieBandwidth = typed(ImportChoice::pcieBandwidth);
   answers.socketBandwidth = typed(ImportChoice::socketBandwidth);
   answers.uplinkBandwidth = typed(ImportChoice::uplinkBandwidth);
+  for (const auto& [number, text] : m_typed) {
+    answers.numbers.push_back(number + "=" + text.toStdString());
+  }
   return answers;
 }
 
@@ -362,7 +435,12 @@ void ImportDialog::takeServer(const io::ImportedServer& server) {
   show(ImportChoice::nics, hasNics);
   show(ImportChoice::nvlink, server.hasNvSwitch.has_value());
   // Of NCCL's files, only a hint leaves the NVLinks open.
-  m_form->setRowVisible(m_preset, m_text->format == io::FabricFormat::ncclXml && server.nvlinkBandwidth.has_value());
+  const bool isHint = m_text->format == io::FabricFormat::ncclXml && server.nvlinkBandwidth.has_value();
+  m_form->setRowVisible(m_preset, isHint);
+  if (auto* title = qobject_cast<QLabel*>(m_form->labelForField(m_bandwidths.at(ImportChoice::nvlinkBandwidth)));
+      isHint && title != nullptr) {
+    title->setText(tr("NVLinks of a GPU"));  // together
+  }
   for (const auto& [choice, taken] : {std::pair{ImportChoice::nvlinkBandwidth, server.nvlinkBandwidth},
                                       {ImportChoice::nicBandwidth, server.nicBandwidth},
                                       {ImportChoice::pcieBandwidth, server.pcieBandwidth},
@@ -370,7 +448,9 @@ void ImportDialog::takeServer(const io::ImportedServer& server) {
     QLineEdit* field = m_bandwidths.at(choice);
     show(choice, taken.has_value() || !field->text().isEmpty());
     if (taken && field->text().isEmpty()) {
-      field->setPlaceholderText(tr("%1 GB/s (estimate)").arg(QString::fromStdString(toExactText(*taken))));
+      field->setPlaceholderText(taken->isPositive()
+                                    ? tr("%1 GB/s (estimate)").arg(QString::fromStdString(toExactText(*taken)))
+                                    : tr("unknown"));
     }
   }
 }
@@ -387,17 +467,7 @@ void ImportDialog::receive() {
   }
   const std::shared_ptr<Details> details = m_ordered;
   QStringList lines;
-  for (const io::NumberOrigin& origin : details->origins) {
-    // Each number, and where it is from.
-    const QString source = origin.source == io::NumberOrigin::Source::file    ? tr("from")
-                           : origin.source == io::NumberOrigin::Source::table ? tr("table:")
-                           : origin.source == io::NumberOrigin::Source::guess ? tr("assumed:")
-                                                                              : tr("stated:");
-    lines << tr("%1 GB/s: %2, %3, %4 %5")
-                 .arg(QString::fromStdString(toExactText(origin.bandwidth)), QString::fromStdString(origin.what),
-                      counted(static_cast<int>(origin.links), tr("link"), tr("links")), source,
-                      QString::fromStdString(origin.detail));
-  }
+  showNumbers(details->origins);
   for (const Finding& finding : details->findings) {
     lines << (finding.severity == Severity::note ? u"• "_s : u"⚠ "_s) + QString::fromStdString(finding.text);
   }

@@ -10,6 +10,7 @@
 #include <QListWidget>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QTreeWidget>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,9 @@ private:
   void follow();
   void receive();
   void takeServer(const io::ImportedServer& server);
+  void addNumbers();
+  void showNumbers(const std::vector<io::NumberOrigin>& origins);
+  void setNumber(QTreeWidgetItem* item);
   void want();
 
   std::shared_ptr<const ForeignText> m_text;
@@ -73,7 +77,9 @@ private:
   QLineEdit* m_hosts = nullptr;
   QLineEdit* m_adapters = nullptr;
   std::map<io::ImportChoice, QLineEdit*> m_bandwidths;
-  std::shared_ptr<Details> m_ordered;  ///< filled by the other thread; read once the preview is ready
+  QTreeWidget* m_numbers = nullptr;        ///< each number, and where it is from
+  std::map<std::string, QString> m_typed;  ///< of "what@given": what a person wrote in its place
+  std::shared_ptr<Details> m_ordered;      ///< filled by the other thread; read once the preview is ready
   bool m_isServerKnown = false;
   bool m_isWanted = false;
 };

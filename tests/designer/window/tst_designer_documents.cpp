@@ -11,6 +11,7 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTest>
+#include <QTreeWidget>
 #include <algorithm>
 
 #include "coppice/test_paths.hpp"
@@ -79,6 +80,7 @@ private Q_SLOTS:
   void importDialogTellsFaults();
   void importInTheWindow();
   void networkAndHostTogether();
+  void fromNetworkAndDumpToTheBound();
   void importIsCancelled();
   void pastedMatrix();
   void notesAreProblemsToo();
@@ -198,9 +200,29 @@ void TestDesignerDocuments::networkAndHostTogether() {
       return std::nullopt;
     }
     // Each number with where it is from.
-    const QString notes = field<QLabel>(dialog, "importNotes")->text();
-    if (!notes.contains(u"50 GB/s: a cable between host and switch"_s) || !notes.contains(u"table:"_s) ||
+    auto* numbers = field<QTreeWidget>(dialog, "importNumbers");
+    const auto rowOf = [&](const QString& number, const QString& what, const QString& from) -> QTreeWidgetItem* {
+      for (int i = 0; i < numbers->topLevelItemCount(); ++i) {
+        QTreeWidgetItem* row = numbers->topLevelItem(i);
+        if (row->text(0) == number && row->text(1).startsWith(what) && row->text(2).startsWith(from)) {
+          return row;
+        }
+      }
+      return nullptr;
+    };
+    QTreeWidgetItem* cable = rowOf(u"50"_s, u"a cable between host and switch, 3"_s, u"file: ibnetdiscover"_s);
+    if (cable == nullptr || rowOf(u"20"_s, u"a link between GPUs"_s, u"table: NCCL's src/graph/topo.h"_s) == nullptr ||
         field<QLineEdit>(dialog, "import-hosts") == nullptr || field<QSpinBox>(dialog, "import-boxes") != nullptr) {
+      return std::nullopt;
+    }
+    // A person may set each.
+    cable->setText(0, u"none"_s);
+    if (!QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) || dialog.fabric()) {
+      return std::nullopt;
+    }
+    cable->setText(0, u"100"_s);
+    if (!QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) ||
+        rowOf(u"100"_s, u"a cable between host and switch, 3"_s, u"stated: set in place of 50"_s) == nullptr) {
       return std::nullopt;
     }
     return dialog.fabric();
@@ -213,7 +235,29 @@ void TestDesignerDocuments::networkAndHostTogether() {
   QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::gpu), 4);
   QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::nic), 4);
   QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::switchNode), 3);
+  const auto links = f.editor()->model().description().links;
+  QCOMPARE(std::count_if(links.begin(), links.end(), [](const auto& link) { return link.bandwidth == "100"; }), 3);
   QVERIFY(f.waitForBound());
+}
+
+/// From what people have to the bound: each line with a number is an action of theirs.
+void TestDesignerDocuments::fromNetworkAndDumpToTheBound() {
+  const Fixture f;
+  int actions = 0;
+  f.answers->importer = [&](QWidget* parent, const ForeignText& text) -> std::optional<ReadModel> {
+    ImportDialog dialog(text, parent);
+    QSignalSpy accepted(&dialog, &QDialog::accepted);
+    field<QPushButton>(dialog, "importAccept")->click();
+    ++actions;  // Import
+    return QTest::qWaitFor([&] { return accepted.size() == 1; }, kLong) ? dialog.fabric() : std::nullopt;
+  };
+  f.answers->open = {data("cluster/two_rails.ibnetdiscover.txt"), data("cluster/host.xml")};
+  f.run("file.open");
+  actions += 1 + static_cast<int>(f.answers->open.size()) + 1;  // Ctrl+O, a click on each file, Open
+  QVERIFY(f.editor() != nullptr && f.waitForBound());
+  QVERIFY(f.strip("statusBound").contains(u"AllGather"_s));
+  QCOMPARE(actions, 5);
+  QCOMPARE(f.answers->failures, QStringList());
 }
 
 void TestDesignerDocuments::importIsCancelled() {
