@@ -70,7 +70,7 @@ ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
   bodyLayout->addWidget(m_numbers, 1);
   bodyLayout->addStretch();
   auto* scroll = scrolled(body, this);
-  constexpr int kFormWidth = 400;
+  constexpr int kFormWidth = 540;
   scroll->setMinimumWidth(kFormWidth);
 
   auto* notes = scrolled(m_notes, this);
@@ -253,6 +253,8 @@ void ImportDialog::addNetworkFields() {
             ? tr("The file describes the network of a cluster, not the inside of its hosts. Drop a file of "
                  "a host together with it to have both.")
             : tr("The files describe a cluster: its network and the inside of its hosts."));
+  } else if (!m_text->others.empty()) {
+    m_about->setText(tr("The files describe hosts and the NVLink domains that join them."));
   }
 }
 
@@ -265,11 +267,11 @@ void ImportDialog::addNumbers() {
   m_numbers->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_numbers->setToolTip(tr("Double-click a number to set it; empty for what the file says"));
   constexpr int kNumber = 64;
-  constexpr int kWhat = 250;
-  constexpr QSize kLeast(560, 150);
+  constexpr int kWhat = 240;
+  constexpr int kHeight = 150;
   m_numbers->setColumnWidth(0, kNumber);
   m_numbers->setColumnWidth(1, kWhat);
-  m_numbers->setMinimumSize(kLeast);
+  m_numbers->setMinimumHeight(kHeight);
   m_numbers->hide();
   connect(m_numbers, &QTreeWidget::itemActivated, this,
           [this](QTreeWidgetItem* item) { m_numbers->editItem(item, 0); });
