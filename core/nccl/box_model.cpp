@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl/box_model.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -95,10 +96,50 @@ Result<std::vector<BoxModel>> boxModels(Ways& ways) {
   });
 }
 
-Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const GraphSet& graphs, const JoinOptions& options) {
-  std::vector<GraphNode> nodes;
+std::vector<int> wiringKinds(const fabric::Fabric& fabric, const std::vector<BoxModel>& boxes) {
+  // Links are numbered as the ways meet them, so that ways that share a link do so in both boxes.
+  const auto wiringOf = [&](const BoxModel& box) {
+    std::map<int, int> numbers;
+    std::vector<std::pair<int, Bandwidth>> wiring;
+    const auto add = [&](const std::vector<std::vector<std::vector<int>>>& ways) {
+      for (const auto& row : ways) {
+        for (const std::vector<int>& way : row) {
+          wiring.emplace_back(-1, Bandwidth());
+          for (const int arc : way) {
+            const auto number = static_cast<int>(numbers.size());
+            wiring.emplace_back(numbers.try_emplace(arc, number).first->second, fabric.arcs()[arc].bandwidth);
+          }
+        }
+      }
+    };
+    add(box.way);
+    add(box.toNic);
+    add(box.fromNic);
+    return wiring;
+  };
+  std::vector<std::vector<std::pair<int, Bandwidth>>> seen;
+  std::vector<int> kindOf;
   for (const BoxModel& box : boxes) {
-    GraphNode node{.graphs = graphs};
+    auto wiring = wiringOf(box);
+    const auto same = std::find(seen.begin(), seen.end(), wiring);
+    kindOf.push_back(static_cast<int>(same - seen.begin()));
+    if (same == seen.end()) {
+      seen.push_back(std::move(wiring));
+    }
+  }
+  return kindOf;
+}
+
+Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const GraphSet& graphs, const JoinOptions& options) {
+  return joinedOn(boxes, std::vector{graphs}, std::vector<int>(boxes.size(), 0), options);
+}
+
+Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const std::vector<GraphSet>& graphs,
+                            const std::vector<int>& kindOf, const JoinOptions& options) {
+  std::vector<GraphNode> nodes;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const BoxModel& box = boxes[i];
+    GraphNode node{.graphs = graphs[kindOf[i]]};
     for (std::size_t device = 0; device < box.gpus.size(); ++device) {
       node.rankOf[static_cast<int>(device)] = box.gpus[device];
     }

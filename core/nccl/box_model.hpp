@@ -24,6 +24,12 @@ struct BoxModel {
 /// different numbers of GPUs or NICs, no way between two of its GPUs).
 [[nodiscard]] Result<std::vector<BoxModel>> boxModels(Ways& ways);
 
+/// Which boxes are wired alike, with links of equal bandwidth: by box, numbered in the order of their first box.
+[[nodiscard]] std::vector<int> wiringKinds(const fabric::Fabric& fabric, const std::vector<BoxModel>& boxes);
+
+/// @param kindOf by box: which of the graphs is its. Errors: those of joinNodes.
+[[nodiscard]] Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const std::vector<GraphSet>& graphs,
+                                          const std::vector<int>& kindOf, const JoinOptions& options);
 /// All boxes with the same graphs. Errors: those of joinNodes.
 [[nodiscard]] Result<ChannelSet> joinedOn(const std::vector<BoxModel>& boxes, const GraphSet& graphs,
                                           const JoinOptions& options);

@@ -2,6 +2,7 @@
 #include "nccl/search.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -427,13 +428,40 @@ GraphSet graphsFrom(const std::vector<Channel>& channels, const Rational& speed,
   return set;
 }
 
-FoundGraphs foundOf(Ways& ways, const std::vector<BoxModel>& boxes, const std::vector<Channel>& channels,
-                    const Rational& speed, const SearchOptions& options) {
+/// Boxes with their kinds of wiring, and one box of each kind.
+struct Kinds {
+  std::vector<BoxModel> boxes;
+  std::vector<int> kindOf;
+  std::vector<const BoxModel*> models;
+
+  Kinds(const fabric::Fabric& fabric, std::vector<BoxModel> all)
+      : boxes(std::move(all)), kindOf(wiringKinds(fabric, boxes)) {
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      if (kindOf[i] == static_cast<int>(models.size())) {
+        models.push_back(&boxes[i]);
+      }
+    }
+  }
+  Kinds(const Kinds&) = delete;
+  Kinds& operator=(const Kinds&) = delete;
+
+  [[nodiscard]] bool isAlone() const { return boxes.size() == 1; }
+};
+
+/// @param rings of each kind
+FoundGraphs foundOf(Ways& ways, const Kinds& kinds, const std::vector<Rings>& rings, const SearchOptions& options) {
   FoundGraphs found;
-  found.graphs = graphsFrom(channels, speed, boxes.size() == 1);
-  found.channels = orThrow(joinedOn(boxes, found.graphs, {.computeCapability = options.computeCapability}));
+  std::vector<GraphSet> graphs;
+  for (const Rings& each : rings) {
+    graphs.push_back(graphsFrom(each.channels, each.speed, kinds.isAlone()));
+  }
+  found.channels =
+      orThrow(joinedOn(kinds.boxes, graphs, kinds.kindOf, {.computeCapability = options.computeCapability}));
   found.allreduce = orThrow(ringLoad(ways, found.channels.rings, Collective::allreduce));
   found.trees = orThrow(treeLoad(ways, found.channels.trees));
+  found.kindOf = kinds.kindOf;
+  found.graphs = std::move(graphs.front());
+  found.others.assign(std::make_move_iterator(graphs.begin() + 1), std::make_move_iterator(graphs.end()));
   return found;
 }
 
@@ -619,34 +647,41 @@ private:
 
 Result<FoundGraphs> searchAsNccl(Ways& ways, const SearchOptions& options, const Progress& progress) {
   return guarded([&]() -> Result<FoundGraphs> {
-    const std::vector<BoxModel> boxes = orThrow(boxModels(ways));
-    const bool isAlone = boxes.size() == 1;
-    if (boxes.front().gpus.size() == 1) {
-      std::vector<Channel> channels;
-      for (int nic = 0; nic < std::clamp(boxes.front().nics, 1, kMaxSearched); ++nic) {
-        channels.push_back({{0}, isAlone ? -1 : nic});
+    const Kinds kinds(ways.fabric(), orThrow(boxModels(ways)));
+    std::vector<Rings> found;
+    for (const BoxModel* box : kinds.models) {
+      if (box->gpus.size() == 1) {
+        Rings rings{.channels = {}, .speed = Rational(10)};
+        for (int nic = 0; nic < std::clamp(box->nics, 1, kMaxSearched); ++nic) {
+          rings.channels.push_back({{0}, kinds.isAlone() ? -1 : nic});
+        }
+        found.push_back(std::move(rings));
+        continue;
       }
-      return foundOf(ways, boxes, channels, Rational(10), options);
+      Rings rings = NcclSearch(ways.fabric(), *box, kinds.isAlone(), options.computeCapability, progress).run();
+      if (rings.channels.empty()) {
+        // NCCL falls back to the order of devices at 0.1 GB/s.
+        Channel channel{.gpus = std::vector<int>(box->gpus.size()), .nic = kinds.isAlone() ? -1 : 0};
+        std::iota(channel.gpus.begin(), channel.gpus.end(), 0);
+        rings = {.channels = {channel}, .speed = Rational(1, 10)};
+      }
+      found.push_back(std::move(rings));
     }
-    Rings rings = NcclSearch(ways.fabric(), boxes.front(), isAlone, options.computeCapability, progress).run();
-    if (rings.channels.empty()) {
-      // NCCL falls back to the order of devices at 0.1 GB/s.
-      Channel channel{.gpus = std::vector<int>(boxes.front().gpus.size()), .nic = isAlone ? -1 : 0};
-      std::iota(channel.gpus.begin(), channel.gpus.end(), 0);
-      rings = {.channels = {channel}, .speed = Rational(1, 10)};
-    }
-    return foundOf(ways, boxes, rings.channels, rings.speed, options);
+    return foundOf(ways, kinds, found, options);
   });
 }
 
 Result<FoundGraphs> searchBest(Ways& ways, const FoundGraphs& least, const SearchOptions& options,
                                const Progress& progress) {
   return guarded([&]() -> Result<FoundGraphs> {
-    const std::vector<BoxModel> boxes = orThrow(boxModels(ways));
-    const bool isAlone = boxes.size() == 1;
+    const Kinds kinds(ways.fabric(), orThrow(boxModels(ways)));
+    const bool isAlone = kinds.isAlone();
     FoundGraphs best = least;
-    BestSearch search(ways.fabric(), boxes.front(), isAlone, progress);
-    const int nics = std::max(boxes.front().nics, 1);
+    std::vector<BestSearch> searches;
+    for (const BoxModel* box : kinds.models) {
+      searches.emplace_back(ways.fabric(), *box, isAlone, progress);
+    }
+    const int nics = std::max(kinds.boxes.front().nics, 1);
     for (int count = 1; count <= kMaxSearched; ++count) {
       if (!isAlone && count % std::min(nics, kMaxSearched) != 0) {
         continue;
@@ -655,15 +690,20 @@ Result<FoundGraphs> searchBest(Ways& ways, const FoundGraphs& least, const Searc
         if (isPaired && (!isAlone || count % 2 == 1)) {
           continue;
         }
-        const std::vector<Channel> channels = search.run(count, isPaired);
-        FoundGraphs found = foundOf(ways, boxes, channels, Rational(1), options);
+        std::vector<Rings> rings;
+        for (BestSearch& search : searches) {
+          rings.push_back({.channels = search.run(count, isPaired), .speed = Rational(1)});
+        }
+        FoundGraphs found = foundOf(ways, kinds, rings, options);
         if (found.allreduce.algbw > best.allreduce.algbw) {
           // The rate of a ring: what each channel carries of the data at that throughput.
           const auto n = static_cast<std::int64_t>(ways.fabric().gpuCount());
           const Rational speed = found.allreduce.algbw.gigabytesPerSecond() * Rational(2 * (n - 1), n) /
-                                 Rational(static_cast<std::int64_t>(channels.size()));
-          for (Graph& graph : found.graphs.graphs) {
-            graph.speedIntra = graph.speedInter = speedText(speed);
+                                 Rational(static_cast<std::int64_t>(count));
+          for (int kind = 0; kind < static_cast<int>(kinds.models.size()); ++kind) {
+            for (Graph& graph : (kind == 0 ? found.graphs : found.others[kind - 1]).graphs) {
+              graph.speedIntra = graph.speedInter = speedText(speed);
+            }
           }
           best = std::move(found);
         }

@@ -19,10 +19,14 @@ struct SearchOptions {
 
 /// Graphs, and what they reach when NCCL joins them.
 struct FoundGraphs {
-  GraphSet graphs = {};
+  GraphSet graphs = {};               ///< of the first box, and of all that are wired as it
+  std::vector<GraphSet> others = {};  ///< of each other kind of box
+  std::vector<int> kindOf = {};       ///< by box: 0 = graphs, k = others[k - 1]
   ChannelSet channels = {};
   Load allreduce;  ///< of the rings
   Load trees;      ///< of the trees, allreduce
+
+  [[nodiscard]] const GraphSet& graphsOf(int kind) const { return kind == 0 ? graphs : others[kind - 1]; }
 };
 
 /// What NCCL's search finds (ncclTopoCompute of 2.28: speeds from fast to slow, the same channel again before others,

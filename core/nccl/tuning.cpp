@@ -180,7 +180,85 @@ constexpr double kTreeFactors[3][23] = {
     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
 
+/// Parts of an estimated time over the time that was measured.
+struct FitPoint {
+  double latency = 0;
+  double transfer = 0;
+};
+
+TuningFit fitOf(const std::vector<FitPoint>& points) {
+  static constexpr double kMost = 16;
+  constexpr double kAlike = 1e-9;  // of the determinant: all points have one ratio of the two parts
+  if (points.empty()) {
+    return {};
+  }
+  double ll = 0;
+  double lt = 0;
+  double tt = 0;
+  double l = 0;
+  double t = 0;
+  for (const FitPoint& point : points) {
+    ll += point.latency * point.latency;
+    lt += point.latency * point.transfer;
+    tt += point.transfer * point.transfer;
+    l += point.latency;
+    t += point.transfer;
+  }
+  TuningFit fit{.points = static_cast<int>(points.size())};
+  const auto limited = [](double factor) { return std::clamp(factor, 1 / kMost, kMost); };
+  const double determinant = ll * tt - lt * lt;
+  if (determinant <= kAlike * ll * tt) {
+    fit.latency = fit.transfer = limited((l + t) / (ll + 2 * lt + tt));
+    return fit;
+  }
+  // Where one factor is out of range, the other is the best beside the limit.
+  const double latency = (l * tt - t * lt) / determinant;
+  const double transfer = (t * ll - l * lt) / determinant;
+  fit.latency = limited(latency);
+  fit.transfer = limited(transfer);
+  if (fit.latency != latency) {
+    fit.transfer = limited((t - fit.latency * lt) / tt);
+  } else if (fit.transfer != transfer) {
+    fit.latency = limited((l - fit.transfer * lt) / ll);
+  }
+  return fit;
+}
+
 }  // namespace
+
+std::vector<TuningFit> fitTuning(const TuningInput& input, const std::vector<Estimate>& table,
+                                 const std::vector<TunedPoint>& points) {
+  std::vector<std::vector<FitPoint>> own(table.size());
+  std::vector<FitPoint> all;
+  for (const TunedPoint& point : points) {
+    const auto entry = std::find_if(table.begin(), table.end(), [&](const Estimate& each) {
+      return each.algorithm == point.algorithm && each.protocol == point.protocol;
+    });
+    if (entry == table.end() || !(point.time > Microseconds(0)) || point.bytes <= 0) {
+      continue;
+    }
+    Estimate still = *entry;
+    still.latency = Microseconds(0);
+    const double transfer = estimatedTime(input, still, point.bytes) / point.time;
+    const double whole = estimatedTime(input, *entry, point.bytes) / point.time;
+    own[static_cast<std::size_t>(entry - table.begin())].push_back({whole - transfer, transfer});
+    all.push_back({whole - transfer, transfer});
+  }
+  std::vector<TuningFit> fits;
+  const TuningFit common = fitOf(all);
+  for (const std::vector<FitPoint>& each : own) {
+    fits.push_back(each.empty() ? common : fitOf(each));
+  }
+  return fits;
+}
+
+std::vector<Estimate> fitted(std::vector<Estimate> table, const std::vector<TuningFit>& fits) {
+  for (std::size_t i = 0; i < table.size() && i < fits.size(); ++i) {
+    table[i].latency *= fits[i].latency;
+    table[i].algbw = table[i].algbw * (1 / fits[i].transfer);
+  }
+  return table;
+}
 
 std::vector<Estimate> tuningTable(const TuningInput& input, Collective collective) {
   return Table(input, collective).make();

@@ -46,6 +46,30 @@ struct TuningInput {
 [[nodiscard]] const Estimate* tunedChoice(const TuningInput& input, const std::vector<Estimate>& table,
                                           std::int64_t bytes);
 
+/// A time that was measured with an algorithm and protocol.
+struct TunedPoint {
+  std::string algorithm = {};
+  std::string protocol = {};
+  std::int64_t bytes = 0;
+  Microseconds time{};
+};
+
+/// What an entry's latency and the time of its bytes are multiplied by, so that it agrees with what was measured.
+struct TuningFit {
+  double latency = 1;
+  double transfer = 1;
+  int points = 0;  ///< that it rests on
+
+  friend bool operator==(const TuningFit&, const TuningFit&) = default;
+};
+
+/// The fit with the least sum of squared relative errors, for each entry: by the points of its algorithm and protocol;
+/// where it has none, by all points. Between 1/16 and 16; no points: 1.
+[[nodiscard]] std::vector<TuningFit> fitTuning(const TuningInput& input, const std::vector<Estimate>& table,
+                                               const std::vector<TunedPoint>& points);
+/// The table with these fits, one for each entry.
+[[nodiscard]] std::vector<Estimate> fitted(std::vector<Estimate> table, const std::vector<TuningFit>& fits);
+
 /// From one size to the next the same choice.
 struct TuningBand {
   Collective collective = Collective::allreduce;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "nccl/box_model.hpp"
 #include "nccl/graph.hpp"
 #include "nccl/joining.hpp"
 #include "nccl/load.hpp"
@@ -278,6 +280,8 @@ private slots:
   void tuning();
   void tunedChoices();
   void tunerFile();
+  void fits();
+  void wirings();
   void searches_data();
   void searches();
   void unequalBoxes();
@@ -670,6 +674,64 @@ void TestNccl::tunerFile() {
   QCOMPARE(QString::fromStdString(csv),
            QStringLiteral("allreduce,0,1023,ring,ll,8,2,16\nreducescatter,0,9,nvls_tree,simple,16,2,16\n"
                           "allreduce,0,1023,ring,ll,8,-1,-1\nreducescatter,0,9,ring,simple,16,-1,-1\n"));
+}
+
+/// Times made with known factors give them back; with one point both parts have one factor.
+void TestNccl::fits() {
+  const TuningInput input = voltas();
+  const std::vector<Estimate> table = tuningTable(input, Collective::allreduce);
+  const auto entry = std::find_if(table.begin(), table.end(), [](const Estimate& each) {
+    return each.algorithm == "Ring" && each.protocol == "Simple";
+  });
+  QVERIFY(entry != table.end());
+  std::vector<TunedPoint> points;
+  for (const std::int64_t bytes : {1 << 12, 1 << 20, 1 << 28}) {
+    Estimate changed = *entry;
+    changed.latency *= 3;
+    changed.algbw = changed.algbw * 0.5;
+    points.push_back({"Ring", "Simple", bytes, estimatedTime(input, changed, bytes)});
+  }
+  const std::vector<TuningFit> fits = fitTuning(input, table, points);
+  QCOMPARE(fits.size(), table.size());
+  const TuningFit& own = fits[static_cast<std::size_t>(entry - table.begin())];
+  QVERIFY(std::abs(own.latency - 3) < 1e-9 && std::abs(own.transfer - 2) < 1e-9);
+  // Others follow what is known of all.
+  QCOMPARE(own.points, 3);
+  QVERIFY(std::abs(fits.front().latency - 3) < 1e-9);
+  const std::vector<Estimate> made = fitted(table, fits);
+  QVERIFY(std::abs(estimatedTime(input, made[static_cast<std::size_t>(entry - table.begin())], 1 << 20).count() -
+                   points[1].time.count()) < 1e-6);
+  const std::vector<TuningFit> single =
+      fitTuning(input, table, {{"Ring", "Simple", 1 << 20, estimatedTime(input, *entry, 1 << 20) * 2.0}});
+  QVERIFY(std::abs(single.front().latency - 2) < 1e-9 && std::abs(single.front().transfer - 2) < 1e-9);
+  for (const TuningFit& none : fitTuning(input, table, {})) {
+    QCOMPARE(none, TuningFit());
+  }
+}
+
+/// Boxes are of one kind where their links have the same bandwidths and are shared by the same ways.
+void TestNccl::wirings() {
+  for (const bool isUnlike : {false, true}) {
+    fabric::Description description;
+    description.nodes = {{.id = "net", .kind = "switch"}};
+    for (const std::string box : {"a", "b", "c"}) {
+      for (const char* gpu : {"0", "1", "2"}) {
+        description.nodes.push_back({.id = box + gpu, .box = box});
+        description.links.push_back({.src = box + gpu, .dst = "net", .bandwidth = "10"});
+      }
+      const bool isFast = isUnlike && box == "b";
+      description.links.push_back({.src = box + "0", .dst = box + "1", .bandwidth = isFast ? "40" : "20"});
+      description.links.push_back({.src = box + "1", .dst = box + "2", .bandwidth = "20"});
+      description.links.push_back({.src = box + "2", .dst = box + "0", .bandwidth = "20"});
+    }
+    const auto fabric = must(fabric::Fabric::build(description));
+    Ways ways(fabric);
+    const auto boxes = must(boxModels(ways));
+    QCOMPARE(wiringKinds(fabric, boxes), (isUnlike ? std::vector<int>{0, 1, 0} : std::vector<int>{0, 0, 0}));
+    const FoundGraphs found = must(searchBest(ways, must(searchAsNccl(ways))));
+    QCOMPARE(found.others.size(), static_cast<std::size_t>(isUnlike ? 1 : 0));
+    QCOMPARE(found.channels.rings.front().hops.size(), std::size_t{9});
+  }
 }
 
 void TestNccl::searches_data() {
