@@ -304,7 +304,7 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml\n"
       "  coppice-cli export allgather.forest.json --format chakra --size 64MiB -o allgather\n"
       "  coppice-cli export preset:dgx1-v100,boxes=1 --target nccl-graph --compute-capability 70 -o graph.xml\n"
-      "  coppice-cli export cluster.fabric.json --target nccl-tuner --script run.sh -o tuner.csv");
+      "  coppice-cli export cluster.fabric.json --target nccl-bundle --measured log.* all_reduce.txt -o bundle");
   auto options = std::make_shared<ExportOptions>();
   sub.add_option("schedule", options->schedule,
                  "Schedule file (.forest.json or .schedule.json), or a fabric for nccl-graph and nccl-tuner; - for "
@@ -325,20 +325,22 @@ void addExport(CLI::App& app, Invocation& invocation) {
   targets.emplace_back(program::toString(program::Runtime::mscclpp), static_cast<int>(program::Runtime::mscclpp));
   targets.emplace_back("nccl-graph", kNcclTarget + static_cast<int>(NcclFile::graph));
   targets.emplace_back("nccl-tuner", kNcclTarget + static_cast<int>(NcclFile::tuner));
+  targets.emplace_back("nccl-bundle", kNcclTarget + static_cast<int>(NcclFile::bundle));
   options->target = static_cast<int>(lowered.runtime);
   addWord<int>(
       sub, "--target", options->target, targets,
       program::runtimeNames() +
           ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); mscclpp: an execution plan of MSCCL++. Of a fabric, "
           "for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold) "
-          "or nccl-tuner (the CSV of its example tuner plug-in)")
+          "nccl-tuner (the CSV of its example tuner plug-in) or nccl-bundle (a folder with both, scripts that run "
+          "nccl-tests and PyTorch without and with them, and what to look for)")
       ->default_str("msccl");
   sub.add_option("--compute-capability", options->nccl.computeCapability,
-                 "nccl-graph and nccl-tuner: 70 is V100, 80 A100, 90 H100, 100 B200")
+                 "nccl-...: 70 is V100, 80 A100, 90 H100, 100 B200")
       ->check(CLI::Range(50, 200))
       ->capture_default_str();
-  sub.add_option("--script", options->nccl.script,
-                 "nccl-graph and nccl-tuner: write a script that runs nccl-tests without and with the file");
+  sub.add_option("--measured", options->nccl.measured,
+                 "nccl-tuner and nccl-bundle: logs and output of nccl-tests, to which the bands are fitted");
   using program::Protocol;
   addWord<Protocol>(sub, "--protocol", lowered.protocol,
                     {{"Simple", Protocol::simple}, {"LL", Protocol::ll}, {"LL128", Protocol::ll128}},

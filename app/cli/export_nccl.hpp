@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
@@ -13,17 +14,18 @@ namespace coppice::cli {
 /// What stock NCCL reads.
 enum class NcclFile {
   graph,  ///< NCCL_GRAPH_FILE
-  tuner   ///< the file of the example tuner plug-in
+  tuner,  ///< the file of the example tuner plug-in
+  bundle  ///< a folder with both, and what proves that they were taken
 };
 
 struct ExportNcclOptions {
-  std::string source;  ///< a fabric, or a schedule for its fabric
-  std::string output;
-  std::string script;  ///< to start a run with the file; empty = none
+  std::string source;                   ///< a fabric, or a schedule for its fabric
+  std::string output;                   ///< of a bundle: a new folder
+  std::vector<std::string> measured{};  ///< files of a run, to which bands are fitted
   int computeCapability = 80;
 };
 
-/// Writes the file and says what it is worth. Errors: those of the search and of files.
+/// Writes the file or folder and says what it is worth. Errors: those of the search and of files.
 [[nodiscard]] Result<Report> exportNccl(const ExportNcclOptions& options, NcclFile file, bool json,
                                         const Progress& progress);
 

@@ -11,6 +11,7 @@
 #include "io/schedule_json.hpp"
 #include "text.hpp"
 #include "workflow/imported_run.hpp"
+#include "workflow/nccl_bundle.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::size_t kListedRings = 8;
 struct ImportRunOptions {
   std::vector<std::string> files;
   FabricOptions fabric;
-  std::string collective = "allreduce";
+  std::string collective;  ///< empty = the one with the most sizes
   std::string output;
 };
 
@@ -213,23 +214,61 @@ Json loadJson(const fabric::Fabric& fabric, const std::optional<nccl::Load>& loa
 
 std::string loadText(const fabric::Fabric& fabric, const std::string& label, const std::optional<nccl::Load>& load,
                      const Bandwidth& bound) {
-  if (!load) {
-    return {};
+  return load ? "  " + label + workflow::worthText(fabric, *load, bound) + "\n" : std::string();
+}
+
+Json sizeJson(const workflow::RunSize& size) {
+  return {{"bytes", size.bytes},
+          {"algorithm", size.algorithm},
+          {"protocol", size.protocol},
+          {"channels", orNull(size.channels)},
+          {"algbw", size.reachable ? Json(toFraction(*size.reachable)) : Json(nullptr)},
+          {"estimated_us", size.estimated ? Json(size.estimated->count()) : Json(nullptr)},
+          {"measured_us", size.measured ? Json(size.measured->count()) : Json(nullptr)},
+          {"measured_algbw", size.algbw ? Json(size.algbw->gigabytesPerSecond()) : Json(nullptr)},
+          {"faster", size.faster.empty() ? Json(nullptr) : Json(size.faster)},
+          {"faster_us", size.fasterTime ? Json(size.fasterTime->count()) : Json(nullptr)},
+          {"slowest_rank", orNull(size.slowestRank)}};
+}
+
+std::string timeText(const std::optional<Microseconds>& time) {
+  return time ? formatted("%.2f", time->count()) : "-";
+}
+
+/// What was chosen, expected and measured at each size, and what is expected to be faster.
+void describeSizes(const std::vector<workflow::RunSize>& sizes, const workflow::RunOnFabric& on, Json& json,
+                   Report& report) {
+  bool hasHead = false;
+  for (const workflow::RunSize& size : sizes) {
+    if (size.collective != toString(on.collective)) {
+      continue;
+    }
+    json.push_back(sizeJson(size));
+    if (!hasHead) {
+      hasHead = true;
+      report.text += formatted("  %14s  %-16s  %12s  %13s  %12s  %8s  %s\n", "size (B)", "chosen", "NCCL (us)",
+                               "measured (us)", "algbw (GB/s)", "of bound", "faster");
+    }
+    const std::string share =
+        size.algbw ? formatted("%.1f %%", 100 * size.algbw->gigabytesPerSecond() / toGBps(on.bound)) : "-";
+    report.text +=
+        formatted("  %14lld  %-16s  %12s  %13s  %12s  %8s  ", static_cast<long long>(size.bytes),
+                  size.algorithm.empty() ? "-" : oneLine(size.algorithm + " " + size.protocol).c_str(),
+                  timeText(size.estimated).c_str(), timeText(size.measured).c_str(),
+                  size.algbw ? formatted("%.2f", size.algbw->gigabytesPerSecond()).c_str() : "-", share.c_str()) +
+        (size.faster.empty() ? "-" : oneLine(size.faster)) +
+        (size.fasterTime ? formatted(" (%.2f us)", size.fasterTime->count()) : "") + "\n";
   }
-  const fabric::Arc& arc = fabric.arcs()[load->arc];
-  return "  " + label + gigabytes(load->algbw) +
-         formatted(", %.1f %% of the bound", 100 * toGBps(load->algbw) / toGBps(bound)) + ", limited by " +
-         oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id) + "\n";
 }
 
 /// NCCL's rings and trees beside the bound, and what each choice loses.
 Outcome describeOnFabric(const ImportRunOptions& options, const workflow::ImportedRun& run, bool json,
                          const Progress& progress, Report& report) {
-  const nccl::Communicator* communicator = run.largest();
-  if (communicator == nullptr) {
-    return Error{ErrorCode::badInput, "no communicator is known", "give a log of NCCL_DEBUG=INFO"};
+  if (run.largest() == nullptr && run.graphs.empty() && run.measured.empty() && run.calls.empty()) {
+    return Error{ErrorCode::badInput, "the files say nothing of a run", "give a log of NCCL_DEBUG=INFO"};
   }
-  const auto collective = workflow::readCollective(options.collective);
+  const auto collective = options.collective.empty() ? Result<Collective>(workflow::collectivesOf(run).front())
+                                                     : workflow::readCollective(options.collective);
   if (!collective) {
     return collective.error();
   }
@@ -238,7 +277,7 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
     return loaded.error();
   }
   const fabric::Fabric& fabric = loaded->fabric;
-  const auto channels = workflow::channelsOn(fabric, *communicator);
+  const auto channels = workflow::channelsOf(fabric, run);
   if (!channels) {
     return channels.error();
   }
@@ -255,27 +294,7 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
   report.text += std::string(toString(*collective)) + " on " + named(fabric.name()) + "\n  bound       " +
                  gigabytes(on->bound) + "\n" + loadText(fabric, "rings       ", on->rings, on->bound) +
                  loadText(fabric, "trees       ", on->trees, on->bound);
-  for (const nccl::Choice& choice : communicator->choices) {
-    const bool isRing = choice.algorithm == "Ring";
-    if (choice.collective != toString(*collective) || (!isRing && choice.algorithm != "Tree")) {
-      continue;
-    }
-    const auto& own = isRing ? on->rings : on->trees;
-    const auto& other = isRing ? on->trees : on->rings;
-    if (!own) {
-      continue;
-    }
-    const bool isSlower = other && own->algbw < other->algbw;
-    const std::string better = isRing ? "Tree" : "Ring";
-    measured["choices"].push_back({{"bytes", choice.bytes},
-                                   {"algorithm", choice.algorithm},
-                                   {"algbw", toFraction(own->algbw)},
-                                   {"faster", isSlower ? Json(better) : Json(nullptr)}});
-    if (isSlower) {
-      report.text += "  at " + std::to_string(choice.bytes) + " B it chose " + choice.algorithm + "; " + better +
-                     " has room for " + gigabytes(other->algbw) + " by congestion: try NCCL_ALGO=" + better + "\n";
-    }
-  }
+  describeSizes(workflow::runSizes(run, *on), *on, measured["choices"], report);
   report.json["fabric"] = std::move(measured);
   if (!options.output.empty()) {
     const auto schedule = workflow::ringSchedule(fabric, channels->rings, *collective, 0, "nccl-run", progress);
@@ -346,7 +365,11 @@ Result<Report> run(const ImportRunOptions& options, bool json, const Progress& p
   for (const std::string& warning : imported->log.warnings) {
     report.text += "warning of " + imported->log.library + ": " + oneLine(warning) + "\n";
   }
-  report.json["missing"] = imported->missing;
+  std::vector<std::string> missing = imported->missing;
+  if (options.fabric.source.empty() && !imported->missingMachine.empty()) {
+    missing.push_back(imported->missingMachine);
+  }
+  report.json["missing"] = missing;
   if (!options.fabric.source.empty()) {
     if (const Outcome told = describeOnFabric(options, *imported, json, progress, report); !told) {
       return told.error();
@@ -354,8 +377,8 @@ Result<Report> run(const ImportRunOptions& options, bool json, const Progress& p
   } else if (!options.output.empty()) {
     return Error{ErrorCode::badUsage, "a schedule needs the fabric that was run on", "give --fabric"};
   }
-  for (const std::string& missing : imported->missing) {
-    report.text += "missing: " + missing + "\n";
+  for (const std::string& each : missing) {
+    report.text += "missing: " + each + "\n";
   }
   return report;
 }
@@ -375,7 +398,8 @@ void addImportRun(CLI::App& app, Invocation& invocation) {
                  "standard input")
       ->required();
   sub.add_option("--fabric", options->fabric.source, "The fabric that was run on: its bound beside NCCL's rings");
-  sub.add_option("-c,--collective", options->collective, "Collective that is compared")->capture_default_str();
+  sub.add_option("-c,--collective", options->collective,
+                 "Collective that is compared (default: the one with the most sizes)");
   sub.add_option("-o,--output", options->output,
                  "Write NCCL's rings as a schedule to this file; - for standard output");
   sub.callback([options, &invocation] {

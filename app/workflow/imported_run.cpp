@@ -8,6 +8,7 @@
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "nccl/box_model.hpp"
 #include "nccl/log_reader.hpp"
 #include "schedule/step_cost.hpp"
 #include "workflow/proved_optimum.hpp"
@@ -54,6 +55,18 @@ bool hasTable(std::string_view text) {
   return text.find("algbw") != std::string_view::npos && text.find("busbw") != std::string_view::npos;
 }
 
+/// The line that names its columns is there.
+bool hasTableHead(std::string_view text) {
+  for (std::size_t at = text.find("algbw"); at != std::string_view::npos; at = text.find("algbw", at + 1)) {
+    const std::size_t begin = text.rfind('\n', at) + 1;
+    const std::string_view line = text.substr(begin, text.find('\n', at) - begin);
+    if (line.find('#') < line.find("algbw") && line.find("busbw") != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<std::vector<fabric::Rank>> boxesWithGpus(const fabric::Fabric& fabric) {
   std::map<std::string, std::size_t> index;
   std::vector<std::vector<fabric::Rank>> boxes;
@@ -68,6 +81,35 @@ std::vector<std::vector<fabric::Rank>> boxesWithGpus(const fabric::Fabric& fabri
   return boxes;
 }
 
+/// By rank of the communicator: that of the fabric. @pre both have as many
+std::vector<fabric::Rank> ranksOn(const fabric::Fabric& fabric, const nccl::Communicator& communicator) {
+  const auto boxes = boxesWithGpus(fabric);
+  std::vector<fabric::Rank> rankOf(static_cast<std::size_t>(communicator.ranks), -1);
+  bool isPlaced = communicator.hosts.size() == boxes.size();
+  if (isPlaced) {
+    std::map<std::string, std::vector<std::pair<int, int>>> onHost;  // device, rank
+    for (int rank = 0; rank < communicator.ranks; ++rank) {
+      const nccl::RankPlace& place = communicator.places[rank];
+      onHost[place.host].emplace_back(place.device < 0 ? rank : place.device, rank);
+    }
+    for (std::size_t host = 0; host < communicator.hosts.size() && isPlaced; ++host) {
+      auto& ranks = onHost[communicator.hosts[host]];
+      std::sort(ranks.begin(), ranks.end());
+      isPlaced = ranks.size() == boxes[host].size();
+      for (std::size_t i = 0; i < ranks.size() && isPlaced; ++i) {
+        rankOf[ranks[i].second] = boxes[host][i];
+      }
+    }
+  }
+  // Logs of one rank alone do not say where the others are.
+  if (!isPlaced) {
+    for (int rank = 0; rank < communicator.ranks; ++rank) {
+      rankOf[rank] = rank;
+    }
+  }
+  return rankOf;
+}
+
 }  // namespace
 
 const nccl::Communicator* ImportedRun::largest() const {
@@ -75,6 +117,11 @@ const nccl::Communicator* ImportedRun::largest() const {
       std::max_element(log.communicators.begin(), log.communicators.end(),
                        [](const nccl::Communicator& a, const nccl::Communicator& b) { return a.ranks < b.ranks; });
   return found == log.communicators.end() ? nullptr : &*found;
+}
+
+bool isRunText(std::string_view text) {
+  return nccl::isGraphFile(text) || nccl::isInspector(text) || nccl::isTestsJson(text) || nccl::isLog(text) ||
+         hasTableHead(text);
 }
 
 Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
@@ -142,7 +189,7 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
     run.missing.emplace_back("times: give what nccl-tests printed, or the files of NCCL_INSPECTOR_DUMP_DIR");
   }
   if (run.topologies.empty()) {
-    run.missing.emplace_back("the machine: set NCCL_TOPO_DUMP_FILE; import makes a fabric of it");
+    run.missingMachine = "the machine: set NCCL_TOPO_DUMP_FILE; import makes a fabric of it";
   }
   return run;
 }
@@ -154,30 +201,7 @@ Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Co
                      counted(fabric.gpuCount(), "GPU"),
                  "give the fabric that was run on; --gpus chooses some of its GPUs"};
   }
-  const auto boxes = boxesWithGpus(fabric);
-  std::vector<int> rankOf(static_cast<std::size_t>(communicator.ranks), -1);
-  bool isPlaced = communicator.hosts.size() == boxes.size();
-  if (isPlaced) {
-    std::map<std::string, std::vector<std::pair<int, int>>> onHost;  // device, rank
-    for (int rank = 0; rank < communicator.ranks; ++rank) {
-      const nccl::RankPlace& place = communicator.places[rank];
-      onHost[place.host].emplace_back(place.device < 0 ? rank : place.device, rank);
-    }
-    for (std::size_t host = 0; host < communicator.hosts.size() && isPlaced; ++host) {
-      auto& ranks = onHost[communicator.hosts[host]];
-      std::sort(ranks.begin(), ranks.end());
-      isPlaced = ranks.size() == boxes[host].size();
-      for (std::size_t i = 0; i < ranks.size() && isPlaced; ++i) {
-        rankOf[ranks[i].second] = boxes[host][i];
-      }
-    }
-  }
-  // Logs of one rank alone do not say where the others are.
-  if (!isPlaced) {
-    for (int rank = 0; rank < communicator.ranks; ++rank) {
-      rankOf[rank] = rank;
-    }
-  }
+  const std::vector<fabric::Rank> rankOf = ranksOn(fabric, communicator);
   std::map<std::tuple<int, int, int>, const nccl::LoggedEdge*> edges;
   for (const nccl::LoggedEdge& edge : communicator.edges) {
     edges[{edge.channel, edge.from, edge.to}] = &edge;
@@ -217,6 +241,99 @@ Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Co
   return set;
 }
 
+Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run) {
+  const nccl::Communicator* chosen = nullptr;
+  for (const nccl::Communicator& each : run.log.communicators) {
+    if ((!each.rings.empty() || !each.trees.empty()) && (chosen == nullptr || chosen->ranks < each.ranks)) {
+      chosen = &each;
+    }
+  }
+  if (chosen != nullptr) {
+    return channelsOn(fabric, *chosen);
+  }
+  for (const NamedGraphs& graphs : run.graphs) {
+    if (graphs.graphs.find(nccl::kRingGraph) != nullptr && graphs.graphs.find(nccl::kTreeGraph) != nullptr) {
+      nccl::Ways ways(fabric);
+      const auto boxes = nccl::boxModels(ways);
+      return boxes ? nccl::joinedOn(*boxes, graphs.graphs, {}) : Result<nccl::ChannelSet>(boxes.error());
+    }
+  }
+  return nccl::ChannelSet{.ranks = fabric.gpuCount()};
+}
+
+std::optional<fabric::Rank> rankOn(const fabric::Fabric& fabric, const ImportedRun& run, int rank) {
+  const nccl::Communicator* communicator = run.largest();
+  if (rank < 0 || rank >= fabric.gpuCount()) {
+    return std::nullopt;
+  }
+  if (communicator == nullptr) {
+    return rank;
+  }
+  return communicator->ranks == fabric.gpuCount() ? std::optional(ranksOn(fabric, *communicator)[rank]) : std::nullopt;
+}
+
+Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const ImportedRun& run,
+                                                 const nccl::ChannelSet& channels) {
+  return coppice::guarded([&]() -> Result<std::vector<DrawnChannels>> {
+    nccl::Ways ways(fabric);
+    std::vector<DrawnChannels> drawn;
+    std::vector<const nccl::Ring*> rings;
+    for (const nccl::Ring& ring : channels.rings) {
+      const auto same = std::find_if(rings.begin(), rings.end(), [&](const auto* one) { return *one == ring; });
+      if (same != rings.end()) {
+        ++drawn[static_cast<std::size_t>(same - rings.begin())].count;
+        continue;
+      }
+      rings.push_back(&ring);
+      DrawnChannels made{.kind = DrawnChannels::Kind::ring, .ranks = ring.ranks()};
+      for (const nccl::Hop& hop : ring.hops) {
+        made.routes.push_back(orThrow(ways.nodesOf(hop)));
+      }
+      drawn.push_back(std::move(made));
+    }
+    std::vector<const nccl::Tree*> trees;
+    for (const nccl::Tree& tree : channels.trees) {
+      const auto same = std::find_if(trees.begin(), trees.end(), [&](const auto* one) { return *one == tree; });
+      if (same != trees.end()) {
+        ++drawn[rings.size() + static_cast<std::size_t>(same - trees.begin())].count;
+        continue;
+      }
+      trees.push_back(&tree);
+      DrawnChannels made{.kind = DrawnChannels::Kind::tree};
+      for (std::size_t rank = 0; rank < tree.parents.size(); ++rank) {
+        if (tree.parents[rank] < 0) {
+          made.roots.push_back(static_cast<fabric::Rank>(rank));
+        } else {
+          made.routes.push_back(orThrow(ways.nodesOf(tree.up[rank])));
+        }
+      }
+      drawn.push_back(std::move(made));
+    }
+    if (const nccl::Communicator* communicator = run.largest();
+        communicator != nullptr && communicator->ranks == fabric.gpuCount()) {
+      const std::vector<fabric::Rank> rankOf = ranksOn(fabric, *communicator);
+      std::map<std::vector<int>, DrawnChannels> heads;
+      for (const nccl::NvlsHeads& each : communicator->nvls) {
+        auto [found, isNew] = heads.try_emplace(each.ranks, DrawnChannels{.kind = DrawnChannels::Kind::nvls});
+        if (!isNew) {
+          ++found->second.count;
+          continue;
+        }
+        for (const int rank : each.ranks) {
+          if (rank >= 0 && rank < communicator->ranks) {
+            found->second.ranks.push_back(rankOf[rank]);
+          }
+        }
+        found->second.roots = found->second.ranks;
+      }
+      for (auto& [unused, each] : heads) {
+        drawn.push_back(std::move(each));
+      }
+    }
+    return drawn;
+  });
+}
+
 Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels, Collective collective,
                                 const Progress& progress) {
   Demand demand{.collective = collective};
@@ -231,7 +348,9 @@ Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::Channe
   result.collective = collective;
   result.bound = optimum->algbw;
   nccl::Ways ways(fabric);
-  if (!channels.rings.empty()) {
+  const bool isOfRings =
+      std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end();
+  if (!channels.rings.empty() && isOfRings) {
     auto load = nccl::ringLoad(ways, channels.rings, collective);
     if (!load) {
       return load.error();

@@ -39,6 +39,7 @@ struct ImportedRun {
   std::vector<NamedGraphs> graphs;
   std::vector<std::string> topologies;  ///< files of NCCL_TOPO_DUMP_FILE: `import` makes a fabric of them
   std::vector<std::string> missing;     ///< sentences with what to set
+  std::string missingMachine;  ///< the same, where no file describes the machine, for who has no fabric; else empty
 
   /// The communicator with the most ranks, the first of them; nullptr = none.
   [[nodiscard]] const nccl::Communicator* largest() const;
@@ -52,16 +53,68 @@ struct ImportedRun {
 /// lowest rank, and a GPU is that of its device number. Errors: badInput (the numbers of hosts or GPUs differ).
 [[nodiscard]] Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Communicator& communicator);
 
+/// The text is a file that importRun reads, but for topology dumps, of which import makes a fabric. The beginning of a
+/// long file is enough.
+[[nodiscard]] bool isRunText(std::string_view text);
+
+/// The channels of the largest communicator whose rings or trees the logs have; else those of the first graph dump that
+/// has rings, joined over the boxes of the fabric; else none. Errors: those of channelsOn and of joining.
+[[nodiscard]] Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run);
+
+/// A rank of the run as the fabric has it, by channelsOn's rule; nullopt where the fabric has another number of GPUs.
+[[nodiscard]] std::optional<fabric::Rank> rankOn(const fabric::Fabric& fabric, const ImportedRun& run, int rank);
+
+/// Channels that are the same, as they lie on the fabric.
+struct DrawnChannels {
+  enum class Kind { ring, tree, nvls } kind = Kind::ring;
+  int count = 1;                                            ///< channels that are this one
+  std::vector<fabric::Rank> ranks = {};                     ///< of a ring: in order; of NVLS: its heads
+  std::vector<fabric::Rank> roots = {};                     ///< of a tree: its root; of NVLS: its heads
+  std::vector<std::vector<fabric::NodeIndex>> routes = {};  ///< of each hop; of trees upwards; of NVLS none
+};
+/// Rings, trees and NVLS heads, equal ones once. Errors: infeasible (no way between two ranks).
+[[nodiscard]] Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const ImportedRun& run,
+                                                               const nccl::ChannelSet& channels);
+
 /// What the rings and the trees of a run reach.
 struct RunOnFabric {
   Collective collective = Collective::allreduce;
   Bandwidth bound;                  ///< of any schedule
   std::optional<nccl::Load> rings;  ///< absent = not known, or they do not make the collective
   std::optional<nccl::Load> trees;  ///< of allreduce
+
+  /// By congestion; nullptr where it is not known.
+  [[nodiscard]] const nccl::Load* loadOf(std::string_view algorithm) const {
+    const std::optional<nccl::Load>& load = algorithm == "Ring" ? rings : trees;
+    return (algorithm == "Ring" || algorithm == "Tree") && load ? &*load : nullptr;
+  }
 };
 /// Errors: those of channelsOn and of the bound; infeasible (no way between two ranks).
 [[nodiscard]] Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels,
                                               Collective collective, const Progress& progress);
+
+/// One size of one collective: what NCCL chose, what it expected, what was measured, what it can reach here.
+struct RunSize {
+  std::string collective = {};
+  std::int64_t bytes = 0;
+  std::string algorithm = {};  ///< that NCCL chose; empty = not known
+  std::string protocol = {};
+  std::optional<int> channels = {};
+  std::optional<Microseconds> estimated = {};  ///< by NCCL itself: what its log says, else its table
+  std::optional<Microseconds> measured = {};   ///< by nccl-tests (out of place where there is both), else the Inspector
+  std::optional<Throughput> algbw = {};        ///< at that time
+  std::optional<Bandwidth> reachable = {};     ///< of what was chosen, by congestion
+  std::string faster = {};  ///< "Tree LL128", "Tree": is expected to take less time here; empty = none
+  std::optional<Microseconds> fasterTime = {};  ///< absent where only the throughput by congestion says so
+  std::optional<int> slowestRank = {};          ///< that was last most often
+};
+/// All sizes that the run says something of, by size. Where several files measured one, the last counts. What would be
+/// faster: NCCL's table of estimates, its bandwidths limited to what the rings and trees reach here; without a table
+/// the algorithm with the higher throughput.
+[[nodiscard]] std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on);
+
+/// The collectives that the run says something of, those with the most sizes first; allreduce where it says nothing.
+[[nodiscard]] std::vector<Collective> collectivesOf(const ImportedRun& run);
 
 /// The rings as a schedule that is verified, simulated and drawn like any other; equal rings are one. Errors: limit
 /// (more than 2^24 transfers), infeasible, badUsage (a collective that rings do not make).

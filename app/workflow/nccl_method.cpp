@@ -2,10 +2,11 @@
 #include "workflow/nccl_method.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
-#include "base/shell.hpp"
+#include "nccl/box_model.hpp"
 #include "workflow/facts.hpp"
-#include "workflow/imported_run.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"
 
@@ -51,9 +52,11 @@ Result<Made> ncclRings(const fabric::Fabric& fabric, const Demand& demand, const
 }
 
 /// NCCL's input of tuning for these graphs. An estimate of a ring is capped by the exact figure afterwards.
-nccl::TuningInput tuningInput(const NcclGraphs& graphs, int capability) {
-  nccl::TuningInput input{.ranks = graphs.boxes * graphs.gpus, .nodes = graphs.boxes, .computeCapability = capability};
-  input.channels = static_cast<int>(graphs.best.channels.rings.size());
+nccl::TuningInput tuningInput(const NcclGraphs& graphs, const nccl::FoundGraphs& found, int capability) {
+  nccl::TuningInput input{.ranks = graphs.ranks(),
+                          .nodes = static_cast<int>(graphs.boxes.size()),
+                          .computeCapability = capability,
+                          .channels = static_cast<int>(found.channels.rings.size())};
   const auto tuned = [](const nccl::Graph& graph) {
     const auto speed = Rational::parse(graph.speedIntra);
     const double rate = speed ? speed->toDouble() : 0;
@@ -63,9 +66,66 @@ nccl::TuningInput tuningInput(const NcclGraphs& graphs, int capability) {
                             .pattern = graph.pattern,
                             .isSame = graph.sameChannels != 0};
   };
-  input.ring = tuned(*graphs.best.graphs.find(nccl::kRingGraph));
-  input.tree = tuned(*graphs.best.graphs.find(nccl::kTreeGraph));
+  input.ring = tuned(*found.graphs.find(nccl::kRingGraph));
+  input.tree = tuned(*found.graphs.find(nccl::kTreeGraph));
   return input;
+}
+
+/// NCCL's table, with no more than the rings and trees reach.
+std::vector<nccl::Estimate> cappedTable(nccl::Ways& ways, const nccl::FoundGraphs& found,
+                                        const nccl::TuningInput& input, Collective collective) {
+  constexpr double kLl = 0.5;
+  constexpr double kLl128 = 0.92;
+  std::vector<nccl::Estimate> table = nccl::tuningTable(input, collective);
+  const auto rings = nccl::ringLoad(ways, found.channels.rings, collective);
+  for (nccl::Estimate& estimate : table) {
+    const double share = estimate.protocol == "LL" ? kLl : estimate.protocol == "LL128" ? kLl128 : 1;
+    const bool isTree = estimate.algorithm == "Tree";
+    if (isTree || rings) {
+      const Bandwidth& exact = isTree ? found.trees.algbw : rings->algbw;
+      estimate.algbw = std::min(estimate.algbw, Throughput(toGBps(exact) * share));
+    }
+  }
+  return table;
+}
+
+std::string settingOf(const ImportedRun& run, std::string_view name) {
+  for (const std::string& setting : run.log.settings) {
+    if (setting.starts_with(name) && setting.size() > name.size() && setting[name.size()] == '=') {
+      return setting.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// The times of a run with what ran.
+std::vector<nccl::TunedPoint> pointsOf(const ImportedRun& run, const nccl::TuningInput& input,
+                                       const std::vector<nccl::Estimate>& table, Collective collective) {
+  const std::string algorithm = settingOf(run, "NCCL_ALGO");
+  const std::string protocol = settingOf(run, "NCCL_PROTO");
+  RunOnFabric on;
+  on.collective = collective;
+  std::vector<nccl::TunedPoint> points;
+  for (const RunSize& size : runSizes(run, on)) {
+    if (size.collective != toString(collective) || !size.measured) {
+      continue;
+    }
+    nccl::TunedPoint point{
+        .algorithm = size.algorithm, .protocol = size.protocol, .bytes = size.bytes, .time = *size.measured};
+    if (point.algorithm.empty()) {
+      std::vector<nccl::Estimate> asked = table;
+      std::erase_if(asked, [&](const nccl::Estimate& estimate) {
+        return (!algorithm.empty() && estimate.algorithm != algorithm) ||
+               (!protocol.empty() && estimate.protocol != protocol);
+      });
+      if (const nccl::Estimate* choice = nccl::tunedChoice(input, asked, size.bytes)) {
+        point.algorithm = choice->algorithm;
+        point.protocol = choice->protocol;
+      }
+    }
+    points.push_back(std::move(point));
+  }
+  return points;
 }
 
 }  // namespace
@@ -109,94 +169,61 @@ Result<NcclGraphs> makeNcclGraphs(const fabric::Fabric& fabric, int computeCapab
     return optimum.error();
   }
   NcclGraphs made{.stock = *std::move(stock), .best = *std::move(best), .bound = optimum->algbw};
-  made.boxes = static_cast<int>(boxes->size());
+  for (const nccl::BoxModel& box : *boxes) {
+    made.boxes.push_back(fabric.nodes()[fabric.gpus()[box.gpus.front()]].box);
+  }
   made.gpus = static_cast<int>(boxes->front().gpus.size());
-  made.xml = nccl::writeGraphs(made.best.graphs);
+  std::vector<int> devices(static_cast<std::size_t>(made.gpus));
+  std::iota(devices.begin(), devices.end(), 0);
+  for (int kind = 0; kind < made.kinds(); ++kind) {
+    const auto findings = nccl::checkGraphs(made.best.graphsOf(kind), devices, boxes->size() == 1);
+    if (hasErrors(findings)) {
+      return Error{ErrorCode::limit, findings.front().text, findings.front().fix};
+    }
+  }
   return made;
 }
 
-std::vector<nccl::TuningBand> ncclBands(nccl::Ways& ways, const NcclGraphs& graphs, int computeCapability) {
+NcclBands ncclBands(nccl::Ways& ways, const NcclGraphs& graphs, int computeCapability, const ImportedRun* run) {
   constexpr int kLeast = 10;  // binary logarithms of sizes
   constexpr int kMost = 34;
-  constexpr double kLl = 0.5;
-  constexpr double kLl128 = 0.92;
-  const nccl::TuningInput input = tuningInput(graphs, computeCapability);
-  std::vector<nccl::TuningBand> bands;
+  const nccl::TuningInput input = tuningInput(graphs, graphs.best, computeCapability);
+  NcclBands made;
   for (const Collective collective : {Collective::allreduce, Collective::allgather, Collective::reduceScatter,
                                       Collective::broadcast, Collective::reduce}) {
-    std::vector<nccl::Estimate> table = nccl::tuningTable(input, collective);
-    const auto rings = nccl::ringLoad(ways, graphs.best.channels.rings, collective);
-    for (nccl::Estimate& estimate : table) {
-      const double share = estimate.protocol == "LL" ? kLl : estimate.protocol == "LL128" ? kLl128 : 1;
-      const bool isTree = estimate.algorithm == "Tree";
-      if (isTree || rings) {
-        const Bandwidth& exact = isTree ? graphs.best.trees.algbw : rings->algbw;
-        estimate.algbw = std::min(estimate.algbw, Throughput(toGBps(exact) * share));
-      }
+    std::vector<nccl::Estimate> table = cappedTable(ways, graphs.best, input, collective);
+    if (run != nullptr) {
+      // What was measured ran with NCCL's own rings, or with those of an earlier file.
+      const nccl::TuningInput stockInput = tuningInput(graphs, graphs.stock, computeCapability);
+      const std::vector<nccl::Estimate> stock = cappedTable(ways, graphs.stock, stockInput, collective);
+      const std::vector<nccl::TunedPoint> points = pointsOf(*run, stockInput, stock, collective);
+      const std::vector<nccl::TuningFit> fits = nccl::fitTuning(stockInput, stock, points);
+      table = nccl::fitted(std::move(table), fits);
+      made.points += static_cast<int>(points.size());
     }
     const auto channels = static_cast<int>(graphs.best.channels.rings.size());
-    const std::size_t first = bands.size();
+    const std::size_t first = made.bands.size();
     for (int size = kLeast; size <= kMost; ++size) {
       const nccl::Estimate* choice = nccl::tunedChoice(input, table, std::int64_t{1} << size);
       if (choice == nullptr) {
         continue;
       }
-      if (bands.size() > first && bands.back().algorithm == choice->algorithm &&
-          bands.back().protocol == choice->protocol) {
+      if (made.bands.size() > first && made.bands.back().algorithm == choice->algorithm &&
+          made.bands.back().protocol == choice->protocol) {
         continue;
       }
-      if (bands.size() > first) {
-        bands.back().maxBytes = (std::int64_t{1} << size) - 1;
+      if (made.bands.size() > first) {
+        made.bands.back().maxBytes = (std::int64_t{1} << size) - 1;
       }
-      bands.push_back({.collective = collective,
-                       .minBytes = bands.size() > first ? std::int64_t{1} << size : 0,
-                       .maxBytes = std::numeric_limits<std::int64_t>::max(),
-                       .algorithm = choice->algorithm,
-                       .protocol = choice->protocol,
-                       .channels = channels});
+      made.bands.push_back({.collective = collective,
+                            .minBytes = made.bands.size() > first ? std::int64_t{1} << size : 0,
+                            .maxBytes = std::numeric_limits<std::int64_t>::max(),
+                            .algorithm = choice->algorithm,
+                            .protocol = choice->protocol,
+                            .channels = channels});
     }
   }
-  return bands;
-}
-
-std::string ncclLaunchScript(const NcclGraphs& graphs, const std::string& graphFile, const std::string& tunerFile) {
-  const int ranks = graphs.boxes * graphs.gpus;
-  std::string ring;
-  for (const int rank : graphs.best.channels.rings.front().ranks()) {
-    ring += " " + std::to_string(rank);
-  }
-  std::string script =
-      "#!/bin/sh\n"
-      "# Runs nccl-tests without and with the files, and leaves the logs for coppice-cli import-run.\n"
-      "# Start it once per machine set: sh FILE \"mpirun -np " +
-      std::to_string(ranks) +
-      " ...\" ./build/all_reduce_perf\n"
-      "set -eu\n"
-      "launch=${1:?the launcher, such as \"mpirun -np " +
-      std::to_string(ranks) + " -N " + std::to_string(graphs.gpus) +
-      "\"}\n"
-      "program=${2:?a program of nccl-tests}\n"
-      "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING\n"
-      "NCCL_DEBUG_FILE=stock.%h.%p $launch \"$program\" -b 1M -e 1G -f 2 | tee stock.txt\n";
-  if (!graphFile.empty()) {
-    script += "export NCCL_GRAPH_FILE=" + shellWord(graphFile) + " NCCL_ALGO=Ring\n";
-  }
-  if (!tunerFile.empty()) {
-    script += "export NCCL_TUNER_CONFIG_FILE=" + shellWord(tunerFile) +
-              "  # with NCCL_TUNER_PLUGIN=libnccl-tuner-example.so, 2.27.5 and later\n";
-  }
-  script +=
-      "NCCL_DEBUG_FILE=changed.%h.%p $launch \"$program\" -b 1M -e 1G -f 2 | tee changed.txt\n"
-      "# PyTorch: the same variables before torchrun.\n";
-  if (!graphFile.empty()) {
-    script +=
-        "# The file was taken where the log has NCCL_GRAPH_FILE set by environment, and this ring:\n#  Channel 00/" +
-        std::to_string(graphs.best.channels.rings.size()) + " :" + (ranks <= 64 ? ring : " ...") + "\n";
-  }
-  script +=
-      "echo 'coppice-cli import-run stock.*.* stock.txt --fabric FABRIC'\n"
-      "echo 'coppice-cli import-run changed.*.* changed.txt --fabric FABRIC'\n";
-  return script;
+  return made;
 }
 
 }  // namespace coppice::workflow

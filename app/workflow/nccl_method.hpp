@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "nccl/graph.hpp"
 #include "nccl/search.hpp"
 #include "nccl/tuning.hpp"
+#include "workflow/imported_run.hpp"
 #include "workflow/method.hpp"
 
 namespace coppice::workflow {
@@ -17,26 +19,33 @@ namespace coppice::workflow {
 /// Name of the method.
 inline constexpr const char* kNcclMethod = "nccl";
 
-/// A graph file, and what it is worth.
+/// Graph files, and what they are worth.
 struct NcclGraphs {
-  nccl::FoundGraphs stock;  ///< what NCCL's search would find
-  nccl::FoundGraphs best;   ///< in the file
-  Bandwidth bound;          ///< of allreduce, by any schedule
-  int boxes = 1;
-  int gpus = 0;          ///< in each
-  std::string xml = {};  ///< the file; one for all boxes
+  nccl::FoundGraphs stock;              ///< what NCCL's search would find
+  nccl::FoundGraphs best;               ///< in the files
+  Bandwidth bound;                      ///< of allreduce, by any schedule
+  std::vector<std::string> boxes = {};  ///< by their lowest rank; "" where the fabric names none
+  int gpus = 0;                         ///< in each box
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(boxes.size()) * gpus; }
+  /// Boxes are wired differently: one file for each kind.
+  [[nodiscard]] int kinds() const { return 1 + static_cast<int>(best.others.size()); }
+  [[nodiscard]] std::string xml(int kind) const { return nccl::writeGraphs(best.graphsOf(kind)); }
+  [[nodiscard]] bool gains() const { return stock.allreduce.algbw < best.allreduce.algbw; }
 };
-/// Errors: those of nccl::searchAsNccl and of the bound.
+/// Errors: those of nccl::searchAsNccl and of the bound; limit (NCCL would refuse the file).
 [[nodiscard]] Result<NcclGraphs> makeNcclGraphs(const fabric::Fabric& fabric, int computeCapability,
                                                 const Progress& progress);
 
-/// Which algorithm and protocol at which sizes: NCCL's latencies, with the exact throughput of the rings and trees of
-/// these graphs where that is less than its own estimate of the bandwidth.
-[[nodiscard]] std::vector<nccl::TuningBand> ncclBands(nccl::Ways& ways, const NcclGraphs& graphs,
-                                                      int computeCapability);
-
-/// How a run is started with files of these kinds, and how it is seen that they were taken.
-[[nodiscard]] std::string ncclLaunchScript(const NcclGraphs& graphs, const std::string& graphFile,
-                                           const std::string& tunerFile);
+/// Which algorithm and protocol at which sizes, and what that rests on.
+struct NcclBands {
+  std::vector<nccl::TuningBand> bands = {};
+  int points = 0;  ///< measured times that latencies and bandwidths were fitted to; 0 = NCCL's own
+};
+/// NCCL's latencies, with the exact throughput of the rings and trees of these graphs where that is less than its own
+/// estimate of the bandwidth. With a run, both are fitted to its times, by collective; what ran at a size is what its
+/// log says, else what NCCL_ALGO and NCCL_PROTO ask for, else what NCCL's model chooses.
+[[nodiscard]] NcclBands ncclBands(nccl::Ways& ways, const NcclGraphs& graphs, int computeCapability,
+                                  const ImportedRun* run = nullptr);
 
 }  // namespace coppice::workflow

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "nccl/tuning.hpp"
+#include "workflow/imported_run.hpp"
+#include "workflow/request.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+using SizeKey = std::pair<std::int64_t, std::string>;  // bytes, collective
+
+/// Share of the throughput that a protocol leaves to the data.
+double shareOf(std::string_view protocol) {
+  return protocol == "LL" ? 0.5 : protocol == "LL128" ? 0.92 : 1;
+}
+
+/// What NCCL's model needs of a communicator, besides its table.
+nccl::TuningInput inputOf(const nccl::Communicator& communicator) {
+  return {.ranks = communicator.ranks,
+          .nodes = std::max(static_cast<int>(communicator.hosts.size()), 1),
+          .channels = communicator.channels};
+}
+
+/// An entry's time here: as NCCL says, but no faster than the rings or trees let it be.
+Microseconds timeHere(const nccl::TuningInput& input, nccl::Estimate estimate, std::int64_t bytes,
+                      const RunOnFabric& on) {
+  if (const nccl::Load* load = on.loadOf(estimate.algorithm)) {
+    estimate.algbw = std::min(estimate.algbw, Throughput(toGBps(load->algbw) * shareOf(estimate.protocol)));
+  }
+  return nccl::estimatedTime(input, estimate, bytes);
+}
+
+void findFaster(RunSize& size, const nccl::Communicator& communicator, const RunOnFabric& on) {
+  // Less is within what such a model can tell.
+  constexpr double kWorthSaying = 0.98;
+  if (size.algorithm.empty() || size.collective != toString(on.collective)) {
+    return;
+  }
+  const nccl::TuningInput input = inputOf(communicator);
+  std::optional<Microseconds> own;
+  const nccl::Estimate* best = nullptr;
+  std::optional<Microseconds> least;
+  for (const nccl::Estimate& estimate : communicator.estimates) {
+    if (estimate.collective != size.collective || !(estimate.algbw > Throughput(0))) {
+      continue;
+    }
+    const Microseconds time = timeHere(input, estimate, size.bytes, on);
+    if (estimate.algorithm == size.algorithm && estimate.protocol == size.protocol) {
+      own = time;
+      size.estimated = size.estimated ? size.estimated : nccl::estimatedTime(input, estimate, size.bytes);
+    }
+    if (!least || time < *least) {
+      least = time;
+      best = &estimate;
+    }
+  }
+  if (own && best != nullptr) {
+    if (*least < *own * kWorthSaying) {
+      size.faster = best->algorithm + " " + best->protocol;
+      size.fasterTime = least;
+    }
+    return;
+  }
+  const std::string other = size.algorithm == "Ring" ? "Tree" : "Ring";
+  const nccl::Load* chosen = on.loadOf(size.algorithm);
+  const nccl::Load* alternative = on.loadOf(other);
+  if (chosen != nullptr && alternative != nullptr && chosen->algbw < alternative->algbw) {
+    size.faster = other;
+  }
+}
+
+}  // namespace
+
+std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
+  std::map<SizeKey, RunSize> sizes;
+  const auto at = [&](const std::string& collective, std::int64_t bytes) -> RunSize& {
+    RunSize& size = sizes[{bytes, collective}];
+    size.collective = collective;
+    size.bytes = bytes;
+    return size;
+  };
+  const nccl::Communicator* communicator = run.largest();
+  if (communicator != nullptr) {
+    std::map<SizeKey, int> times;
+    for (const nccl::Choice& choice : communicator->choices) {
+      // What was chosen most often.
+      int& most = times[{choice.bytes, choice.collective}];
+      if (choice.times <= most) {
+        continue;
+      }
+      most = choice.times;
+      RunSize& size = at(choice.collective, choice.bytes);
+      size.algorithm = choice.algorithm;
+      size.protocol = choice.protocol;
+      size.channels = choice.channels;
+      size.estimated = choice.time;
+    }
+  }
+  for (const nccl::InspectedCalls& calls : run.calls) {
+    if (communicator != nullptr && calls.ranks != communicator->ranks) {
+      continue;
+    }
+    RunSize& size = at(calls.collective, calls.bytes);
+    size.measured = calls.time;
+    size.algbw = calls.algbw;
+    size.slowestRank = calls.slowestRank;
+  }
+  for (const MeasuredRun& measured : run.measured) {
+    const std::string collective =
+        measured.collective.empty() ? std::string(toString(on.collective)) : measured.collective;
+    for (const io::NcclRow& row : measured.rows) {
+      if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
+        RunSize& size = at(collective, row.size);
+        size.measured = time->time;
+        size.algbw = time->algbw;
+      }
+    }
+  }
+  std::vector<RunSize> all;
+  for (auto& [unused, size] : sizes) {
+    if (communicator != nullptr) {
+      findFaster(size, *communicator, on);
+    }
+    if (const nccl::Load* load = on.loadOf(size.algorithm);
+        load != nullptr && size.collective == toString(on.collective)) {
+      size.reachable = load->algbw;
+    }
+    all.push_back(std::move(size));
+  }
+  return all;
+}
+
+std::vector<Collective> collectivesOf(const ImportedRun& run) {
+  RunOnFabric none;
+  std::vector<std::pair<Collective, int>> counts;
+  for (const RunSize& size : runSizes(run, none)) {
+    if (const auto collective = readCollective(size.collective)) {
+      const auto known =
+          std::find_if(counts.begin(), counts.end(), [&](const auto& each) { return each.first == *collective; });
+      if (known != counts.end()) {
+        ++known->second;
+      } else {
+        counts.emplace_back(*collective, 1);
+      }
+    }
+  }
+  std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<Collective> collectives;
+  for (const auto& [collective, unused] : counts) {
+    collectives.push_back(collective);
+  }
+  if (collectives.empty()) {
+    collectives.push_back(Collective::allreduce);
+  }
+  return collectives;
+}
+
+}  // namespace coppice::workflow

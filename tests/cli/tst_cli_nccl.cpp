@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTemporaryDir>
+#include <QTest>
+#include <algorithm>
+#include <random>
+
+#include "coppice/test_paths.hpp"
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
+namespace {
+
+QString data(const char* name) {
+  return QStringLiteral(COPPICE_TEST_DATA) + "/nccl/" + name;
+}
+
+constexpr const char* kTwoBoxes = "preset:dgx-h100,boxes=2";
+
+/// Boxes of four GPUs each with one NIC of its own; in box b a slow link joins two of them.
+QByteArray unlikeBoxes() {
+  QJsonArray nodes;
+  QJsonArray links;
+  const auto link = [&](const QString& a, const QString& b, const char* bandwidth) {
+    links.append(QJsonObject{{"src", a}, {"dst", b}, {"bandwidth", bandwidth}, {"duplex", true}});
+  };
+  nodes.append(QJsonObject{{"id", "net"}, {"kind", "switch"}});
+  for (const QString& box : {QStringLiteral("a"), QStringLiteral("b")}) {
+    for (int i = 0; i < 4; ++i) {
+      nodes.append(QJsonObject{{"id", box + QString::number(i)}, {"kind", "gpu"}, {"box", box}});
+    }
+    nodes.append(QJsonObject{{"id", box + "n"}, {"kind", "nic"}, {"box", box}});
+    link(box + "n", "net", "100");
+    link(box + "0", box + "n", "100");
+    link(box + "3", box + "n", "100");
+    for (int i = 0; i < 4; ++i) {
+      for (int j = i + 1; j < 4; ++j) {
+        const bool isSlow = box == "b" && i == 0 && j == 1;
+        link(box + QString::number(i), box + QString::number(j), isSlow ? "1" : "50");
+      }
+    }
+  }
+  return QJsonDocument(QJsonObject{{"name", "unlike"}, {"nodes", nodes}, {"links", links}}).toJson();
+}
+
+}  // namespace
+
+/// The built coppice-cli on stock NCCL: what a run chose, and files that make it do better.
+class TestCliNccl : public QObject {
+  Q_OBJECT
+
+private slots:
+  void importRun();
+  void mixedLines();
+  void tableAlone();
+  void ringsAsSchedule();
+  void badRuns_data();
+  void badRuns();
+  void graphFile();
+  void tunerFile();
+  void bundle();
+  void bundleOfUnlikeBoxes();
+};
+
+void TestCliNccl::importRun() {
+  const Outcome outcome =
+      run({"import-run", data("two_h100.log"), data("two_h100_all_reduce.txt"), "--fabric", kTwoBoxes, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["version"].toString(), QString("2.28.9"));
+  const QJsonObject communicator = json["communicators"][0].toObject();
+  QCOMPARE(communicator["ranks"].toInt(), 16);
+  QCOMPARE(communicator["hosts"].toArray(), (QJsonArray{"node1", "node2"}));
+  QCOMPARE(communicator["rings"].toArray().size(), 4);
+  QCOMPARE(communicator["rings"][1].toArray(), (QJsonArray{0, 1, 10, 11, 12, 13, 14, 15, 8, 9, 2, 3, 4, 5, 6, 7}));
+  QCOMPARE(communicator["trees"][0].toArray(), (QJsonArray{-1, 0, 1, 2, 3, 4, 5, 6, 0, 8, 9, 10, 11, 12, 13, 14}));
+  const QJsonObject fabric = json["fabric"].toObject();
+  QCOMPARE(fabric["bound"]["algbw"].toString(), QString("400"));
+  // Four rings over four of the eight NICs, each 50 GB/s: 200 GB/s * 16 / 30.
+  QCOMPARE(fabric["rings"]["algbw"].toString(), QString("320/3"));
+  QCOMPARE(fabric["trees"]["algbw"].toString(), QString("200"));
+  QVERIFY(fabric["rings"]["limited_by"]["from"].isString());
+  const QJsonArray sizes = fabric["choices"].toArray();
+  QCOMPARE(sizes.size(), 6);
+  QCOMPARE(sizes[0]["algorithm"].toString(), QString("Tree"));
+  QVERIFY(sizes[0]["faster"].isNull());
+  QCOMPARE(sizes[1]["algorithm"].toString(), QString("Ring"));
+  QCOMPARE(sizes[1]["faster"].toString(), QString("Tree"));
+  QCOMPARE(sizes[1]["measured_us"].toDouble(), 74.15);
+  QCOMPARE(sizes[1]["algbw"].toString(), QString("320/3"));
+}
+
+/// Lines in any order, with prefixes of mpirun and time stamps, in one file or several, say the same.
+void TestCliNccl::mixedLines() {
+  QList<QByteArray> lines = contents(data("two_h100.log")).split('\n');
+  std::mt19937 random(1);
+  std::shuffle(lines.begin() + 1, lines.end(), random);
+  QByteArray mixed;
+  for (const QByteArray& line : lines) {
+    mixed += "[1,3]<stdout>:" + line + '\n';
+  }
+  const Outcome whole = run({"import-run", data("two_h100.log"), "--json"});
+  const Outcome shuffled = run({"import-run", "-", "--json"}, mixed);
+  VERIFY_TOLD(shuffled.code == 0, shuffled);
+  for (const char* key : {"ranks", "hosts", "rings", "trees"}) {
+    QCOMPARE(shuffled.json()["communicators"][0][QLatin1String(key)],
+             whole.json()["communicators"][0][QLatin1String(key)]);
+  }
+}
+
+/// Without a log the bound stands beside what was measured.
+void TestCliNccl::tableAlone() {
+  const Outcome outcome = run({"import-run", data("two_h100_all_reduce.txt"), "--fabric", kTwoBoxes, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject fabric = outcome.in("fabric");
+  QVERIFY(fabric["rings"].isNull());
+  QCOMPARE(fabric["choices"].toArray().size(), 6);
+  QVERIFY(!outcome.json()["missing"].toArray().isEmpty());
+}
+
+void TestCliNccl::ringsAsSchedule() {
+  QTemporaryDir folder;
+  const QString schedule = folder.filePath("rings.schedule.json");
+  const Outcome made = run({"import-run", data("two_h100.log"), "--fabric", kTwoBoxes, "-o", schedule});
+  VERIFY_TOLD(made.code == 0, made);
+  const Outcome verified = run({"verify", schedule, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+}
+
+void TestCliNccl::badRuns_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QByteArray>("input");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("error");
+  const QStringList standardInput{"import-run", "-"};
+  QTest::newRow("empty") << standardInput << QByteArray() << 2 << "no line of NCCL";
+  QTest::newRow("no run") << standardInput << QByteArray("hello\nworld\n") << 2 << "no line of NCCL";
+  QTest::newRow("other fabric") << QStringList{"import-run", data("two_h100.log"), "--fabric",
+                                               "preset:dgx-h100,boxes=4"}
+                                << QByteArray() << 2 << "the communicator has 16 ranks, the fabric 32 GPUs";
+  QTest::newRow("schedule without a fabric")
+      << QStringList{"import-run", data("two_h100.log"), "-o", "rings.json"} << QByteArray() << 2 << "--fabric";
+  QTest::newRow("no such file") << QStringList{"import-run", data("none.log")} << QByteArray() << 2 << "none.log";
+}
+
+void TestCliNccl::badRuns() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QByteArray, input);
+  QFETCH(QString, error);
+  const Outcome outcome = run(arguments, input);
+  VERIFY_TOLD(outcome.code > 0, outcome);
+  VERIFY_TOLD(QString::fromUtf8(outcome.err).contains(error), outcome);
+}
+
+/// What NCCL reads: graphs 0 and 1, numbers of NICs with 0x, no ranks.
+void TestCliNccl::graphFile() {
+  QTemporaryDir folder;
+  const QString file = folder.filePath("graph.xml");
+  const Outcome outcome =
+      run({"export", kTwoBoxes, "--target", "nccl-graph", "--compute-capability", "90", "-o", file, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.in("bound").value("algbw").toString(), QString("400"));
+  const QByteArray xml = contents(file);
+  QVERIFY(xml.contains("<graph id=\"0\""));
+  QVERIFY(xml.contains("<graph id=\"1\""));
+  QVERIFY(xml.contains("<net dev=\"0x"));
+  QVERIFY(!xml.contains("rank="));
+  const Outcome read = run({"import-run", file, "--fabric", kTwoBoxes, "--json"});
+  VERIFY_TOLD(read.code == 0, read);
+  QVERIFY(read.json()["graphs"][0]["findings"].toArray().isEmpty());
+  // Joined over the boxes they reach what the exporter says.
+  const QJsonObject joined = read.in("fabric");
+  const QJsonObject written = outcome.in("best");
+  QCOMPARE(joined["rings"]["algbw"].toString(), written["rings"]["algbw"].toString());
+}
+
+/// Bands cover all sizes of each collective, and follow what was measured.
+void TestCliNccl::tunerFile() {
+  QTemporaryDir folder;
+  QByteArray before;
+  for (const bool isFitted : {false, true}) {
+    const QString file = folder.filePath(isFitted ? "fitted.csv" : "plain.csv");
+    QStringList arguments{"export", kTwoBoxes, "--target", "nccl-tuner", "-o", file, "--json"};
+    if (isFitted) {
+      arguments << "--measured" << data("two_h100.log") << data("two_h100_all_reduce.txt");
+    }
+    const Outcome outcome = run(arguments);
+    VERIFY_TOLD(outcome.code == 0, outcome);
+    QCOMPARE(outcome.json()["fitted_to"].toInt(), isFitted ? 6 : 0);
+    qint64 next = 0;
+    QString collective;
+    for (const QJsonValue& band : outcome.json()["bands"].toArray()) {
+      if (band["collective"].toString() != collective) {
+        collective = band["collective"].toString();
+        next = 0;
+      }
+      QCOMPARE(band["min_bytes"].toInteger(), next);
+      QVERIFY(band["channels"].toInt() > 0);
+      next = band["max_bytes"].toInteger() + 1;
+    }
+    const QByteArray csv = contents(file);
+    QVERIFY(csv.startsWith("allreduce,0,"));
+    QVERIFY(csv != before);
+    before = csv;
+  }
+}
+
+void TestCliNccl::bundle() {
+  QTemporaryDir folder;
+  const QString bundle = folder.filePath("bundle");
+  const Outcome outcome = run({"export", "preset:mi250,boxes=1", "--target", "nccl-bundle", "-o", bundle, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QVERIFY(outcome.json()["gains"].toBool());
+  QCOMPARE(QDir(bundle).entryList(QDir::Files, QDir::Name),
+           (QStringList{"README.md", "graph.sh", "graph.xml", "measure.py", "run-nccl-tests.sh", "run-pytorch.sh",
+                        "stock.sh", "tuned.sh", "tuner.csv"}));
+  for (const QString& script : QDir(bundle).entryList({"*.sh"})) {
+    const Outcome parsed = runProgram("/bin/sh", {"-n", script}, {}, bundle);
+    VERIFY_TOLD(parsed.code == 0, parsed);
+  }
+  // What the environments give to the program that they start.
+  const Outcome given = runProgram("/bin/sh", {"graph.sh", "env"}, {}, bundle);
+  VERIFY_TOLD(given.code == 0, given);
+  QVERIFY(given.out.contains("NCCL_GRAPH_FILE=" + QDir(bundle).canonicalPath().toUtf8() + "/graph.xml\n"));
+  QVERIFY(given.out.contains("NCCL_ALGO=Ring\n"));
+  QVERIFY(!runProgram("/bin/sh", {"stock.sh", "env"}, {}, bundle).out.contains("NCCL_GRAPH_FILE"));
+  QVERIFY(contents(bundle + "/README.md").contains("Channel 00/"));
+  // A launcher that only says what it starts; its output is kept for import-run.
+  const Outcome ran = runProgram("/bin/sh", {"run-nccl-tests.sh", "echo", "all_reduce_perf"}, {}, bundle);
+  VERIFY_TOLD(ran.code == 0, ran);
+  QVERIFY(contents(bundle + "/logs/graph.txt").contains("graph.sh all_reduce_perf -b 1M"));
+  const Outcome again = run({"export", "preset:mi250,boxes=1", "--target", "nccl-bundle", "-o", bundle});
+  VERIFY_TOLD(again.code != 0, again);
+}
+
+/// Each kind of box has its graph file, which the scripts choose by host.
+void TestCliNccl::bundleOfUnlikeBoxes() {
+  QTemporaryDir folder;
+  const QString fabric = folder.filePath("unlike.fabric.json");
+  QFile file(fabric);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(unlikeBoxes());
+  file.close();
+  const QString bundle = folder.filePath("bundle");
+  const Outcome outcome = run({"export", fabric, "--target", "nccl-bundle", "-o", bundle, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["kinds_of_boxes"].toInt(), 2);
+  if (outcome.json()["gains"].toBool()) {
+    QVERIFY(contents(bundle + "/graph-0.xml") != contents(bundle + "/graph-1.xml"));
+    QVERIFY(contents(bundle + "/graph.sh").contains("  b) file=graph-1.xml ;;"));
+  }
+  const Outcome single = run({"export", fabric, "--target", "nccl-graph", "-o", folder.filePath("g.xml")});
+  VERIFY_TOLD(single.code != 0 && single.err.contains("nccl-bundle"), single);
+}
+
+QTEST_APPLESS_MAIN(TestCliNccl)
+#include "tst_cli_nccl.moc"
