@@ -203,9 +203,9 @@ void TestCliManual::optionsExist() {
     known << found.next().captured(1);
   }
   QVERIFY(known.size() > 40);
-  // Options of CMake, srun, rocm-smi, the scripts and the test tools.
+  // Options of CMake, srun, rocm-smi, nvidia-smi, the scripts and the test tools.
   known += {"--all",   "--preset", "--build", "--install", "--prefix", "--component", "--mpi",
-            "--mpich", "--seed",   "--count", "--version", "--help",   "--showtopo"};
+            "--mpich", "--seed",   "--count", "--version", "--help",   "--showtopo",  "--query-gpu"};
   QStringList unknown;
   for (const QString& page : QDir(sourceDir() + "/resources/doc").entryList({"*.md"}, QDir::Files)) {
     if ((page == "running.md" && !hasExecutor) || (page == "designer.md" && !hasDesigner)) {
