@@ -20,6 +20,7 @@
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
+#include "io/fabric_json.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 #include "window/window_fixture.hpp"
@@ -81,6 +82,7 @@ private Q_SLOTS:
   void importInTheWindow();
   void networkAndHostTogether();
   void fromNetworkAndDumpToTheBound();
+  void comparedWithPlan();
   void importIsCancelled();
   void pastedMatrix();
   void notesAreProblemsToo();
@@ -258,6 +260,29 @@ void TestDesignerDocuments::fromNetworkAndDumpToTheBound() {
   QVERIFY(f.strip("statusBound").contains(u"AllGather"_s));
   QCOMPARE(actions, 5);
   QCOMPARE(f.answers->failures, QStringList());
+}
+
+void TestDesignerDocuments::comparedWithPlan() {
+  const Fixture f;
+  auto made = presets::make("dgx-a100", {{"boxes", "2"}, {"network", "simple"}});
+  QVERIFY(made);
+  const QString plan = f.dir.filePath(u"plan.fabric.json"_s);
+  QVERIFY(io::saveFile(plan.toStdString(), io::writeFabricJson(*made)));
+  const auto slow = std::find_if(made->links.begin(), made->links.end(),
+                                 [](const fabric::LinkDescription& link) { return link.bandwidth == "300"; });
+  QVERIFY(slow != made->links.end());
+  slow->bandwidth = "150";
+  f.window->workspace().adopt(readArranged(*made).model, {}, u"wired"_s);
+  f.answers->open = {plan};
+  f.run("analyse.against-plan");
+  QTreeWidget* list = nullptr;
+  QTRY_VERIFY_WITH_TIMEOUT((list = f.window->findChild<QTreeWidget*>(u"againstList"_s)) != nullptr, kLong);
+  QCOMPARE(f.answers->failures, QStringList());
+  QCOMPARE(list->topLevelItemCount(), 1);
+  const QTreeWidgetItem* row = list->topLevelItem(0);
+  QVERIFY2(row->text(0).contains(u"joined by 150 of 300 GB/s"_s), qPrintable(row->text(0)));
+  QVERIFY2(row->text(3).startsWith(u"\u2212"_s) && row->text(3).contains(u" %: "_s), qPrintable(row->text(3)));
+  list->window()->close();
 }
 
 void TestDesignerDocuments::importIsCancelled() {
