@@ -413,6 +413,11 @@ Result<ExecutionPlan> readPlan(std::string_view text, const std::string& fileNam
   } catch (const Json::parse_error& error) {
     return Error{ErrorCode::badInput, "the text is not JSON from here on", "repair it, or export the plan again",
                  placeOf(text, error.byte == 0 ? 0 : error.byte - 1, fileName)};
+  } catch (const Json::out_of_range&) {
+    return Error{ErrorCode::badInput,
+                 "a number of the plan is beyond every range",
+                 "repair it, or export the plan again",
+                 {.file = fileName}};
   } catch (const Refusal& refusal) {
     return refusal.error;
   }
