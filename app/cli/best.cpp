@@ -13,6 +13,7 @@
 #include "words.hpp"
 #include "workflow/compare.hpp"
 #include "workflow/plan_files.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -24,17 +25,21 @@ struct BestOptions {
   SizeOptions sizes = {.factor = "4", .defaultFirst = 1024};
   ModelOptions model = {};
   std::string folder = {};
-  program::Runtime runtime = program::Runtime::msccl;
+  int destination = 0;  ///< of workflow::destinations()
 };
+
+const workflow::Destination& destinationOf(const BestOptions& options) {
+  return workflow::destinations()[static_cast<std::size_t>(options.destination)];
+}
 
 Outcome writePlan(const BestOptions& options, std::span<const workflow::Contender> contenders,
                   const workflow::SwitchPlan& plan, Report& report, const Progress& progress) {
-  const auto files = workflow::writePlan(options.folder, contenders, plan, options.runtime, progress);
+  const auto files = workflow::writePlan(options.folder, contenders, plan, destinationOf(options), progress);
   if (!files) {
     return files.error();
   }
   Json programs = Json::array();
-  report.text += "\n  programs of " + std::string(program::toString(options.runtime)) + "\n";
+  report.text += "\n  programs of " + std::string(destinationOf(options).id()) + "\n";
   for (std::size_t i = 0; i < plan.programs.size(); ++i) {
     const workflow::PlannedProgram& program = plan.programs[i];
     const std::string& name = contenders[program.contender].playable.name;
@@ -88,8 +93,7 @@ Result<Report> run(const BestOptions& options, const Progress& progress) {
   if (options.folder.empty()) {
     return report;
   }
-  const auto plan =
-      workflow::switchPlan(contenders, *std::move(comparison), sweep, {.runtime = options.runtime}, progress);
+  const auto plan = workflow::switchPlan(contenders, *std::move(comparison), sweep, destinationOf(options), progress);
   if (!plan) {
     return plan.error();
   }
@@ -116,13 +120,13 @@ void addBest(CLI::App& app, Invocation& invocation) {
   addModelOptions(sub, options->model);
   sub.add_option("-o,--output", options->folder,
                  "Write a verified program for each band, restricted to its sizes, and plan.json into this folder");
-  std::vector<std::pair<std::string, program::Runtime>> runtimes;
-  for (const program::Runtime runtime : program::kRuntimes) {
-    runtimes.emplace_back(program::toString(runtime), runtime);
+  Words<int> destinations;
+  for (const workflow::Destination& each : workflow::destinations()) {
+    destinations.emplace_back(each.id(), static_cast<int>(destinations.size()));
   }
-  runtimes.emplace_back(program::toString(program::Runtime::mscclpp), program::Runtime::mscclpp);
-  addWord<program::Runtime>(sub, "--target", options->runtime, runtimes,
-                            program::runtimeNames() + "; or mscclpp: execution plans, in LL or Simple by simulation")
+  addWord<int>(sub, "--target", options->destination, destinations,
+               program::runtimeNames() + "; " + workflow::targetHelp() +
+                   ": in the protocol that the simulation finds faster, where there are two")
       ->default_str("msccl");
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };

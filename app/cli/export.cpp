@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "export_nccl.hpp"
+#include "facts_text.hpp"
 #include "fits_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -14,16 +15,15 @@
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
 #include "lowering/protocol.hpp"
-#include "plan_text.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/export_chakra.hpp"
-#include "workflow/export_plan.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -38,12 +38,13 @@ struct ExportOptions {
   bool outOfPlace = false;
   bool asksInPlace = false;
   bool noAdvice = false;
-  int target = 0;  ///< a runtime, or kNcclTarget and what is behind it
+  int target = 0;  ///< one of the destinations, or kNcclTarget and what is behind it
+  workflow::Destination destination = {};
   ExportNcclOptions nccl = {};
   std::int64_t size = workflow::kChakraBytes;
 };
 
-/// Behind the runtimes.
+/// Behind the destinations.
 constexpr int kNcclTarget = 1000;
 
 /// Where the file is, as other processes would name it.
@@ -53,29 +54,15 @@ std::string hostPath(const std::string& output) {
   return error ? output : path.lexically_normal().string();
 }
 
-struct Loaded {
-  fabric::Fabric fabric;
-  schedule::AnySchedule schedule;
-};
+using Loaded = workflow::ReadSchedule;
 
 /// A schedule of any kind from its file.
 Result<Loaded> load(const ExportOptions& options) {
-  auto text = readText(options.schedule, io::kMaxForestBytes);
+  const auto text = readText(options.schedule, io::kMaxForestBytes);
   if (!text) {
     return text.error();
   }
-  if (workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::steps) {
-    auto steps = io::loadSchedule(*text, inputName(options.schedule));
-    if (!steps) {
-      return steps.error();
-    }
-    return Loaded{std::move(steps->fabric), std::move(steps->schedule)};
-  }
-  auto forest = io::loadForest(*text, inputName(options.schedule));
-  if (!forest) {
-    return forest.error();
-  }
-  return Loaded{std::move(forest->fabric), std::move(forest->schedule)};
+  return workflow::readSchedule(*text, inputName(options.schedule));
 }
 
 /// Errors: verification with the first fault.
@@ -143,32 +130,24 @@ Result<std::string> mscclXml(const ExportOptions& options, const Loaded& loaded,
   return std::move(exported->xml);
 }
 
-/// What no plan can say, and its user has to see to.
-constexpr const char* kPlanAdvice =
-    "  note        MSCCL++ always sums, whatever the call asks for, and takes int32 as uint32\n"
-    "  note        load it by name in the process (ExecutionPlan), or register it with AlgorithmCollectionBuilder; two "
-    "plans of a process need two names\n";
-
-Result<std::string> planJson(const ExportOptions& options, const Loaded& loaded, Report& report, Json& seconds,
-                             const Progress& progress) {
-  auto exported =
-      workflow::exportPlan(loaded.fabric, loaded.schedule, options.lowering, inputName(options.output), progress);
+/// For a runtime with a format of its own.
+Result<std::string> targetFile(const ExportOptions& options, const Loaded& loaded, Report& report, Json& seconds,
+                               const Progress& progress) {
+  auto exported = options.destination.target->write(loaded.fabric, loaded.schedule, options.lowering,
+                                                    inputName(options.output), progress);
   if (!exported) {
     return exported.error();
   }
   seconds["lowering"] = exported->lowering;
   seconds["verifying_plan"] = exported->verifying;
-  describePlan(exported->plan, exported->verdict, report);
-  report.text +=
-      "  verified    the schedule, and the plan in action: pairing, order, races, launches one after the other, "
-      "result\n";
-  report.text += kPlanAdvice;
-  if (exported->plan.inPlace && collectiveOf(loaded.schedule) == Collective::reduceScatter) {
-    report.text +=
-        "  warning     NCCL's in-place reduce_scatter counts as in place on rank 0 alone: for its interface, "
-        "export --out-of-place\n";
+  addFacts(exported->file.facts, report);
+  report.text += "  verified    the schedule, and the plan " + exported->file.proof + "\n";
+  report.json["notes"] = exported->file.notes;
+  for (const std::string& note : exported->file.notes) {
+    report.text += "  note        " + note + "\n";
   }
-  report.text += lines(exported->verdict.findings);
+  report.json["findings"] = toJson(exported->file.findings);
+  report.text += lines(exported->file.findings);
   return std::move(exported->text);
 }
 
@@ -232,12 +211,13 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
     return writeChakra(options, *loaded, progress);
   }
   Json seconds = {{"verifying_schedule", clock.lap()}};
-  const bool isPlan = options.format == Format::msccl && options.lowering.runtime == program::Runtime::mscclpp;
+  const workflow::Target* target = options.format == Format::msccl ? options.destination.target : nullptr;
+  const bool isPlan = target != nullptr;
   const bool isMsccl = options.format == Format::msccl && !isPlan;
 
   Report report;
   report.json = {{"ok", true},
-                 {"format", isPlan    ? "mscclpp"
+                 {"format", isPlan    ? target->format
                             : isMsccl ? "msccl"
                                       : "trees"},
                  {"fabric", loaded->fabric.name()},
@@ -248,7 +228,7 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
                  {"verified", true}};
   report.text = std::string(toString(collectiveOf(loaded->schedule))) + " " + gigabytes(algbwOf(loaded->schedule)) +
                 " on " + named(loaded->fabric.name()) + " as " +
-                (isPlan    ? "an execution plan of MSCCL++"
+                (isPlan    ? std::string(target->what)
                  : isMsccl ? "MSCCL XML for " + std::string(program::toString(options.lowering.runtime))
                            : "ForestColl tree XML") +
                 "\n";
@@ -265,7 +245,7 @@ Result<Report> run(const ExportOptions& options, bool json, const Progress& prog
     return report;
   }
   std::optional<program::RunGuide> guide;
-  auto written = isPlan    ? planJson(options, *loaded, report, seconds, progress)
+  auto written = isPlan    ? targetFile(options, *loaded, report, seconds, progress)
                  : isMsccl ? mscclXml(options, *loaded, report, seconds, guide, progress)
                            : workflow::exportTrees(loaded->fabric, *forest, progress);
   if (!written) {
@@ -301,6 +281,7 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
       "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export ar.forest.json --target mscclpp -o ar.plan.json\n"
+      "  coppice-cli export h100.forest.json --target mscclpp-nvls --instances 8 -o h100.plan.json\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml\n"
       "  coppice-cli export allgather.forest.json --format chakra --size 64MiB -o allgather\n"
       "  coppice-cli export preset:dgx1-v100,boxes=1 --target nccl-graph --compute-capability 70 -o graph.xml\n"
@@ -319,21 +300,18 @@ void addExport(CLI::App& app, Invocation& invocation) {
   addBytes(sub, "--size", options->size, "Chakra: bytes of the whole collective, for example 64MiB");
   lowering::Options& lowered = options->lowering;
   Words<int> targets;
-  for (const program::Runtime runtime : program::kRuntimes) {
-    targets.emplace_back(program::toString(runtime), static_cast<int>(runtime));
+  const auto destinations = workflow::destinations();
+  for (std::size_t i = 0; i < destinations.size(); ++i) {
+    targets.emplace_back(destinations[i].id(), static_cast<int>(i));
   }
-  targets.emplace_back(program::toString(program::Runtime::mscclpp), static_cast<int>(program::Runtime::mscclpp));
   targets.emplace_back("nccl-graph", kNcclTarget + static_cast<int>(NcclFile::graph));
   targets.emplace_back("nccl-tuner", kNcclTarget + static_cast<int>(NcclFile::tuner));
   targets.emplace_back("nccl-bundle", kNcclTarget + static_cast<int>(NcclFile::bundle));
-  options->target = static_cast<int>(lowered.runtime);
-  addWord<int>(
-      sub, "--target", options->target, targets,
-      program::runtimeNames() +
-          ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); mscclpp: an execution plan of MSCCL++. Of a fabric, "
-          "for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold) "
-          "nccl-tuner (the CSV of its example tuner plug-in) or nccl-bundle (a folder with both, scripts that run "
-          "nccl-tests and PyTorch without and with them, and what to look for)")
+  addWord<int>(sub, "--target", options->target, targets,
+               program::runtimeNames() + ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); " + workflow::targetHelp() +
+                   ". Of a fabric, for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold), "
+                   "nccl-tuner (the CSV of its example tuner plug-in) or nccl-bundle (a folder with both, scripts that "
+                   "run nccl-tests and PyTorch without and with them, and what to look for)")
       ->default_str("msccl");
   sub.add_option("--compute-capability", options->nccl.computeCapability,
                  "nccl-...: 70 is V100, 80 A100, 90 H100, 100 B200")
@@ -373,7 +351,8 @@ void addExport(CLI::App& app, Invocation& invocation) {
       };
       return;
     }
-    options->lowering.runtime = static_cast<program::Runtime>(options->target);
+    options->destination = workflow::destinations()[static_cast<std::size_t>(options->target)];
+    options->lowering.runtime = options->destination.runtime;
     options->lowering.inPlace = !options->outOfPlace;
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -20,6 +20,7 @@
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
@@ -32,9 +33,12 @@
 #include "remote/session.hpp"
 #include "remote/several.hpp"
 #include "remote/transfer.hpp"
+#include "text.hpp"
 #include "words.hpp"
+#include "workflow/make_schedule.hpp"
 #include "workflow/schedule_facts.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -56,6 +60,7 @@ struct RunOptions {
   bool detaches = false;
   std::string attach = {};
   std::string bundle = {};
+  std::string target = {};
   std::int64_t limit = 0;  ///< seconds; 0: none
   std::vector<std::string> variables = {};
   std::map<std::string, std::string> environment = {};
@@ -274,6 +279,9 @@ std::string nameThere(const std::string& text) {
   if (first == std::string::npos || text[first] != '{') {
     return "schedule.xml";
   }
+  if (const workflow::Target* target = workflow::targetOfFile(text)) {
+    return "schedule" + std::string(target->extension);
+  }
   const bool isSteps = workflow::scheduleFileKind(text) == workflow::ScheduleFileKind::steps;
   return isSteps ? "steps.schedule.json" : "schedule.forest.json";
 }
@@ -440,6 +448,87 @@ Result<Report> runThere(const RunOptions& options, const std::vector<remote::Mem
 
 // ---- the bundle
 
+/// The files for a target: of a folder, those with its ending; a file of it; or a schedule, exported.
+Result<std::vector<workflow::LaunchFile>> targetFiles(const RunOptions& options, const workflow::Target& target,
+                                                      const Progress& progress) {
+  std::error_code failed;
+  std::vector<fs::path> paths{options.file};
+  if (fs::is_directory(options.file, failed)) {
+    paths.clear();
+    for (const auto& entry : fs::directory_iterator(options.file, failed)) {
+      if (entry.path().filename().string().ends_with(target.extension)) {
+        paths.push_back(entry.path());
+      }
+    }
+    std::sort(paths.begin(), paths.end());
+  }
+  std::vector<workflow::LaunchFile> files;
+  for (const fs::path& path : paths) {
+    auto text = io::readFile(path.string(), io::kMaxForestBytes);
+    if (!text) {
+      return text.error();
+    }
+    if (target.isFile(*text)) {
+      files.push_back({path.filename().string(), *std::move(text)});
+      continue;
+    }
+    const auto schedule = workflow::readSchedule(*text, path.string());
+    if (!schedule) {
+      return schedule.error();
+    }
+    if (const Outcome right = workflow::requireVerified(schedule->fabric, schedule->schedule, progress); !right) {
+      return right.error();
+    }
+    const std::string name = path.filename().string();
+    const std::string plan = name.substr(0, name.find('.')) + std::string(target.extension);
+    auto exported = target.write(schedule->fabric, schedule->schedule, {}, plan, progress);
+    if (!exported) {
+      return exported.error();
+    }
+    files.push_back({plan, std::move(exported->text)});
+  }
+  return files;
+}
+
+Result<Report> writeTargetBundle(const RunOptions& options, const workflow::Target& target, const Progress& progress) {
+  auto files = targetFiles(options, target, progress);
+  if (!files) {
+    return files.error();
+  }
+  for (const workflow::LaunchFile& file : *files) {
+    const auto judged = target.read(file.text, file.name, {}, progress);
+    if (!judged) {
+      return judged.error();
+    }
+    if (const auto fault = std::find_if(judged->findings.begin(), judged->findings.end(),
+                                        [](const Finding& each) { return each.severity == Severity::error; });
+        fault != judged->findings.end()) {
+      return Error{ErrorCode::verification, file.name + " is refused: " + fault->text, fault->fix, fault->where};
+    }
+  }
+  const auto launch = target.launch(*files);
+  if (!launch) {
+    return launch.error();
+  }
+  std::map<std::string, remote::BundleFile> bundle;
+  for (const std::vector<workflow::LaunchFile>* list : {&std::as_const(*files), &*launch}) {
+    for (const workflow::LaunchFile& file : *list) {
+      bundle[file.name] = {file.text, file.text.starts_with("#!")};
+    }
+  }
+  if (Outcome written = remote::writeBundleFolder(options.bundle, bundle); !written) {
+    return written.error();
+  }
+  Report report;
+  report.json["target"] = target.id;
+  for (const auto& [name, file] : bundle) {
+    report.json["files"].push_back(name);
+  }
+  report.text = options.bundle + ": ready, " + counted(static_cast<std::int64_t>(files->size()), "plan") + " for " +
+                std::string(target.title) + "; README.md says how to start\n";
+  return report;
+}
+
 Result<Report> writeBundle(const RunOptions& options, const Progress& progress) {
   auto text = io::readFile(options.file);
   if (!text) {
@@ -566,6 +655,13 @@ Result<Report> perform(RunOptions options, const Progress& progress) {
                  "set it in front of the command, for example " + options.variables.front() +
                      " coppice-cli run, or add --host or --hosts"};
   }
+  if (!options.target.empty()) {
+    if (options.bundle.empty()) {
+      return Error{ErrorCode::badUsage, "--target is for a launch bundle: coppice-exec runs the file itself",
+                   "add --bundle DIR, or leave --target out"};
+    }
+    return writeTargetBundle(options, *workflow::findTarget(options.target), progress);
+  }
   program::RunRequest checked = options.request;
   checked.schedule = options.file.empty() ? "attached" : fileWord(options.file);
   if (const auto faults = program::faultsOf(checked); !faults.empty()) {
@@ -590,8 +686,9 @@ void addRun(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli run a100.forest.json -b 64K -e 256M --backend mpi --launch mpirun\n"
                                 "  coppice-cli run a100.xml --host ann@node1 --detach\n"
                                 "  coppice-cli run a100.xml --hosts node1:8,node2:8\n"
-                                "  coppice-cli run a100.xml --bundle for-the-cluster");
-  sub.add_option("file", options->file, "MSCCL XML, a .forest.json or a .schedule.json");
+                                "  coppice-cli run a100.xml --bundle for-the-cluster\n"
+                                "  coppice-cli run plans --bundle for-the-cluster --target mscclpp");
+  sub.add_option("file", options->file, "MSCCL XML, an MSCCL++ plan, a .forest.json or a .schedule.json");
   sub.add_option("--goal", options->goal,
                  "Programs of coll=\"custom\": what they compute, as a table of shards (CSV or JSON), or the "
                  ".schedule.json that they are made of");
@@ -622,6 +719,14 @@ void addRun(CLI::App& app, Invocation& invocation) {
              "With --host or --hosts: end the run after this time, for example 90s or 5m");
   sub.add_option("--bundle", options->bundle,
                  "Do not run; write a folder with everything that is needed to run elsewhere");
+  std::vector<std::string> targets;
+  for (const workflow::Target& each : workflow::targets()) {
+    targets.emplace_back(each.id);
+  }
+  sub.add_option("--target", options->target,
+                 "With --bundle: files and scripts for a runtime in place of coppice-exec. " + workflow::targetHelp() +
+                     "; of a schedule, a file of it, or a folder of those")
+      ->check(CLI::IsMember(targets));
   sub.callback([options, &invocation] {
     options->json = invocation.json;
     options->request.checks = !options->isUnchecked;

@@ -17,17 +17,15 @@
 #include "io/tree_xml.hpp"
 #include "judged_text.hpp"
 #include "judgement.hpp"
-#include "mscclpp/plan_json.hpp"
-#include "plan_text.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verify/custom_goal.hpp"
-#include "verify/mscclpp_verifier.hpp"
 #include "verify/program_flat.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/studied_program.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -306,36 +304,25 @@ Result<int> rootOf(const VerifyOptions& options) {
   return static_cast<int>(parsed->numerator());
 }
 
-Result<Report> verifyPlan(const VerifyOptions& options, const std::string& text, const Progress& progress) {
+/// A file of a runtime with a format of its own.
+Result<Report> verifyTarget(const VerifyOptions& options, const workflow::Target& target, const std::string& text,
+                            const Progress& progress) {
   const auto root = rootOf(options);
   if (!root) {
     return root.error();
   }
-  const auto plan = mscclpp::readPlan(text, inputName(options.file));
-  if (!plan) {
-    return plan.error();
+  const auto file =
+      target.read(text, inputName(options.file), {.multiprocessors = options.multiprocessors, .root = *root}, progress);
+  if (!file) {
+    return file.error();
   }
-  if (*root >= static_cast<int>(plan->gpus.size())) {
-    return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
-                 "give a smaller number"};
+  Report result = report(options.file, "plan", file->isOk, file->collective, file->ranks, file->findings);
+  addFacts(file->facts, result);
+  if (!file->proof.empty()) {
+    result.text += "  executed    " + file->proof + "\n";
   }
-  const auto verdict =
-      verify::verifyExecutionPlan(*plan, {.multiprocessors = options.multiprocessors, .root = *root}, progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  Report result = report(options.file, "plan", verdict->ok, plan->collective, verdict->ranks, verdict->findings);
-  describePlan(*plan, *verdict, result);
-  result.json["result_judged"] = verdict->isResultJudged;
-  if (verdict->ok) {
-    result.text += "  executed    symbolically on " + counted(verdict->ranks, "rank") + ", launch after launch: " +
-                   (verdict->isResultJudged ? "every output chunk contains exactly what " + oneLine(plan->collective) +
-                                                  " requires,\n              "
-                                            : std::string()) +
-                   "without deadlock or race, all channels and semaphores balanced\n";
-  }
-  result.json["findings"] = toJson(verdict->findings);
-  result.text += lines(verdict->findings);
+  result.json["findings"] = toJson(file->findings);
+  result.text += lines(file->findings);
   return result;
 }
 
@@ -403,8 +390,8 @@ Result<Report> run(const VerifyOptions& options, const Progress& progress) {
     return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
                  "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
   }
-  if ((*text)[first] == '{' && mscclpp::looksLikePlan(*text)) {
-    return verifyPlan(options, *text, progress);
+  if (const workflow::Target* target = (*text)[first] == '{' ? workflow::targetOfFile(*text) : nullptr) {
+    return verifyTarget(options, *target, *text, progress);
   }
   const ScheduleFileKind kind = kindOf(*text);
   if (!options.goal.empty() && (kind == ScheduleFileKind::forest || kind == ScheduleFileKind::trees)) {

@@ -21,7 +21,8 @@ Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabr
 }
 
 Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, std::span<const Contender> contenders,
-                                         const SwitchPlan& plan, program::Runtime runtime, const Progress& progress) {
+                                         const SwitchPlan& plan, const Destination& destination,
+                                         const Progress& progress) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
@@ -34,8 +35,9 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
   for (const PlannedProgram& program : plan.programs) {
     const Playable& playable = contenders[program.contender].playable;
     const bool isForest = std::holds_alternative<schedule::Schedule>(*playable.schedule);
-    PlanFiles written{program.name + (runtime == program::Runtime::mscclpp ? ".plan.json" : ".xml"), program.name + (isForest ? ".forest.json" : ".schedule.json")};
-    if (Outcome saved = io::saveFile(folder / written.program, program.xml); !saved) {
+    PlanFiles written{program.name + std::string(destination.extension()),
+                      program.name + (isForest ? ".forest.json" : ".schedule.json")};
+    if (Outcome saved = io::saveFile(folder / written.program, program.text); !saved) {
       return saved.error();
     }
     const auto write = [&](std::ostream& out) {
@@ -49,7 +51,7 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
   }
   const Playable& first = contenders.front().playable;
   const io::PlanHead head{first.fabric().name(), first.fabric().digest(), std::string(first.subject->collectiveName()),
-                          std::string(program::toString(runtime))};
+                          std::string(destination.id())};
   if (Outcome saved = io::saveFile(folder / "plan.json", io::planJson(head, entries)); !saved) {
     return saved.error();
   }

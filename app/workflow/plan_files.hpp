@@ -29,6 +29,6 @@ struct PlanFiles {
 /// order of the plan. Errors: io naming the file; cancelled.
 [[nodiscard]] Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder,
                                                        std::span<const Contender> contenders, const SwitchPlan& plan,
-                                                       program::Runtime runtime, const Progress& progress);
+                                                       const Destination& destination, const Progress& progress);
 
 }  // namespace coppice::workflow

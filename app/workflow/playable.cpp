@@ -8,14 +8,12 @@
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
-#include "mscclpp/plan_json.hpp"
 #include "program/msccl_xml.hpp"
-#include "simulate/plan_job.hpp"
-#include "verify/mscclpp_verifier.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -150,23 +148,19 @@ Result<Playable> loadProgram(const PlaySource& source, const std::string& text, 
   return playable;
 }
 
-/// An execution plan of MSCCL++. One whose lists are wrong cannot be played; other faults are told.
-Result<Playable> loadPlan(const PlaySource& source, const std::string& text, const Progress& progress) {
+/// A file of a target. One that cannot be run cannot be played; other faults are told.
+Result<Playable> loadTarget(const PlaySource& source, const Target& target, const std::string& text,
+                            const Progress& progress) {
   auto fabric = namedFabric(source, "a plan", progress);
   if (!fabric) {
     return fabric.error();
   }
-  auto plan = mscclpp::readPlan(text, inputName(source.file));
-  if (!plan) {
-    return plan.error();
+  const auto file = target.read(text, inputName(source.file), {}, progress);
+  if (!file) {
+    return file.error();
   }
-  const auto verdict = verify::verifyExecutionPlan(*plan, {}, progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  const auto fault = std::find_if(verdict->findings.begin(), verdict->findings.end(),
-                                  [](const Finding& finding) { return finding.severity == Severity::error; });
-  if (!verdict->isRunnable) {
+  const Finding* fault = firstFault(file->findings);
+  if (!file->isRunnable) {
     return Error{ErrorCode::badInput, "the plan cannot be run: " + fault->text, fault->fix, fault->where};
   }
   Playable playable{.name = source.file, .kind = PlayableKind::program, .loaded = *std::move(fabric)};
@@ -174,9 +168,8 @@ Result<Playable> loadPlan(const PlaySource& source, const std::string& text, con
   if (!model) {
     return model.error();
   }
-  playable.subject =
-      simulate::subjectOf(playable.fabric(), std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *model);
-  if (fault != verdict->findings.end()) {
+  playable.subject = file->subject(playable.fabric(), *model);
+  if (fault != nullptr) {
     playable.notes.push_back({Severity::warning, fault->code, "the plan has faults: " + fault->text,
                               "verify lists all faults", fault->where});
   }
@@ -212,8 +205,8 @@ Result<Playable> loadPlayable(const PlaySource& source, const Progress& progress
     case ScheduleFileKind::program:
       return loadProgram(source, *text, progress);
     case ScheduleFileKind::none:
-      if (mscclpp::looksLikePlan(*text)) {
-        return loadPlan(source, *text, progress);
+      if (const Target* target = targetOfFile(*text)) {
+        return loadTarget(source, *target, *text, progress);
       }
       break;
   }

@@ -7,12 +7,20 @@
 #include "program/rooted.hpp"
 #include "verify/program_verifier.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::workflow {
 
 Result<ScheduleFacts> scheduleFacts(const std::string& text, const std::string& name, const Progress& progress) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {
+    if (const Target* target = targetOfFile(text)) {
+      const auto file = target->read(text, name, {}, progress);
+      if (!file) {
+        return file.error();
+      }
+      return ScheduleFacts{file->ranks, file->root};
+    }
     if (scheduleFileKind(text) == ScheduleFileKind::steps) {
       const auto steps = io::loadSchedule(text, name);
       if (!steps) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/schedule_file.hpp"
 
+#include <utility>
+
+#include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "workflow/make_schedule.hpp"
 
@@ -32,6 +35,21 @@ ScheduleFileKind scheduleFileKind(std::string_view beginning) {
     }
   }
   return ScheduleFileKind::none;
+}
+
+Result<ReadSchedule> readSchedule(const std::string& text, const std::string& fileName) {
+  if (scheduleFileKind(text) == ScheduleFileKind::steps) {
+    auto steps = io::loadSchedule(text, fileName);
+    if (!steps) {
+      return steps.error();
+    }
+    return ReadSchedule{std::move(steps->fabric), std::move(steps->schedule)};
+  }
+  auto forest = io::loadForest(text, fileName);
+  if (!forest) {
+    return forest.error();
+  }
+  return ReadSchedule{std::move(forest->fabric), std::move(forest->schedule)};
 }
 
 Result<schedule::Schedule> scheduleOfTrees(const io::TreeXml& trees, const fabric::Fabric& fabric,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/collective.hpp"
@@ -9,6 +10,7 @@
 #include "fabric/fabric.hpp"
 #include "io/tree_xml.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/step_schedule.hpp"
 
 /// Files that hold a schedule or a program.
 namespace coppice::workflow {
@@ -23,6 +25,14 @@ enum class ScheduleFileKind {
 
 /// By the first words of a file.
 [[nodiscard]] ScheduleFileKind scheduleFileKind(std::string_view beginning);
+
+/// A schedule with the fabric that its file holds.
+struct ReadSchedule {
+  fabric::Fabric fabric;
+  schedule::AnySchedule schedule;
+};
+/// Of a `.forest.json` or `.schedule.json`, not verified. Errors: those of io::loadForest and io::loadSchedule.
+[[nodiscard]] Result<ReadSchedule> readSchedule(const std::string& text, const std::string& fileName);
 
 /// The trees of a file as a schedule of this fabric, with the bound that such a file does not hold. Errors: those of
 /// io::scheduleFromTrees and forestcoll::optimum.

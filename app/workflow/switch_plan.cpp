@@ -6,8 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "simulate/plan_job.hpp"
-#include "workflow/export_plan.hpp"
 #include "workflow/export_program.hpp"
 
 namespace coppice::workflow {
@@ -28,36 +26,32 @@ std::string fileName(std::size_t index, const std::string& name) {
   return text;
 }
 
-/// Packets double the bytes: they are tried up to here.
-constexpr std::int64_t kMaxPacketBytes = std::int64_t{4} << 20;
-
-/// A plan for its window, in Simple or LL: the one that the simulation, with latencies by default, finds faster in
-/// its middle.
-Result<PlannedProgram> plannedForMscclpp(const Contender& contender, PlannedProgram program, lowering::Options lowered,
-                                         const Progress& progress) {
+/// In the protocol that the simulation, with latencies by default, finds fastest in the middle of the window.
+Result<PlannedProgram> plannedFor(const Target& target, const Contender& contender, PlannedProgram program,
+                                  lowering::Options lowered, const Progress& progress) {
   const Playable& playable = contender.playable;
   lowered.name = "coppice " + std::string(playable.subject->collectiveName()) + " " + program.name;
   std::optional<Microseconds> fastest;
   std::optional<Error> refused;
-  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
-    if (protocol == program::Protocol::ll && program.last > kMaxPacketBytes) {
+  for (const program::Protocol protocol : target.protocols) {
+    if (protocol != program::Protocol::simple && program.last > target.mostPacketBytes) {
       continue;
     }
     lowered.protocol = protocol;
-    auto exported = exportPlan(playable.fabric(), *playable.schedule, lowered, program.name + ".plan.json", progress);
+    auto exported = target.write(playable.fabric(), *playable.schedule, lowered,
+                                 program.name + std::string(target.extension), progress);
     if (!exported) {
       refused = refused ? refused : exported.error();
       continue;
     }
-    const auto subject =
-        simulate::subjectOf(playable.fabric(), std::make_shared<const mscclpp::ExecutionPlan>(exported->plan), {});
+    const auto subject = exported->file.subject(playable.fabric(), {});
     const auto played = subject->simulate((program.first + program.last) / 2, {}, progress);
     if (!played) {
       return played.error();
     }
     if (!fastest || played->row.time < *fastest) {
       fastest = played->row.time;
-      program.xml = std::move(exported->text);
+      program.text = std::move(exported->text);
     }
   }
   if (!fastest) {
@@ -67,27 +61,28 @@ Result<PlannedProgram> plannedForMscclpp(const Contender& contender, PlannedProg
 }
 
 /// @pre the contender is a schedule
-Result<PlannedProgram> planned(const Contender& contender, PlannedProgram program, lowering::Options lowered,
+Result<PlannedProgram> planned(const Contender& contender, PlannedProgram program, const Destination& destination,
                                const Progress& progress) {
   const Playable& playable = contender.playable;
+  lowering::Options lowered{.runtime = destination.runtime};
   lowered.minBytes = program.first;
   // MSCCL's window ends before its maximum, those of the others with it.
   lowered.maxBytes = lowered.runtime == program::Runtime::msccl ? program.last + 1 : program.last;
-  if (lowered.runtime == program::Runtime::mscclpp) {
-    return plannedForMscclpp(contender, std::move(program), std::move(lowered), progress);
+  if (destination.target != nullptr) {
+    return plannedFor(*destination.target, contender, std::move(program), std::move(lowered), progress);
   }
   auto exported = requireProgram(playable.fabric(), *playable.schedule, lowered, program.name + ".xml", progress);
   if (!exported) {
     return exported.error();
   }
-  program.xml = std::move(exported->xml);
+  program.text = std::move(exported->xml);
   return program;
 }
 
 }  // namespace
 
 Result<SwitchPlan> switchPlan(std::span<const Contender> contenders, Comparison comparison, const SweepOptions& options,
-                              const lowering::Options& lowered, const Progress& progress) {
+                              const Destination& destination, const Progress& progress) {
   SwitchPlan plan;
   std::vector<std::size_t> among(contenders.size());
   std::iota(among.begin(), among.end(), std::size_t{0});
@@ -103,7 +98,7 @@ Result<SwitchPlan> switchPlan(std::span<const Contender> contenders, Comparison 
                               .first = band.from,
                               .last = isLast ? options.sizes.back() : comparison.bands[i + 1].from - 1,
                               .name = fileName(i, contender.playable.name)},
-                             lowered, progress);
+                             destination, progress);
       if (program) {
         plan.programs.push_back(*std::move(program));
         continue;
@@ -120,8 +115,8 @@ Result<SwitchPlan> switchPlan(std::span<const Contender> contenders, Comparison 
     }
     if (among.empty()) {
       return Error{ErrorCode::infeasible,
-                   "no schedule can be exported as a program of " + std::string(program::toString(lowered.runtime)) +
-                       ": " + plan.refused.front().method + ": " + plan.refused.front().error.message,
+                   "no schedule can be exported as a program of " + std::string(destination.id()) + ": " +
+                       plan.refused.front().method + ": " + plan.refused.front().error.message,
                    "leave -o out to see the bands"};
     }
     auto again = comparedAmong(contenders, among, std::move(comparison.rows), options, progress);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mscclpp/block_writer.hpp"
+#include "mscclpp/finish_plan.hpp"
 #include "mscclpp/messages.hpp"
 
 namespace coppice::mscclpp {
@@ -19,11 +20,6 @@ using program::Slot;
 using program::Step;
 using program::StepType;
 using RunPlace = ChunkRun::Place;
-
-/// Offsets and sizes have 32 bits.
-constexpr std::uint64_t kMaxBufferBytes = (std::uint64_t{1} << 32) - 16;
-/// Operations at each end of a threadblock that was cut: a semaphore and a nop.
-constexpr int kSpare = 2;
 
 /// A place in a buffer of another rank, or in packets.
 struct Target {
@@ -50,7 +46,8 @@ public:
       }
     }
     finishScratch();
-    if (const Outcome bounded = setWindow(); !bounded) {
+    if (const Outcome bounded = setWindow(m_plan, {m_program.chunksPerLoop, m_program.minBytes, m_program.maxBytes});
+        !bounded) {
       return bounded.error();
     }
     return std::move(m_plan);
@@ -192,23 +189,11 @@ private:
     }
   }
 
-  int remoteBuffer(int rank, int peer, Buffer buffer, bool isPort) {
-    std::vector<RemoteBuffer>& list = m_plan.gpus[rank].remoteBuffers;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].rank == peer && list[i].buffer == buffer) {
-        (isPort ? list[i].byPort : list[i].byMemory) = true;
-        return static_cast<int>(i);
-      }
-    }
-    list.push_back({peer, buffer, !isPort, isPort});
-    return static_cast<int>(list.size()) - 1;
-  }
-
   /// A run in the receiver's buffer, by its number in the threadblock's list.
   ChunkRun remote(int rank, const Message& message) {
     const Link& link = m_messages.links()[message.link];
     const Buffer buffer = bufferOf(message.landing.buffer);
-    const int id = remoteBuffer(rank, link.to, buffer, link.isPort);
+    const int id = remoteBuffer(m_plan.gpus[rank], link.to, buffer, link.isPort);
     std::vector<int>& refs = link.isPort ? m_block.portBuffers : m_block.memoryBuffers;
     auto found = std::find(refs.begin(), refs.end(), id);
     if (found == refs.end()) {
@@ -251,49 +236,18 @@ private:
     findSemaphores(rank);
     Gpu& gpu = m_plan.gpus[rank];
     const auto& blocks = m_program.ranks[rank].threadBlocks;
-    std::vector<std::vector<std::vector<Operation>>> parts;
-    std::vector<ThreadBlock> lists;
-    std::size_t total = 0;
-    for (int block = 0; block < static_cast<int>(blocks.size()); ++block) {
+    std::vector<ThreadBlock> lists(blocks.size());
+    std::vector<BlockWriter> writers(blocks.size());
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
       m_block = {};
-      BlockWriter writer;
-      writeBlock(rank, block, writer);
-      parts.push_back(writer.cut(kMaxOps, kSpare));
-      lists.push_back(std::move(m_block));
-      total += parts.back().size();
-    }
-    if (total > static_cast<std::size_t>(m_options.maxBlocks)) {
-      return Error{ErrorCode::limit,
-                   "rank " + std::to_string(rank) + " needs " + std::to_string(total) +
-                       " threadblocks of at most 64 operations; a GPU runs " + std::to_string(m_options.maxBlocks) +
-                       " at once",
-                   "use a smaller k, fewer instances or fewer chunks",
-                   {.element = {RefKind::rank, rank}}};
+      writeBlock(rank, static_cast<int>(block), writers[block]);
+      lists[block] = std::move(m_block);
     }
     gpu.semaphores.assign(static_cast<std::size_t>(m_semaphores), 0);
-    for (std::size_t block = 0; block < parts.size(); ++block) {
-      appendParts(gpu, parts[block], lists[block]);
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      appendBlock(gpu, lists[block], writers[block]);
     }
-    return Done{};
-  }
-
-  /// The parts of a threadblock run one after the other.
-  static void appendParts(Gpu& gpu, std::vector<std::vector<Operation>>& parts, const ThreadBlock& lists) {
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      ThreadBlock block = lists;
-      if (part > 0) {
-        const auto before = static_cast<int>(gpu.semaphores.size()) - 1;
-        block.ops.push_back({.type = OpType::semAcquire, .semaphores = {before}});
-        block.ops.push_back({.type = OpType::nop});
-      }
-      block.ops.insert(block.ops.end(), parts[part].begin(), parts[part].end());
-      if (part + 1 < parts.size()) {
-        gpu.semaphores.push_back(0);
-        block.ops.push_back({.type = OpType::nop});
-        block.ops.push_back({.type = OpType::semRelease, .semaphores = {static_cast<int>(gpu.semaphores.size()) - 1}});
-      }
-      gpu.blocks.push_back(std::move(block));
-    }
+    return requireBlocks(gpu, rank, m_options.maxBlocks, "use a smaller k, fewer instances or fewer chunks");
   }
 
   /// Which waits between threadblocks are needed, and the semaphore of each pair.
@@ -525,27 +479,6 @@ private:
         break;
       }
     }
-  }
-
-  /// Buffers of at most 32 bits of bytes, and the caller's window.
-  Outcome setWindow() {
-    std::uint64_t largest = 1;
-    for (const Gpu& gpu : m_plan.gpus) {
-      const std::uint64_t scratch = static_cast<std::uint64_t>(gpu.scratchChunks) * (m_isPackets ? 4 : 1);
-      largest = std::max({largest, static_cast<std::uint64_t>(gpu.inputChunks),
-                          static_cast<std::uint64_t>(gpu.outputChunks), scratch});
-    }
-    const std::uint64_t chunkBytes = kMaxBufferBytes / largest / 16 * 16;
-    const std::uint64_t mostBytes = chunkBytes * static_cast<std::uint64_t>(m_program.chunksPerLoop);
-    m_plan.minBytes = m_program.minBytes;
-    m_plan.maxBytes =
-        m_program.maxBytes <= 0 ? mostBytes : std::min(mostBytes, static_cast<std::uint64_t>(m_program.maxBytes));
-    if (chunkBytes == 0 || m_plan.maxBytes < static_cast<std::uint64_t>(m_plan.minBytes)) {
-      return Error{ErrorCode::limit,
-                   "the executor addresses 32 bits: no more than " + std::to_string(mostBytes) + " bytes of this plan",
-                   "give a smaller --min-bytes, or a schedule that needs less scratch"};
-    }
-    return Done{};
   }
 
   const Program& m_program;

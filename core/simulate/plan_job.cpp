@@ -26,7 +26,7 @@ class PlanBuilder {
 public:
   PlanBuilder(const fabric::Fabric& fabric, const ExecutionPlan& plan, double bytes, const Model& model,
               const Progress& progress)
-      : m_plan(plan), m_progress(progress), m_routes(fabric), m_job(fabric, model) {
+      : m_fabric(fabric), m_plan(plan), m_progress(progress), m_routes(fabric), m_job(fabric, model) {
     const mscclpp::Gpu& first = plan.gpus.front();
     m_chunks = std::max({first.inputChunks, first.outputChunks, 1});
     m_chunkBytes = bytes / m_chunks;
@@ -180,9 +180,13 @@ private:
     const bool isPort = op.channelType == ChannelType::port && shape.port;
     const int chunks = op.sources.empty() ? 0 : op.sources.front().size;
     const double share = part * chunks / m_chunks / op.groupSize;
-    const bool passesOn = op.type == OpType::readPutPackets || op.type == OpType::multiStorePackets;
-    const bool reduces = op.sources.size() > 1 || op.type == OpType::multiLoadReduceStore;
+    const bool passesOn = op.type == OpType::readPutPackets;
+    const bool reduces = op.sources.size() > 1;
     const MessageId start = addLocal();
+    if (op.type == OpType::multiLoadReduceStore || op.type == OpType::multiStore ||
+        op.type == OpType::multiStorePackets) {
+      return moveBySwitch(op, share, start);
+    }
     if (shape.readsPackets) {
       for (std::size_t i = op.sources.size() > 1 ? 1 : 0; i < op.sources.size(); ++i) {
         m_reads.push_back({start, m_rank, op.sources[i].index, op.sources[i].size});
@@ -231,6 +235,77 @@ private:
         const MessageId last = m_puts[{m_rank, m_block, std::get<2>(channel)}].back();
         signal(channel, last);
       }
+    }
+    return Done{};
+  }
+
+  /// Every member of a group sends its part to the switch, which sums it up and sends one stream on; a store goes to
+  /// the switch once, and from there to every member. The threadblock goes on when all has left.
+  Outcome moveBySwitch(const Operation& op, double share, MessageId start) {
+    const mscclpp::OpShape& shape = mscclpp::shapeOf(op.type);
+    for (std::size_t i = 0; shape.readsPackets && i < op.sources.size(); ++i) {
+      m_reads.push_back({start, m_rank, op.sources[i].index, op.sources[i].size});
+    }
+    std::vector<MessageId> parts;
+    if (op.type == OpType::multiLoadReduceStore) {
+      if (const Outcome added = addStreams(op, op.sources[0], share, true, parts); !added) {
+        return added;
+      }
+    }
+    const double stored = share * (shape.writesPackets ? 2 : 1);
+    if (const Outcome added = addStreams(op, op.destinations[0], stored, false, parts); !added) {
+      return added;
+    }
+    const MessageId end = addLocal();
+    for (const MessageId part : parts) {
+      m_job.wait({.before = part, .after = end, .why = Wait::data});
+    }
+    return Done{};
+  }
+
+  /// @param in  to this rank, from all members; else from it to all of them
+  Outcome addStreams(const Operation& op, const ChunkRun& run, double share, bool in, std::vector<MessageId>& parts) {
+    bool isFirst = true;
+    int hub = -1;  // the switch next to this rank
+    for (const auto& [owner, buffer] : ownersOf(op, run)) {
+      if (owner == m_rank) {
+        continue;
+      }
+      const std::vector<fabric::NodeIndex> path =
+          in ? m_routes.find(owner, m_rank, 0) : m_routes.find(m_rank, owner, 0);
+      const bool hasSwitch = path.size() > 2;
+      hub = hasSwitch ? (in ? path[path.size() - 2] : path[1]) : hub;
+      // The link between this rank and the switch carries one stream for all.
+      const int shared = hasSwitch && !isFirst ? 1 : 0;
+      const auto route = m_job.route(path, in ? 0 : shared, in ? shared : 0);
+      if (!route) {
+        return route.error();
+      }
+      isFirst = isFirst && !hasSwitch;
+      parts.push_back(addMessage(
+          {.route = *route, .share = share, .from = in ? owner : m_rank, .to = in ? m_rank : owner, .reduces = in},
+          false));
+      if (!in) {
+        m_puts[{m_rank, m_block, owner}].push_back(parts.back());
+      }
+      for (int chunk = run.index; op.type == OpType::multiStorePackets && chunk < run.index + run.size; ++chunk) {
+        m_packets[{owner, chunk}].push_back(parts.back());
+      }
+    }
+    if (hub < 0) {
+      return Done{};
+    }
+    // Its own part goes over the switch as well.
+    const fabric::NodeIndex self = m_fabric.gpus()[m_rank];
+    const std::vector<fabric::NodeIndex> path =
+        in ? std::vector<fabric::NodeIndex>{self, hub} : std::vector<fabric::NodeIndex>{hub, self};
+    const auto route = m_job.route(path);
+    if (!route) {
+      return route.error();
+    }
+    parts.push_back(addMessage({.route = *route, .share = share, .from = m_rank, .to = m_rank, .reduces = in}, false));
+    for (int chunk = run.index; op.type == OpType::multiStorePackets && chunk < run.index + run.size; ++chunk) {
+      m_packets[{m_rank, chunk}].push_back(parts.back());
     }
     return Done{};
   }
@@ -303,6 +378,7 @@ private:
     int count = 0;
   };
 
+  const fabric::Fabric& m_fabric;
   const ExecutionPlan& m_plan;
   const Progress& m_progress;
   ShortestRoutes m_routes;

@@ -16,7 +16,7 @@ namespace coppice::simulate {
 /// A threadblock runs its operations in order. One that writes or reads another rank's memory holds it until its last
 /// byte has left; a port takes its transfers one after the other, and the threadblock goes on. A wait ends when its
 /// signal and all that was put to that rank before have arrived; packets are waited for likewise, and take twice the
-/// bytes. Semaphores pair the k-th release with the k-th acquire. Pipelines are played piece by piece, up to 64 pieces.
+/// bytes. A switch group's sum or store loads each link of its members once. Semaphores pair the k-th release with the k-th acquire. Pipelines are played piece by piece, up to 64 pieces.
 /// Copies, sums and signals take no time of their own. Bytes are those of the larger buffer of the caller.
 ///
 /// Whether the plan computes the right thing does not matter here; `verify` says that.

@@ -46,6 +46,9 @@ public:
     for (m_rank = 0; m_rank < static_cast<int>(m_plan.gpus.size()); ++m_rank) {
       checkGpu(m_plan.gpus[m_rank]);
     }
+    if (!m_faults.hasErrors()) {
+      checkGroups();
+    }
   }
 
 private:
@@ -120,6 +123,47 @@ private:
     }
     for (m_block = 0; m_block < static_cast<int>(gpu.blocks.size()); ++m_block) {
       checkBlock(gpu, gpu.blocks[m_block]);
+    }
+  }
+
+  /// The members of a group connect to it together, each in the order of its own list.
+  void checkGroups() {
+    std::vector<std::size_t> next(m_plan.gpus.size(), 0);
+    const auto connects = [&](int rank, const mscclpp::SwitchGroup& group) {
+      const auto& list = m_plan.gpus[rank].switchGroups;
+      return next[rank] < list.size() && list[next[rank]].ranks == group.ranks &&
+             list[next[rank]].buffer == group.buffer;
+    };
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (int rank = 0; rank < static_cast<int>(next.size()); ++rank) {
+        while (next[rank] < m_plan.gpus[rank].switchGroups.size()) {
+          const mscclpp::SwitchGroup& group = m_plan.gpus[rank].switchGroups[next[rank]];
+          if (!std::all_of(group.ranks.begin(), group.ranks.end(),
+                           [&](int member) { return connects(member, group); })) {
+            break;
+          }
+          for (const int member : group.ranks) {
+            ++next[member];
+          }
+          moves = true;
+        }
+      }
+    }
+    for (int rank = 0; rank < static_cast<int>(next.size()); ++rank) {
+      if (next[rank] == m_plan.gpus[rank].switchGroups.size()) {
+        continue;
+      }
+      const mscclpp::SwitchGroup& group = m_plan.gpus[rank].switchGroups[next[rank]];
+      const auto missing =
+          std::find_if(group.ranks.begin(), group.ranks.end(), [&](int member) { return !connects(member, group); });
+      m_faults.rank(MscclppRule::channel, rank,
+                    "switch group " + number(static_cast<std::int64_t>(next[rank])) + " waits for rank " +
+                        number(missing == group.ranks.end() ? rank : *missing) +
+                        ", which does not connect to a group of these ranks and this buffer next: members connect "
+                        "together",
+                    "list every group at all of its members, with the same ranks and buffer, in one order");
+      return;
     }
   }
 

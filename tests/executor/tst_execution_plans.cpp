@@ -7,6 +7,7 @@
 #include "forestcoll/forestcoll.hpp"
 #include "lowering/lowering.hpp"
 #include "mscclpp/from_program.hpp"
+#include "mscclpp/from_trees.hpp"
 #include "mscclpp/plan_backend.hpp"
 #include "mscclpp/plan_json.hpp"
 #include "presets/presets.hpp"
@@ -31,6 +32,25 @@ std::vector<int> boxesIn(const fabric::Fabric& fabric) {
   return boxes;
 }
 
+/// Runs a plan at one size in three types; empty, or what is wrong.
+std::string faultOfRun(const mscclpp::ExecutionPlan& plan, int root) {
+  const auto shared = std::make_shared<const mscclpp::ExecutionPlan>(plan);
+  Job job;
+  (plan.inPlace ? job.inPlace : job.outOfPlace) = shellOf(*shared, root);
+  BenchOptions options;
+  options.firstBytes = options.lastBytes = sizeUnit(*shared) * 4;
+  options.iterations = 2;
+  options.warmup = 1;
+  options.calibrates = false;
+  options.types = {DataType::float32, DataType::int8, DataType::float16};
+  const auto backend = makePlanBackend(shared, 2);
+  const Ran ran = runJob(*backend, job, options);
+  if (ran.fault().empty() && ran.all<program::ResultRecord>().size() != 3) {
+    return "not every type was run";
+  }
+  return ran.fault();
+}
+
 }  // namespace
 
 /// Schedules become execution plans of MSCCL++, which the verifier accepts and which give the right data on threads.
@@ -40,6 +60,10 @@ class ExecutionPlansTest : public QObject {
 private slots:
   void runs_data();
   void runs();
+  void runsBySwitches_data();
+  void runsBySwitches();
+  void refusesSwitches_data();
+  void refusesSwitches();
   void tellsSizesThatItCannotCut();
   void stopsWhereNothingMoves();
 };
@@ -90,21 +114,97 @@ void ExecutionPlansTest::runs() {
       QVERIFY2(verdict->ok, (title + firstError(verdict->findings)).c_str());
       QCOMPARE(verdict->root, schedule.root.value_or(-1));
 
-      const auto shared = std::make_shared<const mscclpp::ExecutionPlan>(*plan);
-      Job job;
-      (inPlace ? job.inPlace : job.outOfPlace) = shellOf(*shared, verdict->root);
-      BenchOptions options;
-      options.firstBytes = options.lastBytes = sizeUnit(*shared) * 4;
-      options.iterations = 2;
-      options.warmup = 1;
-      options.calibrates = false;
-      options.types = {DataType::float32, DataType::int8, DataType::float16};
-      const auto backend = makePlanBackend(shared, 2);
-      const Ran ran = runJob(*backend, job, options);
-      QVERIFY2(ran.fault().empty(), (title + ran.fault()).c_str());
-      QCOMPARE(static_cast<int>(ran.all<program::ResultRecord>().size()), 3);
+      const std::string fault = faultOfRun(*plan, verdict->root);
+      QVERIFY2(fault.empty(), (title + fault).c_str());
     }
   }
+}
+
+void ExecutionPlansTest::runsBySwitches_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("boxes");
+  QTest::addColumn<QString>("gpus");
+  QTest::addColumn<int>("instances");
+  QTest::newRow("one box") << "dgx-h100"
+                           << "1"
+                           << "" << 1;
+  QTest::newRow("one box, four instances") << "dgx-h100"
+                                           << "1"
+                                           << "" << 4;
+  QTest::newRow("two boxes") << "dgx-h100"
+                             << "2"
+                             << "" << 1;
+  QTest::newRow("three boxes") << "dgx-h100"
+                               << "3"
+                               << "" << 1;
+  QTest::newRow("four boxes") << "dgx-h100"
+                              << "4"
+                              << "" << 1;
+  QTest::newRow("more peers than channels") << "gb200-nvl72"
+                                            << "1"
+                                            << "20" << 1;
+}
+
+void ExecutionPlansTest::runsBySwitches() {
+  QFETCH(QString, preset);
+  QFETCH(QString, boxes);
+  QFETCH(QString, gpus);
+  QFETCH(int, instances);
+  std::map<std::string, std::string> arguments{{"boxes", boxes.toStdString()}, {"nvls", "true"}};
+  if (!gpus.isEmpty()) {
+    arguments = {{"racks", boxes.toStdString()}, {"nvls", "true"}, {"gpus", gpus.toStdString()}};
+  }
+  const fabric::Fabric fabric = fabricOf(preset.toStdString(), arguments);
+  const schedule::Schedule schedule =
+      forestcoll::generate(fabric, {.collective = Collective::allreduce}).value().schedule;
+  for (const bool inPlace : {true, false}) {
+    const std::string title = inPlace ? "in place: " : "out of place: ";
+    const auto written = mscclpp::fromTrees(
+        fabric, schedule, {.boxOf = boxesIn(fabric), .inPlace = inPlace, .instances = instances, .name = "switches"});
+    QVERIFY2(written.hasValue(), written ? "" : (title + describe(written.error())).c_str());
+    const auto plan = mscclpp::readPlan(mscclpp::writePlan(*written));
+    QVERIFY2(plan.hasValue(), plan ? "" : (title + describe(plan.error())).c_str());
+    QVERIFY(*plan == *written);
+    const auto verdict = verify::verifyExecutionPlan(*plan);
+    QVERIFY(verdict.hasValue());
+    QVERIFY2(verdict->ok, (title + firstError(verdict->findings)).c_str());
+    const std::string fault = faultOfRun(*plan, -1);
+    QVERIFY2(fault.empty(), (title + fault).c_str());
+  }
+}
+
+void ExecutionPlansTest::refusesSwitches_data() {
+  QTest::addColumn<QString>("arguments");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<bool>("plain");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("no capable switch") << "boxes=1,nvls=false"
+                                     << "allreduce" << false << "no switch of this fabric copies and sums";
+  QTest::newRow("switches are not used") << "boxes=1,nvls=true"
+                                         << "allreduce" << true << "no tree of this schedule";
+  QTest::newRow("another collective") << "boxes=1,nvls=true"
+                                      << "allgather" << false << "for allreduce, not for allgather";
+  QTest::newRow("switches of the network") << "boxes=4,sharp=true"
+                                           << "allreduce" << false << "not SHARP of a network";
+}
+
+void ExecutionPlansTest::refusesSwitches() {
+  QFETCH(QString, arguments);
+  QFETCH(QString, collective);
+  QFETCH(bool, plain);
+  QFETCH(QString, says);
+  std::map<std::string, std::string> words;
+  for (const QString& word : arguments.split(',')) {
+    words[word.section('=', 0, 0).toStdString()] = word.section('=', 1).toStdString();
+  }
+  const fabric::Fabric fabric = fabricOf("dgx-h100", words);
+  forestcoll::Request request{.collective = parseCollective(collective.toStdString()).value()};
+  request.plainSwitches = plain;
+  const schedule::Schedule schedule = forestcoll::generate(fabric, request).value().schedule;
+  const auto plan = mscclpp::fromTrees(fabric, schedule, {.boxOf = boxesIn(fabric), .name = "switches"});
+  QVERIFY(!plan);
+  QVERIFY2(plan.error().message.find(says.toStdString()) != std::string::npos, describe(plan.error()).c_str());
+  QVERIFY(!plan.error().fix.empty());
 }
 
 /// One rank that copies its input.

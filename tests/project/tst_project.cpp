@@ -28,7 +28,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"lp", {"base", "fabric", "flow"}},
       {"schedule", {"base", "fabric", "symmetry"}},
       {"program", {"base"}},
-      {"mscclpp", {"base", "program"}},
+      {"mscclpp", {"base", "fabric", "schedule", "program"}},
       {"sketch", {"base", "fabric", "schedule"}},
       {"taccl", {"base", "fabric", "lp", "schedule", "sketch"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},

@@ -188,6 +188,21 @@ Json bySwitch() {
   return json;
 }
 
+/// Every rank stores its chunk into the outputs of both.
+Json byStore() {
+  Json json = bySwitch();
+  for (const int rank : {0, 1}) {
+    Json& mine = json["gpus"][rank];
+    mine["input_chunks"] = 1;
+    mine["channels"][1]["buffer_type"] = "o";
+    mine["threadblocks"][0]["ops"][3] =
+        moving("gstore", local("i", 0), mine["threadblocks"][0]["ops"][3]["dst_buff"][0], "switch");
+  }
+  json["collective"] = "allgather";
+  json["inplace"] = false;
+  return json;
+}
+
 Json base(const QString& name) {
   return name == "allgather"   ? allgather()
          : name == "port"      ? byPort()
@@ -197,11 +212,12 @@ Json base(const QString& name) {
          : name == "barrier"   ? byBarrier()
          : name == "group"     ? byGroup()
          : name == "pipeline"  ? byPipeline()
+         : name == "store"     ? byStore()
                                : bySwitch();
 }
 
 constexpr const char* kBases[] = {"allgather", "port",  "packets",  "allreduce", "semaphore",
-                                  "barrier",   "group", "pipeline", "switch"};
+                                  "barrier",   "group", "pipeline", "switch",    "store"};
 
 /// All that is wrong, as text.
 QString judgement(const Json& json) {
@@ -432,6 +448,34 @@ void TestMscclppVerifier::finds_data() {
   row("switch: group without this rank", "switch", set(g0 + "/channels/1/rank_groups/0/ranks", "[1]"),
       "distinct ranks");
   row("switch: another chunk", "switch", set(o0 + "3/src_buff/0/index", "1"), "i[");
+  row("switch: sum stored elsewhere", "switch", set(o0 + "3/dst_buff/0/index", "1"), "o[");
+  row("switch: no nop before the sum", "switch", remove(o0 + "2"), "enters the launch");
+  row("switch: no nop before the signal", "switch", remove(o0 + "4"), "leaves");
+  row("switch: both sum one chunk", "switch",
+      set(o0 + "3/src_buff/0/index", "1") + "," + set(o0 + "3/dst_buff/0/index", "1"), "orders the two");
+  row("switch: sum beyond the buffer", "switch", set(o0 + "3/src_buff/0/index", "2"), "2 chunks there");
+  row("switch: own chunk instead of the group's", "switch",
+      set(o0 + "3/src_buff/0", R"({"type":"i","index":0,"size":1})"), "wrong kind of buffer");
+  row("switch: no such group", "switch", set(o0 + "3/src_buff/0/switch_channel_id", "1"), "names switch group 1");
+  row("switch: group that the rank lacks", "switch", set(t0 + "/channels/1/channel_ids/0", "1"), "the rank has 1");
+  row("switch: members name two buffers", "switch", set("/gpus/1/channels/1/buffer_type", "\"o\""),
+      "does not connect to a group");
+  row("switch: a member lacks the group", "switch",
+      add(g0 + "/channels/2",
+          R"({"channel_type":"switch","buffer_type":"o","rank_groups":[{"size":2,"ranks":[0,1]}]})"),
+      "waits for rank 1");
+  row("switch: groups in two orders", "switch",
+      add(g0 + "/channels/2",
+          R"({"channel_type":"switch","buffer_type":"o","rank_groups":[{"size":2,"ranks":[0,1]}]})") +
+          "," +
+          add("/gpus/1/channels/1",
+              R"({"channel_type":"switch","buffer_type":"o","rank_groups":[{"size":2,"ranks":[0,1]}]})") +
+          "," + set("/gpus/1/threadblocks/0/channels/1/channel_ids/0", "1"),
+      "members connect together");
+  row("switch: store to another chunk", "store", set(o0 + "3/dst_buff/0/index", "1"), "orders the two");
+  row("switch: store before all have entered", "store", remove(o0 + "1") + "," + remove(o1 + "0"), "enters the launch");
+  row("switch: store of what is not there", "store", set(o0 + "3/src_buff/0/index", "1"), "1 chunks there");
+  row("switch: nobody waits for the store", "store", remove(o0 + "6") + "," + remove(o1 + "5"), "leaves");
   row("switch: old key", "switch", remove(g0 + "/channels/1/buffer_type") + "," + add(g0 + "/channels/1/buff", "\"i\""),
       "older schema");
 }

@@ -169,13 +169,13 @@ void TestCompare::plansOnlyPrograms() {
   const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
   const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 30, 32)};
   const SwitchPlan plan =
-      must(switchPlan(made.contenders, must(compare(made.contenders, options, {})), options, {}, {}));
+      must(switchPlan(made.contenders, must(compare(made.contenders, options, {})), options, Destination{}, {}));
   QVERIFY(!plan.programs.empty());
   std::int64_t next = 1024;
   for (const PlannedProgram& program : plan.programs) {
     QCOMPARE(program.first, next);
-    QVERIFY(program.xml.find("minBytes=\"" + std::to_string(program.first) + "\"") != std::string::npos);
-    QVERIFY(program.xml.find("maxBytes=\"" + std::to_string(program.last + 1) + "\"") != std::string::npos);
+    QVERIFY(program.text.find("minBytes=\"" + std::to_string(program.first) + "\"") != std::string::npos);
+    QVERIFY(program.text.find("maxBytes=\"" + std::to_string(program.last + 1) + "\"") != std::string::npos);
     next = program.last + 1;
   }
   QCOMPARE(next, (std::int64_t{1} << 30) + 1);

@@ -292,10 +292,16 @@ QString runtimeTitle(Runtime runtime) {
       return Texts::tr("rccl-6.1 (ROCm 6.1)");
     case Runtime::rccl60:
       return Texts::tr("rccl-6.0 (ROCm 6.0)");
-    case Runtime::mscclpp:
-      return Texts::tr("MSCCL++ (0.8 and later)");
+    case Runtime::mscclpp:  // by its title
+      break;
   }
   return {};
+}
+
+QString destinationTitle(const workflow::Destination& destination) {
+  return destination.target != nullptr ? QString::fromUtf8(destination.target->title.data(),
+                                                           static_cast<qsizetype>(destination.target->title.size()))
+                                       : runtimeTitle(destination.runtime);
 }
 
 ProgramCounts countsOf(const program::Program& program) {

@@ -14,6 +14,7 @@
 #include "lowering/lowering.hpp"
 #include "program/program.hpp"
 #include "verify/judgement.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::designer {
 
@@ -81,5 +82,7 @@ enum class Remedies { settings, schedules };
 
 /// "MSCCL (NCCL 2.12)" …
 [[nodiscard]] QString runtimeTitle(program::Runtime runtime);
+/// The same, or what the target calls itself.
+[[nodiscard]] QString destinationTitle(const workflow::Destination& destination);
 
 }  // namespace coppice::designer

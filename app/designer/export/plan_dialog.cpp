@@ -117,8 +117,8 @@ void PlanDialog::layOut() {
   text->setWordWrap(true);
   text->setProperty("role", u"muted"_s);
   m_runtime->setObjectName(u"planRuntime"_s);
-  for (const auto runtime : program::kRuntimes) {
-    m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
+  for (const workflow::Destination& destination : workflow::destinations()) {
+    m_runtime->addItem(destinationTitle(destination), m_runtime->count());
   }
   m_first->setObjectName(u"planFirst"_s);
   m_last->setObjectName(u"planLast"_s);
@@ -197,8 +197,8 @@ PlanDialog::Answer PlanDialog::makePlan(const std::vector<ComparedSchedule>& sch
     if (!comparison) {
       return comparison.error();
     }
-    const auto target = static_cast<program::Runtime>(runtime);
-    const auto plan = workflow::switchPlan(*contenders, *std::move(comparison), sweep, {.runtime = target}, progress);
+    const workflow::Destination& target = workflow::destinations()[static_cast<std::size_t>(runtime)];
+    const auto plan = workflow::switchPlan(*contenders, *std::move(comparison), sweep, target, progress);
     if (!plan) {
       return plan.error();
     }

@@ -264,9 +264,7 @@ Outcome readExecutionPlan(const std::string& text, const InputOptions& options, 
   });
   if (!verdict->isResultJudged || !isEqual) {
     return Error{.code = ErrorCode::badUsage,
-                 .message = isEqual ? ""
-                                      " + plan->collective + "
-                                      " does not say what the plan computes"
+                 .message = isEqual ? inQuotes(plan->collective) + " does not say what the plan computes"
                                     : "the ranks have different amounts, for which there is no check of data here",
                  .fix = "coppice-cli verify judges it",
                  .where = {.file = options.file}};

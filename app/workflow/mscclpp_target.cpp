@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/mscclpp_target.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "mscclpp/from_program.hpp"
+#include "mscclpp/from_trees.hpp"
+#include "mscclpp/plan_json.hpp"
+#include "simulate/plan_job.hpp"
+#include "verify/mscclpp_verifier.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/guarded.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// Packets double the bytes.
+constexpr std::int64_t kMaxPacketBytes = std::int64_t{4} << 20;
+/// Above that, an allreduce by switches moves in pieces: more keep the links busier, and cost operations.
+constexpr int kLargePieces = 4;
+
+/// What a plan has most of, over all ranks.
+struct PlanCounts {
+  int memory = 0;
+  int port = 0;
+  int groups = 0;
+  int scratch = 0;
+  int blockChannels = 0;  ///< of one type, of a threadblock
+  int blockBuffers = 0;
+  int opChannels = 0;
+  int opRuns = 0;
+};
+
+PlanCounts countsOf(const mscclpp::ExecutionPlan& plan) {
+  PlanCounts counts;
+  const auto raise = [](int& most, std::size_t value) { most = std::max(most, static_cast<int>(value)); };
+  const auto visit = [&](const mscclpp::Operation& op) {
+    raise(counts.opChannels, op.channels.size());
+    raise(counts.opRuns, std::max(op.sources.size(), op.destinations.size()));
+  };
+  for (const mscclpp::Gpu& gpu : plan.gpus) {
+    raise(counts.memory, gpu.memoryPeers.size());
+    raise(counts.port, gpu.portPeers.size());
+    raise(counts.groups, gpu.switchGroups.size());
+    counts.scratch = std::max(counts.scratch, gpu.scratchChunks);
+    for (const mscclpp::ThreadBlock& block : gpu.blocks) {
+      for (const auto* list : {&block.memoryChannels, &block.portChannels, &block.switchGroups}) {
+        raise(counts.blockChannels, list->size());
+      }
+      for (const auto* list : {&block.memoryBuffers, &block.portBuffers}) {
+        raise(counts.blockBuffers, list->size());
+      }
+      for (const mscclpp::Operation& op : block.ops) {
+        visit(op);
+        std::for_each(op.inner.begin(), op.inner.end(), visit);
+      }
+    }
+  }
+  return counts;
+}
+
+Facts planFacts(const mscclpp::ExecutionPlan& plan, const verify::MscclppVerdict& verdict, const PlanCounts& counts) {
+  Facts facts = {
+      {.key = "name", .value = plan.name},
+      {.key = "protocol", .value = plan.protocol},
+      {.key = "in_place", .value = plan.inPlace},
+      {.key = "threadblocks",
+       .value = verdict.mostBlocks,
+       .label = "plan",
+       .text = plan.protocol + (plan.inPlace ? ", in place; " : ", out of place; ") + "at most " +
+               counted(verdict.mostBlocks, "threadblock") + " of " + counted(verdict.mostOps, "operation") +
+               " on a rank; " + counted(counts.memory, "memory channel") + ", " + counted(counts.port, "port channel") +
+               (counts.groups > 0 ? ", " + counted(counts.groups, "switch group") : std::string())},
+      {.key = "operations", .value = verdict.mostOps},
+      {.key = "memory_channels", .value = counts.memory},
+      {.key = "port_channels", .value = counts.port},
+      {.key = "switch_groups", .value = counts.groups},
+      {.key = "scratch_chunks", .value = counts.scratch},
+      {.key = "min_bytes", .value = plan.minBytes},
+      {.key = "max_bytes", .value = plan.maxBytes}};
+  if (verdict.root >= 0) {
+    facts.push_back({.key = "root", .value = verdict.root});
+  }
+  facts.push_back({.key = "result_judged", .value = verdict.isResultJudged});
+  return facts;
+}
+
+std::vector<TargetLimit> planLimits(const verify::MscclppVerdict& verdict, const PlanCounts& counts,
+                                    int multiprocessors) {
+  const auto row = [](const char* name, int value, int limit, const char* detail) {
+    return TargetLimit{name, std::to_string(value), std::to_string(limit), detail, value <= limit};
+  };
+  return {row("Threadblocks of a rank", verdict.mostBlocks, multiprocessors,
+              "They wait for each other, so that a GPU must run all of them at once; nothing checks it."),
+          row("Operations of a threadblock", verdict.mostOps, mscclpp::kMaxOps, "Those of pipelines count too."),
+          row("Channels of a threadblock", counts.blockChannels, mscclpp::kMaxChannelsOfBlock,
+              "Of each type; the executor does not check."),
+          row("Remote buffers of a threadblock", counts.blockBuffers, mscclpp::kMaxBuffersOfBlock,
+              "Of each type; the executor does not check."),
+          row("Channels of an operation", counts.opChannels, mscclpp::kMaxChannelsOfOp, "The executor does not check."),
+          row("Buffers of an operation", counts.opRuns, mscclpp::kMaxRunsOfOp,
+              "Sources, or destinations; the executor does not check.")};
+}
+
+std::vector<std::string> planNotes(const mscclpp::ExecutionPlan& plan) {
+  std::vector<std::string> notes = {
+      "MSCCL++ always sums, whatever the call asks for, and takes int32 as uint32",
+      "load it by name in the process (ExecutionPlan), or register it with AlgorithmCollectionBuilder: coppice-cli run "
+      "--bundle DIR --target mscclpp writes what that takes; two plans of a process need two names"};
+  const bool hasGroups = std::any_of(plan.gpus.begin(), plan.gpus.end(),
+                                     [](const mscclpp::Gpu& gpu) { return !gpu.switchGroups.empty(); });
+  if (hasGroups) {
+    notes.emplace_back(
+        "switch groups need buffers that MSCCL++ allocated (GpuBuffer), compute capability 9.0 or "
+        "later, and another type than uint8");
+  }
+  if (plan.inPlace && plan.collective == "reducescatter") {
+    notes.emplace_back(
+        "NCCL's in-place reduce_scatter counts as in place on rank 0 alone: for its interface, export --out-of-place");
+  }
+  return notes;
+}
+
+TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::MscclppVerdict verdict,
+                  int multiprocessors) {
+  const PlanCounts counts = countsOf(*plan);
+  TargetFile file{.isOk = verdict.ok,
+                  .isRunnable = verdict.isRunnable,
+                  .ranks = verdict.ranks,
+                  .root = verdict.root,
+                  .collective = plan->collective,
+                  .facts = planFacts(*plan, verdict, counts),
+                  .limits = planLimits(verdict, counts, multiprocessors),
+                  .notes = planNotes(*plan)};
+  if (verdict.ok) {
+    file.proof =
+        "symbolically on " + counted(verdict.ranks, "rank") + ", launch after launch: " +
+        (verdict.isResultJudged ? "every output chunk contains exactly what " + named(plan->collective) + " requires, "
+                                : std::string()) +
+        "without deadlock or race, all channels and semaphores balanced";
+  }
+  file.findings = std::move(verdict.findings);
+  file.subject = [plan = std::move(plan)](const fabric::Fabric& fabric, const simulate::Model& model) {
+    return simulate::subjectOf(fabric, plan, model);
+  };
+  return file;
+}
+
+Result<TargetFile> readPlanFile(const std::string& text, const std::string& fileName, const TargetCheckOptions& options,
+                                const Progress& progress) {
+  auto plan = mscclpp::readPlan(text, fileName);
+  if (!plan) {
+    return plan.error();
+  }
+  if (options.root >= static_cast<int>(plan->gpus.size())) {
+    return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
+                 "give a smaller number"};
+  }
+  auto verdict =
+      verify::verifyExecutionPlan(*plan, {.multiprocessors = options.multiprocessors, .root = options.root}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  return fileOf(std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *std::move(verdict),
+                options.multiprocessors);
+}
+
+std::vector<int> boxesOf(const fabric::Fabric& fabric) {
+  std::map<std::string, int> numbers;
+  std::vector<int> boxes;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    const std::string& box = fabric.nodes()[gpu].box;
+    boxes.push_back(numbers.try_emplace(box, static_cast<int>(numbers.size())).first->second);
+  }
+  return boxes;
+}
+
+/// Writes, reads back, and judges what was read.
+Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root, const std::string& fileName,
+                            Clock& clock, const Progress& progress) {
+  if (!plan) {
+    return plan.error();
+  }
+  ExportedFile exported{.text = mscclpp::writePlan(*plan), .file = {}};
+  exported.lowering = clock.lap();
+  progress.report("verifying", 0);
+  auto file = readPlanFile(exported.text, fileName, {.root = root}, progress);
+  if (!file) {
+    return file.error();
+  }
+  exported.verifying = clock.lap();
+  if (!file->isOk) {
+    const Finding* fault = firstFault(file->findings);
+    return Error{ErrorCode::verification,
+                 "the plan did not pass the verifier" + (fault == nullptr ? std::string() : ": " + fault->text),
+                 "nothing was written; please report this schedule", fault == nullptr ? Place{} : fault->where};
+  }
+  exported.file = *std::move(file);
+  return exported;
+}
+
+Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                      const lowering::Options& options, const std::string& fileName,
+                                      const Progress& progress) {
+  Clock clock;
+  progress.report("lowering", 0);
+  lowering::Options lowered = options;
+  lowered.runtime = program::Runtime::mscclpp;
+  const auto program = lowering::lower(fabric, schedule, lowered, progress);
+  if (!program) {
+    Error error = program.error();
+    if (error.code == ErrorCode::unavailable && schedule::collectiveOf(schedule) == Collective::allreduce) {
+      error.fix = "export it with --target mscclpp-nvls; or " + error.fix;
+    }
+    return error;
+  }
+  return judged(mscclpp::fromProgram(*program, {.boxOf = boxesOf(fabric)}), program->root, fileName, clock, progress);
+}
+
+Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                     const lowering::Options& options, const std::string& fileName,
+                                     const Progress& progress) {
+  const auto* forests = std::get_if<schedule::Schedule>(&schedule);
+  if (forests == nullptr) {
+    return Error{ErrorCode::badUsage, "steps use no switch that sums or copies", "export them with --target mscclpp"};
+  }
+  if (options.protocol && *options.protocol != program::Protocol::simple) {
+    return Error{ErrorCode::badUsage, "switch groups sum no packets", "leave --protocol out, or give Simple"};
+  }
+  return guarded<ExportedFile>([&]() -> Result<ExportedFile> {
+    Clock clock;
+    progress.report("lowering", 0);
+    const std::string name =
+        options.name.empty() ? "coppice allreduce on " + fabric.name() + " by switches" : options.name;
+    const std::int64_t most = options.maxBytes == lowering::kDefaultMaxBytes ? 0 : options.maxBytes;
+    const auto plan = mscclpp::fromTrees(fabric, *forests,
+                                         {.boxOf = boxesOf(fabric),
+                                          .inPlace = options.inPlace,
+                                          .instances = options.instances,
+                                          .pieces = options.maxBytes <= kMaxPacketBytes ? 1 : kLargePieces,
+                                          .minBytes = options.minBytes,
+                                          .maxBytes = most,
+                                          .name = name},
+                                         progress);
+    return judged(plan, -1, fileName, clock, progress);
+  });
+}
+
+}  // namespace
+
+std::vector<Target> mscclppTargets() {
+  using program::Protocol;
+  const Target plain{.id = "mscclpp",
+                     .title = "MSCCL++ (0.8 and later)",
+                     .what = "an execution plan of MSCCL++",
+                     .help = "an execution plan of MSCCL++",
+                     .format = "mscclpp",
+                     .extension = ".plan.json",
+                     .protocols = {Protocol::simple, Protocol::ll},
+                     .mostPacketBytes = kMaxPacketBytes,
+                     .write = writeProgramPlan,
+                     .isFile = mscclpp::looksLikePlan,
+                     .read = readPlanFile,
+                     .launch = mscclppLaunch};
+  Target switches = plain;
+  switches.id = "mscclpp-nvls";
+  switches.title = "MSCCL++ with NVLink SHARP";
+  switches.what = "an execution plan of MSCCL++ with switch channels";
+  switches.help = "the same of an allreduce that NVSwitches sum and copy";
+  switches.protocols = {Protocol::simple};
+  switches.write = writeSwitchPlan;
+  return {plain, switches};
+}
+
+}  // namespace coppice::workflow
