@@ -2,6 +2,7 @@
 #include "workflow/mscclpp_target.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -123,6 +124,80 @@ std::vector<std::string> planNotes(const mscclpp::ExecutionPlan& plan) {
   return notes;
 }
 
+std::string runText(const mscclpp::Gpu& gpu, const mscclpp::ThreadBlock& block, const mscclpp::Operation& op,
+                    const mscclpp::ChunkRun& run) {
+  std::string place;
+  program::Buffer buffer = run.buffer;
+  const auto listed = [&](const std::vector<int>& list, std::size_t size) {
+    return run.id >= 0 && static_cast<std::size_t>(run.id) < list.size() && list[run.id] >= 0 &&
+           static_cast<std::size_t>(list[run.id]) < size;
+  };
+  if (run.place == mscclpp::ChunkRun::Place::remote) {
+    const auto& list = op.channelType == mscclpp::ChannelType::port ? block.portBuffers : block.memoryBuffers;
+    if (!listed(list, gpu.remoteBuffers.size())) {
+      return "buffer " + std::to_string(run.id);
+    }
+    const mscclpp::RemoteBuffer& remote = gpu.remoteBuffers[list[run.id]];
+    buffer = remote.buffer;
+    place = "rank " + std::to_string(remote.rank) + " ";
+  } else if (run.place == mscclpp::ChunkRun::Place::switched) {
+    if (!listed(block.switchGroups, gpu.switchGroups.size())) {
+      return "group " + std::to_string(run.id);
+    }
+    const mscclpp::SwitchGroup& group = gpu.switchGroups[block.switchGroups[run.id]];
+    buffer = group.buffer;
+    place = "group of " + std::to_string(group.ranks.size()) + " ";
+  }
+  return place + program::letter(buffer) + "[" + std::to_string(run.index) +
+         (run.size == 1 ? std::string() : "-" + std::to_string(std::int64_t{run.index} + run.size - 1)) + "]";
+}
+
+std::string operationText(const mscclpp::Gpu& gpu, const mscclpp::ThreadBlock& block, const mscclpp::Operation& op) {
+  std::string text(mscclpp::toString(op.type));
+  const auto add = [&](const char* before, const std::vector<mscclpp::ChunkRun>& runs) {
+    for (const mscclpp::ChunkRun& run : runs) {
+      text += (&run == runs.data() ? before : ", ") + runText(gpu, block, op, run);
+    }
+  };
+  add(" ", op.sources);
+  add(" to ", op.destinations);
+  const bool isPort = op.channelType == mscclpp::ChannelType::port;
+  const std::vector<int>& channels = isPort ? block.portChannels : block.memoryChannels;
+  const std::vector<int>& peers = isPort ? gpu.portPeers : gpu.memoryPeers;
+  for (const int channel : op.channels) {
+    const bool isKnown = channel >= 0 && static_cast<std::size_t>(channel) < channels.size() &&
+                         channels[channel] >= 0 && static_cast<std::size_t>(channels[channel]) < peers.size();
+    text += (&channel == op.channels.data() ? (isPort ? ", by port with rank " : ", with rank ") : ", ") +
+            (isKnown ? std::to_string(peers[channels[channel]]) : "?");
+  }
+  for (const int semaphore : op.semaphores) {
+    text += (&semaphore == op.semaphores.data() ? " semaphore " : ", ") + std::to_string(semaphore);
+  }
+  if (op.type == mscclpp::OpType::barrier) {
+    text += " " + std::to_string(op.barrier) + " of " + counted(op.barrierBlocks, "threadblock");
+  }
+  if (op.groupSize > 1) {
+    text += ", part " + std::to_string(op.groupIndex) + " of " + std::to_string(op.groupSize);
+  }
+  return text;
+}
+
+/// By threadblock; operations of a pipeline stand behind it, indented.
+std::vector<std::vector<std::string>> operationsOf(const mscclpp::ExecutionPlan& plan, int rank) {
+  std::vector<std::vector<std::string>> blocks;
+  const mscclpp::Gpu& gpu = plan.gpus[rank];
+  for (const mscclpp::ThreadBlock& block : gpu.blocks) {
+    std::vector<std::string>& lines = blocks.emplace_back();
+    for (const mscclpp::Operation& op : block.ops) {
+      lines.push_back(operationText(gpu, block, op));
+      for (const mscclpp::Operation& inner : op.inner) {
+        lines.push_back("  " + operationText(gpu, block, inner));
+      }
+    }
+  }
+  return blocks;
+}
+
 TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::MscclppVerdict verdict,
                   int multiprocessors) {
   const PlanCounts counts = countsOf(*plan);
@@ -142,6 +217,7 @@ TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::Ms
         "without deadlock or race, all channels and semaphores balanced";
   }
   file.findings = std::move(verdict.findings);
+  file.operations = [plan](int rank) { return operationsOf(*plan, rank); };
   file.subject = [plan = std::move(plan)](const fabric::Fabric& fabric, const simulate::Model& model) {
     return simulate::subjectOf(fabric, plan, model);
   };
@@ -177,6 +253,19 @@ std::vector<int> boxesOf(const fabric::Fabric& fabric) {
   return boxes;
 }
 
+/// By rank, where a collective that shares out data does so unequally; else empty.
+std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
+  std::vector<std::int64_t> amounts;
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    amounts = forests->amounts;
+  } else {
+    const auto given = std::get<schedule::StepSchedule>(schedule).goal.amounts();
+    amounts.assign(given.begin(), given.end());
+  }
+  const bool isEqual = std::adjacent_find(amounts.begin(), amounts.end(), std::not_equal_to<>()) == amounts.end();
+  return isEqual ? std::vector<std::int64_t>{} : amounts;
+}
+
 /// Writes, reads back, and judges what was read.
 Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root, const std::string& fileName,
                             Clock& clock, const Progress& progress) {
@@ -208,6 +297,7 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
   progress.report("lowering", 0);
   lowering::Options lowered = options;
   lowered.runtime = program::Runtime::mscclpp;
+  lowered.inPlace = lowered.inPlace && !movesShards(schedule::collectiveOf(schedule));
   const auto program = lowering::lower(fabric, schedule, lowered, progress);
   if (!program) {
     Error error = program.error();
@@ -216,7 +306,8 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
     }
     return error;
   }
-  return judged(mscclpp::fromProgram(*program, {.boxOf = boxesOf(fabric)}), program->root, fileName, clock, progress);
+  const mscclpp::PlanOptions planned{.boxOf = boxesOf(fabric), .amounts = amountsOf(schedule)};
+  return judged(mscclpp::fromProgram(*program, planned), program->root, fileName, clock, progress);
 }
 
 Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,

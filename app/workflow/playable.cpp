@@ -202,12 +202,11 @@ Result<Playable> loadPlayable(const PlaySource& source, const Progress& progress
       return loadSteps(source, *text, progress);
     case ScheduleFileKind::trees:
       return loadTrees(source, *text, progress);
-    case ScheduleFileKind::program:
-      return loadProgram(source, *text, progress);
+    case ScheduleFileKind::program: {
+      const Target* target = targetOfFile(*text);
+      return target != nullptr ? loadTarget(source, *target, *text, progress) : loadProgram(source, *text, progress);
+    }
     case ScheduleFileKind::none:
-      if (const Target* target = targetOfFile(*text)) {
-        return loadTarget(source, *target, *text, progress);
-      }
       break;
   }
   return Error{ErrorCode::badInput, inputName(source.file) + " is neither a schedule nor a program",

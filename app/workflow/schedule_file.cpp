@@ -6,6 +6,7 @@
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::workflow {
 
@@ -17,6 +18,9 @@ ScheduleFileKind scheduleFileKind(std::string_view beginning) {
   const std::string_view body = beginning.substr(first);
   if (body.front() == '{') {
     const bool isForest = body.find("\"coppice-forest\"") != std::string_view::npos;
+    if (!isForest && targetOfFile(body) != nullptr) {
+      return ScheduleFileKind::program;
+    }
     return isForest                   ? ScheduleFileKind::forest
            : io::isScheduleJson(body) ? ScheduleFileKind::steps
                                       : ScheduleFileKind::none;

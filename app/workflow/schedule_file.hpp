@@ -20,7 +20,7 @@ enum class ScheduleFileKind {
   forest,   ///< `.forest.json`
   steps,    ///< `.schedule.json`
   trees,    ///< ForestColl's tree XML
-  program,  ///< MSCCL XML
+  program,  ///< MSCCL XML, or a file of a target
 };
 
 /// By the first words of a file.

@@ -42,6 +42,8 @@ struct TargetFile {
   std::vector<TargetLimit> limits = {};
   std::vector<std::string> notes = {};  ///< what its user has to see to, one sentence each
   std::string proof = {};               ///< what was established, where it is right
+  /// Of a rank: what each threadblock does, an operation a line.
+  std::function<std::vector<std::vector<std::string>>(int rank)> operations = {};
   /// What plays it on a fabric, which must outlive that. @pre isRunnable
   std::function<std::unique_ptr<simulate::Subject>(const fabric::Fabric&, const simulate::Model&)> subject = {};
 };

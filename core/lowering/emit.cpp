@@ -49,8 +49,8 @@ public:
     if (origins != nullptr) {
       *origins = m_writer.takeOrigins(m_options.instances);
     }
-    return sideBySide(std::move(m_writer.program()), m_work.sliceChunks > 0 ? m_work.sliceChunks : m_work.chunks,
-                      m_scratch, m_options);
+    return sideBySide(std::move(m_writer.program()),
+                      m_work.slices.empty() ? std::vector<int>{0, m_work.chunks} : m_work.slices, m_scratch, m_options);
   }
 
 private:
@@ -78,8 +78,8 @@ private:
   }
 
   void layOut() {
-    const int slice = m_work.sliceChunks;
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      const int slice = m_work.slices.empty() ? m_work.chunks : m_work.slices[rank + 1] - m_work.slices[rank];
       program::RankProgram& mine = m_writer.program().ranks[rank];
       if (m_options.inPlace) {
         (readsInput() ? mine.inputChunks : mine.outputChunks) = m_work.chunks;
@@ -111,7 +111,7 @@ private:
       return resultOf(part);
     }
     if (rank == p.root) {
-      return {Buffer::output, m_work.sliceChunks > 0 ? p.start - p.root * m_work.sliceChunks : p.start};
+      return {Buffer::output, m_work.slices.empty() ? p.start : p.start - m_work.slices[p.root]};
     }
     Slot& slot = m_partial[cell(part, rank)];
     if (slot.offset < 0) {
@@ -138,7 +138,7 @@ private:
       const CopyNeed& need = m_copies.need[rank];
       const int first = static_cast<int>(m_plan.blocks[rank].size());
       const std::vector<Copies::Run>& runs = m_copies.runsOf[rank];
-      const int shift = m_work.sliceChunks * rank;
+      const int shift = m_work.slices.empty() ? 0 : m_work.slices[rank];
       auto part = static_cast<int>(std::lower_bound(m_work.parts.begin(), m_work.parts.end(),
                                                     runs.empty() ? 0 : runs.front().start,
                                                     [](const Part& p, int start) { return p.start < start; }) -

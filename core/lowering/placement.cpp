@@ -2,6 +2,7 @@
 #include "lowering/placement.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -12,18 +13,20 @@ using program::Buffer;
 using program::Slot;
 
 Placement::Placement(const schedule::CollectiveTable& goal, int chunks, bool inPlace)
-    : m_goal(goal),
-      m_collective(goal.collective()),
-      m_ranks(goal.rankCount()),
-      m_chunks(chunks),
-      m_inPlace(inPlace) {
-  if (m_collective == Collective::custom) {
+    : m_goal(goal), m_collective(goal.collective()), m_ranks(goal.rankCount()), m_chunks(chunks), m_inPlace(inPlace) {
+  if (hasUnits(goal)) {
     m_first.push_back(0);
     for (const std::int64_t units : unitsOf(goal)) {
       m_units.push_back(static_cast<int>(units));
       m_first.push_back(m_first.back() + m_chunks * m_units.back());
     }
   }
+}
+
+bool hasUnits(const schedule::CollectiveTable& goal) {
+  const auto amounts = goal.amounts();
+  return goal.collective() == Collective::custom ||
+         std::adjacent_find(amounts.begin(), amounts.end(), std::not_equal_to<>()) != amounts.end();
 }
 
 std::vector<std::int64_t> unitsOf(const schedule::CollectiveTable& goal) {
@@ -110,37 +113,58 @@ std::optional<Slot> Placement::room(int rank, std::int64_t shard, int offset) co
   return std::nullopt;
 }
 
-int Placement::slice() const {
-  return m_first.empty() ? m_chunks : m_first.back();
+int Placement::slice(int rank) const {
+  if (m_first.empty()) {
+    return m_chunks;
+  }
+  return isShared() ? m_first[rank + 1] - m_first[rank] : m_first.back();
 }
 
-int Placement::inputChunks() const {
+int Placement::whole() const {
+  if (!m_first.empty()) {
+    return m_first.back();
+  }
+  return isShared() ? m_chunks * m_ranks : m_chunks;
+}
+
+std::vector<int> Placement::slices() const {
+  std::vector<int> starts{0};
+  for (int rank = 0; isShared() && rank < m_ranks; ++rank) {
+    starts.push_back(starts.back() + slice(rank));
+  }
+  if (!isShared()) {
+    starts.push_back(whole());
+  }
+  return starts;
+}
+
+int Placement::inputChunks(int rank) const {
   const bool isShare = m_collective == Collective::allgather || m_collective == Collective::gather;
-  return isShared() && !isShare ? m_chunks * m_ranks : slice();
+  return isShare ? slice(rank) : whole();
 }
 
-int Placement::outputChunks() const {
+int Placement::outputChunks(int rank) const {
   const bool isShare = m_collective == Collective::reduceScatter || m_collective == Collective::scatter;
-  return isShared() && !isShare ? m_chunks * m_ranks : slice();
+  return isShare ? slice(rank) : whole();
 }
 
-int Placement::declaredInput() const {
-  const bool isUsed = !m_inPlace || usesInputAlone() || m_collective == Collective::gather ||
-                      m_collective == Collective::scatter;
-  return isUsed ? inputChunks() : 0;
+int Placement::declaredInput(int rank) const {
+  const bool isUsed =
+      !m_inPlace || usesInputAlone() || m_collective == Collective::gather || m_collective == Collective::scatter;
+  return isUsed ? inputChunks(rank) : 0;
 }
 
-int Placement::declaredOutput() const {
-  return usesInputAlone() ? 0 : outputChunks();
+int Placement::declaredOutput(int rank) const {
+  return usesInputAlone() ? 0 : outputChunks(rank);
 }
 
 int Placement::chunksPerLoop() const {
   const bool countsShare = m_collective == Collective::gather || m_collective == Collective::scatter;
-  return isShared() && !countsShare ? m_chunks * m_ranks : slice();
+  return countsShare ? slice(0) : whole();
 }
 
 std::int64_t Placement::chunksOfAll() const {
-  return isShared() ? std::int64_t{m_chunks} * m_ranks : slice();
+  return whole();
 }
 
 }  // namespace coppice::lowering

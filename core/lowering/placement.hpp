@@ -15,7 +15,8 @@ namespace coppice::lowering {
 /// The buffers of the caller, in equal chunks.
 class Placement {
 public:
-  /// @param chunks of each shard; of a custom one, of each unit of its share (unitsOf)  @pre not alltoall in place
+  /// @param chunks of each shard; of custom ones and unequal amounts, of each unit of its share (unitsOf)
+  /// @pre not alltoall in place; unequal amounts have as many shards as ranks
   Placement(const schedule::CollectiveTable& goal, int chunks, bool inPlace);
 
   [[nodiscard]] std::span<const int> sources(std::int64_t shard) const { return m_goal.sources(shard); }
@@ -36,17 +37,22 @@ public:
   }
 
   [[nodiscard]] int chunksOf(std::int64_t shard) const { return m_chunks * (m_units.empty() ? 1 : m_units[shard]); }
-  [[nodiscard]] int inputChunks() const;
-  [[nodiscard]] int outputChunks() const;
-  /// What the caller declares: in place, a buffer that is not used has none.
-  [[nodiscard]] int declaredInput() const;
-  [[nodiscard]] int declaredOutput() const;
-  [[nodiscard]] int slice() const;          ///< chunks that one rank's share of a buffer takes; all where it is not shared
-  [[nodiscard]] int chunksPerLoop() const;  ///< as the runtimes count them
+  /// What the caller declares at a rank: in place, a buffer that is not used has none.
+  [[nodiscard]] int declaredInput(int rank) const;
+  [[nodiscard]] int declaredOutput(int rank) const;
+  /// Of a buffer that all ranks share: the first chunk of each one's share, and one more at the end; of one that is not
+  /// shared, 0 and the end.
+  [[nodiscard]] std::vector<int> slices() const;
+  [[nodiscard]] int chunksPerLoop() const;         ///< as the runtimes count them
   [[nodiscard]] std::int64_t chunksOfAll() const;  ///< of the M bytes that the algbw counts
 
 private:
   [[nodiscard]] bool isShared() const;
+  [[nodiscard]] int slice(
+      int rank) const;              ///< chunks that a rank's share of a buffer takes; all where it is not shared
+  [[nodiscard]] int whole() const;  ///< chunks of a buffer with the shares of all ranks
+  [[nodiscard]] int inputChunks(int rank) const;
+  [[nodiscard]] int outputChunks(int rank) const;
   /// The shard's place in a buffer that holds all of them.
   [[nodiscard]] int wholeOf(std::int64_t shard, int offset) const {
     return (m_first.empty() ? static_cast<int>(shard) * m_chunks : m_first[shard]) + offset;
@@ -60,11 +66,14 @@ private:
   int m_ranks;
   int m_chunks;
   bool m_inPlace;
-  std::vector<int> m_units;  ///< custom: by shard
-  std::vector<int> m_first;  ///< custom: by shard, its first chunk of the buffers; one more at the end
+  std::vector<int> m_units;  ///< custom, and unequal amounts: by shard
+  std::vector<int> m_first;  ///< of the same: by shard, its first chunk of the buffers; one more at the end
 };
 
-/// The shares of the shards of a custom collective as whole numbers without a common divisor. Throws OverflowError.
+/// Whether shards have shares of different sizes.
+[[nodiscard]] bool hasUnits(const schedule::CollectiveTable& goal);
+/// The shares of the shards of a custom collective, or of unequal amounts, as whole numbers without a common divisor.
+/// Throws OverflowError.
 [[nodiscard]] std::vector<std::int64_t> unitsOf(const schedule::CollectiveTable& goal);
 
 }  // namespace coppice::lowering

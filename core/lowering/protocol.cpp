@@ -26,8 +26,7 @@ Result<program::Protocol> chooseProtocol(const fabric::Fabric& fabric, Collectiv
   if (runtime == program::Runtime::mscclpp && asked == program::Protocol::ll128) {
     return Error{ErrorCode::badUsage, "MSCCL++ has no LL128", "use Simple or LL"};
   }
-  const bool isNetworked =
-      runtime != program::Runtime::mscclpp && reachOf(fabric) == program::Reach::severalBoxes;
+  const bool isNetworked = runtime != program::Runtime::mscclpp && reachOf(fabric) == program::Reach::severalBoxes;
   if (!asked) {
     const bool hangs = isNetworked && program::hangsOnNetwork(collective, program::Protocol::simple);
     return hangs ? program::Protocol::ll : program::Protocol::simple;

@@ -60,7 +60,7 @@ public:
     for (const Scratch& mine : m_scratch) {
       scratch.push_back(mine.size());
     }
-    return sideBySide(std::move(m_writer.program()), m_work.placement.slice(), scratch, m_options);
+    return sideBySide(std::move(m_writer.program()), m_work.placement.slices(), scratch, m_options);
   }
 
 private:
@@ -68,9 +68,10 @@ private:
   [[nodiscard]] const Item& itemOf(const StepMessage& message) const { return m_work.items[message.firstItem]; }
 
   void layOut() {
-    for (program::RankProgram& rank : m_writer.program().ranks) {
-      rank.inputChunks = m_work.placement.declaredInput();
-      rank.outputChunks = m_work.placement.declaredOutput();
+    std::vector<program::RankProgram>& ranks = m_writer.program().ranks;
+    for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
+      ranks[rank].inputChunks = m_work.placement.declaredInput(rank);
+      ranks[rank].outputChunks = m_work.placement.declaredOutput(rank);
     }
     m_writer.program().chunksPerLoop = m_work.placement.chunksPerLoop();
   }

@@ -11,9 +11,9 @@ namespace {
 /// A message's part in one item's flow.
 struct Passage {
   int message = 0;
-  int source = -1;    ///< passage whose arrival completed what is sent; -1 = the sender's own
-  int addedTo = -1;   ///< passage whose arrival this one is added to; -1 = none, or the receiver's own
-  int readers = 0;    ///< messages that send what this one left at its receiver, and is not changed yet
+  int source = -1;   ///< passage whose arrival completed what is sent; -1 = the sender's own
+  int addedTo = -1;  ///< passage whose arrival this one is added to; -1 = none, or the receiver's own
+  int readers = 0;   ///< messages that send what this one left at its receiver, and is not changed yet
   int position = 0;
   int group = -1;
   bool isAddedTo = false;
@@ -54,9 +54,7 @@ public:
   }
 
 private:
-  [[nodiscard]] const StepMessage& messageOf(int passage) const {
-    return m_work.messages[m_passages[passage].message];
-  }
+  [[nodiscard]] const StepMessage& messageOf(int passage) const { return m_work.messages[m_passages[passage].message]; }
 
   void follow(int item, const std::vector<int>& messages) {
     m_passages.clear();

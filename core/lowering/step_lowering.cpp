@@ -60,14 +60,17 @@ Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   }
   const bool isRare = collective == Collective::gather || collective == Collective::scatter;
   if (isRare && options.runtime == program::Runtime::msccl) {
-    return Error{ErrorCode::badUsage, "msccl does not support " + name,
-                 "lower it for rccl (--target rccl)"};
+    return Error{ErrorCode::badUsage, "msccl does not support " + name, "lower it for rccl (--target rccl)"};
   }
-  const auto amounts = schedule.goal.amounts();
-  if (std::adjacent_find(amounts.begin(), amounts.end(), std::not_equal_to<>()) != amounts.end()) {
-    return Error{ErrorCode::limit,
-                 "the calls of the runtimes give every rank of " + name + " an equal share; here they differ",
-                 "lower a schedule with equal amounts; .schedule.json holds any amounts"};
+  if (collective != Collective::custom && hasUnits(schedule.goal)) {
+    const bool isSliced = collective == Collective::allgather || collective == Collective::reduceScatter;
+    if (options.runtime != program::Runtime::mscclpp || !isSliced) {
+      return Error{ErrorCode::limit,
+                   "the calls of the runtimes give every rank of " + name + " an equal share; here they differ",
+                   isSliced ? "lower a schedule with equal amounts, or export it with --target mscclpp, whose plans "
+                              "hold any"
+                            : "lower a schedule with equal amounts; .schedule.json holds any amounts"};
+    }
   }
   const bool copiesOwn = !options.inPlace && !reduces(collective);
   if (copiesOwn && !program::isBuilt(program::StepType::copy, options.runtime)) {
@@ -133,7 +136,7 @@ Outcome checkShape(const fabric::Fabric& fabric, const StepSchedule& schedule) {
 
 /// Chunks of the largest buffer of one instance, where each shard has one (custom: each unit of its share).
 std::int64_t shardsOfBuffer(const StepSchedule& schedule) {
-  if (schedule.goal.collective() == Collective::custom) {
+  if (hasUnits(schedule.goal)) {
     const std::vector<std::int64_t> units = unitsOf(schedule.goal);
     return std::max<std::int64_t>(
         1, std::accumulate(units.begin(), units.end(), std::int64_t{0}, checkedAdd<std::int64_t>));

@@ -236,13 +236,13 @@ Outcome checkShares(const schedule::Schedule& schedule, const TreeGroup& leading
     return badSchedule("the trees of a " + std::string(toString(schedule.collective)) +
                        " must all have the schedule's root");
   }
-  for (int r = 1; isSliced && r < n; ++r) {
+  for (int r = 1; isSliced && options.runtime != program::Runtime::mscclpp && r < n; ++r) {
     if (leading.sumOfRoot[r] != leading.sumOfRoot[0]) {
       return Error{ErrorCode::limit,
                    "MSCCL programs give every rank of " + std::string(toString(schedule.collective)) +
                        " an equal slice; here rank 0 has " + std::to_string(leading.sumOfRoot[0]) + " and rank " +
                        std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[r]) + " shares",
-                   "lower a schedule with equal amounts; trees and .forest.json hold any amounts",
+                   "lower a schedule with equal amounts, or export it with --target mscclpp, whose plans hold any",
                    {}};
     }
   }
@@ -366,7 +366,12 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   }
   work.chunks = static_cast<int>(leading.sum);
   work.rootChunks = static_cast<int>(*std::max_element(leading.sumOfRoot.begin(), leading.sumOfRoot.end()));
-  work.sliceChunks = isSliced ? static_cast<int>(leading.sumOfRoot[0]) : 0;
+  if (isSliced) {
+    work.slices.push_back(0);
+    for (const std::int64_t sum : leading.sumOfRoot) {
+      work.slices.push_back(work.slices.back() + static_cast<int>(sum));
+    }
+  }
   work.parts = partsOf(*halves, program::limits(options.runtime).count);
   if (Outcome fits = checkElements(work, options); !fits) {
     return fits.error();

@@ -50,7 +50,7 @@ struct Work {
   int root = -1;            ///< broadcast and reduce
   int chunks = 0;           ///< full buffer
   int rootChunks = 0;       ///< the most of one root: k without its common divisor
-  int sliceChunks = 0;      ///< per rank (allgather, reduce_scatter); 0 otherwise
+  std::vector<int> slices;  ///< by rank, its first chunk; one more at the end (allgather, reduce_scatter); else empty
   Bandwidth algbw;          ///< for choosing the number of channels
   std::vector<Part> parts;  ///< ascending by start
   std::vector<TreeShape> reduceTrees;

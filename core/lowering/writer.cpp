@@ -105,7 +105,7 @@ StepOrigins ProgramWriter::takeOrigins(int instances) {
   return std::move(m_origins);
 }
 
-program::Program sideBySide(program::Program single, int slice, const std::vector<int>& scratch,
+program::Program sideBySide(program::Program single, const std::vector<int>& slices, const std::vector<int>& scratch,
                             const Options& options) {
   const int copies = options.instances;
   const int stride = *std::max_element(scratch.begin(), scratch.end());
@@ -124,8 +124,13 @@ program::Program sideBySide(program::Program single, int slice, const std::vecto
       }
       const int size = slot.buffer == Buffer::input ? mine.inputChunks : mine.outputChunks;
       // `size` is one slice or all of them.
-      slot.offset = size == slice ? slot.offset + instance * slice
-                                  : slot.offset / slice * slice * copies + instance * slice + slot.offset % slice;
+      if (size != slices.back()) {
+        slot.offset += instance * size;
+        return slot;
+      }
+      const auto next = std::upper_bound(slices.begin(), slices.end(), slot.offset);
+      const int first = *(next - 1);
+      slot.offset = first * copies + instance * (*next - first) + slot.offset - first;
       return slot;
     };
     const auto blocks = static_cast<int>(mine.threadBlocks.size());

@@ -66,8 +66,9 @@ private:
 };
 
 /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
-/// slice of every buffer. @param slice chunks of a rank's share  @param scratch by rank: chunks taken
-[[nodiscard]] program::Program sideBySide(program::Program single, int slice, const std::vector<int>& scratch,
-                                          const Options& options);
+/// slice of every buffer. @param slices of a buffer that holds all of them: the first chunk of each, and one more at the
+/// end  @param scratch by rank: chunks taken
+[[nodiscard]] program::Program sideBySide(program::Program single, const std::vector<int>& slices,
+                                          const std::vector<int>& scratch, const Options& options);
 
 }  // namespace coppice::lowering

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "base/rational.hpp"
 #include "mscclpp/block_writer.hpp"
 #include "mscclpp/finish_plan.hpp"
 #include "mscclpp/messages.hpp"
@@ -46,8 +48,7 @@ public:
       }
     }
     finishScratch();
-    if (const Outcome bounded = setWindow(m_plan, {m_program.chunksPerLoop, m_program.minBytes, m_program.maxBytes});
-        !bounded) {
+    if (const Outcome bounded = setWindow(m_plan, windowOf()); !bounded) {
       return bounded.error();
     }
     return std::move(m_plan);
@@ -68,19 +69,42 @@ private:
     m_plan.inPlace = m_program.inPlace;
     m_plan.doublesScratch = m_isPackets;
     m_plan.gpus.resize(m_program.ranks.size());
-    const int all = m_program.chunksPerLoop;
     for (int rank = 0; rank < ranks(); ++rank) {
       Gpu& gpu = m_plan.gpus[rank];
-      const program::RankProgram& mine = m_program.ranks[rank];
-      const int slice = all / ranks();
-      gpu.inputChunks = m_program.collective != Collective::allgather ? all
-                        : m_program.inPlace                           ? slice
-                                                                      : mine.inputChunks;
-      gpu.outputChunks = m_program.collective != Collective::reduceScatter ? all
-                         : m_program.inPlace                               ? slice
-                                                                           : mine.outputChunks;
-      m_scratch[rank] = mine.scratchChunks;
+      gpu.inputChunks = isInputShare(m_program.collective) ? shareOf(rank) : wholeChunks();
+      gpu.outputChunks = isOutputShare(m_program.collective) ? shareOf(rank) : wholeChunks();
+      m_scratch[rank] = m_program.ranks[rank].scratchChunks;
     }
+  }
+
+  /// The executor compares the bytes of the input; programs of scatter count those of a share.
+  [[nodiscard]] WindowRequest windowOf() const {
+    WindowRequest window{m_program.chunksPerLoop, m_program.minBytes, m_program.maxBytes};
+    if (m_program.collective == Collective::scatter) {
+      window.chunksPerLoop *= ranks();
+      window.minBytes *= ranks();
+      constexpr std::int64_t kMost = std::int64_t{1} << 32;
+      window.maxBytes = std::min(window.maxBytes, kMost) * ranks();
+    }
+    return window;
+  }
+
+  static bool isInputShare(Collective collective) {
+    return collective == Collective::allgather || collective == Collective::gather;
+  }
+  static bool isOutputShare(Collective collective) {
+    return collective == Collective::reduceScatter || collective == Collective::scatter;
+  }
+  /// Chunks of a buffer with the shares of all ranks.
+  [[nodiscard]] int wholeChunks() const {
+    return movesShards(m_program.collective) ? m_program.chunksPerLoop * ranks() : m_program.chunksPerLoop;
+  }
+  [[nodiscard]] int shareOf(int rank) const {
+    if (m_options.amounts.empty()) {
+      return wholeChunks() / ranks();
+    }
+    const std::int64_t all = std::accumulate(m_options.amounts.begin(), m_options.amounts.end(), std::int64_t{0});
+    return static_cast<int>((Rational(wholeChunks()) * Rational(m_options.amounts[rank], all)).numerator());
   }
 
   /// In place, all but allgather use the input alone: the executor has two pointers to it, and one is enough.
@@ -505,17 +529,24 @@ Result<ExecutionPlan> fromProgram(const Program& program, const PlanOptions& opt
   if (program.protocol == program::Protocol::ll128) {
     return Error{ErrorCode::badUsage, "MSCCL++ has no LL128", "use Simple or LL"};
   }
-  switch (program.collective) {
-    case Collective::gather:
-    case Collective::scatter:
-    case Collective::custom:
+  if (program.collective == Collective::custom) {
+    return Error{ErrorCode::badUsage,
+                 "plans of custom collectives are not written: a plan has no table of what it computes",
+                 "export it for msccl, whose ncclCustomCollective runs it"};
+  }
+  if (program.inPlace && movesShards(program.collective)) {
+    return Error{ErrorCode::badUsage, "plans of " + std::string(toString(program.collective)) + " are out of place",
+                 "export it with --out-of-place"};
+  }
+  if (!options.amounts.empty()) {
+    const auto none = std::find(options.amounts.begin(), options.amounts.end(), 0);
+    if (none != options.amounts.end()) {
+      const auto rank = static_cast<std::size_t>(none - options.amounts.begin());
       return Error{ErrorCode::badUsage,
-                   "plans of " + std::string(toString(program.collective)) +
-                       " are not written: the executor takes the "
-                       "same bytes per chunk of input and output on every rank",
-                   "use allgather, reduce_scatter, allreduce, broadcast, reduce or alltoall"};
-    default:
-      break;
+                   "rank " + std::to_string(rank) + " has no data, and the executor divides by its chunks",
+                   "give every rank an amount above 0",
+                   {.element = {RefKind::rank, rank}}};
+    }
   }
   auto messages = Messages::of(program, options.boxOf);
   if (!messages) {

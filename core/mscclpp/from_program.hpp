@@ -15,6 +15,8 @@ struct PlanOptions {
   /// By rank: the box (or NVLink domain) that it is in. Inside one, ranks share memory channels; between two, port
   /// channels. Empty = all ranks in one.
   std::vector<int> boxOf = {};
+  /// By rank: its share of an allgather or reduce_scatter, in any unit. Empty = equal ones.
+  std::vector<std::int64_t> amounts = {};
   /// Threadblocks of a rank that a GPU runs at once.
   int maxBlocks = 108;
 };
@@ -30,7 +32,9 @@ struct PlanOptions {
 /// read. A wait for a step of another threadblock becomes a semaphore. Every rank starts and ends with all of its
 /// semaphores and channels as it found them.
 ///
-/// Errors: badUsage (LL128, or a collective that the executor has no sizes for), limit (threadblocks of a rank, bytes
+/// Gather and scatter are out of place, and all ranks have both buffers, as the executor wants them.
+///
+/// Errors: badUsage (LL128, custom collectives, gather and scatter in place, a rank without data), limit (threadblocks of a rank, bytes
 /// that 32 bits address), badInput for messages without a counterpart or steps that wait for each other.
 [[nodiscard]] Result<ExecutionPlan> fromProgram(const program::Program& program, const PlanOptions& options);
 

@@ -49,6 +49,18 @@ MscclppGoal::MscclppGoal(const mscclpp::ExecutionPlan& plan, const MscclppShape&
                 "give every rank an input for all outputs");
         }
         break;
+      case Collective::gather:
+        if (gpu.outputChunks != inputs) {
+          wrong(rank, has + ", and all inputs of the gather have " + std::to_string(inputs) + " chunks",
+                "give every rank an output for all inputs, also those that get nothing: the executor wants one");
+        }
+        break;
+      case Collective::scatter:
+        if (gpu.inputChunks != outputs) {
+          wrong(rank, has + ", and all outputs of the scatter have " + std::to_string(outputs) + " chunks",
+                "give every rank an input for all outputs, also those whose data are not read: the executor wants one");
+        }
+        break;
       case Collective::alltoall:
         if (gpu.inputChunks != gpu.outputChunks || gpu.inputChunks % m_ranks != 0 ||
             gpu.inputChunks != plan.gpus[0].inputChunks) {
@@ -84,6 +96,11 @@ int MscclppGoal::sumOfAll(int launch, std::int64_t cell) {
 int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
   const std::int64_t per = m_shape.cellsPerChunk;
   switch (m_collective) {
+    case Collective::gather:
+      if (rank != m_root) {
+        return kAnything;
+      }
+      [[fallthrough]];
     case Collective::allgather: {
       int source = m_ranks - 1;
       while (m_layout.sliceOf(source) * per > cell) {
@@ -102,6 +119,8 @@ int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
       return sumOfAll(launch, cell);
     case Collective::broadcast:
       return m_values.input(launch, m_root, cell);
+    case Collective::scatter:
+      return m_values.input(launch, m_root, m_layout.sliceOf(rank) * per + cell);
     case Collective::reduce:
       return rank == m_root ? sumOfAll(launch, cell) : kAnything;
     default:
@@ -114,12 +133,24 @@ void MscclppGoal::inferRoot(int launch, const std::vector<MscclppCell>& cells) {
     return;
   }
   m_root = 0;
-  if (m_collective == Collective::broadcast) {
+  if (m_collective == Collective::broadcast || m_collective == Collective::scatter) {
     // Whose data the others have.
     for (int rank = 0; rank < m_ranks; ++rank) {
       const auto& terms = m_values.terms(cells[m_layout.outputOf(rank)].value);
       if (terms.size() == 1 && MscclppValues::rankOf(terms[0].first) != rank) {
         m_root = MscclppValues::rankOf(terms[0].first);
+        return;
+      }
+    }
+    return;
+  }
+  if (m_collective == Collective::gather) {
+    // Who has data of the first rank that is not its own, or of the second.
+    for (int rank = 0; rank < m_ranks; ++rank) {
+      const int source = rank == 0 && m_ranks > 1 ? 1 : 0;
+      if (m_values.input(launch, source, 0) ==
+          cells[m_layout.outputOf(rank) + m_layout.sliceOf(source) * m_shape.cellsPerChunk].value) {
+        m_root = rank;
         return;
       }
     }

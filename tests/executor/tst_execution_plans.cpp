@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "baselines/baselines.hpp"
 #include "executor/support.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "lowering/lowering.hpp"
@@ -11,6 +12,7 @@
 #include "mscclpp/plan_backend.hpp"
 #include "mscclpp/plan_json.hpp"
 #include "presets/presets.hpp"
+#include "schedule/from_forest.hpp"
 #include "verify/mscclpp_verifier.hpp"
 
 using namespace coppice;
@@ -62,6 +64,10 @@ private slots:
   void runs();
   void runsBySwitches_data();
   void runsBySwitches();
+  void runsUnequalShares_data();
+  void runsUnequalShares();
+  void runsRootedShares_data();
+  void runsRootedShares();
   void refusesSwitches_data();
   void refusesSwitches();
   void tellsSizesThatItCannotCut();
@@ -171,6 +177,84 @@ void ExecutionPlansTest::runsBySwitches() {
     const std::string fault = faultOfRun(*plan, -1);
     QVERIFY2(fault.empty(), (title + fault).c_str());
   }
+}
+
+void ExecutionPlansTest::runsUnequalShares_data() {
+  QTest::addColumn<int>("collective");
+  QTest::addColumn<bool>("bySteps");
+  QTest::addColumn<int>("instances");
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
+    for (const bool bySteps : {false, true}) {
+      for (const int instances : {1, 2}) {
+        QTest::addRow("%s, %s, %d", std::string(toString(collective)).c_str(), bySteps ? "steps" : "trees", instances)
+            << static_cast<int>(collective) << bySteps << instances;
+      }
+    }
+  }
+}
+
+void ExecutionPlansTest::runsUnequalShares() {
+  QFETCH(int, collective);
+  QFETCH(bool, bySteps);
+  QFETCH(int, instances);
+  const fabric::Fabric fabric = fabricOf("azure-ndv2", {{"boxes", "1"}});
+  const std::vector<std::int64_t> amounts{3, 1, 2, 1, 1, 4, 1, 2};
+  forestcoll::Request request{.collective = static_cast<Collective>(collective)};
+  request.amounts = amounts;
+  request.plainSwitches = true;
+  const schedule::Schedule forests = forestcoll::generate(fabric, request).value().schedule;
+  const schedule::AnySchedule schedule =
+      bySteps ? schedule::AnySchedule(schedule::stepScheduleOf(fabric, forests).value()) : forests;
+  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
+    for (const bool inPlace : {false, true}) {
+      const std::string title =
+          std::string(program::toString(protocol)) + (inPlace ? " in place: " : " out of place: ");
+      const auto program = lowering::lower(
+          fabric, schedule,
+          {.runtime = program::Runtime::mscclpp, .protocol = protocol, .inPlace = inPlace, .instances = instances});
+      QVERIFY2(program.hasValue(), program ? "" : (title + describe(program.error())).c_str());
+      const auto plan = mscclpp::fromProgram(*program, {.boxOf = boxesIn(fabric), .amounts = amounts});
+      QVERIFY2(plan.hasValue(), plan ? "" : (title + describe(plan.error())).c_str());
+      const mscclpp::Gpu& first = plan->gpus[0];
+      const mscclpp::Gpu& second = plan->gpus[1];
+      const bool gathers = request.collective == Collective::allgather;
+      QCOMPARE(gathers ? first.inputChunks : first.outputChunks,
+               3 * (gathers ? second.inputChunks : second.outputChunks));
+      const auto verdict = verify::verifyExecutionPlan(*plan);
+      QVERIFY(verdict.hasValue());
+      QVERIFY2(verdict->ok, (title + firstError(verdict->findings)).c_str());
+      const std::string fault = faultOfRun(*plan, -1);
+      QVERIFY2(fault.empty(), (title + fault).c_str());
+    }
+  }
+  // MSCCL's calls give every rank the same.
+  QVERIFY(!lowering::lower(fabric, schedule, {}));
+}
+
+void ExecutionPlansTest::runsRootedShares_data() {
+  QTest::addColumn<int>("collective");
+  QTest::newRow("gather") << static_cast<int>(Collective::gather);
+  QTest::newRow("scatter") << static_cast<int>(Collective::scatter);
+}
+
+void ExecutionPlansTest::runsRootedShares() {
+  QFETCH(int, collective);
+  const fabric::Fabric fabric = fabricOf("azure-ndv2", {{"boxes", "2"}});
+  const auto made =
+      baselines::generate("direct", fabric, {.collective = static_cast<Collective>(collective), .root = 3});
+  const program::Program program =
+      lowering::lower(fabric, made.value(), {.runtime = program::Runtime::mscclpp, .inPlace = false}).value();
+  const auto plan = mscclpp::fromProgram(program, {.boxOf = boxesIn(fabric)});
+  QVERIFY2(plan.hasValue(), plan ? "" : describe(plan.error()).c_str());
+  for (const int root : {3, -1}) {
+    const auto verdict = verify::verifyExecutionPlan(*plan, {.root = root});
+    QVERIFY(verdict.hasValue());
+    QVERIFY2(verdict->ok, firstError(verdict->findings).c_str());
+    QCOMPARE(verdict->root, 3);
+  }
+  QVERIFY(!verify::verifyExecutionPlan(*plan, {.root = 2})->ok);
+  const std::string fault = faultOfRun(*plan, 3);
+  QVERIFY2(fault.empty(), fault.c_str());
 }
 
 void ExecutionPlansTest::refusesSwitches_data() {

@@ -21,6 +21,43 @@ namespace {
 
 constexpr int kMaxPlanWorkers = 64;
 
+/// Chunks of an allgather's inputs, or a reduce_scatter's outputs, before those of the rank.
+std::int64_t chunksBefore(const mscclpp::ExecutionPlan& plan, bool ofInputs, int rank) {
+  std::int64_t before = 0;
+  for (int other = 0; other < rank; ++other) {
+    before += ofInputs ? plan.gpus[other].inputChunks : plan.gpus[other].outputChunks;
+  }
+  return before;
+}
+
+bool gathers(const mscclpp::ExecutionPlan& plan) {
+  return parseCollective(plan.collective) == Collective::allgather;
+}
+
+/// Unequal shares: every rank has room for all of them in both buffers, and uses its own place in one.
+Plan shellOfShares(const mscclpp::ExecutionPlan& plan, Plan shell) {
+  const bool gathered = gathers(plan);
+  const auto ranks = static_cast<int>(plan.gpus.size());
+  shell.operation = Collective::custom;
+  shell.chunksPerLoop = static_cast<int>(chunksBefore(plan, gathered, ranks));
+  shell.chunksPerPart = shell.chunksPerLoop;
+  shell.inputChunks = shell.chunksPerLoop;
+  shell.outputChunks = shell.chunksPerLoop;
+  shell.needsEqualChunks = true;
+  shell.ranks.resize(plan.gpus.size());
+  std::vector<int> all(plan.gpus.size());
+  std::iota(all.begin(), all.end(), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const mscclpp::Gpu& gpu = plan.gpus[rank];
+    shell.custom.push_back({.first = static_cast<int>(chunksBefore(plan, gathered, rank)),
+                            .count = gathered ? gpu.inputChunks : gpu.outputChunks,
+                            .sources = gathered ? std::vector<int>{rank} : all,
+                            .destinations = gathered ? all : std::vector<int>{rank},
+                            .combines = !gathered});
+  }
+  return shell;
+}
+
 class PlanBackend : public Backend {
 public:
   PlanBackend(std::shared_ptr<const mscclpp::ExecutionPlan> plan, int workers)
@@ -107,8 +144,13 @@ private:
         std::memset(mapping->data(), 0, static_cast<std::size_t>(bytes));
       }
       writeGuards(m_memory[rank].data(), m_layouts[rank]);
-      m_machine->memory()[rank] = {m_memory[rank].data() + m_layouts[rank].input,
-                                   m_memory[rank].data() + m_layouts[rank].output, m_scratch[rank].data()};
+      PlanMemory& memory = m_machine->memory()[rank];
+      memory = {m_memory[rank].data() + m_layouts[rank].input, m_memory[rank].data() + m_layouts[rank].output,
+                m_scratch[rank].data()};
+      if (hasUnequalShares(*m_plan)) {
+        const bool gathered = gathers(*m_plan);
+        (gathered ? memory.input : memory.output) += chunksBefore(*m_plan, gathered, at) * chunkBytes;
+      }
     }
     return Done{};
   }
@@ -152,6 +194,12 @@ RunResult PlanBackend::run(const RunRequest& request) {
 
 }  // namespace
 
+bool hasUnequalShares(const mscclpp::ExecutionPlan& plan) {
+  return std::any_of(plan.gpus.begin(), plan.gpus.end(), [&](const mscclpp::Gpu& gpu) {
+    return gpu.inputChunks != plan.gpus[0].inputChunks || gpu.outputChunks != plan.gpus[0].outputChunks;
+  });
+}
+
 Plan shellOf(const mscclpp::ExecutionPlan& plan, int root) {
   Plan shell;
   shell.name = plan.name;
@@ -163,8 +211,11 @@ Plan shellOf(const mscclpp::ExecutionPlan& plan, int root) {
   shell.inputChunks = first.inputChunks;
   shell.outputChunks = first.outputChunks;
   shell.chunksPerLoop = std::max(first.inputChunks, first.outputChunks);
+  if (hasUnequalShares(plan)) {
+    return shellOfShares(plan, std::move(shell));
+  }
   const bool isShared = shell.operation == Collective::allgather || shell.operation == Collective::reduceScatter ||
-                        shell.operation == Collective::alltoall;
+                        shell.operation == Collective::alltoall || movesShards(shell.operation);
   shell.chunksPerPart = isShared ? shell.chunksPerLoop / ranks : shell.chunksPerLoop;
   shell.needsEqualChunks = true;
   shell.ranks.resize(plan.gpus.size());

@@ -11,8 +11,12 @@
 /// Execution plans of MSCCL++ for the bench loop, on threads of this process.
 namespace coppice::executor {
 
+/// Ranks of an allgather or reduce_scatter have different amounts.
+[[nodiscard]] bool hasUnequalShares(const mscclpp::ExecutionPlan& plan);
+
 /// What the bench loop and the check of data need to know of a plan: sizes and the collective; it has no steps.
-/// @pre the collective defines a result, and all ranks have the same chunks  @param root of rooted collectives
+/// Unequal shares are a custom collective, in which every rank has room for all of them.
+/// @pre the collective defines a result  @param root of rooted collectives
 [[nodiscard]] Plan shellOf(const mscclpp::ExecutionPlan& plan, int root);
 
 /// Bytes of the whole collective come in multiples of this many: 16 for each chunk.
