@@ -307,11 +307,12 @@ void addExport(CLI::App& app, Invocation& invocation) {
   targets.emplace_back("nccl-graph", kNcclTarget + static_cast<int>(NcclFile::graph));
   targets.emplace_back("nccl-tuner", kNcclTarget + static_cast<int>(NcclFile::tuner));
   targets.emplace_back("nccl-bundle", kNcclTarget + static_cast<int>(NcclFile::bundle));
-  addWord<int>(sub, "--target", options->target, targets,
-               program::runtimeNames() + ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); " + workflow::targetHelp() +
-                   ". Of a fabric, for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold), "
-                   "nccl-tuner (the CSV of its example tuner plug-in) or nccl-bundle (a folder with both, scripts that "
-                   "run nccl-tests and PyTorch without and with them, and what to look for)")
+  addWord<int>(
+      sub, "--target", options->target, targets,
+      program::runtimeNames() + ", which read MSCCL XML (rccl: ROCm 6.2 to 7.12); " + workflow::targetHelp() +
+          ". Of a fabric, for stock NCCL: nccl-graph (the best rings and trees that NCCL_GRAPH_FILE can hold), "
+          "nccl-tuner (the CSV of its example tuner plug-in) or nccl-bundle (a folder with both, scripts that "
+          "run nccl-tests and PyTorch without and with them, and what to look for)")
       ->default_str("msccl");
   sub.add_option("--compute-capability", options->nccl.computeCapability,
                  "nccl-...: 70 is V100, 80 A100, 90 H100, 100 B200")
