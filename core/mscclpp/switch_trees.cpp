@@ -137,7 +137,8 @@ Error withoutSwitches(const fabric::Fabric& fabric) {
             "mscclpp"};
   }
   return {ErrorCode::unavailable, "no tree of this schedule is summed or copied in a switch",
-          "generate it without --plain-switches, or export it with --target mscclpp"};
+          "generate it without --plain-switches, or with --method nvls-tree (nvls in one box) where switches "
+          "gain nothing; or export it with --target mscclpp"};
 }
 
 bool hasDirectEdges(const std::vector<std::vector<TreeShape>>& byRoot) {
