@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 
+#include "designer/canvas/canvas_accessible.hpp"
 #include "designer/canvas/keyboard_cursor.hpp"
 #include "designer/canvas/legend_placement.hpp"
 #include "designer/canvas/tools/tools.hpp"
@@ -45,6 +46,7 @@ CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Canvas"));
+  makeCanvasesAccessible();
   setMinimumSize(120, 90);
   m_pulse.setStartValue(0.0);
   m_pulse.setEndValue(1.0);
@@ -181,6 +183,9 @@ void CanvasView::selectionChanged() {
   }
   invalidate(dirty);
   updateHint();
+  if (m_selection.elements().size() == 1) {
+    tellFocus(*this, *m_selection.elements().begin());
+  }
 }
 
 void CanvasView::invalidate(const Region& dirty) {
