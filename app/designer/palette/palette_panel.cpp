@@ -8,8 +8,10 @@
 #include <QFileInfo>
 #include <QKeyEvent>
 #include <QMenu>
+#include <QRegularExpression>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -17,6 +19,18 @@
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+namespace {
+
+/// "4 gpu": the number, and the name behind it; 1 and all of it where there is none.
+std::pair<int, QString> typedCount(const QString& typed) {
+  constexpr int kMost = 64;
+  static const QRegularExpression kPattern(QStringLiteral("^\\s*(\\d{1,2})\\s*[x×]?\\s+(\\S.*)$"));
+  const QRegularExpressionMatch match = kPattern.match(typed);
+  const int count = match.hasMatch() ? match.captured(1).toInt() : 1;
+  return count >= 1 && count <= kMost && match.hasMatch() ? std::pair(count, match.captured(2)) : std::pair(1, typed);
+}
+
+}  // namespace
 
 PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* parent)
     : QWidget(parent),
@@ -32,7 +46,8 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
   m_search->setObjectName(u"paletteSearch"_s);
   m_search->setPlaceholderText(tr("Find a device or template"));
   m_search->setAccessibleName(tr("Find a device or template"));
-  m_search->setToolTip(tr("Type part of a name; Enter places the first match, Down goes to the list"));
+  m_search->setToolTip(
+      tr("Type part of a name; Enter places the first match, Down goes to the list. “4 gpu” places four in a row."));
   m_search->setClearButtonEnabled(true);
   m_search->addAction(icon(u"find"_s), QLineEdit::LeadingPosition);
   m_search->installEventFilter(this);
@@ -80,7 +95,8 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
     for (const Section& section : m_sections) {
       if (section.list->count() > 0) {
         if (const PaletteEntry* entry = find(CardList::idOf(*section.list->item(0)))) {
-          Q_EMIT entered(*entry);
+          const bool isDevice = entry->kind == PaletteEntry::Kind::device;
+          Q_EMIT entered(*entry, isDevice ? typedCount(m_search->text()).first : 1);
         }
         return;
       }
@@ -108,7 +124,7 @@ void PalettePanel::addSection(const QString& group, CardLook look) {
   });
   connect(list, &CardList::entered, this, [this](const QString& id) {
     if (const PaletteEntry* entry = find(id)) {
-      Q_EMIT entered(*entry);
+      Q_EMIT entered(*entry, 1);
     }
   });
   connect(list, &CardList::menuWanted, this, &PalettePanel::showMenu);
@@ -124,15 +140,21 @@ std::vector<const PaletteEntry*> PalettePanel::entriesOf(const QString& group) c
   std::vector<const PaletteEntry*> result;
   for (const auto* list : {&deviceEntries(), &templateEntries(), &m_store.entries()}) {
     for (const PaletteEntry& entry : *list) {
-      if (entry.group == group && entryScore(entry, m_search->text()) >= 0) {
+      if (entry.group == group && scoreOf(entry) >= 0) {
         result.push_back(&entry);
       }
     }
   }
-  std::stable_sort(result.begin(), result.end(), [this](const PaletteEntry* a, const PaletteEntry* b) {
-    return entryScore(*a, m_search->text()) > entryScore(*b, m_search->text());
-  });
+  std::stable_sort(result.begin(), result.end(),
+                   [this](const PaletteEntry* a, const PaletteEntry* b) { return scoreOf(*a) > scoreOf(*b); });
   return result;
+}
+
+int PalettePanel::scoreOf(const PaletteEntry& entry) const {
+  const QString typed = m_search->text();
+  const int whole = entryScore(entry, typed);
+  const auto [count, name] = typedCount(typed);
+  return whole < 0 && count > 1 && entry.kind == PaletteEntry::Kind::device ? entryScore(entry, name) : whole;
 }
 
 void PalettePanel::fill() {
@@ -170,7 +192,8 @@ void PalettePanel::showMenu(const QString& id, const QPoint& place) {
   }
   QMenu menu(this);
   const PaletteEntry copy = *entry;
-  connect(menu.addAction(tr("Place in the Middle")), &QAction::triggered, this, [this, copy] { Q_EMIT entered(copy); });
+  connect(menu.addAction(tr("Place in the Middle")), &QAction::triggered, this,
+          [this, copy] { Q_EMIT entered(copy, 1); });
   if (entry->kind == PaletteEntry::Kind::own) {
     menu.addSeparator();
     connect(menu.addAction(tr("Remove")), &QAction::triggered, this, [this, id] { m_store.remove(id); });

@@ -27,8 +27,8 @@ public:
 Q_SIGNALS:
   /// Clicked: the next click on the canvas says where a device goes; a template asks for its parameters.
   void chosen(const coppice::designer::PaletteEntry& entry);
-  /// Enter: in the middle of the view, at once.
-  void entered(const coppice::designer::PaletteEntry& entry);
+  /// Enter: in the middle of the view, at once; `count` of them where that number was typed before the name ("4 gpu").
+  void entered(const coppice::designer::PaletteEntry& entry, int count);
   void saveSelectionWanted();
 
 protected:
@@ -44,6 +44,8 @@ private:
   void fill();
   void addSection(const QString& group, CardLook look);
   [[nodiscard]] std::vector<const PaletteEntry*> entriesOf(const QString& group) const;
+  /// How well the entry fits what was typed, with or without the number before it; negative: it does not.
+  [[nodiscard]] int scoreOf(const PaletteEntry& entry) const;
   void showMenu(const QString& id, const QPoint& place);
 
   CardLoader& m_loader;

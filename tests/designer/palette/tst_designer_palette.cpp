@@ -330,7 +330,11 @@ void TestDesignerPalette::thePanelSearchesAndEnters() {
   panel.resize(240, 600);
   panel.show();
   QString entered;
-  connect(&panel, &PalettePanel::entered, &panel, [&](const PaletteEntry& entry) { entered = entry.id; });
+  int enteredCount = 0;
+  connect(&panel, &PalettePanel::entered, &panel, [&](const PaletteEntry& entry, int count) {
+    entered = entry.id;
+    enteredCount = count;
+  });
   QString chosen;
   connect(&panel, &PalettePanel::chosen, &panel, [&](const PaletteEntry& entry) { chosen = entry.id; });
   auto* search = panel.findChild<QLineEdit*>(u"paletteSearch"_s);
@@ -346,6 +350,15 @@ void TestDesignerPalette::thePanelSearchesAndEnters() {
   auto* tiles = panel.findChild<CardList*>(u"palette-Devices"_s);
   QTest::mouseClick(tiles->viewport(), Qt::LeftButton, {}, tiles->visualItemRect(tiles->item(2)).center());
   QCOMPARE(chosen, u"device/switch"_s);
+  // A number before the name of a device is how many; elsewhere it is a part of the name.
+  search->setText(u"4 gpu"_s);
+  QTest::keyClick(search, Qt::Key_Return);
+  QCOMPARE(entered, u"device/gpu"_s);
+  QCOMPARE(enteredCount, 4);
+  search->setText(u"dragonfly"_s);
+  QTest::keyClick(search, Qt::Key_Return);
+  QCOMPARE(entered, u"preset/dragonfly"_s);
+  QCOMPARE(enteredCount, 1);
 }
 
 QTEST_MAIN(TestDesignerPalette)

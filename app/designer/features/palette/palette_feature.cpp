@@ -5,7 +5,9 @@
 #include <QDropEvent>
 #include <QLineEdit>
 #include <QMimeData>
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "designer/document/measures.hpp"
 #include "designer/features/palette/empty_canvas.hpp"
@@ -18,6 +20,8 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
+
+constexpr double kRowGap = 24;  ///< between devices that are placed in a row
 
 double onGrid(double value) {
   return std::round(value / kGridStep) * kGridStep;
@@ -121,14 +125,14 @@ void PaletteFeature::chooseEntry(const PaletteEntry& entry) {
   context->canvas().startPlacing(std::move(*part), entry.title);
 }
 
-void PaletteFeature::enterEntry(const PaletteEntry& entry) {
+void PaletteFeature::enterEntry(const PaletteEntry& entry, int count) {
   if (entry.kind == PaletteEntry::Kind::preset) {
     openTemplate(entry);
     return;
   }
   // From the search the next keys are for the drawing; in the list Enter may place more.
   const bool wasTyped = qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr;
-  placeEntry(entry, std::nullopt);
+  placeEntry(entry, std::nullopt, count);
   if (current() != nullptr && wasTyped) {
     current()->canvas().setFocus();
   }
@@ -163,36 +167,48 @@ void PaletteFeature::openTemplate(const PaletteEntry& entry) {
   m_dialog->open();
 }
 
-void PaletteFeature::placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre) {
+void PaletteFeature::placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre, int count) {
   EditorContext& context = current() != nullptr ? *current() : *m_workspace.newDocument();
   const auto part = makePart(entry);
   if (!part) {
     m_prompts.failure(m_window, entry.title, QString::fromStdString(describe(part.error())));
   } else if (entry.kind == PaletteEntry::Kind::device) {
-    placeDevice(context, entry, *part, centre);
+    placeDevice(context, entry, *part, centre, count);
   } else {
     insertPart(context, *part, entry.title, centre);
   }
 }
 
 void PaletteFeature::placeDevice(EditorContext& context, const PaletteEntry& entry, const Model& part,
-                                 const std::optional<QPointF>& centre) {
+                                 const std::optional<QPointF>& centre, int count) {
   // A single node joins the box it is in, and its counterparts in other instances of that box.
   CanvasView& canvas = context.canvas();
-  const QPointF place = centre ? *centre : freeCentre(context, part);
+  QPointF place = centre ? *centre : freeCentre(context, part);
+  if (count > 1 && !isEmpty(context.model())) {
+    // A row of its own.
+    const QRectF all = contentsRect(context.model());
+    place = {std::round(all.center().x()), std::round(all.bottom() + kRowGap + contentsRect(part).height())};
+  }
   const BoxId box = centre ? canvas.scene().boxAt(place) : BoxId{};
-  NodeId made;
-  context.document().edit(tr("Place %1").arg(entry.title), [&](Edit& edit) {
-    made = edits::addNode(edit, entry.device, Point::from(place), box, entry.nodeName.toStdString());
+  std::set<ElementId> made;
+  const double step = contentsRect(part).width() + kRowGap;
+  const QString what = count == 1 ? entry.title : QString::number(count) + u" "_s + entry.title;
+  context.document().edit(tr("Place %1").arg(what), [&](Edit& edit) {
+    for (int i = 0; i < count; ++i) {
+      const QPointF at(std::round(place.x() + (i - (count - 1) / 2.0) * step), place.y());
+      made.insert(edits::addNode(edit, entry.device, Point::from(at), box, entry.nodeName.toStdString()));
+    }
   });
-  context.selection().set({made});
-  context.selection().setCurrent(made);
+  context.selection().set(made);
+  context.selection().setCurrent(*made.begin());
   // What was placed by keys can be elsewhere than what is seen.
-  if (!canvas.visibleScene().contains(canvas.scene().rectOf(made))) {
-    if (canvas.keepsFit()) {
+  const bool isSeen = std::ranges::all_of(
+      made, [&](const ElementId& each) { return canvas.visibleScene().contains(canvas.scene().rectOf(each)); });
+  if (!isSeen) {
+    if (canvas.keepsFit() || count > 1) {
       canvas.zoomToFit();
     } else {
-      canvas.centreOn(made);
+      canvas.centreOn(*made.begin());
     }
   }
 }

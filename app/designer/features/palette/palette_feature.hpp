@@ -34,11 +34,12 @@ private:
   void addActions();
   void attach(EditorContext& context);
   void chooseEntry(const PaletteEntry& entry);
-  void enterEntry(const PaletteEntry& entry);
+  void enterEntry(const PaletteEntry& entry, int count);
   /// In the middle of the view, beside what is there, where no centre is given.
-  void placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre);
+  void placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre, int count = 1);
+  /// Several stand in a row.
   void placeDevice(EditorContext& context, const PaletteEntry& entry, const Model& part,
-                   const std::optional<QPointF>& centre);
+                   const std::optional<QPointF>& centre, int count);
   void insertPart(EditorContext& context, const Model& part, const QString& name, const std::optional<QPointF>& centre);
   void saveTemplate(EditorContext& context);
   /// What is dragged out of the palette; nullptr: something else.
