@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace coppice::designer {
@@ -49,6 +50,24 @@ LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Vi
     }
   }
   return *best;
+}
+
+QPoint placeBar(const QSize& bar, const CanvasScene& scene, const Viewpoint& viewpoint, const QSize& view) {
+  constexpr int kMargin = static_cast<int>(kLegendMargin);
+  const QRectF seen(viewpoint.toScene({0, 0}), QSizeF(view) / viewpoint.scale);
+  const int bottom = view.height() - bar.height() - kMargin;
+  std::optional<std::pair<std::array<std::size_t, 3>, QPoint>> best;
+  for (const int left : {kMargin, (view.width() - bar.width()) / 2, view.width() - bar.width() - kMargin}) {
+    const QPoint corner(left, bottom);
+    const QRectF rect(viewpoint.toScene(corner), QSizeF(bar) / viewpoint.scale);
+    auto covered = coveredBy(rect, scene, seen);
+    // A line that passes below it stays in view.
+    covered.back() = 0;
+    if (!best || covered < best->first) {
+      best = {covered, corner};
+    }
+  }
+  return best->second;
 }
 
 }  // namespace coppice::designer

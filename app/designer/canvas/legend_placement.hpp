@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QPoint>
 #include <QPointF>
+#include <QSize>
 #include <QSizeF>
 #include <array>
 #include <cstddef>
@@ -21,5 +23,9 @@ struct LegendPlace {
 };
 [[nodiscard]] LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Viewpoint& viewpoint,
                                       const QSize& view);
+/// The top left corner, likewise, for a bar at the lower edge of the view: at the left, else in the middle or at the
+/// right where it covers less there.
+[[nodiscard]] QPoint placeBar(const QSize& bar, const CanvasScene& scene, const Viewpoint& viewpoint,
+                              const QSize& view);
 
 }  // namespace coppice::designer

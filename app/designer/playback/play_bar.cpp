@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <cmath>
 
+#include "designer/canvas/legend_placement.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
@@ -19,9 +20,10 @@ constexpr int kSliderSteps = 1000;
 
 }  // namespace
 
-PlayBar::PlayBar(TimelinePanel& panel, QWidget& drawing)
+PlayBar::PlayBar(TimelinePanel& panel, CanvasView& drawing)
     : QFrame(&drawing),
       m_panel(panel),
+      m_drawing(drawing),
       m_play(iconButton(u"playBarPlay"_s, u"run"_s, tr("Play (Space)"), this)),
       m_slider(new QSlider(Qt::Horizontal, this)),
       m_time(new QLabel(this)) {
@@ -54,6 +56,11 @@ PlayBar::PlayBar(TimelinePanel& panel, QWidget& drawing)
   connect(&m_panel, &TimelinePanel::stateChanged, this, &PlayBar::refresh);
   connect(&m_panel.clock(), &PlayClock::playingChanged, this, &PlayBar::refresh);
   drawing.installEventFilter(this);
+  constexpr int kRest = 250;  // ms
+  m_placing.setSingleShot(true);
+  m_placing.setInterval(kRest);
+  connect(&m_placing, &QTimer::timeout, this, &PlayBar::place);
+  connect(&drawing, &CanvasView::viewChanged, &m_placing, QOverload<>::of(&QTimer::start));
   refresh();
 }
 
@@ -84,9 +91,11 @@ void PlayBar::refresh() {
 
 void PlayBar::place() {
   adjustSize();
-  constexpr int kMargin = 14;
-  const QWidget& drawing = *parentWidget();
-  move(kMargin, drawing.height() - height() - kMargin);
+  // Not from under the pointer.
+  if (!underMouse() || !m_drawing.rect().contains(geometry())) {
+    const QPointF origin = m_drawing.toView({0, 0});
+    move(placeBar(size(), m_drawing.scene(), {m_drawing.zoom(), origin}, m_drawing.size()));
+  }
 }
 
 }  // namespace coppice::designer

@@ -4,8 +4,10 @@
 #include <QFrame>
 #include <QLabel>
 #include <QSlider>
+#include <QTimer>
 #include <QToolButton>
 
+#include "designer/canvas/canvas_view.hpp"
 #include "designer/playback/timeline_panel.hpp"
 
 namespace coppice::designer {
@@ -15,8 +17,9 @@ class PlayBar : public QFrame {
   Q_OBJECT
 
 public:
-  /// At the bottom of the drawing, which it is a child of. The panel must outlive it.
-  PlayBar(TimelinePanel& panel, QWidget& drawing);
+  /// At the bottom of the drawing, which it is a child of, where it covers as little of it as it can. The panel must
+  /// outlive it.
+  PlayBar(TimelinePanel& panel, CanvasView& drawing);
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -26,6 +29,8 @@ private:
   void place();
 
   TimelinePanel& m_panel;
+  CanvasView& m_drawing;
+  QTimer m_placing;  ///< once the view has come to rest
   QToolButton* m_play;
   QSlider* m_slider;
   QLabel* m_time;
