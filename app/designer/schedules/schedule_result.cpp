@@ -143,6 +143,9 @@ std::string textOf(const ScheduleResult& result) {
     object[u"paper_k"_s] = static_cast<qint64>(result.paperK);
     object[u"optimum_k"_s] = static_cast<qint64>(result.optimumK);
   }
+  if (result.seconds > 0) {
+    object[u"seconds"_s] = result.seconds;
+  }
   object[u"method"_s] = QString::fromStdString(options.method);
   QJsonObject values;
   for (const auto& [name, value] : options.methodOptions) {
@@ -542,6 +545,7 @@ Result<ScheduleResultPtr> examineLoaded(Loaded loaded, const Progress& progress)
   auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
   result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
   result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
+  result->seconds = std::max(0.0, request.value("seconds"_L1).toDouble());
   return ScheduleResultPtr(std::move(result));
 }
 
