@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/report/report_feature.hpp"
 
+#include <QFile>
 #include <QFileInfo>
 #include <chrono>
 #include <utility>
 
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/features/report/cables_dialog.hpp"
 #include "designer/features/report/fabrics_dialog.hpp"
 #include "designer/render/picture.hpp"
+#include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -34,9 +37,42 @@ ReportFeature::ReportFeature(const FeatureHost& host)
                   dialog->setAttribute(Qt::WA_DeleteOnClose);
                   dialog->show();
                 });
+  addForCurrent({u"file.cables"_s,
+                 tr("Ca&bles…"),
+                 tr("List all cables with their ends, ports and patch panels, and what changes from another fabric"),
+                 {},
+                 u"link"_s},
+                [this](EditorContext& context) { showCables(context); });
   connect(&m_workspace, &Workspace::stateChanged, this, [this] {
-    enable({"file.report", "analyse.fabrics"}, current() != nullptr);
+    enable({"file.report", "file.cables", "analyse.fabrics"}, current() != nullptr);
   });
+}
+
+void ReportFeature::showCables(EditorContext& context) {
+  std::vector<CablesDialog::Subject> others;
+  for (EditorContext* other : m_workspace.contexts()) {
+    if (other != &context) {
+      others.push_back({other->file().displayName(), other->document().facts()});
+    }
+  }
+  const QString name = context.file().displayName();
+  auto* dialog = new CablesDialog(
+      {name, context.document().facts()}, std::move(others),
+      [this, name](const QString& csv) {
+        const QString path =
+            m_prompts.fileToSave(m_window, name.section(u'.', 0, 0) + u"-cables.csv"_s, tr("Tables (*.csv)"));
+        if (path.isEmpty()) {
+          return;
+        }
+        if (const Outcome saved = io::saveFile(QFile::encodeName(path).toStdString(), csv.toStdString()); !saved) {
+          m_prompts.failure(m_window, tr("Cables"), errorText(saved.error()));
+        } else {
+          m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
+        }
+      },
+      m_window);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->show();
 }
 
 void ReportFeature::ask(EditorContext& context) {

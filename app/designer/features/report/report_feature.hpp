@@ -26,6 +26,7 @@ private:
     Ranking failures;
   };
   void ask(EditorContext& context);
+  void showCables(EditorContext& context);
   void write(const Rankings& rankings);
   /// The fabric with its cut, whatever the mode shows.
   [[nodiscard]] QImage pictureOf(EditorContext& context) const;
