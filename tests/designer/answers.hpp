@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QPdfWriter>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -45,11 +46,20 @@ public:
     ++asked;
     return recoverer ? recoverer(parent, items) : std::vector(items.size(), recover);
   }
+  bool print(QWidget*, const std::function<void(QPagedPaintDevice&)>& draw) override {
+    if (printTo.isEmpty()) {
+      return false;
+    }
+    QPdfWriter writer(printTo);
+    draw(writer);
+    return true;
+  }
   void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
 
   Unsaved unsaved = Unsaved::discard;
   QStringList open;
   QString saveTo;
+  QString printTo;  ///< a PDF; empty = cancelled
   QString folderChosen;
   QStringList suggestions;
   std::optional<QString> typed;

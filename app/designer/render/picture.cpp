@@ -5,9 +5,11 @@
 #include <QCoreApplication>
 #include <QFile>
 #include <QPageSize>
+#include <QPagedPaintDevice>
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgGenerator>
+#include <QSvgRenderer>
 #include <QWidget>
 #include <algorithm>
 #include <cmath>
@@ -322,6 +324,23 @@ Result<QByteArray> drawPicture(CanvasView& view, const PictureOptions& wanted) {
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "there is not enough memory for the picture", "use a smaller scale"};
   }
+}
+
+Outcome printPicture(CanvasView& view, const PictureOptions& options, QPagedPaintDevice& device) {
+  PictureOptions printed = options;
+  printed.format = PictureFormat::svg;
+  printed.scheme = Scheme::light;
+  const auto svg = drawPicture(view, printed);
+  if (!svg) {
+    return svg.error();
+  }
+  QSvgRenderer renderer(*svg);
+  const QRectF page(QPointF(), QSizeF(device.width(), device.height()));
+  QRectF place(QPointF(), QSizeF(renderer.defaultSize()).scaled(page.size(), Qt::KeepAspectRatio));
+  place.moveCenter(page.center());
+  QPainter painter(&device);
+  renderer.render(&painter, place);
+  return painter.end() ? Outcome(Done{}) : Error{ErrorCode::io, "the page could not be printed", "check the printer"};
 }
 
 Outcome saveWidgetPicture(QWidget& widget, const PictureOptions& wanted, const QString& path) {

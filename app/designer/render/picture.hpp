@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "designer/theme/tokens.hpp"
 
+class QPagedPaintDevice;
 class QWidget;
 
 /// Pictures of a drawing as files: what the canvas shows, overlays and legend included.
@@ -67,6 +68,9 @@ struct PictureFrame {
 
 /// drawPicture, written in one step. Errors: as both.
 [[nodiscard]] Outcome savePicture(CanvasView& view, const PictureOptions& options, const QString& path);
+
+/// The drawing in light colours, as large as the page holds it. Errors: as drawPicture.
+[[nodiscard]] Outcome printPicture(CanvasView& view, const PictureOptions& options, QPagedPaintDevice& device);
 
 /// A widget as it is, at its size: format, scale and path as above. The colours are those of the theme. Errors: limit,
 /// io.

@@ -11,6 +11,8 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <QtPrintSupport/QPrintDialog>
+#include <QtPrintSupport/QPrinter>
 
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
@@ -153,6 +155,16 @@ std::vector<RecoveryChoice> Prompts::recovery(QWidget* parent, const std::vector
   RecoveryDialog dialog(items, parent);
   dialog.exec();
   return dialog.choices();
+}
+
+bool Prompts::print(QWidget* parent, const std::function<void(QPagedPaintDevice&)>& draw) {
+  QPrinter printer(QPrinter::HighResolution);
+  QPrintDialog dialog(&printer, parent);
+  if (dialog.exec() != QDialog::Accepted) {
+    return false;
+  }
+  draw(printer);
+  return true;
 }
 
 void Prompts::failure(QWidget* parent, const QString& title, const QString& text) {

@@ -3,9 +3,11 @@
 
 #include <QString>
 #include <QStringList>
+#include <functional>
 #include <optional>
 #include <vector>
 
+class QPagedPaintDevice;
 class QWidget;
 
 namespace coppice::designer {
@@ -46,6 +48,8 @@ public:
   virtual std::optional<ReadModel> import(QWidget* parent, const ForeignText& text);
   /// What to do with each document that a crash left unsaved.
   virtual std::vector<RecoveryChoice> recovery(QWidget* parent, const std::vector<RecoveryItem>& items);
+  /// Asks for a printer and draws a page on it; false = cancelled.
+  virtual bool print(QWidget* parent, const std::function<void(QPagedPaintDevice&)>& draw);
   virtual void failure(QWidget* parent, const QString& title, const QString& text);
 };
 

@@ -16,8 +16,22 @@ PictureFeature::PictureFeature(const FeatureHost& host) : Feature(host) {
                  {QKeySequence(u"Ctrl+Shift+I"_s)},
                  u"image"_s},
                 [this](EditorContext& context) { exportPicture(context); });
-  connect(&m_workspace, &Workspace::stateChanged, this,
-          [this] { enable({"file.export-picture"}, current() != nullptr); });
+  addForCurrent({u"file.print"_s, tr("Print &Drawing…"), tr("Print the drawing on one page"), {}, u"image"_s},
+                [this](EditorContext& context) { print(context); });
+  connect(&m_workspace, &Workspace::stateChanged, this, [this] {
+    enable({"file.export-picture", "file.print"}, current() != nullptr);
+  });
+}
+
+void PictureFeature::print(EditorContext& context) {
+  Outcome printed = Done{};
+  const bool isWanted = m_prompts.print(
+      m_window, [&](QPagedPaintDevice& device) { printed = printPicture(context.canvas(), {}, device); });
+  if (!printed) {
+    m_prompts.failure(m_window, tr("Print"), QString::fromStdString(describe(printed.error())));
+  } else if (isWanted) {
+    m_workspace.say(tr("Printed %1").arg(context.file().displayName()));
+  }
 }
 
 void PictureFeature::exportPicture(EditorContext& context) {

@@ -14,6 +14,7 @@ public:
 
 private:
   void exportPicture(EditorContext& context);
+  void print(EditorContext& context);
 };
 
 }  // namespace coppice::designer
