@@ -9,9 +9,11 @@
 #include <QSettings>
 #include <QUndoStack>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/help/about_dialog.hpp"
 #include "designer/help/help_book.hpp"
 #include "presets/presets.hpp"
@@ -37,6 +39,10 @@ HelpFeature::HelpFeature(const FeatureHost& host) : Feature(host), m_keepsSettin
       [this](bool) { showHelp(u"glossary"_s); });
   m_actions.add({u"help.tour"_s, tr("&Tour"), tr("Take a one-minute tour of a live example")},
                 [this](bool) { startTour(); });
+  addForCurrent({u"help.explain"_s, tr("&Explain This Fabric"),
+                 tr("Cut, reason, schedule and proof of this fabric, one after the other")},
+                [this](EditorContext& context) { explain(context); });
+  connect(&m_workspace, &Workspace::stateChanged, this, [this] { enable({"help.explain"}, current() != nullptr); });
   m_actions.add({u"help.about"_s, tr("&About Coppice"), tr("Show version, libraries and licences")}, [this](bool) {
     auto* dialog = new AboutDialog(m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -126,7 +132,11 @@ void HelpFeature::startTour() {
   if (example == nullptr) {
     return;
   }
-  m_tour = new Tour(m_window, stepsOn(*example));
+  start(stepsOn(*example));
+}
+
+void HelpFeature::start(std::vector<TourStep> steps) {
+  m_tour = new Tour(m_window, std::move(steps));
   connect(m_tour, &Tour::finished, this, [this] {
     if (QWidget* canvas = currentCanvas()) {
       canvas->setFocus();
@@ -135,36 +145,37 @@ void HelpFeature::startTour() {
   m_tour->start();
 }
 
-std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
-  const auto named = [this](const QString& name) {
-    return [this, name]() -> QWidget* { return m_window->findChild<QWidget*>(name); };
+HelpFeature::Enter HelpFeature::showIn(EditorContext& context, Mode mode) {
+  return [this, shown = QPointer<EditorContext>(&context), mode] {
+    if (shown) {
+      m_workspace.activate(shown);
+    }
+    m_workspace.setMode(mode);
   };
-  const auto canvas = [this] { return currentCanvas(); };
-  const auto inMode = [this, example = QPointer<EditorContext>(&context)](Mode wanted) {
-    return [this, example, wanted] {
-      if (example) {
-        m_workspace.activate(example);
-      }
-      m_workspace.setMode(wanted);
-    };
+}
+
+HelpFeature::Enter HelpFeature::showDock(const QString& name, const Enter& before) {
+  return [this, name, before] {
+    before();
+    if (auto* widget = m_window->findChild<QDockWidget*>(name)) {
+      widget->show();
+      widget->raise();
+    }
   };
-  const auto dock = [this](const QString& name, const std::function<void()>& before) {
-    return [this, name, before] {
-      before();
-      if (auto* widget = m_window->findChild<QDockWidget*>(name)) {
-        widget->show();
-        widget->raise();
-      }
-    };
-  };
-  // The example has a schedule from here on, also where the steps go back and forth.
-  const auto generated = [this, inMode] {
-    inMode(Mode::schedule)();
+}
+
+HelpFeature::Enter HelpFeature::generate(EditorContext& context) {
+  // There is a schedule from here on, also where the steps go back and forth.
+  return [this, show = showIn(context, Mode::schedule)] {
+    show();
     if (!m_actions[u"schedule.rerun"_s]->isEnabled() && !m_actions[u"schedule.cancel"_s]->isEnabled()) {
       m_actions[u"schedule.generate"_s]->trigger();
     }
   };
-  const auto playing = [this, generated, hasPlayed = std::make_shared<bool>(false)] {
+}
+
+HelpFeature::Enter HelpFeature::play(const Enter& generated) {
+  return [this, generated, hasPlayed = std::make_shared<bool>(false)] {
     generated();
     if (*hasPlayed) {
       return;
@@ -186,6 +197,48 @@ std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
       connect(action, &QAction::enabledChanged, this, play, Qt::SingleShotConnection);
     }
   };
+}
+
+void HelpFeature::explain(EditorContext& context) {
+  const std::shared_ptr<const Bound> bound = context.bound().isCurrent() ? context.bound().bound() : nullptr;
+  if (m_tour != nullptr || !bound || !bound->algbw || bound->cuts.empty()) {
+    m_workspace.say(tr("There is no bound to explain yet"));
+    return;
+  }
+  const QString figure = gigabytes(*bound->algbw);
+  const auto named = [this](const QString& name) {
+    return [this, name]() -> QWidget* { return m_window->findChild<QWidget*>(name); };
+  };
+  std::vector<TourStep> steps;
+  steps.push_back({tr("1. The cut"),
+                   tr("No schedule is faster than %1 here. The hull is why: whatever crosses it has only the thick "
+                      "links to do so.")
+                       .arg(figure),
+                   [this] { return currentCanvas(); }, showIn(context, Mode::analyse)});
+  steps.push_back({tr("2. Why"), bound->cuts.front().sentence, named(u"boundDock"_s),
+                   showDock(u"boundDock"_s, showIn(context, Mode::analyse))});
+  steps.push_back({tr("3. The schedule"),
+                   tr("What carries the data through that cut. The run plays on the drawing, message by message; Space "
+                      "pauses it."),
+                   [this] { return currentCanvas(); }, play(generate(context))});
+  steps.push_back({tr("4. The proof"),
+                   tr("The schedule was verified by a program of its own, which shares no code with the one that made "
+                      "it: each GPU gets all data, and no link takes more than its share. The card says how close it "
+                      "comes to the bound: where it meets it, the cut proves that nothing is faster, and the schedule "
+                      "that this is reached."),
+                   named(u"schedulesDock"_s), showDock(u"schedulesDock"_s, generate(context))});
+  start(std::move(steps));
+}
+
+std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
+  const auto named = [this](const QString& name) {
+    return [this, name]() -> QWidget* { return m_window->findChild<QWidget*>(name); };
+  };
+  const auto canvas = [this] { return currentCanvas(); };
+  const auto inMode = [this, &context](Mode wanted) { return showIn(context, wanted); };
+  const auto dock = [this](const QString& name, const Enter& before) { return showDock(name, before); };
+  const Enter generated = generate(context);
+  const Enter playing = play(generated);
   std::vector<TourStep> steps;
   steps.push_back(
       {tr("Welcome to Coppice"),

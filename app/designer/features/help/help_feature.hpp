@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QPointer>
+#include <functional>
 #include <vector>
 
 #include "designer/help/help_window.hpp"
@@ -24,6 +25,15 @@ private:
   /// About what has the keyboard.
   [[nodiscard]] QString topicHere() const;
   void startTour();
+  void start(std::vector<TourStep> steps);
+  /// Cut, reason, schedule and proof of a fabric, as a tour of four steps.
+  void explain(EditorContext& context);
+  using Enter = std::function<void()>;
+  [[nodiscard]] Enter showIn(EditorContext& context, Mode mode);
+  [[nodiscard]] Enter showDock(const QString& name, const Enter& before);
+  /// Schedule mode, with a schedule.
+  [[nodiscard]] Enter generate(EditorContext& context);
+  [[nodiscard]] Enter play(const Enter& generated);
   /// A fabric to play with; nullptr where it cannot be made.
   EditorContext* openExample();
   [[nodiscard]] std::vector<TourStep> stepsOn(EditorContext& example);
