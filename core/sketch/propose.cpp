@@ -22,7 +22,11 @@ using Route = std::vector<NodeIndex>;
 class WideRoutes {
 public:
   explicit WideRoutes(const fabric::Fabric& fabric)
-      : m_fabric(fabric), m_out(fabric.nodeCount()), m_in(fabric.nodeCount()), m_use(fabric.arcs().size()) {
+      : m_fabric(fabric),
+        m_out(fabric.nodeCount()),
+        m_in(fabric.nodeCount()),
+        m_use(fabric.arcs().size()),
+        m_passed(fabric.nodeCount()) {
     for (std::size_t i = 0; i < fabric.arcs().size(); ++i) {
       m_out[fabric.arcs()[i].tail].push_back(static_cast<int>(i));
       m_in[fabric.arcs()[i].head].push_back(static_cast<int>(i));
@@ -46,12 +50,12 @@ public:
         const NodeIndex tail = m_fabric.arcs()[id].tail;
         const bool isOnRoute = relays(tail, from) && m_hops[tail] >= 0 && m_hops[tail] + 1 == m_hops[node] &&
                                std::min(m_width[tail], m_rate[id]) >= m_width[to];
-        if (isOnRoute &&
-            (best < 0 || Rational(m_use[id] + 1) * m_rate[best] < Rational(m_use[best] + 1) * m_rate[id])) {
+        if (isOnRoute && (best < 0 || isFreer(id, best))) {
           best = id;
         }
       }
       ++m_use[best];
+      ++m_passed[m_fabric.arcs()[best].tail];
       nodes.push_back(m_fabric.arcs()[best].tail);
     }
     std::reverse(nodes.begin(), nodes.end());
@@ -59,6 +63,14 @@ public:
   }
 
 private:
+  /// Fewer routes share the arc for its width; where that is equal, its tail. (GPUs that reach two NICs alike, each by
+  /// a link of its own, are dealt out to both.)
+  [[nodiscard]] bool isFreer(int arc, int than) const {
+    const Rational own = Rational(m_use[arc] + 1) * m_rate[than];
+    const Rational other = Rational(m_use[than] + 1) * m_rate[arc];
+    return own != other ? own < other : m_passed[m_fabric.arcs()[arc].tail] < m_passed[m_fabric.arcs()[than].tail];
+  }
+
   [[nodiscard]] bool relays(NodeIndex node, NodeIndex from) const {
     return node == from || m_fabric.nodes()[node].kind != fabric::NodeKind::gpu;
   }
@@ -95,6 +107,7 @@ private:
   std::vector<std::vector<int>> m_in;   ///< by node: arcs
   std::vector<Rational> m_rate;         ///< by arc
   std::vector<int> m_use;               ///< by arc: routes that pass it
+  std::vector<int> m_passed;            ///< by node: routes that pass it
   NodeIndex m_measured = -1;            ///< the node that the others are measured from
   std::vector<int> m_hops;              ///< by node; -1 = not reached
   std::vector<Rational> m_width;        ///< by node

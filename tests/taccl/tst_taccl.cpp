@@ -145,6 +145,7 @@ private slots:
   void scaleIsGuessedFromOfficialFiles();
   void topologiesAreFabrics_data();
   void topologiesAreFabrics();
+  void twoNicsAlike();
   void topologiesAreRefused_data();
   void topologiesAreRefused();
 };
@@ -1055,6 +1056,40 @@ void TestTaccl::topologiesAreFabrics() {
   const auto slower = must(io::importFabric(text, *format, "x.json", options));
   QVERIFY(number(QString::fromStdString(slower.description.links.front().bandwidth)) * Rational(2) ==
           number(QString::fromStdString(imported.description.links.front().bandwidth)));
+}
+
+/// GPUs that reach two NICs alike are dealt out to both: a sender for each NIC.
+void TestTaccl::twoNicsAlike() {
+  fabric::Description description;
+  description.nodes = {{.id = "r0", .kind = "switch"}, {.id = "r1", .kind = "switch"}};
+  for (const std::string box : {"a", "b"}) {
+    description.nodes.push_back({.id = box + "s", .kind = "switch", .box = box});
+    for (const std::string rail : {"0", "1"}) {
+      description.nodes.push_back({.id = box + "n" + rail, .kind = "nic", .box = box});
+      description.links.push_back({.src = box + "n" + rail, .dst = "r" + rail, .bandwidth = "50"});
+    }
+    for (const std::string gpu : {"0", "1", "2", "3"}) {
+      description.nodes.push_back({.id = box + "g" + gpu, .box = box});
+      description.links.push_back({.src = box + "g" + gpu, .dst = box + "s", .bandwidth = "100"});
+      for (const std::string rail : {"0", "1"}) {
+        description.links.push_back({.src = box + "g" + gpu, .dst = box + "n" + rail, .bandwidth = "50"});
+      }
+    }
+  }
+  const auto fabric = must(fabric::Fabric::build(description));
+  const auto proposal = must(sketch::propose(fabric));
+  QVERIFY(proposal.sketch.remote.has_value());
+  QCOMPARE(proposal.sketch.remote->receivers.size(), std::size_t{2});
+  QCOMPARE(proposal.topology.nicsPerNode, 2);
+  std::set<fabric::NodeIndex> nics;
+  for (const auto& route : proposal.routes) {
+    for (const fabric::NodeIndex node : route) {
+      if (fabric.nodes()[node].kind == fabric::NodeKind::nic) {
+        nics.insert(node);
+      }
+    }
+  }
+  QCOMPARE(nics.size(), std::size_t{4});
 }
 
 void TestTaccl::topologiesAreRefused_data() {
