@@ -568,7 +568,8 @@ QSizeF CanvasPainter::legendSize() const {
   const double below = (m_state.layer->hasBottleneck() ? kLegendRow : 0) +
                        kLegendRow * static_cast<double>(rows + (signs[0] ? 1U : 0U) + (signs[1] ? 1U : 0U));
   constexpr double kAfterHeat = 8;  // before what follows
-  return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat - (below > 0 ? 0 : kAfterHeat)) + below};
+  const bool hasScale = !overlay.heat.load.empty() && overlay.heat.hasLegend;
+  return {kLegendWidth, 20 + (!hasScale ? 0 : kLegendHeat - (below > 0 ? 0 : kAfterHeat)) + below};
 }
 
 QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {
@@ -579,7 +580,7 @@ QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) cons
   const Overlay* overlay = &m_state.layer->overlay();
   constexpr double kWidth = kLegendWidth;
   constexpr double kRow = kLegendRow;
-  const bool hasHeat = !overlay->heat.load.empty();
+  const bool hasHeat = !overlay->heat.load.empty() && overlay->heat.hasLegend;
   const bool hasBottleneck = m_state.layer->hasBottleneck();
   const std::size_t rows = std::min(kMaxLegendRows, overlay->trees.size());
   const QRectF frame(corner - QPointF(kWidth, 0), size);

@@ -10,13 +10,16 @@
 #include <cmath>
 #include <utility>
 
+#include "base/bus_factor.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/playback/timeline_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/timeline/time_text.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/measured_run.hpp"
+#include "workflow/nccl_bundle.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -50,10 +53,34 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
             SimulationSettings::instance().setProfile(read->digest, read->name, read->fits);
             m_workspace.say(tr("Simulated with the profile %1").arg(read->name));
           },
+          0ms),
+      m_importJob([this](const std::shared_ptr<const ReadImport>& read) { receive(*read); }, 0ms),
+      m_viewJob([this](const NcclViewPtr& view) { m_panel->nccl().setView(view); }, 200ms),
+      m_ringsJob(
+          [this](const std::shared_ptr<const Rings>& rings) {
+            if (!rings->result) {
+              m_prompts.failure(m_window, tr("Rings as Schedule"), errorText(rings->result.error()));
+            } else if (rings->context) {
+              ScheduleBook::of(rings->context->file(), rings->context->bound())->add(*rings->result, rings->name);
+            }
+          },
+          0ms),
+      m_bundleJob(
+          [this](const std::shared_ptr<const Written>& written) {
+            if (!written->problem.isEmpty()) {
+              m_prompts.failure(m_window, tr("Export for NCCL"), written->problem);
+            } else {
+              m_workspace.say(tr("Wrote %1 files to %2: begin with README.md")
+                                  .arg(written->files)
+                                  .arg(QFileInfo(written->folder).fileName()));
+            }
+          },
           0ms) {
   addActions();
+  addImportActions();
+  connectImports();
   host.addDock({u"measured"_s,
-                tr("Plan and run"),
+                tr("Measured"),
                 m_panel,
                 Qt::BottomDockWidgetArea,
                 {Mode::schedule},
@@ -64,7 +91,7 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
   connect(&m_workspace, &Workspace::modeChanged, this, &MeasuredFeature::followRuns);
   connect(&m_runs, &RunActivity::stateChanged, this, &MeasuredFeature::followRuns);
   connect(m_panel, &MeasuredPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
-  connect(m_panel, &MeasuredPanel::fileWanted, this, &MeasuredFeature::openRun);
+  connect(m_panel, &MeasuredPanel::fileWanted, this, &MeasuredFeature::importRun);
   connect(m_panel, &MeasuredPanel::pasteWanted, this, &MeasuredFeature::paste);
   connect(m_panel, &MeasuredPanel::profileWanted, this, &MeasuredFeature::setProfile);
   connect(m_panel, &MeasuredPanel::comparisonChanged, this, [this] {
@@ -94,8 +121,8 @@ void MeasuredFeature::addActions() {
                   openRun();
                 });
   m_actions.add({u"schedule.paste-run"_s,
-                 tr("Paste nccl-tests Ta&ble"),
-                 tr("Compare the table of nccl-tests in the clipboard with the prediction of the schedule"),
+                 tr("Paste NCCL's Log or Ta&ble"),
+                 tr("Read NCCL's log, or the table of nccl-tests, from the clipboard"),
                  {QKeySequence(u"Ctrl+K, V"_s)},
                  u"paste"_s},
                 [this, show](bool) {
@@ -117,6 +144,41 @@ void MeasuredFeature::addActions() {
   enable({"schedule.open-run", "schedule.paste-run", "schedule.profile"}, false);
 }
 
+void MeasuredFeature::connectImports() {
+  connect(m_panel, &MeasuredPanel::importChosen, this, [this] {
+    if (Imports* here = importsHere()) {
+      here->shown = m_panel->shownImport();
+      here->collective.reset();
+    }
+    showImports();
+  });
+  const NcclPanel& nccl = m_panel->nccl();
+  connect(&nccl, &NcclPanel::collectiveWanted, this, [this](Collective collective) {
+    if (Imports* here = importsHere()) {
+      here->collective = collective;
+    }
+    showImports();
+  });
+  connect(&nccl, &NcclPanel::chosenChanged, this, [this] {
+    m_schedules.setCompared(this, comparedRun());
+    showLoss();
+  });
+  connect(&nccl, &NcclPanel::linkWanted, this,
+          [this](const QString& tail, const QString& head) { m_schedules.goToLink(tail, head); });
+  connect(&nccl, &NcclPanel::rankWanted, this, [this](int rank) {
+    const NcclViewPtr& view = m_panel->nccl().view();
+    const auto here = view && view->fabric ? workflow::rankOn(*view->fabric, *view->import->run, rank) : std::nullopt;
+    if (current() != nullptr && here) {
+      const fabric::Node& node = view->fabric->nodes()[view->fabric->gpus()[*here]];
+      current()->goTo(ElementId(current()->model().nodeNamed(node.id)));
+    }
+  });
+  connect(&nccl, &NcclPanel::scheduleWanted, this, &MeasuredFeature::addRings);
+  connect(&nccl, &NcclPanel::exportWanted, this, &MeasuredFeature::exportBundle);
+  connect(&m_workspace, &Workspace::stateChanged, this, &MeasuredFeature::followFacts);
+  connect(&m_workspace, &Workspace::removed, this, [this](EditorContext* context) { m_imports.erase(context); });
+}
+
 void MeasuredFeature::askAdditionTime() {
   constexpr double kPicoseconds = 1e6;  // of 1 us
   SimulationSettings& settings = SimulationSettings::instance();
@@ -134,10 +196,16 @@ void MeasuredFeature::follow() {
   const ScheduleBook* book = m_schedules.book();
   const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
   m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
-  enable({"schedule.open-run", "schedule.paste-run", "schedule.profile"}, m_result != nullptr);
+  enable({"schedule.open-run", "schedule.profile"}, m_result != nullptr);
+  enable({"schedule.paste-run", "schedule.export-nccl"}, current() != nullptr);
   m_panel->setResult(m_result);
   m_panel->setProfile(SimulationSettings::instance().profileOf(digestOf(m_result)));
   followRuns();
+  if (current() != nullptr && m_waiting) {
+    attach(std::exchange(m_waiting, nullptr));
+  } else {
+    showImports();
+  }
 }
 
 void MeasuredFeature::followRuns() {
@@ -161,8 +229,263 @@ void MeasuredFeature::openRun() {
 
 void MeasuredFeature::paste() {
   const QString text = QGuiApplication::clipboard()->text();
+  if (takeText(text)) {
+    return;
+  }
   m_panel->take({.id = {}, .title = tr("Pasted table"), .records = {}, .schedule = {}, .text = text.toStdString()});
 }
+
+// ---- imported runs
+
+void MeasuredFeature::addImportActions() {
+  m_actions.add({u"file.import-run"_s,
+                 tr("Import R&un…"),
+                 tr("Read what a run of NCCL or RCCL left: logs, graph dumps, nccl-tests, Inspector"),
+                 {},
+                 u"history"_s},
+                [this](bool) { importRun(); });
+  m_actions.add({u"schedule.export-nccl"_s,
+                 tr("Export B&undle for NCCL…"),
+                 tr("Write graph and tuner files, with scripts that show whether they were taken and are faster"),
+                 {},
+                 u"export"_s},
+                [this](bool) { exportBundle(); });
+  enable({"schedule.export-nccl"}, false);
+}
+
+void MeasuredFeature::importRun() {
+  const QStringList files =
+      m_prompts.filesToOpen(m_window, {}, tr("Runs of NCCL (*.log *.txt *.xml *.json *.jsonl *.log.*);;All files (*)"));
+  std::vector<RecordedRun> sources;
+  for (const QString& file : files) {
+    sources.push_back({.id = {}, .title = QFileInfo(file).fileName(), .records = file, .schedule = {}});
+  }
+  readFiles(std::move(sources));
+}
+
+QStringList MeasuredFeature::take(const QStringList& paths) {
+  // Longer files are known by their beginning.
+  constexpr qint64 kHead = 4 << 20;
+  QStringList others;
+  std::vector<RecordedRun> sources;
+  for (const QString& path : paths) {
+    QFile file(path);
+    if (QFileInfo(path).isFile() && file.open(QIODevice::ReadOnly) &&
+        workflow::isRunText(file.read(kHead).toStdString())) {
+      sources.push_back({.id = {}, .title = QFileInfo(path).fileName(), .records = path, .schedule = {}});
+    } else {
+      others << path;
+    }
+  }
+  readFiles(std::move(sources));
+  return others;
+}
+
+bool MeasuredFeature::takeText(const QString& text) {
+  std::string bytes = text.toStdString();
+  if (!workflow::isRunText(bytes)) {
+    return false;
+  }
+  std::vector<RecordedRun> sources(1);
+  sources.front().title = tr("Pasted run");
+  sources.front().text = std::move(bytes);
+  readFiles(std::move(sources));
+  return true;
+}
+
+void MeasuredFeature::readFiles(std::vector<RecordedRun> sources) {
+  if (sources.empty()) {
+    return;
+  }
+  m_importJob.submit([sources = std::move(sources)](const std::stop_token&) {
+    auto read = std::make_shared<ReadImport>();
+    read->source = sources.front();
+    const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
+      std::vector<workflow::RunFile> files;
+      for (const RecordedRun& source : sources) {
+        if (source.records.isEmpty()) {
+          files.push_back({source.title.toStdString(), source.text});
+          continue;
+        }
+        auto text = io::readFile(QFile::encodeName(source.records).toStdString(), io::kMaxForestBytes);
+        if (!text) {
+          return text.error();
+        }
+        files.push_back({source.title.toStdString(), *std::move(text)});
+      }
+      auto run = workflow::importRun(files);
+      if (!run) {
+        return run.error();
+      }
+      const QString title = sources.size() == 1
+                                ? sources.front().title
+                                : tr("%1 and %2 more").arg(sources.front().title).arg(sources.size() - 1);
+      read->import = std::make_shared<const NcclImport>(
+          NcclImport{title, std::make_shared<const workflow::ImportedRun>(*std::move(run))});
+      return Done{};
+    });
+    if (!done) {
+      read->problem = errorText(done.error());
+    }
+    return std::shared_ptr<const ReadImport>(std::move(read));
+  });
+}
+
+void MeasuredFeature::receive(const ReadImport& read) {
+  if (!read.problem.isEmpty()) {
+    m_prompts.failure(m_window, tr("Import Run"), read.problem);
+    return;
+  }
+  const workflow::ImportedRun& run = *read.import->run;
+  const bool isTable = run.log.communicators.empty() && run.graphs.empty() && run.calls.empty();
+  if (isTable && m_result && run.measured.size() == 1 &&
+      workflow::checkSubject(run.measured.front(), toString(schedule::collectiveOf(m_result->schedule)),
+                             m_result->fabric->gpuCount())) {
+    // Beside the prediction of the schedule, with the trace where it has one.
+    m_workspace.setMode(Mode::schedule);
+    m_actions[u"view.measured"_s]->trigger();
+    m_panel->take(read.source);
+  } else if (current() == nullptr) {
+    m_waiting = read.import;
+    m_workspace.say(tr("%1 was read: open the fabric that it ran on").arg(read.import->title));
+  } else {
+    attach(read.import);
+  }
+}
+
+void MeasuredFeature::attach(NcclImportPtr import) {
+  Imports& here = m_imports[current()];
+  here.all.push_back(import);
+  here.shown = std::move(import);
+  here.collective.reset();
+  m_workspace.setMode(Mode::schedule);
+  m_actions[u"view.measured"_s]->trigger();
+  showImports();
+}
+
+MeasuredFeature::Imports* MeasuredFeature::importsHere() {
+  const auto found = m_imports.find(current());
+  return found != m_imports.end() ? &found->second : nullptr;
+}
+
+void MeasuredFeature::showImports() {
+  const Imports* here = importsHere();
+  m_panel->setImports(here != nullptr ? here->all : std::vector<NcclImportPtr>(),
+                      here != nullptr ? here->shown : nullptr);
+  if (here == nullptr || !here->shown) {
+    m_viewJob.cancel();
+    m_panel->nccl().setView(nullptr);
+    return;
+  }
+  const Document& document = current()->document();
+  const Collective collective = here->collective.value_or(workflow::collectivesOf(*here->shown->run).front());
+  const NcclViewPtr& view = m_panel->nccl().view();
+  if (view && view->import == here->shown && view->collective == collective &&
+      view->factRevision == document.factRevision()) {
+    return;
+  }
+  if (view && view->import != here->shown) {
+    m_panel->nccl().setView(nullptr);
+  }
+  m_viewJob.submit([import = here->shown, facts = document.facts(), revision = document.factRevision(),
+                    collective](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return makeNcclView(import, facts, revision, collective, progress);
+  });
+}
+
+void MeasuredFeature::followFacts() {
+  const NcclViewPtr& view = m_panel->nccl().view();
+  if (view && current() != nullptr && view->factRevision != current()->document().factRevision()) {
+    showImports();
+    showLoss();
+  }
+}
+
+void MeasuredFeature::addRings() {
+  const NcclViewPtr& view = m_panel->nccl().view();
+  if (!view || current() == nullptr) {
+    return;
+  }
+  m_ringsJob.submit([view, context = QPointer<EditorContext>(current())](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return std::shared_ptr<const Rings>(std::make_shared<Rings>(
+        Rings{ringsAsSchedule(*view, progress), context, tr("Rings of NCCL, %1").arg(view->import->title)}));
+  });
+}
+
+namespace {
+
+/// By the name of the fabric or its boxes; 80 where it says nothing.
+int likelyCapability(const fabric::Description& facts) {
+  struct Known {
+    const char* name;
+    int capability;
+  };
+  QString text = QString::fromStdString(facts.name);
+  for (const fabric::NodeDescription& node : facts.nodes) {
+    text += u' ' + QString::fromStdString(node.id) + u' ' + QString::fromStdString(node.box);
+  }
+  for (const Known& known :
+       {Known{"B200", 100}, {"B300", 103}, {"H100", 90}, {"H200", 90}, {"A100", 80}, {"V100", 70}}) {
+    if (text.contains(QLatin1String(known.name), Qt::CaseInsensitive)) {
+      return known.capability;
+    }
+  }
+  constexpr int kDefault = 80;
+  return kDefault;
+}
+
+}  // namespace
+
+void MeasuredFeature::exportBundle() {
+  if (current() == nullptr) {
+    return;
+  }
+  constexpr int kLeast = 50;
+  constexpr int kMost = 200;
+  const std::shared_ptr<const fabric::Description> facts = current()->document().facts();
+  const auto capability = m_prompts.number(
+      m_window, tr("Export for NCCL"), tr("Compute capability of the GPUs (70: V100, 80: A100, 90: H100, 100: B200)"),
+      likelyCapability(*facts), kLeast, kMost);
+  if (!capability) {
+    return;
+  }
+  const QString folder = m_prompts.fileToSave(
+      m_window, QFileInfo(current()->file().displayName()).baseName() + u"-nccl"_s, tr("New folders (*)"));
+  if (folder.isEmpty()) {
+    return;
+  }
+  const Imports* here = importsHere();
+  m_bundleJob.submit(
+      [facts, capability, folder, import = here != nullptr ? here->shown : nullptr](std::stop_token stop) {
+        Progress progress;
+        progress.stop = std::move(stop);
+        auto written = std::make_shared<Written>();
+        written->folder = folder;
+        const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
+          const auto fabric = fabric::Fabric::build(*facts);
+          if (!fabric) {
+            return fabric.error();
+          }
+          const auto bundle = workflow::makeNcclBundle(
+              *fabric, {.computeCapability = *capability, .run = import ? import->run.get() : nullptr}, progress);
+          if (!bundle) {
+            return bundle.error();
+          }
+          written->files = static_cast<int>(bundle->files.size());
+          return workflow::writeNcclBundle(QFile::encodeName(folder).toStdString(), *bundle);
+        });
+        if (!done) {
+          written->problem = errorText(done.error());
+        }
+        return std::shared_ptr<const Written>(std::move(written));
+      });
+}
+
+// ---- profiles
 
 void MeasuredFeature::setProfile(bool isWanted) {
   if (!m_result) {
@@ -203,6 +526,15 @@ void MeasuredFeature::setProfile(bool isWanted) {
 }
 
 std::optional<Overlay> MeasuredFeature::lossOverlay() {
+  if (m_panel->shownImport()) {
+    const NcclViewPtr& view = m_panel->nccl().view();
+    if (!view || current() == nullptr || !m_seen.isSeen() ||
+        view->factRevision != current()->document().factRevision()) {
+      return std::nullopt;
+    }
+    Overlay ghost = ghostOf(*view, m_panel->nccl().chosen(), m_panel->nccl().chosenRank(), current()->model());
+    return ghost.isEmpty() ? std::nullopt : std::optional(std::move(ghost));
+  }
   const RunComparisonPtr& comparison = m_panel->comparison();
   if (!comparison || !comparison->measured || comparison->result != m_result || current() == nullptr ||
       !m_seen.isSeen()) {
@@ -245,11 +577,27 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
 
 std::vector<ComparedSchedule> MeasuredFeature::comparedRun() const {
   constexpr int kRunId = -1;
+  auto measured = std::make_shared<Prediction>();
+  if (m_panel->shownImport()) {
+    const NcclViewPtr& view = m_panel->nccl().view();
+    if (!view || !view->fabric || !m_result || schedule::collectiveOf(m_result->schedule) != view->collective) {
+      return {};
+    }
+    const double factor = busFactor(view->collective, view->fabric->gpuCount()).toDouble();
+    for (const workflow::RunSize& size : view->sizes) {
+      if (size.measured && size.algbw) {
+        measured->rows.push_back(
+            {.size = size.bytes, .time = *size.measured, .algbw = *size.algbw, .busbw = *size.algbw * factor});
+      }
+    }
+    return measured->rows.empty() ? std::vector<ComparedSchedule>()
+                                  : std::vector<ComparedSchedule>{{kRunId, tr("Run: %1").arg(view->import->title),
+                                                                   m_result, std::move(measured), nullptr}};
+  }
   const RunComparisonPtr& comparison = m_panel->comparison();
   if (!comparison || !comparison->run || comparison->result != m_result) {
     return {};
   }
-  auto measured = std::make_shared<Prediction>();
   for (const io::NcclRow& row : comparison->run->rows) {
     if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
       measured->rows.push_back({.size = row.size, .time = time->time, .algbw = time->algbw, .busbw = time->busbw});

@@ -31,6 +31,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Items of the list, as their data: 0 = none, 1 = what was given, then the runs, then those that were imported.
+constexpr int kGiven = 1;
+constexpr int kFirstRun = 2;
+
 QString signedTime(Microseconds time) {
   return (time < Microseconds(0) ? u"−"_s : u"+"_s) + timeText(abs(time));
 }
@@ -45,9 +49,9 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_which(new QComboBox(this)),
-      m_open(
-          iconButton(u"measuredOpen"_s, u"open"_s, tr("Open the records of a run, or a table of nccl-tests…"), this)),
-      m_paste(iconButton(u"measuredPaste"_s, u"paste"_s, tr("Paste a table of nccl-tests"), this)),
+      m_open(iconButton(u"measuredOpen"_s, u"open"_s,
+                        tr("Import a run: records, logs and graph dumps of NCCL, nccl-tests, Inspector…"), this)),
+      m_paste(iconButton(u"measuredPaste"_s, u"paste"_s, tr("Paste NCCL's log or the table of nccl-tests"), this)),
       m_traces(new QComboBox(this)),
       m_parts(new QComboBox(this)),
       m_what(new QComboBox(this)),
@@ -58,12 +62,14 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
       m_views(new QStackedWidget(this)),
       m_chart(new MeasuredChart(this)),
       m_table(new QTableWidget(0, kColumns, this)),
+      m_nccl(new NcclPanel(this)),
       m_job([this](const RunComparisonPtr& comparison) { receive(comparison); }, 0ms) {
   setObjectName(u"measuredPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
   auto* empty = new EmptyPage(tr("Compares a recorded run, or an nccl-tests table, with the prediction of the "
-                                 "schedule: speed by size, and the links and ranks that lost time."),
+                                 "schedule: speed by size, and the links and ranks that lost time. Drop or paste "
+                                 "NCCL's log to see its rings on this fabric, with or without a schedule."),
                               tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::generateWanted);
   m_pages->addWidget(empty);
@@ -74,16 +80,15 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
   connect(m_open, &QToolButton::clicked, this, &MeasuredPanel::fileWanted);
   connect(m_paste, &QToolButton::clicked, this, &MeasuredPanel::pasteWanted);
   connect(m_profile, &QToolButton::clicked, this, &MeasuredPanel::profileWanted);
-  connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(csv()); });
-  connect(m_which, &QComboBox::activated, this, [this](int index) {
-    const int firstRun = m_given ? 2 : 1;
-    m_chosen = index == 0 ? std::nullopt : m_given && index == 1 ? m_given : std::optional(m_runs[index - firstRun]);
-    compare(std::nullopt);
-  });
+  connect(m_copy, &QToolButton::clicked, this,
+          [this] { QGuiApplication::clipboard()->setText(m_import ? m_nccl->csv() : csv()); });
+  connect(m_which, &QComboBox::activated, this, &MeasuredPanel::choose);
   connect(m_traces, &QComboBox::activated, this, [this](int index) { compare(static_cast<std::size_t>(index)); });
   connect(m_parts, &QComboBox::currentIndexChanged, this, &MeasuredPanel::fillTable);
-  connect(m_what, &QComboBox::currentIndexChanged, this,
-          [this](int index) { m_chart->setWhat(static_cast<MeasuredChart::What>(index)); });
+  connect(m_what, &QComboBox::currentIndexChanged, this, [this](int index) {
+    m_chart->setWhat(static_cast<MeasuredChart::What>(index));
+    m_nccl->setWhat(static_cast<MeasuredChart::What>(index));
+  });
   connect(m_table, &QTableWidget::itemSelectionChanged, this, &MeasuredPanel::chosenChanged);
   connect(&SimulationSettings::instance(), &SimulationSettings::changed, this, [this] {
     const auto trace = m_comparison ? std::optional(m_comparison->trace) : std::nullopt;
@@ -138,12 +143,14 @@ QWidget* MeasuredPanel::makeBody() {
   setUpTable();
   auto* body = new QWidget(m_pages);
   auto* empty = new EmptyPage(tr("Compares the records of coppice-exec run --json --trace, or the table of an "
-                                 "nccl-tests program, with the prediction of this schedule."),
-                              tr("Open a Run…"), m_views);
+                                 "nccl-tests program, with the prediction of this schedule, and shows what NCCL chose: "
+                                 "drop or paste its log."),
+                              tr("Import a Run…"), m_views);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::fileWanted);
   m_views->addWidget(empty);
   auto* halves = new QSplitter(Qt::Horizontal, m_views);
   m_views->addWidget(halves);
+  m_views->addWidget(m_nccl);
   halves->addWidget(m_chart);
   halves->addWidget(m_table);
   halves->setChildrenCollapsible(false);
@@ -178,7 +185,7 @@ void MeasuredPanel::setResult(ScheduleResultPtr result) {
     return;
   }
   m_result = std::move(result);
-  m_pages->setCurrentIndex(m_result ? 1 : 0);
+  showPage();
   compare(std::nullopt);
 }
 
@@ -193,8 +200,39 @@ void MeasuredPanel::setRuns(std::vector<RecordedRun> runs) {
 void MeasuredPanel::take(RecordedRun run) {
   m_given = std::move(run);
   m_chosen = m_given;
+  m_import.reset();
   fillRuns();
   compare(std::nullopt);
+  Q_EMIT importChosen();
+}
+
+void MeasuredPanel::setImports(std::vector<NcclImportPtr> imports, const NcclImportPtr& shown) {
+  if (m_imports == imports && m_import == shown) {
+    return;
+  }
+  m_imports = std::move(imports);
+  m_import = shown;
+  if (m_import) {
+    m_chosen.reset();
+  }
+  fillRuns();
+  showPage();
+  compare(std::nullopt);
+}
+
+void MeasuredPanel::showPage() {
+  m_pages->setCurrentIndex(m_result || !m_imports.empty() ? 1 : 0);
+}
+
+void MeasuredPanel::choose(int index) {
+  const int which = m_which->itemData(index).toInt();
+  const int firstImport = kFirstRun + static_cast<int>(m_runs.size());
+  m_import = which >= firstImport ? m_imports[which - firstImport] : nullptr;
+  m_chosen = which == kGiven                             ? m_given
+             : which >= kFirstRun && which < firstImport ? std::optional(m_runs[which - kFirstRun])
+                                                         : std::nullopt;
+  compare(std::nullopt);
+  Q_EMIT importChosen();
 }
 
 void MeasuredPanel::setProfile(const QString& name) {
@@ -206,25 +244,29 @@ void MeasuredPanel::setProfile(const QString& name) {
 void MeasuredPanel::fillRuns() {
   const QSignalBlocker quiet(m_which);
   m_which->clear();
-  m_which->addItem(tr("No run"));
-  if (m_given) {
-    m_which->addItem(m_given->title);
-  }
-  for (const RecordedRun& run : m_runs) {
-    m_which->addItem(run.title);
-  }
+  m_which->addItem(tr("No run"), 0);
   int chosen = 0;
-  if (m_chosen && m_given && *m_chosen == *m_given) {
-    chosen = 1;
-  } else if (m_chosen) {
-    const auto found = std::find(m_runs.begin(), m_runs.end(), *m_chosen);
-    chosen = found != m_runs.end() ? static_cast<int>(found - m_runs.begin()) + (m_given ? 2 : 1) : 0;
+  const auto add = [&](const QString& title, int item, bool isChosen) {
+    if (isChosen) {
+      chosen = m_which->count();
+    }
+    m_which->addItem(title, item);
+  };
+  if (m_given) {
+    add(m_given->title, kGiven, m_chosen && *m_chosen == *m_given);
+  }
+  int place = kFirstRun;
+  for (const RecordedRun& run : m_runs) {
+    add(run.title, place++, m_chosen && *m_chosen == run);
+  }
+  for (const NcclImportPtr& import : m_imports) {
+    add(import->title, place++, m_import == import);
   }
   m_which->setCurrentIndex(chosen);
 }
 
 void MeasuredPanel::compare(std::optional<std::size_t> trace) {
-  m_views->setCurrentIndex(m_chosen ? 1 : 0);
+  m_views->setCurrentIndex(m_import ? 2 : m_chosen ? 1 : 0);
   if (!m_result || !m_chosen) {
     m_job.cancel();
     receive(nullptr);
@@ -325,10 +367,18 @@ std::optional<simulate::ComparedPart> MeasuredPanel::chosen() const {
 
 void MeasuredPanel::tell() {
   QString text;
-  if (m_job.isRunning()) {
+  if (m_import) {
+    const nccl::Run& log = m_import->run->log;
+    text = log.version.empty() ? QString() : QString::fromStdString(log.library + " " + log.version);
+    if (const nccl::Communicator* communicator = m_import->run->largest()) {
+      text += (text.isEmpty() ? QString() : u" · "_s) + counted(communicator->ranks, tr("rank"), tr("ranks")) +
+              tr(" on ") + counted(static_cast<qsizetype>(communicator->hosts.size()), tr("host"), tr("hosts"));
+    }
+  } else if (m_job.isRunning()) {
     text = tr("Comparing…");
   } else if (!m_chosen) {
-    text = tr("Choose a run, open its records, or paste a table of nccl-tests");
+    text = m_result ? tr("Choose a run, import one, or paste a table of nccl-tests")
+                    : tr("Choose a run, import one, or generate a schedule to compare with");
   } else if (m_comparison && !m_comparison->problem.isEmpty()) {
     text = m_comparison->problem;
   } else if (m_comparison && m_comparison->measured) {
@@ -349,7 +399,7 @@ void MeasuredPanel::tell() {
   }
   m_text->setText(text);
   m_text->setToolTip(text);
-  m_copy->setEnabled(m_comparison && m_comparison->run);
+  m_copy->setEnabled(m_import || (m_comparison && m_comparison->run));
 }
 
 QString MeasuredPanel::csv() const {

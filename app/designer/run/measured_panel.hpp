@@ -12,12 +12,13 @@
 
 #include "designer/jobs/latest_job.hpp"
 #include "designer/run/measured_chart.hpp"
+#include "designer/run/nccl_panel.hpp"
 #include "designer/run/run_comparison.hpp"
 
 namespace coppice::designer {
 
-/// The dock "Plan and Run": a recorded run, or a table of nccl-tests, beside the prediction of the current schedule:
-/// speed by size, and the links and ranks that lost time.
+/// The view "Measured": a recorded run, or a table of nccl-tests, beside the prediction of the current schedule: speed
+/// by size, and the links and ranks that lost time. Or an imported run of NCCL on the fabric (NcclPanel).
 class MeasuredPanel : public QWidget {
   Q_OBJECT
 
@@ -33,6 +34,11 @@ public:
   void setRuns(std::vector<RecordedRun> runs);
   /// A file or a text that was given; it is chosen.
   void take(RecordedRun run);
+  /// Imported runs of the document, and which of them is shown; nullptr = none.
+  void setImports(std::vector<NcclImportPtr> imports, const NcclImportPtr& shown);
+  /// nullptr: another kind of run is shown, or none.
+  [[nodiscard]] const NcclImportPtr& shownImport() const { return m_import; }
+  [[nodiscard]] NcclPanel& nccl() { return *m_nccl; }
   /// The name of the profile that replaces the defaults of the simulation; empty = none.
   void setProfile(const QString& name);
   /// nullptr while there is none.
@@ -53,6 +59,8 @@ Q_SIGNALS:
   void pasteWanted();
   /// A profile is to be read, or the one that is used to be dropped.
   void profileWanted(bool isWanted);
+  /// Another imported run was chosen, or none.
+  void importChosen();
   /// There is another comparison, or none.
   void comparisonChanged();
   /// Another part of the list was chosen, or the list changed.
@@ -69,6 +77,8 @@ private:
   void compare(std::optional<std::size_t> trace);
   void receive(const RunComparisonPtr& comparison);
   void fillRuns();
+  void choose(int index);
+  void showPage();
   void fillTraces();
   void fillTable();
   void tell();
@@ -90,9 +100,12 @@ private:
   QToolButton* m_profile;
   QToolButton* m_copy;
   QLabel* m_text;
-  QStackedWidget* m_views;  ///< without and with a run
+  QStackedWidget* m_views;  ///< without a run, with one, with an imported one
   MeasuredChart* m_chart;
   QTableWidget* m_table;
+  NcclPanel* m_nccl;
+  std::vector<NcclImportPtr> m_imports;
+  NcclImportPtr m_import;
   LatestJob<RunComparisonPtr> m_job;
 };
 

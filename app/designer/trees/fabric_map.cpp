@@ -15,9 +15,8 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-FabricMap::FabricMap(const ScheduleResult& result, const Model& model)
-    : m_arcs(*result.fabric, schedule::Direction::out) {
-  const std::span<const fabric::Node> nodes = result.fabric->nodes();
+FabricMap::FabricMap(const fabric::Fabric& fabric, const Model& model) : m_arcs(fabric, schedule::Direction::out) {
+  const std::span<const fabric::Node> nodes = fabric.nodes();
   std::unordered_map<NodeId, fabric::NodeIndex> indexOf;
   m_nodes.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -26,7 +25,7 @@ FabricMap::FabricMap(const ScheduleResult& result, const Model& model)
       indexOf.try_emplace(m_nodes.back(), static_cast<fabric::NodeIndex>(i));
     }
   }
-  m_steps.resize(result.fabric->arcs().size());
+  m_steps.resize(fabric.arcs().size());
   for (const auto& [id, link] : model.links()) {
     const auto tail = indexOf.find(link.tail.node);
     const auto head = indexOf.find(link.head.node);

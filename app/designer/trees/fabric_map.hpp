@@ -18,7 +18,8 @@ namespace coppice::designer {
 /// no element.
 class FabricMap {
 public:
-  FabricMap(const ScheduleResult& result, const Model& model);
+  FabricMap(const fabric::Fabric& fabric, const Model& model);
+  FabricMap(const ScheduleResult& result, const Model& model) : FabricMap(*result.fabric, model) {}
 
   /// The first of the parallel links that run from tail to head; invalid where there is none.
   [[nodiscard]] LinkStep stepOf(fabric::NodeIndex tail, fabric::NodeIndex head) const;

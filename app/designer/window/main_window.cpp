@@ -46,6 +46,7 @@
 #include "designer/palette/card_loader.hpp"
 #include "designer/playback/timeline_feature.hpp"
 #include "designer/program/program_feature.hpp"
+#include "designer/replay/replay_feature.hpp"
 #include "designer/run/measured_feature.hpp"
 #include "designer/run/run_feature.hpp"
 #include "designer/schedules/schedule_feature.hpp"
@@ -154,11 +155,12 @@ void MainWindow::createFeatures() {
   addFeature<FinderFeature>();
   addFeature<TrafficFeature>(*schedules);
   const auto* timeline = addFeature<TimelineFeature>(*schedules);
+  addFeature<ReplayFeature>(*schedules, timeline->panel());
   addFeature<CompareFeature>(*schedules, *trees->treeCounts());
   addFeature<ProgramFeature>(*schedules, *trees->trees());
   auto* sketches = addFeature<SketchFeature>(*schedules);
   auto* runs = addFeature<RunFeature>(*schedules);
-  addFeature<MeasuredFeature>(*schedules, timeline->panel(), runs->activity());
+  auto* measured = addFeature<MeasuredFeature>(*schedules, timeline->panel(), runs->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();
   m_edit = addFeature<EditFeature>();
@@ -171,6 +173,9 @@ void MainWindow::createFeatures() {
   m_files->setOpener([schedules, sketches, runs](const QString& path) {
     return schedules->open(path) || sketches->take(path) || runs->take(path);
   });
+
+  m_files->setRunTaker([measured](const QStringList& paths) { return measured->take(paths); });
+  m_edit->setTextTaker([measured](const QString& text) { return measured->takeText(text); });
 
   auto* middle = new QWidget(this);
   auto* layout = new QVBoxLayout(middle);

@@ -12,6 +12,7 @@
 #include "designer/window/command_palette.hpp"
 #include "designer/window/main_window.hpp"
 #include "designer/window/menu_bar.hpp"
+#include "designer/window/preferences_dialog.hpp"
 #include "designer/window/shortcut_dialog.hpp"
 #include "designer/window/theme_actions.hpp"
 
@@ -55,6 +56,16 @@ void MainWindow::createFrameActions() {
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->open();
       });
+  m_actions.add({u"edit.preferences"_s,
+                 tr("Preference&s…"),
+                 tr("Theme, wheel, schedules, simulation and shortcuts"),
+                 {QKeySequence(u"Ctrl+,"_s)},
+                 u"settings"_s},
+                [this](bool) {
+                  auto* dialog = new PreferencesDialog(m_actions, this);
+                  dialog->setAttribute(Qt::WA_DeleteOnClose);
+                  dialog->open();
+                });
   m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and quit"), {QKeySequence(u"Ctrl+Q"_s)}},
                 [this](bool) { close(); });
   addThemeActions(m_actions, m_options.keepsSettings, this);

@@ -50,7 +50,9 @@ QStringList editMenu() {
           u"edit.find"_s,
           u"edit.find-next"_s,
           u"edit.find-previous"_s,
-          u"edit.go-to"_s};
+          u"edit.go-to"_s,
+          {},
+          u"edit.preferences"_s};
 }
 
 QStringList arrangeMenu() {
@@ -110,6 +112,7 @@ QStringList scheduleMenu() {
           {},
           u"schedule.export"_s,
           u"schedule.export-plan"_s,
+          u"schedule.export-nccl"_s,
           u"schedule.copy-command"_s,
           {},
           u"schedule.rename"_s,
@@ -174,7 +177,7 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
 
 QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts& layouts) {
   QMenu* file = bar.addMenu(MainWindow::tr("&File"));
-  fill(file, actions, {u"file.new"_s, u"file.find-topology"_s, u"file.open"_s});
+  fill(file, actions, {u"file.new"_s, u"file.find-topology"_s, u"file.open"_s, u"file.import-run"_s});
   QMenu* recent = file->addMenu(MainWindow::tr("Open &Recent"));
   fill(file, actions,
        {{},
@@ -183,8 +186,12 @@ QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayou
         u"file.export"_s,
         u"file.export-picture"_s,
         u"file.export-film"_s,
+        u"file.export-replay"_s,
         u"file.report"_s,
+        u"file.cables"_s,
         u"file.copy-link"_s,
+        {},
+        u"file.print"_s,
         {},
         u"file.close"_s,
         u"file.quit"_s});
@@ -210,7 +217,7 @@ QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayou
   sketch->setIcon(icon(u"sketch"_s));
   fill(bar.addMenu(MainWindow::tr("&Run")), actions, runMenu());
   fill(bar.addMenu(MainWindow::tr("&Help")), actions,
-       {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
+       {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, u"help.explain"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
   for (const QAction* menu : bar.actions()) {
     for (QAction* action : menu->menu()->actions()) {
       if (action->menu() != nullptr && action->icon().isNull()) {

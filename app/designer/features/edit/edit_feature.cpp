@@ -256,6 +256,9 @@ void EditFeature::pasteText(const QString& text) {
     m_workspace.say(tr("Nothing to paste: the clipboard has no text"));
     return;
   }
+  if (m_textTaker && m_textTaker(text)) {
+    return;
+  }
   const std::string bytes = text.toStdString();
   auto read = readAnyFabric(bytes, {});
   if (!read) {

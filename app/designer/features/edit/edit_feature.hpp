@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "designer/document/edits.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -18,6 +21,8 @@ public:
 
   /// Inserts a fabric, or a table of links, in any format that can be imported.
   void pasteText(const QString& text);
+  /// Takes texts that are no fabrics, such as logs. Returns whether it took the text.
+  void setTextTaker(std::function<bool(const QString& text)> taker) { m_textTaker = std::move(taker); }
 
 private:
   void addHistory(const FeatureHost& host);
@@ -37,6 +42,7 @@ private:
   void openBeside(EditorContext& context, QDialog* dialog);
 
   QUndoGroup* m_history;
+  std::function<bool(const QString&)> m_textTaker;
 };
 
 }  // namespace coppice::designer

@@ -154,7 +154,7 @@ void FileFeature::openFiles(const QStringList& paths) {
     return;
   }
   QStringList failures;
-  for (const QString& path : paths) {
+  for (const QString& path : m_runTaker ? m_runTaker(paths) : paths) {
     if (const auto opened = open(path); !opened) {
       failures << failureText(path, opened.error());
     }
@@ -225,7 +225,7 @@ Result<EditorContext*> FileFeature::open(const QString& path) {
     // A pipe would keep the window waiting.
     return Error{ErrorCode::io, "this is not a regular file", "save its content to a file first", place};
   }
-  if (m_opener && m_opener(absolute)) {
+  if ((m_opener && m_opener(absolute)) || (m_runTaker && m_runTaker({absolute}).isEmpty())) {
     addRecent(absolute);
     return static_cast<EditorContext*>(nullptr);
   }

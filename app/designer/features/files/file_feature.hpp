@@ -20,6 +20,9 @@ public:
   /// Takes files that are not fabrics, such as schedules. Returns whether it took the file.
   void setOpener(std::function<bool(const QString& path)> opener) { m_opener = std::move(opener); }
 
+  /// Takes files of a run together, whatever their number, and returns those that are of none.
+  void setRunTaker(std::function<QStringList(const QStringList& paths)> taker) { m_runTaker = std::move(taker); }
+
   /// Opens whatever the file is; a fabric of another format arrives as a new, unsaved document. Shows what went wrong.
   /// A file that is open already becomes current. Returns nullptr on failure.
   EditorContext* openFile(const QString& path);
@@ -66,6 +69,7 @@ private:
   bool m_keepsSettings;
   Session m_session;
   std::function<bool(const QString&)> m_opener;
+  std::function<QStringList(const QStringList&)> m_runTaker;
   QStringList m_recent;
 };
 
