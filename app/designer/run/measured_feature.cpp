@@ -197,7 +197,7 @@ void MeasuredFeature::follow() {
   const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
   m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
   enable({"schedule.open-run", "schedule.profile"}, m_result != nullptr);
-  enable({"schedule.paste-run", "schedule.export-nccl"}, current() != nullptr);
+  enable({"schedule.paste-run", "file.export-nccl"}, current() != nullptr);
   m_panel->setResult(m_result);
   m_panel->setProfile(SimulationSettings::instance().profileOf(digestOf(m_result)));
   followRuns();
@@ -244,13 +244,13 @@ void MeasuredFeature::addImportActions() {
                  {},
                  u"history"_s},
                 [this](bool) { importRun(); });
-  m_actions.add({u"schedule.export-nccl"_s,
-                 tr("Export B&undle for NCCL…"),
+  m_actions.add({u"file.export-nccl"_s,
+                 tr("Export Bund&le for NCCL…"),
                  tr("Write graph and tuner files, with scripts that show whether they were taken and are faster"),
                  {},
                  u"export"_s},
                 [this](bool) { exportBundle(); });
-  enable({"schedule.export-nccl"}, false);
+  enable({"file.export-nccl"}, false);
 }
 
 void MeasuredFeature::importRun() {

@@ -200,7 +200,7 @@ void TestDesignerNccl::bundle() {
   QVERIFY(read(readme).contains("fitted to 6 measured times"));
   QCOMPARE(f.answers->suggestions.size(), 1);
   // A folder that is in use is kept.
-  f.run("schedule.export-nccl");
+  f.run("file.export-nccl");
   QVERIFY(QTest::qWaitFor([&] { return !f.answers->failures.isEmpty(); }, waiting::kPatience));
 }
 
