@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "workflow/export_program.hpp"
@@ -26,57 +30,116 @@ std::string fileName(std::size_t index, const std::string& name) {
   return text;
 }
 
-/// In the protocol that the simulation, with latencies by default, finds fastest in the middle of the window.
-Result<PlannedProgram> plannedFor(const Target& target, const Contender& contender, PlannedProgram program,
-                                  lowering::Options lowered, const Progress& progress) {
+/// One program for the window in a protocol.
+Result<PlannedProgram> plannedIn(const Target& target, const Contender& contender, PlannedProgram program,
+                                 lowering::Options lowered, program::Protocol protocol, const Progress& progress) {
   const Playable& playable = contender.playable;
   lowered.name = "coppice " + std::string(playable.subject->collectiveName()) + " " + program.name;
-  std::optional<Microseconds> fastest;
-  std::optional<Error> refused;
-  for (const program::Protocol protocol : target.protocols) {
-    if (protocol != program::Protocol::simple && program.last > target.mostPacketBytes) {
-      continue;
-    }
-    lowered.protocol = protocol;
-    auto exported = target.write(playable.fabric(), *playable.schedule, lowered,
-                                 program.name + std::string(target.extension), progress);
-    if (!exported) {
-      refused = refused ? refused : exported.error();
-      continue;
-    }
-    const auto subject = exported->file.subject(playable.fabric(), {});
-    const auto played = subject->simulate((program.first + program.last) / 2, {}, progress);
-    if (!played) {
-      return played.error();
-    }
-    if (!fastest || played->row.time < *fastest) {
-      fastest = played->row.time;
-      program.text = std::move(exported->text);
-    }
+  lowered.protocol = protocol;
+  lowered.minBytes = program.first;
+  lowered.maxBytes = program.last;
+  auto exported = target.write(playable.fabric(), *playable.schedule, lowered,
+                               program.name + std::string(target.extension), progress);
+  if (!exported) {
+    return exported.error();
   }
-  if (!fastest) {
-    return *refused;
-  }
+  program.text = std::move(exported->text);
   return program;
 }
 
+/// The last of the sizes from the first one on at which the simulation, with latencies by default, finds the protocol
+/// faster than Simple; nullopt = not even the first.
+Result<std::optional<std::int64_t>> lastFaster(const Target& target, const Contender& contender,
+                                               const PlannedProgram& program, const lowering::Options& lowered,
+                                               program::Protocol protocol, std::span<const std::int64_t> sizes,
+                                               const Progress& progress) {
+  const Playable& playable = contender.playable;
+  std::optional<std::int64_t> last;
+  std::vector<std::unique_ptr<simulate::Subject>> subjects;
+  for (const program::Protocol each : {protocol, program::Protocol::simple}) {
+    lowering::Options asked = lowered;
+    asked.protocol = each;
+    asked.maxBytes = std::min(program.last, target.mostPacketBytes);
+    const auto exported = target.write(playable.fabric(), *playable.schedule, asked, program.name, progress);
+    if (!exported) {
+      return exported.error();
+    }
+    subjects.push_back(exported->file.subject(playable.fabric(), {}));
+  }
+  for (const std::int64_t size : sizes) {
+    if (size < program.first || size > std::min(program.last, target.mostPacketBytes)) {
+      continue;
+    }
+    const auto packets = subjects[0]->simulate(size, {}, progress);
+    const auto simple = subjects[1]->simulate(size, {}, progress);
+    if (!packets || !simple) {
+      return packets ? simple.error() : packets.error();
+    }
+    if (packets->row.time >= simple->row.time) {
+      break;
+    }
+    last = size;
+  }
+  return last;
+}
+
+/// In Simple, and in another protocol below the first size at which that is no longer faster.
+Result<std::vector<PlannedProgram>> plannedFor(const Target& target, const Contender& contender,
+                                               const PlannedProgram& program, const lowering::Options& lowered,
+                                               std::span<const std::int64_t> sizes, const Progress& progress) {
+  std::vector<PlannedProgram> programs;
+  PlannedProgram rest = program;
+  for (const program::Protocol protocol : target.protocols) {
+    if (protocol == program::Protocol::simple || program.first > target.mostPacketBytes) {
+      continue;
+    }
+    const auto last = lastFaster(target, contender, program, lowered, protocol, sizes, progress);
+    if (!last && last.error().code == ErrorCode::cancelled) {
+      return last.error();
+    }
+    if (!last || !*last) {
+      continue;  // not in this protocol
+    }
+    const auto next = std::upper_bound(sizes.begin(), sizes.end(), **last);
+    PlannedProgram small = program;
+    small.last = next == sizes.end() ? program.last : std::min(program.last, *next - 1);
+    small.name += "-" + std::string(program::toString(protocol));
+    auto planned = plannedIn(target, contender, std::move(small), lowered, protocol, progress);
+    if (!planned) {
+      return planned.error();
+    }
+    rest.first = planned->last + 1;
+    programs.push_back(*std::move(planned));
+    break;
+  }
+  if (rest.first <= rest.last) {
+    auto planned = plannedIn(target, contender, std::move(rest), lowered, program::Protocol::simple, progress);
+    if (!planned) {
+      return planned.error();
+    }
+    programs.push_back(*std::move(planned));
+  }
+  return programs;
+}
+
 /// @pre the contender is a schedule
-Result<PlannedProgram> planned(const Contender& contender, PlannedProgram program, const Destination& destination,
-                               const Progress& progress) {
+Result<std::vector<PlannedProgram>> planned(const Contender& contender, PlannedProgram program,
+                                            const Destination& destination, std::span<const std::int64_t> sizes,
+                                            const Progress& progress) {
   const Playable& playable = contender.playable;
   lowering::Options lowered{.runtime = destination.runtime};
   lowered.minBytes = program.first;
   // MSCCL's window ends before its maximum, those of the others with it.
   lowered.maxBytes = lowered.runtime == program::Runtime::msccl ? program.last + 1 : program.last;
   if (destination.target != nullptr) {
-    return plannedFor(*destination.target, contender, std::move(program), std::move(lowered), progress);
+    return plannedFor(*destination.target, contender, program, lowered, sizes, progress);
   }
   auto exported = requireProgram(playable.fabric(), *playable.schedule, lowered, program.name + ".xml", progress);
   if (!exported) {
     return exported.error();
   }
   program.text = std::move(exported->xml);
-  return program;
+  return std::vector<PlannedProgram>{std::move(program)};
 }
 
 }  // namespace
@@ -98,9 +161,9 @@ Result<SwitchPlan> switchPlan(std::span<const Contender> contenders, Comparison 
                               .first = band.from,
                               .last = isLast ? options.sizes.back() : comparison.bands[i + 1].from - 1,
                               .name = fileName(i, contender.playable.name)},
-                             destination, progress);
+                             destination, options.sizes, progress);
       if (program) {
-        plan.programs.push_back(*std::move(program));
+        std::ranges::move(*program, std::back_inserter(plan.programs));
         continue;
       }
       if (program.error().code == ErrorCode::cancelled) {

@@ -2,6 +2,7 @@
 #include <QTest>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "baselines/baselines.hpp"
@@ -44,6 +45,7 @@ private slots:
   void frontsTakePart();
   void bandsChangeWhereTheFastestDoes();
   void plansOnlyPrograms();
+  void plansForATarget();
   void differentFabrics();
 };
 
@@ -180,6 +182,33 @@ void TestCompare::plansOnlyPrograms() {
   }
   QCOMPARE(next, (std::int64_t{1} << 30) + 1);
   QCOMPARE(plan.programs.size(), plan.comparison.bands.size());
+}
+
+/// Windows follow each other, and no two plans have one name.
+void TestCompare::plansForATarget() {
+  const auto methods = methodsNamed({"forestcoll"});
+  const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
+  const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 28, 16)};
+  const Destination destination{program::Runtime::mscclpp, findTarget("mscclpp")};
+  const SwitchPlan plan =
+      must(switchPlan(made.contenders, must(compare(made.contenders, options, {})), options, destination, {}));
+  std::int64_t next = 1024;
+  std::set<std::string> names;
+  for (const PlannedProgram& program : plan.programs) {
+    QCOMPARE(program.first, next);
+    next = program.last + 1;
+    const auto file = must(destination.target->read(program.text, program.name, {}, {}));
+    QVERIFY(file.isOk);
+    QVERIFY(program.text.find("\"min_message_size\": " + std::to_string(program.first) + ",") != std::string::npos);
+    QVERIFY(program.text.find("\"max_message_size\": " + std::to_string(program.last) + ",") != std::string::npos);
+    for (const Fact& fact : file.facts) {
+      if (fact.key == "name") {
+        QVERIFY(names.insert(fact.value.get<std::string>()).second);
+      }
+    }
+  }
+  QCOMPARE(next, options.sizes.back() + 1);
+  QCOMPARE(names.size(), plan.programs.size());
 }
 
 void TestCompare::differentFabrics() {
