@@ -15,13 +15,11 @@ public:
   ConfigReader(const JsonValue& top, const std::string& fileName) : m_top(top), m_fileName(fileName) {}
 
   training::Model run() {
-    for (const char* key : {"num_local_experts", "n_routed_experts", "num_experts"}) {
-      if (find({key}).value_or(0) > 1) {
-        throw Failure{{ErrorCode::unavailable,
-                       "the model has experts, which the graph of a block does not have",
-                       "write its graph for --problem, or choose a dense model",
-                       {.file = m_fileName, .element = {RefKind::field, key}}}};
-      }
+    if (find({"n_routed_experts"}).value_or(0) > 1) {
+      throw Failure{{ErrorCode::unavailable,
+                     "the model has shared experts and compressed keys, which the graph of a block does not have",
+                     "write its graph for --problem, or choose another model",
+                     {.file = m_fileName, .element = {RefKind::field, "n_routed_experts"}}}};
     }
     training::Model model;
     const JsonValue* type = m_top.find("model_type");
@@ -33,6 +31,14 @@ public:
     model.headSize = find({"head_dim"}).value_or(model.hidden / model.heads);
     model.feedForward = find({"intermediate_size", "n_inner"}).value_or(4 * model.hidden);
     model.vocabulary = need({"vocab_size"});
+    if (const auto experts = find({"num_local_experts", "num_experts"}); experts.value_or(1) > 1) {
+      model.experts = *experts;
+      model.chosen = need({"num_experts_per_tok"});
+      model.feedForward = find({"moe_intermediate_size"}).value_or(model.feedForward);
+      if (model.chosen > model.experts) {
+        refuse("num_experts_per_tok", "a token has more experts than there are");
+      }
+    }
     model.isGated = model.name != "gpt2" && model.name != "gpt_neox";
     if (model.heads % model.keyHeads != 0) {
       refuse("num_key_value_heads", "the heads are not a multiple of those of the keys");

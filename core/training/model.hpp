@@ -19,12 +19,17 @@ struct Model {
   std::int64_t headSize = 0;
   std::int64_t feedForward = 0;  ///< its inner size
   std::int64_t vocabulary = 0;
-  bool isGated = true;  ///< three matrices in the feed-forward part, otherwise two
+  bool isGated = true;       ///< three matrices in the feed-forward part, otherwise two
+  std::int64_t experts = 0;  ///< feed-forward parts of which a router chooses for each token; 0 = one for all
+  std::int64_t chosen = 0;   ///< experts of a token
 
   /// Of a block, and of the embedding and the output matrix together; norms and biases are left out.
   [[nodiscard]] Rational blockParameters() const;
   [[nodiscard]] Rational outerParameters() const;
+  [[nodiscard]] Rational feedForwardParameters() const;  ///< of one expert
   [[nodiscard]] Rational parameters() const { return blockParameters() * Rational(layers) + outerParameters(); }
+  /// That a token passes: all but those of the experts that are not chosen for it.
+  [[nodiscard]] Rational activeParameters() const;
 };
 
 /// Models whose sizes are published, with where.
@@ -49,10 +54,6 @@ struct Job {
   Rational stateBytes = 16;   ///< per parameter: weights, gradients and optimizer states (Adam in mixed precision)
   bool mayRecompute = false;  ///< activations may be dropped and computed again
 };
-
-/// One block with its backward pass and updates. What enters a block has the state of what leaves it, and so for the
-/// gradient. Attention is one operation of which half is masked; its backward pass takes 2.5 times as long.
-[[nodiscard]] Problem blockOf(const Model& model, const Job& job, std::vector<Axis> mesh, const Rational& gflops);
 
 /// The embedding and the output matrix, as if they were divided over all devices and took no communication: what no
 /// plan can be below.

@@ -65,8 +65,13 @@ std::optional<std::string> faultOfNode(const Problem& problem, std::size_t index
       })) {
     return "may divide an index that it does not have";
   }
-  if (node.bytes < Rational(0) || node.held < Rational(0) || node.work < Rational(0)) {
-    return "has a negative number of bytes";
+  if (node.bytes < Rational(0) || node.held < Rational(0) || node.work < Rational(0) || node.sent < Rational(0) ||
+      !node.times.isPositive()) {
+    return "has a negative number of bytes, or is computed less than once";
+  }
+  if ((!node.divides.empty() && node.divides.size() != problem.mesh.size()) ||
+      (!node.isAlwaysDivided.empty() && node.isAlwaysDivided.size() != problem.mesh.size())) {
+    return "does not say for each axis what it may divide";
   }
   if (node.fixed) {
     if (node.fixed->size() != problem.mesh.size()) {

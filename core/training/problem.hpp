@@ -61,8 +61,16 @@ struct Node {
   Rational work = 1;
   /// Of an einsum: only these indices may be divided, and no partial sums pass, as in attention. Empty = any.
   std::vector<Dim> indices = {};
-  /// Elementwise: a dimension of its output that its inputs have under another name.
+  /// Elementwise: a dimension of its output that its inputs have under another name. Of several names for one an axis
+  /// follows any.
   std::vector<std::pair<Dim, Dim>> renamed = {};
+  /// By axis: the only dimensions that it may divide here. Empty = any.
+  std::vector<std::vector<Dim>> divides = {};
+  /// By axis: it divides one of those, and neither replicates nor passes partial sums. Empty = may do so.
+  std::vector<bool> isAlwaysDivided = {};
+  Rational times = 1;  ///< how often in a step it is computed, and its inputs are converted
+  /// What it takes besides to hand on all of the tensor, in ns, divided by the devices that its state divides it over.
+  Rational sent = 0;
 };
 
 struct Dimension {

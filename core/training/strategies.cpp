@@ -36,21 +36,40 @@ std::vector<Dim> indicesOf(const Problem& problem, const Node& node) {
   return indices;
 }
 
-std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node) {
+std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node, std::size_t axis) {
   const std::size_t count = node.inputs.size();
   std::vector<AxisChoice> choices{{std::vector<Dim>(count, kReplicated), kReplicated, false}};
   const bool sums = node.op == Op::einsum || node.op == Op::reduction;
   const bool isLimited = sums && !node.indices.empty();
   for (const Dim dim : isLimited ? node.indices : sums ? indicesOf(problem, node) : node.dims) {
-    AxisChoice choice{{}, has(node.dims, dim) ? dim : kPartial, true};
-    Dim other = dim;
+    if (problem.mesh[axis].size == 1 || (!node.divides.empty() && !has(node.divides[axis], dim))) {
+      continue;  // an axis of one device has nothing to divide
+    }
+    std::vector<Dim> names;
     for (const auto& [to, from] : node.renamed) {
-      other = to == dim ? from : other;
+      if (to == dim && (node.divides.empty() || has(node.divides[axis], from))) {
+        names.push_back(from);
+      }
     }
-    for (const int input : node.inputs) {
-      choice.inputs.push_back(has(problem.nodes[input].dims, other) ? other : kReplicated);
+    const bool isRenamed = std::any_of(node.renamed.begin(), node.renamed.end(),
+                                       [dim](const std::pair<Dim, Dim>& each) { return each.first == dim; });
+    if (!isRenamed) {
+      names.push_back(dim);
     }
-    choices.push_back(std::move(choice));
+    for (const Dim name : names) {
+      AxisChoice choice{{}, has(node.dims, dim) ? dim : kPartial, true};
+      for (const int input : node.inputs) {
+        choice.inputs.push_back(has(problem.nodes[input].dims, name) ? name : kReplicated);
+      }
+      choices.push_back(std::move(choice));
+    }
+  }
+  if (problem.mesh[axis].size == 1) {
+    return choices;
+  }
+  if (!node.isAlwaysDivided.empty() && node.isAlwaysDivided[axis]) {
+    choices.erase(choices.begin());
+    return choices;
   }
   if (node.op == Op::elementwise && node.isLinear) {
     choices.push_back({std::vector<Dim>(count, kPartial), kPartial, false});
@@ -107,26 +126,29 @@ Rational elementsOf(const Problem& problem, const std::vector<Dim>& dims) {
 std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
   const Node& node = problem.nodes[index];
   const std::size_t axes = problem.mesh.size();
-  const std::vector<AxisChoice> choices = choicesOf(problem, node);
+  std::vector<std::vector<AxisChoice>> choices;
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    choices.push_back(choicesOf(problem, node, axis));
+    if (choices.back().empty()) {
+      return {};
+    }
+  }
   std::vector<Strategy> strategies;
   std::set<std::pair<std::vector<State>, State>> seen;
   std::vector<std::size_t> digits(axes, 0);
   for (bool isEnd = false; !isEnd;) {
     Strategy strategy{std::vector<State>(node.inputs.size(), State(axes)), State(axes), 1, false};
-    bool mayBe = true;
     for (std::size_t axis = 0; axis < axes; ++axis) {
-      // An axis of one device has nothing to divide.
-      mayBe = mayBe && (digits[axis] == 0 || problem.mesh[axis].size > 1);
-      const AxisChoice& choice = choices[digits[axis]];
+      const AxisChoice& choice = choices[axis][digits[axis]];
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         strategy.inputs[i][axis] = choice.inputs[i];
       }
       strategy.output[axis] = choice.output;
       strategy.parts *= choice.isDivided ? problem.mesh[axis].size : 1;
     }
-    mayBe = mayBe && isValid(problem, strategy.output) && (!node.fixed || strategy.output == *node.fixed) &&
-            std::all_of(strategy.inputs.begin(), strategy.inputs.end(),
-                        [&](const State& state) { return isValid(problem, state); });
+    const bool mayBe = isValid(problem, strategy.output) && (!node.fixed || strategy.output == *node.fixed) &&
+                       std::all_of(strategy.inputs.begin(), strategy.inputs.end(),
+                                   [&](const State& state) { return isValid(problem, state); });
     if (mayBe && seen.emplace(strategy.inputs, strategy.output).second) {
       strategies.push_back(strategy);
       if (node.isAgain) {
@@ -135,7 +157,7 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
       }
     }
     std::size_t axis = 0;
-    while (axis < axes && ++digits[axis] == choices.size()) {
+    while (axis < axes && ++digits[axis] == choices[axis].size()) {
       digits[axis++] = 0;
     }
     isEnd = axis == axes;
@@ -201,7 +223,11 @@ Cost ownCost(const Problem& problem, int index, const Strategy& strategy) {
   Cost cost;
   if (node.op == Op::einsum) {
     const Rational operations = Rational(2) * elementsOf(problem, indicesOf(problem, node)) * node.work;
-    cost.compute = operations / Rational(strategy.parts) / problem.gflops * Rational(strategy.isDropped ? 2 : 1);
+    cost.compute =
+        operations / Rational(strategy.parts) / problem.gflops * node.times * Rational(strategy.isDropped ? 2 : 1);
+  }
+  if (!node.sent.isZero()) {
+    cost.communication = node.sent / Rational(partsOf(problem, strategy.output));
   }
   if (!strategy.isDropped && !node.held.isZero()) {
     cost.memory = elementsOf(problem, node.dims) * node.held / Rational(partsOf(problem, strategy.output));

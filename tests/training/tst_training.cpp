@@ -11,8 +11,10 @@
 #include "coppice/test_paths.hpp"
 #include "io/model_json.hpp"
 #include "io/training_json.hpp"
-#include "training/model.hpp"
+#include "training/block.hpp"
 #include "training/search.hpp"
+#include "training/step.hpp"
+#include "training/weighted_search.hpp"
 
 using namespace coppice;
 using namespace coppice::training;
@@ -37,6 +39,16 @@ Problem problemNamed(const std::string& name) {
     qFatal("%s", describe(problem.error()).c_str());
   }
   return *problem;
+}
+
+const Model& presetNamed(const std::string& name) {
+  const auto presets = modelPresets();
+  const auto found = std::find_if(presets.begin(), presets.end(),
+                                  [&](const ModelPreset& preset) { return preset.model.name == name; });
+  if (found == presets.end()) {
+    qFatal("there is no preset %s", name.c_str());
+  }
+  return found->model;
 }
 
 using Triple = std::array<std::string, 3>;
@@ -67,9 +79,17 @@ class EveryPlan {
 public:
   explicit EveryPlan(const Problem& problem) : m_problem(problem) {}
 
-  std::vector<Triple> front() {
+  /// Costs of all plans.
+  const std::vector<Cost>& all() {
     m_outputs.resize(m_problem.nodes.size());
-    go(0, {});
+    if (m_all.empty()) {
+      go(0, {});
+    }
+    return m_all;
+  }
+
+  std::vector<Triple> front() {
+    all();
     std::vector<Cost> best;
     for (const Cost& cost : m_all) {
       const bool isCovered = std::any_of(m_all.begin(), m_all.end(), [&](const Cost& other) {
@@ -154,8 +174,9 @@ private:
   void choose(int node, std::vector<int>& choice, const Cost& sum) {
     const Node& of = m_problem.nodes[node];
     if (choice.size() < m_problem.mesh.size()) {
+      const std::size_t axis = choice.size();
       std::set<int> options{-1};
-      if (sizeOf(static_cast<int>(choice.size())) > 1) {
+      if (sizeOf(static_cast<int>(axis)) > 1) {
         options.insert(of.dims.begin(), of.dims.end());
         if (of.op == Op::einsum || of.op == Op::reduction) {
           for (std::size_t i = 0; i < of.inputs.size(); ++i) {
@@ -166,6 +187,12 @@ private:
         } else if (of.op == Op::elementwise && of.isLinear) {
           options.insert(-2);
         }
+        const bool isAlways = !of.isAlwaysDivided.empty() && of.isAlwaysDivided[axis];
+        std::erase_if(options, [&](int option) {
+          return option < 0 ? isAlways
+                            : !of.divides.empty() && std::find(of.divides[axis].begin(), of.divides[axis].end(),
+                                                               option) == of.divides[axis].end();
+        });
       }
       for (const int option : options) {
         choice.push_back(option);
@@ -211,21 +238,24 @@ private:
       if (time < Rational(0)) {
         return;
       }
-      moved += time;
+      moved += time * of.times;
     }
     m_outputs[node] = output;
-    const Rational compute = of.op == Op::einsum ? work / m_problem.gflops : Rational(0);
+    const Rational compute = of.op == Op::einsum ? work * of.times / m_problem.gflops : Rational(0);
+    Rational sent = of.sent;
     Rational memory = of.held;
     for (const Dim dim : of.dims) {
       memory *= Rational(m_problem.dims[dim].size);
     }
     for (std::size_t axis = 0; axis < output.size(); ++axis) {
       memory /= Rational(output[axis] >= 0 ? sizeOf(static_cast<int>(axis)) : 1);
+      sent /= Rational(output[axis] >= 0 ? sizeOf(static_cast<int>(axis)) : 1);
     }
-    go(node + 1, {cost.compute + compute, cost.communication + moved, cost.memory + memory});
+    go(node + 1, {cost.compute + compute, cost.communication + moved + sent, cost.memory + memory});
     if (of.isAgain) {
       m_outputs[node] = output;
-      go(node + 1, {cost.compute + compute * Rational(2), cost.communication + moved * Rational(2), cost.memory});
+      go(node + 1,
+         {cost.compute + compute * Rational(2), cost.communication + moved * Rational(2) + sent, cost.memory});
     }
   }
 
@@ -300,6 +330,18 @@ Problem randomProblem(unsigned seed) {
     }
     node.dims.assign(dims.begin(), dims.end());
     problem.nodes.push_back(node);
+  }
+  // In every second graph, what a step of several micro-batches and the roles of axes ask for.
+  for (std::size_t i = 0; i < problem.nodes.size() && seed % 2 == 1; ++i) {
+    Node& node = problem.nodes[i];
+    node.times = Rational(1 + below(3));
+    node.sent = Rational(below(3));
+    for (int axis = 0; axis < axes && below(2) == 0; ++axis) {
+      node.divides.resize(static_cast<std::size_t>(axes), {0, 1, 2});
+      node.divides[static_cast<std::size_t>(axis)] = {below(3), below(3)};
+      node.isAlwaysDivided.assign(static_cast<std::size_t>(axes), false);
+      node.isAlwaysDivided[static_cast<std::size_t>(axis)] = below(4) == 0;
+    }
   }
   return problem;
 }
@@ -433,6 +475,10 @@ private slots:
     QTest::newRow("llama-3-70b") << "llama-3-70b" << 70.55;
     QTest::newRow("llama-3-405b") << "llama-3-405b" << 405.85;
     QTest::newRow("mistral-7b") << "mistral-7b" << 7.24;
+    QTest::newRow("mixtral-8x7b") << "mixtral-8x7b" << 46.7;
+    // The table counts each model by its own formula, with one embedding.
+    QTest::newRow("megatron-18b") << "megatron-18b" << 18.75;
+    QTest::newRow("megatron-1t") << "megatron-1t" << 1009.25;
     QTest::newRow("gpt-3-175b") << "gpt-3-175b" << 175.18;
   }
   void modelPresets() {
@@ -452,7 +498,7 @@ private slots:
             "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 128256, "rope_theta": 500000.0})",
         "config.json");
     QVERIFY2(llama.hasValue(), llama ? "" : describe(llama.error()).c_str());
-    const Model& preset = training::modelPresets()[2].model;
+    const Model& preset = presetNamed("llama-3-70b");
     QCOMPARE(llama->parameters().toString(), preset.parameters().toString());
     QCOMPARE(llama->keyHeads, preset.keyHeads);
     const auto gpt2 = io::readModelConfig(
@@ -461,12 +507,23 @@ private slots:
     QVERIFY(gpt2.hasValue());
     QCOMPARE(gpt2->feedForward, 3072);
     QVERIFY(!gpt2->isGated);
+    const auto mixtral = io::readModelConfig(
+        R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+            "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 32000, "num_local_experts": 8,
+            "num_experts_per_tok": 2})",
+        "config.json");
+    QVERIFY2(mixtral.hasValue(), mixtral ? "" : describe(mixtral.error()).c_str());
+    QCOMPARE(mixtral->parameters().toString(), presetNamed("mixtral-8x7b").parameters().toString());
+    QCOMPARE(std::round(mixtral->activeParameters().toDouble() / 1e8) / 10, 12.9);
     const std::map<std::string, ErrorCode> bad{
         {"{}", ErrorCode::badInput},
         {R"({"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 2,
              "vocab_size": 9})",
          ErrorCode::badInput},
-        {R"({"num_local_experts": 8})", ErrorCode::unavailable},
+        {R"({"num_local_experts": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+             "vocab_size": 9})",
+         ErrorCode::badInput},
+        {R"({"n_routed_experts": 8})", ErrorCode::unavailable},
         {R"({"hidden_size": -8})", ErrorCode::badInput}};
     for (const auto& [text, code] : bad) {
       const auto model = io::readModelConfig(text, "config.json");
@@ -478,11 +535,11 @@ private slots:
   /// One device has no communication, and the operations that are counted by hand: 2 for each parameter and token
   /// forward, 4 backward, and attention.
   void blocksOfModels() {
-    const Model& model = training::modelPresets()[1].model;
+    const Model& model = presetNamed("llama-3-8b");
     const Job job{.batch = 8, .sequence = 4096};
     Axis axis{1, {}};
     axis.rates.fill(1);
-    const auto alone = findFront(blockOf(model, job, {axis}, 1));
+    const auto alone = findFront(*blockOf(model, job, {axis}, 1));
     QVERIFY2(alone.hasValue(), alone ? "" : describe(alone.error()).c_str());
     QCOMPARE(alone->plans.size(), std::size_t{1});
     const Rational tokens = Rational(job.batch) * Rational(job.sequence);
@@ -495,7 +552,7 @@ private slots:
 
     axis.size = 8;
     axis.rates = {Rational(3600, 7), Rational(3600, 7), Rational(1800, 7), Rational(4114)};
-    const Problem problem = blockOf(model, job, {axis}, 989'400);
+    const Problem problem = *blockOf(model, job, {axis}, 989'400);
     const auto front = findFront(problem);
     QVERIFY2(front.hasValue(), front ? "" : describe(front.error()).c_str());
     QVERIFY(front->isExact());
@@ -566,6 +623,131 @@ private slots:
       ++solved;
     }
     QVERIFY(solved > 80);
+  }
+
+  /// The plan of least weighted cost is one of all plans, and no plan is below its bound.
+  void weightedPlans() {
+    int solved = 0;
+    for (unsigned seed = 0; seed < 120; ++seed) {
+      const Problem problem = randomProblem(seed);
+      EveryPlan every(problem);
+      const std::vector<Cost>& all = every.all();
+      if (all.empty()) {
+        continue;
+      }
+      WeightedSearch search(problem, {});
+      for (const auto& [compute, communication, memory] :
+           {std::array{64.0, 1.0, 0.0}, std::array{1.0, 1.0, 0.5}, std::array{0.0, 1.0, 3.0}}) {
+        const auto answer = search.best({.compute = compute, .communication = communication, .memory = memory});
+        QVERIFY(std::find(all.begin(), all.end(), answer.plan.cost) != all.end());
+        QCOMPARE(text({tripleOf(*costOf(problem, answer.plan.strategies))}), text({tripleOf(answer.plan.cost)}));
+        const auto valueOf = [&](const Cost& cost) {
+          return cost.compute.toDouble() * answer.compute + cost.communication.toDouble() * answer.communication +
+                 cost.memory.toDouble() * answer.memory;
+        };
+        double least = valueOf(all.front());
+        for (const Cost& cost : all) {
+          least = std::min(least, valueOf(cost));
+        }
+        QVERIFY(answer.least <= least * (1 + 1e-12));
+        QVERIFY(answer.least >= least * (1 - 1e-9) - 1);
+        QVERIFY(valueOf(answer.plan.cost) <= least * (1 + 1e-6) + 1);
+        ++solved;
+      }
+    }
+    QVERIFY(solved > 200);
+  }
+
+  /// The layouts that the choice tries: all products, and none twice.
+  void layouts() {
+    const Model& model = presetNamed("llama-3-8b");
+    const Job job{.batch = 64, .sequence = 8192};
+    const auto layouts = layoutsOf(model, job, 16);
+    std::set<std::string> seen;
+    for (const Layout& layout : layouts) {
+      std::int64_t product = 1;
+      for (const std::int64_t size : layout.sizes) {
+        product *= size;
+      }
+      QCOMPARE(product, 16);
+      QVERIFY(layout.size(Role::context) <= 2);  // 4096 tokens of a sequence at least
+      QCOMPARE(layout.size(Role::expert), 1);
+      QVERIFY2(seen.insert(layout.text()).second, layout.text().c_str());
+    }
+    for (const char* each : {"dp16", "tp8 dp2", "dp2 tp8", "tp4 pp4", "pp4 dp4", "tp2 cp2 dp2 pp2", "pp16"}) {
+      QVERIFY2(seen.contains(each), each);
+    }
+    LayoutLimits limits;
+    limits.fixed = {0, 1, 0, 8, 2};
+    for (const Layout& layout : layoutsOf(model, job, 16, limits)) {
+      QVERIFY(layout.size(Role::tensor) == 8 && layout.stages() == 2);
+    }
+    limits.fixed = {3, 0, 0, 0, 0};
+    QVERIFY(layoutsOf(model, job, 16, limits).empty());
+  }
+
+  /// Of small models the exact front of the same block has no plan below the bound, and none better than by the bound.
+  void steps_data() {
+    QTest::addColumn<std::int64_t>("experts");
+    QTest::addColumn<std::int64_t>("memory");
+    QTest::addColumn<bool>("again");
+    QTest::newRow("roomy") << std::int64_t{0} << std::int64_t{1'000'000'000} << false;
+    QTest::newRow("tight") << std::int64_t{0} << std::int64_t{15'000'000} << false;
+    QTest::newRow("computed again") << std::int64_t{0} << std::int64_t{13'000'000} << true;
+    QTest::newRow("experts") << std::int64_t{4} << std::int64_t{80'000'000} << false;
+  }
+  void steps() {
+    QFETCH(std::int64_t, experts);
+    QFETCH(std::int64_t, memory);
+    QFETCH(bool, again);
+    StepDemand demand;
+    demand.model = {"small", 4, 128, 4, 2, 32, 256, 512, true, experts, 2};
+    demand.job = {.batch = 4, .sequence = 64, .stateBytes = 16, .mayRecompute = again};
+    demand.gflops = 1000;
+    demand.memory = Rational(memory);
+    int compared = 0;
+    for (const Layout& layout : layoutsOf(demand.model, demand.job, 4, {.fixed = {}, .leastTokens = 32})) {
+      if (layout.order.back() != kPipeline || layout.order.front() != static_cast<int>(Role::tensor)) {
+        continue;  // the order changes the rates, which are given here
+      }
+      PricedLayout priced{layout, {}, 20};
+      for (int role = 0; role < kRoles; ++role) {
+        priced.axes[role] = {layout.sizes[role], {Rational(30), Rational(30), Rational(15), Rational(40)}};
+      }
+      const auto answer = bestStep(demand, priced, nullptr, {});
+      QVERIFY2(answer.hasValue(), answer ? "" : describe(answer.error()).c_str());
+      if (answer->searches == 0) {
+        continue;  // the embedding alone is too large
+      }
+      std::optional<Rational> exact;
+      const Rational layers(layersOf(demand.model, layout));
+      for (const std::int64_t microBatches : microBatchesOf(demand.job, layout)) {
+        const auto problem = blockOf(demand, priced, microBatches);
+        const auto front = problem ? findFront(*problem) : problem.error();
+        if (!front) {
+          continue;
+        }
+        const Cost outer = outerCost(demand.model, demand.job, 4, demand.gflops);
+        for (const Plan& plan : front->plans) {
+          if (plan.cost.memory * layers + outer.memory <= demand.memory) {
+            const Rational compute =
+                std::max(plan.cost.compute * layers,
+                         plan.cost.compute * Rational(demand.model.layers) / Rational(layout.stages()) + outer.compute);
+            const Rational bubble = compute * Rational(layout.stages() - 1) / Rational(microBatches);
+            const Rational step = std::max(compute + bubble, plan.cost.communication * layers);
+            exact = exact ? std::min(*exact, step) : step;
+          }
+        }
+      }
+      QCOMPARE(answer->best.has_value(), exact.has_value());
+      if (exact) {
+        QVERIFY(answer->best->cost.memory <= demand.memory);
+        QVERIFY(answer->best->overlapped() >= *exact);
+        QVERIFY2(*answer->least <= exact->toDouble(), layout.text().c_str());
+        ++compared;
+      }
+    }
+    QVERIFY(compared > 0);
   }
 
   void transformerBlocks_data() {
