@@ -97,12 +97,13 @@ struct TrainOptions {
 
 Result<Report> run(const TrainOptions& options, bool json, const Progress& progress) {
   if (options.problem.empty()) {
-    const bool isWhole = !options.fabric.source.empty() && !options.model.model.empty() && !options.model.mesh.empty();
+    const bool isWhole = !options.fabric.source.empty() && !options.model.model.empty();
     if (!isWhole) {
-      return Error{ErrorCode::badUsage, "there is neither a problem nor a fabric with a model and a mesh",
-                   "give --problem FILE, or a fabric with --model, --mesh, --batch and --sequence"};
+      return Error{ErrorCode::badUsage, "there is neither a problem nor a fabric with a model",
+                   "give --problem FILE, or a fabric with --model"};
     }
-    return trainModel(options.model, options.fabric, progress);
+    return options.model.mesh.empty() ? trainChoice(options.model, options.fabric, progress)
+                                      : trainModel(options.model, options.fabric, progress);
   }
   if (!options.fabric.source.empty()) {
     return workflow::optionError("problem", "a problem has its own mesh, and needs no fabric", "leave one of both out");
@@ -156,6 +157,8 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(app, invocation, "train",
                                 "Find how to divide a training step over a mesh of devices: the exact front of "
                                 "compute, communication and memory",
+                                "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b\n"
+                                "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --plan tp=8,pp=4\n"
                                 "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --mesh 16x8 \\\n"
                                 "    --batch 512 --sequence 8192\n"
                                 "  coppice-cli train --problem block.json\n"
@@ -164,10 +167,21 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);
   sub.add_option("--model", options->model.model, "Preset, such as llama-3-70b, or a config.json of Hugging Face");
-  sub.add_option("--mesh", options->model.mesh,
-                 "Sizes of the mesh of all GPUs in rank order, the last axis fastest, for example 16x8");
-  sub.add_option("--batch", options->model.batch, "Sequences of a step");
-  sub.add_option("--sequence", options->model.sequence, "Tokens of a sequence");
+  CLI::Option* mesh = sub.add_option("--mesh", options->model.mesh,
+                                     "Sizes of the mesh of all GPUs in rank order, the last axis fastest, for example "
+                                     "16x8: each axis may divide anything; without it all divisions are tried");
+  sub.add_option("--plan", options->model.plan,
+                 "Only plans of these sizes: dp, cp, ep, tp, pp, micro-batches of a step mb, parts of a stage vp, for "
+                 "example tp=8,pp=4")
+      ->excludes(mesh);
+  sub.add_option("--batch", options->model.batch, "Sequences of a step; by default, as many as 4 million tokens have");
+  sub.add_option("--sequence", options->model.sequence, "Tokens of a sequence; by default 8192");
+  sub.add_option("--memory", options->model.memory, "Memory of a GPU, for example 80GB; by default what --gpu has");
+  sub.add_option("--efficiency", options->model.efficiency,
+                 "Part of the peak rate that computation reaches; by default 1, so that the step is a bound");
+  sub.add_option("--compare", options->model.compare, "Another fabric, for the same model; may be given several times")
+      ->excludes(mesh);
+  sub.add_option("--tokens", options->model.tokens, "Tokens of a whole training, for example 15T: days at least");
   sub.add_option("--gpu", options->model.gpu, "v100, a100, h100, h200, mi250x or mi300x: peak rate and memory")
       ->capture_default_str();
   sub.add_flag("--recompute", options->model.recompute, "Activations may be dropped and computed again");

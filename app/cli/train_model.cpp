@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "text.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/sizes.hpp"
 #include "workflow/training_job.hpp"
 
 namespace coppice::cli {
@@ -21,10 +23,6 @@ struct Step {
   Cost cost;
   [[nodiscard]] Rational overlapped() const { return std::max(cost.compute, cost.communication); }
 };
-
-std::string milliseconds(const Rational& nanoseconds) {
-  return toDecimal(nanoseconds / Rational(1'000'000), 2);
-}
 
 const training::Strategy& strategyOf(const Problem& problem, const Plan& plan, const std::string& name) {
   const auto found = std::find_if(problem.nodes.begin(), problem.nodes.end(),
@@ -50,6 +48,12 @@ std::string wordsOf(const Problem& problem, const Plan& plan, std::size_t axis) 
   return "no division of the feed-forward part";
 }
 
+}  // namespace
+
+std::string milliseconds(const Rational& nanoseconds) {
+  return toDecimal(nanoseconds / Rational(1'000'000), 2);
+}
+
 std::string cutText(const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut) {
   if (cut.empty()) {
     return "";
@@ -59,15 +63,13 @@ std::string cutText(const fabric::Fabric& fabric, const std::vector<workflow::Cu
          oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id);
 }
 
-}  // namespace
-
-Result<Report> trainModel(const ModelOptions& options, const FabricOptions& source, const Progress& progress) {
-  const auto loaded = loadFabric(source, progress);
+Result<ModelRequest> readModelRequest(const ModelOptions& options, const FabricOptions& source,
+                                      const Progress& progress) {
+  auto loaded = loadFabric(source, progress);
   if (!loaded) {
     return loaded.error();
   }
-  const fabric::Fabric& fabric = loaded->fabric;
-  const auto model = workflow::readModel(options.model);
+  auto model = workflow::readModel(options.model);
   if (!model) {
     return model.error();
   }
@@ -76,10 +78,48 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
     return device.error();
   }
   for (const auto& [name, value] : {std::pair("batch", options.batch), std::pair("sequence", options.sequence)}) {
-    if (value < 1) {
+    if (value < 0) {
       return workflow::optionError(name, "it is below 1", "give a whole number from 1 on");
     }
   }
+  ModelRequest request{*std::move(loaded), *device, {.model = *std::move(model), .job = {}}};
+  constexpr std::int64_t kSequence = 8192;
+  constexpr std::int64_t kTokens = std::int64_t{1} << 22;
+  training::Job& job = request.demand.job;
+  job.sequence = options.sequence > 0 ? options.sequence : kSequence;
+  job.batch = options.batch > 0 ? options.batch : std::max<std::int64_t>(kTokens / job.sequence, 1);
+  job.mayRecompute = options.recompute;
+  request.demand.memory = Rational(device->memory);
+  if (!options.memory.empty()) {
+    const auto bytes = workflow::parseBytes(options.memory, "memory");
+    if (!bytes) {
+      return bytes.error();
+    }
+    request.demand.memory = Rational(*bytes);
+  }
+  request.demand.gflops = Rational(device->gflops);
+  if (!options.efficiency.empty()) {
+    const auto part = Rational::parse(options.efficiency);
+    if (!part || !part->isPositive() || *part > Rational(1)) {
+      return workflow::optionError("efficiency", inQuotes(options.efficiency) + " is not above 0 and at most 1",
+                                   "give the part of the peak that matrix products reach, such as 0.6");
+    }
+    request.demand.gflops *= *part;
+  }
+  return request;
+}
+
+Result<Report> trainModel(const ModelOptions& options, const FabricOptions& source, const Progress& progress) {
+  const auto request = readModelRequest(options, source, progress);
+  if (!request) {
+    return request.error();
+  }
+  const LoadedFabric* loaded = &request->loaded;
+  const fabric::Fabric& fabric = loaded->fabric;
+  const training::Model* model = &request->demand.model;
+  const training::Device* device = &request->device;
+  const training::Job& job = request->demand.job;
+  const Rational& gflops = request->demand.gflops;
   workflow::Clock clock;
   const auto priced = workflow::priceMesh(fabric, options.mesh, progress);
   if (!priced) {
@@ -89,9 +129,11 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   for (const workflow::PricedAxis& axis : *priced) {
     mesh.push_back(axis.axis);
   }
-  const training::Job job{.batch = options.batch, .sequence = options.sequence, .mayRecompute = options.recompute};
-  const Rational gflops(device->gflops);
-  const Problem problem = training::blockOf(*model, job, mesh, gflops);
+  const auto block = training::blockOf(*model, job, mesh, gflops);
+  if (!block) {
+    return block.error();
+  }
+  const Problem& problem = *block;
   const auto front = training::findFront(problem, {}, progress);
   if (!front) {
     return front.error();
@@ -108,18 +150,11 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
     return std::pair(a.overlapped(), a.cost.memory) < std::pair(b.overlapped(), b.cost.memory);
   });
-  const Rational memory(device->memory);
+  const Rational& memory = request->demand.memory;
   const auto best =
       std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.cost.memory <= memory; });
-  const Rational tokens = Rational(options.batch) * Rational(options.sequence);
-  // Operations that the model needs, however it is divided.
-  Rational needed = outer.compute * Rational(fabric.gpuCount());
-  for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
-    needed += training::ownCost(problem, static_cast<int>(i),
-                                training::Strategy{{}, training::State(mesh.size(), training::kReplicated)})
-                  .compute *
-              Rational(model->layers);
-  }
+  const Rational tokens = Rational(job.batch) * Rational(job.sequence);
+  const Rational needed = training::neededTime(request->demand, fabric.gpuCount());
 
   Report report;
   Json& json = report.json;
@@ -127,8 +162,8 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   json["model"] = model->name;
   json["parameters"] = model->parameters().toString();
   json["gpu"] = std::string(device->name);
-  json["batch"] = options.batch;
-  json["sequence"] = options.sequence;
+  json["batch"] = job.batch;
+  json["sequence"] = job.sequence;
   json["mesh"] = Json::array();
   for (const workflow::PricedAxis& axis : *priced) {
     Json each = {{"size", axis.axis.size}, {"exact", axis.isExact}};
@@ -147,7 +182,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
         {"step_ms", (step.overlapped() / Rational(1'000'000)).toDouble()},
         {"step_without_overlap_ms", ((step.cost.compute + step.cost.communication) / Rational(1'000'000)).toDouble()},
         {"tokens_per_second", rate.toDouble()},
-        {"mfu", (needed / Rational(fabric.gpuCount()) / step.overlapped()).toDouble()},
+        {"mfu", (needed / step.overlapped()).toDouble()},
         {"fits", step.cost.memory <= memory}};
   };
   json["front"] = Json::array();
@@ -160,8 +195,8 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   std::string& text = report.text;
   text = named(model->name) + ", " + toDecimal(model->parameters() / Rational(1'000'000'000), 2) +
          " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(device->name) + ") as " +
-         options.mesh + "; a step has " + std::to_string(options.batch) + " sequences of " +
-         std::to_string(options.sequence) + " tokens\n";
+         options.mesh + "; a step has " + std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) +
+         " tokens\n";
   text += counted(steps.size(), "plan") +
           (front->isExact() ? " that no other is as good as" : " found; others may be better") + "\n" +
           "     step ms     compute     communication  without overlap  memory GB\n";
@@ -190,8 +225,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   json["best"] = jsonOf(*best);
   json["best"]["axes"] = Json::array();
   const Rational rate = tokens * Rational(1'000'000'000) / best->overlapped();
-  text += "  best        at most " + toDecimal(rate, 0) + " tokens/s, " +
-          percent(needed / Rational(fabric.gpuCount()) / best->overlapped()) +
+  text += "  best        at most " + toDecimal(rate, 0) + " tokens/s, " + percent(needed / best->overlapped()) +
           " of the peak (MFU), if computation and "
           "communication overlap\n";
   for (std::size_t axis = 0; axis < mesh.size(); ++axis) {

@@ -104,7 +104,7 @@ std::vector<ConversionTime> conversionTimes(const training::Problem& problem, co
       const auto steps = training::conversionSteps(problem, node.inputs[input],
                                                    plan.strategies[node.inputs[input]].output, strategy.inputs[input]);
       for (const training::ConversionStep& step : steps.value_or(std::vector<training::ConversionStep>())) {
-        sums[{step.axis, step.conversion}] += step.time * Rational(strategy.isDropped ? 2 : 1);
+        sums[{step.axis, step.conversion}] += step.time * node.times * Rational(strategy.isDropped ? 2 : 1);
       }
     }
   }

@@ -8,7 +8,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
-#include "training/model.hpp"
+#include "training/block.hpp"
 #include "training/search.hpp"
 #include "workflow/concurrent.hpp"
 
@@ -40,7 +40,7 @@ struct ConversionTime {
   training::Conversion conversion = training::Conversion::allgather;
   Rational time;
 };
-/// Largest first. Times sum to the plan's communication.
+/// Largest first. Times sum to the plan's communication, but for Node::sent.
 [[nodiscard]] std::vector<ConversionTime> conversionTimes(const training::Problem& problem, const training::Plan& plan);
 
 }  // namespace coppice::workflow

@@ -159,6 +159,24 @@ void TestCli::trainingFront() {
   QCOMPARE(run(job + QStringList{"--model", "llama-3-70b"}).code, 1);  // 1.1 TB of states
   QCOMPARE(run(job + QStringList{"--model", "llama-9"}).code, 2);
   QCOMPARE(run({"train", "preset:dgx-h100,boxes=1", "--mesh", "8"}).code, 2);
+  const QStringList any{"train", "preset:dgx-h100,boxes=1", "--model", "llama-3-8b", "--batch", "16", "--sequence",
+                        "2048"};
+  const Outcome choice = run(any + QStringList{"--recompute", "--tokens", "1B", "--json"});
+  VERIFY_TOLD(choice.code == 0 && isOneObject(choice.out), choice);
+  const QJsonObject chosen = choice.json()["best"].toObject();
+  VERIFY_TOLD(chosen["tokens_per_second"].toDouble() > 0 && chosen["days"].toDouble() > 0, choice);
+  VERIFY_TOLD(chosen["step_ms"].toDouble() >= choice.json()["bound_ms"].toDouble() * 0.999999, choice);
+  VERIFY_TOLD(chosen["limited_by"].isString() && !choice.json()["plans"].toArray().isEmpty(), choice);
+  VERIFY_TOLD(chosen["gains"].toArray().size() >= 2, choice);
+  const Outcome compared = run(any + QStringList{"--recompute", "--compare", "preset:dgx-a100,boxes=1", "--json"});
+  const QJsonObject other = compared.json()["compared"].toArray()[0].toObject()["best"].toObject();
+  VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
+  const Outcome fixed = run(any + QStringList{"--plan", "tp=8"});
+  VERIFY_TOLD(fixed.code == 0 && fixed.out.contains("tensor parallel") && fixed.out.contains("limited by"), fixed);
+  QCOMPARE(run(any + QStringList{"--memory", "2GB"}).code, 1);
+  QCOMPARE(run(any + QStringList{"--plan", "tp=3"}).code, 2);
+  QCOMPARE(run(any + QStringList{"--plan", "xp=2"}).code, 2);
+  QCOMPARE(run(any + QStringList{"--efficiency", "2"}).code, 2);
   QCOMPARE(run({"train", "--problem", path("absent.json")}).code, 2);
 }
 
@@ -343,7 +361,8 @@ void TestCli::exitCodes_data() {
   row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
   row("k that is not a number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
   row("format that nothing tells", {"optimum", "/dev/null"}, 2, "--from: json");
-  row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2, "--to json, dot, adjacency, simai, astra-sim or infragraph");
+  row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2,
+      "--to json, dot, adjacency, simai, astra-sim or infragraph");
   row("fewer trees than none", {"generate", example(), "--show-trees", "-1"}, 2, "not in range 0 to");
   row("k with a fraction", {"optimum", example(), "--k", "1.5"}, 2, "is not a whole number");
   row("k beyond 64 bits", {"optimum", example(), "--k", "99999999999999999999"}, 2, "does not fit 64 bits");

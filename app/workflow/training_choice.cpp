@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/training_choice.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "base/failure.hpp"
+#include "base/parallel.hpp"
+#include "base/text.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+using std::int64_t;
+using training::Conversion;
+using training::kConversions;
+using training::kParallelAxes;
+using training::kPipeline;
+using training::kRoles;
+using training::Layout;
+using training::PricedLayout;
+using training::StepPlan;
+
+/// Layouts that are searched before the next are compared with what they found.
+constexpr std::size_t kWave = 16;
+
+/// Groups of `size` ranks, each `stride` behind the one before.
+std::vector<std::vector<fabric::Rank>> groupsOf(int64_t ranks, const AxisKey& key) {
+  const auto& [size, stride] = key;
+  std::vector<std::vector<fabric::Rank>> groups;
+  for (int64_t outer = 0; outer < ranks; outer += size * stride) {
+    for (int64_t inner = 0; inner < stride; ++inner) {
+      std::vector<fabric::Rank>& group = groups.emplace_back();
+      for (int64_t i = 0; i < size; ++i) {
+        group.push_back(static_cast<fabric::Rank>(outer + inner + i * stride));
+      }
+    }
+  }
+  return groups;
+}
+
+/// Each link has one of the same bandwidth the other way: what reduces is what gathers, played backwards.
+bool isTwoWay(const fabric::Fabric& fabric) {
+  std::map<std::pair<fabric::NodeIndex, fabric::NodeIndex>, Rational> balance;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    balance[{arc.tail, arc.head}] += arc.bandwidth.gigabytesPerSecond();
+  }
+  return std::all_of(balance.begin(), balance.end(), [&](const auto& each) {
+    const auto back = balance.find({each.first.second, each.first.first});
+    return back != balance.end() && back->second == each.second;
+  });
+}
+
+class Chooser {
+public:
+  Chooser(const fabric::Fabric& fabric, const training::StepDemand& demand, const Progress& progress)
+      : m_fabric(fabric), m_demand(demand), m_progress(progress), m_isTwoWay(isTwoWay(fabric)) {}
+
+  TrainingChoice run(const training::LayoutLimits& limits) {
+    std::vector<Layout> layouts = layoutsOf(m_demand.model, m_demand.job, m_fabric.gpuCount(), limits);
+    if (layouts.empty()) {
+      throw Failure{optionError("plan", "no sizes of the axes fit the GPUs, the model and the batch",
+                                "give fewer sizes, or a batch that is a multiple of dp times ep")};
+    }
+    m_choice.layouts = layouts.size();
+    // First those that no bubble slows down: what they reach cuts most of the others.
+    std::stable_sort(layouts.begin(), layouts.end(),
+                     [](const Layout& a, const Layout& b) { return a.stages() < b.stages(); });
+    std::vector<PricedLayout> priced;
+    for (std::size_t begin = 0; begin < layouts.size();) {
+      // Prices are made only of layouts whose compute can still win.
+      std::vector<Layout> next;
+      for (; begin < layouts.size() && next.size() < kWave; ++begin) {
+        if (mayWin(layouts[begin])) {
+          next.push_back(layouts[begin]);
+        } else {
+          ++m_choice.cut;
+        }
+      }
+      price(next);
+      search(next);
+      m_progress.report("training", static_cast<double>(begin) / static_cast<double>(layouts.size()));
+    }
+    std::stable_sort(m_choice.plans.begin(), m_choice.plans.end(),
+                     [](const StepPlan& a, const StepPlan& b) { return a.isBetterThan(b); });
+    if (!m_choice.plans.empty()) {
+      m_choice.smallest.reset();
+    }
+    return std::move(m_choice);
+  }
+
+private:
+  [[nodiscard]] bool mayWin(const Layout& layout) const {
+    const auto counts = microBatchesOf(m_demand.job, layout);
+    const Rational least =
+        leastTime(m_demand, layout, m_demand.microBatches > 0 ? m_demand.microBatches : counts.back());
+    return !m_known || std::pair(least, least) < std::pair(m_known->overlapped(), m_known->inSequence());
+  }
+
+  void price(const std::vector<Layout>& layouts) {
+    std::set<AxisKey> axes;
+    std::set<AxisKey> handOns;
+    for (const Layout& layout : layouts) {
+      for (int axis = 0; axis < kParallelAxes; ++axis) {
+        const AxisKey key{layout.sizes[axis], layout.stride(axis)};
+        if (key.first > 1 && axis < kRoles && !m_choice.axes.contains(key)) {
+          axes.insert(key);
+        }
+        if (key.first > 1 && axis == kPipeline && !m_choice.handOns.contains(key)) {
+          handOns.insert(key);
+        }
+      }
+    }
+    struct Due {
+      AxisKey key;
+      std::optional<Conversion> conversion;  ///< nothing = a pipeline
+    };
+    std::vector<Due> due;
+    for (const AxisKey& key : axes) {
+      m_choice.axes[key];
+      for (std::size_t c = 0; c < kConversions; ++c) {
+        const auto conversion = static_cast<Conversion>(c);
+        if (!m_isTwoWay || conversion != Conversion::reduceScatter) {
+          due.push_back({key, conversion});
+        }
+      }
+    }
+    for (const AxisKey& key : handOns) {
+      m_choice.handOns[key];
+      due.push_back({key, std::nullopt});
+    }
+    std::vector<std::string> failures(due.size());
+    parallelFor(due.size(), [&](std::size_t i) {
+      try {
+        if (due[i].conversion) {
+          priceAxis(due[i].key, *due[i].conversion);
+        } else {
+          priceHandOn(due[i].key);
+        }
+      } catch (const Failure& failure) {
+        // Rails without a spine have no way from one GPU of a box to another one of the next; what is not alike
+        // anywhere may be too large.
+        const ErrorCode code = failure.error.code;
+        if (code != ErrorCode::infeasible && code != ErrorCode::limit && code != ErrorCode::overflow) {
+          throw;
+        }
+        const std::scoped_lock lock(m_mutex);
+        m_choice.unpriced.insert(due[i].key);
+        failures[i] = failure.error.message;
+      } catch (const OverflowError& error) {
+        const std::scoped_lock lock(m_mutex);
+        m_choice.unpriced.insert(due[i].key);
+        failures[i] = error.what();
+      }
+    });
+    for (const std::string& failure : failures) {
+      if (m_choice.leftOutFor.empty()) {
+        m_choice.leftOutFor = failure;
+      }
+    }
+  }
+
+  [[nodiscard]] groups::Optimum proved(const std::vector<std::vector<fabric::Rank>>& groups,
+                                       Collective collective) const {
+    schedule::ConcurrentDemand demand;
+    for (const std::vector<fabric::Rank>& ranks : groups) {
+      demand.groups.push_back({.ranks = ranks, .collective = collective});
+    }
+    auto optimum = provedConcurrent(m_fabric, demand, quiet());
+    if (!optimum) {
+      throw Failure{optimum.error()};
+    }
+    return *std::move(optimum);
+  }
+
+  void priceAxis(const AxisKey& key, Conversion conversion) {
+    const groups::Optimum optimum = proved(groupsOf(m_fabric.gpuCount(), key), collectiveOf(conversion));
+    Rational rate = optimum.upper.gigabytesPerSecond();
+    if (conversion == Conversion::alltoall) {
+      rate *= Rational(key.first);
+    }
+    const std::vector<CutLinks> cut = sharedCut(m_fabric, optimum);
+    const std::scoped_lock lock(m_mutex);
+    AxisPrice& price = m_choice.axes.at(key);
+    price.isExact = price.isExact && optimum.isExact();
+    std::vector<Conversion> those{conversion};
+    if (m_isTwoWay && conversion == Conversion::allgather) {
+      those.push_back(Conversion::reduceScatter);
+    }
+    for (const Conversion each : those) {
+      price.rates[static_cast<std::size_t>(each)] = rate;
+      price.cuts[static_cast<std::size_t>(each)] = cut;
+    }
+  }
+
+  void priceHandOn(const AxisKey& key) {
+    std::vector<std::vector<fabric::Rank>> pairs;
+    for (const std::vector<fabric::Rank>& stages : groupsOf(m_fabric.gpuCount(), key)) {
+      for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
+        pairs.push_back({stages[i], stages[i + 1]});
+      }
+    }
+    const groups::Optimum optimum = proved(pairs, Collective::allgather);
+    const std::scoped_lock lock(m_mutex);
+    m_choice.handOns.at(key) = {optimum.upper, sharedCut(m_fabric, optimum), optimum.isExact()};
+  }
+
+  void search(const std::vector<Layout>& layouts) {
+    std::vector<PricedLayout> due;
+    for (const Layout& layout : layouts) {
+      if (!isPriced(layout)) {
+        leaveOut(m_choice.leftOutFor);
+        continue;
+      }
+      PricedLayout priced{layout, {}, 1};
+      std::vector<Rational> signature(layout.sizes.begin(), layout.sizes.end());
+      for (int role = 0; role < kRoles; ++role) {
+        priced.axes[role].size = layout.sizes[role];
+        priced.axes[role].rates.fill(Rational(1));
+        if (layout.sizes[role] > 1) {
+          priced.axes[role].rates = m_choice.axes.at({layout.sizes[role], layout.stride(role)}).rates;
+        }
+        signature.insert(signature.end(), priced.axes[role].rates.begin(), priced.axes[role].rates.end());
+      }
+      if (layout.stages() > 1) {
+        priced.handOn = m_choice.handOns.at({layout.stages(), layout.stride(kPipeline)}).rate.gigabytesPerSecond();
+      }
+      signature.push_back(priced.handOn);
+      if (m_searched.insert(std::move(signature)).second) {
+        due.push_back(std::move(priced));
+      }
+    }
+    std::vector<Result<training::LayoutAnswer>> answers(due.size(), training::LayoutAnswer{});
+    parallelFor(due.size(), [&](std::size_t i) {
+      answers[i] = bestStep(m_demand, due[i], m_known ? &*m_known : nullptr, quiet());
+    });
+    for (Result<training::LayoutAnswer>& answer : answers) {
+      if (!answer) {
+        if (answer.error().code != ErrorCode::overflow) {
+          throw Failure{answer.error()};
+        }
+        leaveOut(answer.error().message);
+        continue;
+      }
+      m_choice.searches += answer->searches;
+      m_choice.cut += answer->cut;
+      if (answer->least) {
+        m_choice.least = m_choice.least ? std::min(*m_choice.least, *answer->least) : *answer->least;
+      }
+      if (answer->best) {
+        if (!m_known || answer->best->isBetterThan(*m_known)) {
+          m_known = answer->best;
+        }
+        m_choice.plans.push_back(*std::move(answer->best));
+      } else if (answer->smallest &&
+                 (!m_choice.smallest || answer->smallest->cost.memory < m_choice.smallest->cost.memory)) {
+        m_choice.smallest = std::move(answer->smallest);
+      }
+    }
+  }
+
+  [[nodiscard]] bool isPriced(const Layout& layout) const {
+    for (int axis = 0; axis < kParallelAxes; ++axis) {
+      if (layout.sizes[axis] > 1 && m_choice.unpriced.contains({layout.sizes[axis], layout.stride(axis)})) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void leaveOut(const std::string& reason) {
+    ++m_choice.leftOut;
+    if (m_choice.leftOutFor.empty()) {
+      m_choice.leftOutFor = reason;
+    }
+  }
+
+  /// For threads: hears that it should stop, says nothing.
+  [[nodiscard]] Progress quiet() const { return {.onReport = {}, .stop = m_progress.stop, .work = m_progress.work}; }
+
+  const fabric::Fabric& m_fabric;
+  const training::StepDemand& m_demand;
+  const Progress& m_progress;
+  bool m_isTwoWay;
+  TrainingChoice m_choice;
+  std::mutex m_mutex;                          ///< of the prices in m_choice
+  std::set<std::vector<Rational>> m_searched;  ///< sizes and rates
+  std::optional<StepPlan> m_known;             ///< the best so far
+};
+
+}  // namespace
+
+Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,
+                                      const training::LayoutLimits& limits, const Progress& progress) {
+  return coppice::guarded([&] { return Chooser(fabric, demand, progress).run(limits); });
+}
+
+Result<PlanText> readPlan(const std::string& text) {
+  PlanText plan;
+  std::istringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    const std::size_t equals = item.find('=');
+    const std::string word = item.substr(0, equals);
+    const auto value = parseInteger(equals == std::string::npos ? std::string() : item.substr(equals + 1)).value_or(0);
+    const auto axis = std::find(training::kParallelWords.begin(), training::kParallelWords.end(), word);
+    if (value < 1 || value > (int64_t{1} << 32) ||
+        (axis == training::kParallelWords.end() && word != "mb" && word != "vp")) {
+      return optionError("plan", inQuotes(item) + " is not part of a plan",
+                         "use dp, cp, ep, tp and pp with their sizes, mb with the micro-batches of a step and vp with "
+                         "the parts of a stage, as in tp=8,pp=4");
+    }
+    if (word == "mb") {
+      plan.microBatches = value;
+    } else if (word == "vp") {
+      plan.interleave = value;
+    } else {
+      plan.limits.fixed[static_cast<std::size_t>(axis - training::kParallelWords.begin())] = value;
+    }
+  }
+  return plan;
+}
+
+}  // namespace coppice::workflow

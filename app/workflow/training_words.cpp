@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/training_words.hpp"
+
+#include <algorithm>
+
+namespace coppice::workflow {
+namespace {
+
+using training::kPipeline;
+using training::Plan;
+using training::Problem;
+using training::Role;
+using training::StepPlan;
+
+/// The state of a tensor on an axis, by its name.
+training::Dim stateOf(const Problem& problem, const Plan& plan, const std::string& name, std::size_t axis) {
+  const auto found = std::find_if(problem.nodes.begin(), problem.nodes.end(),
+                                  [&](const training::Node& node) { return node.name == name; });
+  return plan.strategies[static_cast<std::size_t>(found - problem.nodes.begin())].output[axis];
+}
+
+/// Of the matrices of the feed-forward part, which are the largest.
+std::string parameterWords(const Problem& problem, const Plan& plan, std::size_t axis) {
+  if (stateOf(problem, plan, "w1", axis) >= 0) {
+    return "weights, gradients and optimizer divided (FSDP, ZeRO-3)";
+  }
+  if (stateOf(problem, plan, "dw1_sum", axis) >= 0) {
+    return "gradients and optimizer divided (ZeRO-2)";
+  }
+  return stateOf(problem, plan, "w1_stored", axis) >= 0 ? "optimizer divided (ZeRO-1)" : "weights replicated";
+}
+
+std::string useOf(const Problem& problem, const Plan& plan, Role role, std::size_t axis) {
+  const auto nameOf = [&](training::Dim dim) { return dim >= 0 ? problem.dims[dim].name : std::string(); };
+  switch (role) {
+    case Role::data:
+      return "data parallel, " + parameterWords(problem, plan, axis);
+    case Role::context:
+      return "context parallel, " + parameterWords(problem, plan, axis);
+    case Role::expert:
+      return nameOf(stateOf(problem, plan, "u", axis)) == "e" ? "expert parallel, tokens dispatched by alltoall"
+                                                              : "data parallel, " + parameterWords(problem, plan, axis);
+    case Role::tensor:
+      break;
+  }
+  const bool isSequence = nameOf(stateOf(problem, plan, "x", axis)) == "s";
+  if (nameOf(stateOf(problem, plan, "u", axis)) == "f") {
+    return std::string("tensor parallel") + (isSequence ? ", with sequence parallel" : "");
+  }
+  return isSequence ? "tokens divided, weights gathered" : "no division of the feed-forward part";
+}
+
+}  // namespace
+
+std::vector<AxisUse> axisUses(const training::StepDemand& demand, const StepPlan& plan) {
+  std::vector<AxisUse> uses;
+  const auto problem = blockOf(demand, plan.priced, plan.microBatches);
+  if (!problem) {
+    return uses;
+  }
+  const std::vector<Role> roles = plan.priced.roles();
+  const auto dropped = std::count_if(plan.block.strategies.begin(), plan.block.strategies.end(),
+                                     [](const training::Strategy& strategy) { return strategy.isDropped; });
+  for (const int axis : plan.priced.layout.order) {
+    AxisUse use{training::kParallelWords[axis], plan.priced.layout.sizes[axis], plan.priced.layout.stride(axis), {}};
+    if (use.size == 1) {
+      continue;
+    }
+    if (axis == kPipeline) {
+      use.text = "stages of a pipeline of " + std::to_string(layersOf(demand.model, plan.priced.layout)) + " layers";
+    } else {
+      const auto place = std::find(roles.begin(), roles.end(), static_cast<Role>(axis)) - roles.begin();
+      use.text = useOf(*problem, plan.block, static_cast<Role>(axis), static_cast<std::size_t>(place));
+    }
+    uses.push_back(std::move(use));
+  }
+  if (dropped > 0) {
+    uses.push_back({"again", dropped, 0, "tensors of a block computed again in the backward pass"});
+  }
+  return uses;
+}
+
+Limits limitsOf(const training::StepDemand& demand, const TrainingChoice& choice, const StepPlan& plan) {
+  Limits limits;
+  limits.isCommunication = plan.cost.communication > plan.cost.compute + plan.bubble;
+  const auto problem = blockOf(demand, plan.priced, plan.microBatches);
+  if (!problem) {
+    return limits;
+  }
+  const training::Layout& layout = plan.priced.layout;
+  const std::vector<Role> roles = plan.priced.roles();
+  const Rational layers(layersOf(demand.model, layout));
+  Rational rest = plan.cost.communication;
+  for (const ConversionTime& each : conversionTimes(*problem, plan.block)) {
+    const auto axis = static_cast<int>(roles[each.axis]);
+    const AxisPrice& price = choice.axes.at({layout.sizes[axis], layout.stride(axis)});
+    const auto conversion = static_cast<std::size_t>(each.conversion);
+    limits.parts.push_back({training::kParallelWords[axis], std::string(toString(collectiveOf(each.conversion))),
+                            each.time * layers, Bandwidth(price.rates[conversion]), price.cuts[conversion]});
+    rest -= limits.parts.back().time;
+  }
+  if (rest.isPositive()) {
+    const HandOnPrice& price = choice.handOns.at({layout.stages(), layout.stride(kPipeline)});
+    limits.parts.push_back({training::kParallelWords[kPipeline], "send", rest, price.rate, price.cut});
+  }
+  std::stable_sort(limits.parts.begin(), limits.parts.end(),
+                   [](const CommunicationPart& a, const CommunicationPart& b) { return a.time > b.time; });
+  return limits;
+}
+
+Result<std::vector<Gain>> gainsOf(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,
+                                  const Progress& progress) {
+  const auto afterwards = [](Gain::Of of, const CutLinks& links, const Rational& compute, const Rational& moved) {
+    return Gain{of, links, std::max(compute, moved), compute + moved};
+  };
+  const Rational compute = plan.cost.compute + plan.bubble;
+  const Rational& moved = plan.cost.communication;
+  std::vector<Gain> gains;
+  constexpr std::int64_t kTera = 1000;
+  gains.push_back(
+      afterwards(Gain::Of::compute, {}, compute * demand.gflops / (demand.gflops + Rational(kTera)), moved));
+  std::vector<CutLinks> classes;
+  for (const CommunicationPart& part : limits.parts) {
+    for (const CutLinks& links : part.cut) {
+      if (std::none_of(classes.begin(), classes.end(),
+                       [&](const CutLinks& each) { return each.first == links.first; })) {
+        classes.push_back(links);
+      }
+    }
+  }
+  for (const CutLinks& links : classes) {
+    Rational after;
+    for (const CommunicationPart& part : limits.parts) {
+      // The rate is the sum of bandwidths times prices: what one more GB/s adds to it, as a part of it.
+      Rational rate;
+      Rational more;
+      for (const CutLinks& each : part.cut) {
+        rate += each.bandwidth.gigabytesPerSecond() * each.price * Rational(each.count);
+        more += each.first == links.first ? each.price * Rational(each.count) : Rational();
+      }
+      after += rate.isPositive() ? part.time * rate / (rate + more) : part.time;
+    }
+    gains.push_back(afterwards(Gain::Of::links, links, compute, after));
+  }
+  training::StepDemand roomier = demand;
+  roomier.memory += Rational(1'000'000'000);
+  const auto answer = training::bestStep(roomier, plan.priced, nullptr, progress);
+  if (!answer) {
+    return answer.error();
+  }
+  if (answer->best) {
+    const bool isBetter = answer->best->isBetterThan(plan);
+    const StepPlan& best = isBetter ? *answer->best : plan;
+    gains.push_back({Gain::Of::memory, {}, best.overlapped(), best.inSequence()});
+  }
+  return gains;
+}
+
+}  // namespace coppice::workflow
