@@ -128,10 +128,14 @@ public:
               gigabytes(part.rate) + ": " + cutText(m_fabric, part.cut) + "\n";
     }
     const auto gains = workflow::gainsOf(m_demand, limits, plan, progress);
-    if (!gains) {
-      return gains.error();
-    }
     json["gains"] = Json::array();
+    if (!gains) {
+      if (gains.error().code != ErrorCode::overflow) {
+        return gains.error();
+      }
+      text += "  gains       not told: " + gains.error().message + "\n";
+      return Done{};
+    }
     for (const workflow::Gain& gain : *gains) {
       const std::string what = gain.of == workflow::Gain::Of::compute ? "one more TFLOP/s of each GPU"
                                : gain.of == workflow::Gain::Of::memory

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/failure.hpp"
+
 namespace coppice::workflow {
 namespace {
 
@@ -48,6 +50,54 @@ std::string useOf(const Problem& problem, const Plan& plan, Role role, std::size
     return std::string("tensor parallel") + (isSequence ? ", with sequence parallel" : "");
   }
   return isSequence ? "tokens divided, weights gathered" : "no division of the feed-forward part";
+}
+
+std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,
+                            const Progress& progress) {
+  const auto afterwards = [](Gain::Of of, const CutLinks& links, const Rational& compute, const Rational& moved) {
+    return Gain{of, links, std::max(compute, moved), compute + moved};
+  };
+  const Rational compute = plan.cost.compute + plan.bubble;
+  const Rational& moved = plan.cost.communication;
+  std::vector<Gain> gains;
+  constexpr std::int64_t kTera = 1000;
+  gains.push_back(
+      afterwards(Gain::Of::compute, {}, compute * demand.gflops / (demand.gflops + Rational(kTera)), moved));
+  std::vector<CutLinks> classes;
+  for (const CommunicationPart& part : limits.parts) {
+    for (const CutLinks& links : part.cut) {
+      if (std::none_of(classes.begin(), classes.end(),
+                       [&](const CutLinks& each) { return each.first == links.first; })) {
+        classes.push_back(links);
+      }
+    }
+  }
+  for (const CutLinks& links : classes) {
+    Rational after;
+    for (const CommunicationPart& part : limits.parts) {
+      // The rate is the sum of bandwidths times prices: what one more GB/s adds to it, as a part of it.
+      Rational rate;
+      Rational more;
+      for (const CutLinks& each : part.cut) {
+        rate += each.bandwidth.gigabytesPerSecond() * each.price * Rational(each.count);
+        more += each.first == links.first ? each.price * Rational(each.count) : Rational();
+      }
+      after += rate.isPositive() ? part.time * rate / (rate + more) : part.time;
+    }
+    gains.push_back(afterwards(Gain::Of::links, links, compute, after));
+  }
+  training::StepDemand roomier = demand;
+  roomier.memory += Rational(1'000'000'000);
+  const auto answer = training::bestStep(roomier, plan.priced, nullptr, progress);
+  if (!answer) {
+    throw Failure{answer.error()};
+  }
+  if (answer->best) {
+    const bool isBetter = answer->best->isBetterThan(plan);
+    const StepPlan& best = isBetter ? *answer->best : plan;
+    gains.push_back({Gain::Of::memory, {}, best.overlapped(), best.inSequence()});
+  }
+  return gains;
 }
 
 }  // namespace
@@ -110,50 +160,7 @@ Limits limitsOf(const training::StepDemand& demand, const TrainingChoice& choice
 
 Result<std::vector<Gain>> gainsOf(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,
                                   const Progress& progress) {
-  const auto afterwards = [](Gain::Of of, const CutLinks& links, const Rational& compute, const Rational& moved) {
-    return Gain{of, links, std::max(compute, moved), compute + moved};
-  };
-  const Rational compute = plan.cost.compute + plan.bubble;
-  const Rational& moved = plan.cost.communication;
-  std::vector<Gain> gains;
-  constexpr std::int64_t kTera = 1000;
-  gains.push_back(
-      afterwards(Gain::Of::compute, {}, compute * demand.gflops / (demand.gflops + Rational(kTera)), moved));
-  std::vector<CutLinks> classes;
-  for (const CommunicationPart& part : limits.parts) {
-    for (const CutLinks& links : part.cut) {
-      if (std::none_of(classes.begin(), classes.end(),
-                       [&](const CutLinks& each) { return each.first == links.first; })) {
-        classes.push_back(links);
-      }
-    }
-  }
-  for (const CutLinks& links : classes) {
-    Rational after;
-    for (const CommunicationPart& part : limits.parts) {
-      // The rate is the sum of bandwidths times prices: what one more GB/s adds to it, as a part of it.
-      Rational rate;
-      Rational more;
-      for (const CutLinks& each : part.cut) {
-        rate += each.bandwidth.gigabytesPerSecond() * each.price * Rational(each.count);
-        more += each.first == links.first ? each.price * Rational(each.count) : Rational();
-      }
-      after += rate.isPositive() ? part.time * rate / (rate + more) : part.time;
-    }
-    gains.push_back(afterwards(Gain::Of::links, links, compute, after));
-  }
-  training::StepDemand roomier = demand;
-  roomier.memory += Rational(1'000'000'000);
-  const auto answer = training::bestStep(roomier, plan.priced, nullptr, progress);
-  if (!answer) {
-    return answer.error();
-  }
-  if (answer->best) {
-    const bool isBetter = answer->best->isBetterThan(plan);
-    const StepPlan& best = isBetter ? *answer->best : plan;
-    gains.push_back({Gain::Of::memory, {}, best.overlapped(), best.inSequence()});
-  }
-  return gains;
+  return coppice::guarded([&] { return everyGain(demand, limits, plan, progress); });
 }
 
 }  // namespace coppice::workflow

@@ -259,9 +259,8 @@ Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& pric
 }
 
 Rational neededTime(const StepDemand& demand, int64_t devices) {
-  return (blockOperations(demand.model, demand.job) * Rational(demand.model.layers) / demand.gflops +
-          outerCost(demand.model, demand.job, 1, demand.gflops).compute) /
-         Rational(devices);
+  const Rational blocks = blockOperations(demand.model, demand.job) / demand.gflops / Rational(devices);
+  return blocks * Rational(demand.model.layers) + outerCost(demand.model, demand.job, devices, demand.gflops).compute;
 }
 
 }  // namespace coppice::training
