@@ -172,7 +172,7 @@ void TestCli::trainingFront() {
   const QJsonObject other = compared.json()["compared"].toArray()[0].toObject()["best"].toObject();
   VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
   const Outcome fixed = run(any + QStringList{"--plan", "tp=8"});
-  VERIFY_TOLD(fixed.code == 0 && fixed.out.contains("tensor parallel") && fixed.out.contains("limited by"), fixed);
+  VERIFY_TOLD(fixed.code == 0 && fixed.out.contains("  tp 8  ") && fixed.out.contains("limited by"), fixed);
   QCOMPARE(run(any + QStringList{"--memory", "2GB"}).code, 1);
   QCOMPARE(run(any + QStringList{"--plan", "tp=3"}).code, 2);
   QCOMPARE(run(any + QStringList{"--plan", "xp=2"}).code, 2);
