@@ -52,7 +52,8 @@ Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& p
     for (const baselines::Baseline& baseline : baselines::list()) {
       names += (names.empty() ? "" : ", ") + std::string(baseline.name);
     }
-    return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.method), "choose one of " + names + ", " + workflow::kNcclMethod};
+    return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.method),
+                 "choose one of " + names + ", " + workflow::kNcclMethod};
   }
   if (options.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "no fabric is given",
@@ -89,7 +90,8 @@ void addAlltoall(CLI::App& app, Invocation& invocation) {
                                 "Find the largest rate at which all GPUs can send to all others at once, with routes",
                                 "  coppice-cli alltoall examples/2x-dgx-a100.fabric.json\n"
                                 "  coppice-cli alltoall preset:torus,dims=4x6 --json\n"
-                                "  coppice-cli alltoall preset:mi250,boxes=2 -o alltoall.schedule.json");
+                                "  coppice-cli alltoall preset:mi250,boxes=2 -o alltoall.schedule.json\n"
+                                "  coppice-cli alltoall preset:dgx-h100,boxes=2 --demand bytes.csv --json");
   const auto options = addAlias(sub, invocation, [](GenerateOptions given, bool json, const Progress& progress) {
     auto report = runGenerate(given, json, progress);
     if (report) {

@@ -127,6 +127,7 @@ int run(int argc, char** argv, bool& json) {
   addOptimum(app, invocation);
   addGenerate(app, invocation);
   addAlltoall(app, invocation);
+  addMoe(app, invocation);
   addBaseline(app, invocation);
   addBfb(app, invocation);
   addCompare(app, invocation);

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "alltoall/alltoall.hpp"
+#include "alltoall/demand_table.hpp"
 #include "base/text.hpp"
+#include "io/files.hpp"
 #include "workflow/facts.hpp"
 
 namespace coppice::workflow {
@@ -43,8 +45,25 @@ Facts lengthFacts(const fabric::Fabric& fabric, const schedule::ExchangeLengths&
                    (count > kShownLengths ? ", ..." : "")}};
 }
 
+/// How long the bytes of a table take.
+Facts demandFacts(const Rational& unit, const alltoall::Optimum& claim) {
+  constexpr std::int64_t kBytesPerGB = 1'000'000'000;
+  const auto seconds = [&](const Bandwidth& rate) { return unit / rate.gigabytesPerSecond() / Rational(kBytesPerGB); };
+  const auto inWords = [](const Rational& value) {
+    return duration(static_cast<double>(value.numerator()) / static_cast<double>(value.denominator()));
+  };
+  return {{.key = "demand_seconds",
+           .value = seconds(claim.lower).toString(),
+           .label = "time",
+           .text = inWords(seconds(claim.lower)) + " for the bytes of the table" +
+                   (claim.isExact() ? ", exact: no routes are faster" : ", at least " + inWords(seconds(claim.upper)))},
+          {.key = "demand_least_seconds", .value = seconds(claim.upper).toString()}};
+}
+
+/// @param unit bytes of the amounts, where a table gave them
 /// @param isAlone no figures of a schedule stand beside them
-Facts exchangeFacts(const fabric::Fabric& fabric, const alltoall::Optimum& claim, bool isAlone) {
+Facts exchangeFacts(const fabric::Fabric& fabric, const alltoall::Optimum& claim, const std::optional<Rational>& unit,
+                    bool isAlone) {
   const int gpus = fabric.gpuCount();
   Facts facts = {
       {.key = "fabric",
@@ -54,14 +73,19 @@ Facts exchangeFacts(const fabric::Fabric& fabric, const alltoall::Optimum& claim
       {.key = "gpus", .value = gpus},
       {.key = "lower",
        .value = toFraction(claim.lower),
-       .label = "each pair",
-       .text = gigabytes(claim.lower) + (claim.isExact() ? ", exact" : ", at most " + gigabytes(claim.upper))},
+       .label = unit ? std::string() : "each pair",
+       .text = unit ? std::string()
+                    : gigabytes(claim.lower) + (claim.isExact() ? ", exact" : ", at most " + gigabytes(claim.upper))},
       {.key = "upper", .value = toFraction(claim.upper)},
       {.key = "exact", .value = claim.isExact()},
       {.key = "lower_GBps", .value = toGBps(claim.lower)},
       {.key = "upper_GBps", .value = toGBps(claim.upper)},
       {.key = "gap", .value = toGBps(claim.upper) / toGBps(claim.lower) - 1}};
-  Facts throughput = throughputFacts(Collective::alltoall, claim.lower * Rational(gpus), gpus, "throughput");
+  if (unit) {
+    append(facts, demandFacts(*unit, claim));
+  }
+  Facts throughput =
+      throughputFacts(Collective::alltoall, claim.lower * alltoall::meanBuffer(claim.demand, gpus), gpus, "throughput");
   append(facts, isAlone ? std::move(throughput) : withoutText(std::move(throughput)));
   append(facts, {{.key = "symmetries", .value = claim.routing.symmetries.size()},
                  {.key = "link_classes", .value = claim.arcOrbits},
@@ -76,14 +100,28 @@ Result<BestKnown> findRate(const fabric::Fabric& fabric, const Demand&, const Op
   alltoall::Request request;
   request.budget = std::chrono::seconds(values.integer("seconds").value_or(0));
   request.parts = values.integer("parts");
+  request.demand.relays = !values.flag("direct");
+  std::optional<Rational> unit;
+  if (const std::string file = values.text("demand"); !file.empty()) {
+    const auto text = io::readFile(file);
+    if (!text) {
+      return text.error();
+    }
+    auto table = alltoall::readDemandTable(fabric, *text, file);
+    if (!table) {
+      return table.error();
+    }
+    request.demand.amounts = std::move(table->demand.amounts);
+    unit = table->unit;
+  }
   auto found = alltoall::optimum(fabric, request, progress);
   if (!found) {
     return found.error();
   }
   const auto claim = std::make_shared<const alltoall::Optimum>(*std::move(found));
   BestKnown known{.claims = {.exchange = claim}, .facts = {}};
-  known.facts = [claim](const LoadedFabric& loaded, const Judged* judged) {
-    return exchangeFacts(loaded.fabric, *claim, judged == nullptr);
+  known.facts = [claim, unit](const LoadedFabric& loaded, const Judged* judged) {
+    return exchangeFacts(loaded.fabric, *claim, unit, judged == nullptr);
   };
   return known;
 }
@@ -94,7 +132,8 @@ Result<Made> generateAllToAll(const fabric::Fabric& fabric, const Demand& demand
   if (!known) {
     return known.error();
   }
-  auto made = alltoall::scheduleOf(fabric, known->claims.exchange->routing, alltoall::kMaxTransfers, progress);
+  auto made = alltoall::scheduleOf(fabric, known->claims.exchange->demand, known->claims.exchange->routing,
+                                   alltoall::kMaxTransfers, progress);
   if (!made) {
     return made.error();
   }
@@ -121,7 +160,18 @@ std::vector<Option> alltoallOptions() {
        .kind = OptionKind::integer,
        .min = 1,
        .max = kMaxParts,
-       .placeholder = "P"}};
+       .placeholder = "P"},
+      {.name = "demand",
+       .title = "Bytes of each pair",
+       .help =
+           "CSV file with the bytes that each GPU (row) sends to each GPU (column), in the order of ranks or by ids; "
+           "default: the same for every pair",
+       .kind = OptionKind::text,
+       .placeholder = "FILE"},
+      {.name = "direct",
+       .title = "No relaying",
+       .help = "GPUs do not pass data of others on",
+       .kind = OptionKind::flag}};
 }
 
 }  // namespace

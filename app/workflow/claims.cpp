@@ -76,11 +76,11 @@ Outcome checkDepths(const fabric::Fabric& fabric, const schedule::AnySchedule& s
 
 Outcome checkExchange(const fabric::Fabric& fabric, const schedule::AnySchedule* schedule,
                       const alltoall::Optimum& claim, const Progress& progress, ClaimVerdict& verdict) {
-  const auto upper = verify::provenExchangeBound(fabric, claim.lengths, progress);
+  const auto upper = verify::provenExchangeBound(fabric, claim.demand, claim.lengths, progress);
   if (!upper) {
     return upper.error();
   }
-  const auto lower = verify::provenExchangeRate(fabric, claim.routing, progress);
+  const auto lower = verify::provenExchangeRate(fabric, claim.demand, claim.routing, progress);
   if (!lower) {
     return lower.error();
   }
@@ -88,7 +88,8 @@ Outcome checkExchange(const fabric::Fabric& fabric, const schedule::AnySchedule*
     verdict.findings.push_back(wrongClaim("the certificates of the all-to-all give " + toFraction(*lower) + " and " +
                                           toFraction(*upper) + ", not the rates that were claimed"));
   }
-  if (schedule != nullptr && schedule::algbwOf(*schedule) != claim.lower * Rational(fabric.gpuCount())) {
+  if (schedule != nullptr &&
+      schedule::algbwOf(*schedule) != claim.lower * alltoall::meanBuffer(claim.demand, fabric.gpuCount())) {
     verdict.findings.push_back(wrongClaim("the schedule is not as fast as its routing"));
   }
   return Done{};

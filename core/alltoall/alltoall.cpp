@@ -2,6 +2,7 @@
 #include "alltoall/alltoall.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "alltoall/network.hpp"
 #include "alltoall/program.hpp"
@@ -13,19 +14,24 @@ namespace {
 
 /// Nodes of all listed symmetries together, at most.
 constexpr std::size_t kMaxImages = std::size_t{1} << 24;
+/// Symmetries that keep uneven amounts are looked for up to this.
+constexpr int kMaxUnevenGpus = 512;
 
 Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
-  const Network network(fabric);
+  const Network network(fabric, request.demand);
   const auto nodes = static_cast<std::size_t>(network.nodeCount());
   // A regular group of all GPUs is always wanted; larger ones only where they are small.
   const std::size_t wanted = std::max(request.maxSymmetries, static_cast<std::size_t>(fabric.gpuCount()));
+  // What each pair exchanges makes a graph of as many links.
+  const bool isWide = !request.demand.isEven() && fabric.gpuCount() > kMaxUnevenGpus;
   const std::size_t max =
-      request.maxSymmetries <= 1 ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
+      request.maxSymmetries <= 1 || isWide ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
   const SymmetryGroup group = findSymmetries(network, max, progress);
   Program program(network, group, progress);
   program.run(request.budget);
   Optimum optimum;
   optimum.gpuCount = fabric.gpuCount();
+  optimum.demand = request.demand;
   optimum.arcOrbits = group.arcOrbits;
   optimum.rows = program.rowCount();
   optimum.lengths = program.lengths();
@@ -33,11 +39,11 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   if (request.parts) {
     optimum.routing = inParts(optimum.routing, *request.parts);
   }
-  const auto upper = boundOf(fabric, optimum.lengths);
+  const auto upper = boundOf(fabric, request.demand, optimum.lengths);
   if (!upper) {
     return upper.error();
   }
-  const auto lower = rateOf(fabric, optimum.routing);
+  const auto lower = rateOf(fabric, request.demand, optimum.routing);
   if (!lower) {
     return lower.error();
   }
@@ -46,15 +52,51 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   return optimum;
 }
 
+std::optional<Error> checkAmounts(const std::vector<std::int64_t>& amounts, int gpuCount) {
+  if (amounts.empty()) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<std::size_t>(gpuCount);
+  if (amounts.size() != count * count) {
+    return Error{ErrorCode::badUsage,
+                 std::to_string(amounts.size()) + " amounts are given for " + std::to_string(gpuCount) + " GPUs",
+                 "give one for each pair of ranks, " + std::to_string(count * count) + " in all"};
+  }
+  bool isAny = false;
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    if (amounts[i] < 0) {
+      return Error{ErrorCode::badUsage, "An amount is negative"};
+    }
+    isAny = isAny || (amounts[i] > 0 && i / count != i % count);
+  }
+  return isAny
+             ? std::nullopt
+             : std::optional(Error{ErrorCode::badUsage, "No GPU sends anything to another", "give a positive amount"});
+}
+
 }  // namespace
 
 Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
   if (request.parts && *request.parts < 1) {
     return Error{ErrorCode::badUsage, "The number of parts is below 1", "give 1 or more parts"};
   }
+  if (auto error = checkAmounts(request.demand.amounts, fabric.gpuCount())) {
+    return *std::move(error);
+  }
   return guarded([&] { return solve(fabric, request, progress); },
                  {.overflow = "The loads of an all-to-all leave the 64-bit range",
                   .overflowFix = "use bandwidths with a simple ratio"});
+}
+
+Rational meanBuffer(const schedule::ExchangeDemand& demand, int gpuCount) {
+  if (demand.isEven()) {
+    return Rational(gpuCount);
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t amount : demand.amounts) {
+    sum = checkedAdd(sum, amount);
+  }
+  return Rational(sum, gpuCount);
 }
 
 }  // namespace coppice::alltoall

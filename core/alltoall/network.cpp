@@ -5,13 +5,16 @@
 #include <queue>
 #include <tuple>
 
+#include "base/failure.hpp"
+
 namespace coppice::alltoall {
 
 using fabric::NodeIndex;
 using std::int64_t;
 
-Network::Network(const fabric::Fabric& of)
+Network::Network(const fabric::Fabric& of, const schedule::ExchangeDemand& exchanged)
     : fabric(of),
+      demand(exchanged),
       unit(commonUnit(of.arcs(), &fabric::Arc::bandwidth)),
       firstOut(rowStarts(of.nodeCount(), of.arcs(), &fabric::Arc::tail)),
       in(numbersByRow(of.nodeCount(), of.arcs(), &fabric::Arc::head)) {
@@ -35,6 +38,7 @@ void ShortestPaths::run(NodeIndex source, std::span<const int64_t> lengths, std:
   std::fill(m_isDone.begin(), m_isDone.end(), 0);
   std::vector<char> isSeen(m_isDone.size(), 0);
   m_order.clear();
+  m_source = source;
   m_distance[source] = 0;
   m_second[source] = 0;
   isSeen[source] = 1;
@@ -47,6 +51,10 @@ void ShortestPaths::run(NodeIndex source, std::span<const int64_t> lengths, std:
     }
     m_isDone[node] = 1;
     m_order.push_back(node);
+    const bool isGpu = m_network.fabric.nodes()[node].kind == fabric::NodeKind::gpu;
+    if (isGpu && node != source && !m_network.demand.relays) {
+      continue;
+    }
     for (auto arc = m_network.firstOut[node]; arc < m_network.firstOut[node + 1]; ++arc) {
       const NodeIndex head = m_network.fabric.arcs()[arc].head;
       const Int128 distance = m_distance[node] + lengths[arc];
@@ -66,20 +74,30 @@ void ShortestPaths::run(NodeIndex source, std::span<const int64_t> lengths, std:
 Int128 ShortestPaths::gpuDistances() const {
   Int128 sum = 0;
   for (const NodeIndex gpu : m_network.fabric.gpus()) {
-    sum += m_distance[gpu];
+    const int64_t amount = m_network.amount(m_source, gpu);
+    if (amount > 0 && m_isDone[gpu] == 0) {
+      const auto& nodes = m_network.fabric.nodes();
+      throw Failure({ErrorCode::badUsage,
+                     "\"" + nodes[m_source].id + "\" reaches \"" + nodes[gpu].id + "\" only through other GPUs",
+                     "let GPUs pass data on"});
+    }
+    if (amount > 0) {
+      sum = checkedAdd(sum, checkedMul<Int128>(m_distance[gpu], amount));
+    }
   }
   return sum;
 }
 
 void ShortestPaths::countUses(std::vector<int64_t>& uses) {
   for (const NodeIndex node : m_order) {
-    m_behind[node] = m_network.fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
+    m_behind[node] = m_network.amount(m_source, node);
   }
   for (std::size_t i = m_order.size(); i-- > 1;) {
     const NodeIndex node = m_order[i];
     const std::int32_t arc = m_arcInto[node];
-    uses[arc] += m_behind[node];
-    m_behind[m_network.fabric.arcs()[arc].tail] += m_behind[node];
+    uses[arc] = checkedAdd(uses[arc], m_behind[node]);
+    int64_t& before = m_behind[m_network.fabric.arcs()[arc].tail];
+    before = checkedAdd(before, m_behind[node]);
   }
 }
 

@@ -15,14 +15,21 @@ namespace coppice::alltoall {
 
 /// A fabric with whole-number bandwidths and its arcs by node.
 struct Network {
-  explicit Network(const fabric::Fabric& of);
+  Network(const fabric::Fabric& of, const schedule::ExchangeDemand& demand);
 
   const fabric::Fabric& fabric;
+  const schedule::ExchangeDemand& demand;
   Bandwidth unit;                      ///< per unit of capacity
   std::vector<std::int64_t> capacity;  ///< by arc
   std::vector<std::int32_t> firstOut;  ///< by node, into Fabric::arcs(), which are sorted by tail; one more at the end
   Rows<std::int32_t> in;               ///< by node
 
+  /// What the GPU sends to the node; 0 where that is a relay.
+  [[nodiscard]] std::int64_t amount(fabric::NodeIndex from, fabric::NodeIndex to) const {
+    const fabric::Node& node = fabric.nodes()[to];
+    return node.kind == fabric::NodeKind::gpu ? demand.amount(fabric.nodes()[from].rank, node.rank, fabric.gpuCount())
+                                              : 0;
+  }
   [[nodiscard]] int nodeCount() const { return fabric.nodeCount(); }
   [[nodiscard]] int arcCount() const { return static_cast<int>(capacity.size()); }
 };
@@ -36,13 +43,14 @@ public:
   void run(fabric::NodeIndex source, std::span<const std::int64_t> lengths, std::span<const double> second);
   /// By node: the arc of the tree into it; -1 at the source and where no path leads.
   [[nodiscard]] const std::vector<std::int32_t>& arcInto() const { return m_arcInto; }
-  /// Sum over the GPUs of their distances.
+  /// Sum over the GPUs of their distances, times what they get. Throws Failure (badUsage) where no path leads to one.
   [[nodiscard]] Int128 gpuDistances() const;
-  /// By arc: GPUs behind it in the tree. Adds to `uses`.
+  /// By arc: what the GPUs behind it in the tree get. Adds to `uses`.
   void countUses(std::vector<std::int64_t>& uses);
 
 private:
   const Network& m_network;
+  fabric::NodeIndex m_source = 0;
   std::vector<Int128> m_distance;
   std::vector<double> m_second;
   std::vector<std::int32_t> m_arcInto;

@@ -214,16 +214,30 @@ private:
   static constexpr double kClose = 1e-9;
 
   [[nodiscard]] std::vector<lp::Column> columns() const {
-    const int64_t gpus = m_program.m_network.fabric.gpuCount();
+    const int64_t most = mostSent();
     std::vector<lp::Column> columns;
     for (int k = 0; k < m_orbits; ++k) {
       columns.push_back({.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0});
     }
     for (const int64_t weight : m_program.m_group.sourceWeight) {
       columns.push_back(
-          {.lower = 0, .upper = checkedMul(m_total, gpus), .cost = weight, .scale = static_cast<double>(gpus)});
+          {.lower = 0, .upper = checkedMul(m_total, most), .cost = weight, .scale = static_cast<double>(most)});
     }
     return columns;
+  }
+
+  /// By one GPU, to all others.
+  [[nodiscard]] int64_t mostSent() const {
+    const Network& network = m_program.m_network;
+    int64_t most = 1;
+    for (const fabric::NodeIndex from : network.fabric.gpus()) {
+      int64_t sum = 0;
+      for (const fabric::NodeIndex to : network.fabric.gpus()) {
+        sum = checkedAdd(sum, network.amount(from, to));
+      }
+      most = std::max(most, sum);
+    }
+    return most;
   }
 
   void addTrees(std::size_t first) {

@@ -54,8 +54,9 @@ std::vector<NodeIndex> topDown(const fabric::Fabric& fabric, const ExchangeTree&
   return order;
 }
 
-/// Loads of all arcs in parts of 1 / (denominator * copies) of what a pair exchanges.
-std::vector<Int128> loadsOf(const fabric::Fabric& fabric, const ExchangeRouting& routing, int64_t copies) {
+/// Loads of all arcs in parts of 1 / (denominator * copies) of the unit of amounts.
+std::vector<Int128> loadsInParts(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                                 const ExchangeRouting& routing, int64_t copies) {
   const schedule::ArcFinder finder(fabric, schedule::Direction::out);
   std::vector<Int128> load(fabric.arcs().size(), 0);
   // All trees together first, each symmetry once.
@@ -66,15 +67,22 @@ std::vector<Int128> loadsOf(const fabric::Fabric& fabric, const ExchangeRouting&
     const int64_t share = checkedMul(tree.weight, copies / copiesOf(routing, tree.source));
     for (std::size_t i = order.size(); i-- > 1;) {
       const NodeIndex node = order[i];
-      behind[node] += fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
-      once[tree.arcInto[node]] += Int128{share} * behind[node];
-      behind[fabric.arcs()[tree.arcInto[node]].tail] += behind[node];
+      if (fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
+        const int64_t amount =
+            demand.amount(fabric.nodes()[tree.source].rank, fabric.nodes()[node].rank, fabric.gpuCount());
+        behind[node] = checkedAdd(behind[node], amount);
+      }
+      Int128& onArc = once[tree.arcInto[node]];
+      onArc = checkedAdd(onArc, checkedMul<Int128>(share, behind[node]));
+      int64_t& before = behind[fabric.arcs()[tree.arcInto[node]].tail];
+      before = checkedAdd(before, behind[node]);
     }
   }
   for (const auto& image : routing.symmetries) {
     for (std::size_t arc = 0; arc < once.size(); ++arc) {
       if (once[arc] > 0) {
-        load[finder.find(image[fabric.arcs()[arc].tail], image[fabric.arcs()[arc].head])] += once[arc];
+        Int128& mirrored = load[finder.find(image[fabric.arcs()[arc].tail], image[fabric.arcs()[arc].head])];
+        mirrored = checkedAdd(mirrored, once[arc]);
       }
     }
   }
@@ -84,8 +92,10 @@ std::vector<Int128> loadsOf(const fabric::Fabric& fabric, const ExchangeRouting&
 /// What one pair of GPUs exchanges, path by path.
 class Exchange {
 public:
-  Exchange(const fabric::Fabric& fabric, const ExchangeRouting& routing, int64_t maxTransfers, const Progress& progress)
+  Exchange(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand, const ExchangeRouting& routing,
+           int64_t maxTransfers, const Progress& progress)
       : m_fabric(fabric),
+        m_demand(demand),
         m_routing(routing),
         m_maxTransfers(maxTransfers),
         m_progress(progress),
@@ -93,7 +103,7 @@ public:
         m_filled(static_cast<std::size_t>(fabric.gpuCount()) * static_cast<std::size_t>(fabric.gpuCount()), 0) {}
 
   Result<schedule::StepSchedule> run() {
-    auto goal = schedule::CollectiveTable::make(Collective::alltoall, m_fabric.gpuCount());
+    auto goal = schedule::CollectiveTable::make(Collective::alltoall, m_fabric.gpuCount(), {}, m_demand.amounts);
     if (!goal) {
       return goal.error();
     }
@@ -153,7 +163,8 @@ private:
   void addPaths(const ExchangeTree& tree, const std::vector<NodeIndex>& image, int64_t weight,
                 std::map<Path, int64_t>& weights) const {
     for (const NodeIndex gpu : m_fabric.gpus()) {
-      if (gpu == tree.source) {
+      const Rank from = m_fabric.nodes()[image[tree.source]].rank;
+      if (m_demand.amount(from, m_fabric.nodes()[image[gpu]].rank, m_fabric.gpuCount()) == 0) {
         continue;
       }
       Path path;
@@ -211,6 +222,7 @@ private:
   }
 
   const fabric::Fabric& m_fabric;
+  const schedule::ExchangeDemand& m_demand;
   const ExchangeRouting& m_routing;
   int64_t m_maxTransfers;
   const Progress& m_progress;
@@ -249,21 +261,23 @@ ExchangeRouting inParts(const ExchangeRouting& routing, int64_t parts) {
   return rounded;
 }
 
-Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const ExchangeRouting& routing,
-                                          int64_t maxTransfers, const Progress& progress) {
+Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                                          const ExchangeRouting& routing, int64_t maxTransfers,
+                                          const Progress& progress) {
   return guarded(
-      [&] { return Exchange(fabric, routing, maxTransfers, progress).run(); },
+      [&] { return Exchange(fabric, demand, routing, maxTransfers, progress).run(); },
       {.overflow = "The pieces of the routing have no common denominator within 64 bits", .overflowFix = {}});
 }
 
-Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths) {
+Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                          const schedule::ExchangeLengths& lengths) {
   if (lengths.size() != fabric.arcs().size()) {
     return Error{ErrorCode::badUsage, "There are " + std::to_string(lengths.size()) + " lengths for " +
                                           std::to_string(fabric.arcs().size()) + " links"};
   }
   return guarded(
       [&]() -> Result<Bandwidth> {
-        const Network network(fabric);
+        const Network network(fabric, demand);
         ShortestPaths paths(network);
         const std::vector<double> second(lengths.size(), 1.0);
         Int128 distances = 0;
@@ -288,16 +302,37 @@ Result<Bandwidth> boundOf(const fabric::Fabric& fabric, const schedule::Exchange
       {.overflow = "The bound leaves the 64-bit range", .overflowFix = {}});
 }
 
-Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const ExchangeRouting& routing) {
+Result<std::vector<Rational>> loadsOf(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                                      const ExchangeRouting& routing) {
+  return guarded(
+      [&]() -> Result<std::vector<Rational>> {
+        const int64_t copies = commonCopies(routing);
+        const Int128 whole = checkedMul<Int128>(routing.denominator, copies);
+        std::vector<Rational> loads;
+        for (const Int128 load : loadsInParts(fabric, demand, routing, copies)) {
+          Int128 a = whole;
+          for (Int128 b = load; b != 0;) {
+            a = std::exchange(b, a % b);
+          }
+          loads.emplace_back(narrow64(load / a), narrow64(whole / a));
+        }
+        return loads;
+      },
+      {.overflow = "The loads of the routing leave the 64-bit range", .overflowFix = {}});
+}
+
+Result<Bandwidth> rateOf(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                         const ExchangeRouting& routing) {
+  const auto loads = loadsOf(fabric, demand, routing);
+  if (!loads) {
+    return loads.error();
+  }
   return guarded(
       [&]() -> Result<Bandwidth> {
-        const int64_t copies = commonCopies(routing);
-        const std::vector<Int128> load = loadsOf(fabric, routing, copies);
-        const Rational part(1, checkedMul(routing.denominator, copies));
         std::optional<Bandwidth> min;
-        for (std::size_t arc = 0; arc < load.size(); ++arc) {
-          if (load[arc] > 0) {
-            const Bandwidth rate = fabric.arcs()[arc].bandwidth / (Rational(narrow64(load[arc])) * part);
+        for (std::size_t arc = 0; arc < loads->size(); ++arc) {
+          if ((*loads)[arc].isPositive()) {
+            const Bandwidth rate = fabric.arcs()[arc].bandwidth / (*loads)[arc];
             min = min ? std::min(*min, rate) : rate;
           }
         }

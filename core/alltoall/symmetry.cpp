@@ -24,15 +24,32 @@ constexpr int kFewOrbits = 24;
 /// Of nauty, which looks for further symmetries.
 constexpr std::int64_t kMaxWork = std::int64_t{1} << 27;
 
+/// Links with their bandwidths, and beside them what pairs of GPUs exchange where that differs.
 symmetry::ColouredDigraph graphOf(const Network& network) {
   symmetry::ColouredDigraph graph;
   for (const fabric::Node& node : network.fabric.nodes()) {
     graph.colourOf.push_back(static_cast<int>(node.kind) * 4 + (node.multicast ? 2 : 0) + (node.aggregation ? 1 : 0));
   }
-  symmetry::Numbering<std::int64_t> widths;
+  const bool isEven = network.demand.isEven();
+  const auto amount = [&](NodeIndex from, NodeIndex to) {
+    const bool isPair = !isEven && network.fabric.nodes()[from].kind == fabric::NodeKind::gpu;
+    return isPair ? network.amount(from, to) : 0;
+  };
+  symmetry::Numbering<std::pair<std::int64_t, std::int64_t>> colours;  // of bandwidth and amount
+  std::set<std::pair<NodeIndex, NodeIndex>> linked;
   for (int arc = 0; arc < network.arcCount(); ++arc) {
     const fabric::Arc& ends = network.fabric.arcs()[arc];
-    graph.arcs.push_back({ends.tail, ends.head, widths(network.capacity[arc])});
+    graph.arcs.push_back({ends.tail, ends.head, colours({network.capacity[arc], amount(ends.tail, ends.head)})});
+    linked.emplace(ends.tail, ends.head);
+  }
+  if (!isEven) {
+    for (const NodeIndex from : network.fabric.gpus()) {
+      for (const NodeIndex to : network.fabric.gpus()) {
+        if (amount(from, to) > 0 && !linked.contains({from, to})) {
+          graph.arcs.push_back({from, to, colours({0, amount(from, to)})});
+        }
+      }
+    }
   }
   return graph;
 }
@@ -44,14 +61,16 @@ public:
         m_maxElements(maxElements),
         m_progress(progress),
         m_finder(network.fabric, schedule::Direction::out),
-        m_graph(graphOf(network)),
+        m_graph(maxElements > 1 ? graphOf(network) : symmetry::ColouredDigraph()),
         m_elements(1, symmetry::identity(network.nodeCount())) {
     updateOrbits();
   }
 
   SymmetryGroup run() {
-    tryShifts();
-    tryFurther();
+    if (m_maxElements > 1) {
+      tryShifts();
+      tryFurther();
+    }
     return describe();
   }
 
@@ -88,7 +107,7 @@ private:
 
   /// A free group, then symmetries that take a GPU to the others of its orbit.
   void tryFurther() {
-    if (isEnough() || m_maxElements < 2) {
+    if (isEnough()) {
       return;
     }
     const std::vector<Permutation> generators = symmetry::generators(m_graph, kMaxWork, m_progress);
@@ -142,8 +161,9 @@ private:
 
   /// Orbits under the generators.
   void updateOrbits() {
-    DisjointSets nodes(m_graph.colourOf.size());
-    DisjointSets arcs(m_graph.arcs.size());
+    const auto nodeCount = static_cast<std::size_t>(m_network.nodeCount());
+    DisjointSets nodes(nodeCount);
+    DisjointSets arcs(static_cast<std::size_t>(m_network.arcCount()));
     for (const Permutation& by : m_generators) {
       for (NodeIndex node = 0; node < m_network.nodeCount(); ++node) {
         nodes.join(node, by[node]);
@@ -153,7 +173,7 @@ private:
         arcs.join(arc, m_finder.find(by[at.tail], by[at.head]));
       }
     }
-    m_sourceOrbit.assign(m_graph.colourOf.size(), -1);
+    m_sourceOrbit.assign(nodeCount, -1);
     std::set<int> sources;
     for (const NodeIndex gpu : m_network.fabric.gpus()) {
       m_sourceOrbit[gpu] = nodes.find(gpu);

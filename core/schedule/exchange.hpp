@@ -6,13 +6,26 @@
 
 #include "fabric/fabric.hpp"
 
-/// All-to-all by its two certificates. The largest rate f at which every GPU can send to every other at once is a
-/// maximum concurrent flow; GPUs relay as well as switches do. For any lengths l >= 0 of the links
+/// All-to-all by its two certificates. The largest rate f at which every GPU s can send d(s, t) f to every other t at
+/// once is a maximum concurrent flow; GPUs relay as well as switches do, unless that is forbidden. For any lengths
+/// l >= 0 of the links
 ///
-///     f <= sum over links of b_e l_e / sum over ordered pairs of GPUs of dist_l        (linear programming duality),
+///     f <= sum over links of b_e l_e / sum over ordered pairs of GPUs of d(s, t) dist_l(s, t)        (LP duality),
 ///
 /// and any routing that fits the links is a lower bound. Both are exact where they meet.
 namespace coppice::schedule {
+
+/// What the GPUs send to each other.
+struct ExchangeDemand {
+  /// d by source rank, then destination rank, not negative; what a GPU sends to itself does not count. Empty = 1 each.
+  std::vector<std::int64_t> amounts = {};
+  bool relays = true;  ///< GPUs may pass data on
+
+  [[nodiscard]] bool isEven() const { return amounts.empty(); }
+  [[nodiscard]] std::int64_t amount(fabric::Rank from, fabric::Rank to, int gpuCount) const {
+    return from == to ? 0 : isEven() ? 1 : amounts[static_cast<std::size_t>(from) * gpuCount + to];
+  }
+};
 
 /// By arc of the fabric; not negative.
 using ExchangeLengths = std::vector<std::int64_t>;

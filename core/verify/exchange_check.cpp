@@ -49,8 +49,34 @@ Rational reducedRatio(Int128 numerator, Int128 denominator) {
   return {narrow64(numerator / a), narrow64(denominator / a)};
 }
 
-/// Sum over the GPUs of their distances from `source`.
-Int128 distancesFrom(const fabric::Fabric& fabric, NodeIndex source, const schedule::ExchangeLengths& lengths) {
+/// What each pair of ranks exchanges, checked.
+class Amounts {
+public:
+  Amounts(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand)
+      : m_amounts(demand.amounts), m_gpus(static_cast<std::size_t>(fabric.gpuCount())) {
+    const bool isNegative = std::any_of(m_amounts.begin(), m_amounts.end(), [](int64_t each) { return each < 0; });
+    if (isNegative || (!m_amounts.empty() && m_amounts.size() != m_gpus * m_gpus)) {
+      reject("There is not one amount, 0 or more, for each pair of ranks", {RefKind::field, "amounts"});
+    }
+  }
+  [[nodiscard]] int64_t of(const fabric::Node& from, const fabric::Node& to) const {
+    return from.rank == to.rank ? 0
+           : m_amounts.empty()  ? 1
+                                : m_amounts[static_cast<std::size_t>(from.rank) * m_gpus + to.rank];
+  }
+
+private:
+  const std::vector<int64_t>& m_amounts;
+  std::size_t m_gpus;
+};
+
+bool isGpu(const fabric::Fabric& fabric, NodeIndex node) {
+  return fabric.nodes()[node].kind == fabric::NodeKind::gpu;
+}
+
+/// Sum over the GPUs of their distances from `source`, times what they get.
+Int128 distancesFrom(const fabric::Fabric& fabric, const Amounts& amounts, bool relays, NodeIndex source,
+                     const schedule::ExchangeLengths& lengths) {
   constexpr Int128 kFar = Int128{1} << 100;
   std::vector<Int128> distance(fabric.nodeCount(), kFar);
   distance[source] = 0;
@@ -58,7 +84,8 @@ Int128 distancesFrom(const fabric::Fabric& fabric, NodeIndex source, const sched
     isChanged = false;
     for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
       const fabric::Arc& at = fabric.arcs()[arc];
-      if (distance[at.tail] + lengths[arc] < distance[at.head]) {
+      if ((relays || at.tail == source || !isGpu(fabric, at.tail)) &&
+          distance[at.tail] + lengths[arc] < distance[at.head]) {
         distance[at.head] = distance[at.tail] + lengths[arc];
         isChanged = true;
       }
@@ -66,15 +93,21 @@ Int128 distancesFrom(const fabric::Fabric& fabric, NodeIndex source, const sched
   }
   Int128 sum = 0;
   for (const NodeIndex gpu : fabric.gpus()) {
-    sum = checkedAdd(sum, distance[gpu]);
+    if (const int64_t amount = amounts.of(fabric.nodes()[source], fabric.nodes()[gpu]); amount > 0) {
+      sum = checkedAdd(sum, checkedMul<Int128>(distance[gpu], amount));
+    }
   }
   return sum;
 }
 
 class RoutingCheck {
 public:
-  RoutingCheck(const fabric::Fabric& fabric, const ExchangeRouting& routing, const Progress& progress)
+  RoutingCheck(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand, const ExchangeRouting& routing,
+               const Progress& progress)
       : m_fabric(fabric),
+        m_amounts(fabric, demand),
+        m_relays(demand.relays),
+        m_isEven(demand.amounts.empty()),
         m_routing(routing),
         m_progress(progress),
         m_links(fabric),
@@ -118,6 +151,15 @@ private:
         const auto other = m_links.find(image[arc.tail], image[arc.head]);
         if (other == ArcIndex::kNone || m_fabric.arcs()[other].bandwidth != arc.bandwidth) {
           reject("It maps a link to none, or to one of another bandwidth", name);
+        }
+      }
+      const auto& at = m_fabric.nodes();
+      for (std::size_t i = 0; !m_isEven && i < nodes * nodes; ++i) {
+        const std::size_t from = i / nodes;
+        const std::size_t to = i % nodes;
+        if (at[from].kind == fabric::NodeKind::gpu && at[to].kind == fabric::NodeKind::gpu &&
+            m_amounts.of(at[from], at[to]) != m_amounts.of(at[image[from]], at[image[to]])) {
+          reject("It maps a pair of GPUs to one that exchanges another amount", name);
         }
       }
     }
@@ -188,13 +230,17 @@ private:
     }
     const Int128 share = Int128{tree.weight} * (m_common / m_times[tree.source]);
     for (const NodeIndex gpu : m_fabric.gpus()) {
+      const int64_t amount = m_amounts.of(m_fabric.nodes()[tree.source], m_fabric.nodes()[gpu]);
       std::size_t hops = 0;
-      for (NodeIndex node = gpu; node != tree.source; ++hops) {
+      for (NodeIndex node = gpu; node != tree.source && amount > 0; ++hops) {
+        if (!m_relays && node != gpu && isGpu(m_fabric, node)) {
+          reject("It passes \"" + m_fabric.nodes()[node].id + "\", and GPUs do not relay", name);
+        }
         const std::int32_t arc = tree.arcInto[node];
         if (arc < 0 || hops > nodes) {
           reject("It has no path to \"" + m_fabric.nodes()[gpu].id + "\"", name);
         }
-        m_once[arc] = checkedAdd(m_once[arc], share);
+        m_once[arc] = checkedAdd(m_once[arc], checkedMul<Int128>(share, amount));
         node = m_fabric.arcs()[arc].tail;
       }
     }
@@ -225,6 +271,9 @@ private:
   }
 
   const fabric::Fabric& m_fabric;
+  Amounts m_amounts;
+  bool m_relays;
+  bool m_isEven;
   const ExchangeRouting& m_routing;
   const Progress& m_progress;
   ArcIndex m_links;
@@ -236,9 +285,10 @@ private:
 
 }  // namespace
 
-Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
-                                      const Progress& progress) {
+Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                                      const schedule::ExchangeLengths& lengths, const Progress& progress) {
   return guardedCheck([&] {
+    const Amounts amounts(fabric, demand);
     if (lengths.size() != fabric.arcs().size()) {
       reject("There are " + std::to_string(lengths.size()) + " lengths for " + std::to_string(fabric.arcs().size()) +
                  " links",
@@ -260,7 +310,7 @@ Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedu
     Int128 distances = 0;
     for (const NodeIndex gpu : fabric.gpus()) {
       throwIfCancelled(progress);
-      distances = checkedAdd(distances, distancesFrom(fabric, gpu, lengths));
+      distances = checkedAdd(distances, distancesFrom(fabric, amounts, demand.relays, gpu, lengths));
     }
     if (distances <= 0) {
       reject("All distances are 0, which proves nothing", {RefKind::field, "lengths"});
@@ -269,9 +319,9 @@ Result<Bandwidth> provenExchangeBound(const fabric::Fabric& fabric, const schedu
   });
 }
 
-Result<Bandwidth> provenExchangeRate(const fabric::Fabric& fabric, const ExchangeRouting& routing,
-                                     const Progress& progress) {
-  return guardedCheck([&] { return RoutingCheck(fabric, routing, progress).run(); });
+Result<Bandwidth> provenExchangeRate(const fabric::Fabric& fabric, const schedule::ExchangeDemand& demand,
+                                     const ExchangeRouting& routing, const Progress& progress) {
+  return guardedCheck([&] { return RoutingCheck(fabric, demand, routing, progress).run(); });
 }
 
 }  // namespace coppice::verify

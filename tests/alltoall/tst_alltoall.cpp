@@ -91,8 +91,8 @@ fabric::Fabric referenceFabric(const nlohmann::json& entry) {
 
 /// Both certificates, and the routing as a schedule, say what was claimed. Empty where they do.
 QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum, bool withSchedule) {
-  const auto upper = verify::provenExchangeBound(fabric, optimum.lengths);
-  const auto lower = verify::provenExchangeRate(fabric, optimum.routing);
+  const auto upper = verify::provenExchangeBound(fabric, optimum.demand, optimum.lengths);
+  const auto lower = verify::provenExchangeRate(fabric, optimum.demand, optimum.routing);
   if (!upper || !lower) {
     return QString::fromStdString(describe(upper ? lower.error() : upper.error()));
   }
@@ -102,7 +102,7 @@ QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum, 
   if (!withSchedule) {
     return {};
   }
-  const auto made = alltoall::scheduleOf(fabric, optimum.routing);
+  const auto made = alltoall::scheduleOf(fabric, optimum.demand, optimum.routing);
   if (!made) {
     return QString::fromStdString(describe(made.error()));
   }
@@ -110,7 +110,9 @@ QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum, 
   if (!verdict || !verdict->ok) {
     return QString::fromStdString(verdict ? describe(verdict->findings.front()) : describe(verdict.error()));
   }
-  return made->algbw == optimum.lower * Rational(fabric.gpuCount()) ? QString() : QString("another algbw");
+  return made->algbw == optimum.lower * alltoall::meanBuffer(optimum.demand, fabric.gpuCount())
+             ? QString()
+             : QString("another algbw");
 }
 
 }  // namespace
@@ -298,7 +300,7 @@ void TestAlltoall::plantedFaults() {
   QFETCH(QString, message);
   const fabric::Fabric fabric = circulant(8, {1});
   schedule::ExchangeRouting routing = alltoall::optimum(fabric)->routing;
-  QVERIFY(verify::provenExchangeRate(fabric, routing));
+  QVERIFY(verify::provenExchangeRate(fabric, {}, routing));
   QVERIFY(routing.symmetries.size() >= 8);
   schedule::ExchangeTree& tree = routing.trees.front();
   const auto arcOf = [&](int from, int to) { return *fabric.findArc((from + 8) % 8, (to + 8) % 8); };
@@ -341,7 +343,7 @@ void TestAlltoall::plantedFaults() {
   } else {
     tree.arcInto[tree.source] = arcOf(tree.source + 1, tree.source);
   }
-  const auto rate = verify::provenExchangeRate(fabric, routing);
+  const auto rate = verify::provenExchangeRate(fabric, {}, routing);
   QVERIFY(!rate);
   QCOMPARE(rate.error().code, ErrorCode::verification);
   QVERIFY2(QString::fromStdString(rate.error().message).contains(message), rate.error().message.c_str());
@@ -350,14 +352,14 @@ void TestAlltoall::plantedFaults() {
 void TestAlltoall::faultyLengths() {
   const fabric::Fabric fabric = circulant(8, {1});
   const auto codeOf = [&](const schedule::ExchangeLengths& lengths) {
-    const auto bound = verify::provenExchangeBound(fabric, lengths);
+    const auto bound = verify::provenExchangeBound(fabric, {}, lengths);
     return bound ? ErrorCode::internal : bound.error().code;
   };
   schedule::ExchangeLengths lengths(16, 1);
-  QCOMPARE(toFraction(*verify::provenExchangeBound(fabric, lengths)), std::string("1/8"));
+  QCOMPARE(toFraction(*verify::provenExchangeBound(fabric, {}, lengths)), std::string("1/8"));
   // Other lengths prove less, never more.
   lengths[3] = 5;
-  QVERIFY(*verify::provenExchangeBound(fabric, lengths) > Bandwidth(1, 8));
+  QVERIFY(*verify::provenExchangeBound(fabric, {}, lengths) > Bandwidth(1, 8));
   lengths[3] = -1;
   QCOMPARE(codeOf(lengths), ErrorCode::verification);
   QCOMPARE(codeOf(schedule::ExchangeLengths(15, 1)), ErrorCode::verification);

@@ -57,8 +57,8 @@ void bfbOn(benchmark::State& state, const fabric::Fabric& fabric, Collective col
 void alltoallOn(benchmark::State& state, const fabric::Fabric& fabric) {
   for (auto _ : state) {
     const alltoall::Optimum optimum = must(alltoall::optimum(fabric));
-    if (must(verify::provenExchangeBound(fabric, optimum.lengths)) != optimum.upper ||
-        must(verify::provenExchangeRate(fabric, optimum.routing)) != optimum.lower || !optimum.isExact()) {
+    if (must(verify::provenExchangeBound(fabric, optimum.demand, optimum.lengths)) != optimum.upper ||
+        must(verify::provenExchangeRate(fabric, optimum.demand, optimum.routing)) != optimum.lower || !optimum.isExact()) {
       throw std::runtime_error("not exact");
     }
   }

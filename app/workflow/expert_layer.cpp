@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/expert_layer.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/failure.hpp"
+#include "fabric/structural_boxes.hpp"
+#include "workflow/alltoall_method.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+using fabric::Rank;
+
+constexpr std::int64_t kBytesPerGB = 1'000'000'000;
+
+Rational secondsOf(const alltoall::DemandTable& table, const Bandwidth& rate) {
+  return table.unit / rate.gigabytesPerSecond() / Rational(kBytesPerGB);
+}
+
+double toDouble(const Rational& value) {
+  return static_cast<double>(value.numerator()) / static_cast<double>(value.denominator());
+}
+
+std::vector<int> boxesOf(const fabric::Fabric& fabric) {
+  const fabric::Fabric boxed = fabric::withBoxes(fabric);
+  std::map<std::string, int> numbers;
+  std::vector<int> boxOf;
+  for (const fabric::NodeIndex gpu : boxed.gpus()) {
+    const std::string& box = boxed.nodes()[gpu].box;
+    boxOf.push_back(numbers.try_emplace(box, static_cast<int>(numbers.size())).first->second);
+  }
+  return boxOf;
+}
+
+/// Traffic and the rank that needs the longest.
+void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads, ExchangeTime& time) {
+  const fabric::Fabric boxed = fabric::withBoxes(fabric);
+  double outOfBoxes = 0;
+  double intoGpus = 0;
+  double intoBoxes = 0;
+  std::vector<Bandwidth> egress(static_cast<std::size_t>(fabric.gpuCount()));
+  std::vector<Bandwidth> ingress(egress);
+  for (std::size_t arc = 0; arc < loads.size(); ++arc) {
+    const fabric::Arc& ends = boxed.arcs()[arc];
+    const fabric::Node& tail = boxed.nodes()[ends.tail];
+    const fabric::Node& head = boxed.nodes()[ends.head];
+    const double bytes = toDouble(loads[arc]) * toDouble(time.table.unit);
+    const bool crosses = tail.box != head.box;
+    outOfBoxes += crosses && !tail.box.empty() ? bytes : 0;
+    intoBoxes += crosses && !head.box.empty() ? bytes : 0;
+    if (head.kind == fabric::NodeKind::gpu) {
+      intoGpus += bytes;
+      ingress[head.rank] += ends.bandwidth;
+    }
+    if (tail.kind == fabric::NodeKind::gpu) {
+      egress[tail.rank] += ends.bandwidth;
+    }
+  }
+  const double share = toDouble(time.seconds()) * fabric.gpuCount() * static_cast<double>(kBytesPerGB);
+  time.networkGBps = share > 0 ? outOfBoxes / share : 0;
+  time.boxGBps = share > 0 ? std::max(0.0, intoGpus - intoBoxes) / share : 0;
+  const auto& demand = time.table.demand;
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    Rational sent;
+    Rational received;
+    for (Rank other = 0; other < fabric.gpuCount(); ++other) {
+      sent += Rational(demand.amount(rank, other, fabric.gpuCount()));
+      received += Rational(demand.amount(other, rank, fabric.gpuCount()));
+    }
+    sent *= time.table.unit;
+    received *= time.table.unit;
+    const auto alone = [](const Rational& bytes, const Bandwidth& rate) {
+      return rate.isPositive() ? bytes / rate.gigabytesPerSecond() / Rational(kBytesPerGB) : Rational();
+    };
+    const Rational seconds = std::max(alone(sent, egress[rank]), alone(received, ingress[rank]));
+    if (rank == 0 || seconds > time.worstSeconds) {
+      time.worst = rank;
+      time.worstSeconds = seconds;
+      time.worstSent = sent;
+      time.worstReceived = received;
+    }
+  }
+}
+
+}  // namespace
+
+Rational ExchangeTime::seconds() const {
+  return secondsOf(table, optimum->lower);
+}
+
+Rational ExchangeTime::leastSeconds() const {
+  return secondsOf(table, optimum->upper);
+}
+
+Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::DemandTable table, bool withDirect,
+                                  const alltoall::Request& limits, const Progress& progress) {
+  return guarded(
+      [&]() -> Result<ExchangeTime> {
+        ExchangeTime time;
+        time.table = std::move(table);
+        alltoall::Request request = limits;
+        request.demand = time.table.demand;
+        time.optimum = orThrow(verifiedAlltoall(fabric, request, progress));
+        addFigures(fabric, orThrow(alltoall::loadsOf(fabric, time.table.demand, time.optimum->routing)), time);
+        if (withDirect) {
+          request.demand.relays = false;
+          if (const auto direct = verifiedAlltoall(fabric, request, progress)) {
+            time.directSeconds = secondsOf(time.table, (*direct)->lower);
+          } else if (direct.error().code != ErrorCode::badUsage) {
+            return direct.error();
+          }
+        }
+        return time;
+      },
+      {.overflow = "The bytes leave the 64-bit range", .overflowFix = "use numbers with fewer digits"});
+}
+
+Result<ExpertAnswer> expertLayer(const fabric::Fabric& fabric, const ExpertQuestion& question,
+                                 const alltoall::Request& limits, const Progress& progress) {
+  return guarded([&]() -> Result<ExpertAnswer> {
+    const bool isCounted = !question.counts.empty();
+    if (isCounted && question.oncePerBox) {
+      return Error{ErrorCode::badUsage, "Tokens for each expert do not say how many of them go to the same box",
+                   "leave the counts out for expected numbers, or --once-per-box"};
+    }
+    if (!isCounted && question.improves) {
+      return Error{ErrorCode::badUsage, "Expected numbers are the same for every expert: no placement is better",
+                   "give the tokens of each GPU for each expert"};
+    }
+    ExpertAnswer answer;
+    answer.boxOf = boxesOf(fabric);
+    answer.placement = question.placement;
+    const auto traffic = [&](std::int64_t bytes) {
+      return orThrow(isCounted ? alltoall::countedTraffic(answer.placement, fabric.gpuCount(), question.counts, bytes)
+                               : alltoall::expectedTraffic(answer.placement, answer.boxOf,
+                                                           {question.tokens, question.topK, question.maxBoxes}, bytes,
+                                                           question.oncePerBox));
+    };
+    if (question.improves) {
+      answer.before = orThrow(exchangeTime(fabric, traffic(question.dispatchBytes), false, limits, progress));
+      answer.placement =
+          alltoall::improvedPlacement(fabric, answer.boxOf, std::move(answer.placement), question.counts);
+    }
+    // Once per box, GPUs pass on what the demand says already.
+    const bool withDirect = !question.oncePerBox;
+    answer.dispatch = orThrow(exchangeTime(fabric, traffic(question.dispatchBytes), withDirect, limits, progress));
+    answer.combine = orThrow(exchangeTime(fabric, alltoall::reversed(traffic(question.combineBytes), fabric.gpuCount()),
+                                          withDirect, limits, progress));
+    return answer;
+  });
+}
+
+}  // namespace coppice::workflow
