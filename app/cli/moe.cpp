@@ -31,6 +31,10 @@ double toDouble(const Rational& value) {
   return static_cast<double>(value.numerator()) / static_cast<double>(value.denominator());
 }
 
+std::string inWords(const Rational& nanoseconds) {
+  return workflow::duration(toDouble(nanoseconds) * 1e-9);
+}
+
 std::string decimals(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2f", value);
@@ -42,40 +46,38 @@ std::string megabytes(const Rational& bytes) {
 }
 
 Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
-  Json json = {{"seconds", time.seconds().toString()},
-               {"least_seconds", time.leastSeconds().toString()},
+  Json json = {{"nanoseconds", time.nanoseconds.toString()},
+               {"least_nanoseconds", time.leastNanoseconds.toString()},
                {"exact", time.isExact()},
-               {"microseconds", toDouble(time.seconds()) * 1e6},
+               {"microseconds", toDouble(time.nanoseconds) / 1e3},
                {"network_GBps", time.networkGBps},
                {"box_GBps", time.boxGBps},
                {"worst_rank",
                 {{"rank", time.worst},
                  {"id", fabric.nodes()[fabric.gpus()[time.worst]].id},
-                 {"seconds", time.worstSeconds.toString()},
+                 {"nanoseconds", time.worstNanoseconds.toString()},
                  {"sent_bytes", time.worstSent.toString()},
                  {"received_bytes", time.worstReceived.toString()}}}};
-  if (time.directSeconds) {
-    json["direct_seconds"] = time.directSeconds->toString();
-    json["relay_gain"] = toDouble(*time.directSeconds) / toDouble(time.seconds());
+  if (time.directNanoseconds) {
+    json["direct_nanoseconds"] = time.directNanoseconds->toString();
+    json["relay_gain"] = toDouble(*time.directNanoseconds) / toDouble(time.nanoseconds);
   }
   return json;
 }
 
 std::string textOf(const fabric::Fabric& fabric, const std::string& label, const workflow::ExchangeTime& time) {
   std::string text =
-      factLine(label, workflow::duration(toDouble(time.seconds())) +
-                          (time.isExact() ? ", exact: no routes are faster"
-                                          : ", at least " + workflow::duration(toDouble(time.leastSeconds()))));
+      factLine(label, inWords(time.nanoseconds) + (time.isExact() ? ", exact: no routes are faster"
+                                                                  : ", at least " + inWords(time.leastNanoseconds)));
   text += factLine("", "each GPU on average: " + decimals(time.networkGBps) + " GB/s out of its box, " +
                            decimals(time.boxGBps) + " GB/s received from its box");
-  if (time.directSeconds) {
-    const double gain = toDouble(*time.directSeconds) / toDouble(time.seconds());
-    text += factLine("", gain > 1 + 1e-9
-                             ? "GPUs pass data on; without that " + workflow::duration(toDouble(*time.directSeconds)) +
-                                   ", " + decimals(gain) + " times as long"
-                             : "passing data on through other GPUs gains nothing");
+  if (time.directNanoseconds) {
+    const double gain = toDouble(*time.directNanoseconds) / toDouble(time.nanoseconds);
+    text += factLine("", gain > 1 + 1e-9 ? "GPUs pass data on; without that " + inWords(*time.directNanoseconds) +
+                                               ", " + decimals(gain) + " times as long"
+                                         : "passing data on through other GPUs gains nothing");
   }
-  const double share = toDouble(time.worstSeconds) / toDouble(time.seconds());
+  const double share = toDouble(time.worstNanoseconds) / toDouble(time.nanoseconds);
   text += factLine("", "the busiest GPU is " + fabric.nodes()[fabric.gpus()[time.worst]].id + ": sends " +
                            megabytes(time.worstSent) + ", receives " + megabytes(time.worstReceived) +
                            "; over its own links alone that takes " + decimals(100 * share) + " % of the time");
@@ -148,9 +150,9 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
     report.json["dispatch_as_placed"] = jsonOf(fabric, *answer->before);
     report.json["placement"] = answer->placement;
     report.text += factLine(
-        "placement",
-        "experts swapped: dispatch took " + workflow::duration(toDouble(answer->before->seconds())) + " before, " +
-            decimals(toDouble(answer->before->seconds()) / toDouble(answer->dispatch.seconds())) + " times as long");
+        "placement", "experts swapped: dispatch took " + inWords(answer->before->nanoseconds) + " before, " +
+                         decimals(toDouble(answer->before->nanoseconds) / toDouble(answer->dispatch.nanoseconds)) +
+                         " times as long");
   }
   report.text += textOf(fabric, "dispatch", answer->dispatch) + textOf(fabric, "combine", answer->combine);
   report.json["seconds"] = clock.lap();

@@ -9,6 +9,7 @@
 #include "alltoall/demand_table.hpp"
 #include "base/text.hpp"
 #include "io/files.hpp"
+#include "workflow/expert_layer.hpp"
 #include "workflow/facts.hpp"
 
 namespace coppice::workflow {
@@ -47,17 +48,18 @@ Facts lengthFacts(const fabric::Fabric& fabric, const schedule::ExchangeLengths&
 
 /// How long the bytes of a table take.
 Facts demandFacts(const Rational& unit, const alltoall::Optimum& claim) {
-  constexpr std::int64_t kBytesPerGB = 1'000'000'000;
-  const auto seconds = [&](const Bandwidth& rate) { return unit / rate.gigabytesPerSecond() / Rational(kBytesPerGB); };
+  const Rational longest = nanosecondsOf(unit, claim.lower, true);
+  const Rational least = nanosecondsOf(unit, claim.upper, false);
   const auto inWords = [](const Rational& value) {
-    return duration(static_cast<double>(value.numerator()) / static_cast<double>(value.denominator()));
+    constexpr double kNanosecond = 1e-9;
+    return duration(kNanosecond * static_cast<double>(value.numerator()) / static_cast<double>(value.denominator()));
   };
-  return {{.key = "demand_seconds",
-           .value = seconds(claim.lower).toString(),
+  return {{.key = "demand_nanoseconds",
+           .value = longest.toString(),
            .label = "time",
-           .text = inWords(seconds(claim.lower)) + " for the bytes of the table" +
-                   (claim.isExact() ? ", exact: no routes are faster" : ", at least " + inWords(seconds(claim.upper)))},
-          {.key = "demand_least_seconds", .value = seconds(claim.upper).toString()}};
+           .text = inWords(longest) + " for the bytes of the table" +
+                   (claim.isExact() ? ", exact: no routes are faster" : ", at least " + inWords(least))},
+          {.key = "demand_least_nanoseconds", .value = least.toString()}};
 }
 
 /// @param unit bytes of the amounts, where a table gave them

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "fabric/structural_boxes.hpp"
 #include "workflow/alltoall_method.hpp"
@@ -13,12 +14,6 @@ namespace coppice::workflow {
 namespace {
 
 using fabric::Rank;
-
-constexpr std::int64_t kBytesPerGB = 1'000'000'000;
-
-Rational secondsOf(const alltoall::DemandTable& table, const Bandwidth& rate) {
-  return table.unit / rate.gigabytesPerSecond() / Rational(kBytesPerGB);
-}
 
 double toDouble(const Rational& value) {
   return static_cast<double>(value.numerator()) / static_cast<double>(value.denominator());
@@ -59,7 +54,7 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
       egress[tail.rank] += ends.bandwidth;
     }
   }
-  const double share = toDouble(time.seconds()) * fabric.gpuCount() * static_cast<double>(kBytesPerGB);
+  const double share = toDouble(time.nanoseconds) * fabric.gpuCount();
   time.networkGBps = share > 0 ? outOfBoxes / share : 0;
   time.boxGBps = share > 0 ? std::max(0.0, intoGpus - intoBoxes) / share : 0;
   const auto& demand = time.table.demand;
@@ -73,12 +68,12 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
     sent *= time.table.unit;
     received *= time.table.unit;
     const auto alone = [](const Rational& bytes, const Bandwidth& rate) {
-      return rate.isPositive() ? bytes / rate.gigabytesPerSecond() / Rational(kBytesPerGB) : Rational();
+      return rate.isPositive() ? bytes / rate.gigabytesPerSecond() : Rational();
     };
-    const Rational seconds = std::max(alone(sent, egress[rank]), alone(received, ingress[rank]));
-    if (rank == 0 || seconds > time.worstSeconds) {
+    const Rational longest = std::max(alone(sent, egress[rank]), alone(received, ingress[rank]));
+    if (rank == 0 || longest > time.worstNanoseconds) {
       time.worst = rank;
-      time.worstSeconds = seconds;
+      time.worstNanoseconds = longest;
       time.worstSent = sent;
       time.worstReceived = received;
     }
@@ -87,12 +82,16 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
 
 }  // namespace
 
-Rational ExchangeTime::seconds() const {
-  return secondsOf(table, optimum->lower);
-}
-
-Rational ExchangeTime::leastSeconds() const {
-  return secondsOf(table, optimum->upper);
+Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp) {
+  const Rational& perNanosecond = rate.gigabytesPerSecond();
+  try {
+    return bytes / perNanosecond;
+  } catch (const OverflowError&) {
+    constexpr std::int64_t kParts = 1000;
+    const Int128 whole = checkedMul<Int128>(checkedMul<Int128>(bytes.numerator(), perNanosecond.denominator()), kParts);
+    const Int128 by = checkedMul<Int128>(bytes.denominator(), perNanosecond.numerator());
+    return {narrow64(whole / by + (roundsUp && whole % by != 0 ? 1 : 0)), kParts};
+  }
 }
 
 Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::DemandTable table, bool withDirect,
@@ -104,11 +103,13 @@ Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::Demand
         alltoall::Request request = limits;
         request.demand = time.table.demand;
         time.optimum = orThrow(verifiedAlltoall(fabric, request, progress));
+        time.nanoseconds = nanosecondsOf(time.table.unit, time.optimum->lower, true);
+        time.leastNanoseconds = nanosecondsOf(time.table.unit, time.optimum->upper, false);
         addFigures(fabric, orThrow(alltoall::loadsOf(fabric, time.table.demand, time.optimum->routing)), time);
         if (withDirect) {
           request.demand.relays = false;
           if (const auto direct = verifiedAlltoall(fabric, request, progress)) {
-            time.directSeconds = secondsOf(time.table, (*direct)->lower);
+            time.directNanoseconds = nanosecondsOf(time.table.unit, (*direct)->lower, true);
           } else if (direct.error().code != ErrorCode::badUsage) {
             return direct.error();
           }

@@ -33,20 +33,23 @@ struct ExpertQuestion {
 struct ExchangeTime {
   alltoall::DemandTable table;
   std::shared_ptr<const alltoall::Optimum> optimum;
-  std::optional<Rational> directSeconds = {};  ///< where GPUs pass nothing on; absent where that is impossible
+  // A byte at 1 GB/s takes a nanosecond.
+  Rational nanoseconds;                            ///< as long as the routing takes
+  Rational leastNanoseconds;                       ///< no routing is faster
+  std::optional<Rational> directNanoseconds = {};  ///< where GPUs pass nothing on; absent where that is impossible
   // What people print: GB/s of a GPU while the exchange lasts, on average.
-  double networkGBps = 0;  ///< sent out of its box
-  double boxGBps = 0;      ///< received, without what comes from other boxes
-  fabric::Rank worst = 0;  ///< the rank that needs the longest alone
-  Rational worstSeconds;   ///< for what it sends or receives, over all its links
-  Rational worstSent;      ///< bytes
+  double networkGBps = 0;     ///< sent out of its box
+  double boxGBps = 0;         ///< received, without what comes from other boxes
+  fabric::Rank worst = 0;     ///< the rank that needs the longest alone
+  Rational worstNanoseconds;  ///< for what it sends or receives, over all its links
+  Rational worstSent;         ///< bytes
   Rational worstReceived;
 
-  /// As long as the routing needs, and no exchange is shorter than the second.
-  [[nodiscard]] Rational seconds() const;
-  [[nodiscard]] Rational leastSeconds() const;
   [[nodiscard]] bool isExact() const { return optimum->isExact(); }
 };
+
+/// What the bytes of a unit take at the rate: exactly, or, beyond 64 bits, to the next picosecond up or down.
+[[nodiscard]] Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp);
 
 /// @param withDirect also without GPUs that pass data on
 /// Errors: those of alltoall::optimum; verification.

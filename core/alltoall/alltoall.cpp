@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kMaxImages = std::size_t{1} << 24;
 /// Symmetries that keep uneven amounts are looked for up to this.
 constexpr int kMaxUnevenGpus = 512;
+/// A routing without an exact form has so few parts, beside uneven amounts, that their product is below this.
+constexpr std::int64_t kMostDigits = std::int64_t{1} << 44;
+constexpr std::int64_t kFewestParts = std::int64_t{1} << 12;
 
 Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
   const Network network(fabric, request.demand);
@@ -38,6 +41,14 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   optimum.routing = program.routing();
   if (request.parts) {
     optimum.routing = inParts(optimum.routing, *request.parts);
+  } else if (!program.isExact()) {
+    // Amounts take up digits as well.
+    const Int128 total =
+        Int128{1} + (meanBuffer(request.demand, fabric.gpuCount()) * Rational(fabric.gpuCount())).numerator();
+    const auto parts = static_cast<std::int64_t>(std::max<Int128>(kFewestParts, kMostDigits / total));
+    if (!request.demand.isEven() && parts < optimum.routing.denominator) {
+      optimum.routing = inParts(optimum.routing, parts);
+    }
   }
   const auto upper = boundOf(fabric, request.demand, optimum.lengths);
   if (!upper) {

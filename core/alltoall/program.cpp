@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -125,12 +126,12 @@ void Program::askMean(std::vector<double>& mean) {
 }
 
 /// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
-void Program::priceRounds(Int128 keep) {
+void Program::priceRounds(int maxRounds, Int128 keep) {
   std::vector<double> price(m_capacity.size(), 0);
   std::vector<double> mean(m_capacity.size(), 0);
   double step = 0.5;
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
-  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && m_work.left() > keep; ++round) {
+  for (int round = 0; round < maxRounds && !m_stop() && m_work.left() > keep; ++round) {
     std::vector<double> lengths;
     for (std::size_t k = 0; k < price.size(); ++k) {
       lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
@@ -211,7 +212,7 @@ public:
   }
 
 private:
-  static constexpr double kClose = 1e-9;
+  static constexpr double kClose = 1e-7;
 
   [[nodiscard]] std::vector<lp::Column> columns() const {
     const int64_t most = mostSent();
@@ -256,6 +257,8 @@ private:
     }
     m_simplex.addRow(std::move(row));
     m_added.push_back(index);
+    m_isAdded.resize(std::max(m_isAdded.size(), index + 1), false);
+    m_isAdded[index] = true;
   }
 
   void readVertex() {
@@ -296,7 +299,8 @@ private:
     }
     bool isAny = false;
     for (const std::size_t i : shortest) {
-      if (i < m_program.m_rows.size()) {
+      // What is in the program is violated by no more than its tolerance.
+      if (i < m_program.m_rows.size() && (i >= m_isAdded.size() || !m_isAdded[i])) {
         addTree(i);
         isAny = true;
       }
@@ -361,6 +365,7 @@ private:
   int64_t m_total;
   lp::Simplex m_simplex;
   std::vector<std::size_t> m_added;  ///< trees by row of the simplex, behind the first
+  std::vector<bool> m_isAdded;       ///< by tree
   std::vector<double> m_vertex;
   std::vector<double> m_sums;  ///< D by source
   double m_reached = 0;
@@ -379,8 +384,11 @@ void Program::run(lp::Milliseconds budget) {
     inverse.push_back(1.0 / static_cast<double>(m_capacity[k]));
   }
   query(rounded(inverse));
+  // Where vertices may take longer than there is, prices alone come close.
+  const bool isWide = columns > kMaxColumns / 2;
   if (columns > kMaxColumns / 4) {
-    priceRounds(columns > kMaxColumns ? 0 : whole - whole / 4);
+    priceRounds(isWide ? std::numeric_limits<int>::max() : kPriceRounds,
+                columns > kMaxColumns ? 0 : whole - whole / (isWide ? 2 : 4));
   }
   if (columns <= kMaxColumns) {
     Cutting(*this).run();
@@ -402,9 +410,16 @@ schedule::ExchangeLengths Program::lengths() const {
 schedule::ExchangeRouting Program::routing() {
   schedule::ExchangeRouting routing;
   routing.symmetries = m_group.elements;
-  if (!(m_isSolved && mixExactly(routing)) && !mixRounded(routing)) {
-    mixAlike(routing);
+  m_isExact = m_isSolved && mixExactly(routing);
+  if (m_isExact) {
+    return routing;
   }
+  Mixture mixture = evenMixture();
+  if (auto rounded = roundedMixture(); rounded && (m_isSolved || timeOf(*rounded) <= timeOf(mixture))) {
+    mixture = *std::move(rounded);
+  }
+  routing.denominator = mixture.denominator;
+  addTrees(m_rows, mixture.weights, routing);
   return routing;
 }
 
@@ -468,8 +483,8 @@ bool Program::mixExactly(schedule::ExchangeRouting& routing) {
 }
 
 /// The multipliers of the rows are an optimal mixture of the trees seen (duality). What is left over by rounding goes
-/// to the largest part of each source. False where the program was never solved.
-bool Program::mixRounded(schedule::ExchangeRouting& routing) const {
+/// to the largest part of each source. nullopt where the program was never solved.
+std::optional<Program::Mixture> Program::roundedMixture() const {
   std::vector<double> sum(m_group.sources.size(), 0);
   for (std::size_t i = 0; i < m_multipliers.size(); ++i) {
     sum[m_rows[i].source] += std::max(0.0, m_multipliers[i]);
@@ -487,25 +502,35 @@ bool Program::mixRounded(schedule::ExchangeRouting& routing) const {
   }
   for (std::size_t s = 0; s < left.size(); ++s) {
     if (!(sum[s] > 0) || weights[largest[s]] + left[s] < 0) {
-      return false;
+      return std::nullopt;
     }
     weights[largest[s]] += left[s];
   }
-  routing.denominator = kRoundedParts;
-  addTrees(m_rows, weights, routing);
-  return true;
+  return Mixture{std::move(weights), kRoundedParts};
+}
+
+/// The longest time of an orbit of links; the least possible where the loads of rows are not kept.
+double Program::timeOf(const Mixture& mixture) const {
+  std::vector<double> load(m_capacity.size(), 0);
+  for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    const double share = static_cast<double>(mixture.weights[i]) / static_cast<double>(mixture.denominator);
+    for (std::size_t k = 0; share > 0 && k < m_rows[i].uses.size(); ++k) {
+      load[k] += share * static_cast<double>(m_rows[i].uses[k]) *
+                 static_cast<double>(m_group.sourceWeight[m_rows[i].source]) / static_cast<double>(m_capacity[k]);
+    }
+  }
+  return *std::max_element(load.begin(), load.end());
 }
 
 /// The trees of the later half of the rounds, all with the same weight; of all rows where there were none.
-void Program::mixAlike(schedule::ExchangeRouting& routing) const {
+Program::Mixture Program::evenMixture() const {
   const std::size_t rounds = m_priceStart.empty() ? 0 : m_priceStart.size() - 1;
   const std::size_t first = rounds > 1 ? m_priceStart[rounds / 2] : 0;
   const std::size_t last = rounds > 1 ? m_priceStart[rounds] : m_rows.size();
   std::vector<int64_t> weights(m_rows.size(), 0);
   std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(last),
             1);
-  routing.denominator = static_cast<int64_t>((last - first) / m_group.sources.size());
-  addTrees(m_rows, weights, routing);
+  return {std::move(weights), static_cast<int64_t>((last - first) / m_group.sources.size())};
 }
 
 void Program::addTrees(const std::vector<TreeRow>& rows, const std::vector<int64_t>& weights,

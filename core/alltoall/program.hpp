@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "alltoall/mixture.hpp"
@@ -31,6 +32,8 @@ public:
   [[nodiscard]] schedule::ExchangeLengths lengths() const;
   /// The best mixture of the trees seen.
   [[nodiscard]] schedule::ExchangeRouting routing();
+  /// Of routing(): reaches what the lengths prove. @pre routing() has been called
+  [[nodiscard]] bool isExact() const { return m_isExact; }
   [[nodiscard]] std::int64_t rowCount() const { return static_cast<std::int64_t>(m_rows.size()); }
 
 private:
@@ -38,7 +41,7 @@ private:
   class Cutting;
 
   /// @param keep numbers of the budget that they leave
-  void priceRounds(Int128 keep);
+  void priceRounds(int maxRounds, Int128 keep);
   void askMean(std::vector<double>& mean);
   /// Adds the trees of all sources for these lengths; true where the lengths are the best so far.
   bool query(const Lengths& lengths);
@@ -48,8 +51,14 @@ private:
   [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
   [[nodiscard]] TreeSet tightTrees() const;
   [[nodiscard]] bool mixExactly(schedule::ExchangeRouting& routing);
-  [[nodiscard]] bool mixRounded(schedule::ExchangeRouting& routing) const;
-  void mixAlike(schedule::ExchangeRouting& routing) const;
+  /// Weights of all rows, with their sum for each source.
+  struct Mixture {
+    std::vector<std::int64_t> weights;
+    std::int64_t denominator = 1;
+  };
+  [[nodiscard]] std::optional<Mixture> roundedMixture() const;
+  [[nodiscard]] Mixture evenMixture() const;
+  [[nodiscard]] double timeOf(const Mixture& mixture) const;
   void addTrees(const std::vector<TreeRow>& rows, const std::vector<std::int64_t>& weights,
                 schedule::ExchangeRouting& routing) const;
 
@@ -66,6 +75,7 @@ private:
   Int128 m_bestCapacity = 0;  ///< C . m_best
   Int128 m_bestDistances = 0;
   bool m_isSolved = false;
+  bool m_isExact = false;
   std::vector<double> m_multipliers;  ///< by row: of the program as it was solved last, up to a factor
   lp::WorkBudget m_work{lp::Milliseconds(0)};
   lp::StopTest m_stop;  ///< true when m_work is spent, or on cancellation

@@ -43,6 +43,7 @@ private slots:
   void version();
   void optimumOfTheExample();
   void optimumOfGroups();
+  void unevenAllToAll();
   void trainingFront();
   void tiedCuts_data();
   void tiedCuts();
@@ -136,6 +137,30 @@ void TestCli::optimumOfGroups() {
     const Outcome refused = run(QStringList{"optimum", "preset:dgx-h100,boxes=4"} + bad);
     QCOMPARE(refused.code, 2);
   }
+}
+
+void TestCli::unevenAllToAll() {
+  const QStringList layer{"moe", "preset:dgx-h100,boxes=2", "--experts", "32", "--top-k", "2", "--tokens", "1000"};
+  const QString demand = path("dispatch.csv");
+  const Outcome moe = run(layer + QStringList{"--demand-output", demand, "--json"});
+  QCOMPARE(moe.code, 0);
+  VERIFY_TOLD(isOneObject(moe.out) && moe.err.isEmpty(), moe);
+  const QJsonObject dispatch = moe.json()["dispatch"].toObject();
+  QVERIFY(dispatch["exact"].toBool());
+  const QString schedule = path("dispatch.schedule.json");
+  const Outcome routes = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", demand, "-o", schedule, "--json"});
+  QCOMPARE(routes.code, 0);
+  QCOMPARE(routes.json()["demand_nanoseconds"].toString(), dispatch["nanoseconds"].toString());
+  QCOMPARE(run({"verify", schedule}).code, 0);
+  const Outcome direct = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", demand, "--direct", "--json"});
+  QCOMPARE(direct.json()["demand_nanoseconds"].toString(), dispatch["direct_nanoseconds"].toString());
+  VERIFY_TOLD(run(layer).out.contains("no routes are faster"), run(layer));
+  for (const QStringList& bad :
+       {QStringList{"--max-boxes", "3"}, {"--improve-placement"}, {"--counts", path("absent")}}) {
+    QCOMPARE(run(layer + bad).code, 2);
+  }
+  const Outcome absent = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", path("absent.csv")});
+  QCOMPARE(absent.code, 2);
 }
 
 void TestCli::trainingFront() {

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <random>
+
+#include "alltoall/alltoall.hpp"
+#include "alltoall/demand_table.hpp"
+#include "alltoall/experts.hpp"
+#include "forestcoll/random_fabrics.hpp"
+#include "support/findings.hpp"
+#include "support/preset_fabrics.hpp"
+#include "verify/exchange_check.hpp"
+#include "verify/step_verifier.hpp"
+#include "workflow/expert_layer.hpp"
+
+/// All-to-all with amounts of its own for each pair of GPUs, and the traffic of expert layers.
+using namespace coppice;
+
+namespace {
+
+using Amounts = std::vector<std::int64_t>;
+
+/// Both certificates and the schedule say what was claimed. Empty where they do.
+QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum) {
+  const auto upper = verify::provenExchangeBound(fabric, optimum.demand, optimum.lengths);
+  const auto lower = verify::provenExchangeRate(fabric, optimum.demand, optimum.routing);
+  if (!upper || !lower) {
+    return QString::fromStdString(describe(upper ? lower.error() : upper.error()));
+  }
+  if (*upper != optimum.upper || *lower != optimum.lower || optimum.upper < optimum.lower) {
+    return QString("certificates give other rates");
+  }
+  const auto made = alltoall::scheduleOf(fabric, optimum.demand, optimum.routing);
+  if (!made) {
+    return QString::fromStdString(describe(made.error()));
+  }
+  const auto verdict = verify::verifySteps(fabric, *made);
+  if (!verdict || !verdict->ok) {
+    return QString::fromStdString(verdict ? describe(verdict->findings.front()) : describe(verdict.error()));
+  }
+  return made->algbw == optimum.lower * alltoall::meanBuffer(optimum.demand, fabric.gpuCount())
+             ? QString()
+             : QString("another algbw");
+}
+
+alltoall::Optimum solved(const fabric::Fabric& fabric, Amounts amounts, bool relays = true) {
+  alltoall::Request request;
+  request.demand = {.amounts = std::move(amounts), .relays = relays};
+  return test::must(alltoall::optimum(fabric, request));
+}
+
+/// By the function of sender and receiver.
+template <typename Amount>
+Amounts amountsOf(int gpus, const Amount& amount) {
+  Amounts amounts;
+  for (int from = 0; from < gpus; ++from) {
+    for (int to = 0; to < gpus; ++to) {
+      amounts.push_back(from == to ? 0 : amount(from, to));
+    }
+  }
+  return amounts;
+}
+
+}  // namespace
+
+class TestUneven : public QObject {
+  Q_OBJECT
+private slots:
+  void evenAmounts_data();
+  void evenAmounts();
+  void patterns_data();
+  void patterns();
+  void randomDemands();
+  void withoutRelays();
+  void refusedDemands_data();
+  void refusedDemands();
+  void plantedFaults();
+  void tables();
+  void faultyTables_data();
+  void faultyTables();
+  void expectedTokens();
+  void oncePerBox();
+  void placements();
+};
+
+void TestUneven::evenAmounts_data() {
+  QTest::addColumn<QString>("preset");
+  for (const char* preset : {"dgx-a100 boxes=2", "dgx-h100 boxes=4 network=rails", "torus dims=4x3", "mi250"}) {
+    QTest::newRow(preset) << QString(preset);
+  }
+}
+
+void TestUneven::evenAmounts() {
+  QFETCH(QString, preset);
+  const fabric::Fabric fabric = test::presetFabric(preset);
+  const auto even = test::must(alltoall::optimum(fabric));
+  const auto sevens = solved(fabric, amountsOf(fabric.gpuCount(), [](int, int) { return 7; }));
+  QVERIFY(even.isExact() && sevens.isExact());
+  QCOMPARE(sevens.lower * Rational(7), even.lower);
+  QCOMPARE(faultOf(fabric, sevens), QString());
+}
+
+/// On two DGX H100: 450 GB/s of NVLink and a NIC of 50 GB/s for each of 16 GPUs, which reaches the own box as well.
+/// Times in units of 1 / GB/s, by hand.
+void TestUneven::patterns_data() {
+  QTest::addColumn<Amounts>("amounts");
+  QTest::addColumn<QString>("time");
+  const auto row = [](const char* name, const auto& amount, const char* time) {
+    QTest::newRow(name) << amountsOf(16, amount) << QString(time);
+  };
+  const auto box = [](int rank) { return rank / 8; };
+  row(
+      "all alike", [](int, int) { return 1; }, "4/25");
+  row(
+      "within the boxes", [&](int a, int b) { return box(a) == box(b) ? 1 : 0; }, "7/500");
+  row(
+      "between the boxes", [&](int a, int b) { return box(a) == box(b) ? 0 : 1; }, "4/25");
+  row(
+      "one pair in a box", [](int a, int b) { return a == 0 && b == 1 ? 1 : 0; }, "1/500");
+  // All 8 NICs of a box carry it, 50 GB/s by its own, and the rest over NVLink: 400 < 450 + 50.
+  row(
+      "one pair of two boxes", [](int a, int b) { return a == 0 && b == 8 ? 1 : 0; }, "1/400");
+  row(
+      "to the next GPU", [](int a, int b) { return b == (a + 1) % 16 ? 1 : 0; }, "1/400");
+  row(
+      "to the same GPU of the other box", [](int a, int b) { return b == (a + 8) % 16 ? 1 : 0; }, "1/50");
+  // All links of the GPU together have 500 GB/s.
+  row(
+      "all to one", [](int, int b) { return b == 0 ? 1 : 0; }, "3/100");
+  row(
+      "one to all", [](int a, int) { return a == 0 ? 1 : 0; }, "3/100");
+  // Into its box come 8 times 8 + 7, over 400 GB/s.
+  row(
+      "a hot GPU", [](int, int b) { return b == 0 ? 8 : 1; }, "3/10");
+}
+
+void TestUneven::patterns() {
+  QFETCH(Amounts, amounts);
+  QFETCH(QString, time);
+  const fabric::Fabric fabric = test::presetFabric("dgx-h100 boxes=2");
+  const auto optimum = solved(fabric, amounts);
+  QVERIFY(optimum.isExact());
+  QCOMPARE(QString::fromStdString((Rational(1) / optimum.lower.gigabytesPerSecond()).toString()), time);
+  QCOMPARE(faultOf(fabric, optimum), QString());
+}
+
+/// Most demands are solved exactly, with and without symmetry, and always within what both certificates say.
+void TestUneven::randomDemands() {
+  int exact = 0;
+  constexpr unsigned kSeeds = 60;
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    const fabric::Fabric fabric = test::built(test::randomFabric({.gpus = 2 + static_cast<int>(seed % 5),
+                                                                  .switches = static_cast<int>(seed % 3),
+                                                                  .largestBandwidth = 9,
+                                                                  .duplex = seed % 2 == 0},
+                                                                 seed));
+    std::mt19937 random(seed);
+    Amounts amounts = amountsOf(fabric.gpuCount(), [&](int, int) { return static_cast<std::int64_t>(random() % 9); });
+    amounts[1] += 1;
+    alltoall::Request request;
+    request.demand.amounts = amounts;
+    const auto optimum = alltoall::optimum(fabric, request);
+    QVERIFY2(optimum, optimum ? "" : describe(optimum.error()).c_str());
+    QCOMPARE(faultOf(fabric, *optimum), QString());
+    exact += optimum->isExact() ? 1 : 0;
+    request.maxSymmetries = 1;
+    const auto plain = test::must(alltoall::optimum(fabric, request));
+    QVERIFY(plain.lower <= optimum->upper && optimum->lower <= plain.upper);
+    for (std::int64_t& amount : request.demand.amounts) {
+      amount *= 1000;
+    }
+    const auto scaled = test::must(alltoall::optimum(fabric, request));
+    QVERIFY(scaled.lower * Rational(1000) <= optimum->upper && optimum->lower <= scaled.upper * Rational(1000));
+  }
+  QVERIFY2(exact > static_cast<int>(kSeeds) * 9 / 10, std::to_string(exact).c_str());
+}
+
+/// Without relaying, one GPU has its own NIC alone.
+void TestUneven::withoutRelays() {
+  const fabric::Fabric fabric = test::presetFabric("dgx-h100 boxes=2");
+  const auto toOther = amountsOf(16, [](int a, int b) { return a == 0 && b == 8 ? 1 : 0; });
+  const auto direct = solved(fabric, toOther, false);
+  QVERIFY(direct.isExact());
+  QCOMPARE(direct.lower, Bandwidth(50));
+  QCOMPARE(faultOf(fabric, direct), QString());
+  // The routes that relay are refused there.
+  auto relayed = solved(fabric, toOther);
+  QVERIFY(relayed.lower > direct.lower);
+  const auto refused = verify::provenExchangeRate(fabric, direct.demand, relayed.routing);
+  QVERIFY(!refused && refused.error().message.find("do not relay") != std::string::npos);
+  // In a torus, other GPUs are on the way.
+  alltoall::Request request;
+  request.demand.relays = false;
+  const auto torus = alltoall::optimum(test::presetFabric("torus dims=4x4"), request);
+  QVERIFY(!torus && torus.error().code == ErrorCode::badUsage);
+}
+
+void TestUneven::refusedDemands_data() {
+  QTest::addColumn<Amounts>("amounts");
+  QTest::newRow("too few") << Amounts{1, 2, 3};
+  QTest::newRow("negative") << Amounts{0, 1, 1, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  QTest::newRow("nothing between GPUs") << Amounts{5, 0, 0, 0, 0, 5, 0, 0, 0, 0, 5, 0, 0, 0, 0, 5};
+}
+
+void TestUneven::refusedDemands() {
+  QFETCH(Amounts, amounts);
+  alltoall::Request request;
+  request.demand.amounts = amounts;
+  const auto optimum = alltoall::optimum(test::presetFabric("ring gpus=4"), request);
+  QVERIFY(!optimum && optimum.error().code == ErrorCode::badUsage);
+}
+
+void TestUneven::plantedFaults() {
+  const fabric::Fabric fabric = test::presetFabric("dgx-a100 boxes=2");
+  const auto optimum = solved(fabric, amountsOf(16, [](int a, int b) { return 1 + (a + b) % 3; }));
+  QVERIFY(optimum.isExact());
+  // Another demand: neither certificate gives the same.
+  schedule::ExchangeDemand other = optimum.demand;
+  other.amounts[1] += 100;
+  const auto rate = verify::provenExchangeRate(fabric, other, optimum.routing);
+  QVERIFY(!rate || *rate < optimum.lower);
+  const auto bound = verify::provenExchangeBound(fabric, other, optimum.lengths);
+  QVERIFY(!bound || *bound <= optimum.upper);
+  // A symmetry of the fabric that does not keep the amounts.
+  const auto even = test::must(alltoall::optimum(fabric));
+  QVERIFY(even.routing.symmetries.size() > 1);
+  const auto unkept = verify::provenExchangeRate(fabric, other, even.routing);
+  QVERIFY(!unkept && unkept.error().message.find("another amount") != std::string::npos);
+}
+
+void TestUneven::tables() {
+  const fabric::Fabric fabric = test::presetFabric("ring gpus=3");
+  const auto plain = test::must(alltoall::readDemandTable(fabric, "0,1.5e3,300\n600 , 0,0\n# idle\n0;0;0\n", "t"));
+  QCOMPARE(plain.unit, Rational(300));
+  QCOMPARE(plain.demand.amounts, (Amounts{0, 5, 1, 2, 0, 0, 0, 0, 0}));
+  // Names give the order.
+  const auto named =
+      test::must(alltoall::readDemandTable(fabric, "x\tg2\tg0\tg1\ng1\t1\t2\t0\ng0\t4\t0\t3\ng2\t0\t6\t5\n", "t"));
+  QCOMPARE(named.unit, Rational(1));
+  QCOMPARE(named.demand.amounts, (Amounts{0, 3, 4, 2, 0, 1, 6, 5, 0}));
+  const auto again = test::must(alltoall::readDemandTable(fabric, alltoall::writeDemandTable(fabric, plain), "t"));
+  QCOMPARE(again.demand.amounts, plain.demand.amounts);
+  QCOMPARE(again.unit, plain.unit);
+  const auto thirds = test::must(alltoall::readDemandTable(fabric, "0 1/3 0\n0.5 0 0\n0 0 0", "t"));
+  QCOMPARE(thirds.unit, Rational(1, 6));
+  const auto counts = test::must(alltoall::readCountTable(fabric, "1 2\n3 4\n5 6", "t"));
+  QCOMPARE(counts.columns, 2);
+  QCOMPARE(counts.counts, (Amounts{1, 2, 3, 4, 5, 6}));
+}
+
+void TestUneven::faultyTables_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("message");
+  const auto row = [](const char* name, const char* text, const char* message) {
+    QTest::newRow(name) << QString(text) << QString(message);
+  };
+  row("empty", "# nothing\n", "empty");
+  row("a word", "0,1,2\n1,x,2\n1,2,0", "line 2, column 2");
+  row("negative", "0,1,2\n1,0,2\n1,-2,0", "line 3, column 2");
+  row("too few rows", "0,1,2\n1,0,2", "2 rows for 3 GPUs");
+  row("ragged", "0,1,2\n1,0\n1,2,0", "line 2");
+  row("too many columns", "0,1,2,3\n1,0,2,3\n1,2,0,3", "4 numbers for 3 GPUs");
+  row("all zero", "0,0,0\n0,0,0\n0,0,0", "all numbers are 0");
+  row("unknown row", "g0,0,1,2\ng9,1,0,2\ng2,1,2,0", "line 2, column 1");
+  row("a row twice", "g0,0,1,2\ng0,1,0,2\ng2,1,2,0", "a row already");
+  row("an unknown column", "g0,g1,h\n0,1,2\n1,0,2\n1,2,0", "column 3");
+  row("large", "0,1e18,1e18\n1e18,0,0.3\n0,0,0", "64-bit");
+}
+
+void TestUneven::faultyTables() {
+  QFETCH(QString, text);
+  QFETCH(QString, message);
+  const auto table = alltoall::readDemandTable(test::presetFabric("ring gpus=3"), text.toStdString(), "bytes.csv");
+  QVERIFY(!table);
+  QVERIFY2(describe(table.error()).find(message.toStdString()) != std::string::npos, describe(table.error()).c_str());
+  QVERIFY2(describe(table.error()).find("bytes.csv") != std::string::npos, describe(table.error()).c_str());
+}
+
+/// Two boxes of two GPUs, two experts on each, of which a token chooses two.
+void TestUneven::expectedTokens() {
+  const fabric::Fabric fabric = test::presetFabric("dgx-h100 boxes=2 gpus=2");
+  const auto placement = test::must(alltoall::evenPlacement(fabric, 8));
+  QCOMPARE(placement, (alltoall::ExpertPlacement{0, 0, 1, 1, 2, 2, 3, 3}));
+  const std::vector<int> boxOf{0, 0, 1, 1};
+  // None of a GPU's two experts: 6/8 * 5/7 = 15/28. 28 tokens go to each GPU 13 times.
+  const auto all = test::must(alltoall::expectedTraffic(placement, boxOf, {.tokens = 28, .topK = 2}, 10, false));
+  QCOMPARE(all.unit, Rational(130));
+  QCOMPARE(all.demand.amounts, Amounts(16, 1));
+  // One box of two, and there 2/4 * 1/3 = 1/6 for none: 28 * 1/2 * 5/6.
+  const auto limited =
+      test::must(alltoall::expectedTraffic(placement, boxOf, {.tokens = 12, .topK = 2, .maxBoxes = 1}, 10, false));
+  QCOMPARE(limited.unit, Rational(50));
+  for (const auto& routing : {alltoall::UniformRouting{1, 9, {}}, alltoall::UniformRouting{1, 5, 1},
+                              alltoall::UniformRouting{1, 2, 3}, alltoall::UniformRouting{1, 0, {}}}) {
+    QVERIFY(!alltoall::expectedTraffic(placement, boxOf, routing, 10, false));
+  }
+}
+
+/// A token enters the other box once: with all experts chosen, 1 instead of 2 copies cross.
+void TestUneven::oncePerBox() {
+  const fabric::Fabric fabric = test::presetFabric("dgx-h100 boxes=2 gpus=2");
+  const auto placement = test::must(alltoall::evenPlacement(fabric, 4));
+  const auto table =
+      test::must(alltoall::expectedTraffic(placement, {0, 0, 1, 1}, {.tokens = 100, .topK = 4}, 1, true));
+  QCOMPARE(table.unit, Rational(100));
+  // To the other GPU of the box its own tokens, and those that it relays for the same place of the other box.
+  QCOMPARE(table.demand.amounts, (Amounts{1, 2, 1, 0, 2, 1, 0, 1, 1, 0, 1, 2, 0, 1, 2, 1}));
+
+  workflow::ExpertQuestion question{.experts = 4, .tokens = 100, .topK = 4, .dispatchBytes = 1, .combineBytes = 2};
+  question.placement = placement;
+  const auto plain = test::must(workflow::expertLayer(fabric, question, {}, {}));
+  question.oncePerBox = true;
+  const auto once = test::must(workflow::expertLayer(fabric, question, {}, {}));
+  QVERIFY(plain.dispatch.isExact() && once.dispatch.isExact());
+  QCOMPARE(plain.dispatch.nanoseconds, once.dispatch.nanoseconds * Rational(2));
+  QCOMPARE(once.combine.nanoseconds, once.dispatch.nanoseconds * Rational(2));
+  question.counts = Amounts(16, 1);
+  QVERIFY(!workflow::expertLayer(fabric, question, {}, {}));
+}
+
+/// Hot experts on one GPU are spread; the exact time falls, and the experts stay.
+void TestUneven::placements() {
+  const fabric::Fabric fabric = test::presetFabric("dgx-h100 boxes=2");
+  workflow::ExpertQuestion question{.experts = 32, .improves = true};
+  question.placement = test::must(alltoall::evenPlacement(fabric, 32));
+  for (int rank = 0; rank < 16; ++rank) {
+    for (int expert = 0; expert < 32; ++expert) {
+      question.counts.push_back(expert < 8 ? 1000 : 10);
+    }
+  }
+  const auto answer = test::must(workflow::expertLayer(fabric, question, {}, {}));
+  QVERIFY(answer.before);
+  QVERIFY(answer.dispatch.nanoseconds * Rational(3, 2) < answer.before->nanoseconds);
+  alltoall::ExpertPlacement sorted = answer.placement;
+  std::sort(sorted.begin(), sorted.end());
+  QCOMPARE(sorted, question.placement);
+  const auto read = test::must(alltoall::readPlacement(fabric, "b0g1, 0\nb1g7 3", "p", 4));
+  QCOMPARE(read, (alltoall::ExpertPlacement{1, 0, 15, 3}));
+  QVERIFY(!alltoall::readPlacement(fabric, "0 1 16", "p", 3));
+  QVERIFY(!alltoall::readPlacement(fabric, "0 1", "p", 3));
+}
+
+QTEST_APPLESS_MAIN(TestUneven)
+#include "tst_uneven.moc"
