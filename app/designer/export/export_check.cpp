@@ -406,8 +406,76 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   return rows;
 }
 
+std::vector<CheckRow> checklistOf(const workflow::TargetFile& file) {
+  std::vector<CheckRow> rows;
+  CheckRow executed;
+  executed.state = file.isOk ? CheckState::good : CheckState::bad;
+  executed.name = Texts::tr("Executed symbolically");
+  executed.value = counted(file.ranks, Texts::tr("rank"), Texts::tr("ranks"));
+  executed.limit = Texts::tr("every output chunk");
+  executed.detail = file.isOk ? Texts::tr("Launch after launch, without deadlock or race; all channels balanced.")
+                              : Texts::tr("The verifier found faults; they are listed below.");
+  rows.push_back(std::move(executed));
+  for (const workflow::TargetLimit& limit : file.limits) {
+    rows.push_back({limit.isMet ? CheckState::good : CheckState::bad, text(limit.name), text(limit.value),
+                    text(limit.limit), text(limit.detail)});
+  }
+  for (const Finding& finding : file.findings) {
+    if (finding.severity != Severity::note) {
+      const bool isError = finding.severity == Severity::error;
+      rows.push_back({isError ? CheckState::bad : CheckState::doubtful,
+                      isError ? Texts::tr("Fault") : Texts::tr("Warning"),
+                      placeOf(finding.where),
+                      {},
+                      sentence(finding)});
+    }
+  }
+  for (const std::string& note : file.notes) {
+    rows.push_back({CheckState::doubtful, Texts::tr("To know"), {}, {}, text(note)});
+  }
+  // What is wrong comes first, then what there is to know.
+  std::stable_sort(rows.begin(), rows.end(), [](const CheckRow& a, const CheckRow& b) { return a.state > b.state; });
+  return rows;
+}
+
+namespace {
+
+ExportCheck checkTarget(const ScheduleResult& result, const lowering::Options& options, const workflow::Target& target,
+                        const Progress& progress) {
+  ExportCheck check;
+  check.options = options;
+  auto exported = target.write(*result.fabric, result.schedule, options, {}, progress);
+  if (!exported) {
+    const Error& error = exported.error();
+    if (error.code != ErrorCode::cancelled) {
+      CheckRow row;
+      row.state = CheckState::bad;
+      row.name = error.code == ErrorCode::limit ? Texts::tr("Does not fit") : Texts::tr("Cannot be exported");
+      row.value = text(target.id);
+      row.detail = sentence(error);
+      check.rows.push_back(std::move(row));
+      check.summary = Texts::tr("This schedule cannot be exported with these settings");
+    }
+    return check;
+  }
+  check.rows = checklistOf(exported->file);
+  check.isOk = true;
+  check.summary = Texts::tr("Verified on %1; %2")
+                      .arg(counted(exported->file.ranks, Texts::tr("rank"), Texts::tr("ranks")), text(target.what));
+  check.xml = std::move(exported->text);
+  for (const std::string& note : exported->file.notes) {
+    check.notes += note + "\n";
+  }
+  return check;
+}
+
+}  // namespace
+
 ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
-                        Remedies remedies) {
+                        Remedies remedies, const workflow::Target* target) {
+  if (target != nullptr) {
+    return checkTarget(result, options, *target, progress);
+  }
   ExportCheck check;
   check.options = options;
   const auto refuse = [&](const Error& error, bool canBeMended) {

@@ -63,7 +63,8 @@ using verify::ProgramJudgement;
 /// A schedule as a program under these options, judged by its text.
 struct ExportCheck {
   lowering::Options options;
-  std::string xml;               ///< empty where there is no program
+  std::string xml;               ///< of the file; empty where there is no program
+  std::string notes;             ///< how to run a file of a target; empty for MSCCL XML, which has a guide
   bool hasMoreRemedies = false;  ///< schedules that would fit were not looked for
   bool isOk = false;             ///< may be saved
   QString summary;               ///< one sentence
@@ -77,8 +78,13 @@ enum class Remedies { settings, schedules };
 
 /// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
 /// thread.
+/// @param target null = MSCCL XML for options.runtime
 [[nodiscard]] ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options,
-                                      const Progress& progress, Remedies remedies = Remedies::schedules);
+                                      const Progress& progress, Remedies remedies = Remedies::schedules,
+                                      const workflow::Target* target = nullptr);
+
+/// The same lines for a file of a target: its limits, what was established, faults and warnings.
+[[nodiscard]] std::vector<CheckRow> checklistOf(const workflow::TargetFile& file);
 
 /// "MSCCL (NCCL 2.12)" …
 [[nodiscard]] QString runtimeTitle(program::Runtime runtime);

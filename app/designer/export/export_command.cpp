@@ -9,13 +9,14 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-QString exportCommand(const QString& schedulePath, const lowering::Options& options, const QString& outputPath) {
+QString exportCommand(const QString& schedulePath, const lowering::Options& options, const QString& outputPath,
+                      std::string_view target) {
   QStringList words{u"coppice-cli"_s, u"export"_s, shellQuoted(schedulePath), u"--format"_s, u"msccl"_s};
   const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };
   const auto text = [](std::string_view view) {
     return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
   };
-  add(u"--target"_s, text(program::toString(options.runtime)));
+  add(u"--target"_s, text(target.empty() ? program::toString(options.runtime) : target));
   if (options.protocol) {
     add(u"--protocol"_s, text(program::toString(*options.protocol)));
   }

@@ -9,7 +9,7 @@ namespace coppice::designer {
 
 /// "coppice-cli export SCHEDULE …"
 [[nodiscard]] QString exportCommand(const QString& schedulePath, const lowering::Options& options,
-                                    const QString& outputPath);
+                                    const QString& outputPath, std::string_view target = {});
 
 /// A name for a program of the schedule that needs no quotes in MSCCL_XML_FILES: "allgather-k10" of "AllGather k=10".
 [[nodiscard]] QString programName(const QString& schedule);

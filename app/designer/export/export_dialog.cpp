@@ -90,8 +90,8 @@ void ExportDialog::setUpSettings() {
   m_place->setObjectName(u"exportPlace"_s);
   m_channels->setObjectName(u"exportChannels"_s);
   m_instances->setObjectName(u"exportInstances"_s);
-  for (const auto runtime : program::kRuntimes) {
-    m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
+  for (const workflow::Destination& each : workflow::destinations()) {
+    m_runtime->addItem(destinationTitle(each), m_runtime->count());
   }
   for (const auto protocol : {program::Protocol::simple, program::Protocol::ll, program::Protocol::ll128}) {
     const std::string_view word = program::toString(protocol);
@@ -254,8 +254,9 @@ void ExportDialog::connectAll() {
   }
   connect(m_list, &CheckList::fixWanted, this, &ExportDialog::apply, Qt::QueuedConnection);
   connect(m_save, &QPushButton::clicked, this, [this] {
-    saveAs(programSuffix(*m_result), tr("MSCCL program (*.xml)"), true,
-           [this](const QString& path) { return saveProgram(path); });
+    saveAs(suffix(),
+           destination().target != nullptr ? tr("Execution plan (*%1)").arg(suffix()) : tr("MSCCL program (*.xml)"),
+           true, [this](const QString& path) { return saveProgram(path); });
   });
   connect(m_showGuide, &QPushButton::toggled, this, &ExportDialog::updateGuide);
   connect(m_copyGuide, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(guide()); });
@@ -290,7 +291,7 @@ bool ExportDialog::readSizes(lowering::Options* options) const {
 
 lowering::Options ExportDialog::options() const {
   lowering::Options options;
-  options.runtime = static_cast<program::Runtime>(m_runtime->currentData().toInt());
+  options.runtime = destination().runtime;
   options.protocol = static_cast<program::Protocol>(m_protocol->currentData().toInt());
   options.inPlace = m_place->currentData().toBool();
   options.channels = static_cast<lowering::ChannelPolicy>(m_channels->currentData().toInt());
@@ -300,9 +301,25 @@ lowering::Options ExportDialog::options() const {
   return options;
 }
 
+const workflow::Destination& ExportDialog::destination() const {
+  return workflow::destinations()[static_cast<std::size_t>(m_runtime->currentData().toInt())];
+}
+
+QString ExportDialog::suffix() const {
+  const std::string_view extension = destination().extension();
+  QString suffix = programSuffix(*m_result);
+  suffix.chop(suffix.size() - suffix.lastIndexOf(u".xml"_s));
+  return suffix + QString::fromUtf8(extension.data(), static_cast<qsizetype>(extension.size()));
+}
+
 void ExportDialog::setOptions(const lowering::Options& options) {
   m_isFilling = true;
-  m_runtime->setCurrentIndex(m_runtime->findData(static_cast<int>(options.runtime)));
+  if (destination().runtime != options.runtime) {
+    const auto all = workflow::destinations();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.runtime == options.runtime; });
+    m_runtime->setCurrentIndex(static_cast<int>(found - all.begin()));
+  }
   m_protocol->setCurrentIndex(
       m_protocol->findData(static_cast<int>(options.protocol.value_or(program::Protocol::simple))));
   m_place->setCurrentIndex(m_place->findData(options.inPlace));
@@ -322,6 +339,9 @@ const ExportCheck* ExportDialog::check() const {
 QString ExportDialog::guide() const {
   if (check() == nullptr || !check()->isOk) {
     return {};
+  }
+  if (!check()->notes.empty()) {
+    return QString::fromStdString(check()->notes);
   }
   const QString path = m_savedPath.isEmpty() ? programName(m_name) + u".xml"_s : m_savedPath;
   return QString::fromStdString(
@@ -401,9 +421,10 @@ void ExportDialog::submit(Remedies remedies) {
   m_isJudging = true;
   m_isMending = remedies == Remedies::schedules;
   m_jobProgress = std::make_shared<JobProgress>();
-  m_job.submit([result = m_result, asked = m_asked, progress = m_jobProgress, remedies](std::stop_token stop) {
+  m_job.submit([result = m_result, asked = m_asked, target = m_askedTarget, progress = m_jobProgress,
+                remedies](std::stop_token stop) {
     return std::make_shared<const ExportCheck>(
-        checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop)), remedies));
+        checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop)), remedies, target));
   });
 }
 
@@ -419,6 +440,7 @@ void ExportDialog::judge() {
   m_savedPath.clear();
   m_saved->clear();
   m_asked = asked;
+  m_askedTarget = destination().target;
   submit(Remedies::settings);
   refresh();
 }
@@ -494,7 +516,7 @@ QString ExportDialog::command() const {
     text = generateCommand(m_fabricPath, m_result->options, m_name + fileSuffix(*m_result)) + u" && \\\n  "_s;
   }
   return text + exportCommand(m_schedulePath.isEmpty() ? m_name + fileSuffix(*m_result) : m_schedulePath, options(),
-                              programName(m_name) + programSuffix(*m_result));
+                              programName(m_name) + suffix(), destination().id());
 }
 
 void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isProgram,

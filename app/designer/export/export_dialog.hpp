@@ -39,6 +39,8 @@ public:
   [[nodiscard]] const ScheduleResultPtr& result() const { return m_result; }
   /// What the widgets say; the sizes as they could be read.
   [[nodiscard]] lowering::Options options() const;
+  /// What the schedule is exported for.
+  [[nodiscard]] const workflow::Destination& destination() const;
   void setOptions(const lowering::Options& options);
   /// Of the present settings; null while they are being judged.
   [[nodiscard]] const ExportCheck* check() const;
@@ -59,6 +61,8 @@ Q_SIGNALS:
   void failed(const QString& why);
 
 private:
+  /// Of the file's name.
+  [[nodiscard]] QString suffix() const;
   void setUpSettings();
   void setUpSizes();
   void setUpResult();
@@ -110,7 +114,8 @@ private:
   std::shared_ptr<const ExportCheck> m_check;
   std::shared_ptr<JobProgress> m_jobProgress = std::make_shared<JobProgress>();
   lowering::Options m_asked;  ///< that are judged
-  bool m_isMending = false;   ///< the rows are there; schedules that fit are looked for
+  const workflow::Target* m_askedTarget = nullptr;
+  bool m_isMending = false;  ///< the rows are there; schedules that fit are looked for
   bool m_isJudging = false;
   bool m_isGenerating = false;
   QTimer m_tick;

@@ -83,6 +83,7 @@ ProgramPanel::ProgramPanel(QWidget* parent)
       m_ofSchedule(
           iconButton(u"programOfSchedule"_s, u"schedule"_s, tr("Show the program of the current schedule"), this)),
       m_tree(new QTreeView(this)),
+      m_operations(new QTreeWidget(this)),
       m_pages(new QTabWidget(this)),
       m_step(new QLabel(this)),
       m_before(list(u"programWaitsFor"_s, tr("What the step waits for"), this)),
@@ -300,7 +301,19 @@ QWidget* ProgramPanel::makeBody() {
   auto* splitter = new QSplitter(Qt::Horizontal, body);
   splitter->setObjectName(u"programSplitter"_s);
   splitter->setChildrenCollapsible(false);
-  splitter->addWidget(m_tree);
+  m_operations->setObjectName(u"programOperations"_s);
+  m_operations->setAccessibleName(tr("Ranks, threadblocks and operations"));
+  m_operations->setFrameShape(QFrame::NoFrame);
+  m_operations->setUniformRowHeights(true);
+  m_operations->setAlternatingRowColors(true);
+  m_operations->setHeaderHidden(true);
+  m_operations->hide();
+  auto* steps = new QWidget(splitter);
+  auto* stepsLayout = new QVBoxLayout(steps);
+  stepsLayout->setContentsMargins({});
+  stepsLayout->addWidget(m_tree);
+  stepsLayout->addWidget(m_operations);
+  splitter->addWidget(steps);
   splitter->addWidget(m_pages);
   splitter->setStretchFactor(0, 3);
   splitter->setStretchFactor(1, 2);
@@ -315,6 +328,7 @@ QWidget* ProgramPanel::makeBody() {
 }
 
 void ProgramPanel::connectAll() {
+  connect(m_operations, &QTreeWidget::itemExpanded, this, &ProgramPanel::fillOperations);
   connect(m_runtime, &QComboBox::currentIndexChanged, this, &ProgramPanel::judge);
   connect(m_rank, &QComboBox::currentIndexChanged, this, &ProgramPanel::setRankFilter);
   m_ofSchedule->setEnabled(false);
@@ -442,6 +456,15 @@ void ProgramPanel::judge() {
       read->xml = std::make_shared<const std::string>(std::move(made->xml));
       origins = std::move(made->origins);
     }
+    if (const workflow::Target* target = workflow::targetOfFile(*read->xml)) {
+      auto file = target->read(*read->xml, QFileInfo(path).fileName().toStdString(), {}, progress);
+      if (file) {
+        read->target = std::make_shared<const workflow::TargetFile>(*std::move(file));
+      } else {
+        read->error = file.error();
+      }
+      return ReadPtr(read);
+    }
     auto studied = workflow::studyProgram(*read->xml, QFileInfo(path).fileName().toStdString(), {.runtime = runtime},
                                           workflow::StudyWhen::always, progress);
     if (studied) {
@@ -470,6 +493,9 @@ void ProgramPanel::receive(const ReadPtr& answer) {
   if (answer->error) {
     showReading(nullptr);
     showError(*answer->error);
+  } else if (answer->target) {
+    showReading(nullptr);
+    showTarget(answer->target);
   } else {
     showReading(answer->reading);
     // Arrows, [ and ] go to the steps.
@@ -496,7 +522,66 @@ void ProgramPanel::showError(const Error& error) {
   m_pages->setCurrentIndex(kChecks);
 }
 
+void ProgramPanel::showTarget(const std::shared_ptr<const workflow::TargetFile>& file) {
+  m_target = file;
+  m_tree->hide();
+  m_operations->show();
+  m_runtime->setEnabled(false);
+  const QString collective = QString::fromStdString(file->collective);
+  m_verdict->setText(file->isOk ? u"✓ "_s + tr("Verified: its result is that of %1").arg(collective)
+                                : tr("Not verified"));
+  setRole(m_verdict, file->isOk ? u"good"_s : u"error"_s);
+  m_verdict->setToolTip(m_verdict->text());
+  QStringList facts;
+  for (const workflow::Fact& fact : file->facts) {
+    if (!fact.text.empty()) {
+      facts << QString::fromStdString(fact.text);
+    }
+  }
+  m_facts->setText(facts.join(u'\n'));
+  const std::vector<CheckRow> rows = checklistOf(*file);
+  m_checks->setRows(rows);
+  m_pages->setCurrentIndex(kChecks);
+  if (!file->isOk && !rows.empty()) {
+    m_finding->setText(rows.front().value.isEmpty() ? rows.front().detail
+                                                    : rows.front().value + u": "_s + rows.front().detail);
+    setRole(m_finding, u"error"_s);
+    m_finding->show();
+  }
+  for (int rank = 0; rank < file->ranks; ++rank) {
+    auto* item = new QTreeWidgetItem(m_operations, {tr("Rank %1").arg(rank)});
+    item->setData(0, Qt::UserRole, rank);
+    item->setChildIndicatorPolicy(QTreeWidgetItem::ShowIndicator);
+  }
+  if (QTreeWidgetItem* first = m_operations->topLevelItem(0)) {
+    first->setExpanded(true);
+  }
+}
+
+/// A rank's operations are named when it is looked at.
+void ProgramPanel::fillOperations(QTreeWidgetItem* item) {
+  if (item->parent() != nullptr || item->childCount() > 0 || !m_target) {
+    return;
+  }
+  const auto blocks = m_target->operations(item->data(0, Qt::UserRole).toInt());
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    auto* child = new QTreeWidgetItem(
+        item, {tr("Threadblock %1 · %2")
+                   .arg(block)
+                   .arg(counted(static_cast<qsizetype>(blocks[block].size()), tr("operation"), tr("operations")))});
+    for (const std::string& line : blocks[block]) {
+      new QTreeWidgetItem(child, {QString::fromStdString(line)});
+    }
+    child->setExpanded(block == 0);
+  }
+}
+
 void ProgramPanel::showReading(const ProgramReadingPtr& reading) {
+  m_target.reset();
+  m_operations->clear();
+  m_operations->hide();
+  m_tree->show();
+  m_runtime->setEnabled(true);
   const bool isSameFile = m_reading && reading && m_reading->path == reading->path;
   const auto before = isSameFile ? m_current : std::nullopt;
   const QScopedValueRollback guided(m_isGuided, true);

@@ -13,6 +13,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
+#include <QTreeWidget>
 #include <QWidget>
 #include <functional>
 #include <memory>
@@ -29,12 +30,13 @@
 #include "designer/program/ring_view.hpp"
 #include "designer/program/step_model.hpp"
 #include "designer/schedules/job_progress.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::designer {
 
-/// The dock "Program": any MSCCL XML as ranks, threadblocks and steps, with what each step waits for, what the buffers
-/// hold after it, the ring of a deadlock, the first wrong step, and the runtime's checks. One step is current in all of
-/// them.
+/// The dock "Program": any MSCCL XML, or a file of another target without its steps in action, as ranks, threadblocks
+/// and steps, with what each step waits for, what the buffers hold after it, the ring of a deadlock, the first wrong
+/// step, and the runtime's checks. One step is current in all of them.
 class ProgramPanel : public QWidget {
   Q_OBJECT
 
@@ -64,7 +66,7 @@ public:
   /// nullptr: nothing is open, or it is not readable.
   [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
   /// The runtime takes the program and it does what it should.
-  [[nodiscard]] bool isOk() const { return m_reading && m_reading->studied.judgement.ok; }
+  [[nodiscard]] bool isOk() const { return m_target ? m_target->isOk : m_reading && m_reading->studied.judgement.ok; }
   [[nodiscard]] QString verdict() const { return m_verdict->text(); }
   [[nodiscard]] QString facts() const { return m_facts->text(); }
   /// The deadlock or the first wrong step, in words; empty where there is none.
@@ -105,6 +107,7 @@ private:
   struct Read {
     std::shared_ptr<const std::string> xml = {};
     ProgramReadingPtr reading = {};
+    std::shared_ptr<const workflow::TargetFile> target = {};  ///< in place of a reading
     std::optional<Error> error = {};
   };
   using ReadPtr = std::shared_ptr<const Read>;
@@ -120,6 +123,8 @@ private:
   void receive(const ReadPtr& answer);
   void showReading(const ProgramReadingPtr& reading);
   void showError(const Error& error);
+  void showTarget(const std::shared_ptr<const workflow::TargetFile>& file);
+  void fillOperations(QTreeWidgetItem* item);
   void showFinding();
   void showTrees();
   void fillRanks();
@@ -159,6 +164,8 @@ private:
   QToolButton* m_cancel;
   QToolButton* m_ofSchedule;
   QTreeView* m_tree;
+  QTreeWidget* m_operations;  ///< of a target's file, in place of m_tree
+  std::shared_ptr<const workflow::TargetFile> m_target;
   QTabWidget* m_pages;
   QLabel* m_step;
   QListWidget* m_before;

@@ -81,7 +81,7 @@ void openTrees(OpenedSchedule& opened, const std::string& text, const std::share
 }  // namespace
 
 ScheduleFileKind scheduleFileKindOf(const QString& path) {
-  constexpr qint64 kBeginning = 4096;
+  constexpr qint64 kBeginning = 65536;
   QFile file(path);
   if (!QFileInfo(path).isFile() || !file.open(QIODevice::ReadOnly)) {
     return ScheduleFileKind::none;

@@ -7,6 +7,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTreeWidget>
 #include <functional>
 
 #include "designer/answers.hpp"
@@ -104,6 +105,7 @@ private Q_SLOTS:
   void aDeadlockIsNamedAtOnce();
   void aWrongResultIsTraced();
   void limitsOfEachRuntime();
+  void plansOfAnotherTarget();
   void unreadableFiles();
   void stoppedWhileReading();
   void treesAndTheirSteps_data();
@@ -358,6 +360,31 @@ void TestDesignerProgram::limitsOfEachRuntime() {
   QCOMPARE(f.panel->rows().front().state, CheckState::bad);
   QVERIFY(!f.panel->finding().isEmpty());
   QCOMPARE(f.panel->current(), std::optional(StepPlace{1, 0, 1}));
+}
+
+void TestDesignerProgram::plansOfAnotherTarget() {
+  const QByteArray plan = R"({"name":"one","collective":"allreduce","protocol":"Simple","inplace":false,"gpus":[
+    {"id":0,"input_chunks":1,"output_chunks":1,"scratch_chunks":0,"channels":[],"remote_buffers":[],"threadblocks":[
+      {"id":0,"channels":[],"ops":[{"name":"copy","src_buff":[{"type":"i","index":0,"size":1}],
+                                    "dst_buff":[{"type":"o","index":0,"size":1}]}]}]}]})";
+  Fixture f;
+  QVERIFY(f.open(plan.toStdString()));
+  QVERIFY2(f.panel->isOk(), qPrintable(f.panel->verdict() + f.panel->finding()));
+  QCOMPARE(f.panel->page(), ProgramPanel::kChecks);
+  auto* operations = f.child<QTreeWidget>("programOperations");
+  QVERIFY(operations->isVisibleTo(f.panel));
+  QCOMPARE(operations->topLevelItemCount(), 1);
+  const QTreeWidgetItem* block = operations->topLevelItem(0)->child(0);
+  QVERIFY(block != nullptr);
+  QCOMPARE(block->child(0)->text(0), u"copy i[0] to o[0]"_s);
+  // Its output is left as it was.
+  QVERIFY(f.open(QByteArray(plan).replace("\"type\":\"o\"", "\"type\":\"i\"").toStdString()));
+  QVERIFY(!f.panel->isOk());
+  QVERIFY(!f.panel->finding().isEmpty());
+  // A program again.
+  QVERIFY(f.open(ringAllgather(3, 1, true)));
+  QVERIFY(f.panel->isOk());
+  QVERIFY(!operations->isVisibleTo(f.panel));
 }
 
 void TestDesignerProgram::unreadableFiles() {

@@ -46,6 +46,7 @@ private Q_SLOTS:
   void simpleBetweenBoxesIsMended();
   void theDialogBeginsWithAProtocolThatWorks_data();
   void theDialogBeginsWithAProtocolThatWorks();
+  void aTargetHasItsOwnChecklist();
 };
 
 void TestDesignerProtocol::aRowForTheRoot() {
@@ -105,12 +106,40 @@ void TestDesignerProtocol::theDialogBeginsWithAProtocolThatWorks() {
     return QString();
   });
   QTEST(dialog.findChild<QComboBox*>(u"exportProtocol"_s)->currentText(), "protocol");
-  QCOMPARE(dialog.findChild<QComboBox*>(u"exportRuntime"_s)->count(), 5);
+  QCOMPARE(dialog.findChild<QComboBox*>(u"exportRuntime"_s)->count(),
+           static_cast<int>(workflow::destinations().size()));
   QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);
   QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
   dialog.findChild<QPushButton*>(u"exportSave"_s)->click();
   QCOMPARE(asked, QStringList{suggestion});
   QVERIFY2(dialog.command().endsWith(u"-o "_s + suggestion), qPrintable(dialog.command()));
+}
+
+/// A target has its own limits, and files of its own ending.
+void TestDesignerProtocol::aTargetHasItsOwnChecklist() {
+  const ScheduleResultPtr result = made("2", Collective::broadcast);
+  QVERIFY(result);
+  QStringList asked;
+  ExportDialog dialog(result, u"mine"_s, u"mine.forest.json"_s, {}, [&](const QString& wanted, const QString&) {
+    asked << wanted;
+    return QString();
+  });
+  auto* runtime = dialog.findChild<QComboBox*>(u"exportRuntime"_s);
+  runtime->setCurrentIndex(static_cast<int>(program::kRuntimes.size()));
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);
+  QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
+  const CheckRow* operations = rowNamed(*dialog.check(), u"Operations of a threadblock"_s);
+  QVERIFY(operations != nullptr);
+  QCOMPARE(operations->limit, u"64"_s);
+  QVERIFY(dialog.guide().contains(u"register_plans"_s) || dialog.guide().contains(u"AlgorithmCollectionBuilder"_s));
+  dialog.findChild<QPushButton*>(u"exportSave"_s)->click();
+  QCOMPARE(asked, QStringList{u"mine-root3.plan.json"_s});
+  QVERIFY2(dialog.command().contains(u"--target mscclpp "_s), qPrintable(dialog.command()));
+  // This one is for an allreduce through capable switches.
+  runtime->setCurrentIndex(runtime->count() - 1);
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);
+  QVERIFY(!dialog.check()->isOk);
+  QVERIFY(dialog.check()->rows.front().detail.contains(u"allreduce"_s));
 }
 
 QTEST_MAIN(TestDesignerProtocol)
