@@ -246,11 +246,12 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   }
   json["best"] = nullptr;
   json["seconds"] = seconds;
-  report.text = named(model.name) + ", " + toDecimal(model.parameters() / Rational(1'000'000'000), 2) +
-                " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" +
-                std::string(request->device.name) + "); a step has " + std::to_string(job.batch) + " sequences of " +
-                std::to_string(job.sequence) + " tokens\n" + counted(choice->layouts, "layout") + " of the GPUs, " +
-                counted(choice->searches, "search", "searches") + "; the others cannot be better\n";
+  report.text =
+      named(model.name) + ", " + toDecimal(model.parameters() / Rational(1'000'000'000), 2) +
+      " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(request->device.name) +
+      "); a step has " + std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n" +
+      counted(choice->layouts, "layout") + " of the GPUs, " + counted(choice->searches, "search", "searches") +
+      (choice->least ? "; no step of these is shorter than " + duration(*choice->least * 1e-9) : std::string()) + "\n";
   if (choice->leftOut > 0) {
     report.text += "     " + counted(choice->leftOut, "layout") + " left out: " + choice->leftOutFor + "\n";
     json["left_out"] = choice->leftOut;
