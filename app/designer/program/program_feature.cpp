@@ -81,7 +81,7 @@ void ProgramFeature::addActions() {
         // A program that was opened as a file stays with its document; one of another schedule is replaced.
         const ScheduleEntry* entry = currentEntry();
         const bool isOfAnother = !m_isFile && entry != nullptr && entry->result && entry->result != m_schedule;
-        if ((!m_panel->reading() && !m_panel->isReading()) || isOfAnother) {
+        if ((!m_panel->hasFile() && !m_panel->isReading()) || isOfAnother) {
           openSchedule();
         }
       });
@@ -136,10 +136,10 @@ const ScheduleEntry* ProgramFeature::currentEntry() const {
 }
 
 void ProgramFeature::compareProgram() {
-  if (!m_isFile || !m_panel->isOk() || current() == nullptr) {
+  const ProgramReadingPtr reading = m_panel->reading();
+  if (!m_isFile || !reading || !m_panel->isOk() || current() == nullptr) {
     return;
   }
-  const ProgramReadingPtr reading = m_panel->reading();
   Document& document = current()->document();
   m_examiner.submit([reading, document = QPointer(&document), revision = document.factRevision(),
                      description = document.model().description()](std::stop_token stop) {

@@ -65,6 +65,8 @@ public:
   void close();
   /// nullptr: nothing is open, or it is not readable.
   [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
+  /// A program, or a file of another target.
+  [[nodiscard]] bool hasFile() const { return m_reading || m_target; }
   /// The runtime takes the program and it does what it should.
   [[nodiscard]] bool isOk() const { return m_target ? m_target->isOk : m_reading && m_reading->studied.judgement.ok; }
   [[nodiscard]] QString verdict() const { return m_verdict->text(); }

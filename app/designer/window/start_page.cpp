@@ -43,7 +43,7 @@ Result<Model> readForPicture(const QString& path) {
     return text.error();
   }
   if (workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::program) {
-    return Error{ErrorCode::badInput, "an MSCCL program, which has no drawing"};
+    return Error{ErrorCode::badInput, "a program, which has no drawing"};
   }
   auto read = readAnyFabric(*text, path.toStdString());
   if (!read) {

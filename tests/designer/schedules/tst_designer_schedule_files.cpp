@@ -38,6 +38,7 @@ private Q_SLOTS:
   void unsavedSchedulesSurviveACrash();
   void hostileFilesAreRefused();
   void openingAProgram();
+  void openingAPlan();
   void openingABrokenProgram();
   void openingAForest();
   void openingTrees();
@@ -303,6 +304,26 @@ void TestDesignerScheduleFiles::openingAProgram() {
   QVERIFY(QTest::qWaitFor([&] { return !read.isEmpty(); }, kLong));
   QVERIFY2(report->isOk(), qPrintable(report->verdict() + report->finding()));
   QCOMPARE(report->reading()->program().ranks.size(), std::size_t{16});
+}
+
+/// A plan is judged beside an open fabric, and stays where the steps are asked for.
+void TestDesignerScheduleFiles::openingAPlan() {
+  ScheduleFixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  const QByteArray plan = R"({"name":"one","collective":"allreduce","protocol":"Simple","inplace":false,"gpus":[
+    {"id":0,"input_chunks":1,"output_chunks":1,"scratch_chunks":0,"channels":[],"remote_buffers":[],"threadblocks":[
+      {"id":0,"channels":[],"ops":[{"name":"copy","src_buff":[{"type":"i","index":0,"size":1}],
+                                    "dst_buff":[{"type":"o","index":0,"size":1}]}]}]}]})";
+  const QString path = fixture.dir.filePath(u"one.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), plan.toStdString()));
+  QVERIFY(fixture.window->files().openFile(path) == nullptr);
+  auto* report = fixture.window->findChild<ProgramPanel*>(u"programPanel"_s);
+  QVERIFY(QTest::qWaitFor([&] { return report->hasFile() && !report->isReading(); }, kLong));
+  QVERIFY2(report->isOk(), qPrintable(report->verdict() + report->finding()));
+  QVERIFY(report->reading() == nullptr);
+  QVERIFY(fixture.answers->failures.isEmpty());
+  fixture.run("schedule.program");
+  QVERIFY(report->hasFile() && !report->isReading());
 }
 
 void TestDesignerScheduleFiles::openingABrokenProgram() {
