@@ -137,6 +137,7 @@ void TestDesignerProtocol::aTargetHasItsOwnChecklist() {
   QVERIFY2(dialog.command().contains(u"--target mscclpp "_s), qPrintable(dialog.command()));
   // This one is for an allreduce through capable switches.
   runtime->setCurrentIndex(runtime->count() - 1);
+  dialog.findChild<QComboBox*>(u"exportProtocol"_s)->setCurrentText(u"Simple"_s);
   QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);
   QVERIFY(!dialog.check()->isOk);
   QVERIFY(dialog.check()->rows.front().detail.contains(u"allreduce"_s));
