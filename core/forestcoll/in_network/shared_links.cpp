@@ -64,7 +64,7 @@ std::optional<TreePlan> bestPlan(const Fabric& fabric, const TreeDemand& demand,
   plan.columns = treesByColumns(fabric, demand, plan.mixture, bound.algbw, progress);
   if (plan.columns && plan.mixture &&
       (isEasy ? plan.columns->algbw <= plan.mixture->algbw : plan.columns->algbw < plan.mixture->algbw * kNearlyAll)) {
-    plan.columns.reset();
+    plan.fewTrees = std::exchange(plan.columns, std::nullopt);
   }
   if (plan.columns) {
     plan.mixture.reset();
@@ -217,7 +217,8 @@ MixtureForests growPlan(const Fabric& fabric, TreePlan&& plan, const Request& re
         throw;  // the limit is the caller's
       }
     }
-    plan.columns = treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw, progress);
+    plan.columns = plan.fewTrees ? std::move(plan.fewTrees)
+                                 : treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw, progress);
     clock.done("trees one by one");
     if (!plan.columns || plan.columns->algbw < plan.mixture->algbw * kEnough) {
       return growMixture(fabric, *plan.mixture, request, 0, progress, clock);

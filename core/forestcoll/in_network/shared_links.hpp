@@ -26,6 +26,7 @@ struct Planned {
 struct TreePlan {
   std::optional<TreeMixture> mixture;
   std::optional<ColumnTrees> columns;
+  std::optional<ColumnTrees> fewTrees;  ///< that reach less than the mixture: in case its trees take too much work
 
   [[nodiscard]] const Bandwidth& algbw() const { return columns ? columns->algbw : mixture->algbw; }
 };
