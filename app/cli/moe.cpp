@@ -5,6 +5,7 @@
 #include "alltoall/demand_table.hpp"
 #include "alltoall/experts.hpp"
 #include "base/counted.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "facts_text.hpp"
@@ -27,29 +28,19 @@ struct MoeOptions {
   std::int64_t seconds = 8;
 };
 
-double toDouble(const Rational& value) {
-  return static_cast<double>(value.numerator()) / static_cast<double>(value.denominator());
-}
-
 std::string inWords(const Rational& nanoseconds) {
-  return workflow::duration(toDouble(nanoseconds) * 1e-9);
-}
-
-std::string decimals(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  return text.data();
+  return workflow::duration(nanoseconds.toDouble() * 1e-9);
 }
 
 std::string megabytes(const Rational& bytes) {
-  return decimals(toDouble(bytes) / 1e6) + " MB";
+  return toDecimal(bytes / Rational(1'000'000)) + " MB";
 }
 
 Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
   Json json = {{"nanoseconds", time.nanoseconds.toString()},
                {"least_nanoseconds", time.leastNanoseconds.toString()},
                {"exact", time.isExact()},
-               {"microseconds", toDouble(time.nanoseconds) / 1e3},
+               {"microseconds", time.nanoseconds.toDouble() / 1e3},
                {"network_GBps", time.networkGBps},
                {"box_GBps", time.boxGBps},
                {"worst_rank",
@@ -60,27 +51,31 @@ Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
                  {"received_bytes", time.worstReceived.toString()}}}};
   if (time.directNanoseconds) {
     json["direct_nanoseconds"] = time.directNanoseconds->toString();
-    json["relay_gain"] = toDouble(*time.directNanoseconds) / toDouble(time.nanoseconds);
+    json["relay_gain"] = time.directNanoseconds->toDouble() / time.nanoseconds.toDouble();
   }
   return json;
 }
 
 std::string textOf(const fabric::Fabric& fabric, const std::string& label, const workflow::ExchangeTime& time) {
-  std::string text =
-      factLine(label, inWords(time.nanoseconds) + (time.isExact() ? ", exact: no routes are faster"
-                                                                  : ", at least " + inWords(time.leastNanoseconds)));
-  text += factLine("", "each GPU on average: " + decimals(time.networkGBps) + " GB/s out of its box, " +
-                           decimals(time.boxGBps) + " GB/s received from its box");
+  std::string text = factLine(
+      label, inWords(time.nanoseconds) +
+                 (time.isExact()
+                      ? ", exact: no routes are faster"
+                      : "; no routes are more than " +
+                            withPlaces(100 * (time.nanoseconds.toDouble() / time.leastNanoseconds.toDouble() - 1), 2) +
+                            " % faster"));
+  text += factLine("", "each GPU on average: " + withPlaces(time.networkGBps, 2) + " GB/s out of its box, " +
+                           withPlaces(time.boxGBps, 2) + " GB/s received from its box");
   if (time.directNanoseconds) {
-    const double gain = toDouble(*time.directNanoseconds) / toDouble(time.nanoseconds);
+    const double gain = time.directNanoseconds->toDouble() / time.nanoseconds.toDouble();
     text += factLine("", gain > 1 + 1e-9 ? "GPUs pass data on; without that " + inWords(*time.directNanoseconds) +
-                                               ", " + decimals(gain) + " times as long"
+                                               ", " + withPlaces(gain, 2) + " times as long"
                                          : "passing data on through other GPUs gains nothing");
   }
-  const double share = toDouble(time.worstNanoseconds) / toDouble(time.nanoseconds);
+  const double share = time.worstNanoseconds.toDouble() / time.nanoseconds.toDouble();
   text += factLine("", "the busiest GPU is " + fabric.nodes()[fabric.gpus()[time.worst]].id + ": sends " +
                            megabytes(time.worstSent) + ", receives " + megabytes(time.worstReceived) +
-                           "; over its own links alone that takes " + decimals(100 * share) + " % of the time");
+                           "; over its own links alone that takes " + withPlaces(100 * share, 2) + " % of the time");
   return text;
 }
 
@@ -149,10 +144,11 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
   if (answer->before) {
     report.json["dispatch_as_placed"] = jsonOf(fabric, *answer->before);
     report.json["placement"] = answer->placement;
-    report.text += factLine(
-        "placement", "experts swapped: dispatch took " + inWords(answer->before->nanoseconds) + " before, " +
-                         decimals(toDouble(answer->before->nanoseconds) / toDouble(answer->dispatch.nanoseconds)) +
-                         " times as long");
+    report.text +=
+        factLine("placement",
+                 "experts swapped: dispatch took " + inWords(answer->before->nanoseconds) + " before, " +
+                     withPlaces(answer->before->nanoseconds.toDouble() / answer->dispatch.nanoseconds.toDouble(), 2) +
+                     " times as long");
   }
   report.text += textOf(fabric, "dispatch", answer->dispatch) + textOf(fabric, "combine", answer->combine);
   report.json["seconds"] = clock.lap();

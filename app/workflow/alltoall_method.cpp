@@ -9,7 +9,6 @@
 #include "alltoall/demand_table.hpp"
 #include "base/text.hpp"
 #include "io/files.hpp"
-#include "workflow/expert_layer.hpp"
 #include "workflow/facts.hpp"
 
 namespace coppice::workflow {
@@ -48,11 +47,11 @@ Facts lengthFacts(const fabric::Fabric& fabric, const schedule::ExchangeLengths&
 
 /// How long the bytes of a table take.
 Facts demandFacts(const Rational& unit, const alltoall::Optimum& claim) {
-  const Rational longest = nanosecondsOf(unit, claim.lower, true);
-  const Rational least = nanosecondsOf(unit, claim.upper, false);
+  const Rational longest = alltoall::nanosecondsOf(unit, claim.lower, true);
+  const Rational least = alltoall::nanosecondsOf(unit, claim.upper, false);
   const auto inWords = [](const Rational& value) {
     constexpr double kNanosecond = 1e-9;
-    return duration(kNanosecond * static_cast<double>(value.numerator()) / static_cast<double>(value.denominator()));
+    return duration(kNanosecond * value.toDouble());
   };
   return {{.key = "demand_nanoseconds",
            .value = longest.toString(),

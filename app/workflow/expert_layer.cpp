@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "fabric/structural_boxes.hpp"
 #include "workflow/alltoall_method.hpp"
@@ -14,10 +13,6 @@ namespace coppice::workflow {
 namespace {
 
 using fabric::Rank;
-
-double toDouble(const Rational& value) {
-  return static_cast<double>(value.numerator()) / static_cast<double>(value.denominator());
-}
 
 std::vector<int> boxesOf(const fabric::Fabric& fabric) {
   const fabric::Fabric boxed = fabric::withBoxes(fabric);
@@ -42,7 +37,7 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
     const fabric::Arc& ends = boxed.arcs()[arc];
     const fabric::Node& tail = boxed.nodes()[ends.tail];
     const fabric::Node& head = boxed.nodes()[ends.head];
-    const double bytes = toDouble(loads[arc]) * toDouble(time.table.unit);
+    const double bytes = loads[arc].toDouble() * time.table.unit.toDouble();
     const bool crosses = tail.box != head.box;
     outOfBoxes += crosses && !tail.box.empty() ? bytes : 0;
     intoBoxes += crosses && !head.box.empty() ? bytes : 0;
@@ -54,7 +49,7 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
       egress[tail.rank] += ends.bandwidth;
     }
   }
-  const double share = toDouble(time.nanoseconds) * fabric.gpuCount();
+  const double share = time.nanoseconds.toDouble() * fabric.gpuCount();
   time.networkGBps = share > 0 ? outOfBoxes / share : 0;
   time.boxGBps = share > 0 ? std::max(0.0, intoGpus - intoBoxes) / share : 0;
   const auto& demand = time.table.demand;
@@ -82,18 +77,6 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
 
 }  // namespace
 
-Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp) {
-  const Rational& perNanosecond = rate.gigabytesPerSecond();
-  try {
-    return bytes / perNanosecond;
-  } catch (const OverflowError&) {
-    constexpr std::int64_t kParts = 1000;
-    const Int128 whole = checkedMul<Int128>(checkedMul<Int128>(bytes.numerator(), perNanosecond.denominator()), kParts);
-    const Int128 by = checkedMul<Int128>(bytes.denominator(), perNanosecond.numerator());
-    return {narrow64(whole / by + (roundsUp && whole % by != 0 ? 1 : 0)), kParts};
-  }
-}
-
 Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::DemandTable table, bool withDirect,
                                   const alltoall::Request& limits, const Progress& progress) {
   return guarded(
@@ -103,13 +86,13 @@ Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::Demand
         alltoall::Request request = limits;
         request.demand = time.table.demand;
         time.optimum = orThrow(verifiedAlltoall(fabric, request, progress));
-        time.nanoseconds = nanosecondsOf(time.table.unit, time.optimum->lower, true);
-        time.leastNanoseconds = nanosecondsOf(time.table.unit, time.optimum->upper, false);
+        time.nanoseconds = alltoall::nanosecondsOf(time.table.unit, time.optimum->lower, true);
+        time.leastNanoseconds = alltoall::nanosecondsOf(time.table.unit, time.optimum->upper, false);
         addFigures(fabric, orThrow(alltoall::loadsOf(fabric, time.table.demand, time.optimum->routing)), time);
         if (withDirect) {
           request.demand.relays = false;
           if (const auto direct = verifiedAlltoall(fabric, request, progress)) {
-            time.directNanoseconds = nanosecondsOf(time.table.unit, (*direct)->lower, true);
+            time.directNanoseconds = alltoall::nanosecondsOf(time.table.unit, (*direct)->lower, true);
           } else if (direct.error().code != ErrorCode::badUsage) {
             return direct.error();
           }

@@ -48,9 +48,6 @@ struct ExchangeTime {
   [[nodiscard]] bool isExact() const { return optimum->isExact(); }
 };
 
-/// What the bytes of a unit take at the rate: exactly, or, beyond 64 bits, to the next picosecond up or down.
-[[nodiscard]] Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp);
-
 /// @param withDirect also without GPUs that pass data on
 /// Errors: those of alltoall::optimum; verification.
 [[nodiscard]] Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::DemandTable table,

@@ -208,6 +208,18 @@ DemandTable demandOf(const fabric::Fabric& fabric, std::string_view text, const 
 
 }  // namespace
 
+Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp) {
+  const Rational& perNanosecond = rate.gigabytesPerSecond();
+  try {
+    return bytes / perNanosecond;
+  } catch (const OverflowError&) {
+    constexpr std::int64_t kParts = 1000;
+    const Int128 whole = checkedMul<Int128>(checkedMul<Int128>(bytes.numerator(), perNanosecond.denominator()), kParts);
+    const Int128 by = checkedMul<Int128>(bytes.denominator(), perNanosecond.numerator());
+    return {narrow64(whole / by + (roundsUp && whole % by != 0 ? 1 : 0)), kParts};
+  }
+}
+
 Result<DemandTable> readDemandTable(const fabric::Fabric& fabric, std::string_view text, const std::string& name) {
   return guarded([&]() -> Result<DemandTable> { return demandOf(fabric, text, name); },
                  {.overflow = name + ": the numbers leave the 64-bit range", .overflowFix = "use fewer digits"});

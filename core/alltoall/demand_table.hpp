@@ -6,6 +6,7 @@
 
 #include "base/rational.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/exchange.hpp"
 
@@ -16,6 +17,10 @@ struct DemandTable {
   schedule::ExchangeDemand demand;
   Rational unit = 1;  ///< bytes
 };
+
+/// What the bytes take at the rate: a byte at 1 GB/s takes a nanosecond. Exact, or, beyond 64 bits, to the next
+/// picosecond up or down. Throws OverflowError where that is beyond 64 bits, too.
+[[nodiscard]] Rational nanosecondsOf(const Rational& bytes, const Bandwidth& rate, bool roundsUp);
 
 /// Reads what each GPU sends to each other as a table of bytes, one row for each sender in the order of ranks, its
 /// columns the receivers: numbers of 0 or more ("4096", "1.5e6", "0.5"), between commas, semicolons, tabs or spaces.

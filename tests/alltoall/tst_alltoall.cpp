@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "alltoall/alltoall.hpp"
+#include "alltoall/exchange_fault.hpp"
 #include "coppice/test_paths.hpp"
 #include "presets/presets.hpp"
 #include "schedule/step_cost.hpp"
@@ -18,6 +19,7 @@
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
+using test::faultOf;
 using test::presetFabric;
 
 namespace {
@@ -87,32 +89,6 @@ fabric::Fabric referenceFabric(const nlohmann::json& entry) {
   }
   const int n = entry.at("N").get<int>();
   return fabricOf(n, n, edges);
-}
-
-/// Both certificates, and the routing as a schedule, say what was claimed. Empty where they do.
-QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum, bool withSchedule) {
-  const auto upper = verify::provenExchangeBound(fabric, optimum.demand, optimum.lengths);
-  const auto lower = verify::provenExchangeRate(fabric, optimum.demand, optimum.routing);
-  if (!upper || !lower) {
-    return QString::fromStdString(describe(upper ? lower.error() : upper.error()));
-  }
-  if (*upper != optimum.upper || *lower != optimum.lower || optimum.upper < optimum.lower) {
-    return QString("certificates give other rates");
-  }
-  if (!withSchedule) {
-    return {};
-  }
-  const auto made = alltoall::scheduleOf(fabric, optimum.demand, optimum.routing);
-  if (!made) {
-    return QString::fromStdString(describe(made.error()));
-  }
-  const auto verdict = verify::verifySteps(fabric, *made);
-  if (!verdict || !verdict->ok) {
-    return QString::fromStdString(verdict ? describe(verdict->findings.front()) : describe(verdict.error()));
-  }
-  return made->algbw == optimum.lower * alltoall::meanBuffer(optimum.demand, fabric.gpuCount())
-             ? QString()
-             : QString("another algbw");
 }
 
 }  // namespace

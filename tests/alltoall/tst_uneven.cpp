@@ -4,12 +4,12 @@
 
 #include "alltoall/alltoall.hpp"
 #include "alltoall/demand_table.hpp"
+#include "alltoall/exchange_fault.hpp"
 #include "alltoall/experts.hpp"
 #include "forestcoll/random_fabrics.hpp"
 #include "support/findings.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/exchange_check.hpp"
-#include "verify/step_verifier.hpp"
 #include "workflow/expert_layer.hpp"
 
 /// All-to-all with amounts of its own for each pair of GPUs, and the traffic of expert layers.
@@ -18,29 +18,6 @@ using namespace coppice;
 namespace {
 
 using Amounts = std::vector<std::int64_t>;
-
-/// Both certificates and the schedule say what was claimed. Empty where they do.
-QString faultOf(const fabric::Fabric& fabric, const alltoall::Optimum& optimum) {
-  const auto upper = verify::provenExchangeBound(fabric, optimum.demand, optimum.lengths);
-  const auto lower = verify::provenExchangeRate(fabric, optimum.demand, optimum.routing);
-  if (!upper || !lower) {
-    return QString::fromStdString(describe(upper ? lower.error() : upper.error()));
-  }
-  if (*upper != optimum.upper || *lower != optimum.lower || optimum.upper < optimum.lower) {
-    return QString("certificates give other rates");
-  }
-  const auto made = alltoall::scheduleOf(fabric, optimum.demand, optimum.routing);
-  if (!made) {
-    return QString::fromStdString(describe(made.error()));
-  }
-  const auto verdict = verify::verifySteps(fabric, *made);
-  if (!verdict || !verdict->ok) {
-    return QString::fromStdString(verdict ? describe(verdict->findings.front()) : describe(verdict.error()));
-  }
-  return made->algbw == optimum.lower * alltoall::meanBuffer(optimum.demand, fabric.gpuCount())
-             ? QString()
-             : QString("another algbw");
-}
 
 alltoall::Optimum solved(const fabric::Fabric& fabric, Amounts amounts, bool relays = true) {
   alltoall::Request request;
@@ -96,7 +73,7 @@ void TestUneven::evenAmounts() {
   const auto sevens = solved(fabric, amountsOf(fabric.gpuCount(), [](int, int) { return 7; }));
   QVERIFY(even.isExact() && sevens.isExact());
   QCOMPARE(sevens.lower * Rational(7), even.lower);
-  QCOMPARE(faultOf(fabric, sevens), QString());
+  QCOMPARE(test::faultOf(fabric, sevens, true), QString());
 }
 
 /// On two DGX H100: 450 GB/s of NVLink and a NIC of 50 GB/s for each of 16 GPUs, which reaches the own box as well.
@@ -140,7 +117,7 @@ void TestUneven::patterns() {
   const auto optimum = solved(fabric, amounts);
   QVERIFY(optimum.isExact());
   QCOMPARE(QString::fromStdString((Rational(1) / optimum.lower.gigabytesPerSecond()).toString()), time);
-  QCOMPARE(faultOf(fabric, optimum), QString());
+  QCOMPARE(test::faultOf(fabric, optimum, true), QString());
 }
 
 /// Most demands are solved exactly, with and without symmetry, and always within what both certificates say.
@@ -160,7 +137,7 @@ void TestUneven::randomDemands() {
     request.demand.amounts = amounts;
     const auto optimum = alltoall::optimum(fabric, request);
     QVERIFY2(optimum, optimum ? "" : describe(optimum.error()).c_str());
-    QCOMPARE(faultOf(fabric, *optimum), QString());
+    QCOMPARE(test::faultOf(fabric, *optimum, true), QString());
     exact += optimum->isExact() ? 1 : 0;
     request.maxSymmetries = 1;
     const auto plain = test::must(alltoall::optimum(fabric, request));
@@ -181,7 +158,7 @@ void TestUneven::withoutRelays() {
   const auto direct = solved(fabric, toOther, false);
   QVERIFY(direct.isExact());
   QCOMPARE(direct.lower, Bandwidth(50));
-  QCOMPARE(faultOf(fabric, direct), QString());
+  QCOMPARE(test::faultOf(fabric, direct, true), QString());
   // The routes that relay are refused there.
   auto relayed = solved(fabric, toOther);
   QVERIFY(relayed.lower > direct.lower);

@@ -252,29 +252,6 @@ std::optional<std::vector<WeightedEdge>> edgesWithoutRelays(const TreeGraph& gra
   return edges;
 }
 
-/// Every part of the partition is a cut of out-trees and of in-trees, all of one weight.
-schedule::TreeBoundProof proofOf(const TreeGraph& graph, const std::vector<int>& partOf, int parts,
-                                 const Bandwidth& bound) {
-  const Rational weight(1, checkedMul<int64_t>(2, parts - 1));
-  schedule::TreeBoundProof proof;
-  proof.bound = bound;
-  for (const lp::RateArc& arc : graph.arcs) {
-    proof.linkPrice.push_back(partOf[arc.tail] == partOf[arc.head] ? Rational() : weight);
-  }
-  std::vector<std::vector<fabric::NodeIndex>> members(static_cast<std::size_t>(parts));
-  for (const int gpu : graph.gpus) {
-    members[partOf[gpu]].push_back(gpu);
-  }
-  for (std::vector<fabric::NodeIndex>& nodes : members) {
-    std::sort(nodes.begin(), nodes.end());
-    proof.cuts.push_back({nodes, schedule::Direction::out, weight});
-    proof.cuts.push_back({std::move(nodes), schedule::Direction::in, weight});
-  }
-  proof.outPotential.assign(static_cast<std::size_t>(graph.nodeCount), Rational());
-  proof.inPotential = proof.outPotential;
-  return proof;
-}
-
 /// The bound and trees that reach it, of an allreduce on GPUs alone whose links do the same both ways. nullopt
 /// elsewhere, and where the budget of work is spent.
 std::optional<TreeBound> boundWithoutRelays(const TreeGraph& graph, const TreeDemand& demand,
@@ -303,15 +280,11 @@ std::optional<TreeBound> boundWithoutRelays(const TreeGraph& graph, const TreeDe
   if (!packing) {
     return std::nullopt;
   }
-  TreeBound bound;
+  // Every part is a cut of out-trees and of in-trees: no trees are faster.
+  TreeBound bound = partitionBound(graph, demand, packing->partOf);
   bound.status = lp::BoundStatus::exact;
+  bound.reason.clear();
   const int64_t denominator = checkedMul<int64_t>(unit, packing->parts - 1);
-  bound.algbw = Bandwidth(packing->cross, denominator);
-  std::vector<int> partOf(static_cast<std::size_t>(graph.nodeCount), -1);
-  for (std::size_t i = 0; i < gpuAt.size(); ++i) {
-    partOf[gpuAt[i]] = packing->partOf[i];
-  }
-  bound.proof = proofOf(graph, partOf, packing->parts, bound.algbw);
   TreeShare share;
   share.reaches.assign(static_cast<std::size_t>(graph.nodeCount), false);
   share.roots.assign(gpuAt.size(), 0);
