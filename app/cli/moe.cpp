@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "alltoall/demand_table.hpp"
@@ -57,13 +58,12 @@ Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
 }
 
 std::string textOf(const fabric::Fabric& fabric, const std::string& label, const workflow::ExchangeTime& time) {
-  std::string text = factLine(
-      label, inWords(time.nanoseconds) +
-                 (time.isExact()
-                      ? ", exact: no routes are faster"
-                      : "; no routes are more than " +
-                            withPlaces(100 * (time.nanoseconds.toDouble() / time.leastNanoseconds.toDouble() - 1), 2) +
-                            " % faster"));
+  // In hundredths of a per cent, rounded up.
+  const double gap = std::ceil(1e4 * (time.nanoseconds.toDouble() / time.leastNanoseconds.toDouble() - 1)) / 100;
+  std::string text =
+      factLine(label, inWords(time.nanoseconds) +
+                          (time.isExact() ? ", exact: no routes are faster"
+                                          : "; no routes are more than " + withPlaces(gap, 2) + " % faster"));
   text += factLine("", "each GPU on average: " + withPlaces(time.networkGBps, 2) + " GB/s out of its box, " +
                            withPlaces(time.boxGBps, 2) + " GB/s received from its box");
   if (time.directNanoseconds) {
