@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "base/wildcard.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -27,30 +28,6 @@ std::vector<std::string_view> itemsOf(std::string_view text) {
     }
     text.remove_prefix(comma + 1);
   }
-}
-
-/// * stands for any characters, also none; all others for themselves.
-bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t star = std::string_view::npos;
-  std::size_t resume = 0;
-  std::size_t p = 0;
-  std::size_t n = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      // The last star takes one character more.
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 /// Digits alone, within 64 bits.
@@ -101,7 +78,7 @@ Result<std::vector<std::int64_t>> parseAmounts(const fabric::Fabric& fabric, std
     bool isKnown = false;
     for (std::size_t rank = 0; rank < gpus; ++rank) {
       const fabric::Node& gpu = fabric.nodes()[fabric.gpus()[rank]];
-      if (matches(pattern, gpu.id)) {
+      if (matchesWildcard(pattern, gpu.id)) {
         amounts[rank] = *amount;
         isKnown = true;
       }

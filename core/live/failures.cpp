@@ -24,9 +24,11 @@ std::string_view toString(Part part) {
     case Part::gpu:
       return "gpu";
     case Part::box:
+      return "box";
+    case Part::group:
       break;
   }
-  return "box";
+  return "group";
 }
 
 std::vector<PartFailure> singleFailures(const fabric::Description& description, bool boxes) {
@@ -85,15 +87,14 @@ namespace {
 Trial trialOf(const BoundState& state, const PartFailure& failure) {
   Trial trial;
   trial.gone = failure.nodes;
-  std::vector<std::pair<int, Rational>> lost;
+  std::map<int, Rational> lost;  // by arc
   for (const PartFailure::Loss& loss : failure.losses) {
     const auto arc = state.findArc(loss.tail, loss.head);
-    const Rational units = loss.bandwidth / state.unit;
+    const Rational units = arc ? lost[*arc] += loss.bandwidth / state.unit : Rational();
     if (!arc || units > Rational(state.arcs[*arc].capacity)) {
       throw Failure{{ErrorCode::badUsage, inQuotes(failure.name) + " loses more bandwidth than there is",
                      "name links of the fabric that the bound was made of"}};
     }
-    lost.emplace_back(*arc, units);
     trial.denominator = leastCommonMultiple(trial.denominator, units.denominator());
   }
   for (const auto& [arc, units] : lost) {
@@ -116,7 +117,7 @@ public:
   }
   /// Nothing where only the failure itself is known to be like it.
   [[nodiscard]] std::optional<Orbit> of(const PartFailure& failure, const Trial& trial) const {
-    if (!m_state.parts) {
+    if (!m_state.parts || failure.part == Part::group) {
       return std::nullopt;
     }
     if (failure.part == Part::box) {

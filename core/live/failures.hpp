@@ -15,13 +15,20 @@
 /// The N-1 sweep: what the bound becomes when one part fails.
 namespace coppice::live {
 
-enum class Part { link, nic, switchNode, gpu, box };
-/// "link", "nic", "switch", "gpu", "box".
+enum class Part {
+  link,
+  nic,
+  switchNode,
+  gpu,
+  box,
+  group  ///< several of them at once
+};
+/// "link", "nic", "switch", "gpu", "box", "group".
 [[nodiscard]] std::string_view toString(Part part);
 
 struct PartFailure {
   Part part = Part::link;
-  std::string name;  ///< the node's id, the box, or "src -> dst" / "src - dst"
+  std::string name;  ///< the node's id, the box, "src -> dst" / "src - dst", or that of the group
   // What the failure takes away.
   struct Loss {
     fabric::NodeIndex tail = 0;

@@ -38,7 +38,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"finder", {"base", "topology", "bfb"}},
       {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
       {"synth", {"base", "fabric", "flow", "lp", "schedule", "symmetry"}},
-      {"live", {"base", "fabric", "flow", "forestcoll", "schedule"}},
+      {"live", {"base", "fabric", "flow", "forestcoll", "schedule", "symmetry"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
       {"verify", {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude

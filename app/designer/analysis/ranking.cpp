@@ -127,6 +127,8 @@ QString partName(live::Part part) {
       return RankingTexts::tr("GPU");
     case live::Part::box:
       return RankingTexts::tr("Box");
+    case live::Part::group:
+      return RankingTexts::tr("Group");
   }
   return {};
 }

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/repair/repair.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/guarded.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/packing/growth.hpp"
+#include "forestcoll/repair/kept_trees.hpp"
+#include "forestcoll/repair/residual.hpp"
+#include "schedule/tree_reader.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using fabric::Fabric;
+using schedule::Forest;
+using schedule::Schedule;
+using std::int64_t;
+
+[[noreturn]] void refuse(ErrorCode code, std::string message, std::string fix) {
+  throw Failure{{code, std::move(message), std::move(fix)}};
+}
+
+/// One forest of the schedule, as an out-forest (reductions on the transposes of the fabrics).
+struct Half {
+  const Fabric& before;
+  const Forest& old;
+  const Fabric& after;
+  std::span<const int64_t> demand;  ///< by rank of `after`
+  const Optimum& optimum;           ///< of `after`
+};
+
+struct RepairedHalf {
+  Forest forest;
+  Bandwidth keepingAll;
+  RepairCount count;
+};
+
+int64_t treesWithCopies(const KeptTrees& kept) {
+  return std::ranges::count_if(kept.trees(), [](const KeptTrees::Tree& tree) { return tree.copies > 0; });
+}
+
+Rational keptShare(const KeptTrees& kept) {
+  return Rational(1) - Rational(kept.lostCopies(), kept.allCopies());
+}
+
+/// The sets Q that the optimum's cuts leave.
+std::vector<std::vector<int>> tightSets(const Network& network, std::span<const schedule::Cut> cuts) {
+  std::vector<std::vector<int>> sets;
+  for (const schedule::Cut& cut : cuts) {
+    std::vector<int> rest;
+    for (int node = 0; node < network.nodeCount; ++node) {
+      if (!std::binary_search(cut.nodes.begin(), cut.nodes.end(), node)) {
+        rest.push_back(node);
+      }
+    }
+    sets.push_back(std::move(rest));
+  }
+  return sets;
+}
+
+/// Releases what the options want released.
+LeastTime settle(const Network& network, KeptTrees& kept, LeastTime&& all, const Rational& optimal, const Half& half,
+                 const RepairOptions& options, const Progress& progress) {
+  LeastTime least = std::move(all);
+  const Rational target = optimal / (Rational(1) - options.maxLoss);
+  if (!options.keepAll && least.time > target) {
+    releaseUntil(network, kept, target, progress);
+    // Releases are of whole copies, and may gain more than they must.
+    least = leastTime(network, kept, optimal, progress);
+  }
+  if (least.time == optimal) {
+    least.tight = tightSets(network, half.optimum.bottlenecks);
+  }
+  return least;
+}
+
+/// Copies a tree of one forest into another, whose routes begin at `firstPath`.
+void append(Forest& forest, fabric::Rank root, int64_t multiplicity, std::span<const schedule::TreeEdge> edges,
+            schedule::PathId firstPath) {
+  forest.trees.push_back({root, multiplicity, static_cast<int64_t>(forest.edges.size())});
+  for (schedule::TreeEdge edge : edges) {
+    edge.path += firstPath;
+    forest.edges.push_back(edge);
+  }
+}
+
+/// Of each root first the trees that stay, in their old order, then the new ones.
+Forest joined(const KeptTrees& kept, const Room& room, const std::optional<Forest>& grown,
+              const InverseBandwidth& scale) {
+  Forest forest;
+  forest.gpuCount = kept.gpuCount();
+  forest.scale = scale;
+  forest.paths = kept.paths();
+  const schedule::PathId firstPath = forest.paths.size();
+  for (schedule::PathId path = 0; grown && path < grown->paths.size(); ++path) {
+    forest.paths.add(grown->paths[path]);
+  }
+  std::vector<int64_t> copies = kept.lost();
+  auto old = kept.trees().begin();
+  std::size_t next = 0;
+  // Old ranks keep their order where they are numbered anew, but need not where the fabric states them.
+  std::vector<std::size_t> order(kept.trees().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return old[a].root < old[b].root; });
+  std::size_t at = 0;
+  for (fabric::Rank root = 0; root < forest.gpuCount; ++root) {
+    for (; at < order.size() && old[order[at]].root == root; ++at) {
+      const KeptTrees::Tree& tree = old[order[at]];
+      if (tree.copies > 0) {
+        copies[root] = checkedAdd(copies[root], tree.copies);
+        append(forest, root, checkedMul(tree.copies, room.factor), kept.edgesOf(tree), 0);
+      }
+    }
+    for (; grown && next < grown->trees.size() && grown->trees[next].root == root; ++next) {
+      const schedule::Tree& tree = grown->trees[next];
+      append(forest, root, tree.multiplicity, grown->edgesOf(tree), firstPath);
+    }
+    forest.treesOfRoot.push_back(checkedMul(copies[root], room.factor));
+  }
+  return forest;
+}
+
+RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Progress& progress) {
+  const Fabric& after = half.after;
+  const Network network = makeNetwork(after.nodeCount(), after.gpus(), after.arcs(), half.demand);
+  KeptTrees kept(half.before, half.old, after);
+  if (kept.allCopies() == 0) {
+    refuse(ErrorCode::infeasible, "no GPU that is left has anything to send", "give other amounts");
+  }
+  RepairedHalf result;
+  result.count.unaffectedTrees = treesWithCopies(kept);
+  result.count.unaffected = keptShare(kept);
+  const Rational optimal = Rational(kept.allCopies()) / half.optimum.algbw * network.unit;
+  LeastTime all = leastTime(network, kept, optimal, progress);
+  result.keepingAll = Rational(kept.allCopies()) / (all.time / network.unit);
+  const LeastTime least = settle(network, kept, std::move(all), optimal, half, options, progress);
+  const Room room = kept.lostCopies() == 0 ? Room{.factor = 1, .capacities = {}, .supply = {}}
+                                           : roomAt(network, kept, least, progress);
+  const InverseBandwidth scale = least.time * Rational(room.factor) / network.unit;
+  std::optional<Forest> grown;
+  if (kept.lostCopies() > 0) {
+    std::vector<StageSeconds> seconds;
+    StageClock clock(seconds);
+    GrowthOptions growth;
+    growth.heightEffort = options.heightEffort;
+    growth.maxTreeBytes = options.maxTreeBytes;
+    growth.canRotate = false;
+    grown = growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+    result.count.newTrees = static_cast<int64_t>(grown->trees.size());
+  }
+  result.count.keptTrees = treesWithCopies(kept);
+  result.count.kept = keptShare(kept);
+  result.forest = joined(kept, room, grown, scale);
+  return result;
+}
+
+/// What is asked of the changed fabric.
+Request requestOf(const Fabric& before, const Schedule& old, const Fabric& after) {
+  Request request;
+  request.collective = old.collective;
+  request.plainSwitches = true;
+  request.overlap = Overlap::never;
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  if (old.root) {
+    const std::string& id = before.nodes()[before.gpus()[*old.root]].id;
+    const auto node = after.find(id);
+    if (!node) {
+      refuse(ErrorCode::infeasible, "the root " + inQuotes(id) + " has failed", "choose another root");
+    }
+    request.root = after.nodes()[*node].rank;
+  }
+  if (!old.amounts.empty()) {
+    for (const fabric::NodeIndex gpu : after.gpus()) {
+      const auto node = before.find(after.nodes()[gpu].id);
+      request.amounts.push_back(node ? old.amounts[before.nodes()[*node].rank] : 0);
+    }
+  }
+  return request;
+}
+
+void requireRepairable(const Fabric& before, const Schedule& old, const Fabric& after) {
+  if (old.overlapped) {
+    refuse(ErrorCode::badUsage, "the halves of this allreduce run at the same time, which cannot be repaired",
+           "generate it with --plain-switches and without overlap, or give the fabric alone");
+  }
+  for (const auto* forest : {&old.reduceForest, &old.broadcastForest}) {
+    if (*forest && std::ranges::any_of((*forest)->edges, [](const schedule::TreeEdge& e) { return e.pruned > 0; })) {
+      refuse(ErrorCode::badUsage, "switches copy or sum in these trees, which cannot be repaired",
+             "generate with --plain-switches");
+    }
+  }
+  for (const fabric::NodeIndex gpu : after.gpus()) {
+    const std::string& id = after.nodes()[gpu].id;
+    const auto node = before.find(id);
+    if (!node || before.nodes()[*node].kind != fabric::NodeKind::gpu) {
+      refuse(ErrorCode::badUsage, "GPU " + inQuotes(id) + " was not there before", "repair after failures only");
+    }
+  }
+}
+
+std::vector<int64_t> demandOf(const Request& request, const Fabric& after) {
+  if (!request.amounts.empty()) {
+    return request.amounts;
+  }
+  std::vector<int64_t> demand(static_cast<std::size_t>(after.gpuCount()), request.root ? 0 : 1);
+  if (request.root) {
+    demand[*request.root] = 1;
+  }
+  return demand;
+}
+
+void addCount(RepairCount& sum, const RepairCount& count, const Rational& weight) {
+  sum.unaffectedTrees += count.unaffectedTrees;
+  sum.keptTrees += count.keptTrees;
+  sum.newTrees += count.newTrees;
+  sum.unaffected += count.unaffected * weight;
+  sum.kept += count.kept * weight;
+}
+
+void multiply(Forest& forest, int64_t factor) {
+  for (int64_t& trees : forest.treesOfRoot) {
+    trees = checkedMul(trees, factor);
+  }
+  for (schedule::Tree& tree : forest.trees) {
+    tree.multiplicity = checkedMul(tree.multiplicity, factor);
+  }
+  forest.scale = forest.scale * Rational(factor);
+}
+
+/// Trees per unit of demand; both forests of an allreduce are given the same, as a schedule below its bound states one.
+int64_t shareK(Schedule& schedule, std::span<const int64_t> demand) {
+  const auto root = static_cast<std::size_t>(std::ranges::find_if(demand, [](int64_t amount) { return amount > 0; }) -
+                                             demand.begin());
+  int64_t common = 1;
+  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest) {
+      common = leastCommonMultiple(common, (*forest)->treesOfRoot[root] / demand[root]);
+    }
+  }
+  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest) {
+      multiply(**forest, common / ((*forest)->treesOfRoot[root] / demand[root]));
+    }
+  }
+  return common;
+}
+
+class Repair {
+public:
+  Repair(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
+         const Progress& progress)
+      : m_before(before),
+        m_old(old),
+        m_after(after),
+        m_options(options),
+        m_progress(progress),
+        m_request(requestOf(before, old, after)),
+        m_demand(demandOf(m_request, after)) {}
+
+  Repaired run() {
+    Schedule& schedule = m_result.schedule;
+    schedule.collective = m_old.collective;
+    schedule.fabricName = m_after.name();
+    schedule.fabricDigest = m_after.digest();
+    schedule.root = m_request.root;
+    schedule.amounts = m_request.amounts;
+    const int halves = m_old.reduceForest && m_old.broadcastForest ? 2 : 1;
+    if (m_old.broadcastForest) {
+      repairOut(halves);
+    }
+    if (m_old.reduceForest && !reuseOut()) {
+      repairIn(halves);
+    }
+    schedule.bound = m_boundTime.inverse();
+    schedule.algbw = m_time.inverse();
+    m_result.optimum = schedule.bound;
+    m_result.keepingAll = m_keepingTime.inverse();
+    if (schedule.algbw < schedule.bound) {
+      schedule.fixedK = shareK(schedule, m_demand);
+    }
+    return std::move(m_result);
+  }
+
+private:
+  [[nodiscard]] Optimum optimumOf(Collective collective) const {
+    Request request = m_request;
+    request.collective = collective;
+    return orThrow(forestcoll::optimum(m_after, request, m_progress));
+  }
+  [[nodiscard]] Forest written(const Forest& forest) const {
+    return orThrow(schedule::expanded(forest, m_before, m_options.maxTreeBytes, m_progress));
+  }
+
+  void repairOut(int halves) {
+    const bool isHalf = halves == 2;
+    const Optimum best = optimumOf(isHalf ? Collective::allgather : m_old.collective);
+    const Forest old = written(*m_old.broadcastForest);
+    m_out = repairHalf({m_before, old, m_after, m_demand, best}, m_options, m_progress);
+    add(*m_out, best, halves);
+    m_result.schedule.broadcastForest = m_out->forest;
+    m_best = best;
+  }
+
+  /// An allreduce whose first half is its second one turned round, on links that are equal in both directions.
+  bool reuseOut() {
+    const bool isMirrored =
+        m_out && isSymmetric(m_after) && *m_old.reduceForest == schedule::reversed(*m_old.broadcastForest);
+    if (isMirrored) {
+      add(*m_out, m_best, 2);
+      m_result.schedule.reduceForest = schedule::reversed(m_out->forest);
+    }
+    return isMirrored;
+  }
+
+  void repairIn(int halves) {
+    const bool isHalf = halves == 2;
+    const Optimum best = optimumOf(isHalf ? Collective::reduceScatter : m_old.collective);
+    const Forest old = schedule::reversed(written(*m_old.reduceForest));
+    const Fabric before = m_before.transposed();
+    const Fabric after = m_after.transposed();
+    RepairedHalf half = repairHalf({before, old, after, m_demand, best}, m_options, m_progress);
+    add(half, best, halves);
+    m_result.schedule.reduceForest = schedule::reversed(half.forest);
+  }
+
+  void add(const RepairedHalf& half, const Optimum& best, int halves) {
+    addCount(m_result.count, half.count, Rational(1, halves));
+    m_time += half.forest.algbw().inverse();
+    m_keepingTime += half.keepingAll.inverse();
+    m_boundTime += best.algbw.inverse();
+    if (m_result.schedule.bottlenecks.empty() || best.algbw < m_slowest) {
+      m_slowest = best.algbw;
+      m_result.schedule.bottlenecks = best.bottlenecks;
+    }
+  }
+
+  static bool isSymmetric(const Fabric& fabric) {
+    return std::ranges::all_of(fabric.arcs(), [&](const fabric::Arc& arc) {
+      const auto back = fabric.findArc(arc.head, arc.tail);
+      return back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
+    });
+  }
+
+  const Fabric& m_before;
+  const Schedule& m_old;
+  const Fabric& m_after;
+  const RepairOptions& m_options;
+  const Progress& m_progress;
+  Request m_request;
+  std::vector<int64_t> m_demand;
+  Repaired m_result;
+  std::optional<RepairedHalf> m_out;
+  Optimum m_best;
+  InverseBandwidth m_time;
+  InverseBandwidth m_keepingTime;
+  InverseBandwidth m_boundTime;
+  Bandwidth m_slowest;
+};
+
+/// Where nothing can be packed beside the trees that stay.
+Repaired generatedAnew(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
+                       const Progress& progress) {
+  Request request = requestOf(before, old, after);
+  request.heightEffort = options.heightEffort;
+  request.maxTreeBytes = options.maxTreeBytes;
+  Repaired result;
+  result.schedule = orThrow(generate(after, request, progress)).schedule;
+  result.optimum = result.schedule.algbw;
+  result.isFromNothing = true;
+  for (const auto* forest : {&result.schedule.reduceForest, &result.schedule.broadcastForest}) {
+    result.count.newTrees += *forest ? schedule::sizeOf(**forest).trees : 0;
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Repaired> repaired(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
+                          const Progress& progress) {
+  return guarded<Repaired>(Request{.collective = old.collective, .amounts = old.amounts}, [&] {
+    requireRepairable(before, old, after);
+    try {
+      return Repair(before, old, after, options, progress).run();
+    } catch (const Failure& failure) {
+      if (failure.error.code != ErrorCode::unbalanced && failure.error.code != ErrorCode::limit) {
+        throw;
+      }
+      return generatedAnew(before, old, after, options, progress);
+    }
+  });
+}
+
+}  // namespace coppice::forestcoll
