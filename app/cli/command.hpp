@@ -66,6 +66,7 @@ void addExport(CLI::App& app, Invocation& invocation);
 void addVerify(CLI::App& app, Invocation& invocation);
 void addNMinusOne(CLI::App& app, Invocation& invocation);
 void addPrices(CLI::App& app, Invocation& invocation);
+void addRankOrder(CLI::App& app, Invocation& invocation);
 void addRun(CLI::App& app, Invocation& invocation);
 void addSynthesize(CLI::App& app, Invocation& invocation);
 void addTrain(CLI::App& app, Invocation& invocation);

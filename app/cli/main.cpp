@@ -140,6 +140,7 @@ int run(int argc, char** argv, bool& json) {
   addVerify(app, invocation);
   addNMinusOne(app, invocation);
   addPrices(app, invocation);
+  addRankOrder(app, invocation);
   addWhatIf(app, invocation);
   addSimulate(app, invocation);
   addSynthesize(app, invocation);

@@ -21,28 +21,13 @@ Result<ConcurrentDemand> meshDemand(const fabric::Fabric& fabric, const Concurre
   if (!collective) {
     return collective.error();
   }
-  const auto sizes = groups::parseMesh(text.mesh);
-  if (!sizes) {
-    return optionError("mesh", sizes.error().message, sizes.error().fix);
-  }
-  std::vector<int> axes;
-  std::istringstream list(text.axes);
-  for (std::string item; std::getline(list, item, ',');) {
-    const auto axis = parseInteger(item);
-    if (!axis || *axis >= static_cast<std::int64_t>(sizes->size())) {
-      return optionError("axis", inQuotes(item) + " is not an axis of the mesh",
-                         "count its axes from 0, to " + std::to_string(sizes->size() - 1));
-    }
-    axes.push_back(static_cast<int>(*axis));
-  }
-  for (std::size_t axis = 0; text.axes.empty() && axis < sizes->size(); ++axis) {
-    if ((*sizes)[axis] > 1) {
-      axes.push_back(static_cast<int>(axis));
-    }
+  const auto mesh = readMeshAxes(text.mesh, text.axes);
+  if (!mesh) {
+    return mesh.error();
   }
   ConcurrentDemand demand;
-  for (const int axis : axes) {
-    auto groups = groups::meshGroups(*sizes, axis, fabric.gpuCount());
+  for (const int axis : mesh->axes) {
+    auto groups = groups::meshGroups(mesh->sizes, axis, fabric.gpuCount());
     if (!groups) {
       return optionError("mesh", groups.error().message, groups.error().fix);
     }
@@ -91,6 +76,29 @@ Result<ConcurrentDemand> memberDemand(const fabric::Description& description, co
 }
 
 }  // namespace
+
+Result<MeshAxes> readMeshAxes(const std::string& mesh, const std::string& axes) {
+  const auto sizes = groups::parseMesh(mesh);
+  if (!sizes) {
+    return optionError("mesh", sizes.error().message, sizes.error().fix);
+  }
+  MeshAxes read{*sizes, {}};
+  std::istringstream list(axes);
+  for (std::string item; std::getline(list, item, ',');) {
+    const auto axis = parseInteger(item);
+    if (!axis || *axis >= static_cast<std::int64_t>(sizes->size())) {
+      return optionError("axis", inQuotes(item) + " is not an axis of the mesh",
+                         "count its axes from 0, to " + std::to_string(sizes->size() - 1));
+    }
+    read.axes.push_back(static_cast<int>(*axis));
+  }
+  for (std::size_t axis = 0; axes.empty() && axis < sizes->size(); ++axis) {
+    if ((*sizes)[axis] > 1) {
+      read.axes.push_back(static_cast<int>(axis));
+    }
+  }
+  return read;
+}
 
 Result<ConcurrentDemand> readConcurrent(const fabric::Description& description, const fabric::Fabric& fabric,
                                         const ConcurrentText& text) {

@@ -24,6 +24,13 @@ struct ConcurrentText {
   StandardInput standardInput = {};
 };
 
+struct MeshAxes {
+  std::vector<int> sizes;
+  std::vector<int> axes;  ///< that run at the same time
+};
+/// "8x16", and "1" or "0,1"; empty = all axes of size 2 or more. Errors: badUsage naming --mesh or --axis.
+[[nodiscard]] Result<MeshAxes> readMeshAxes(const std::string& mesh, const std::string& axes);
+
 /// Errors: badUsage naming the option; those of io::readGroups.
 [[nodiscard]] Result<schedule::ConcurrentDemand> readConcurrent(const fabric::Description& description,
                                                                 const fabric::Fabric& fabric,

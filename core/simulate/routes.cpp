@@ -2,6 +2,7 @@
 #include "simulate/routes.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace coppice::simulate {
 
@@ -33,46 +34,75 @@ void ShortestRoutes::search(fabric::Rank from, bool overGpus) {
   }
 }
 
-const std::vector<NodeIndex>& ShortestRoutes::find(fabric::Rank from, fabric::Rank to, int channel) {
+const std::vector<int>& ShortestRoutes::distances(fabric::Rank from, fabric::Rank to) {
   if (m_source != from) {
     m_source = from;
     m_overGpus.clear();
     search(from, false);
   }
-  NodeIndex node = m_fabric.gpus()[to];
-  const bool overGpus = m_distance[node] < 0;
-  if (overGpus) {
-    ++m_throughGpus;
-    if (m_overGpus.empty()) {
-      search(from, true);
+  if (m_distance[m_fabric.gpus()[to]] >= 0) {
+    return m_distance;
+  }
+  ++m_throughGpus;
+  if (m_overGpus.empty()) {
+    search(from, true);
+  }
+  return m_overGpus;
+}
+
+const std::vector<std::int32_t>& ShortestRoutes::choicesInto(NodeIndex node, const std::vector<int>& distance) {
+  const bool overGpus = &distance == &m_overGpus;
+  m_choices.clear();
+  for (const std::int32_t arc : m_in[node]) {
+    const fabric::Arc& link = m_fabric.arcs()[arc];
+    const bool isRelay =
+        overGpus || distance[link.tail] == 0 || m_fabric.nodes()[link.tail].kind != fabric::NodeKind::gpu;
+    if (!isRelay || distance[link.tail] != distance[node] - 1) {
+      continue;
+    }
+    if (!m_choices.empty() && m_fabric.arcs()[m_choices.front()].bandwidth < link.bandwidth) {
+      m_choices.clear();
+    }
+    if (m_choices.empty() || m_fabric.arcs()[m_choices.front()].bandwidth == link.bandwidth) {
+      m_choices.push_back(arc);
     }
   }
-  const std::vector<int>& distance = overGpus ? m_overGpus : m_distance;
+  return m_choices;
+}
+
+const std::vector<NodeIndex>& ShortestRoutes::find(fabric::Rank from, fabric::Rank to, int channel) {
+  const std::vector<int>& distance = distances(from, to);
+  NodeIndex node = m_fabric.gpus()[to];
   m_path.assign(1, node);
-  std::vector<std::int32_t> choices;
+  const std::size_t turn =
+      static_cast<std::size_t>(from) + static_cast<std::size_t>(to) + static_cast<std::size_t>(channel);
   while (distance[node] > 0) {
-    choices.clear();
-    for (const std::int32_t arc : m_in[node]) {
-      const fabric::Arc& link = m_fabric.arcs()[arc];
-      const bool isRelay =
-          overGpus || distance[link.tail] == 0 || m_fabric.nodes()[link.tail].kind != fabric::NodeKind::gpu;
-      if (!isRelay || distance[link.tail] != distance[node] - 1) {
-        continue;
-      }
-      if (!choices.empty() && m_fabric.arcs()[choices.front()].bandwidth < link.bandwidth) {
-        choices.clear();
-      }
-      if (choices.empty() || m_fabric.arcs()[choices.front()].bandwidth == link.bandwidth) {
-        choices.push_back(arc);
-      }
-    }
-    const std::size_t turn =
-        static_cast<std::size_t>(from) + static_cast<std::size_t>(to) + static_cast<std::size_t>(channel);
+    const std::vector<std::int32_t>& choices = choicesInto(node, distance);
     node = m_fabric.arcs()[choices[turn % choices.size()]].tail;
     m_path.push_back(node);
   }
   std::reverse(m_path.begin(), m_path.end());
   return m_path;
+}
+
+std::vector<std::pair<std::int32_t, Rational>> ShortestRoutes::shares(fabric::Rank from, fabric::Rank to) {
+  const std::vector<int>& distance = distances(from, to);
+  std::vector<std::pair<std::int32_t, Rational>> passed;
+  std::map<NodeIndex, Rational> level{{m_fabric.gpus()[to], Rational(1)}};
+  while (distance[level.begin()->first] > 0) {
+    std::map<NodeIndex, Rational> next;
+    for (const auto& [node, part] : level) {
+      const std::vector<std::int32_t>& choices = choicesInto(node, distance);
+      const Rational each = part / Rational(static_cast<std::int64_t>(choices.size()));
+      for (const std::int32_t arc : choices) {
+        passed.emplace_back(arc, each);
+        next[m_fabric.arcs()[arc].tail] += each;
+      }
+    }
+    level = std::move(next);
+  }
+  std::sort(passed.begin(), passed.end());
+  return passed;
 }
 
 }  // namespace coppice::simulate

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/rows.hpp"
 #include "fabric/fabric.hpp"
@@ -21,11 +23,18 @@ public:
 
   /// Nodes from GPU to GPU, both included; valid until the next call. @pre from != to, both ranks of the fabric
   [[nodiscard]] const std::vector<fabric::NodeIndex>& find(fabric::Rank from, fabric::Rank to, int channel);
+  /// The mean over all such routes, where each node that they pass is reached over all its links evenly: by arc, in
+  /// ascending order, the part of the data that passes it. @pre as above
+  [[nodiscard]] std::vector<std::pair<std::int32_t, Rational>> shares(fabric::Rank from, fabric::Rank to);
   /// Pairs of ranks, found so far, whose route passes other GPUs.
   [[nodiscard]] std::int64_t throughGpus() const { return m_throughGpus; }
 
 private:
   void search(fabric::Rank from, bool overGpus);
+  /// Distances from a GPU, through other GPUs only where `to` is not reached without them.
+  const std::vector<int>& distances(fabric::Rank from, fabric::Rank to);
+  /// Arcs on which the shortest routes reach a node: those of the largest bandwidth.
+  const std::vector<std::int32_t>& choicesInto(fabric::NodeIndex node, const std::vector<int>& distance);
 
   const fabric::Fabric& m_fabric;
   std::vector<std::int32_t> m_firstOut;  ///< by node, into Fabric::arcs()
@@ -34,6 +43,7 @@ private:
   std::vector<int> m_distance;  ///< from m_source without other GPUs, -1 = none
   std::vector<int> m_overGpus;  ///< the same with them; empty until needed
   std::vector<fabric::NodeIndex> m_path;
+  std::vector<std::int32_t> m_choices;
   std::int64_t m_throughGpus = 0;
 };
 

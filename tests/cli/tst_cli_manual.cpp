@@ -181,10 +181,10 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub :
-       {"alltoall", "baseline", "best",       "bfb",           "compare",  "schedule convert", "check",
-        "convert",  "expand",   "export",     "find-topology", "generate", "import",           "import-run",
-        "moe",      "n-1",      "optimum",    "patch",         "preset",   "preset list",      "prices",
-        "run",      "simulate", "synthesize", "train",         "verify",   "what-if"}) {
+       {"alltoall",   "baseline", "best",     "bfb",           "compare",  "schedule convert", "check",
+        "convert",    "expand",   "export",   "find-topology", "generate", "import",           "import-run",
+        "moe",        "n-1",      "optimum",  "patch",         "preset",   "preset list",      "prices",
+        "rank-order", "run",      "simulate", "synthesize",    "train",    "verify",           "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");
@@ -204,8 +204,8 @@ void TestCliManual::optionsExist() {
   }
   QVERIFY(known.size() > 40);
   // Options of CMake, srun, rocm-smi, nvidia-smi, the scripts and the test tools.
-  known += {"--all",   "--preset", "--build", "--install", "--prefix", "--component", "--mpi",
-            "--mpich", "--seed",   "--count", "--version", "--help",   "--showtopo",  "--query-gpu"};
+  known += {"--all",  "--preset", "--build",   "--install", "--prefix",   "--component", "--mpi",         "--mpich",
+            "--seed", "--count",  "--version", "--help",    "--showtopo", "--query-gpu", "--distribution"};
   QStringList unknown;
   for (const QString& page : QDir(sourceDir() + "/resources/doc").entryList({"*.md"}, QDir::Files)) {
     if ((page == "running.md" && !hasExecutor) || (page == "designer.md" && !hasDesigner)) {

@@ -43,6 +43,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
       {"verify", {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude
       {"simulate", {"base", "fabric", "schedule", "program", "mscclpp", "verify"}},
+      {"order", {"base", "fabric", "flow", "groups", "baselines", "schedule", "simulate", "symmetry"}},
       {"training", {"base"}},
       {"io", {"base", "fabric", "schedule", "sketch", "training"}},
       {"nccl", {"base", "fabric", "io"}},

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/rank_order.hpp"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "base/counted.hpp"
+#include "base/one_line.hpp"
+#include "base/text.hpp"
+#include "fabric/structural_boxes.hpp"
+#include "order/pattern.hpp"
+#include "workflow/concurrent.hpp"
+#include "workflow/facts.hpp"
+#include "workflow/options.hpp"
+#include "workflow/request.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// Hosts in the order of a hostfile: the first word of each line, without comments.
+Result<order::Hosts> inOrderOf(order::Hosts hosts, const std::string& text, const std::string& file) {
+  order::Hosts sorted;
+  std::set<std::string> seen;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    if (!(words >> name)) {
+      continue;
+    }
+    const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const auto& each) { return each.name == name; });
+    if (host == hosts.end() || !seen.insert(name).second) {
+      return Error{ErrorCode::badInput,
+                   host == hosts.end() ? "the fabric has no host " + inQuotes(name)
+                                       : "host " + inQuotes(name) + " is named twice",
+                   "name each host once; the fabric's are " + inQuotes(hosts.front().name) + " to " +
+                       inQuotes(hosts.back().name),
+                   {.file = file, .line = number}};
+    }
+    sorted.push_back(*host);
+  }
+  if (sorted.size() != hosts.size()) {
+    return Error{
+        ErrorCode::badInput,
+        "the file names " + counted(sorted.size(), "host") + ", the fabric has " + std::to_string(hosts.size()),
+        "name each host once, or leave GPUs out with --gpus",
+        {.file = file}};
+  }
+  return sorted;
+}
+
+Result<order::Pattern> patternFor(const RankOrder& made, const RankOrderText& text, const Progress& progress) {
+  if (text.mesh.empty()) {
+    std::vector<int> sizes;
+    for (const order::Host& host : made.hosts) {
+      sizes.push_back(static_cast<int>(host.gpus.size()));
+    }
+    return order::patternOf(text.algorithm, made.collective, sizes, progress);
+  }
+  const auto mesh = readMeshAxes(text.mesh, text.axes);
+  if (!mesh) {
+    return mesh.error();
+  }
+  return order::meshPattern(text.algorithm, made.collective, mesh->sizes, mesh->axes, made.fabric.gpuCount(), progress);
+}
+
+}  // namespace
+
+Result<RankOrder> rankOrder(const fabric::Fabric& fabric, const RankOrderText& text, const std::string& presentHosts,
+                            const Progress& progress) {
+  const auto algorithm = order::findAlgorithm(text.algorithm);
+  if (!algorithm) {
+    return optionError("algorithm", algorithm.error().message, algorithm.error().fix);
+  }
+  const auto collective =
+      text.collective.empty() ? Result<Collective>(algorithm->usual) : readCollective(text.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  if (!text.axes.empty() && text.mesh.empty()) {
+    return optionError("axis", "there is no mesh", "add --mesh, for example --mesh 8x16");
+  }
+  RankOrder made{.algorithm = text.algorithm,
+                 .collective = *collective,
+                 .fabric = fabric::withBoxes(fabric),
+                 .hosts = {},
+                 .isFree = text.request.isFree,
+                 .answer = {}};
+  made.hosts = order::hostsOf(made.fabric);
+  if (!text.present.empty()) {
+    auto sorted = inOrderOf(std::move(made.hosts), presentHosts, text.present);
+    if (!sorted) {
+      return sorted.error();
+    }
+    made.hosts = *std::move(sorted);
+  }
+  const auto pattern = patternFor(made, text, progress);
+  if (!pattern) {
+    return pattern.error();
+  }
+  if (pattern->usesHosts && made.isFree) {
+    return optionError("free", text.algorithm + " takes hosts as wholes", "leave --free out");
+  }
+  auto answer = order::bestOrder(made.fabric, *pattern, made.hosts, text.request, progress);
+  if (!answer) {
+    return answer.error();
+  }
+  made.answer = *std::move(answer);
+  return made;
+}
+
+std::vector<RankPlace> placesOf(const RankOrder& made) {
+  std::vector<RankPlace> ofGpu(made.answer.order.size());
+  for (std::size_t host = 0; host < made.hosts.size(); ++host) {
+    for (std::size_t device = 0; device < made.hosts[host].gpus.size(); ++device) {
+      ofGpu[made.hosts[host].gpus[device]] = {static_cast<int>(host), static_cast<int>(device)};
+    }
+  }
+  std::vector<RankPlace> places;
+  for (const fabric::Rank gpu : made.answer.order) {
+    places.push_back(ofGpu[gpu]);
+  }
+  return places;
+}
+
+std::vector<int> hostOrder(const RankOrder& made) {
+  std::vector<int> order;
+  std::set<int> seen;
+  for (const RankPlace& place : placesOf(made)) {
+    if (seen.insert(place.host).second) {
+      order.push_back(place.host);
+    }
+  }
+  return order;
+}
+
+std::string devicesOf(const RankOrder& made, int host) {
+  std::string text;
+  for (const RankPlace& place : placesOf(made)) {
+    if (place.host == host) {
+      text += (text.empty() ? "" : ",") + std::to_string(place.device);
+    }
+  }
+  return text;
+}
+
+std::string boundText(const RankOrder& made) {
+  const order::Answer& answer = made.answer;
+  if (!answer.bound || (answer.hasTriedAll && answer.bound->time != answer.best.time)) {
+    return answer.hasTriedAll ? "no order is faster: all were tried" : "no bound is known";
+  }
+  const order::Bound& bound = *answer.bound;
+  std::string first;
+  for (const fabric::NodeIndex node : bound.nodes) {
+    if (first.empty() && made.fabric.nodes()[node].rank >= 0) {
+      first = oneLine(made.fabric.nodes()[node].id);
+    }
+  }
+  return "no order is faster than " + gigabytes(bound.time.inverse()) + ": " + bound.amount.toString() +
+         " bytes per byte must " + (bound.isInto ? "reach " : "leave ") +
+         (bound.gpus == 1 ? first : counted(bound.gpus, "GPU") + " (" + first + ", …)") + " over " +
+         gigabytes(bound.capacity);
+}
+
+}  // namespace coppice::workflow

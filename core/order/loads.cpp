@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "order/loads.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <tuple>
+
+#include "base/failure.hpp"
+#include "simulate/routes.hpp"
+
+namespace coppice::order {
+namespace {
+
+constexpr std::size_t kMaxLoads = std::size_t{1} << 27U;
+
+Int128 gcd(Int128 a, Int128 b) {
+  while (b != 0) {
+    a %= b;
+    std::swap(a, b);
+  }
+  return a;
+}
+
+}  // namespace
+
+bool operator<(const Score& a, const Score& b) {
+  // One unit is a multiple of the other.
+  const Int128 byA = std::max<std::int64_t>(1, b.unit / a.unit);
+  const Int128 byB = std::max<std::int64_t>(1, a.unit / b.unit);
+  return std::tuple(a.time * byA, a.busiest, a.total * byA) < std::tuple(b.time * byB, b.busiest, b.total * byB);
+}
+
+Loads::Loads(const fabric::Fabric& fabric, const Pattern& pattern)
+    : m_fabric(fabric), m_routes(std::make_unique<simulate::ShortestRoutes>(fabric)) {
+  if (pattern.steps.size() > kMaxLoads / fabric.arcs().size()) {
+    throw Failure{Error{ErrorCode::limit, "the algorithm has too many steps for a fabric of this size",
+                        "choose ring or multi-ring"}};
+  }
+  readPattern(pattern);
+  weighLinks();
+  checkRange();
+  m_order.assign(static_cast<std::size_t>(pattern.places), kNobody);
+  m_loads.assign(pattern.steps.size() * fabric.arcs().size(), 0);
+  m_peaks.assign(pattern.steps.size(), {0, static_cast<std::int64_t>(fabric.arcs().size())});
+  m_mark.assign(m_sent.size(), 0);
+}
+
+Loads::~Loads() = default;
+
+void Loads::readPattern(const Pattern& pattern) {
+  for (const Step& step : pattern.steps) {
+    for (const Message& message : step.messages) {
+      m_amountUnit = leastCommonMultiple(m_amountUnit, message.amount.denominator());
+    }
+  }
+  for (std::size_t step = 0; step < pattern.steps.size(); ++step) {
+    m_count.push_back(pattern.steps[step].count);
+    for (const Message& message : pattern.steps[step].messages) {
+      m_sent.push_back({static_cast<int>(step), message.from, message.to,
+                        checkedMul(message.amount.numerator(), m_amountUnit / message.amount.denominator())});
+    }
+  }
+  m_atPlace = Rows<std::int32_t>(static_cast<std::size_t>(pattern.places), [&](const auto& add) {
+    for (std::size_t i = 0; i < m_sent.size(); ++i) {
+      add(m_sent[i].from, static_cast<std::int32_t>(i));
+      add(m_sent[i].to, static_cast<std::int32_t>(i));
+    }
+  });
+}
+
+void Loads::weighLinks() {
+  for (const fabric::Arc& arc : m_fabric.arcs()) {
+    m_weightUnit = leastCommonMultiple(m_weightUnit, arc.bandwidth.gigabytesPerSecond().numerator());
+  }
+  for (const fabric::Arc& arc : m_fabric.arcs()) {
+    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+    m_weight.push_back(checkedMul(m_weightUnit / rate.numerator(), rate.denominator()));
+  }
+}
+
+/// All that is sent over the slowest link in turn, and all links together, stay in range.
+void Loads::checkRange() const {
+  std::int64_t sum = 0;
+  for (const Sent& sent : m_sent) {
+    sum = checkedAdd(sum, checkedMul(sent.amount, checkedMul(m_count[sent.step], m_routeUnit)));
+  }
+  Int128 weights = 0;
+  for (const std::int64_t weight : m_weight) {
+    weights += weight;
+  }
+  // The factor leaves what operator< multiplies by.
+  constexpr Int128 kMax = Int128{1} << 100U;
+  if (sum > 0 && weights > kMax / sum) {
+    throw OverflowError("loads leave the exact integer range");
+  }
+}
+
+std::pair<std::size_t, std::size_t> Loads::routeOf(fabric::Rank from, fabric::Rank to) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 32U) | static_cast<std::uint32_t>(to);
+  if (const auto found = m_routeAt.find(key); found != m_routeAt.end()) {
+    return found->second;
+  }
+  const auto shares = m_routes->shares(from, to);
+  m_work += m_fabric.arcs().size();
+  std::int64_t unit = m_routeUnit;
+  for (const auto& [arc, share] : shares) {
+    unit = leastCommonMultiple(unit, share.denominator());
+  }
+  if (unit != m_routeUnit) {
+    refine(unit / m_routeUnit);
+  }
+  const std::size_t first = m_parts.size();
+  for (const auto& [arc, share] : shares) {
+    m_parts.push_back({arc, share.numerator() * (m_routeUnit / share.denominator())});
+  }
+  return m_routeAt[key] = {first, m_parts.size()};
+}
+
+void Loads::refine(std::int64_t factor) {
+  m_routeUnit = checkedMul(m_routeUnit, factor);
+  checkRange();
+  for (Part& part : m_parts) {
+    part.units *= factor;
+  }
+  for (std::int64_t& load : m_loads) {
+    load *= factor;
+  }
+  for (Peak& peak : m_peaks) {
+    peak.time *= factor;
+  }
+  m_total *= factor;
+}
+
+void Loads::add(const Sent& sent, int sign) {
+  const fabric::Rank from = m_order[sent.from];
+  const fabric::Rank to = m_order[sent.to];
+  if (from == kNobody || to == kNobody) {
+    return;
+  }
+  const auto [first, last] = routeOf(from, to);
+  std::int64_t* const loads = m_loads.data() + static_cast<std::size_t>(sent.step) * m_fabric.arcs().size();
+  Int128 total = 0;
+  Peak& peak = m_peaks[sent.step];
+  for (std::size_t i = first; i < last; ++i) {
+    const Part& part = m_parts[i];
+    const Int128 weight = m_weight[part.arc];
+    peak.links -= loads[part.arc] * weight == peak.time ? 1 : 0;
+    loads[part.arc] += sign * sent.amount * part.units;
+    const Int128 time = loads[part.arc] * weight;
+    if (time > peak.time) {
+      peak = {time, 0};
+    }
+    peak.links += time == peak.time ? 1 : 0;
+    total += sent.amount * part.units * weight;
+  }
+  m_total += sign * total * m_count[sent.step];
+  m_work += last - first;
+}
+
+void Loads::set(std::span<const fabric::Rank> order) {
+  if (++m_change == 0) {
+    std::fill(m_mark.begin(), m_mark.end(), 0);
+    m_change = 1;
+  }
+  m_work += order.size() / 16;  // compared, not looked up
+  std::vector<std::int32_t> changed;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    if (order[place] != m_order[place]) {
+      for (const std::int32_t message : m_atPlace[place]) {
+        if (m_mark[message] != m_change) {
+          m_mark[message] = m_change;
+          changed.push_back(message);
+        }
+      }
+    }
+  }
+  for (const std::int32_t message : changed) {
+    add(m_sent[message], -1);
+  }
+  m_order.assign(order.begin(), order.end());
+  for (const std::int32_t message : changed) {
+    add(m_sent[message], 1);
+  }
+}
+
+Score Loads::score() {
+  const std::size_t arcs = m_fabric.arcs().size();
+  Score score;
+  for (std::size_t step = 0; step < m_peaks.size(); ++step) {
+    Peak& peak = m_peaks[step];
+    if (peak.links == 0) {
+      const std::int64_t* const loads = m_loads.data() + step * arcs;
+      peak = {};
+      for (std::size_t arc = 0; arc < arcs; ++arc) {
+        const Int128 time = Int128{loads[arc]} * m_weight[arc];
+        if (time > peak.time) {
+          peak = {time, 0};
+        }
+        peak.links += time == peak.time ? 1 : 0;
+      }
+      m_work += arcs;
+    }
+    score.time += peak.time * m_count[step];
+    score.busiest += peak.links * m_count[step];
+  }
+  score.total = m_total;
+  score.unit = m_routeUnit;
+  return score;
+}
+
+InverseBandwidth Loads::inTime(Int128 units) const {
+  if (units == 0) {
+    return {};
+  }
+  Rational denominator = 1;
+  for (const std::int64_t divisor : {m_weightUnit, m_amountUnit, m_routeUnit}) {
+    const Int128 common = gcd(units, divisor);
+    units /= common;
+    denominator *= Rational(narrow64(divisor / common));
+  }
+  return InverseBandwidth(Rational(narrow64(units)) / denominator);
+}
+
+InverseBandwidth Loads::time() {
+  return inTime(score().time);
+}
+
+Int128 Loads::totalOf(int arc) const {
+  Int128 total = 0;
+  for (std::size_t step = 0; step < m_count.size(); ++step) {
+    total += Int128{m_loads[step * m_fabric.arcs().size() + static_cast<std::size_t>(arc)]} * m_count[step];
+  }
+  return total * m_weight[arc];
+}
+
+InverseBandwidth Loads::timeOf(int arc) const {
+  return inTime(totalOf(arc));
+}
+
+int Loads::busiestArc() const {
+  int best = -1;
+  Int128 most = 0;
+  for (std::size_t arc = 0; arc < m_fabric.arcs().size(); ++arc) {
+    const Int128 total = totalOf(static_cast<int>(arc));
+    if (total > most) {
+      most = total;
+      best = static_cast<int>(arc);
+    }
+  }
+  return best;
+}
+
+}  // namespace coppice::order

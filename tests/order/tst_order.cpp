@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "baselines/baselines.hpp"
+#include "order/search.hpp"
+#include "simulate/routes.hpp"
+#include "support/preset_fabrics.hpp"
+
+using namespace coppice;
+using fabric::NodeIndex;
+using fabric::Rank;
+using test::must;
+using test::presetFabric;
+
+namespace {
+
+/// Times of orders by their definition: no loads that change, no units, no routes of core/.
+class ByDefinition {
+public:
+  ByDefinition(const fabric::Fabric& fabric, const order::Pattern& pattern) : m_fabric(fabric), m_pattern(pattern) {}
+
+  Rational timeOf(const std::vector<Rank>& order) {
+    Rational time;
+    for (const order::Step& step : m_pattern.steps) {
+      std::map<int, Rational> loads;
+      for (const order::Message& message : step.messages) {
+        for (const auto& [arc, part] : sharesOf(order[message.from], order[message.to])) {
+          loads[arc] += part * message.amount / m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+        }
+      }
+      Rational most;
+      for (const auto& [arc, load] : loads) {
+        most = std::max(most, load);
+      }
+      time += most * Rational(step.count);
+    }
+    return time;
+  }
+
+private:
+  const std::map<int, Rational>& sharesOf(Rank from, Rank to) {
+    const auto [found, isNew] = m_shares.try_emplace({from, to});
+    if (isNew) {
+      auto distance = distances(from, false);
+      const NodeIndex end = m_fabric.gpus()[to];
+      const bool overGpus = distance[end] < 0;
+      distance = overGpus ? distances(from, true) : distance;
+      walkBack(end, Rational(1), distance, overGpus, found->second);
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] bool isGpu(NodeIndex node) const { return m_fabric.nodes()[node].kind == fabric::NodeKind::gpu; }
+
+  std::vector<int> distances(Rank from, bool overGpus) {
+    std::vector<int> distance(m_fabric.nodeCount(), -1);
+    distance[m_fabric.gpus()[from]] = 0;
+    for (int hops = 0; hops < m_fabric.nodeCount(); ++hops) {
+      for (const fabric::Arc& arc : m_fabric.arcs()) {
+        if (distance[arc.tail] == hops && distance[arc.head] < 0 && (hops == 0 || overGpus || !isGpu(arc.tail))) {
+          distance[arc.head] = hops + 1;
+        }
+      }
+    }
+    return distance;
+  }
+
+  void walkBack(NodeIndex node, const Rational& part, const std::vector<int>& distance, bool overGpus,
+                std::map<int, Rational>& shares) {
+    std::vector<int> choices;
+    Bandwidth widest;
+    for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {
+      const fabric::Arc& at = m_fabric.arcs()[arc];
+      const bool isRelay = distance[at.tail] == 0 || overGpus || !isGpu(at.tail);
+      if (at.head == node && distance[at.tail] >= 0 && distance[at.tail] == distance[node] - 1 && isRelay) {
+        choices.push_back(arc);
+        widest = std::max(widest, at.bandwidth);
+      }
+    }
+    std::erase_if(choices, [&](int arc) { return m_fabric.arcs()[arc].bandwidth < widest; });
+    for (const int arc : choices) {
+      const Rational each = part / Rational(static_cast<std::int64_t>(choices.size()));
+      shares[arc] += each;
+      walkBack(m_fabric.arcs()[arc].tail, each, distance, overGpus, shares);
+    }
+  }
+
+  const fabric::Fabric& m_fabric;
+  const order::Pattern& m_pattern;
+  std::map<std::pair<Rank, Rank>, std::map<int, Rational>> m_shares;
+};
+
+/// GPUs at switches that are joined at random, with bandwidths of a few kinds; hosts are boxes.
+fabric::Fabric randomFabric(unsigned seed, int gpus, int gpusPerHost) {
+  std::mt19937 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const char* const rates[] = {"10", "25", "40/3", "100"};
+  fabric::Description description;
+  const int switches = 3;
+  for (int i = 0; i < gpus; ++i) {
+    fabric::NodeDescription node;
+    node.id = "g" + std::to_string(i);
+    node.box = gpusPerHost > 1 ? "h" + std::to_string(i / gpusPerHost) : "";
+    description.nodes.push_back(node);
+    const std::string at = "s" + std::to_string(below(switches));
+    description.links.push_back({node.id, at, rates[1 + below(3)]});
+    if (below(3) == 0) {
+      description.links.push_back({node.id, at == "s0" ? "s1" : "s0", rates[below(4)]});
+    }
+  }
+  for (int i = 0; i < switches; ++i) {
+    fabric::NodeDescription node;
+    node.id = "s" + std::to_string(i);
+    node.kind = "switch";
+    description.nodes.push_back(node);
+    description.links.push_back({node.id, "s" + std::to_string((i + 1) % switches), rates[below(4)], below(4) > 0});
+  }
+  return test::built(description);
+}
+
+std::vector<int> sizesOf(const order::Hosts& hosts) {
+  std::vector<int> sizes;
+  for (const order::Host& host : hosts) {
+    sizes.push_back(static_cast<int>(host.gpus.size()));
+  }
+  return sizes;
+}
+
+/// Calls with every order that keeps hosts together, or with all.
+void forAllOrders(const order::Hosts& hosts, bool isFree, const std::function<void(const std::vector<Rank>&)>& each) {
+  std::vector<int> hostOf(order::orderOf(hosts).size());
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    for (const Rank gpu : hosts[host].gpus) {
+      hostOf[gpu] = static_cast<int>(host);
+    }
+  }
+  std::vector<Rank> order(hostOf.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    std::set<int> begun;
+    bool isAllowed = true;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const bool isNext = place > 0 && hostOf[order[place]] == hostOf[order[place - 1]];
+      isAllowed = isAllowed && (isNext || begun.insert(hostOf[order[place]]).second);
+    }
+    if (isFree || isAllowed) {
+      each(order);
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+}  // namespace
+
+class TestOrder : public QObject {
+  Q_OBJECT
+
+private slots:
+  void bestOfAllOrders_data();
+  void bestOfAllOrders();
+  void orderedAsTheFabricIs_data();
+  void orderedAsTheFabricIs();
+  void sharesAreTheMeanOfRoutes();
+  void multiRingIsTheBaseline();
+  void meshesAndSteps();
+  void questionsWithoutAnAnswer_data();
+  void questionsWithoutAnAnswer();
+};
+
+void TestOrder::bestOfAllOrders_data() {
+  QTest::addColumn<QString>("algorithm");
+  QTest::addColumn<int>("collective");
+  QTest::addColumn<int>("gpus");
+  QTest::addColumn<int>("gpusPerHost");
+  QTest::addColumn<bool>("isFree");
+  const auto row = [](const char* name, Collective collective, int gpus, int perHost, bool isFree) {
+    QTest::addRow("%s %d by %d%s", name, gpus, perHost, isFree ? " free" : "")
+        << name << static_cast<int>(collective) << gpus << perHost << isFree;
+  };
+  row("ring", Collective::allreduce, 6, 1, false);
+  row("ring", Collective::allgather, 8, 2, false);
+  row("ring", Collective::allgather, 6, 3, true);
+  row("recursive-halving", Collective::allreduce, 4, 2, false);
+  row("recursive-halving", Collective::reduceScatter, 4, 1, false);
+  row("binomial", Collective::broadcast, 6, 2, false);
+  row("binomial", Collective::reduce, 5, 1, false);
+  row("double-binary-tree", Collective::allreduce, 6, 3, false);
+  row("bruck", Collective::allgather, 5, 1, false);
+  row("pairwise", Collective::alltoall, 6, 2, false);
+  row("multi-ring", Collective::allreduce, 8, 2, false);
+  row("hierarchical", Collective::allreduce, 8, 2, false);
+}
+
+/// The best order, what it takes and the bound, against all permutations by definition.
+void TestOrder::bestOfAllOrders() {
+  QFETCH(QString, algorithm);
+  QFETCH(int, collective);
+  QFETCH(int, gpus);
+  QFETCH(int, gpusPerHost);
+  QFETCH(bool, isFree);
+  int gains = 0;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const fabric::Fabric fabric = randomFabric(seed, gpus, gpusPerHost);
+    const order::Hosts hosts = order::hostsOf(fabric);
+    QCOMPARE(static_cast<int>(hosts.size()), gpus / gpusPerHost);
+    const order::Pattern pattern =
+        must(order::patternOf(algorithm.toStdString(), static_cast<Collective>(collective), sizesOf(hosts)));
+    const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, {.isFree = isFree}));
+    ByDefinition definition(fabric, pattern);
+    std::optional<Rational> least;
+    forAllOrders(hosts, isFree, [&](const std::vector<Rank>& order) {
+      // Inside a host, NCCL does not follow the ranks.
+      const bool keepsInside = !pattern.usesHosts || std::all_of(hosts.begin(), hosts.end(), [&](const auto& host) {
+        const auto first = std::find(order.begin(), order.end(), host.gpus.front());
+        return std::equal(host.gpus.begin(), host.gpus.end(), first);
+      });
+      if (keepsInside) {
+        const Rational time = definition.timeOf(order);
+        least = least ? std::min(*least, time) : time;
+      }
+    });
+    QCOMPARE(answer.best.time.perGBps(), *least);
+    QCOMPARE(definition.timeOf(answer.order), *least);
+    QCOMPARE(answer.given.time.perGBps(), definition.timeOf(order::orderOf(hosts)));
+    QVERIFY(answer.isProved());
+    QVERIFY(!answer.bound || answer.bound->time.perGBps() <= *least);
+    gains += answer.best.time < answer.given.time ? 1 : 0;
+  }
+  QVERIFY(gains > 0);
+}
+
+void TestOrder::orderedAsTheFabricIs_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("best");
+  // A ring enters and leaves each leaf once: only the links of the GPUs hold it back, 15/8 bytes over 50 GB/s.
+  QTest::newRow("fat tree") << "fat-tree-2 oversubscription=4"
+                            << "80/3";
+  QTest::newRow("fat tree, 64 GPUs") << "fat-tree-2 leaves=8 gpus_per_leaf=8 oversubscription=8"
+                                     << "1600/63";
+  // A torus with even sides has a cycle over neighbours, 15/8 bytes over 25 GB/s; pairs with two routes do better.
+  QTest::newRow("torus") << "torus dims=4x4"
+                         << "16";
+}
+
+/// Ranks that were dealt out at random come back in an order that is as good as the best one known; the bound of the
+/// fat trees proves it. The search is the same each time.
+void TestOrder::orderedAsTheFabricIs() {
+  QFETCH(QString, preset);
+  QFETCH(QString, best);
+  const fabric::Fabric fabric = presetFabric(preset);
+  std::vector<Rank> dealt(fabric.gpuCount());
+  std::iota(dealt.begin(), dealt.end(), 0);
+  std::shuffle(dealt.begin(), dealt.end(), std::mt19937(5));
+  order::Hosts hosts;
+  for (const Rank gpu : dealt) {
+    hosts.push_back({"h" + std::to_string(gpu), {gpu}});
+  }
+  const order::Pattern pattern = must(order::patternOf("ring", Collective::allreduce, sizesOf(hosts)));
+  const order::Request request{.work = 100'000'000};
+  const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, request));
+  QVERIFY(answer.given.time > answer.best.time);
+  QCOMPARE(QString::fromStdString(toFraction(answer.best.algbw())), best);
+  QCOMPARE(answer.isProved(), preset.startsWith("fat-tree"));
+  std::vector<Rank> sorted = answer.order;
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(dealt.begin(), dealt.end());
+  QCOMPARE(sorted, dealt);
+  const order::Answer again = must(order::bestOrder(fabric, pattern, hosts, request));
+  QCOMPARE(again.order, answer.order);
+  QCOMPARE(again.work, answer.work);
+}
+
+/// Over as many channels as there are choices, the routes of the simulator load each link like the shares.
+void TestOrder::sharesAreTheMeanOfRoutes() {
+  const fabric::Fabric fabric = presetFabric("fat-tree-2 spines=3");
+  simulate::ShortestRoutes routes(fabric);
+  std::map<int, Rational> mean;
+  for (int channel = 0; channel < 3; ++channel) {
+    const std::vector<NodeIndex> nodes = routes.find(0, 9, channel);
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      mean[*fabric.findArc(nodes[i - 1], nodes[i])] += Rational(1, 3);
+    }
+  }
+  const auto shares = routes.shares(0, 9);
+  QCOMPARE(shares.size(), std::size_t{8});
+  QVERIFY(std::equal(shares.begin(), shares.end(), mean.begin(), mean.end(),
+                     [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
+}
+
+/// On rails, as the schedule that is simulated and exported.
+void TestOrder::multiRingIsTheBaseline() {
+  const fabric::Fabric fabric = presetFabric("rail-optimised boxes=4 gpus=4");
+  const order::Hosts hosts = order::hostsOf(fabric);
+  for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
+    const auto baseline = must(baselines::generate("multi-ring", fabric, {.collective = collective}));
+    const order::Pattern pattern = must(order::patternOf("multi-ring", collective, sizesOf(hosts)));
+    const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts));
+    QCOMPARE(toFraction(answer.given.algbw()), toFraction(schedule::algbwOf(baseline)));
+  }
+}
+
+void TestOrder::meshesAndSteps() {
+  // Recursive halving of 8: the steps of allgather are those of reduce_scatter, sent back.
+  const order::Pattern halving =
+      must(order::patternOf("recursive-halving", Collective::allreduce, std::vector<int>{8}));
+  QCOMPARE(halving.steps.size(), std::size_t{3});
+  Rational sum;
+  for (const order::Step& step : halving.steps) {
+    QCOMPARE(step.count, 2);
+    QCOMPARE(step.messages.size(), std::size_t{8});
+    sum += step.messages.front().amount;
+  }
+  QCOMPARE(sum, Rational(7, 8));
+  // Axis 0 of 2x4: rings of two ranks, four apart.
+  const order::Pattern mesh =
+      must(order::meshPattern("ring", Collective::allgather, std::vector<int>{2, 4}, std::vector<int>{0}, 8));
+  QCOMPARE(mesh.steps.size(), std::size_t{1});
+  for (const order::Message& message : mesh.steps.front().messages) {
+    QCOMPARE(std::abs(message.from - message.to), 4);
+    QCOMPARE(message.amount, Rational(1, 2));
+  }
+  // All to all of a whole communicator: every order is the same.
+  const order::Pattern direct = must(order::patternOf("direct", Collective::alltoall, std::vector<int>{2, 2, 2}));
+  QVERIFY(order::isUniform(direct));
+  QVERIFY(!order::isUniform(halving));
+}
+
+void TestOrder::questionsWithoutAnAnswer_data() {
+  QTest::addColumn<QString>("algorithm");
+  QTest::addColumn<int>("collective");
+  QTest::addColumn<QList<int>>("sizes");
+  QTest::addColumn<QString>("message");
+  const auto row = [](const char* algorithm, Collective collective, const QList<int>& sizes, const char* message) {
+    QTest::newRow(message) << algorithm << static_cast<int>(collective) << sizes << message;
+  };
+  row("rings", Collective::allreduce, {4}, "there is no algorithm");
+  row("ring", Collective::alltoall, {4}, "ring has no alltoall");
+  row("binomial", Collective::allgather, {4}, "binomial has no allgather");
+  row("multi-ring", Collective::allreduce, {4, 2}, "needs hosts with as many GPUs");
+  row("recursive-halving", Collective::allreduce, {3, 3}, "power of two");
+}
+
+void TestOrder::questionsWithoutAnAnswer() {
+  QFETCH(QString, algorithm);
+  QFETCH(int, collective);
+  QFETCH(QList<int>, sizes);
+  QFETCH(QString, message);
+  const auto made = order::patternOf(algorithm.toStdString(), static_cast<Collective>(collective),
+                                     std::vector<int>(sizes.begin(), sizes.end()));
+  QVERIFY(!made);
+  QVERIFY2(QString::fromStdString(describe(made.error())).contains(message), describe(made.error()).c_str());
+}
+
+QTEST_GUILESS_MAIN(TestOrder)
+#include "tst_order.moc"
