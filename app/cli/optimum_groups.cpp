@@ -63,13 +63,13 @@ std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::C
   std::string text;
   for (std::size_t i = 0; i < std::min(cut.size(), kMaxTextLines); ++i) {
     const workflow::CutLinks& links = cut[i];
-    const fabric::Arc& arc = fabric.arcs()[links.first];
+    const fabric::Arc& arc = fabric.arcs()[links.arcs.front()];
     const auto kind = [&](fabric::NodeIndex node) { return std::string(toString(fabric.nodes()[node].kind)); };
-    text += std::string(i == 0 ? "  shared cut  " : "              ") + counted(links.count, "link") + " " +
+    text += std::string(i == 0 ? "  shared cut  " : "              ") + counted(links.arcs.size(), "link") + " " +
             kind(arc.tail) + " -> " + kind(arc.head) + " of " + gigabytes(links.bandwidth) + " (" +
             oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id) +
-            (links.count > 1 ? ", …" : "") + "), price " + links.price.toString() + (links.count > 1 ? " each" : "") +
-            "\n";
+            (links.arcs.size() > 1 ? ", …" : "") + "), price " + links.price.toString() +
+            (links.arcs.size() > 1 ? " each" : "") + "\n";
   }
   if (cut.size() > kMaxTextLines) {
     text += "              and " + std::to_string(cut.size() - kMaxTextLines) + " more kinds of links\n";

@@ -97,7 +97,7 @@ struct TrainOptions {
 
 Result<Report> run(const TrainOptions& options, bool json, const Progress& progress) {
   if (options.problem.empty()) {
-    const bool isWhole = !options.fabric.source.empty() && !options.model.model.empty();
+    const bool isWhole = !options.fabric.source.empty() && options.model.values.contains("model");
     if (!isWhole) {
       return Error{ErrorCode::badUsage, "there is neither a problem nor a fabric with a model",
                    "give --problem FILE, or a fabric with --model"};
@@ -166,25 +166,13 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TrainOptions>();
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);
-  sub.add_option("--model", options->model.model, "Preset, such as llama-3-70b, or a config.json of Hugging Face");
+  addOptions(sub, workflow::trainingOptions(), options->model.values);
   CLI::Option* mesh = sub.add_option("--mesh", options->model.mesh,
                                      "Sizes of the mesh of all GPUs in rank order, the last axis fastest, for example "
                                      "16x8: each axis may divide anything; without it all divisions are tried");
-  sub.add_option("--plan", options->model.plan,
-                 "Only plans of these sizes: dp, cp, ep, tp, pp, micro-batches of a step mb, parts of a stage vp, for "
-                 "example tp=8,pp=4")
-      ->excludes(mesh);
-  sub.add_option("--batch", options->model.batch, "Sequences of a step; by default, as many as 4 million tokens have");
-  sub.add_option("--sequence", options->model.sequence, "Tokens of a sequence; by default 8192");
-  sub.add_option("--memory", options->model.memory, "Memory of a GPU, for example 80GB; by default what --gpu has");
-  sub.add_option("--efficiency", options->model.efficiency,
-                 "Part of the peak rate that computation reaches; by default 1, so that the step is a bound");
+  sub.get_option("--plan")->excludes(mesh);
   sub.add_option("--compare", options->model.compare, "Another fabric, for the same model; may be given several times")
       ->excludes(mesh);
-  sub.add_option("--tokens", options->model.tokens, "Tokens of a whole training, for example 15T: days at least");
-  sub.add_option("--gpu", options->model.gpu, "v100, a100, h100, h200, mi250x or mi300x: peak rate and memory")
-      ->capture_default_str();
-  sub.add_flag("--recompute", options->model.recompute, "Activations may be dropped and computed again");
   sub.add_option("--problem", options->problem,
                  "Graph, mesh and rates instead (resources/schema/training.schema.json); - for standard input");
   sub.add_flag("--plans", options->plans, "With --json: the states of all tensors of each plan");

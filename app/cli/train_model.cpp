@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "text.hpp"
 #include "workflow/clock.hpp"
-#include "workflow/sizes.hpp"
 #include "workflow/training_job.hpp"
 
 namespace coppice::cli {
@@ -54,59 +52,14 @@ std::string milliseconds(const Rational& nanoseconds) {
   return toDecimal(nanoseconds / Rational(1'000'000), 2);
 }
 
-std::string cutText(const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut) {
-  if (cut.empty()) {
-    return "";
-  }
-  const fabric::Arc& arc = fabric.arcs()[cut.front().first];
-  return counted(cut.front().count, "link") + " of " + gigabytes(cut.front().bandwidth) + " such as " +
-         oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id);
-}
-
 Result<ModelRequest> readModelRequest(const ModelOptions& options, const FabricOptions& source,
                                       const Progress& progress) {
   auto loaded = loadFabric(source, progress);
   if (!loaded) {
     return loaded.error();
   }
-  auto model = workflow::readModel(options.model);
-  if (!model) {
-    return model.error();
-  }
-  const auto device = workflow::readDevice(options.gpu);
-  if (!device) {
-    return device.error();
-  }
-  for (const auto& [name, value] : {std::pair("batch", options.batch), std::pair("sequence", options.sequence)}) {
-    if (value < 0) {
-      return workflow::optionError(name, "it is below 1", "give a whole number from 1 on");
-    }
-  }
-  ModelRequest request{*std::move(loaded), *device, {.model = *std::move(model), .job = {}}};
-  constexpr std::int64_t kSequence = 8192;
-  constexpr std::int64_t kTokens = std::int64_t{1} << 22;
-  training::Job& job = request.demand.job;
-  job.sequence = options.sequence > 0 ? options.sequence : kSequence;
-  job.batch = options.batch > 0 ? options.batch : std::max<std::int64_t>(kTokens / job.sequence, 1);
-  job.mayRecompute = options.recompute;
-  request.demand.memory = Rational(device->memory);
-  if (!options.memory.empty()) {
-    const auto bytes = workflow::parseBytes(options.memory, "memory");
-    if (!bytes) {
-      return bytes.error();
-    }
-    request.demand.memory = Rational(*bytes);
-  }
-  request.demand.gflops = Rational(device->gflops);
-  if (!options.efficiency.empty()) {
-    const auto part = Rational::parse(options.efficiency);
-    if (!part || !part->isPositive() || *part > Rational(1)) {
-      return workflow::optionError("efficiency", inQuotes(options.efficiency) + " is not above 0 and at most 1",
-                                   "give the part of the peak that matrix products reach, such as 0.6");
-    }
-    request.demand.gflops *= *part;
-  }
-  return request;
+  auto training = workflow::readTraining(options.values);
+  return training ? Result(ModelRequest{*std::move(loaded), *std::move(training)}) : training.error();
 }
 
 Result<Report> trainModel(const ModelOptions& options, const FabricOptions& source, const Progress& progress) {
@@ -116,10 +69,10 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   }
   const LoadedFabric* loaded = &request->loaded;
   const fabric::Fabric& fabric = loaded->fabric;
-  const training::Model* model = &request->demand.model;
-  const training::Device* device = &request->device;
-  const training::Job& job = request->demand.job;
-  const Rational& gflops = request->demand.gflops;
+  const training::StepDemand& demand = request->training.demand;
+  const training::Model* model = &demand.model;
+  const training::Job& job = demand.job;
+  const Rational& gflops = demand.gflops;
   workflow::Clock clock;
   const auto priced = workflow::priceMesh(fabric, options.mesh, progress);
   if (!priced) {
@@ -150,18 +103,18 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
     return std::pair(a.overlapped(), a.cost.memory) < std::pair(b.overlapped(), b.cost.memory);
   });
-  const Rational& memory = request->demand.memory;
+  const Rational& memory = demand.memory;
   const auto best =
       std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.cost.memory <= memory; });
   const Rational tokens = Rational(job.batch) * Rational(job.sequence);
-  const Rational needed = training::neededTime(request->demand, fabric.gpuCount());
+  const Rational needed = training::neededTime(demand, fabric.gpuCount());
 
   Report report;
   Json& json = report.json;
   json["fabric"] = fabric.name();
   json["model"] = model->name;
   json["parameters"] = model->parameters().toString();
-  json["gpu"] = std::string(device->name);
+  json["gpu"] = std::string(request->training.device.name);
   json["batch"] = job.batch;
   json["sequence"] = job.sequence;
   json["mesh"] = Json::array();
@@ -194,9 +147,9 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
 
   std::string& text = report.text;
   text = named(model->name) + ", " + toDecimal(model->parameters() / Rational(1'000'000'000), 2) +
-         " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(device->name) + ") as " +
-         options.mesh + "; a step has " + std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) +
-         " tokens\n";
+         " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" +
+         std::string(request->training.device.name) + ") as " + options.mesh + "; a step has " +
+         std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n";
   text += counted(steps.size(), "plan") +
           (front->isExact() ? " that no other is as good as" : " found; others may be better") + "\n" +
           "     step ms     compute     communication  without overlap  memory GB\n";
@@ -244,7 +197,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
         {{"axis", each.axis}, {"collective", name}, {"time", (each.time * Rational(model->layers)).toString()}});
     text += "              " + milliseconds(each.time * Rational(model->layers)) + " ms " + name + " on axis " +
             std::to_string(each.axis) + " at " + gigabytes(Bandwidth((*priced)[each.axis].axis.rates[conversion])) +
-            ": " + cutText(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
+            ": " + workflow::cutWords(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
   }
   text += "  not in it   norms, biases, latencies, the communication of embedding and output, pipelines\n" +
           lines(loaded->findings) + "  time        " + duration(seconds) + "\n";

@@ -7,9 +7,12 @@
 #include <tuple>
 
 #include "base/checked.hpp"
+#include "base/counted.hpp"
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "io/groups_json.hpp"
 #include "verify/concurrent_check.hpp"
+#include "workflow/facts.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -171,20 +174,27 @@ std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Opti
       CutLinks& links =
           alike
               .try_emplace({fabric.nodes()[at.tail].kind, fabric.nodes()[at.head].kind, at.bandwidth, prices[arc]},
-                           CutLinks{0, static_cast<int>(arc), at.bandwidth, prices[arc]})
+                           CutLinks{{}, at.bandwidth, prices[arc]})
               .first->second;
-      ++links.count;
+      links.arcs.push_back(static_cast<int>(arc));
     }
   }
   std::vector<CutLinks> cut;
-  for (const auto& [key, links] : alike) {
-    cut.push_back(links);
+  for (auto& [key, links] : alike) {
+    cut.push_back(std::move(links));
   }
-  const auto part = [](const CutLinks& links) {
-    return links.bandwidth.gigabytesPerSecond() * links.price * Rational(links.count);
-  };
-  std::stable_sort(cut.begin(), cut.end(), [&](const CutLinks& a, const CutLinks& b) { return part(a) > part(b); });
+  std::stable_sort(cut.begin(), cut.end(), [](const CutLinks& a, const CutLinks& b) { return a.part() > b.part(); });
   return cut;
+}
+
+std::string cutWords(const fabric::Fabric& fabric, const std::vector<CutLinks>& cut) {
+  if (cut.empty()) {
+    return "";
+  }
+  const CutLinks& links = cut.front();
+  const fabric::Arc& arc = fabric.arcs()[links.arcs.front()];
+  return counted(links.arcs.size(), "link") + " of " + gigabytes(links.bandwidth) + " such as " +
+         oneLine(fabric.nodes()[arc.tail].id) + " -> " + oneLine(fabric.nodes()[arc.head].id);
 }
 
 }  // namespace coppice::workflow

@@ -43,13 +43,19 @@ struct MeshAxes {
 
 /// Links of the shared cut that look alike: same kinds of ends, bandwidth and price.
 struct CutLinks {
-  int count = 0;
-  int first = 0;  ///< into Fabric::arcs()
-  Bandwidth bandwidth;
-  Rational price;  ///< what one more GB/s of one of them adds to the rate, as far as the prices tell
+  std::vector<int> arcs = {};  ///< into Fabric::arcs(), ascending; at least one
+  Bandwidth bandwidth = {};
+  Rational price = {};  ///< what one more GB/s of one of them adds to the rate, as far as the prices tell
+
+  /// GB/s of all of them, weighted by the price: their part of the rate.
+  [[nodiscard]] Rational part() const {
+    return bandwidth.gigabytesPerSecond() * price * Rational(static_cast<std::int64_t>(arcs.size()));
+  }
 };
 /// Largest part of the cut first.
 [[nodiscard]] std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Optimum& optimum);
+/// "16 links of 50 GB/s such as b0g0 -> b0nic": the most expensive ones of a shared cut; empty where there is none.
+[[nodiscard]] std::string cutWords(const fabric::Fabric& fabric, const std::vector<CutLinks>& cut);
 /// By arc, so that the sum of bandwidth times price is the rate.
 [[nodiscard]] std::vector<Rational> linkPrices(const fabric::Fabric& fabric, const groups::Optimum& optimum);
 

@@ -31,7 +31,7 @@ struct Option {
   std::string defaultText = {};  ///< empty = not set
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::string> words = {};
+  std::vector<std::string> words = {};  ///< all of a choice; of a text, those that its field suggests
   std::string placeholder = {};              ///< in --help, as in HOPS
   std::string example = {};                  ///< what an empty field of text shows: "1MiB"
   bool isFile = false;                       ///< the text may name a file: the field has a button to choose one

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
-#include <sstream>
 
 #include "base/failure.hpp"
 #include "base/parallel.hpp"
-#include "base/text.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -295,31 +293,6 @@ private:
 Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,
                                       const training::LayoutLimits& limits, const Progress& progress) {
   return coppice::guarded([&] { return Chooser(fabric, demand, progress).run(limits); });
-}
-
-Result<PlanText> readPlan(const std::string& text) {
-  PlanText plan;
-  std::istringstream list(text);
-  for (std::string item; std::getline(list, item, ',');) {
-    const std::size_t equals = item.find('=');
-    const std::string word = item.substr(0, equals);
-    const auto value = parseInteger(equals == std::string::npos ? std::string() : item.substr(equals + 1)).value_or(0);
-    const auto axis = std::find(training::kParallelWords.begin(), training::kParallelWords.end(), word);
-    if (value < 1 || value > (int64_t{1} << 32) ||
-        (axis == training::kParallelWords.end() && word != "mb" && word != "vp")) {
-      return optionError("plan", inQuotes(item) + " is not part of a plan",
-                         "use dp, cp, ep, tp and pp with their sizes, mb with the micro-batches of a step and vp with "
-                         "the parts of a stage, as in tp=8,pp=4");
-    }
-    if (word == "mb") {
-      plan.microBatches = value;
-    } else if (word == "vp") {
-      plan.interleave = value;
-    } else {
-      plan.limits.fixed[static_cast<std::size_t>(axis - training::kParallelWords.begin())] = value;
-    }
-  }
-  return plan;
 }
 
 }  // namespace coppice::workflow

@@ -47,12 +47,4 @@ struct TrainingChoice {
 [[nodiscard]] Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,
                                                     const training::LayoutLimits& limits, const Progress& progress);
 
-/// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step. Errors: badUsage naming --plan.
-struct PlanText {
-  training::LayoutLimits limits = {};
-  std::int64_t microBatches = 0;
-  std::int64_t interleave = 1;
-};
-[[nodiscard]] Result<PlanText> readPlan(const std::string& text);
-
 }  // namespace coppice::workflow

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.hpp"
-#include "io/model_json.hpp"
-
 namespace coppice::workflow {
 
 Collective collectiveOf(training::Conversion conversion) {
@@ -67,32 +64,6 @@ Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const st
         "give sizes whose product is " + std::to_string(fabric.gpuCount()));
   }
   return axes;
-}
-
-Result<training::Model> readModel(const std::string& nameOrFile) {
-  std::string names;
-  for (const training::ModelPreset& preset : training::modelPresets()) {
-    if (preset.model.name == nameOrFile) {
-      return preset.model;
-    }
-    names += (names.empty() ? "" : ", ") + preset.model.name;
-  }
-  if (!nameOrFile.ends_with(".json")) {
-    return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
-  }
-  const auto text = readText(nameOrFile, {});
-  return text ? io::readModelConfig(*text, nameOrFile) : text.error();
-}
-
-Result<training::Device> readDevice(const std::string& name) {
-  std::string names;
-  for (const training::Device& device : training::devicePresets()) {
-    if (device.name == name) {
-      return device;
-    }
-    names += (names.empty() ? "" : ", ") + std::string(device.name);
-  }
-  return optionError("gpu", "there is no GPU " + inQuotes(name), "use " + names);
 }
 
 std::vector<ConversionTime> conversionTimes(const training::Problem& problem, const training::Plan& plan) {

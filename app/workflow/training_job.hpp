@@ -29,11 +29,6 @@ struct PricedAxis {
 [[nodiscard]] Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,
                                                         const Progress& progress);
 
-/// A preset, or a file config.json. Errors: badUsage listing the presets; those of io::readModelConfig.
-[[nodiscard]] Result<training::Model> readModel(const std::string& nameOrFile);
-/// Errors: badUsage listing the presets.
-[[nodiscard]] Result<training::Device> readDevice(const std::string& name);
-
 /// What limits the communication of a plan: the time of each conversion on each axis, ns.
 struct ConversionTime {
   int axis = 0;

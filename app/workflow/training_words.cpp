@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "workflow/facts.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -66,8 +68,7 @@ std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& li
   std::vector<CutLinks> classes;
   for (const CommunicationPart& part : limits.parts) {
     for (const CutLinks& links : part.cut) {
-      if (std::none_of(classes.begin(), classes.end(),
-                       [&](const CutLinks& each) { return each.first == links.first; })) {
+      if (std::none_of(classes.begin(), classes.end(), [&](const CutLinks& each) { return each.arcs == links.arcs; })) {
         classes.push_back(links);
       }
     }
@@ -79,8 +80,9 @@ std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& li
       Rational rate;
       Rational more;
       for (const CutLinks& each : part.cut) {
-        rate += each.bandwidth.gigabytesPerSecond() * each.price * Rational(each.count);
-        more += each.first == links.first ? each.price * Rational(each.count) : Rational();
+        rate += each.part();
+        more +=
+            each.arcs == links.arcs ? each.price * Rational(static_cast<std::int64_t>(each.arcs.size())) : Rational();
       }
       after += rate.isPositive() ? part.time * rate / (rate + more) : part.time;
     }
@@ -101,6 +103,18 @@ std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& li
 }
 
 }  // namespace
+
+StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const StepPlan& plan) {
+  const training::Job& job = request.demand.job;
+  StepFigures figures;
+  figures.tokensPerSecond = Rational(job.batch) * Rational(job.sequence) * Rational(1'000'000'000) / plan.overlapped();
+  figures.utilization = training::neededTime(request.demand, gpus) / plan.overlapped();
+  if (request.tokens) {
+    constexpr std::int64_t kDay = 86'400;
+    figures.days = *request.tokens / figures.tokensPerSecond / Rational(kDay);
+  }
+  return figures;
+}
 
 std::vector<AxisUse> axisUses(const training::StepDemand& demand, const StepPlan& plan) {
   std::vector<AxisUse> uses;
@@ -156,6 +170,30 @@ Limits limitsOf(const training::StepDemand& demand, const TrainingChoice& choice
   std::stable_sort(limits.parts.begin(), limits.parts.end(),
                    [](const CommunicationPart& a, const CommunicationPart& b) { return a.time > b.time; });
   return limits;
+}
+
+std::string gainWords(const fabric::Fabric& fabric, const Gain& gain) {
+  switch (gain.of) {
+    case Gain::Of::compute:
+      return "one more TFLOP/s of each GPU";
+    case Gain::Of::memory:
+      return "one more GB of memory, in this layout";
+    case Gain::Of::links:
+      break;
+  }
+  return "one more GB/s on each of " + cutWords(fabric, {gain.links});
+}
+
+std::string noPlanWords(const TrainingRequest& request, const TrainingChoice& choice) {
+  const auto gigabytesOf = [](const Rational& bytes) { return toDecimal(bytes / Rational(1'000'000'000), 2) + " GB"; };
+  std::string text = "no plan fits into the " + gigabytesOf(request.demand.memory) + " of a GPU";
+  if (choice.smallest) {
+    const StepPlan& plan = *choice.smallest;
+    text += "; " + plan.priced.layout.text() + " with " + counted(plan.microBatches, "micro-batch", "micro-batches") +
+            " takes " + gigabytesOf(plan.cost.memory) +
+            (request.demand.job.mayRecompute ? "" : "; --recompute takes less");
+  }
+  return text;
 }
 
 Result<std::vector<Gain>> gainsOf(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "workflow/training_choice.hpp"
+#include "workflow/training_request.hpp"
 
 /// Plans of a training step in the words that people use, and what limits them.
 namespace coppice::workflow {
+
+struct StepFigures {
+  Rational tokensPerSecond;           ///< at most, if computation and communication overlap
+  Rational utilization;               ///< of the peak: MFU
+  std::optional<Rational> days = {};  ///< at least, of the whole training; where its tokens are asked
+};
+[[nodiscard]] StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const training::StepPlan& plan);
 
 struct AxisUse {
   std::string word;  ///< "tp"
@@ -42,9 +52,15 @@ struct Gain {
   Rational overlapped;  ///< ns of the step afterwards
   Rational inSequence;  ///< the same without overlap
 };
+/// "one more GB/s on each of 16 links of 50 GB/s such as b0g0 -> b0nic".
+[[nodiscard]] std::string gainWords(const fabric::Fabric& fabric, const Gain& gain);
 /// One more TFLOP/s of each GPU, one more GB/s on each class of links in the cuts, one more GB of memory; each alone.
 /// Errors: those of training::bestStep.
 [[nodiscard]] Result<std::vector<Gain>> gainsOf(const training::StepDemand& demand, const Limits& limits,
                                                 const training::StepPlan& plan, const Progress& progress);
+
+/// Why there is no plan: "no plan fits into the 80 GB of a GPU; tp8 dp2 with 4 micro-batches takes 93 GB".
+/// @pre choice.plans is empty
+[[nodiscard]] std::string noPlanWords(const TrainingRequest& request, const TrainingChoice& choice);
 
 }  // namespace coppice::workflow

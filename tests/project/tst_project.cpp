@@ -41,7 +41,8 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"live", {"base", "fabric", "flow", "forestcoll", "schedule", "symmetry"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
-      {"verify", {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude
+      {"verify",
+       {"base", "fabric", "schedule", "program", "mscclpp", "sketch", "flow/lemon"}},  // see mayVerifierInclude
       {"simulate", {"base", "fabric", "schedule", "program", "mscclpp", "verify"}},
       {"order", {"base", "fabric", "flow", "groups", "baselines", "schedule", "simulate", "symmetry"}},
       {"training", {"base"}},
@@ -56,22 +57,14 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
 /// flow that nothing else uses. A header that computes anything which the verifier compares must not be entered here.
 const QSet<QString>& typesOfTheVerifier() {
   static const QSet<QString> kTypes = {
-      "fabric/description.hpp",
-      "fabric/fabric.hpp",
-      "flow/lemon/max_flow.hpp",
-      "mscclpp/execution_plan.hpp",
-      "program/finding_sink.hpp",
-      "program/program.hpp",
-      "program/step_place.hpp",
-      "schedule/collective_table.hpp",
-      "schedule/concurrent.hpp",
-      "schedule/exchange.hpp",
-      "schedule/forest.hpp",
-      "schedule/step_figures.hpp",
-      "schedule/step_schedule.hpp",
-      "schedule/tree_bound.hpp",
-      "sketch/model.hpp",
-      "sketch/plan.hpp",
+      "fabric/description.hpp",     "fabric/fabric.hpp",
+      "flow/lemon/max_flow.hpp",    "mscclpp/execution_plan.hpp",
+      "program/finding_sink.hpp",   "program/program.hpp",
+      "program/step_place.hpp",     "schedule/collective_table.hpp",
+      "schedule/concurrent.hpp",    "schedule/exchange.hpp",
+      "schedule/forest.hpp",        "schedule/step_figures.hpp",
+      "schedule/step_schedule.hpp", "schedule/tree_bound.hpp",
+      "sketch/model.hpp",           "sketch/plan.hpp",
       "sketch/sketch.hpp",
   };
   return kTypes;
@@ -190,6 +183,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
        kSchedules + QSet<QString>{"designer/trees", "designer/export", "designer/playback", "designer/timeline"}},
       {"designer/finder", kSchedules},
       {"designer/sketch", kSchedules},
+      {"designer/training", kSchedules},
       {"designer/program", kSchedules + QSet<QString>{"designer/trees", "designer/export"}},
       {"designer/run",
        kSchedules + QSet<QString>{"designer/trees", "designer/playback", "designer/timeline", "remote"}},
@@ -199,7 +193,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
        kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/help", "designer/analysis",
                                   "designer/render", "designer/trees", "designer/search", "designer/export",
                                   "designer/playback", "designer/compare", "designer/timeline", "designer/program",
-                                  "designer/sketch", "designer/run", "designer/replay", "designer/features"}},
+                                  "designer/sketch", "designer/run", "designer/replay", "designer/training",
+                                  "designer/features"}},
   };
   return kAllowed;
 }

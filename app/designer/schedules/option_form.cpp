@@ -142,6 +142,17 @@ QWidget* OptionForm::makeEditor(const workflow::Option& option) {
     case workflow::OptionKind::text:
       break;
   }
+  if (!option.words.empty()) {
+    auto* combo = new QComboBox(this);
+    combo->setEditable(true);
+    combo->setInsertPolicy(QComboBox::NoInsert);
+    for (const std::string& word : option.words) {
+      combo->addItem(QString::fromStdString(word));
+    }
+    combo->lineEdit()->setPlaceholderText(QString::fromStdString(option.example));
+    connect(combo, &QComboBox::currentTextChanged, this, &OptionForm::tell);
+    return combo;
+  }
   auto* line = new QLineEdit(this);
   line->setPlaceholderText(QString::fromStdString(option.example));
   connect(line, &QLineEdit::textChanged, this, &OptionForm::tell);
@@ -178,7 +189,9 @@ void OptionForm::addField(const workflow::Option& option) {
     field.browse = new QPushButton(tr("Browse…"), this);
     field.browse->setObjectName(u"browse-"_s + name);
     field.browse->setAutoDefault(false);
-    connect(field.browse, &QPushButton::clicked, this, [this, line = qobject_cast<QLineEdit*>(field.editor)] {
+    auto* combo = qobject_cast<QComboBox*>(field.editor);
+    auto* line = combo != nullptr ? combo->lineEdit() : qobject_cast<QLineEdit*>(field.editor);
+    connect(field.browse, &QPushButton::clicked, this, [this, line] {
       const QString path = QFileDialog::getOpenFileName(this, tr("Open"), line->text());
       if (!path.isEmpty()) {
         line->setText(path);
@@ -240,7 +253,7 @@ std::string OptionForm::textOf(const Field& field) {
     return std::to_string(spin->value());
   }
   if (const auto* combo = qobject_cast<const QComboBox*>(field.editor)) {
-    return combo->currentText().toStdString();
+    return combo->currentText().trimmed().toStdString();
   }
   if (const auto* box = qobject_cast<const QCheckBox*>(field.editor)) {
     return box->isChecked() ? "true" : "";

@@ -15,6 +15,7 @@
 #include "designer/schedules/command_text.hpp"
 #include "designer/schedules/methods_panel.hpp"
 #include "workflow/method.hpp"
+#include "workflow/training_request.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -60,14 +61,18 @@ void nameOptions() {
       {u"instances"_s, {ScheduleFeature::tr("Instances")}},
       {u"time-limit"_s, {ScheduleFeature::tr("Time limit")}},
   };
-  for (const workflow::Method& method : workflow::methods()) {
-    for (const workflow::Option& option : method.options) {
+  const auto add = [&names](const std::vector<workflow::Option>& options) {
+    for (const workflow::Option& option : options) {
       const QString name = QString::fromStdString(option.name);
       if (!names.contains(name)) {
         names.insert(name, {QString::fromStdString(option.title), option.kind == workflow::OptionKind::flag});
       }
     }
+  };
+  for (const workflow::Method& method : workflow::methods()) {
+    add(method.options);
   }
+  add(workflow::trainingOptions());
   setOptionNames(std::move(names));
 }
 

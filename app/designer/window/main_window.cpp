@@ -53,6 +53,7 @@
 #include "designer/search/synthesize_feature.hpp"
 #include "designer/sketch/sketch_feature.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/training/training_feature.hpp"
 #include "designer/trees/trees_feature.hpp"
 #include "designer/window/pane_frame.hpp"
 #include "designer/window/tab_titles.hpp"
@@ -168,6 +169,7 @@ void MainWindow::createFeatures() {
   addFeature<LayoutFeature>();
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
+  addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
   m_help = addFeature<HelpFeature>();
   m_files->setOpener([schedules, sketches, runs](const QString& path) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/training/plan_details.hpp"
+
+#include <QHeaderView>
+#include <QSignalBlocker>
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
+#include "designer/workspace/editor_context.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+void setText(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip = {}) {
+  auto* item = new QTableWidgetItem(text);
+  item->setToolTip(tip.isEmpty() ? text : tip);
+  if (isFigure) {
+    item->setFont(figureFont());
+    item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  }
+  table.setItem(row, column, item);
+}
+
+void setUp(QTableWidget& table, const QStringList& heads, int wide) {
+  table.setColumnCount(static_cast<int>(heads.size()));
+  table.setHorizontalHeaderLabels(heads);
+  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table.horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Stretch);
+}
+
+}  // namespace
+
+PlanDetails::PlanDetails(QWidget* parent)
+    : QTabWidget(parent),
+      m_parts(new QTableWidget(this)),
+      m_gains(new QTableWidget(this)),
+      m_chart(new PlanChart(this)),
+      m_gainJob([this](const Gains& gains) { fillGains(gains); }, 0ms) {
+  setObjectName(u"trainingDetails"_s);
+  setDocumentMode(true);
+  setUpRowTable(*m_parts, u"trainingParts"_s, tr("What a step moves"));
+  setUp(*m_parts, {tr("Axis"), tr("Collective"), tr("ms"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
+  setUpRowTable(*m_gains, u"trainingGains"_s, tr("What a change gains"));
+  setUp(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("Without overlap, ms")}, 0);
+  addTab(m_parts, tr("Communication"));
+  addTab(m_gains, tr("Gains"));
+  addTab(m_chart, tr("Time and Memory"));
+  connect(m_parts, &QTableWidget::itemSelectionChanged, this, &PlanDetails::partChosen);
+  connect(m_chart, &PlanChart::planClicked, this, &PlanDetails::planClicked);
+  connect(this, &QTabWidget::currentChanged, this, [this] {
+    if (currentWidget() == m_gains) {
+      askGains();
+    }
+  });
+}
+
+const training::StepPlan* PlanDetails::plan() const {
+  return m_answer && m_plan >= 0 && m_plan < static_cast<int>(m_answer->choice.plans.size())
+             ? &m_answer->choice.plans[static_cast<std::size_t>(m_plan)]
+             : nullptr;
+}
+
+void PlanDetails::show(const TrainingAnswerPtr& answer, int plan) {
+  m_answer = answer;
+  m_plan = plan;
+  m_gainJob.cancel();
+  m_gains->setRowCount(0);
+  m_limits = {};
+  if (const training::StepPlan* shown = this->plan()) {
+    m_limits = workflow::limitsOf(m_answer->request->demand, m_answer->choice, *shown);
+  }
+  fillParts();
+  m_chart->show(m_answer, m_plan);
+  if (currentWidget() == m_gains) {
+    askGains();
+  }
+}
+
+void PlanDetails::fillParts() {
+  const bool hadChoice = !m_parts->selectedItems().isEmpty();
+  {
+    const QSignalBlocker quiet(m_parts);
+    m_parts->setRowCount(0);
+    m_parts->setRowCount(static_cast<int>(m_limits.parts.size()));
+    for (std::size_t i = 0; i < m_limits.parts.size(); ++i) {
+      const workflow::CommunicationPart& part = m_limits.parts[i];
+      const int row = static_cast<int>(i);
+      const QString cut = QString::fromStdString(workflow::cutWords(*m_answer->fabric, part.cut));
+      int column = 0;
+      setText(*m_parts, row, column++, QString::fromStdString(part.word), false);
+      setText(*m_parts, row, column++, QString::fromStdString(part.collective), false);
+      setText(*m_parts, row, column++, milliseconds(part.time), true);
+      setText(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
+      setText(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));
+      setText(*m_parts, row, column++, cut, false);
+    }
+  }
+  if (hadChoice) {
+    Q_EMIT partChosen();
+  }
+}
+
+void PlanDetails::askGains() {
+  const training::StepPlan* shown = plan();
+  if (shown == nullptr || m_gains->rowCount() > 0 || m_gainJob.isRunning()) {
+    return;
+  }
+  m_gains->setRowCount(1);
+  setText(*m_gains, 0, 0, tr("Computing…"), false);
+  m_gainJob.submit([answer = m_answer, limits = m_limits, plan = *shown](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return std::make_shared<const Result<std::vector<workflow::Gain>>>(
+        workflow::gainsOf(answer->request->demand, limits, plan, progress));
+  });
+}
+
+void PlanDetails::fillGains(const Gains& gains) {
+  const training::StepPlan* shown = plan();
+  if (shown == nullptr) {
+    return;
+  }
+  if (!*gains) {
+    m_gains->setRowCount(1);
+    setText(*m_gains, 0, 0, sentence(gains->error()), false);
+    return;
+  }
+  m_gains->setRowCount(static_cast<int>((*gains)->size()));
+  for (std::size_t i = 0; i < (*gains)->size(); ++i) {
+    const workflow::Gain& gain = (**gains)[i];
+    const int row = static_cast<int>(i);
+    QString what = QString::fromStdString(workflow::gainWords(*m_answer->fabric, gain));
+    what[0] = what[0].toUpper();
+    setText(*m_gains, row, 0, what, false);
+    setText(*m_gains, row, 1, milliseconds(shown->overlapped() - gain.overlapped), true);
+    setText(*m_gains, row, 2, milliseconds(shown->inSequence() - gain.inSequence), true);
+  }
+}
+
+std::set<NodeId> PlanDetails::groupOf(const std::string& word) const {
+  const training::Layout& layout = plan()->priced.layout;
+  const auto axis =
+      static_cast<int>(std::ranges::find(training::kParallelWords, word) - training::kParallelWords.begin());
+  const fabric::Fabric& fabric = *m_answer->fabric;
+  std::set<NodeId> group;
+  for (std::int64_t i = 0; i < layout.sizes[static_cast<std::size_t>(axis)]; ++i) {
+    group.insert(m_answer->snapshot.nodes[fabric.gpus()[static_cast<std::size_t>(i * layout.stride(axis))]]);
+  }
+  return group;
+}
+
+Overlay PlanDetails::marksOf(const EditorContext& context) const {
+  Overlay overlay;
+  const int row = m_parts->selectedItems().isEmpty() ? -1 : m_parts->currentRow();
+  if (plan() == nullptr || row < 0 || row >= static_cast<int>(m_limits.parts.size())) {
+    return overlay;
+  }
+  const workflow::CommunicationPart& part = m_limits.parts[static_cast<std::size_t>(row)];
+  const fabric::Fabric& fabric = *m_answer->fabric;
+  Hull hull;
+  hull.nodes = groupOf(part.word);
+  hull.line = Token::accent;
+  hull.fill = Token::accentSoft;
+  const auto size = static_cast<qsizetype>(hull.nodes.size());
+  const qsizetype groups = fabric.gpuCount() / std::max<qsizetype>(size, 1);
+  hull.label = groups > 1 ? tr("%1: %2, one of %3 groups")
+                                .arg(QString::fromStdString(part.word), counted(size, tr("GPU"), tr("GPUs")))
+                                .arg(groups)
+                          : tr("%1: all %2 GPUs").arg(QString::fromStdString(part.word)).arg(size);
+  overlay.hulls.push_back(std::move(hull));
+  CutView cut;
+  for (const workflow::CutLinks& links : part.cut) {
+    for (const int at : links.arcs) {
+      const fabric::Arc& arc = fabric.arcs()[static_cast<std::size_t>(at)];
+      cut.crossings.push_back({m_answer->snapshot.nodes[arc.tail], m_answer->snapshot.nodes[arc.head], arc.bandwidth});
+    }
+  }
+  for (const LinkId id : context.linksAcross(cut)) {
+    overlay.marks.push_back({.link = id});
+  }
+  return overlay;
+}
+
+}  // namespace coppice::designer

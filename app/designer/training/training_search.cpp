@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/training/training_search.hpp"
+
+#include <QCoreApplication>
+#include <QElapsedTimer>
+#include <utility>
+
+#include "base/failure.hpp"
+#include "designer/document/error_text.hpp"
+#include "designer/document/figures.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+struct TrainingTexts {
+  Q_DECLARE_TR_FUNCTIONS(Training)
+};
+
+Outcome search(TrainingAnswer& answer, const workflow::Values& values, const Progress& progress) {
+  auto request = workflow::readTraining(values);
+  if (!request) {
+    return request.error();
+  }
+  auto fabric = fabric::Fabric::build(*answer.snapshot.facts);
+  if (!fabric) {
+    return fabric.error();
+  }
+  auto choice = workflow::chooseTraining(*fabric, request->demand, request->limits, progress);
+  if (!choice) {
+    return choice.error();
+  }
+  answer.fabric = *std::move(fabric);
+  answer.request = *std::move(request);
+  answer.choice = *std::move(choice);
+  if (!answer.hasPlans()) {
+    return Error{ErrorCode::infeasible, workflow::noPlanWords(*answer.request, answer.choice), {}};
+  }
+  return Done{};
+}
+
+/// "254,000"
+QString grouped(const Rational& value) {
+  QLocale english(QLocale::English);
+  return english.toString(value.toDouble(), 'f', 0);
+}
+
+}  // namespace
+
+TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values,
+                                 const std::shared_ptr<JobProgress>& progress, std::stop_token stop) {
+  QElapsedTimer clock;
+  clock.start();
+  auto answer = std::make_shared<TrainingAnswer>();
+  answer->snapshot = snapshot;
+  const Progress forCore = JobProgress::forCore(progress, std::move(stop));
+  const auto done = guarded([&]() -> Outcome { return search(*answer, values, forCore); });
+  if (!done) {
+    answer->problem = errorText(done.error());
+  }
+  constexpr double kMilli = 1000;
+  answer->seconds = static_cast<double>(clock.elapsed()) / kMilli;
+  return answer;
+}
+
+QString milliseconds(const Rational& nanoseconds) {
+  constexpr double kMilli = 1e6;
+  return QString::number(nanoseconds.toDouble() / kMilli, 'f', 2);
+}
+
+PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
+  const int gpus = answer.fabric->gpuCount();
+  const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan);
+  PlanText text;
+  text.headline =
+      TrainingTexts::tr("%1 ms a step: at most %2 tokens/s, %3 of each GPU, %4 of the peak (MFU)")
+          .arg(milliseconds(plan.overlapped()), grouped(figures.tokensPerSecond),
+               grouped(figures.tokensPerSecond / Rational(gpus)), percentOf(figures.utilization, Rational(1)));
+  if (figures.days) {
+    text.headline += TrainingTexts::tr(". The training takes at least %1 days").arg(decimal(*figures.days));
+  }
+  for (const workflow::AxisUse& use : workflow::axisUses(answer.request->demand, plan)) {
+    text.axes << QString::fromStdString(use.word) + u' ' + QString::number(use.size) + u": "_s +
+                     QString::fromStdString(use.text);
+  }
+  const bool isCommunication = workflow::limitsOf(answer.request->demand, answer.choice, plan).isCommunication;
+  text.limitedBy = isCommunication ? TrainingTexts::tr("Limited by communication")
+                   : plan.bubble.isZero()
+                       ? TrainingTexts::tr("Limited by computation")
+                       : TrainingTexts::tr("Limited by computation, with %1 ms of the pipeline's bubble")
+                             .arg(milliseconds(plan.bubble));
+  return text;
+}
+
+}  // namespace coppice::designer

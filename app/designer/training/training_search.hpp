@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "designer/jobs/snapshot.hpp"
+#include "designer/schedules/job_progress.hpp"
+#include "fabric/fabric.hpp"
+#include "workflow/training_choice.hpp"
+#include "workflow/training_request.hpp"
+#include "workflow/training_words.hpp"
+
+namespace coppice::designer {
+
+/// The plans of a training step on one state of a fabric, or why there are none. Immutable.
+struct TrainingAnswer {
+  Snapshot snapshot;
+  QString problem = {};  ///< why there is no plan, and what to do
+  std::optional<fabric::Fabric> fabric = {};
+  std::optional<workflow::TrainingRequest> request = {};
+  workflow::TrainingChoice choice = {};
+  double seconds = 0;
+
+  [[nodiscard]] bool hasPlans() const { return !choice.plans.empty(); }
+};
+using TrainingAnswerPtr = std::shared_ptr<const TrainingAnswer>;
+
+/// For another thread. After a stop the answer is worthless.
+[[nodiscard]] TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values,
+                                               const std::shared_ptr<JobProgress>& progress, std::stop_token stop);
+
+/// What the panel says of one plan.
+struct PlanText {
+  QString headline;   ///< "412.5 ms a step, at most 254,000 tokens/s, 51.2 % of the peak (MFU)"
+  QStringList axes;   ///< "tp 8: tensor parallel, with sequence parallel"
+  QString limitedBy;  ///< "Limited by communication"
+};
+[[nodiscard]] PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan);
+
+/// "412.50"
+[[nodiscard]] QString milliseconds(const Rational& nanoseconds);
+
+}  // namespace coppice::designer

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/training_request.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "io/model_json.hpp"
+#include "workflow/request.hpp"
+#include "workflow/sizes.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+using std::int64_t;
+
+/// A preset, or a file config.json.
+Result<training::Model> readModel(const std::string& nameOrFile) {
+  std::string names;
+  for (const training::ModelPreset& preset : training::modelPresets()) {
+    if (preset.model.name == nameOrFile) {
+      return preset.model;
+    }
+    names += (names.empty() ? "" : ", ") + preset.model.name;
+  }
+  if (!nameOrFile.ends_with(".json")) {
+    return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
+  }
+  const auto text = readText(nameOrFile, {});
+  return text ? io::readModelConfig(*text, nameOrFile) : text.error();
+}
+
+Result<training::Device> readDevice(const std::string& name) {
+  std::string names;
+  for (const training::Device& device : training::devicePresets()) {
+    if (device.name == name) {
+      return device;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(device.name);
+  }
+  return optionError("gpu", "there is no GPU " + inQuotes(name), "use " + names);
+}
+
+/// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step.
+struct PlanText {
+  training::LayoutLimits limits = {};
+  std::int64_t microBatches = 0;
+  std::int64_t interleave = 1;
+};
+
+Result<PlanText> readPlan(const std::string& text) {
+  PlanText plan;
+  std::istringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    const std::size_t equals = item.find('=');
+    const std::string word = item.substr(0, equals);
+    const auto value = parseInteger(equals == std::string::npos ? std::string() : item.substr(equals + 1)).value_or(0);
+    const auto axis = std::find(training::kParallelWords.begin(), training::kParallelWords.end(), word);
+    if (value < 1 || value > (int64_t{1} << 32) ||
+        (axis == training::kParallelWords.end() && word != "mb" && word != "vp")) {
+      return optionError("plan", inQuotes(item) + " is not part of a plan",
+                         "use dp, cp, ep, tp and pp with their sizes, mb with the micro-batches of a step and vp with "
+                         "the parts of a stage, as in tp=8,pp=4");
+    }
+    if (word == "mb") {
+      plan.microBatches = value;
+    } else if (word == "vp") {
+      plan.interleave = value;
+    } else {
+      plan.limits.fixed[static_cast<std::size_t>(axis - training::kParallelWords.begin())] = value;
+    }
+  }
+  return plan;
+}
+
+/// "15T", "300B", "1000000".
+Result<Rational> readTokens(const std::string& text) {
+  const std::string_view letters = "KMBT";
+  const std::size_t unit = text.empty() ? std::string::npos : letters.find(text.back());
+  const auto number =
+      Rational::parse(std::string_view(text).substr(0, text.size() - (unit != std::string::npos ? 1 : 0)));
+  if (!number || !number->isPositive()) {
+    return optionError("tokens", inQuotes(text) + " is not a number of tokens",
+                       "write for example 15T, 300B or 1000000");
+  }
+  Rational tokens = *number;
+  for (std::size_t i = 0; unit != std::string::npos && i <= unit; ++i) {
+    tokens *= Rational(1000);
+  }
+  return tokens;
+}
+
+/// Part of the peak that matrix products reach.
+Result<Rational> readEfficiency(const std::string& text) {
+  const auto part = Rational::parse(text);
+  if (!part || !part->isPositive() || *part > Rational(1)) {
+    return optionError("efficiency", inQuotes(text) + " is not above 0 and at most 1",
+                       "give the part of the peak that matrix products reach, such as 0.6");
+  }
+  return *part;
+}
+
+/// For Option::check, of a reader that names the option itself.
+template <typename Read>
+std::function<Outcome(const std::string&)> checkedBy(Read read) {
+  return [read](const std::string& value) -> Outcome {
+    const auto result = read(value);
+    return result ? Outcome(Done{}) : Outcome(result.error());
+  };
+}
+
+}  // namespace
+
+const std::vector<Option>& trainingOptions() {
+  static const std::vector<Option> kOptions = [] {
+    std::vector<std::string> models;
+    for (const training::ModelPreset& preset : training::modelPresets()) {
+      models.push_back(preset.model.name);
+    }
+    std::vector<std::string> devices;
+    for (const training::Device& device : training::devicePresets()) {
+      devices.emplace_back(device.name);
+    }
+    const std::string deviceHelp = "v100, a100, h100, h200, mi250x or mi300x: peak rate and memory";
+    return std::vector<Option>{
+        {.name = "model",
+         .title = "Model",
+         .help = "Preset, such as llama-3-70b, or a config.json of Hugging Face",
+         .words = models,
+         .example = "llama-3-70b",
+         .isFile = true},
+        {.name = "gpu",
+         .title = "GPU",
+         .help = deviceHelp,
+         .kind = OptionKind::choice,
+         .defaultText = "h100",
+         .words = devices},
+        {.name = "batch",
+         .title = "Sequences per step",
+         .help = "Sequences of a step; by default, as many as 4 million tokens have",
+         .kind = OptionKind::integer,
+         .min = 1,
+         .suggestion = "512"},
+        {.name = "sequence",
+         .title = "Tokens per sequence",
+         .help = "Tokens of a sequence; by default 8192",
+         .kind = OptionKind::integer,
+         .min = 1,
+         .suggestion = "8192"},
+        {.name = "plan",
+         .title = "Sizes of axes",
+         .help = "Only plans of these sizes: dp, cp, ep, tp, pp, micro-batches of a step mb, parts of a stage vp, for "
+                 "example tp=8,pp=4",
+         .example = "any, or tp=8,pp=4",
+         .check = checkedBy(readPlan)},
+        {.name = "memory",
+         .title = "Memory of a GPU",
+         .help = "Memory of a GPU, for example 80GB; by default what the GPU has",
+         .example = "what the GPU has",
+         .check = checkedBy([](const std::string& value) { return parseBytes(value, "memory"); })},
+        {.name = "efficiency",
+         .title = "Efficiency",
+         .help = "Part of the peak rate that computation reaches; by default 1, so that the step is a bound",
+         .example = "1",
+         .check = checkedBy(readEfficiency)},
+        {.name = "recompute",
+         .title = "Recompute activations",
+         .help = "Activations may be dropped and computed again",
+         .kind = OptionKind::flag},
+        {.name = "tokens",
+         .title = "Tokens of the training",
+         .help = "Tokens of a whole training, for example 15T: days at least",
+         .example = "15T",
+         .check = checkedBy(readTokens)},
+    };
+  }();
+  return kOptions;
+}
+
+Result<TrainingRequest> readTraining(const Values& given) {
+  const auto values = OptionValues::read(trainingOptions(), given);
+  if (!values) {
+    return values.error();
+  }
+  auto model = readModel(values->text("model"));
+  if (!model) {
+    return model.error();
+  }
+  const auto device = readDevice(values->text("gpu"));
+  if (!device) {
+    return device.error();
+  }
+  const auto plan = readPlan(values->text("plan"));
+  if (!plan) {
+    return plan.error();
+  }
+  TrainingRequest request{.device = *device, .demand = {.model = *std::move(model), .job = {}}};
+  constexpr int64_t kSequence = 8192;
+  constexpr int64_t kTokens = int64_t{1} << 22;
+  training::Job& job = request.demand.job;
+  job.sequence = values->integer("sequence").value_or(kSequence);
+  job.batch = values->integer("batch").value_or(std::max<int64_t>(kTokens / job.sequence, 1));
+  job.mayRecompute = values->flag("recompute");
+  request.limits = plan->limits;
+  request.demand.microBatches = plan->microBatches;
+  request.demand.interleave = plan->interleave;
+  request.demand.memory = Rational(device->memory);
+  if (const std::string memory = values->text("memory"); !memory.empty()) {
+    const auto bytes = parseBytes(memory, "memory");
+    if (!bytes) {
+      return bytes.error();
+    }
+    request.demand.memory = Rational(*bytes);
+  }
+  request.demand.gflops = Rational(device->gflops);
+  if (const std::string efficiency = values->text("efficiency"); !efficiency.empty()) {
+    const auto part = readEfficiency(efficiency);
+    if (!part) {
+      return part.error();
+    }
+    request.demand.gflops *= *part;
+  }
+  if (const std::string text = values->text("tokens"); !text.empty()) {
+    const auto tokens = readTokens(text);
+    if (!tokens) {
+      return tokens.error();
+    }
+    request.tokens = *tokens;
+  }
+  return request;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/layout.hpp"
+#include "training/step.hpp"
+#include "workflow/options.hpp"
+
+/// What is asked of a training step, for the command line and the window alike.
+namespace coppice::workflow {
+
+struct TrainingRequest {
+  training::Device device;
+  training::StepDemand demand;
+  training::LayoutLimits limits = {};   ///< of --plan
+  std::optional<Rational> tokens = {};  ///< of a whole training
+};
+
+/// Model, GPU, batch, sequence, memory, efficiency, recomputation, sizes of axes, and tokens of a training.
+[[nodiscard]] const std::vector<Option>& trainingOptions();
+
+/// Without a batch, a step has about 4 million tokens; without a sequence, its length is 8192. Errors: badUsage naming
+/// the option; those of io::readModelConfig.
+[[nodiscard]] Result<TrainingRequest> readTraining(const Values& given);
+
+}  // namespace coppice::workflow

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QClipboard>
+#include <QComboBox>
+#include <QDockWidget>
+#include <QLabel>
+#include <QPushButton>
+#include <QTest>
+#include <QToolButton>
+#include <algorithm>
+
+#include "designer/document/edits.hpp"
+#include "designer/training/training_panel.hpp"
+#include "support/waiting.hpp"
+#include "support/window_turns.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+using designer::test::Fixture;
+
+/// The dock Training in the window: a small model on two boxes.
+namespace {
+
+const workflow::Values kAsked{
+    {"model", "gpt-2"}, {"gpu", "a100"}, {"batch", "64"}, {"sequence", "1024"}, {"plan", "cp=1,ep=1,mb=1"}};
+
+struct Training {
+  Training() {
+    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {}, u"two"_s);
+    fixture.window->workspace().setMode(Mode::analyse);
+    fixture.run("view.training");
+    panel = fixture.window->findChild<TrainingPanel*>();
+    panel->form().setValues(kAsked);
+  }
+  [[nodiscard]] bool search() const {
+    panel->search();
+    return isDone();
+  }
+  [[nodiscard]] bool isDone() const {
+    return QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience);
+  }
+  [[nodiscard]] QString text(const char* name) const { return panel->findChild<QLabel*>(QLatin1String(name))->text(); }
+  [[nodiscard]] QTableWidget* table(const char* name) const {
+    return panel->findChild<QTableWidget*>(QLatin1String(name));
+  }
+
+  Fixture fixture;
+  TrainingPanel* panel = nullptr;
+};
+
+/// What the command line's flow finds on the fabric as it is drawn.
+workflow::TrainingChoice expected(const Document& document, const workflow::Values& asked = kAsked) {
+  const auto fabric = fabric::Fabric::build(*document.facts());
+  const auto request = workflow::readTraining(asked);
+  return *workflow::chooseTraining(*fabric, request->demand, request->limits, {});
+}
+
+/// The ends of a link, in either direction.
+std::pair<std::string, std::string> endsOf(const std::string& a, const std::string& b) {
+  return std::minmax(a, b);
+}
+
+}  // namespace
+
+class TestDesignerTraining : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase() { designer::test::prepareApplication("training"); }
+  void emptyStates();
+  void plansAreThoseOfTheFlow();
+  void rowsMarkTheirLinks();
+  void followsTheFabric();
+  void otherOptionsGreyThePlans();
+  void faultsAreSaid_data();
+  void faultsAreSaid();
+  void closingStopsTheSearch();
+  void copiesACommand();
+};
+
+void TestDesignerTraining::emptyStates() {
+  TrainingPanel panel;
+  const auto* message = panel.findChild<QLabel*>(u"trainingMessage"_s);
+  QVERIFY2(message->text().startsWith(u"Open a fabric"_s), qPrintable(message->text()));
+  QVERIFY(!panel.findChild<QPushButton*>(u"trainingSearch"_s)->isEnabled());
+  const Training shown;
+  QVERIFY2(shown.text("trainingMessage").startsWith(u"How fast can a training step be"_s),
+           qPrintable(shown.text("trainingMessage")));
+}
+
+void TestDesignerTraining::plansAreThoseOfTheFlow() {
+  const Training shown;
+  QVERIFY(shown.search());
+  const workflow::TrainingChoice choice = expected(shown.fixture.editor()->document());
+  QVERIFY(choice.plans.size() > 1);
+  QCOMPARE(shown.panel->table().rowCount(), static_cast<int>(choice.plans.size()));
+  for (std::size_t i = 0; i < choice.plans.size(); ++i) {
+    const int row = static_cast<int>(i);
+    QCOMPARE(shown.panel->table().item(row, 0)->text(), milliseconds(choice.plans[i].overlapped()));
+    QCOMPARE(shown.panel->table().item(row, 1)->text(), QString::fromStdString(choice.plans[i].priced.layout.text()));
+  }
+  QVERIFY(shown.panel->isCurrent());
+  const QString headline = shown.text("trainingHeadline");
+  QVERIFY2(headline.contains(milliseconds(choice.plans.front().overlapped()) + u" ms a step"_s), qPrintable(headline));
+  // Another plan, another headline.
+  shown.panel->table().selectRow(1);
+  const QString second = milliseconds(choice.plans[1].overlapped());
+  QVERIFY2(shown.text("trainingHeadline").contains(second), qPrintable(shown.text("trainingHeadline")));
+}
+
+void TestDesignerTraining::rowsMarkTheirLinks() {
+  const Training shown;
+  workflow::Values asked = kAsked;
+  asked["plan"] = "dp=16,mb=1";
+  shown.panel->form().setValues(asked);
+  QVERIFY(shown.search());
+  EditorContext* editor = shown.fixture.editor();
+  QTableWidget* parts = shown.table("trainingParts");
+  QVERIFY(parts->rowCount() > 0);
+  parts->selectRow(0);
+  // One group of all GPUs, and the links of its shared cut.
+  const Overlay& overlay = editor->canvas().overlay();
+  QCOMPARE(overlay.hulls.size(), std::size_t{1});
+  QCOMPARE(overlay.hulls.front().nodes.size(), std::size_t{16});
+  const workflow::TrainingChoice choice = expected(editor->document(), asked);
+  const workflow::Limits limits =
+      workflow::limitsOf(workflow::readTraining(asked)->demand, choice, choice.plans.front());
+  const auto fabric = fabric::Fabric::build(*editor->document().facts());
+  std::set<std::pair<std::string, std::string>> wanted;
+  for (const workflow::CutLinks& links : limits.parts.front().cut) {
+    for (const int at : links.arcs) {
+      const fabric::Arc& arc = fabric->arcs()[static_cast<std::size_t>(at)];
+      wanted.insert(endsOf(fabric->nodes()[arc.tail].id, fabric->nodes()[arc.head].id));
+    }
+  }
+  QVERIFY(!wanted.empty());
+  std::set<std::pair<std::string, std::string>> marked;
+  for (const LinkMark& mark : overlay.marks) {
+    const Link* link = editor->model().find(mark.link);
+    QVERIFY(link != nullptr);
+    marked.insert(
+        endsOf(editor->model().find(link->tail.node)->facts.name, editor->model().find(link->head.node)->facts.name));
+  }
+  QVERIFY(marked == wanted);
+  // The cut of the bound comes back with the last mark, and with another mode nothing is left.
+  shown.fixture.window->findChild<QDockWidget*>(u"trainingDock"_s)->hide();
+  QVERIFY(QTest::qWaitFor([&] { return !shown.panel->isVisible(); }, coppice::waiting::kPatience));
+  QVERIFY(shown.fixture.waitForBound());
+  QVERIFY(std::ranges::none_of(editor->canvas().overlay().hulls,
+                               [](const Hull& hull) { return hull.line == Token::accent; }));
+  QVERIFY(!editor->canvas().overlay().marks.empty());
+}
+
+void TestDesignerTraining::followsTheFabric() {
+  const Training shown;
+  QVERIFY(shown.search());
+  const QString before = shown.panel->table().item(0, 7)->text();
+  Document& document = shown.fixture.editor()->document();
+  document.edit(u"slower"_s, [&](Edit& edit) {
+    std::vector<LinkId> links;
+    for (const auto& [id, link] : document.model().links()) {
+      links.push_back(id);
+    }
+    edits::changeLinks(edit, links, [](Link& link) { link.bandwidth = "1"; });
+  });
+  QVERIFY(QTest::qWaitFor([&] { return shown.panel->isCurrent() || !shown.panel->isSearching(); },
+                          coppice::waiting::kPatience));
+  if (!shown.panel->isCurrent()) {
+    // The first search took long on this machine: then it waits to be asked.
+    QVERIFY2(shown.text("trainingState").contains(u"Search again"_s), qPrintable(shown.text("trainingState")));
+    QVERIFY(shown.search());
+  }
+  QVERIFY(shown.panel->table().item(0, 7)->text() != before);
+  QCOMPARE(shown.panel->table().item(0, 7)->text(), milliseconds(expected(document).plans.front().inSequence()));
+}
+
+void TestDesignerTraining::otherOptionsGreyThePlans() {
+  const Training shown;
+  QVERIFY(shown.search());
+  QVERIFY(shown.panel->details().isEnabled());
+  shown.panel->findChild<QComboBox*>(u"option-gpu"_s)->setCurrentText(u"h100"_s);
+  QVERIFY(!shown.panel->details().isEnabled());
+  QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
+}
+
+void TestDesignerTraining::faultsAreSaid_data() {
+  QTest::addColumn<QString>("option");
+  QTest::addColumn<QString>("value");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("model") << u"model"_s << u"gpt-17"_s << u"There is no model"_s;
+  QTest::newRow("no model") << u"model"_s << u""_s << u"There is no model"_s;
+  QTest::newRow("a plan that does not fit") << u"plan"_s << u"tp=7"_s << u"“Sizes of axes”"_s;
+  QTest::newRow("memory") << u"memory"_s << u"1MB"_s << u"No plan fits into the 0 GB of a GPU"_s;
+}
+
+void TestDesignerTraining::faultsAreSaid() {
+  QFETCH(QString, option);
+  QFETCH(QString, value);
+  QFETCH(QString, says);
+  const Training shown;
+  workflow::Values values = kAsked;
+  values[option.toStdString()] = value.toStdString();
+  shown.panel->form().setValues(values);
+  QVERIFY(shown.search());
+  QVERIFY2(shown.text("trainingMessage").contains(says), qPrintable(shown.text("trainingMessage")));
+  QVERIFY2(!shown.text("trainingMessage").contains(u"--"_s), qPrintable(shown.text("trainingMessage")));
+}
+
+void TestDesignerTraining::closingStopsTheSearch() {
+  const Training shown;
+  shown.panel->form().setValues({{"model", "llama-3-405b"}});
+  shown.panel->search();
+  QVERIFY(shown.panel->isSearching());
+  shown.fixture.window->workspace().removeAll();
+  QVERIFY(shown.isDone());
+  QCOMPARE(shown.panel->table().rowCount(), 0);
+  QVERIFY2(shown.text("trainingMessage").startsWith(u"Open a fabric"_s), qPrintable(shown.text("trainingMessage")));
+}
+
+void TestDesignerTraining::copiesACommand() {
+  const Training shown;
+  shown.panel->findChild<QToolButton*>(u"trainingCopy"_s)->click();
+  QCOMPARE(QGuiApplication::clipboard()->text(),
+           u"coppice-cli train fabric.fabric.json --batch 64 --gpu a100 --model gpt-2 --plan cp=1,ep=1,mb=1 "
+           "--sequence 1024"_s);
+}
+
+QTEST_MAIN(TestDesignerTraining)
+#include "tst_designer_training.moc"
