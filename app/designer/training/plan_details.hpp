@@ -30,7 +30,7 @@ public:
   [[nodiscard]] Overlay marksOf(const EditorContext& context) const;
 
 Q_SIGNALS:
-  /// Another row of what is moved was chosen, or none is any more.
+  /// Another row of what is moved was chosen, or none is chosen.
   void partChosen();
   void planClicked(int row);
 
