@@ -62,6 +62,7 @@ void addAlltoall(CLI::App& app, Invocation& invocation);
 void addBaseline(CLI::App& app, Invocation& invocation);
 void addBfb(CLI::App& app, Invocation& invocation);
 void addMoe(CLI::App& app, Invocation& invocation);
+void addDrill(CLI::App& app, Invocation& invocation);
 void addExport(CLI::App& app, Invocation& invocation);
 void addVerify(CLI::App& app, Invocation& invocation);
 void addNMinusOne(CLI::App& app, Invocation& invocation);

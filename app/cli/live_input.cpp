@@ -2,8 +2,10 @@
 #include "live_input.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "schedule/bound_scope.hpp"
 #include "text.hpp"
@@ -77,6 +79,26 @@ std::string headText(const LoadedLive& input) {
   }
   text += boundNote(scopeOf(input));
   return text;
+}
+
+Result<std::set<live::Part>> parseParts(const std::string& option, const std::string& text) {
+  std::set<live::Part> parts;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    bool isKnown = false;
+    for (const live::Part part :
+         {live::Part::link, live::Part::nic, live::Part::switchNode, live::Part::gpu, live::Part::box}) {
+      if (item == live::toString(part)) {
+        parts.insert(part);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) {
+      return workflow::optionError(option, inQuotes(item) + " is not a part that can fail",
+                                   "use link, nic, switch, gpu or box, separated by commas");
+    }
+  }
+  return parts;
 }
 
 Bandwidth bandwidthBetween(const fabric::Fabric& fabric, fabric::NodeIndex src, fabric::NodeIndex dst) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "live/cut_bound.hpp"
+#include "live/failures.hpp"
 
 /// What n-1, prices and what-if share: a fabric with its bound.
 namespace coppice::cli {
@@ -29,6 +31,9 @@ struct LoadedLive {
 [[nodiscard]] Json headJson(const LoadedLive& input);
 /// "  fabric …" and, where switches are unbalanced, what the bound then means.
 [[nodiscard]] std::string headText(const LoadedLive& input);
+
+/// "link,nic,switch,gpu,box", or some of them. Errors: badUsage naming the option.
+[[nodiscard]] Result<std::set<live::Part>> parseParts(const std::string& option, const std::string& text);
 
 /// Of all parallel links from one node to another; 0 where there is none.
 [[nodiscard]] Bandwidth bandwidthBetween(const fabric::Fabric& fabric, fabric::NodeIndex src, fabric::NodeIndex dst);

@@ -139,6 +139,7 @@ int run(int argc, char** argv, bool& json) {
   addExport(app, invocation);
   addVerify(app, invocation);
   addNMinusOne(app, invocation);
+  addDrill(app, invocation);
   addPrices(app, invocation);
   addRankOrder(app, invocation);
   addWhatIf(app, invocation);

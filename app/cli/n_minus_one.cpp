@@ -3,8 +3,6 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <set>
-#include <sstream>
 
 #include "base/one_line.hpp"
 #include "base/text.hpp"
@@ -24,28 +22,8 @@ struct NMinusOneOptions {
   std::optional<int> top = {};
 };
 
-Result<std::set<live::Part>> parseParts(const std::string& text) {
-  std::set<live::Part> parts;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    bool isKnown = false;
-    for (const live::Part part :
-         {live::Part::link, live::Part::nic, live::Part::switchNode, live::Part::gpu, live::Part::box}) {
-      if (item == live::toString(part)) {
-        parts.insert(part);
-        isKnown = true;
-      }
-    }
-    if (!isKnown) {
-      return Error{ErrorCode::badUsage, "--parts: " + inQuotes(item) + " is not a part that can fail",
-                   "use link, nic, switch, gpu or box, separated by commas"};
-    }
-  }
-  return parts;
-}
-
 Result<Report> run(const NMinusOneOptions& options, const Progress& progress) {
-  const auto parts = parseParts(options.parts);
+  const auto parts = parseParts("parts", options.parts);
   if (!parts) {
     return parts.error();
   }

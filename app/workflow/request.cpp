@@ -82,9 +82,6 @@ Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& te
                      "name a GPU by its id, or by its rank from 0 to " + std::to_string(fabric.gpuCount() - 1));
 }
 
-namespace {
-
-/// "1%" or "0.01" as a share. Errors: badUsage.
 Result<Rational> parseLoss(const std::string& text) {
   const bool isPercent = text.ends_with('%');
   const auto loss = Rational::parse(isPercent ? text.substr(0, text.size() - 1) : text);
@@ -99,8 +96,6 @@ Result<Rational> parseLoss(const std::string& text) {
     return Error{ErrorCode::badUsage, inQuotes(text) + " has too many digits", "give fewer digits, for example 0.5%"};
   }
 }
-
-}  // namespace
 
 Option plainSwitchesOption() {
   return {.name = "plain-switches",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rational.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
@@ -29,6 +30,9 @@ struct DemandText {
 /// A GPU by its id, or by its rank where no GPU has that id. Errors: badUsage naming the option.
 [[nodiscard]] Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& text,
                                            const std::string& option);
+
+/// "1%" or "0.01" as a share, above 0 and below 1. Errors: badUsage without the option.
+[[nodiscard]] Result<Rational> parseLoss(const std::string& text);
 
 /// Heading of what sets the number of trees.
 inline constexpr const char* kTreesPerRoot = "Trees per root";

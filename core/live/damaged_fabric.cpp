@@ -105,8 +105,12 @@ PartFailure onDamaged(const DamagedFabric& damaged, PartFailure failure) {
   return failure;
 }
 
+std::string described(const PartFailure& failure) {
+  return failure.part == Part::group ? failure.name : std::string(toString(failure.part)) + " " + failure.name;
+}
+
 PartFailure together(const PartFailure& first, const PartFailure& second) {
-  PartFailure both{Part::group, first.name + " and " + second.name};
+  PartFailure both{Part::group, described(first) + " and " + described(second)};
   both.nodes = first.nodes;
   both.nodes.insert(both.nodes.end(), second.nodes.begin(), second.nodes.end());
   std::ranges::sort(both.nodes);

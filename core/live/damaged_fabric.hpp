@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -22,6 +22,9 @@ struct DamagedFabric {
 
 /// What of a failure of the whole fabric there is left to fail on the damaged one, by its nodes.
 [[nodiscard]] PartFailure onDamaged(const DamagedFabric& damaged, PartFailure failure);
+
+/// "nic b0n3"; of a group its name.
+[[nodiscard]] std::string described(const PartFailure& failure);
 
 /// Both at once, as a group. What both take away, such as a link of a failed node, counts once.
 [[nodiscard]] PartFailure together(const PartFailure& first, const PartFailure& second);

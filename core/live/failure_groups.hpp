@@ -14,7 +14,7 @@ namespace coppice::live {
 /// The switches outside boxes that GPUs and NICs are linked to, each alone. Errors: badUsage (there is none).
 [[nodiscard]] Result<std::vector<PartFailure>> leafFailures(const fabric::Description& description);
 
-/// Of each rail its leaf switches: those to which the GPUs, or NICs, of one and the same place in each box are linked,
+/// Of each rail its leaf switches: those to which the GPUs, or NICs, of the same place in each box are linked,
 /// places counted in the description's order. Errors: badUsage (some leaf switch serves several places, or there is
 /// only one place).
 [[nodiscard]] Result<std::vector<PartFailure>> railFailures(const fabric::Description& description);

@@ -41,7 +41,7 @@ private slots:
 
 void TestCliLive::help_data() {
   QTest::addColumn<QString>("subcommand");
-  for (const char* name : {"n-1", "prices", "what-if"}) {
+  for (const char* name : {"n-1", "drill", "prices", "what-if"}) {
     QTest::newRow(name) << name;
   }
 }

@@ -181,10 +181,10 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub :
-       {"alltoall",   "baseline", "best",     "bfb",           "compare",  "schedule convert", "check",
-        "convert",    "expand",   "export",   "find-topology", "generate", "import",           "import-run",
-        "moe",        "n-1",      "optimum",  "patch",         "preset",   "preset list",      "prices",
-        "rank-order", "run",      "simulate", "synthesize",    "train",    "verify",           "what-if"}) {
+       {"alltoall", "baseline",   "best",   "bfb",           "compare",     "schedule convert", "check",      "convert",
+        "drill",    "expand",     "export", "find-topology", "generate",    "import",           "import-run", "moe",
+        "n-1",      "optimum",    "patch",  "preset",        "preset list", "prices",           "rank-order", "run",
+        "simulate", "synthesize", "train",  "verify",        "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

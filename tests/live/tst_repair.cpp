@@ -65,7 +65,7 @@ std::map<NamedTree, Rational> sharesOf(const fabric::Fabric& fabric, const sched
       }
       NamedTree named{(*half == schedule.reduceForest ? "in " : "out ") + idOf(tree.root), {}};
       for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-        if (left.find(idOf(edge.parent)) && !left.find(idOf(edge.child))) {
+        if (!left.find(idOf(edge.child))) {
           continue;
         }
         std::string route;

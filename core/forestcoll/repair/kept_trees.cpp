@@ -128,8 +128,8 @@ void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& 
     const auto firstEdge = static_cast<int64_t>(m_edges.size());
     bool isWhole = true;
     for (const TreeEdge& edge : old.edgesOf(tree)) {
-      if (ranks[edge.parent] >= 0 && ranks[edge.child] < 0) {
-        continue;  // cut off; where it is no leaf, the edge below it is broken
+      if (ranks[edge.child] < 0) {
+        continue;  // cut off; where a GPU below it is left, the edge to that one is broken
       }
       const schedule::PathId path = ranks[edge.parent] < 0 ? -1 : routes.numberOf(edge.path, m_paths);
       isWhole = path >= 0;

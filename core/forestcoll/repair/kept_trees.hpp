@@ -12,9 +12,9 @@
 namespace coppice::forestcoll {
 
 /// The trees of an old forest that a changed fabric still has, with the ranks, nodes and arcs of that fabric (nodes are
-/// the same where their ids are). A tree is unaffected where all its routes are still there; a GPU that is gone may
-/// have been a leaf of it, which is cut off. Where an arc has lost a part of its bandwidth, its share of the trees is
-/// taken to have used the rest, and the last ones are affected.
+/// the same where their ids are). A tree is unaffected where all its routes are still there; GPUs that are gone are
+/// cut off where no GPU that is left hangs below them. Where an arc has lost a part of its bandwidth, its share of the
+/// trees is taken to have used the rest, and the last ones are affected.
 ///
 /// Copies of a tree are counted as its multiplicity does.
 class KeptTrees {

@@ -109,7 +109,7 @@ Forest joined(const KeptTrees& kept, const Room& room, const std::optional<Fores
   std::vector<int64_t> copies = kept.lost();
   auto old = kept.trees().begin();
   std::size_t next = 0;
-  // Old ranks keep their order where they are numbered anew, but need not where the fabric states them.
+  // GPUs keep their order where the description numbers them, but need not where it states ranks.
   std::vector<std::size_t> order(kept.trees().size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return old[a].root < old[b].root; });
@@ -369,8 +369,8 @@ private:
 };
 
 /// Where nothing can be packed beside the trees that stay.
-Repaired generatedAnew(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
-                       const Progress& progress) {
+Repaired generatedAfresh(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
+                         const Progress& progress) {
   Request request = requestOf(before, old, after);
   request.heightEffort = options.heightEffort;
   request.maxTreeBytes = options.maxTreeBytes;
@@ -396,7 +396,7 @@ Result<Repaired> repaired(const Fabric& before, const Schedule& old, const Fabri
       if (failure.error.code != ErrorCode::unbalanced && failure.error.code != ErrorCode::limit) {
         throw;
       }
-      return generatedAnew(before, old, after, options, progress);
+      return generatedAfresh(before, old, after, options, progress);
     }
   });
 }
