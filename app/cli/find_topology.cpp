@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "command.hpp"
+#include "finder/distances.hpp"
 #include "finder/finder.hpp"
 #include "finder/time_model.hpp"
 #include "input.hpp"
@@ -27,7 +28,10 @@ struct FindTopologyOptions {
   bool isPaper = false;
   int maxSteps = 0;
   bool onlyOptimal = false;
+  std::string goal = "allreduce";
   workflow::TopologyTimesText times;
+  workflow::ChangeText change;
+  std::string present;
   int index = -1;
   std::string output;
 };
@@ -42,7 +46,30 @@ finder::Query queryOf(const FindTopologyOptions& options, int nodes) {
     query.maxSteps = options.maxSteps;
   }
   query.onlyOptimal = options.onlyOptimal;
+  query.hasAlltoall = options.goal == "alltoall";
   return query;
+}
+
+Json alltoallJson(const std::optional<workflow::AlltoallTime>& alltoall) {
+  if (!alltoall) {
+    return {};
+  }
+  return {{"t_a", alltoall->reached ? Json(alltoall->reached->toString()) : Json()},
+          {"least_t_a", alltoall->least.toString()},
+          {"least_t_a_float", alltoall->least.toDouble()},
+          {"exact", alltoall->isExact()}};
+}
+
+/// "17/10 = 1.7", or the range that it is in.
+std::string alltoallText(const std::optional<workflow::AlltoallTime>& alltoall) {
+  if (!alltoall) {
+    return "not computed";
+  }
+  if (alltoall->isExact()) {
+    return toDecimal(alltoall->least, 4);
+  }
+  return alltoall->reached ? toDecimal(alltoall->least, 4) + " to " + toDecimal(*alltoall->reached, 4)
+                           : "at least " + toDecimal(alltoall->least, 4);
 }
 
 Json rowJson(const FoundTopology& row, std::size_t index) {
@@ -53,6 +80,8 @@ Json rowJson(const FoundTopology& row, std::size_t index) {
   json["t_b"] = entry.bandwidthTime.toString();
   json["t_b_float"] = entry.bandwidthTime.toDouble();
   json["t_b_reduce_scatter"] = row.reduceScatterTime ? Json(row.reduceScatterTime->toString()) : Json();
+  json["diameter"] = row.diameter ? Json(*row.diameter) : Json();
+  json["alltoall"] = alltoallJson(row.alltoall);
   json["construction"] = finder::nameOf(*entry.construction);
   json["tree"] = toJson(*entry.construction);
   json["duplex"] = entry.isDuplex;
@@ -74,6 +103,8 @@ std::string line(const FoundTopology& row, std::size_t index) {
   const std::string time = row.entry.bandwidthTime.toString();
   text += time + " = " + toDecimal(row.entry.bandwidthTime, 4);
   text.resize(std::max<std::size_t>(text.size() + 1, 36), ' ');
+  text += alltoallText(row.alltoall);
+  text.resize(std::max<std::size_t>(text.size() + 1, 53), ' ');
   return text + finder::nameOf(*row.entry.construction) + (row.entry.isDuplex ? "  (duplex)" : "") + "\n";
 }
 
@@ -117,6 +148,65 @@ void addTimes(const std::vector<FoundTopology>& rows, const TopologyTimes& quest
   }
 }
 
+std::string changeText(const workflow::Change& change, const workflow::ChangeQuestion& question) {
+  std::string text = "a step takes " + toDecimal(change.changed.count(), 1) + " us in place of " +
+                     toDecimal(change.present.count(), 1) + " us: ";
+  if (!change.paysFrom) {
+    return text + "a change never pays";
+  }
+  const Rational seconds = change.present.count() * Rational(*change.paysFrom) / Rational(1'000'000);
+  text += "a change pays from " + counted(*change.paysFrom, "step") + " on (" + workflow::duration(seconds.toDouble()) +
+          " of calls)";
+  if (change.gain) {
+    const double gain = change.gain->count().toDouble() / 1e6;
+    text += "; over " + question.jobSteps->toString() + " steps it " + (gain > 0 ? "gains " : "loses ") +
+            workflow::duration(gain > 0 ? gain : -gain);
+  }
+  return text;
+}
+
+/// From which length of a job a change to each entry pays.
+Outcome addChanges(const std::vector<FoundTopology>& rows, const FindTopologyOptions& options,
+                   const TopologyTimes& times, const Progress& progress, Report& report) {
+  if (options.change.time.empty() && options.present.empty()) {
+    return Done{};
+  }
+  if (options.change.time.empty() || options.present.empty() || times.sizes.empty()) {
+    return Error{ErrorCode::badUsage, "a change is judged by its time, the present fabric and the calls of a step",
+                 "give --reconfiguration, --present and --size"};
+  }
+  const auto question = workflow::readChange(options.change);
+  if (!question) {
+    return question.error();
+  }
+  const auto loaded = loadFabric({.source = options.present, .standardInput = readStandardInput}, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  if (loaded->fabric.gpuCount() != options.nodes) {
+    return workflow::optionError("present", "it has " + counted(loaded->fabric.gpuCount(), "GPU"),
+                                 "give a fabric of " + std::to_string(options.nodes));
+  }
+  const auto present = workflow::presentTopology(loaded->fabric, times, progress);
+  if (!present) {
+    return present.error();
+  }
+  report.json["changes"] = Json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto change = workflow::changeTo(rows[i], *present, times, *question);
+    report.json["changes"].push_back(
+        !change ? Json()
+                : Json{{"index", i},
+                       {"present_us", change->present.count().toString()},
+                       {"changed_us", change->changed.count().toString()},
+                       {"pays_from_steps", change->paysFrom ? Json(*change->paysFrom) : Json()},
+                       {"gain_us", change->gain ? Json(change->gain->count().toString()) : Json()}});
+    report.text += "  to entry " + std::to_string(i) + ": " +
+                   (change ? changeText(*change, *question) : std::string("its time is not known")) + "\n";
+  }
+  return Done{};
+}
+
 Outcome writeFabric(const std::vector<FoundTopology>& rows, const FindTopologyOptions& options,
                     const TopologyTimes& question, bool json, Report& report) {
   std::size_t index = options.index < 0 ? 0 : static_cast<std::size_t>(options.index);
@@ -152,9 +242,12 @@ Result<Report> runOne(const FindTopologyOptions& options, const TopologyTimes& q
                  {"degree", options.degree},
                  {"duplex", options.isDuplex},
                  {"least_steps", moore},
-                 {"least_t_b", min.toString()}};
+                 {"least_t_b", min.toString()},
+                 {"least_t_a", finder::leastMeanDistance(options.nodes, options.degree).toString()}};
   report.text = counted(options.nodes, "node") + " of degree " + std::to_string(options.degree) + ": at least " +
-                counted(moore, "step") + " and T_B " + min.toString() + " M/B\n";
+                counted(moore, "step") + ", T_B " + min.toString() + " M/B, and for an all-to-all " +
+                toDecimal(finder::leastMeanDistance(options.nodes, options.degree), 4) +
+                " M/B\n      steps     T_B                 all-to-all       construction\n";
   report.json["front"] = Json::array();
   for (const FoundTopology& row : *rows) {
     const std::size_t index = report.json["front"].size();
@@ -162,6 +255,9 @@ Result<Report> runOne(const FindTopologyOptions& options, const TopologyTimes& q
     report.text += line(row, index);
   }
   addTimes(*rows, question, report);
+  if (const Outcome added = addChanges(*rows, options, question, progress, report); !added) {
+    return added.error();
+  }
   report.json["notes"] = notes;
   for (const std::string& note : notes) {
     report.text += "  note: " + note + "\n";
@@ -231,6 +327,9 @@ void addFindTopology(CLI::App& app, Invocation& invocation) {
       "  coppice-cli find-topology -n 1024 -d 4\n"
       "  coppice-cli find-topology -n 16 -d 4 --duplex --size 1MiB -o sixteen.fabric.json\n"
       "  coppice-cli find-topology -n 1024 -d 4 --alpha 10 --bandwidth 100Gb/s --size 1MiB=20 --size 1GiB\n"
+      "  coppice-cli find-topology -n 16 -d 4 --duplex --goal alltoall -c alltoall --size 64MiB\n"
+      "  coppice-cli find-topology -n 16 -d 4 --duplex --present preset:torus,dims=4x4 --reconfiguration 10ms \\\n"
+      "    --size 1MiB=20 --job-steps 100000\n"
       "  coppice-cli find-topology --all-n 5..12 -d 4 --json");
   auto options = std::make_shared<FindTopologyOptions>();
   sub.add_option("-n,--nodes", options->nodes, "Number of nodes");
@@ -240,13 +339,24 @@ void addFindTopology(CLI::App& app, Invocation& invocation) {
   sub.add_flag("--paper", options->isPaper, "Only the base graphs and formulas of the dissertation, for comparison");
   sub.add_option("--max-steps", options->maxSteps, "Only topologies of at most this many steps");
   sub.add_flag("--optimal", options->onlyOptimal, "Only topologies of optimal bandwidth, T_B = (N-1)/N");
+  sub.add_option("--goal", options->goal,
+                 "What makes the front: allreduce (steps and T_B), or alltoall: the time of an all-to-all as well")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"allreduce", "alltoall"}));
   sub.add_option("--alpha", options->times.alpha, "Latency of a step in microseconds")->capture_default_str();
   sub.add_option("--bandwidth", options->times.bandwidth, "Bandwidth of all ports of a node together, per direction")
       ->capture_default_str();
   sub.add_option("--size", options->times.sizes,
                  "Size of a call, or SIZE=WEIGHT; several: the entry with the lowest weighted sum is the best");
-  sub.add_option("-c,--collective", options->times.collective, "Times of allgather, reduce_scatter or allreduce")
+  sub.add_option("-c,--collective", options->times.collective,
+                 "Times of allgather, reduce_scatter, allreduce or alltoall")
       ->capture_default_str();
+  sub.add_option("--present", options->present, "The fabric as it is wired, to judge a change by");
+  sub.add_option("--reconfiguration", options->change.time,
+                 "Time of a change, such as 10ms (optical switch) or 5min (patch panel): from how many steps it pays");
+  sub.add_option("--job-steps", options->change.jobSteps,
+                 "Steps of the job, each with the calls of --size (weights: calls of that size): what a change gains")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   sub.add_option("--index", options->index, "Entry to write; default: the fastest for --size, else 0");
   sub.add_option("-o,--output", options->output, "Write the fabric of that entry; - for standard output");
   sub.callback([options, &invocation] {

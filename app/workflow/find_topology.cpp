@@ -5,7 +5,10 @@
 #include <charconv>
 #include <utility>
 
+#include "alltoall/alltoall.hpp"
 #include "base/text.hpp"
+#include "finder/distances.hpp"
+#include "verify/exchange_check.hpp"
 #include "workflow/options.hpp"
 #include "workflow/sizes.hpp"
 
@@ -21,11 +24,34 @@ std::int64_t allTargetSteps(const finder::Entry& entry) {
   return std::int64_t{entry.nodes} * entry.nodes * entry.degree;
 }
 
-/// BFB on the built graph, by code of its own. Errors: verification where it disagrees.
-Outcome checkEntry(const finder::Entry& entry, const topology::Digraph& graph, const Progress& progress) {
+/// An all-to-all is solved up to this many nodes: where all are alike, where few classes of links differ (line graphs of
+/// such ones), and in general.
+constexpr int kMaxSymmetricNodes = 512;
+constexpr int kMaxLineGraphNodes = 128;
+constexpr int kMaxAlltoallNodes = 40;
+constexpr lp::Milliseconds kAlltoallWork(300);
+
+/// sum of distances over N^2.
+Rational meanDistanceOf(const bfb::Loads& loads) {
+  std::int64_t sum = 0;
+  for (std::size_t step = 0; step < loads.pairs.size(); ++step) {
+    sum += static_cast<std::int64_t>(step + 1) * loads.pairs[step];
+  }
+  return {sum, std::int64_t{loads.nodeCount} * loads.nodeCount};
+}
+
+/// BFB on the built graph, by code of its own; its mean distance. Errors: verification where it disagrees.
+Result<Rational> checkEntry(const finder::Entry& entry, const topology::Digraph& graph, const Progress& progress) {
   const auto loads = bfb::loads(asBfb(graph), {}, progress);
   if (!loads) {
     return loads.error();
+  }
+  const Rational distance = meanDistanceOf(*loads);
+  if (entry.meanDistance && *entry.meanDistance != distance) {
+    return Error{ErrorCode::verification,
+                 finder::nameOf(*entry.construction) + ": found with a mean distance of " +
+                     entry.meanDistance->toString() + ", but it is " + distance.toString(),
+                 "please report this"};
   }
   if (loads->steps() != entry.steps || loads->bandwidthTime() != entry.bandwidthTime) {
     return Error{ErrorCode::verification,
@@ -34,7 +60,12 @@ Outcome checkEntry(const finder::Entry& entry, const topology::Digraph& graph, c
                      std::to_string(loads->steps()) + " and " + loads->bandwidthTime().toString(),
                  "please report this"};
   }
-  return Done{};
+  return distance;
+}
+
+/// All nodes are alike, or the graph has few nodes.
+bool isQuick(int nodes, bool isSymmetric, bool isLineGraph) {
+  return nodes <= (isSymmetric ? kMaxSymmetricNodes : (isLineGraph ? kMaxLineGraphNodes : kMaxAlltoallNodes));
 }
 
 /// Costs that are known, and whose they are.
@@ -54,6 +85,34 @@ KnownCosts knownCosts(std::span<const FoundTopology> found, Collective collectiv
   return known;
 }
 
+/// Values of the dissertation's formulas stand as they are; distances are those of the graph, where it can be built.
+Result<FoundTopology> withDistances(FoundTopology found, const Progress& progress) {
+  if (allTargetSteps(found.entry) > kMaxCheckSteps) {
+    return found;
+  }
+  const auto graph = finder::build(*found.entry.construction);
+  if (!graph) {
+    return graph.error().code == ErrorCode::unavailable ? Result<FoundTopology>(std::move(found)) : graph.error();
+  }
+  const auto loads = bfb::loads(asBfb(*graph), {}, progress);
+  if (!loads) {
+    return loads.error();
+  }
+  found.diameter = loads->steps();
+  const auto alltoall = alltoallTime(*graph, meanDistanceOf(*loads), isQuick(graph->nodes, false, false), progress);
+  if (!alltoall) {
+    return alltoall.error();
+  }
+  found.alltoall = *alltoall;
+  return found;
+}
+
+/// No slower in any of the three, by what is proved of both.
+bool isAsGood(const FoundTopology& a, const FoundTopology& b) {
+  return a.entry.steps <= b.entry.steps && a.entry.bandwidthTime <= b.entry.bandwidthTime && a.alltoall &&
+         a.alltoall->reached && b.alltoall && *a.alltoall->reached <= b.alltoall->least;
+}
+
 }  // namespace
 
 Result<TopologyTimes> readTopologyTimes(const TopologyTimesText& text) {
@@ -70,9 +129,9 @@ Result<TopologyTimes> readTopologyTimes(const TopologyTimesText& text) {
   }
   const auto collective = parseCollective(text.collective);
   if (!collective || (*collective != Collective::allgather && *collective != Collective::reduceScatter &&
-                      *collective != Collective::allreduce)) {
+                      *collective != Collective::allreduce && *collective != Collective::alltoall)) {
     return optionError("collective", inQuotes(text.collective) + " has no such times",
-                       "use allgather, reduce_scatter or allreduce");
+                       "use allgather, reduce_scatter, allreduce or alltoall");
   }
   times.model = {ExactMicroseconds(*alpha), *bandwidth * Rational(std::max(text.ports, 1))};
   times.collective = *collective;
@@ -114,8 +173,9 @@ Result<FoundTopology> completed(finder::Entry entry, const Progress& progress) {
   FoundTopology found{std::move(entry)};
   const finder::Entry& known = found.entry;
   if (!known.isExact) {
-    return found;
+    return withDistances(std::move(found), progress);
   }
+  found.diameter = known.steps;
   const bool isCheap =
       known.construction->operation != finder::Operation::kautz || allTargetSteps(known) <= kMaxReduceScatterSteps;
   if (isCheap) {
@@ -130,12 +190,53 @@ Result<FoundTopology> completed(finder::Entry entry, const Progress& progress) {
     if (!graph) {
       return graph.error();
     }
-    if (const Outcome checked = checkEntry(known, *graph, progress); !checked) {
-      return checked.error();
+    const auto distance = checkEntry(known, *graph, progress);
+    if (!distance) {
+      return distance.error();
     }
     found.isChecked = true;
+    const auto alltoall = alltoallTime(
+        *graph, *distance,
+        isQuick(known.nodes, known.isSymmetric, known.construction->operation == finder::Operation::lineGraph),
+        progress);
+    if (!alltoall) {
+      return alltoall.error();
+    }
+    found.alltoall = *alltoall;
+  } else if (known.meanDistance) {
+    found.alltoall = AlltoallTime{*known.meanDistance};
   }
   return found;
+}
+
+Result<AlltoallTime> alltoallTime(const topology::Digraph& graph, const Rational& meanDistance, bool isSolved,
+                                  const Progress& progress) {
+  if (!isSolved) {
+    return AlltoallTime{meanDistance};
+  }
+  // Links of 1 GB/s, so that a node has `degree`: T_A is degree over nodes and the rate of a pair.
+  const auto description = topology::describe(graph, Bandwidth(1));
+  if (!description) {
+    return description.error();
+  }
+  const auto fabric = fabric::Fabric::build(*description);
+  if (!fabric) {
+    return fabric.error();
+  }
+  const auto optimum = alltoall::optimum(*fabric, {.budget = kAlltoallWork}, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  const auto upper = verify::provenExchangeBound(*fabric, optimum->demand, optimum->lengths, progress);
+  if (!upper) {
+    return upper.error();
+  }
+  const auto lower = verify::provenExchangeRate(*fabric, optimum->demand, optimum->routing, progress);
+  if (!lower) {
+    return lower.error();
+  }
+  const Rational whole(graph.degree, graph.nodes);
+  return AlltoallTime{std::max(meanDistance, whole / upper->gigabytesPerSecond()), whole / lower->gigabytesPerSecond()};
 }
 
 Result<std::vector<FoundTopology>> findTopologies(finder::Finder& finder, const finder::Query& query,
@@ -150,12 +251,22 @@ Result<std::vector<FoundTopology>> findTopologies(finder::Finder& finder, const 
     if (!one) {
       return one.error();
     }
-    found.push_back(*std::move(one));
+    const bool isUseless =
+        query.hasAlltoall &&
+        std::any_of(found.begin(), found.end(), [&](const FoundTopology& other) { return isAsGood(other, *one); });
+    if (!isUseless) {
+      found.push_back(*std::move(one));
+    }
   }
   return found;
 }
 
 std::optional<finder::Cost> costOf(const FoundTopology& found, Collective collective) {
+  if (collective == Collective::alltoall) {
+    return found.alltoall && found.alltoall->reached
+               ? std::optional(finder::Cost{found.entry.steps, *found.alltoall->reached})
+               : std::nullopt;
+  }
   const finder::Cost allgather{found.entry.steps, found.entry.bandwidthTime};
   if (collective == Collective::allgather) {
     return allgather;
@@ -187,6 +298,92 @@ std::optional<std::size_t> fastestFor(std::span<const FoundTopology> found, cons
     return std::nullopt;
   }
   return known.indices[finder::fastestFor(known.costs, times.model, times.sizes)];
+}
+
+Result<ChangeQuestion> readChange(const ChangeText& text) {
+  static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"us", 1}, {"ms", 1'000}, {"s", 1'000'000}, {"min", 60'000'000}, {"h", 3'600'000'000}};
+  const std::size_t end = text.time.find_last_of("0123456789.") + 1;
+  const auto number = Rational::parse(text.time.substr(0, end));
+  const std::string_view unit = std::string_view(text.time).substr(end);
+  const auto* const known =
+      std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& each) { return each.first == unit; });
+  if (!number || *number < Rational(0) || known == std::end(kUnits)) {
+    return optionError("reconfiguration", inQuotes(text.time) + " is not a time",
+                       "give a number with us, ms, s, min or h, for example 10ms");
+  }
+  ChangeQuestion question{ExactMicroseconds(*number * Rational(known->second)), {}};
+  if (text.jobSteps > 0) {
+    question.jobSteps = Rational(text.jobSteps);
+  }
+  return question;
+}
+
+Result<Present> presentTopology(const fabric::Fabric& fabric, const TopologyTimes& times, const Progress& progress) {
+  const auto read = topology::readFabric(fabric);
+  if (!read) {
+    return read.error();
+  }
+  const topology::Digraph& graph = read->graph;
+  if (std::int64_t{graph.nodes} * graph.nodes > kMaxReduceScatterSteps / graph.degree) {
+    return optionError("present", "its cost takes too long at this size", "give a fabric of fewer GPUs");
+  }
+  const bfb::Digraph links = asBfb(graph);
+  const auto forth = bfb::loads(links, {}, progress);
+  if (!forth) {
+    return forth.error();
+  }
+  const auto back = bfb::loads(bfb::transposed(links), {}, progress);
+  if (!back) {
+    return back.error();
+  }
+  const finder::Cost allgather{forth->steps(), forth->bandwidthTime()};
+  const finder::Cost reduceScatter{back->steps(), back->bandwidthTime()};
+  Present present{{}, {times.model.alpha, read->perLink * Rational(graph.degree)}};
+  switch (times.collective) {
+    case Collective::allgather:
+      present.cost = allgather;
+      return present;
+    case Collective::reduceScatter:
+      present.cost = reduceScatter;
+      return present;
+    case Collective::alltoall:
+      break;
+    default:
+      present.cost = allgather + reduceScatter;
+      return present;
+  }
+  const auto alltoall = alltoallTime(graph, meanDistanceOf(*forth), graph.nodes <= kMaxSymmetricNodes, progress);
+  if (!alltoall) {
+    return alltoall.error();
+  }
+  if (!alltoall->reached) {
+    return Error{ErrorCode::infeasible, "the time of an all-to-all on the present fabric is not known at this size",
+                 "compare allreduce, or see coppice-cli alltoall"};
+  }
+  present.cost = {forth->steps(), *alltoall->reached};
+  return present;
+}
+
+std::optional<Change> changeTo(const FoundTopology& found, const Present& present, const TopologyTimes& times,
+                               const ChangeQuestion& question) {
+  const auto cost = costOf(found, times.collective);
+  if (!cost) {
+    return std::nullopt;
+  }
+  Change change;
+  for (const finder::WeightedSize& size : times.sizes) {
+    change.present += finder::timeOf(present.cost, present.model, size.bytes) * size.weight;
+    change.changed += finder::timeOf(*cost, times.model, size.bytes) * size.weight;
+  }
+  const Rational saved = change.present.count() - change.changed.count();
+  if (saved.isPositive()) {
+    change.paysFrom = (question.time.count() / saved).floor() + 1;
+  }
+  if (question.jobSteps) {
+    change.gain = ExactMicroseconds(saved * *question.jobSteps - question.time.count());
+  }
+  return change;
 }
 
 Result<fabric::Description> fabricOf(const finder::Entry& entry, Bandwidth bandwidth) {

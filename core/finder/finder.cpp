@@ -17,14 +17,6 @@ namespace {
 
 using topology::Digraph;
 
-/// Of two entries with equal values.
-bool isSimpler(const Entry& a, const Entry& b) {
-  if (a.isDuplex != b.isDuplex) {
-    return a.isDuplex;
-  }
-  return operationCount(*a.construction) < operationCount(*b.construction);
-}
-
 /// Allgather on the graph, or on its transpose.
 Result<Value> valueOf(const Entry& entry, bool isReduceScatter, const Progress& progress) {
   const Construction& construction = *entry.construction;
@@ -67,7 +59,19 @@ Outcome check(const Query& query) {
     return Error{ErrorCode::badUsage, "a topology has one step or more", "give 1 or more",
                  Place{.element = {RefKind::option, "--max-steps"}}};
   }
+  if (query.hasAlltoall && query.isPaper) {
+    return Error{ErrorCode::badUsage, "the formulas of the dissertation have no all-to-all",
+                 "search among all topologies, or leave the all-to-all out",
+                 Place{.element = {RefKind::option, "--goal"}}};
+  }
   return Done{};
+}
+
+bool isSimpler(const Entry& a, const Entry& b) {
+  if (a.isDuplex != b.isDuplex) {
+    return a.isDuplex;
+  }
+  return operationCount(*a.construction) < operationCount(*b.construction);
 }
 
 std::vector<Entry> paretoFront(std::vector<Entry> entries) {
@@ -96,9 +100,8 @@ Result<std::vector<Entry>> Finder::front(const Query& query, const Progress& pro
   }
   return guarded(
       [&]() -> Result<std::vector<Entry>> {
-        std::vector<Entry> entries = query.isPaper
-                                         ? m_paper->front(query.nodes, query.degree, progress)
-                                         : m_search->front(query.nodes, query.degree, query.isDuplex, progress, notes);
+        std::vector<Entry> entries = query.isPaper ? m_paper->front(query.nodes, query.degree, progress)
+                                                   : m_search->front(query, progress, notes);
         std::erase_if(entries, [&](const Entry& entry) {
           return (query.maxSteps && entry.steps > *query.maxSteps) ||
                  (query.onlyOptimal && !entry.isBandwidthOptimal()) || (query.isDuplex && !entry.isDuplex);

@@ -31,6 +31,8 @@ struct Entry {
   /// False for values of the dissertation's formulas, which are upper bounds or quoted.
   bool isExact = true;
   ConstructionPtr construction;
+  /// Over all pairs, a node and itself included: no all-to-all takes less (distances.hpp). Where the query asks for it.
+  std::optional<Rational> meanDistance = {};
 
   /// T_B = (N-1)/N.
   [[nodiscard]] bool isBandwidthOptimal() const { return bandwidthTime == Rational(nodes - 1, nodes); }
@@ -44,9 +46,12 @@ struct Query {
   bool isPaper = false;
   std::optional<int> maxSteps = {};
   bool onlyOptimal = false;  ///< only T_B = (N-1)/N
+  /// A third goal: entries stay whose mean distance is lower, which is what an all-to-all takes at least.
+  bool hasAlltoall = false;
 };
 
-/// Errors: badUsage for N < 2, d < 1 or N <= d with nothing to build, limit beyond kMaxNodes or kMaxDegree.
+/// Errors: badUsage for N < 2, d < 1 or N <= d with nothing to build, or an all-to-all of the dissertation's formulas
+/// alone; limit beyond kMaxNodes or kMaxDegree.
 [[nodiscard]] Outcome check(const Query& query);
 
 /// Keeps what searches of several N and d share. Deterministic; one thread at a time.
@@ -73,6 +78,9 @@ private:
 /// The Pareto front: ascending steps, strictly descending T_B. Of equals: duplex, then fewer operations, then the one
 /// that comes first.
 [[nodiscard]] std::vector<Entry> paretoFront(std::vector<Entry> entries);
+
+/// Which of two entries with equal values stays.
+[[nodiscard]] bool isSimpler(const Entry& a, const Entry& b);
 
 /// T_B of the reduce_scatter on the topology: BFB on the transpose, turned round. Throws CancelledError. Errors: those
 /// of build().

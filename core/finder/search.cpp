@@ -2,8 +2,11 @@
 #include "finder/search.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "finder/catalogue.hpp"
+#include "finder/distances.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/families.hpp"
 
@@ -22,6 +25,8 @@ constexpr int64_t kMinDraws = 40;
 constexpr int64_t kMaxDraws = 6000;
 /// Cayley digraphs of equal values that are kept for their line graphs.
 constexpr int kMaxEquals = 8;
+/// Distances from all nodes are added up to N^2 d of this.
+constexpr int64_t kMaxDistanceSteps = 400'000'000;
 /// Generalized Kautz graphs are evaluated at all targets up to N^2 d of this.
 constexpr int64_t kMaxKautzSteps = 8'000'000'000;
 
@@ -56,11 +61,22 @@ bool isBeatenBy(const std::vector<Entry>& entries, int steps, const Rational& ti
   });
 }
 
+/// Some known entry is as good for all three goals.
+bool isBeatenByThree(const std::vector<Entry>& entries, int steps, const Rational& time, const Rational& distance) {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.meanDistance && entry.steps <= steps && entry.bandwidthTime <= time && *entry.meanDistance <= distance;
+  });
+}
+
 Rational optimum(int nodes) {
   return {nodes - 1, nodes};
 }
 
 }  // namespace
+
+bool Finder::Search::isDominated(const std::vector<Entry>& entries, int steps, const Rational& time) const {
+  return !m_hasAlltoall && isDominatedBy(entries, steps, time);
+}
 
 void Finder::Search::addBases(int nodes, int degree, bool isDuplex, std::vector<Entry>& entries) {
   const auto add = [&](int steps, bool isTwoWay, ConstructionPtr construction) {
@@ -119,7 +135,7 @@ void Finder::Search::addParallelRings(int nodes, int degree, bool isDuplex, std:
         entryOf(nodes, degree, nodes / 2, optimum(nodes), true, base(Operation::biRing, {degree, nodes})));
   }
   if (degree % 4 == 0 && degree > 4 && nodes > 6 &&
-      !isDominatedBy(entries, topology::denseCirculantSteps(nodes), optimum(nodes))) {
+      !isDominated(entries, topology::denseCirculantSteps(nodes), optimum(nodes))) {
     ConstructionPtr construction = base(Operation::denseCirculant, {nodes, degree / 4});
     const auto graph = build(*construction);
     entries.push_back(measured(*graph, true, std::move(construction)));
@@ -130,17 +146,23 @@ void Finder::Search::takeDraw(const CayleyDraw& draw, bool isDuplex, std::vector
                               std::vector<Entry>& equals) {
   const int nodes = draw.group.order();
   const auto degree = static_cast<int>(draw.generators.size());
-  if (!m_cayley.run(draw) || isBeatenBy(entries, m_cayley.steps(), optimum(nodes))) {
+  if (!m_cayley.run(draw) || (!m_hasAlltoall && isBeatenBy(entries, m_cayley.steps(), optimum(nodes)))) {
     return;
   }
   const int steps = m_cayley.steps();
   const Rational time = m_cayley.value().bandwidthTime(nodes, degree);
-  if (isBeatenBy(entries, steps, time)) {
+  const Rational distance = meanDistance(m_cayley.profile(), nodes);
+  if (m_hasAlltoall ? isBeatenByThree(entries, steps, time, distance) : isBeatenBy(entries, steps, time)) {
     return;
   }
   ConstructionPtr construction = cayleyOf(draw.group, draw.generators);
   const bool isTwoWay = isDuplex || topology::isDuplex(*build(*construction));
   Entry entry = entryOf(nodes, degree, steps, time, isTwoWay, std::move(construction));
+  if (m_hasAlltoall) {
+    entry.meanDistance = distance;
+    entries.push_back(std::move(entry));
+    return;
+  }
   const auto equal = [&](const Entry& other) { return other.steps == steps && other.bandwidthTime == time; };
   if (std::none_of(entries.begin(), entries.end(), equal)) {
     entries.push_back(std::move(entry));
@@ -183,7 +205,7 @@ void Finder::Search::addDegreeExpansions(int nodes, int degree, bool isDuplex, s
       continue;
     }
     for (const Entry& part : symmetric(nodes / copies, degree / copies, isDuplex, Effort::part, progress)) {
-      if (isDominatedBy(entries, part.steps, optimum(nodes))) {
+      if (isDominated(entries, part.steps, optimum(nodes))) {
         continue;
       }
       ConstructionPtr construction = expanded(Operation::degreeExpansion, copies, part.construction);
@@ -204,7 +226,7 @@ void Finder::Search::addProducts(int nodes, int degree, bool isDuplex, std::vect
     for (int firstDegree = 1; firstDegree < degree; ++firstDegree) {
       const Entry* a = bestOptimal(first, firstDegree, isDuplex, progress);
       const Entry* b = a == nullptr ? nullptr : bestOptimal(nodes / first, degree - firstDegree, isDuplex, progress);
-      if (b == nullptr || isDominatedBy(entries, a->steps + b->steps, optimum(nodes))) {
+      if (b == nullptr || isDominated(entries, a->steps + b->steps, optimum(nodes))) {
         continue;
       }
       const bool isPower = first * first == nodes && firstDegree * 2 == degree;
@@ -225,6 +247,15 @@ const std::vector<Entry>& Finder::Search::symmetric(int nodes, int degree, bool 
     return known->second;
   }
   throwIfCancelled(progress);
+  // What others are made of has two goals.
+  const bool hasAlltoall = std::exchange(m_hasAlltoall, false);
+  std::vector<Entry> entries = gathered(nodes, degree, isDuplex, effort, progress);
+  m_hasAlltoall = hasAlltoall;
+  return m_symmetric[key] = paretoFront(std::move(entries));
+}
+
+std::vector<Entry> Finder::Search::gathered(int nodes, int degree, bool isDuplex, Effort effort,
+                                            const Progress& progress) {
   std::vector<Entry> entries;
   if (degree < nodes) {
     addBases(nodes, degree, isDuplex, entries);
@@ -234,7 +265,7 @@ const std::vector<Entry>& Finder::Search::symmetric(int nodes, int degree, bool 
       addProducts(nodes, degree, isDuplex, entries, progress);
     }
   }
-  return m_symmetric[key] = paretoFront(std::move(entries));
+  return entries;
 }
 
 const Entry* Finder::Search::bestOptimal(int nodes, int degree, bool isDuplex, const Progress& progress) {
@@ -256,7 +287,7 @@ void Finder::Search::addLineGraphs(int nodes, int degree, std::vector<Entry>& en
     const std::vector<Entry>& equals = m_equals[{part, degree, false, Effort::whole}];
     parts.insert(parts.end(), equals.begin(), equals.end());
     for (const Entry& entry : parts) {
-      if (isDominatedBy(entries, entry.steps + times, optimum(nodes))) {
+      if (isDominated(entries, entry.steps + times, optimum(nodes))) {
         continue;
       }
       const auto graph = build(*entry.construction);
@@ -277,7 +308,7 @@ void Finder::Search::addKautz(int nodes, int degree, std::vector<Entry>& entries
   }
   const auto known = cataloguedKautz(degree, nodes);
   const int steps = known ? known->steps : kautzSteps(degree, nodes);
-  if (isDominatedBy(entries, steps, optimum(nodes))) {
+  if (isDominated(entries, steps, optimum(nodes))) {
     return;
   }
   Rational sum;
@@ -314,17 +345,47 @@ void Finder::Search::addBothDirections(int nodes, int degree, std::vector<Entry>
   }
 }
 
-std::vector<Entry> Finder::Search::front(int nodes, int degree, bool isDuplex, const Progress& progress,
+void Finder::Search::addDistances(std::vector<Entry>& entries, const Progress& progress,
+                                  std::vector<std::string>* notes) const {
+  std::size_t done = 0;
+  for (Entry& entry : entries) {
+    progress.report("distances", static_cast<double>(done++) / static_cast<double>(entries.size()));
+    const int64_t starts = entry.isSymmetric ? 1 : entry.nodes;
+    if (!entry.meanDistance && starts * entry.nodes <= kMaxDistanceSteps / entry.degree) {
+      if (const auto distance = meanDistance(entry, progress)) {
+        entry.meanDistance = *distance;
+      }
+    }
+    if (!entry.meanDistance && notes != nullptr) {
+      notes->push_back(nameOf(*entry.construction) +
+                       " is left out: its distances take too long at this size; search without the all-to-all");
+    }
+  }
+  std::erase_if(entries, [](const Entry& entry) { return !entry.meanDistance; });
+}
+
+std::vector<Entry> Finder::Search::front(const Query& query, const Progress& progress,
                                          std::vector<std::string>* notes) {
-  std::vector<Entry> entries = symmetric(nodes, degree, isDuplex, Effort::whole, progress);
-  if (isDuplex) {
+  const int nodes = query.nodes;
+  const int degree = query.degree;
+  std::vector<Entry> entries = symmetric(nodes, degree, query.isDuplex, Effort::whole, progress);
+  m_hasAlltoall = query.hasAlltoall;
+  if (query.hasAlltoall) {
+    std::vector<Entry> more = gathered(nodes, degree, query.isDuplex, Effort::whole, progress);
+    entries.insert(entries.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  if (query.isDuplex) {
     addBothDirections(nodes, degree, entries, progress);
   } else {
     addLineGraphs(nodes, degree, entries, progress);
     addKautz(nodes, degree, entries, progress, notes);
   }
-  addParallelRings(nodes, degree, isDuplex, entries);
-  return paretoFront(std::move(entries));
+  addParallelRings(nodes, degree, query.isDuplex, entries);
+  if (!query.hasAlltoall) {
+    return paretoFront(std::move(entries));
+  }
+  addDistances(entries, progress, notes);
+  return paretoFrontOfThree(std::move(entries));
 }
 
 }  // namespace coppice::finder

@@ -20,6 +20,9 @@ private slots:
   void writesTheEntry();
   void ranges();
   void times();
+  void alltoallTimes_data();
+  void alltoallTimes();
+  void changes();
   void expansions_data();
   void expansions();
   void presets();
@@ -116,6 +119,58 @@ void TestCliTopology::times() {
   }
   QCOMPARE(outcome.json()["fastest"].toInt(), 1);
   QVERIFY(outcome.json()["fastest_by_size"].toArray().size() > 1);
+}
+
+void TestCliTopology::alltoallTimes_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QStringList>("times");
+  // By the linear program (A.1) with one commodity for each source, solved by another program.
+  QTest::newRow("16 of 4") << QStringList{"-n", "16", "-d", "4"} << QStringList{"5/3", "2"};
+  QTest::newRow("12 of 3") << QStringList{"-n", "12", "-d", "3"} << QStringList{"33/20", "7/4"};
+  QTest::newRow("18 of 4, duplex") << QStringList{"-n", "18", "-d", "4", "--duplex"} << QStringList{"89/45"};
+}
+
+/// T_A of each entry, which the written fabric has by `alltoall`.
+void TestCliTopology::alltoallTimes() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QStringList, times);
+  const Outcome outcome = run(QStringList{"find-topology", "--goal", "alltoall", "--json"} + arguments);
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QStringList found;
+  for (const QJsonValue& entry : outcome.json()["front"].toArray()) {
+    const QJsonObject alltoall = entry.toObject()["alltoall"].toObject();
+    QVERIFY(alltoall["exact"].toBool());
+    QCOMPARE(alltoall["t_a"], alltoall["least_t_a"]);
+    QCOMPARE(entry.toObject()["diameter"], entry.toObject()["steps"]);
+    found << alltoall["t_a"].toString();
+  }
+  QCOMPARE(found, times);
+}
+
+/// A ring of 16 GPUs with two ports of 50 GB/s against 4 ports of 25: 8 steps and 15/16 for each half; the entry has 3
+/// steps and 15/16. A step of ten calls of 1 MB saves 2 x 5 steps of 10 us each, 1 ms in all.
+void TestCliTopology::changes() {
+  const auto ask = [](const QString& time, const QString& steps) {
+    return run({"find-topology", "-n", "16", "-d", "4", "--duplex", "--present", "preset:ring,gpus=16,bandwidth=50",
+                "--size", "1000000=10", "--reconfiguration", time, "--job-steps", steps, "--json"});
+  };
+  const Outcome outcome = ask("10ms", "1000");
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject change = outcome.json()["changes"].toArray().first().toObject();
+  QCOMPARE(change["present_us"].toString(), QString("3575/2"));
+  QCOMPARE(change["changed_us"].toString(), QString("1575/2"));
+  QCOMPARE(change["pays_from_steps"].toInt(), 11);
+  QCOMPARE(change["gain_us"].toString(), QString("990000"));
+  const QJsonObject slow = ask("5min", "1000").json()["changes"].toArray().first().toObject();
+  QCOMPARE(slow["pays_from_steps"].toInt(), 300'001);
+  QCOMPARE(slow["gain_us"].toString(), QString("-299000000"));
+  // What is wired already gains nothing.
+  QTemporaryDir folder;
+  const QString file = folder.filePath("same.fabric.json");
+  QCOMPARE(run({"find-topology", "-n", "16", "-d", "4", "--duplex", "-o", file}).code, 0);
+  const Outcome same = run({"find-topology", "-n", "16", "-d", "4", "--duplex", "--present", file, "--size", "1MiB",
+                            "--reconfiguration", "10ms", "--json"});
+  QVERIFY(same.json()["changes"].toArray().first().toObject()["pays_from_steps"].isNull());
 }
 
 void TestCliTopology::expansions_data() {
@@ -221,6 +276,14 @@ void TestCliTopology::refuses_data() {
   QTest::newRow("weight") << find({"-n", "16", "-d", "4", "--size", "1MiB=0"}) << "weight";
   QTest::newRow("index") << find({"-n", "16", "-d", "4", "--index", "9", "-o", "x.fabric.json"}) << "no entry 9";
   QTest::newRow("collective") << find({"-n", "16", "-d", "4", "-c", "gather"}) << "no such times";
+  QTest::newRow("goal") << find({"-n", "16", "-d", "4", "--paper", "--goal", "alltoall"}) << "have no all-to-all";
+  QTest::newRow("change") << find({"-n", "16", "-d", "4", "--reconfiguration", "10ms"}) << "judged by";
+  QTest::newRow("time") << find({"-n", "16", "-d", "4", "--reconfiguration", "10 days", "--present",
+                                 "preset:ring,gpus=16", "--size", "1MiB"})
+                        << "is not a time";
+  QTest::newRow("other size") << find({"-n", "16", "-d", "4", "--reconfiguration", "10ms", "--present", ring, "--size",
+                                       "1MiB"})
+                              << "it has 8 GPUs";
   QTest::newRow("drawn only") << find({"-n", "256", "-d", "4", "--paper", "--index", "3", "-o", "x.fabric.json"})
                               << "only drawn";
   QTest::newRow("no expansion") << QStringList{"expand", ring, "-o", "x.fabric.json"} << "only one expansion";

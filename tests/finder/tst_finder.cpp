@@ -5,6 +5,7 @@
 #include <random>
 
 #include "finder/catalogue.hpp"
+#include "finder/distances.hpp"
 #include "finder/finder.hpp"
 #include "finder/sampler.hpp"
 #include "finder/time_model.hpp"
@@ -122,6 +123,9 @@ private slots:
   void frontsAreFronts();
   void sameEveryTime();
   void constraints();
+  void distancesAsThirdGoal_data();
+  void distancesAsThirdGoal();
+  void leastDistances();
   void timesOfTheDissertation();
   void breakPoints();
   void growth();
@@ -421,6 +425,70 @@ void TestFinder::constraints() {
   }
 }
 
+void TestFinder::distancesAsThirdGoal_data() {
+  QTest::addColumn<int>("nodes");
+  QTest::addColumn<int>("degree");
+  QTest::addColumn<bool>("isDuplex");
+  QTest::addColumn<bool>("hasMore");
+  QTest::newRow("16 of 4") << 16 << 4 << false << false;
+  QTest::newRow("48 of 6, duplex") << 48 << 6 << true << true;
+  QTest::newRow("30 of 3") << 30 << 3 << false << false;
+  QTest::newRow("128 of 4") << 128 << 4 << false << true;
+  QTest::newRow("29 of 4, prime") << 29 << 4 << false << false;
+}
+
+/// Mean distances by code that the finder does not use; no entry is as good as another one for all three goals; and no
+/// front of two goals has an entry that is not reached here.
+void TestFinder::distancesAsThirdGoal() {
+  QFETCH(int, nodes);
+  QFETCH(int, degree);
+  QFETCH(bool, isDuplex);
+  QFETCH(bool, hasMore);
+  const Query query{.nodes = nodes, .degree = degree, .isDuplex = isDuplex};
+  Query ofThree = query;
+  ofThree.hasAlltoall = true;
+  const auto front = frontOf(ofThree);
+  for (const Entry& entry : front) {
+    QCOMPARE(faultOf(entry), QString());
+    const bfb::Loads loads = loadsOf(built(entry));
+    Rational sum;
+    for (std::size_t step = 0; step < loads.pairs.size(); ++step) {
+      sum += Rational(static_cast<std::int64_t>(step + 1) * loads.pairs[step]);
+    }
+    QVERIFY(entry.meanDistance);
+    QCOMPARE(*entry.meanDistance, sum / Rational(std::int64_t{nodes} * nodes));
+    QVERIFY(*entry.meanDistance >= leastMeanDistance(nodes, degree));
+    for (const Entry& other : front) {
+      QVERIFY(&other == &entry || other.steps > entry.steps || other.bandwidthTime > entry.bandwidthTime ||
+              *other.meanDistance > *entry.meanDistance);
+    }
+  }
+  const auto ofTwo = frontOf(query);
+  for (const Entry& entry : ofTwo) {
+    QVERIFY(std::any_of(front.begin(), front.end(), [&](const Entry& other) {
+      return other.steps <= entry.steps && other.bandwidthTime <= entry.bandwidthTime;
+    }));
+  }
+  QCOMPARE(front.size() > ofTwo.size(), hasMore);
+}
+
+/// Bounds of Tables 3.4 and A.1: f = d / (N times the mean distance), and 382.3 us for 1 MiB over 100 Gb/s.
+void TestFinder::leastDistances() {
+  QCOMPARE(leastMeanDistance(1024, 4), Rational(4667, 1024));
+  const auto rate = [](int nodes) {
+    return QString::number(4 / (nodes * leastMeanDistance(nodes, 4).toDouble()), 'e', 2);
+  };
+  QCOMPARE(rate(32), QString("5.80e-02"));
+  QCOMPARE(rate(64), QString("2.42e-02"));
+  QCOMPARE(rate(512), QString("1.90e-03"));
+  QCOMPARE(rate(1024), QString("8.57e-04"));
+  const TimeModel model{ExactMicroseconds(0), Bandwidth(25, 2)};
+  const Cost cost{5, leastMeanDistance(1024, 4)};
+  QCOMPARE(QString::number(timeOf(cost, model, Rational(1 << 20)).count().toDouble(), 'f', 1), QString("382.3"));
+  QCOMPARE(leastMeanDistance(5, 1), Rational(2));
+  QCOMPARE(leastMeanDistance(6, 5), Rational(5, 6));
+}
+
 /// Table 3.4: N = 1024, 10 us, 1 MiB, 100 Gb/s.
 void TestFinder::timesOfTheDissertation() {
   const TimeModel model{ExactMicroseconds(10), Bandwidth(25, 2)};
@@ -487,6 +555,7 @@ void TestFinder::refuses() {
   QFETCH(int, nodes);
   QFETCH(int, degree);
   QFETCH(QString, message);
+  QVERIFY(!finderOfAll().front({.nodes = 16, .degree = 4, .isPaper = true, .hasAlltoall = true}));
   const auto front = finderOfAll().front({.nodes = nodes, .degree = degree});
   QVERIFY(!front.hasValue());
   QVERIFY2(QString::fromStdString(describe(front.error())).contains(message), describe(front.error()).c_str());

@@ -176,7 +176,7 @@ QWidget* FinderDialog::makeSize() {
 QWidget* FinderDialog::makeResults() {
   setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies found"));
   m_rows->setModel(m_table);
-  constexpr std::array kWidths = {52, 58, 80, 72, 84, 122, 168, 110};
+  constexpr std::array kWidths = {52, 58, 80, 72, 76, 84, 122, 168, 110};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }

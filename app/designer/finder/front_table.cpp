@@ -10,6 +10,7 @@
 #include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
+#include "finder/distances.hpp"
 #include "workflow/sizes.hpp"
 
 using namespace Qt::StringLiterals;
@@ -19,6 +20,15 @@ namespace {
 
 QString exact(const Rational& value) {
   return QString::fromStdString(value.toString());
+}
+
+/// "2.6418", or what it is at least.
+QString alltoallText(const std::optional<workflow::AlltoallTime>& alltoall) {
+  constexpr int kPlaces = 4;
+  if (!alltoall) {
+    return u"–"_s;
+  }
+  return (alltoall->isExact() ? QString() : u"≥ "_s) + decimal(alltoall->least, kPlaces);
 }
 
 QString rounded(const Rational& bytes) {
@@ -154,6 +164,8 @@ QVariant FrontTable::text(const FrontRow& row, int column) const {
       constexpr int kPlaces = 4;
       return decimal(entry.bandwidthTime, kPlaces);
     }
+    case kAlltoall:
+      return alltoallText(row.topology.alltoall);
     case kTime:
       return row.time ? microsecondsText(*row.time) : u"–"_s;
     case kBestFor:
@@ -175,6 +187,24 @@ QVariant FrontTable::text(const FrontRow& row, int column) const {
   }
 }
 
+QString FrontTable::alltoallTip(const FrontRow& row) const {
+  const auto& alltoall = row.topology.alltoall;
+  const finder::Entry& entry = row.topology.entry;
+  const QString least = tr("No topology with these ports takes less than %1")
+                            .arg(exact(finder::leastMeanDistance(entry.nodes, entry.degree)));
+  if (!alltoall) {
+    return tr("Not computed at this size") + u'\n' + least;
+  }
+  if (!alltoall->reached) {
+    return tr("At least %1, the mean distance of two GPUs; the routes of an all-to-all are not computed at this size")
+               .arg(exact(alltoall->least)) +
+           u'\n' + least;
+  }
+  return (alltoall->isExact() ? tr("Exactly %1 by the best routes").arg(exact(alltoall->least))
+                              : tr("From %1 to %2").arg(exact(alltoall->least), exact(*alltoall->reached))) +
+         u'\n' + least;
+}
+
 QString FrontTable::tip(const FrontRow& row, int column) const {
   const finder::Entry& entry = row.topology.entry;
   switch (column) {
@@ -192,6 +222,8 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
              (row.topology.isChecked ? tr("Checked against the schedule of the built fabric")
                                      : tr("Not checked against the built fabric, which is large"));
     }
+    case kAlltoall:
+      return alltoallTip(row);
     case kSteps: {
       const int min = finder::mooreSteps(entry.nodes, entry.degree);
       return entry.steps == min ? tr("No topology with these ports has fewer steps")
@@ -260,6 +292,8 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
       case kExact:
       case kDecimal:
         return tr("Bandwidth time of allgather: the time of large data, in units of all data over all ports of a GPU");
+      case kAlltoall:
+        return tr("Bandwidth time of an all-to-all, in units of the buffer of a GPU over all its ports");
       case kGrowsTo:
         return tr("Larger numbers of GPUs with the same ports that its line graphs reach");
       default:
@@ -278,6 +312,8 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
       return tr("Bandwidth time");
     case kDecimal:
       return tr("Decimal");
+    case kAlltoall:
+      return tr("All-to-all");
     case kTime:
       return m_times.sizes.empty() ? tr("Time") : tr("At %1").arg(roughBytes(m_times.sizes.front().bytes.toDouble()));
     case kBestFor:

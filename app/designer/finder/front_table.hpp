@@ -30,7 +30,7 @@ class FrontTable : public QAbstractTableModel {
   Q_OBJECT
 
 public:
-  enum Column { kNodes, kSteps, kExact, kDecimal, kTime, kBestFor, kConstruction, kGrowsTo, kColumns };
+  enum Column { kNodes, kSteps, kExact, kDecimal, kAlltoall, kTime, kBestFor, kConstruction, kGrowsTo, kColumns };
 
   using QAbstractTableModel::QAbstractTableModel;
 
@@ -54,6 +54,7 @@ public:
 private:
   void compute();
   [[nodiscard]] QVariant text(const FrontRow& row, int column) const;
+  [[nodiscard]] QString alltoallTip(const FrontRow& row) const;
   [[nodiscard]] QString tip(const FrontRow& row, int column) const;
 
   std::vector<FrontRow> m_rows;

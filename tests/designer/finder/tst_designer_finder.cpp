@@ -123,6 +123,10 @@ void TestDesignerFinder::theTableIsThatOfTheCommand() {
     QCOMPARE(d.cell(row, FrontTable::kSteps).toInt(), expected["steps"].toInt());
     QCOMPARE(d.cell(row, FrontTable::kExact), expected["t_b"].toString());
     QVERIFY(d.cell(row, FrontTable::kConstruction).startsWith(expected["construction"].toString()));
+    const auto& alltoall = d.dialog.table().rows()[static_cast<std::size_t>(row)].topology.alltoall;
+    QVERIFY(alltoall && alltoall->isExact());
+    QCOMPARE(QString::fromStdString(alltoall->least.toString()), expected["alltoall"].toObject()["t_a"].toString());
+    QVERIFY(qAbs(d.cell(row, FrontTable::kAlltoall).toDouble() - alltoall->least.toDouble()) < 1e-4);
     const auto& time = d.dialog.table().rows()[static_cast<std::size_t>(row)].time;
     QVERIFY(time);
     QCOMPARE(QString::fromStdString(time->count().toString()),
