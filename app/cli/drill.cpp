@@ -109,6 +109,11 @@ Rational lossOf(const workflow::DrillBase& base, const Row& row) {
   return Rational(1) - row.optimum / base.schedule.bound;
 }
 
+/// On new trees.
+Rational movedOf(const Row& row) {
+  return Rational(1) - row.count.kept - row.count.rerouted;
+}
+
 Json jsonOf(const workflow::DrillBase& base, const workflow::DrillCase& drilled, const Row& row) {
   Json json = {{"part", live::toString(drilled.failure.part)},
                {"name", drilled.failure.name},
@@ -118,7 +123,7 @@ Json jsonOf(const workflow::DrillBase& base, const workflow::DrillCase& drilled,
     json["impossible"] = describe(*row.impossible);
     return json;
   }
-  const Rational moved = Rational(1) - row.count.kept;
+  const Rational moved = movedOf(row);
   json["bound"] = toFraction(row.optimum);
   json["bound_GBps"] = toGBps(row.optimum);
   json["loss"] = lossOf(base, row).toString();
@@ -132,9 +137,11 @@ Json jsonOf(const workflow::DrillBase& base, const workflow::DrillCase& drilled,
   }
   json["unaffected_trees"] = row.count.unaffectedTrees;
   json["kept_trees"] = row.count.keptTrees;
+  json["rerouted_trees"] = row.count.reroutedTrees;
   json["new_trees"] = row.count.newTrees;
   json["unaffected"] = row.count.unaffected.toString();
   json["kept"] = row.count.kept.toString();
+  json["rerouted"] = row.count.rerouted.toString();
   json["moved"] = moved.toString();
   json["moved_percent"] = (moved * Rational(100)).toDouble();
   if (!row.files.schedule.empty()) {
@@ -160,12 +167,13 @@ std::vector<std::string> cellsOf(const workflow::DrillBase& base, const workflow
                                                  ? std::string()
                                                  : " of " + std::to_string(row.count.unaffectedTrees));
   const bool isAll = row.keepingAll == row.algbw;
-  cells.insert(cells.end(), {percent(lossOf(base, row)), gigabytes(row.optimum),
-                             row.algbw == row.optimum ? "the same" : gigabytes(row.algbw),
-                             row.isFromNothing ? "not known"
-                             : isAll           ? "the same"
-                                               : gigabytes(row.keepingAll),
-                             kept, std::to_string(row.count.newTrees), percent(Rational(1) - row.count.kept)});
+  cells.insert(
+      cells.end(),
+      {percent(lossOf(base, row)), gigabytes(row.optimum), row.algbw == row.optimum ? "the same" : gigabytes(row.algbw),
+       row.isFromNothing ? "not known"
+       : isAll           ? "the same"
+                         : gigabytes(row.keepingAll),
+       kept, std::to_string(row.count.reroutedTrees), std::to_string(row.count.newTrees), percent(movedOf(row))});
   return cells;
 }
 
@@ -264,7 +272,7 @@ private:
     for (std::size_t i = 0; i < m_cases.size(); ++i) {
       const Row& row = m_rows[i];
       plan.entries.push_back(
-          {m_cases[i].failure, row.impossible, row.files, row.algbw, row.optimum, row.count.kept, row.ranks});
+          {m_cases[i].failure, row.impossible, row.files, row.algbw, row.optimum, movedOf(row), row.ranks});
     }
     return workflow::writeSwitchingPlan(m_options.folder, plan);
   }
@@ -297,8 +305,8 @@ private:
                   (order.size() == 1 ? "1 class" : std::to_string(order.size()) + " classes") +
                   ", each repaired and verified\n";
     const auto [jsonRows, textRows] = rowsShown(m_options.top, order.size());
-    std::vector<std::vector<std::string>> rows{
-        {"failed", "alike", "loss", "bound left", "repaired", "all unaffected kept", "kept", "new", "moved"}};
+    std::vector<std::vector<std::string>> rows{{"failed", "alike", "loss", "bound left", "repaired",
+                                                "all unaffected kept", "kept", "rerouted", "new", "moved"}};
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i < jsonRows) {
         report.json["classes"].push_back(jsonOf(m_base, m_cases[order[i]], m_rows[order[i]]));

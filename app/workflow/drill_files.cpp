@@ -55,7 +55,7 @@ Json toJson(const SwitchingEntry& entry) {
   }
   json["algbw"] = toFraction(entry.algbw);
   json["bound"] = toFraction(entry.optimum);
-  json["kept"] = entry.kept.toString();
+  json["moved"] = entry.moved.toString();
   if (!entry.gpus.empty()) {
     json["gpus"] = entry.gpus;
   }
@@ -91,7 +91,8 @@ std::string markdown(const SwitchingPlan& plan) {
                      "up; `gpus` in switching.json lists the GPUs by rank.\n"
                      "5. When the part is back, load the file in use before in the same way.\n\n"
                      "Trees that did not use the part stay as they were. *Moved* is the share of the data that takes "
-                     "other trees. Beside each program, its schedule (`.forest.json`) has the same name; `coppice-cli "
+                     "new trees; where it is 0 %, the GPUs send the same as before, and the network routes around the "
+                     "part. Beside each program, its schedule (`.forest.json`) has the same name; `coppice-cli "
                      "verify` and `simulate` read it.\n\n"
                      "| failed | load | algbw | of the bound | moved | ranks |\n|---|---|---|---|---|---|\n";
   for (const SwitchingEntry& entry : plan.entries) {
@@ -101,7 +102,7 @@ std::string markdown(const SwitchingPlan& plan) {
       continue;
     }
     text += fileCell(entry.files) + " | " + gigabytes(entry.algbw) + " | " + percent(entry.algbw / entry.optimum) +
-            " | " + percent(Rational(1) - entry.kept) + " | " +
+            " | " + percent(entry.moved) + " | " +
             (entry.gpus.empty() ? "the same" : std::to_string(entry.gpus.size()) + " left") + " |\n";
   }
   return text;

@@ -39,7 +39,7 @@ struct SwitchingEntry {
   DrillFiles files;
   Bandwidth algbw;
   Bandwidth optimum;
-  Rational kept;                  ///< share of the data that stays on its old trees
+  Rational moved;                 ///< share of the data that takes new trees
   std::vector<std::string> gpus;  ///< by rank; empty = those from before
 };
 

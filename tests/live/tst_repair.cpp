@@ -46,7 +46,7 @@ using NamedTree = std::pair<std::string, std::set<std::tuple<std::string, std::s
 
 /// The share of the data that each tree carries. GPUs that `left` lacks are cut off, and their trees left out.
 std::map<NamedTree, Rational> sharesOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                       const fabric::Fabric& left) {
+                                       const fabric::Fabric& left, bool hasRoutes) {
   std::map<NamedTree, Rational> shares;
   for (const auto* half : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (!*half) {
@@ -70,7 +70,7 @@ std::map<NamedTree, Rational> sharesOf(const fabric::Fabric& fabric, const sched
         }
         std::string route;
         for (const fabric::NodeIndex node : forest.paths[edge.path]) {
-          route += fabric.nodes()[node].id + " ";
+          route += hasRoutes ? fabric.nodes()[node].id + " " : "";
         }
         named.second.emplace(idOf(edge.parent), idOf(edge.child), route);
       }
@@ -82,9 +82,9 @@ std::map<NamedTree, Rational> sharesOf(const fabric::Fabric& fabric, const sched
 
 /// What of the old trees is found again in the new schedule, by their names alone.
 Rational foundAgain(const fabric::Fabric& before, const schedule::Schedule& old, const fabric::Fabric& after,
-                    const schedule::Schedule& repaired) {
-  const auto oldShares = sharesOf(before, old, after);
-  const auto newShares = sharesOf(after, repaired, after);
+                    const schedule::Schedule& repaired, bool hasRoutes = true) {
+  const auto oldShares = sharesOf(before, old, after, hasRoutes);
+  const auto newShares = sharesOf(after, repaired, after, hasRoutes);
   Rational sum;
   for (const auto& [tree, share] : oldShares) {
     const auto found = newShares.find(tree);
@@ -116,6 +116,7 @@ private slots:
   void randomFabrics();
   void leastTimeByEverySet();
   void unaffected();
+  void rerouted();
   void refused();
   void rootFails();
   void classes();
@@ -158,6 +159,9 @@ void TestRepair::repairAll(const fabric::Description& description, Collective co
     QVERIFY2(exact->keepingAll <= optimum, context());
     QVERIFY2(exact->count.kept <= exact->count.unaffected, context());
     QVERIFY2(foundAgain(before, old, *after, exact->schedule) >= exact->count.kept, context());
+    const Rational same = exact->count.kept + exact->count.rerouted;
+    QVERIFY2(foundAgain(before, old, *after, exact->schedule, false) >= same, context());
+    QVERIFY2((same == Rational(1)) == (exact->count.newTrees == 0), context());
 
     const auto all = must(forestcoll::repaired(before, old, *after, {.keepAll = true}));
     QVERIFY2(faultOf(*after, all.schedule).isEmpty(), faultOf(*after, all.schedule) + context());
@@ -280,6 +284,24 @@ void TestRepair::unaffected() {
   QCOMPARE(same.count.kept, Rational(1));
   QCOMPARE(same.count.newTrees, std::int64_t{0});
   QCOMPARE(same.schedule.algbw, old.algbw);
+}
+
+/// A GPU of a box with rails that has lost its NVLinks receives through its rail alone: the same trees between GPUs do
+/// that, along other links.
+void TestRepair::rerouted() {
+  const fabric::Description description = describedBy("dgx-h100 boxes=4 network=three-tier");
+  const fabric::Fabric before = built(description);
+  const schedule::Schedule old = must(forestcoll::generate(before, plainRequest(Collective::allgather))).schedule;
+  const auto failures = live::singleFailures(description);
+  const auto found = std::ranges::find(failures, "b0g0 - b0nvs", &live::PartFailure::name);
+  QVERIFY(found != failures.end());
+  const fabric::Fabric after = built(must(live::damagedFabric(description, *found)).description);
+  const auto repaired = must(forestcoll::repaired(before, old, after));
+  // 31 shards through 50 GB/s.
+  QCOMPARE(repaired.schedule.algbw, Bandwidth(1600, 31));
+  QCOMPARE(repaired.count.kept, Rational(0));
+  QCOMPARE(repaired.count.rerouted, Rational(1));
+  QCOMPARE(foundAgain(before, old, after, repaired.schedule, false), Rational(1));
 }
 
 void TestRepair::refused() {

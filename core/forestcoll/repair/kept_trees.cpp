@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "schedule/arc_finder.hpp"
+#include "forestcoll/repair/detours.hpp"
+#include "forestcoll/repair/old_routes.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -27,59 +28,14 @@ std::vector<NodeIndex> nodesInOther(const Fabric& fabric, const Fabric& other) {
   return nodes;
 }
 
-/// The routes of the old forest on the changed fabric.
-class Routes {
-public:
-  Routes(const Forest& old, std::span<const NodeIndex> nodes, const Fabric& after)
-      : m_old(old), m_nodes(nodes), m_arcFinder(after, schedule::Direction::out), m_known(old.paths.size()) {}
-
-  /// The route's number among those of the changed fabric; -1 = it is broken.
-  schedule::PathId numberOf(schedule::PathId path, schedule::PathPool& paths) {
-    Known& known = m_known[path];
-    if (!known.isRead) {
-      known.isRead = true;
-      read(path, known, paths);
-    }
-    return known.path;
+/// By rank that of the other fabric; -1 = gone.
+std::vector<Rank> ranksInOther(const Fabric& fabric, std::span<const NodeIndex> nodes, const Fabric& other) {
+  std::vector<Rank> ranks;
+  for (const NodeIndex gpu : fabric.gpus()) {
+    ranks.push_back(nodes[gpu] < 0 ? -1 : other.nodes()[nodes[gpu]].rank);
   }
-  [[nodiscard]] std::span<const std::int32_t> arcsOf(schedule::PathId path) const {
-    const Known& known = m_known[path];
-    return {m_arcs.data() + known.firstArc, static_cast<std::size_t>(known.arcs)};
-  }
-
-private:
-  struct Known {
-    bool isRead = false;
-    schedule::PathId path = -1;
-    std::size_t firstArc = 0;
-    int arcs = 0;
-  };
-
-  void read(schedule::PathId path, Known& known, schedule::PathPool& paths) {
-    std::vector<NodeIndex> route;
-    for (const NodeIndex node : m_old.paths[path]) {
-      route.push_back(m_nodes[node]);
-    }
-    known.firstArc = m_arcs.size();
-    for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-      const std::int32_t arc =
-          route[i] < 0 || route[i + 1] < 0 ? schedule::kNoArc : m_arcFinder.find(route[i], route[i + 1]);
-      if (arc == schedule::kNoArc) {
-        m_arcs.resize(known.firstArc);
-        return;
-      }
-      m_arcs.push_back(arc);
-    }
-    known.arcs = static_cast<int>(m_arcs.size() - known.firstArc);
-    known.path = paths.add(route);
-  }
-
-  const Forest& m_old;
-  std::span<const NodeIndex> m_nodes;
-  schedule::ArcFinder m_arcFinder;
-  std::vector<Known> m_known;
-  std::vector<std::int32_t> m_arcs;
-};
+  return ranks;
+}
 
 /// Equal arcs of one tree become one use.
 void addUses(std::int32_t tree, std::vector<std::int32_t>& arcs, std::vector<KeptTrees::Use>& uses) {
@@ -106,10 +62,7 @@ KeptTrees::KeptTrees(const Fabric& before, const Forest& old, const Fabric& afte
 
 void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& after) {
   const std::vector<NodeIndex> nodes = nodesInOther(before, after);
-  std::vector<Rank> ranks;
-  for (const NodeIndex gpu : before.gpus()) {
-    ranks.push_back(nodes[gpu] < 0 ? -1 : after.nodes()[nodes[gpu]].rank);
-  }
+  const std::vector<Rank> ranks = ranksInOther(before, nodes, after);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank] >= 0) {
       m_lost[ranks[rank]] = old.treesOfRoot[rank];
@@ -117,8 +70,7 @@ void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& 
     }
   }
   m_lostCopies = m_allCopies;
-  Routes routes(old, nodes, after);
-  std::vector<Use> uses;
+  OldRoutes routes(old, nodes, after);
   std::vector<std::int32_t> arcs;
   for (std::size_t i = 0; i < old.trees.size(); ++i) {
     const schedule::Tree& tree = old.trees[i];
@@ -145,28 +97,28 @@ void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& 
       arcs.clear();
       continue;
     }
-    addUses(static_cast<std::int32_t>(m_trees.size()), arcs, uses);
+    addUses(static_cast<std::int32_t>(m_trees.size()), arcs, m_uses);
     m_trees.push_back({ranks[tree.root], tree.multiplicity, static_cast<int64_t>(i), firstEdge});
     m_lost[ranks[tree.root]] -= tree.multiplicity;
     m_lostCopies -= tree.multiplicity;
   }
-  countUses(uses, after.arcs().size());
+  for (const Use& use : m_uses) {
+    m_load[use.arc] = checkedAdd(m_load[use.arc], checkedMul<int64_t>(m_trees[use.tree].copies, use.times));
+  }
+  indexUses();
 }
 
-void KeptTrees::countUses(const std::vector<Use>& uses, std::size_t arcs) {
+void KeptTrees::indexUses() {
   m_usesByTree.assign(m_trees.size(), [&](const auto& add) {
-    for (const Use& use : uses) {
+    for (const Use& use : m_uses) {
       add(use.tree, use);
     }
   });
-  m_usesByArc.assign(arcs, [&](const auto& add) {
-    for (const Use& use : uses) {
+  m_usesByArc.assign(m_load.size(), [&](const auto& add) {
+    for (const Use& use : m_uses) {
       add(use.arc, use);
     }
   });
-  for (const Use& use : uses) {
-    m_load[use.arc] = checkedAdd(m_load[use.arc], checkedMul<int64_t>(m_trees[use.tree].copies, use.times));
-  }
 }
 
 void KeptTrees::releaseLostBandwidth(const Fabric& before, const Forest& old, const Fabric& after) {
@@ -185,6 +137,99 @@ void KeptTrees::releaseLostBandwidth(const Fabric& before, const Forest& old, co
       release(static_cast<std::size_t>(uses[u].tree), std::min(needed, m_trees[uses[u].tree].copies));
     }
   }
+}
+
+/// What rerouting looks up, and the tree that is being laid.
+struct KeptTrees::Rerouting {
+  const Fabric& after;
+  std::vector<NodeIndex> nodes;
+  std::vector<Rank> ranks;
+  OldRoutes routes;
+  DetourFinder detours;
+  std::vector<std::int32_t> arcs = {};
+
+  Rerouting(const Fabric& before, const Forest& old, const Fabric& changed, std::span<const int64_t> room)
+      : after(changed),
+        nodes(nodesInOther(before, changed)),
+        ranks(ranksInOther(before, nodes, changed)),
+        routes(old, nodes, changed),
+        detours(changed, room) {}
+};
+
+void KeptTrees::reroute(const Fabric& before, const Forest& old, const Fabric& after, std::span<const int64_t> room,
+                        const Progress& progress) {
+  constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 28;
+  if (m_lostCopies == 0) {
+    return;
+  }
+  std::vector<int64_t> kept(old.trees.size(), 0);
+  for (const Tree& tree : m_trees) {
+    kept[tree.source] = tree.copies;
+  }
+  Rerouting rerouting(before, old, after, room);
+  for (std::size_t i = 0; i < old.trees.size() && rerouting.detours.work() < kMaxWork; ++i) {
+    throwIfCancelled(progress);
+    const int64_t copies = old.trees[i].multiplicity - kept[i];
+    if (copies > 0 && rerouting.ranks[old.trees[i].root] >= 0) {
+      addRerouted(old, i, copies, rerouting);
+    }
+  }
+  indexUses();
+}
+
+/// All copies together, or none.
+void KeptTrees::addRerouted(const Forest& old, std::size_t tree, int64_t copies, Rerouting& rerouting) {
+  const std::size_t firstEdge = m_edges.size();
+  std::vector<std::int32_t>& arcs = rerouting.arcs;
+  const auto take = [&](std::int32_t arc) {
+    m_load[arc] += copies;
+    arcs.push_back(arc);
+  };
+  bool isWhole = true;
+  for (const TreeEdge& edge : old.edgesOf(old.trees[tree])) {
+    const Rank parent = rerouting.ranks[edge.parent];
+    const Rank child = rerouting.ranks[edge.child];
+    if (child < 0) {
+      continue;
+    }
+    isWhole = parent >= 0;
+    if (!isWhole) {
+      break;
+    }
+    schedule::PathId path = rerouting.routes.numberOf(edge.path, m_paths);
+    const auto ofEdge = rerouting.routes.arcsOf(edge.path);
+    const bool hasRoom = path >= 0 && std::ranges::all_of(ofEdge, [&](std::int32_t arc) {
+                           return rerouting.detours.room(arc) - m_load[arc] >= copies;
+                         });
+    if (hasRoom) {
+      std::ranges::for_each(ofEdge, take);
+    } else {
+      const auto route =
+          rerouting.detours.find(rerouting.after.gpus()[parent], rerouting.after.gpus()[child], copies, m_load);
+      isWhole = !route.empty();
+      if (!isWhole) {
+        break;
+      }
+      for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+        take(rerouting.detours.arc(route[i], route[i + 1]));
+      }
+      path = m_paths.add(route);
+    }
+    m_edges.push_back({parent, child, path, 0});
+  }
+  if (!isWhole) {
+    m_edges.resize(firstEdge);
+    for (const std::int32_t arc : arcs) {
+      m_load[arc] -= copies;
+    }
+    arcs.clear();
+    return;
+  }
+  const Rank root = rerouting.ranks[old.trees[tree].root];
+  addUses(static_cast<std::int32_t>(m_trees.size()), arcs, m_uses);
+  m_trees.push_back({root, copies, static_cast<int64_t>(tree), static_cast<int64_t>(firstEdge), true});
+  m_lost[root] -= copies;
+  m_lostCopies -= copies;
 }
 
 void KeptTrees::release(std::size_t tree, int64_t copies) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "base/rows.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
@@ -24,6 +25,7 @@ public:
     std::int64_t copies = 0;  ///< that are kept
     std::int64_t source = 0;  ///< tree of the old forest
     std::int64_t firstEdge = 0;
+    bool isRerouted = false;  ///< between the same GPUs along other links
   };
   /// How often a tree uses an arc.
   struct Use {
@@ -51,15 +53,25 @@ public:
   /// Of the roots that are still there, kept or lost.
   [[nodiscard]] std::int64_t allCopies() const { return m_allCopies; }
 
+  /// Takes lost copies back along other routes between the same GPUs, as far as there is room beside all others. A
+  /// limit of work keeps this short. Throws CancelledError.
+  /// @param room by arc: copies that it may carry
+  void reroute(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after,
+               std::span<const std::int64_t> room, const Progress& progress);
+
   /// Gives up that many copies of a tree. @pre it has them
   void release(std::size_t tree, std::int64_t copies);
 
 private:
+  struct Rerouting;
+
   void addTrees(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after);
-  void countUses(const std::vector<Use>& uses, std::size_t arcs);
+  void indexUses();
+  void addRerouted(const schedule::Forest& old, std::size_t tree, std::int64_t copies, Rerouting& rerouting);
   void releaseLostBandwidth(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after);
 
   int m_gpuCount = 0;
+  std::vector<Use> m_uses;
   std::vector<Tree> m_trees;
   std::vector<schedule::TreeEdge> m_edges;
   schedule::PathPool m_paths;

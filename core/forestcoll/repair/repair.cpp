@@ -5,18 +5,21 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/guarded.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/packing/growth.hpp"
 #include "forestcoll/repair/kept_trees.hpp"
 #include "forestcoll/repair/residual.hpp"
+#include "schedule/link_loads.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::forestcoll {
@@ -46,12 +49,17 @@ struct RepairedHalf {
   RepairCount count;
 };
 
-int64_t treesWithCopies(const KeptTrees& kept) {
-  return std::ranges::count_if(kept.trees(), [](const KeptTrees::Tree& tree) { return tree.copies > 0; });
-}
-
-Rational keptShare(const KeptTrees& kept) {
-  return Rational(1) - Rational(kept.lostCopies(), kept.allCopies());
+/// Trees with copies, and the share of the data that these carry.
+std::pair<int64_t, Rational> countOf(const KeptTrees& kept, bool isRerouted) {
+  int64_t trees = 0;
+  int64_t copies = 0;
+  for (const KeptTrees::Tree& tree : kept.trees()) {
+    if (tree.isRerouted == isRerouted && tree.copies > 0) {
+      ++trees;
+      copies += tree.copies;
+    }
+  }
+  return {trees, Rational(copies, kept.allCopies())};
 }
 
 /// The sets Q that the optimum's cuts leave.
@@ -69,16 +77,17 @@ std::vector<std::vector<int>> tightSets(const Network& network, std::span<const 
   return sets;
 }
 
-/// Releases what the options want released.
-LeastTime settle(const Network& network, KeptTrees& kept, LeastTime&& all, const Rational& optimal, const Half& half,
-                 const RepairOptions& options, const Progress& progress) {
-  LeastTime least = std::move(all);
-  const Rational target = optimal / (Rational(1) - options.maxLoss);
-  if (!options.keepAll && least.time > target) {
-    releaseUntil(network, kept, target, progress);
-    // Releases are of whole copies, and may gain more than they must.
-    least = leastTime(network, kept, optimal, progress);
+/// Adds what other routes can keep, and releases what is too much for t = `target`.
+LeastTime settle(const Half& half, const Network& network, KeptTrees& kept, const Rational& optimal,
+                 const Rational& target, const Progress& progress) {
+  std::vector<int64_t> room;
+  for (const TreeArc& arc : scaledArcs(network, target)) {
+    room.push_back(arc.capacity);
   }
+  kept.reroute(half.before, half.old, half.after, room, progress);
+  releaseUntil(network, kept, target, progress);
+  // Releases are of whole copies, and may gain more than they must.
+  LeastTime least = target == optimal ? LeastTime{optimal, {}} : leastTime(network, kept, optimal, progress);
   if (least.time == optimal) {
     least.tight = tightSets(network, half.optimum.bottlenecks);
   }
@@ -96,7 +105,7 @@ void append(Forest& forest, fabric::Rank root, int64_t multiplicity, std::span<c
 }
 
 /// Of each root first the trees that stay, in their old order, then the new ones.
-Forest joined(const KeptTrees& kept, const Room& room, const std::optional<Forest>& grown,
+Forest joined(const KeptTrees& kept, int64_t factor, const std::optional<Forest>& grown,
               const InverseBandwidth& scale) {
   Forest forest;
   forest.gpuCount = kept.gpuCount();
@@ -119,16 +128,26 @@ Forest joined(const KeptTrees& kept, const Room& room, const std::optional<Fores
       const KeptTrees::Tree& tree = old[order[at]];
       if (tree.copies > 0) {
         copies[root] = checkedAdd(copies[root], tree.copies);
-        append(forest, root, checkedMul(tree.copies, room.factor), kept.edgesOf(tree), 0);
+        append(forest, root, checkedMul(tree.copies, factor), kept.edgesOf(tree), 0);
       }
     }
     for (; grown && next < grown->trees.size() && grown->trees[next].root == root; ++next) {
       const schedule::Tree& tree = grown->trees[next];
       append(forest, root, tree.multiplicity, grown->edgesOf(tree), firstPath);
     }
-    forest.treesOfRoot.push_back(checkedMul(copies[root], room.factor));
+    forest.treesOfRoot.push_back(checkedMul(copies[root], factor));
   }
   return forest;
+}
+
+/// What the busiest link needs, which may be less than was allowed.
+InverseBandwidth scaleOf(const Fabric& fabric, const Forest& forest, const Progress& progress) {
+  const std::vector<int64_t> loads = schedule::linkLoads(fabric, forest, {}, progress);
+  InverseBandwidth scale;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    scale = std::max(scale, Rational(loads[i]) / fabric.arcs()[i].bandwidth);
+  }
+  return scale;
 }
 
 RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Progress& progress) {
@@ -139,29 +158,32 @@ RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Pr
     refuse(ErrorCode::infeasible, "no GPU that is left has anything to send", "give other amounts");
   }
   RepairedHalf result;
-  result.count.unaffectedTrees = treesWithCopies(kept);
-  result.count.unaffected = keptShare(kept);
+  std::tie(result.count.unaffectedTrees, result.count.unaffected) = countOf(kept, false);
   const Rational optimal = Rational(kept.allCopies()) / half.optimum.algbw * network.unit;
-  LeastTime all = leastTime(network, kept, optimal, progress);
-  result.keepingAll = Rational(kept.allCopies()) / (all.time / network.unit);
-  const LeastTime least = settle(network, kept, std::move(all), optimal, half, options, progress);
-  const Room room = kept.lostCopies() == 0 ? Room{.factor = 1, .capacities = {}, .supply = {}}
-                                           : roomAt(network, kept, least, progress);
-  const InverseBandwidth scale = least.time * Rational(room.factor) / network.unit;
-  std::optional<Forest> grown;
-  if (kept.lostCopies() > 0) {
-    std::vector<StageSeconds> seconds;
-    StageClock clock(seconds);
-    GrowthOptions growth;
-    growth.heightEffort = options.heightEffort;
-    growth.maxTreeBytes = options.maxTreeBytes;
-    growth.canRotate = false;
-    grown = growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
-    result.count.newTrees = static_cast<int64_t>(grown->trees.size());
+  const Rational all = leastTime(network, kept, optimal, progress).time;
+  result.keepingAll = Rational(kept.allCopies()) / (all / network.unit);
+  const Rational target = options.keepAll ? all : optimal / (Rational(1) - options.maxLoss);
+  const LeastTime least = settle(half, network, kept, optimal, target, progress);
+  std::tie(result.count.keptTrees, result.count.kept) = countOf(kept, false);
+  std::tie(result.count.reroutedTrees, result.count.rerouted) = countOf(kept, true);
+  if (kept.lostCopies() == 0) {
+    result.forest = joined(kept, 1, std::nullopt, least.time / network.unit);
+    return result;
   }
-  result.count.keptTrees = treesWithCopies(kept);
-  result.count.kept = keptShare(kept);
-  result.forest = joined(kept, room, grown, scale);
+  const Room room = roomAt(network, kept, least, std::max(least.time, target), progress);
+  const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
+  std::vector<StageSeconds> seconds;
+  StageClock clock(seconds);
+  GrowthOptions growth;
+  growth.heightEffort = options.heightEffort;
+  growth.maxTreeBytes = options.maxTreeBytes;
+  growth.canRotate = false;
+  const Forest grown = growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+  result.count.newTrees = static_cast<int64_t>(grown.trees.size());
+  result.forest = joined(kept, room.factor, grown, scale);
+  if (room.time > least.time) {
+    result.forest.scale = scaleOf(after, result.forest, progress);
+  }
   return result;
 }
 
@@ -223,9 +245,11 @@ std::vector<int64_t> demandOf(const Request& request, const Fabric& after) {
 void addCount(RepairCount& sum, const RepairCount& count, const Rational& weight) {
   sum.unaffectedTrees += count.unaffectedTrees;
   sum.keptTrees += count.keptTrees;
+  sum.reroutedTrees += count.reroutedTrees;
   sum.newTrees += count.newTrees;
   sum.unaffected += count.unaffected * weight;
   sum.kept += count.kept * weight;
+  sum.rerouted += count.rerouted * weight;
 }
 
 void multiply(Forest& forest, int64_t factor) {

@@ -16,7 +16,8 @@
 namespace coppice::forestcoll {
 
 struct RepairOptions {
-  /// How much of the changed fabric's optimum may be given up to keep more trees: from 0 to below 1.
+  /// How much of the changed fabric's optimum may be given up to keep more trees and to need fewer copies: from 0 to
+  /// below 1.
   Rational maxLoss = Rational(0);
   /// Every unaffected tree stays, whatever algbw that leaves.
   bool keepAll = false;
@@ -28,9 +29,11 @@ struct RepairOptions {
 struct RepairCount {
   std::int64_t unaffectedTrees = 0;  ///< of the old schedule, of whose copies any may stay
   std::int64_t keptTrees = 0;        ///< of which copies stay
+  std::int64_t reroutedTrees = 0;    ///< between the same GPUs along other links: programs send the same
   std::int64_t newTrees = 0;
   Rational unaffected;  ///< share of the data (of the roots that are left) that unaffected copies carry
   Rational kept;        ///< share of the data that stays on its old trees
+  Rational rerouted;    ///< share of the data that goes between the same GPUs along other links
 };
 
 struct Repaired {
@@ -41,11 +44,12 @@ struct Repaired {
   bool isFromNothing = false;  ///< no repair was found, and the schedule is a new one
 };
 
-/// The algbw that the options ask for, at most `optimum`, reached exactly: unaffected trees stay, as long as the rest
-/// can be packed beside them in time, and else those that waste links at the cuts are released. New trees are made by
-/// switch removal and packing, with the lost copies of each root. Which parts have failed is seen from both fabrics, by
-/// the ids of nodes. Not verified here. Errors: badUsage (halves that overlap, trees that switches copy or sum,
-/// collectives without trees), infeasible (the root has failed, nothing is left to send), limit, overflow, cancelled.
+/// The algbw that the options ask for, at most `optimum`: unaffected trees stay, as long as the rest
+/// can be packed beside them in time, and else those that waste links at the cuts are released. Of the others, those
+/// stay between the same GPUs for whose edges other routes are found. New trees are made by switch removal and packing,
+/// with the copies of each root that are still lost. Which parts have failed is seen from both fabrics, by the ids of
+/// nodes. Not verified here. Errors: badUsage (halves that overlap, trees that switches copy or sum, collectives
+/// without trees), infeasible (the root has failed, nothing is left to send), limit, overflow, cancelled.
 [[nodiscard]] Result<Repaired> repaired(const fabric::Fabric& before, const schedule::Schedule& old,
                                         const fabric::Fabric& after, const RepairOptions& options = {},
                                         const Progress& progress = {});

@@ -147,7 +147,15 @@ LeastTime newton(const Network& network, const KeptTrees& kept, Rational time, c
 struct Waste {
   int64_t excess = 0;
   std::int32_t tree = 0;
+  bool isRerouted = false;
 };
+
+/// Those on other routes first: what they give back is enough wherever unaffected trees alone would be.
+void sortForRelease(std::vector<Waste>& wastes) {
+  std::stable_sort(wastes.begin(), wastes.end(), [](const Waste& a, const Waste& b) {
+    return a.isRerouted != b.isRerouted ? a.isRerouted : a.excess > b.excess;
+  });
+}
 
 std::vector<Waste> wasteAt(const Network& network, const KeptTrees& kept, const SetFacts& facts) {
   std::map<std::int32_t, int64_t> entries;
@@ -161,10 +169,10 @@ std::vector<Waste> wasteAt(const Network& network, const KeptTrees& kept, const 
     const KeptTrees::Tree& of = kept.trees()[tree];
     const int64_t excess = times - (facts.in[network.gpus[of.root]] == 0 ? 1 : 0);
     if (of.copies > 0 && excess > 0) {
-      wastes.push_back({excess, tree});
+      wastes.push_back({excess, tree, of.isRerouted});
     }
   }
-  std::stable_sort(wastes.begin(), wastes.end(), [](const Waste& a, const Waste& b) { return a.excess > b.excess; });
+  sortForRelease(wastes);
   return wastes;
 }
 
@@ -198,10 +206,10 @@ void releaseOverloads(const Network& network, KeptTrees& kept, const Rational& t
     std::vector<Waste> wastes;
     for (const KeptTrees::Use& use : kept.usesOfArc(i)) {
       if (kept.trees()[use.tree].copies > 0) {
-        wastes.push_back({use.times, use.tree});
+        wastes.push_back({use.times, use.tree, kept.trees()[use.tree].isRerouted});
       }
     }
-    std::stable_sort(wastes.begin(), wastes.end(), [](const Waste& a, const Waste& b) { return a.excess > b.excess; });
+    sortForRelease(wastes);
     releaseWaste(kept, wastes, over);
   }
 }
@@ -229,6 +237,7 @@ std::vector<int64_t> supplyTimes(const Network& network, const KeptTrees& kept, 
 std::optional<Room> wholeRoom(const Network& network, const KeptTrees& kept, const Rational& time, int64_t factor) {
   Room room;
   room.factor = factor;
+  room.time = time;
   room.capacities = scaledArcs(network, time * Rational(factor));
   room.supply = supplyTimes(network, kept, factor);
   for (std::size_t i = 0; i < room.capacities.size(); ++i) {
@@ -316,14 +325,23 @@ void releaseUntil(const Network& network, KeptTrees& kept, const Rational& time,
   }
 }
 
-Room roomAt(const Network& network, const KeptTrees& kept, const LeastTime& least, const Progress& progress) {
+Room roomAt(const Network& network, const KeptTrees& kept, const LeastTime& least, const Rational& limit,
+            const Progress& progress) {
   constexpr int kTries = 12;
+  const auto tried = [&](const Rational& time, int64_t factor) {
+    auto room = wholeRoom(network, kept, time, factor);
+    return room && balance(network, *room, progress) ? std::move(room) : std::nullopt;
+  };
   const int64_t whole = least.time.denominator();  // makes every t*b a whole number
+  for (int64_t factor = 1; limit > least.time && factor <= kTries && factor < whole; ++factor) {
+    if (auto room = tried(limit, factor)) {
+      return *std::move(room);
+    }
+  }
   const int64_t step = factorStep(network, least);
   int64_t factor = step;
   for (int i = 0; i < kTries && factor < whole; ++i, factor += step) {
-    auto room = wholeRoom(network, kept, least.time, factor);
-    if (room && balance(network, *room, progress)) {
+    if (auto room = tried(least.time, factor)) {
       return *std::move(room);
     }
   }

@@ -40,14 +40,16 @@ void releaseUntil(const Network& network, KeptTrees& kept, const Rational& time,
 /// Trees per arc for the lost copies, all times `factor`.
 struct Room {
   std::int64_t factor = 1;
+  Rational time;                     ///< t
   std::vector<TreeArc> capacities;   ///< feasible, balanced at switches
   std::vector<std::int64_t> supply;  ///< by node
 };
 
-/// The room at t with a small factor; t*b(e) is a whole number on the arcs into `tight` sets.
+/// The room at t with a small factor: the smallest one tried with which t <= `limit` is enough in whole trees, or else
+/// one for the least t; t*b(e) is then a whole number on the arcs into `tight` sets.
 /// Throws Failure (unbalanced, where switches that only forward cannot use what is left), OverflowError,
 /// CancelledError.
-[[nodiscard]] Room roomAt(const Network& network, const KeptTrees& kept, const LeastTime& least,
+[[nodiscard]] Room roomAt(const Network& network, const KeptTrees& kept, const LeastTime& least, const Rational& limit,
                           const Progress& progress);
 
 }  // namespace coppice::forestcoll
