@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QDir>
+#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -54,6 +55,10 @@ class TestCliNccl : public QObject {
   Q_OBJECT
 
 private slots:
+  void rankOrder();
+  void rankOrderFiles();
+  void rankOrderRefuses_data();
+  void rankOrderRefuses();
   void importRun();
   void mixedLines();
   void tableAlone();
@@ -65,6 +70,125 @@ private slots:
   void bundle();
   void bundleOfUnlikeBoxes();
 };
+
+/// Six boxes of four GPUs, a rail for each GPU, rails joined by a spine with a third of their bandwidth. A ring in rank
+/// order enters each box at GPU 0 and leaves it at GPU 3, over both rails and the spine: 23/12 bytes of six boxes over
+/// 50 GB/s times 6 / 3. The best one stays on a rail from box to box: 23/12 bytes over the 50 GB/s of a NIC.
+void TestCliNccl::rankOrder() {
+  const QString fabric = "preset:rail-optimised,boxes=6,gpus=4,oversubscription=3";
+  const Outcome outcome = run({"rank-order", fabric, "--algorithm", "ring", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(outcome.in("given")["algbw"].toString(), QString("200/23"));
+  QCOMPARE(outcome.in("best")["algbw"].toString(), QString("600/23"));
+  QCOMPARE(json["gain"].toString(), QString("400/23"));
+  QVERIFY(json["proved"].toBool());
+  QCOMPARE(json["order"].toArray().size(), 24);
+  QCOMPARE(json["hosts"].toArray().size(), 6);
+  // NCCL's rings are on rails whatever the order.
+  const Outcome rails = run({"rank-order", fabric, "--json"});
+  QCOMPARE(rails.json()["algorithm"].toString(), QString("multi-ring"));
+  QCOMPARE(rails.json()["gain"].toString(), QString("0"));
+  // Less work finds no more, and the same each time.
+  const QStringList little = {"rank-order", fabric, "--algorithm", "ring", "--work", "1", "--json"};
+  QCOMPARE(run(little).json(), run(little).json());
+}
+
+/// What launchers read gives each GPU the rank of the answer.
+void TestCliNccl::rankOrderFiles() {
+  QTemporaryDir folder;
+  QFile present(folder.filePath("present"));
+  QVERIFY(present.open(QIODevice::WriteOnly));
+  present.write("# as it is\nb2 slots=4\nb0 slots=4\n\nb1\n");
+  present.close();
+  const QString out = folder.filePath("order");
+  const Outcome outcome = run({"rank-order", "preset:rail-optimised,boxes=3,gpus=4,oversubscription=3", "--algorithm",
+                               "ring", "--present", present.fileName(), "-o", out, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonArray order = outcome.json()["order"].toArray();
+  QStringList hosts;
+  QStringList wanted;
+  QMap<QString, QStringList> devices;
+  for (int rank = 0; rank < order.size(); ++rank) {
+    const QJsonObject place = order[rank].toObject();
+    const QString host = place["host"].toString();
+    hosts << host;
+    wanted << QStringLiteral("rank %1=%2 slot=%3").arg(rank).arg(host).arg(devices[host].size());
+    devices[host] << QString::number(place["device"].toInt());
+    QCOMPARE(place["gpu"].toString(), host + "g" + QString::number(place["device"].toInt()));
+  }
+  const auto lines = [&](const char* name) {
+    return QString::fromUtf8(contents(out + "/" + name)).split('\n', Qt::SkipEmptyParts);
+  };
+  QCOMPARE(lines("slurm-hostfile"), hosts);
+  QCOMPARE(lines("rankfile"), wanted);
+  QStringList hostLines = lines("hostfile");
+  QVERIFY(hostLines.takeFirst().startsWith("#"));
+  QStringList nodes;
+  for (const QString& line : hostLines) {
+    QVERIFY(line.endsWith(" slots=4"));
+    nodes << line.section(' ', 0, 0);
+  }
+  for (int host = 0; host < 3; ++host) {
+    QCOMPARE(nodes[host], hosts[4 * host]);
+    // The scripts, with what they start replaced.
+    const QString name = "RANK_ORDER_HOST=" + nodes[host];
+    const Outcome gpu =
+        runProgram("env", {name, "sh", out + "/gpu-order.sh", "sh", "-c", "printf %s \"$CUDA_VISIBLE_DEVICES\""});
+    QCOMPARE(QString::fromUtf8(gpu.out), devices[nodes[host]].join(','));
+    QFile torchrun(folder.filePath("torchrun"));
+    QVERIFY(torchrun.open(QIODevice::WriteOnly));
+    torchrun.write("#!/bin/sh\necho \"$CUDA_VISIBLE_DEVICES $*\"\n");
+    torchrun.setPermissions(QFile::ReadOwner | QFile::ExeOwner);
+    torchrun.close();
+    const Outcome torch = runProgram("env", {name, "PATH=" + folder.path() + ":" + qEnvironmentVariable("PATH"), "sh",
+                                             out + "/torchrun.sh", "train.py"});
+    VERIFY_TOLD(torch.code == 0, torch);
+    QCOMPARE(QString::fromUtf8(torch.out).trimmed(),
+             devices[nodes[host]].join(',') +
+                 QStringLiteral(" --rdzv-backend=static --nnodes=3 --nproc-per-node=4 --node-rank=%1 --master-addr=%2 "
+                                "--master-port=29500 train.py")
+                     .arg(host)
+                     .arg(nodes[0]));
+    QFile::remove(torchrun.fileName());
+  }
+  const Outcome stranger = runProgram("env", {"RANK_ORDER_HOST=other", "sh", out + "/gpu-order.sh", "true"});
+  QCOMPARE(stranger.code, 1);
+  QVERIFY(stranger.err.contains("does not name the host other"));
+}
+
+void TestCliNccl::rankOrderRefuses_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QByteArray>("hostfile");
+  QTest::addColumn<QString>("message");
+  const auto row = [](const char* name, const QStringList& arguments, const char* hostfile, const char* message) {
+    QTest::newRow(name) << QStringList{"rank-order", kTwoBoxes} + arguments << QByteArray(hostfile) << message;
+  };
+  row("algorithm", {"--algorithm", "rings"}, "", "there is no algorithm \"rings\"");
+  row("collective", {"-c", "alltoall"}, "", "multi-ring has no alltoall");
+  row("free", {"--free"}, "", "takes hosts as wholes");
+  row("mesh", {"--algorithm", "ring", "--mesh", "3x4"}, "", "multiply to 12");
+  row("axis", {"--algorithm", "ring", "--axis", "1"}, "", "there is no mesh");
+  row("unknown host", {}, "b0\nb7\n", ":2: the fabric has no host \"b7\"");
+  row("twice", {}, "b0\nb0\n", "named twice");
+  row("too few", {}, "b0\n", "names 1 host");
+}
+
+void TestCliNccl::rankOrderRefuses() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QByteArray, hostfile);
+  QFETCH(QString, message);
+  QTemporaryDir folder;
+  if (!hostfile.isEmpty()) {
+    QFile file(folder.filePath("hosts"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(hostfile);
+    arguments += {"--present", file.fileName()};
+  }
+  const Outcome outcome = run(arguments);
+  QCOMPARE(outcome.code, 2);
+  QVERIFY2(outcome.firstErrorLine().contains(message.toUtf8()), outcome.firstErrorLine());
+}
 
 void TestCliNccl::importRun() {
   const Outcome outcome =
