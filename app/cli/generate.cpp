@@ -227,6 +227,15 @@ Result<Report> runGenerate(const GenerateOptions& options, bool json, const Prog
   if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
     return kept.error();
   }
+  if (const Outcome checked = checkGroupOptions(options.groups, options.fabric); !checked) {
+    return checked.error();
+  }
+  if (options.groups.isAny()) {
+    if (options.method != workflow::kDefaultMethod || !options.values.empty()) {
+      return workflow::optionError("method", "groups have methods of their own", "leave out the options of methods");
+    }
+    return groupsGenerate(options.groups, options.fabric, options.demand, options.output, progress);
+  }
   const workflow::Method* method = workflow::findMethod(options.method);
   if (method == nullptr) {
     return workflow::optionError("method", inQuotes(options.method) + " is not a method",
@@ -313,10 +322,12 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli generate preset:mi250,boxes=2 --max-height 6\n"
       "  coppice-cli generate preset:dgx-a100,boxes=2 -c gather --root b0g3 -o g.schedule.json\n"
       "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json\n"
-      "  coppice-cli generate preset:dgx-a100,boxes=128 --max-peers 32 -o large.forest.json");
+      "  coppice-cli generate preset:dgx-a100,boxes=128 --max-peers 32 -o large.forest.json\n"
+      "  coppice-cli generate preset:dgx-a100,boxes=2 --mesh 2x8 --axis 1 -o groups");
   auto options = std::make_shared<GenerateOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
+  addGroupOptions(sub, options->groups);
   sub.add_option("--method", options->method, "Method: " + workflow::methodNames())->capture_default_str();
   for (const workflow::Method& method : workflow::methods()) {
     addOptions(sub, method.options, options->values,
@@ -327,7 +338,8 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 1 << 30))
       ->type_name("N");
   sub.add_option("-o,--output", options->output,
-                 "Schedule file to write, .forest.json, or .schedule.json for steps; default: none");
+                 "Schedule file to write, .forest.json, or .schedule.json for steps; default: none. With groups: the "
+                 "folder for a schedule of each");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return runGenerate(*options, invocation.json, progress);

@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "input.hpp"
+#include "optimum_groups.hpp"
 #include "workflow/method.hpp"
 #include "workflow/request.hpp"
 
@@ -15,6 +16,7 @@ namespace coppice::cli {
 struct GenerateOptions {
   FabricOptions fabric;
   workflow::DemandText demand;
+  GroupOptions groups;  ///< several collectives at once
   std::string method = workflow::kDefaultMethod;
   workflow::Values values;  ///< of the method's options
   std::string size;         ///< bytes of the whole collective: also the time at this size

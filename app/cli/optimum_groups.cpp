@@ -120,13 +120,13 @@ Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabr
   return Done{};
 }
 
-Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& source,
-                             const workflow::DemandText& demandText, const Progress& progress) {
+Result<AskedGroups> readGroups(const GroupOptions& options, const FabricOptions& source,
+                               const workflow::DemandText& demandText, const Progress& progress) {
   FabricOptions whole = source;
   if (options.relayGpus) {
     whole.gpus.clear();
   }
-  const auto loaded = loadFabric(whole, progress);
+  auto loaded = loadFabric(whole, progress);
   if (!loaded) {
     return loaded.error();
   }
@@ -136,18 +136,26 @@ Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& s
   if (!demandText.root.empty() && !options.relayGpus) {
     return workflow::optionError("root", "each group has its own", "write it into the file of groups");
   }
-  workflow::Clock clock;
-  const auto demand = workflow::readConcurrent(loaded->description, loaded->fabric,
-                                               {.file = options.file,
-                                                .mesh = options.mesh,
-                                                .axes = options.axes,
-                                                .demand = demandText,
-                                                .relay = options.relay,
-                                                .members = options.relayGpus ? source.gpus : "",
-                                                .standardInput = readStandardInput});
-  if (!demand) {
-    return demand.error();
+  auto demand = workflow::readConcurrent(loaded->description, loaded->fabric,
+                                         {.file = options.file,
+                                          .mesh = options.mesh,
+                                          .axes = options.axes,
+                                          .demand = demandText,
+                                          .relay = options.relay,
+                                          .members = options.relayGpus ? source.gpus : "",
+                                          .standardInput = readStandardInput});
+  return demand ? Result(AskedGroups{*std::move(loaded), *std::move(demand)}) : demand.error();
+}
+
+Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& source,
+                             const workflow::DemandText& demandText, const Progress& progress) {
+  const auto asked = readGroups(options, source, demandText, progress);
+  if (!asked) {
+    return asked.error();
   }
+  workflow::Clock clock;
+  const LoadedFabric* loaded = &asked->loaded;
+  const schedule::ConcurrentDemand* demand = &asked->demand;
   const fabric::Fabric& fabric = loaded->fabric;
   const auto optimum = workflow::provedConcurrent(fabric, *demand, progress);
   if (!optimum) {

@@ -7,7 +7,7 @@
 #include "input.hpp"
 #include "workflow/concurrent.hpp"
 
-/// `optimum` of several collectives at once.
+/// `optimum` and `generate` of several collectives at once.
 namespace coppice::cli {
 
 struct GroupOptions {
@@ -23,6 +23,17 @@ struct GroupOptions {
 void addGroupOptions(CLI::App& sub, GroupOptions& options);
 /// Errors: badUsage where they do not go together.
 [[nodiscard]] Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabric);
+/// A fabric with the groups that are asked of it. Errors: those of loadFabric and workflow::readConcurrent.
+struct AskedGroups {
+  LoadedFabric loaded;
+  schedule::ConcurrentDemand demand;
+};
+[[nodiscard]] Result<AskedGroups> readGroups(const GroupOptions& options, const FabricOptions& source,
+                                             const workflow::DemandText& demandText, const Progress& progress);
+/// A schedule for each group. @param output a folder; empty = nothing is written
+[[nodiscard]] Result<Report> groupsGenerate(const GroupOptions& options, const FabricOptions& source,
+                                            const workflow::DemandText& demandText, const std::string& output,
+                                            const Progress& progress);
 [[nodiscard]] Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& source,
                                            const workflow::DemandText& demandText, const Progress& progress);
 

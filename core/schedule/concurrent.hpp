@@ -7,6 +7,7 @@
 
 #include "base/collective.hpp"
 #include "base/rational.hpp"
+#include "base/units.hpp"
 #include "fabric/fabric.hpp"
 
 /// Several collectives that run at the same time, each among a group of GPUs, and what proves how fast they can be.
@@ -54,5 +55,13 @@ struct ConcurrentProof {
   std::vector<std::vector<std::pair<fabric::NodeIndex, fabric::NodeIndex>>> symmetries = {};
   std::vector<ConcurrentTree> trees = {};
 };
+
+/// What a group may use of one link.
+struct LinkShare {
+  std::int32_t arc = 0;
+  Bandwidth bandwidth;
+};
+/// By group, its links ascending: each group keeps to its part, so that all can run at the same time.
+using LinkShares = std::vector<std::vector<LinkShare>>;
 
 }  // namespace coppice::schedule

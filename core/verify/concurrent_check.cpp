@@ -56,6 +56,10 @@ Rational quotient(Int128 numerator, Int128 denominator) {
   return {narrow64(numerator / a), narrow64(denominator / a)};
 }
 
+ElementRef linkName(const fabric::Fabric& fabric, const fabric::Arc& arc) {
+  return ElementPart{RefKind::link, -1, fabric.nodes()[arc.tail].id, fabric.nodes()[arc.head].id};
+}
+
 /// Which links, groups, and members of groups the symmetries take to each other. Checks that they are symmetries.
 class Images {
 public:
@@ -613,6 +617,35 @@ Result<Bandwidth> provenConcurrentRate(const fabric::Fabric& fabric, const Concu
     checkPrices(fabric, proof);
     return TreeLoads(fabric, demand, proof).run(progress);
   });
+}
+
+Outcome checkShares(const fabric::Fabric& fabric, const ConcurrentDemand& demand, const schedule::LinkShares& shares) {
+  const auto checked = guardedProof([&] {
+    if (shares.size() != demand.groups.size()) {
+      refuse("There is not one list of shares for each group", {RefKind::field, "groups"});
+    }
+    std::vector<Rational> used(fabric.arcs().size());
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const std::vector<char> mayUse = nodesOf(fabric, demand, demand.groups[i]);
+      for (const schedule::LinkShare& share : shares[i]) {
+        if (share.arc < 0 || share.arc >= static_cast<std::int32_t>(used.size()) || !share.bandwidth.isPositive()) {
+          refuse("A share is of no link, or not above 0", {RefKind::field, "groups"});
+        }
+        const fabric::Arc& arc = fabric.arcs()[share.arc];
+        if (mayUse[arc.tail] == 0 || mayUse[arc.head] == 0) {
+          refuse("A group has a share of a link that it may not use", linkName(fabric, arc));
+        }
+        used[share.arc] += share.bandwidth.gigabytesPerSecond();
+      }
+    }
+    for (std::size_t arc = 0; arc < used.size(); ++arc) {
+      if (used[arc] > fabric.arcs()[arc].bandwidth.gigabytesPerSecond()) {
+        refuse("The shares of all groups are more than the link carries", linkName(fabric, fabric.arcs()[arc]));
+      }
+    }
+    return Bandwidth();
+  });
+  return checked ? Outcome(Done{}) : Outcome(checked.error());
 }
 
 }  // namespace coppice::verify

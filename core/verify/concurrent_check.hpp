@@ -24,4 +24,9 @@ Result<Bandwidth> provenConcurrentBound(const fabric::Fabric& fabric, const sche
 Result<Bandwidth> provenConcurrentRate(const fabric::Fabric& fabric, const schedule::ConcurrentDemand& demand,
                                        const schedule::ConcurrentProof& proof, const Progress& progress = {});
 
+/// The shares of all groups fit the links together, and each group has only links between nodes that it may use.
+/// Errors: verification naming the link; overflow.
+[[nodiscard]] Outcome checkShares(const fabric::Fabric& fabric, const schedule::ConcurrentDemand& demand,
+                                  const schedule::LinkShares& shares);
+
 }  // namespace coppice::verify

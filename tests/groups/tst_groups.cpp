@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "coppice/test_paths.hpp"
 #include "groups/arborescence.hpp"
 #include "groups/groups.hpp"
+#include "groups/reference_groups.hpp"
 #include "io/groups_json.hpp"
 #include "lp/simplex.hpp"
 #include "support/preset_fabrics.hpp"
@@ -16,51 +14,12 @@
 using namespace coppice;
 using schedule::ConcurrentDemand;
 using schedule::ConcurrentGroup;
+using test::demandOf;
+using test::fabricOf;
 using test::presetFabric;
+using test::referenceTable;
 
 namespace {
-
-const nlohmann::json& referenceTable() {
-  static const nlohmann::json kTable = [] {
-    std::ifstream file(std::string(COPPICE_TEST_DATA) + "/reference/groups.json");
-    return nlohmann::json::parse(file);
-  }();
-  return kTable;
-}
-
-fabric::Fabric fabricOf(const nlohmann::json& json) {
-  fabric::Description description;
-  for (const auto& node : json.at("nodes")) {
-    fabric::NodeDescription of;
-    of.id = node.at("id");
-    of.kind = node.at("kind");
-    of.box = node.value("box", "");
-    description.nodes.push_back(of);
-  }
-  for (const auto& link : json.at("links")) {
-    fabric::LinkDescription of;
-    of.src = link.at("src");
-    of.dst = link.at("dst");
-    of.bandwidth = link.at("bandwidth").dump();
-    description.links.push_back(of);
-  }
-  return test::built(description);
-}
-
-ConcurrentDemand demandOf(const nlohmann::json& entry, int gpus) {
-  ConcurrentDemand demand;
-  for (const auto& group : entry.at("groups")) {
-    ConcurrentGroup of;
-    of.ranks = group.at("ranks").get<std::vector<int>>();
-    of.collective = *parseCollective(group.at("collective").get<std::string>());
-    of.weight = Rational(group.value("weight", 1));
-    demand.groups.push_back(of);
-  }
-  if (entry.at("relay").get<bool>()) {
-    demand.relays.assign(static_cast<std::size_t>(gpus), true);
-  }
-  return demand;
-}
 
 /// The whole program, with every cut and every flow as rows, of a fabric with few nodes. Shares nothing with the
 /// search but the simplex.
