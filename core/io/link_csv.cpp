@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -21,20 +22,7 @@ namespace {
 
 enum Column { kTail, kHead, kBandwidth, kCount, kDirection, kLatency, kColumns };
 constexpr int kNoColumn = -1;
-
-struct Row {
-  int line = 0;
-  std::vector<std::string> fields;
-};
-
-std::string trimmedCell(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return std::string(text.substr(begin, text.find_last_not_of(kBlank) - begin + 1));
-}
+constexpr const char* kLinkTable = "a table of links";
 
 std::string lowered(std::string text) {
   for (char& c : text) {
@@ -45,130 +33,6 @@ std::string lowered(std::string text) {
 
 Error fault(const std::string& fileName, int line, std::string message, std::string fix) {
   return Error{ErrorCode::badInput, std::move(message), std::move(fix), {.file = fileName, .line = line}};
-}
-
-/// One logical row off the text; quotes may span lines.
-class Rows {
-public:
-  Rows(std::string_view text, char separator, std::string fileName)
-      : m_text(text), m_separator(separator), m_fileName(std::move(fileName)) {}
-
-  /// nullopt at the end.
-  Result<std::optional<Row>> next() {
-    for (;;) {
-      if (m_at >= m_text.size()) {
-        return std::optional<Row>();
-      }
-      if (m_text[m_at] == '#') {
-        const std::size_t end = m_text.find('\n', m_at);
-        m_at = end == std::string_view::npos ? m_text.size() : end + 1;
-        ++m_line;
-        continue;
-      }
-      auto row = readRow();
-      if (!row) {
-        return row.error();
-      }
-      const bool isEmpty = row->fields.size() == 1 && row->fields.front().empty();
-      if (!isEmpty) {
-        return std::optional<Row>(std::move(*row));
-      }
-    }
-  }
-
-private:
-  Result<Row> readRow() {
-    Row row;
-    row.line = m_line;
-    constexpr std::size_t kMaxFields = 64;
-    for (;;) {
-      std::string field;
-      if (m_at < m_text.size() && m_text[m_at] == '"') {
-        if (!readQuoted(field)) {
-          return fault(m_fileName, row.line, "a quoted field is not closed", "add the missing quote");
-        }
-        while (!isAtFieldEnd()) {
-          if (m_text[m_at] != ' ' && m_text[m_at] != '\t') {
-            return fault(m_fileName, row.line, "text follows a closing quote", "put the whole field in quotes");
-          }
-          ++m_at;
-        }
-      } else {
-        const std::size_t begin = m_at;
-        while (!isAtFieldEnd()) {
-          ++m_at;
-        }
-        field = trimmedCell(m_text.substr(begin, m_at - begin));
-      }
-      row.fields.push_back(std::move(field));
-      if (row.fields.size() > kMaxFields) {
-        return fault(m_fileName, row.line, "more than " + std::to_string(kMaxFields) + " fields in one row",
-                     "check that it is a table of links");
-      }
-      if (m_at < m_text.size() && m_text[m_at] == m_separator) {
-        ++m_at;
-        continue;
-      }
-      if (m_at < m_text.size()) {
-        m_at += m_text[m_at] == '\r' && m_at + 1 < m_text.size() && m_text[m_at + 1] == '\n' ? 2 : 1;
-        ++m_line;
-      }
-      return row;
-    }
-  }
-
-  bool readQuoted(std::string& field) {
-    for (++m_at; m_at < m_text.size(); ++m_at) {
-      if (m_text[m_at] == '"') {
-        if (m_at + 1 >= m_text.size() || m_text[m_at + 1] != '"') {
-          ++m_at;
-          return true;
-        }
-        ++m_at;
-      }
-      m_line += m_text[m_at] == '\n' ? 1 : 0;
-      field += m_text[m_at];
-    }
-    return false;
-  }
-
-  [[nodiscard]] bool isAtFieldEnd() const {
-    return m_at >= m_text.size() || m_text[m_at] == m_separator || m_text[m_at] == '\n' || m_text[m_at] == '\r';
-  }
-
-  std::string_view m_text;
-  char m_separator;
-  std::string m_fileName;
-  std::size_t m_at = 0;
-  int m_line = 1;
-};
-
-/// First line that says something.
-std::string_view firstLine(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    const std::string content = trimmedCell(line);
-    if (!content.empty() && content.front() != '#') {
-      return line;
-    }
-    if (end == std::string_view::npos) {
-      return {};
-    }
-    text.remove_prefix(end + 1);
-  }
-  return {};
-}
-
-char separatorOf(std::string_view text) {
-  const std::string_view line = firstLine(text);
-  char best = ',';
-  for (const char candidate : {';', '\t'}) {
-    if (std::count(line.begin(), line.end(), candidate) > std::count(line.begin(), line.end(), best)) {
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 std::optional<Column> columnNamed(const std::string& name) {
@@ -195,7 +59,7 @@ std::optional<Column> columnNamed(const std::string& name) {
 }
 
 /// Where each column is; absent where no header names tail and head.
-std::optional<std::array<int, kColumns>> headerOf(const Row& row) {
+std::optional<std::array<int, kColumns>> headerOf(const CsvRow& row) {
   std::array<int, kColumns> places{};
   places.fill(kNoColumn);
   for (std::size_t i = 0; i < row.fields.size(); ++i) {
@@ -244,19 +108,7 @@ std::optional<bool> parseDirection(const std::string& text) {
   return std::nullopt;
 }
 
-std::string field(const std::string& text) {
-  if (!text.empty() && text.find_first_of(",;\t\"\r\n") == std::string::npos && text == trimmedCell(text) &&
-      text.front() != '#') {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + "\"";
-}
-
-Result<fabric::LinkDescription> linkOf(const Row& row, const std::array<int, kColumns>& places,
+Result<fabric::LinkDescription> linkOf(const CsvRow& row, const std::array<int, kColumns>& places,
                                        const std::string& fileName) {
   const auto at = [&](Column column) -> std::string {
     const int place = places[column];
@@ -307,7 +159,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     const Place place = TextPlaces(text, fileName).at(*ill);
     return Error{ErrorCode::badInput, "not UTF-8 text", "save the table as UTF-8", place};
   }
-  Rows rows(text, separatorOf(text), fileName);
+  CsvRows rows(text, csvSeparator(text), fileName, kLinkTable);
   auto first = rows.next();
   if (!first) {
     return first.error();
@@ -317,7 +169,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
   }
   std::array<int, kColumns> places = {0, 1, 2, 3, 4, kNoColumn};
   const auto header = headerOf(**first);
-  std::optional<Row> row = std::move(**first);
+  std::optional<CsvRow> row = std::move(**first);
   if (header) {
     places = *header;
     auto second = rows.next();
@@ -374,10 +226,10 @@ std::string writeLinkCsv(const fabric::Description& description) {
                                       [](const fabric::LinkDescription& link) { return link.latency.has_value(); });
   std::string text = std::string("tail,head,bandwidth,count,direction") + (hasLatency ? ",latency" : "") + "\n";
   for (const fabric::LinkDescription& link : description.links) {
-    text += field(link.src) + "," + field(link.dst) + "," + field(link.bandwidth) + "," + std::to_string(link.count) +
-            "," + (link.duplex ? "both" : "one");
+    text += csvField(link.src) + "," + csvField(link.dst) + "," + csvField(link.bandwidth) + "," +
+            std::to_string(link.count) + "," + (link.duplex ? "both" : "one");
     if (hasLatency) {
-      text += "," + (link.latency ? field(*link.latency) : std::string());
+      text += "," + (link.latency ? csvField(*link.latency) : std::string());
     }
     text += "\n";
   }
@@ -385,7 +237,7 @@ std::string writeLinkCsv(const fabric::Description& description) {
 }
 
 bool looksLikeLinkCsv(std::string_view text) {
-  Rows rows(text, separatorOf(text), {});
+  CsvRows rows(text, csvSeparator(text), {}, kLinkTable);
   const auto first = rows.next();
   if (!first || !*first || (*first)->fields.size() < 2) {
     return false;
