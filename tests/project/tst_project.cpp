@@ -21,6 +21,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"fabric", {"base", "flow"}},
       {"topology", {"base", "fabric"}},
       {"patch", {"base", "fabric", "flow"}},
+      {"bom", {"base", "fabric"}},
       {"presets", {"base", "fabric", "topology"}},
       {"flow", {"base"}},
       {"flow/lemon", {"base"}},

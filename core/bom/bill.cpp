@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bom/bill.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/counted.hpp"
+#include "base/failure.hpp"
+#include "base/text.hpp"
+
+namespace coppice::bom {
+namespace {
+
+using fabric::NodeIndex;
+
+std::string metres(const Rational& value) {
+  return toExactText(value) + " m";
+}
+
+std::string rateText(const Bandwidth& rate) {
+  return toExactText(rate) + " GB/s";
+}
+
+std::int64_t ceiling(const Rational& value) {
+  return -(-value).floor();
+}
+
+/// A pair of nodes that are joined outside of boxes.
+struct Link {
+  NodeIndex from = 0;
+  NodeIndex to = 0;
+  Bandwidth bandwidth;
+  Rational length;
+};
+
+std::vector<Link> linksBetweenBoxes(const fabric::Fabric& fabric, const FloorPlan& plan, const Floor& floor) {
+  std::map<std::pair<NodeIndex, NodeIndex>, Bandwidth> found;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const int a = plan.boxOf[arc.tail];
+    const int b = plan.boxOf[arc.head];
+    if (a >= 0 && a == b) {
+      continue;
+    }
+    // Boxes first; among switches the one that comes first in the fabric, which is nearer to the boxes.
+    const auto place = [&](NodeIndex node) { return std::pair(plan.boxOf[node] < 0, node); };
+    const auto ends = place(arc.tail) < place(arc.head) ? std::pair(arc.tail, arc.head) : std::pair(arc.head, arc.tail);
+    Bandwidth& bandwidth = found[ends];
+    bandwidth = std::max(bandwidth, arc.bandwidth);
+  }
+  std::vector<Link> links;
+  for (const auto& [ends, bandwidth] : found) {
+    links.push_back(
+        {ends.first, ends.second, bandwidth, lengthBetween(plan.spots[ends.first], plan.spots[ends.second], floor)});
+  }
+  return links;
+}
+
+class Buyer {
+public:
+  Buyer(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor, Preference preference,
+        const Progress& progress)
+      : m_fabric(fabric), m_parts(parts), m_preference(preference), m_progress(progress) {
+    m_plan = orThrow(planFloor(fabric, floor));
+    m_links = linksBetweenBoxes(fabric, m_plan, floor);
+    for (std::size_t i = 0; i < m_links.size(); ++i) {
+      if (isNetwork(m_links[i].to) && !isNetwork(m_links[i].from)) {
+        m_linksOfBox[m_links[i].from].push_back(i);
+      }
+    }
+  }
+
+  Bill run() {
+    std::optional<Bill> best;
+    std::optional<Error> fault;
+    std::int64_t missing = 0;
+    for (const Bandwidth& rate : portRates()) {
+      throwIfCancelled(m_progress);
+      m_missing = 0;
+      try {
+        Bill bill = bought(rate);
+        if (!best || bill.total.isBelow(best->total, m_preference)) {
+          best = std::move(bill);
+        }
+      } catch (const Failure& failure) {
+        // The one that misses the fewest ports tells best what to add.
+        if (!fault || m_missing <= missing) {
+          fault = failure.error;
+          missing = m_missing;
+        }
+      }
+    }
+    if (!best) {
+      throw Failure{*fault};
+    }
+    return *std::move(best);
+  }
+
+private:
+  [[nodiscard]] bool isNetwork(NodeIndex node) const { return m_plan.boxOf[node] < 0; }
+  [[nodiscard]] const std::string& idOf(NodeIndex node) const { return m_fabric.nodes()[node].id; }
+
+  [[noreturn]] void refuse(std::string message, std::string fix) const {
+    throw Failure{Error{ErrorCode::badInput, std::move(message), std::move(fix), Place{.file = m_parts.fileName}}};
+  }
+
+  /// Of the switches in the table, ascending; without switches in the fabric, one that stands for none.
+  [[nodiscard]] std::set<Bandwidth> portRates() const {
+    if (std::none_of(m_plan.boxOf.begin(), m_plan.boxOf.end(), [](int box) { return box < 0; })) {
+      return {Bandwidth()};
+    }
+    std::set<Bandwidth> rates;
+    for (const Part& part : m_parts.rows) {
+      if (part.kind == PartKind::networkSwitch) {
+        rates.insert(part.rate);
+      }
+    }
+    if (rates.empty()) {
+      refuse("the table has no switch, and the fabric has", "add a row of the kind switch");
+    }
+    return rates;
+  }
+
+  [[nodiscard]] Bill bought(const Bandwidth& portRate) {
+    Bill bill;
+    bill.partOf.assign(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
+    bill.portsUsed.assign(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
+    bill.plan = m_plan;
+    bill.portRate = portRate;
+    for (const auto& [node, links] : m_linksOfBox) {
+      buyNic(node, links, bill);
+    }
+    for (const Link& link : m_links) {
+      if (!isNetwork(link.from) && !isNetwork(link.to)) {
+        lay(link, bestDirect(link), bill);
+      } else if (isNetwork(link.from) && isNetwork(link.to)) {
+        lay(link, cablesAt(link, portRate), bill);
+      }
+    }
+    for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+      if (isNetwork(node)) {
+        bill.partOf[node] = switchFor(node, bill.portsUsed[node], portRate);
+      }
+    }
+    addUp(bill);
+    return bill;
+  }
+
+  struct Cables {
+    int part = -1;
+    std::int64_t count = 0;
+    Bandwidth rate;
+    Cost cost;
+  };
+
+  [[nodiscard]] Cost costOfCable(const Part& part, const Rational& length) const {
+    const Cost pieces = Cost{part.price, part.watts} * Rational(part.piecesPerCable());
+    return {pieces.price + part.pricePerMetre * length, pieces.watts};
+  }
+
+  /// The best part for a cable that runs at this rate; -1 = none reaches.
+  [[nodiscard]] int cableFor(const Bandwidth& rate, const Rational& length) {
+    const auto [found, isNew] = m_cables.try_emplace({rate, length}, -1);
+    for (std::size_t i = 0; isNew && i < m_parts.rows.size(); ++i) {
+      const Part& part = m_parts.rows[i];
+      if (!part.isCable() || part.rate < rate || part.reach < length) {
+        continue;
+      }
+      if (found->second < 0 ||
+          costOfCable(part, length).isBelow(costOfCable(m_parts.rows[found->second], length), m_preference)) {
+        found->second = static_cast<int>(i);
+      }
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] Cables cablesAt(const Link& link, const Bandwidth& rate) {
+    const int part = cableFor(rate, link.length);
+    if (part < 0) {
+      refuseLength(link, rate);
+    }
+    const std::int64_t count = ceiling(link.bandwidth / rate);
+    return {part, count, rate, costOfCable(m_parts.rows[part], link.length) * Rational(count)};
+  }
+
+  [[noreturn]] void refuseLength(const Link& link, const Bandwidth& rate) const {
+    Rational longest;
+    for (const Part& part : m_parts.rows) {
+      if (part.isCable() && part.rate >= rate) {
+        longest = std::max(longest, part.reach);
+      }
+    }
+    refuse("no cable " + (rate.isZero() ? std::string() : "of " + rateText(rate) + " ") + "spans the " +
+               metres(link.length) + " from " + inQuotes(idOf(link.from)) + " to " + inQuotes(idOf(link.to)) +
+               (longest.isZero() ? std::string() : "; the longest spans " + metres(longest)),
+           "add a row of the kind copper, aoc or transceiver with this rate and reach");
+  }
+
+  /// Without ports of a switch or NIC that set the rate: whatever cable is best.
+  [[nodiscard]] Cables bestDirect(const Link& link) {
+    std::optional<Cables> best;
+    for (const Part& part : m_parts.rows) {
+      if (!part.isCable() || part.reach < link.length) {
+        continue;
+      }
+      const Cables cables = cablesAt(link, part.rate);
+      if (!best || cables.cost.isBelow(best->cost, m_preference)) {
+        best = cables;
+      }
+    }
+    if (!best) {
+      refuseLength(link, Bandwidth());
+    }
+    return *best;
+  }
+
+  /// The NIC of a node of a box, with its cables to switches.
+  void buyNic(NodeIndex node, const std::vector<std::size_t>& links, Bill& bill) {
+    std::optional<std::vector<Cables>> best;
+    Cost least;
+    std::optional<Error> fault;
+    std::int64_t wanted = 0;
+    const auto consider = [&](int nic) {
+      std::vector<Cables> cables;
+      Cost cost;
+      std::int64_t ports = 0;
+      Bandwidth rate = bill.portRate;
+      if (nic >= 0) {
+        const Part& part = m_parts.rows[nic];
+        cost = {part.price, part.watts};
+        rate = std::min(rate, part.rate);
+      }
+      for (const std::size_t link : links) {
+        ports = checkedAdd(ports, ceiling(m_links[link].bandwidth / rate));
+      }
+      if (nic >= 0 && ports > m_parts.rows[nic].ports) {
+        wanted = wanted == 0 ? ports : std::min(wanted, ports);
+        return;
+      }
+      for (const std::size_t link : links) {
+        cables.push_back(cablesAt(m_links[link], rate));
+        cost += cables.back().cost;
+      }
+      if (!best || cost.isBelow(least, m_preference)) {
+        best = std::move(cables);
+        least = cost;
+        bill.partOf[node] = nic;
+      }
+    };
+    const bool hasNics = m_parts.has(PartKind::nic);
+    for (std::size_t i = 0; hasNics && i < m_parts.rows.size(); ++i) {
+      if (m_parts.rows[i].kind == PartKind::nic) {
+        try {
+          consider(static_cast<int>(i));
+        } catch (const Failure& failure) {
+          fault = failure.error;
+        }
+      }
+    }
+    if (!hasNics) {
+      consider(-1);  // comes with the box, with whatever ports it needs
+    }
+    if (!best && fault) {
+      throw Failure{*fault};
+    }
+    if (!best) {
+      refuseNic(node, links, wanted);
+    }
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      lay(m_links[links[i]], (*best)[i], bill);
+    }
+  }
+
+  [[noreturn]] void refuseNic(NodeIndex node, const std::vector<std::size_t>& links, std::int64_t wanted) const {
+    Bandwidth sum;
+    for (const std::size_t link : links) {
+      sum += m_links[link].bandwidth;
+    }
+    refuse("no NIC has the " + counted(wanted, "port") + " for the " + rateText(sum) + " of " + inQuotes(idOf(node)),
+           "add a row of the kind nic with enough ports of a high enough rate");
+  }
+
+  [[nodiscard]] int switchFor(NodeIndex node, int ports, const Bandwidth& rate) {
+    int best = -1;
+    int largest = 0;
+    for (std::size_t i = 0; i < m_parts.rows.size(); ++i) {
+      const Part& part = m_parts.rows[i];
+      if (part.kind != PartKind::networkSwitch || part.rate != rate) {
+        continue;
+      }
+      largest = std::max(largest, part.ports);
+      const auto cost = [&](int row) { return Cost{m_parts.rows[row].price, m_parts.rows[row].watts}; };
+      if (part.ports >= ports && (best < 0 || cost(static_cast<int>(i)).isBelow(cost(best), m_preference))) {
+        best = static_cast<int>(i);
+      }
+    }
+    if (best < 0) {
+      m_missing = ports - largest;
+      refuse("no switch has the " + std::to_string(ports) + " ports of " + rateText(rate) + " that " +
+                 inQuotes(idOf(node)) + " needs; the largest has " + std::to_string(largest),
+             "add a larger switch to the table, or build the fabric of more switches");
+    }
+    return best;
+  }
+
+  void lay(const Link& link, const Cables& cables, Bill& bill) const {
+    constexpr std::int64_t kMaxCables = 1'000'000;
+    if (cables.count > kMaxCables) {
+      refuse("a link of " + rateText(link.bandwidth) + " from " + inQuotes(idOf(link.from)) + " is more than " +
+                 std::to_string(kMaxCables) + " cables of " + rateText(cables.rate),
+             "use parts of a higher rate");
+    }
+    const int count = static_cast<int>(cables.count);
+    bill.runs.push_back({link.from, link.to, count, link.length, cables.rate, link.bandwidth, cables.part});
+    for (const NodeIndex end : {link.from, link.to}) {
+      bill.portsUsed[end] = checkedAdd(bill.portsUsed[end], count);
+    }
+  }
+
+  void addUp(Bill& bill) const {
+    std::map<int, BillLine> lines;
+    for (const int part : bill.partOf) {
+      if (part >= 0) {
+        lines[part].pieces += 1;
+        lines[part].cost += {m_parts.rows[part].price, m_parts.rows[part].watts};
+      }
+    }
+    for (const CableRun& run : bill.runs) {
+      const Part& part = m_parts.rows[run.part];
+      BillLine& line = lines[run.part];
+      line.pieces += std::int64_t{run.count} * part.piecesPerCable();
+      line.metres += run.length * Rational(run.count);
+      line.cost += costOfCable(part, run.length) * Rational(run.count);
+    }
+    for (auto& [part, line] : lines) {
+      line.part = part;
+      bill.total += line.cost;
+      bill.lines.push_back(line);
+    }
+    std::sort(bill.runs.begin(), bill.runs.end(),
+              [](const CableRun& a, const CableRun& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
+  }
+
+  const fabric::Fabric& m_fabric;
+  const Parts& m_parts;
+  Preference m_preference;
+  const Progress& m_progress;
+  FloorPlan m_plan;
+  std::vector<Link> m_links;
+  std::map<NodeIndex, std::vector<std::size_t>> m_linksOfBox;  ///< to switches, by their node in the box
+  std::map<std::pair<Bandwidth, Rational>, int> m_cables;      ///< answers of cableFor
+  std::int64_t m_missing = 0;                                  ///< ports, of the switch that was refused
+};
+
+}  // namespace
+
+Cost& Cost::operator+=(const Cost& other) {
+  price += other.price;
+  watts += other.watts;
+  return *this;
+}
+
+bool Cost::isBelow(const Cost& other, Preference preference) const {
+  return preference == Preference::price ? std::tie(price, watts) < std::tie(other.price, other.watts)
+                                         : std::tie(watts, price) < std::tie(other.watts, other.price);
+}
+
+Result<Bill> billOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor, Preference preference,
+                    const Progress& progress) {
+  return guarded([&] { return Buyer(fabric, parts, floor, preference, progress).run(); },
+                 {.overflowFix = "use prices, lengths and bandwidths with fewer digits"});
+}
+
+}  // namespace coppice::bom

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bom/parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/csv.hpp"
+#include "base/failure.hpp"
+#include "base/text.hpp"
+
+namespace coppice::bom {
+namespace {
+
+enum Column { kKind, kName, kPorts, kRate, kReach, kWatts, kPrice, kPricePerMetre, kNote, kColumns };
+constexpr std::array<std::string_view, kColumns> kColumnNames = {"kind",  "name",  "ports",           "rate", "reach",
+                                                                 "watts", "price", "price_per_metre", "note"};
+constexpr std::array kMustHave = {kKind, kName, kRate, kWatts, kPrice};
+constexpr std::array<std::pair<std::string_view, PartKind>, 5> kKinds = {{{"switch", PartKind::networkSwitch},
+                                                                          {"nic", PartKind::nic},
+                                                                          {"copper", PartKind::copper},
+                                                                          {"aoc", PartKind::aoc},
+                                                                          {"transceiver", PartKind::transceiver}}};
+constexpr const char* kHeader = "kind,name,ports,rate,reach,watts,price,price_per_metre";
+constexpr int kNoColumn = -1;
+
+class PartReader {
+public:
+  explicit PartReader(const std::string& fileName) : m_fileName(fileName) {}
+
+  Parts run(std::string_view text) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) {
+      text.remove_prefix(kByteOrderMark.size());
+    }
+    CsvRows rows(text, csvSeparator(text), m_fileName, "a table of parts");
+    Parts parts{.rows = {}, .fileName = m_fileName};
+    bool hasHeader = false;
+    while (auto row = orThrow(rows.next())) {
+      if (!hasHeader) {
+        readHeader(*row);
+        hasHeader = true;
+        continue;
+      }
+      m_row = *std::move(row);
+      parts.rows.push_back(part(parts.rows));
+    }
+    if (parts.rows.empty()) {
+      refuse(1, {}, hasHeader ? "the table has no part" : "the table is empty",
+             "write the row " + std::string(kHeader) + ", then one row per part");
+    }
+    return parts;
+  }
+
+private:
+  [[noreturn]] void refuse(int line, std::optional<Column> column, std::string message, std::string fix) const {
+    Place place{.file = m_fileName, .line = line};
+    if (column) {
+      place.element = {RefKind::field, std::string(kColumnNames[*column])};
+    }
+    throw Failure{Error{ErrorCode::badInput, std::move(message), std::move(fix), std::move(place)}};
+  }
+
+  void readHeader(const CsvRow& row) {
+    m_places.fill(kNoColumn);
+    for (std::size_t i = 0; i < row.fields.size(); ++i) {
+      const auto found = std::find(kColumnNames.begin(), kColumnNames.end(), row.fields[i]);
+      if (found == kColumnNames.end()) {
+        refuse(row.line, {}, "there is no column " + inQuotes(row.fields[i]), "use " + std::string(kHeader));
+      }
+      int& place = m_places[static_cast<std::size_t>(found - kColumnNames.begin())];
+      if (place != kNoColumn) {
+        refuse(row.line, {}, "the column " + inQuotes(row.fields[i]) + " is there twice", "remove one of them");
+      }
+      place = static_cast<int>(i);
+    }
+    for (const Column column : kMustHave) {
+      if (m_places[column] == kNoColumn) {
+        refuse(row.line, column, "the column is missing", "use " + std::string(kHeader));
+      }
+    }
+  }
+
+  [[nodiscard]] std::string cell(Column column) const {
+    const int place = m_places[column];
+    const bool isThere = place != kNoColumn && static_cast<std::size_t>(place) < m_row.fields.size();
+    return isThere ? m_row.fields[static_cast<std::size_t>(place)] : std::string();
+  }
+
+  [[noreturn]] void refuseCell(Column column, const std::string& what, std::string fix) const {
+    const std::string text = cell(column);
+    refuse(m_row.line, column, (text.empty() ? "the field is empty" : inQuotes(text) + " is not " + what),
+           std::move(fix));
+  }
+
+  /// 0 or more; an empty field where that is allowed is 0.
+  [[nodiscard]] Rational amount(Column column, const std::string& what, bool mayBeEmpty) const {
+    const std::string text = cell(column);
+    if (text.empty() && mayBeEmpty) {
+      return {};
+    }
+    const auto value = Rational::parse(text);
+    if (!value || *value < Rational(0)) {
+      refuseCell(column, what, "write a number, 0 or more, without a unit");
+    }
+    return *value;
+  }
+
+  [[nodiscard]] PartKind kind() const {
+    const std::string text = cell(kKind);
+    for (const auto& [word, kind] : kKinds) {
+      if (word == text) {
+        return kind;
+      }
+    }
+    refuseCell(kKind, "a kind of part", "use switch, nic, copper, aoc or transceiver");
+  }
+
+  [[nodiscard]] int ports() const {
+    constexpr std::int64_t kMaxPorts = 1'000'000;
+    const auto value = Rational::parse(cell(kPorts));
+    if (!value || !value->isInteger() || !value->isPositive() || *value > Rational(kMaxPorts)) {
+      refuseCell(kPorts, "a number of ports", "write a whole number from 1");
+    }
+    return static_cast<int>(value->numerator());
+  }
+
+  [[nodiscard]] Part part(const std::vector<Part>& before) const {
+    if (m_row.fields.size() > static_cast<std::size_t>(1 + *std::max_element(m_places.begin(), m_places.end()))) {
+      refuse(m_row.line, {}, "the row has more fields than the table has columns", "put a name with a comma in quotes");
+    }
+    Part part;
+    part.line = m_row.line;
+    part.kind = kind();
+    part.name = cell(kName);
+    if (part.name.empty()) {
+      refuseCell(kName, "a name", "give the part a name");
+    }
+    for (const Part& other : before) {
+      if (other.name == part.name) {
+        refuse(m_row.line, kName,
+               inQuotes(part.name) + " is the name of the part on line " + std::to_string(other.line) + " too",
+               "give each part a name of its own");
+      }
+    }
+    const auto rate = Bandwidth::parse(cell(kRate));
+    if (!rate || !rate->isPositive()) {
+      refuseCell(kRate, "a rate above 0", "write GB/s of a port, such as 50, or 400Gb/s");
+    }
+    part.rate = *rate;
+    part.watts = amount(kWatts, "a number of watts", false);
+    part.price = amount(kPrice, "a price", false);
+    part.pricePerMetre = amount(kPricePerMetre, "a price per metre", true);
+    if (part.isCable()) {
+      part.reach = amount(kReach, "a reach", false);
+      if (!part.reach.isPositive()) {
+        refuseCell(kReach, "a reach above 0", "write the metres that it spans");
+      }
+    } else {
+      part.ports = ports();
+      if (!cell(kReach).empty() || !part.pricePerMetre.isZero()) {
+        refuse(m_row.line, kReach, "a " + std::string(toString(part.kind)) + " has no length",
+               "leave reach and price_per_metre empty");
+      }
+    }
+    return part;
+  }
+
+  const std::string& m_fileName;
+  std::array<int, kColumns> m_places{};
+  CsvRow m_row;
+};
+
+}  // namespace
+
+std::string_view toString(PartKind kind) {
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& each) { return each.second == kind; })->first;
+}
+
+bool Parts::has(PartKind kind) const {
+  return std::any_of(rows.begin(), rows.end(), [&](const Part& part) { return part.kind == kind; });
+}
+
+Result<Parts> readParts(std::string_view text, const std::string& fileName) {
+  return guarded([&] { return PartReader(fileName).run(text); }, {.overflowFix = "use numbers with fewer digits",
+                                                                  .memory = "not enough memory to read the table",
+                                                                  .memoryFix = "check that it is a table of parts",
+                                                                  .where = {.file = fileName}});
+}
+
+}  // namespace coppice::bom

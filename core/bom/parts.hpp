@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/units.hpp"
+
+/// Bill of materials: what the network between boxes is bought of, how long its cables are, and what it costs.
+namespace coppice::bom {
+
+enum class PartKind {
+  networkSwitch,
+  nic,
+  copper,      ///< a whole cable with both ends: DAC, ACC, AEC
+  aoc,         ///< a whole active optical cable
+  transceiver  ///< one end of an optical link; a cable needs two, and fibre between them
+};
+
+/// "switch", "nic", "copper", "aoc", "transceiver".
+[[nodiscard]] std::string_view toString(PartKind kind);
+
+/// One row of the table. Price and watts are those of one piece.
+struct Part {
+  PartKind kind = PartKind::networkSwitch;
+  std::string name = {};
+  int ports = 0;                ///< switches and NICs
+  Bandwidth rate;               ///< of a port or cable, per direction
+  Rational reach = {};          ///< metres; cables and transceivers
+  Rational watts = {};          ///< of a whole cable: both ends
+  Rational price = {};          ///< in any currency
+  Rational pricePerMetre = {};  ///< added to a cable; of transceivers: of the fibre
+  int line = 0;                 ///< in the table
+
+  [[nodiscard]] bool isCable() const { return kind != PartKind::networkSwitch && kind != PartKind::nic; }
+  [[nodiscard]] int piecesPerCable() const { return kind == PartKind::transceiver ? 2 : 1; }
+};
+
+struct Parts {
+  std::vector<Part> rows;
+  std::string fileName;  ///< for messages
+
+  [[nodiscard]] bool has(PartKind kind) const;
+};
+
+/// A table with the columns kind, name, ports, rate, reach, watts, price and price_per_metre in any order; `note` is
+/// ignored. Rates are bandwidths as in fabrics ("50", "400Gb/s"), reach is in metres. Errors: badInput naming the line
+/// and the column; overflow.
+[[nodiscard]] Result<Parts> readParts(std::string_view text, const std::string& fileName = {});
+
+/// examples/parts.csv: a table with round numbers, to start from.
+extern const std::string_view kSampleParts;
+
+}  // namespace coppice::bom
