@@ -136,6 +136,8 @@ int run(int argc, char** argv, bool& json) {
   addFindTopology(app, invocation);
   addExpand(app, invocation);
   addPatch(app, invocation);
+  addBom(app, invocation);
+  addFrontier(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
   addNMinusOne(app, invocation);

@@ -180,11 +180,14 @@ void TestCliManual::optionsExist() {
     return QString::fromUtf8(outcome.out);
   };
   QString help = helpOf("coppice-cli");
-  for (const char* sub :
-       {"alltoall", "baseline",   "best",   "bfb",           "compare",     "schedule convert", "check",      "convert",
-        "drill",    "expand",     "export", "find-topology", "generate",    "import",           "import-run", "moe",
-        "n-1",      "optimum",    "patch",  "preset",        "preset list", "prices",           "rank-order", "run",
-        "simulate", "synthesize", "train",  "verify",        "what-if"}) {
+  for (const char* sub : {"alltoall",   "baseline",      "bom",         "frontier",
+                          "best",       "bfb",           "compare",     "schedule convert",
+                          "check",      "convert",       "drill",       "expand",
+                          "export",     "find-topology", "generate",    "import",
+                          "import-run", "moe",           "n-1",         "optimum",
+                          "patch",      "preset",        "preset list", "prices",
+                          "rank-order", "run",           "simulate",    "synthesize",
+                          "train",      "verify",        "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");
