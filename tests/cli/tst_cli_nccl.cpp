@@ -152,9 +152,9 @@ void TestCliNccl::rankOrderFiles() {
                      .arg(nodes[0]));
     QFile::remove(torchrun.fileName());
   }
-  const Outcome stranger = runProgram("env", {"RANK_ORDER_HOST=other", "sh", out + "/gpu-order.sh", "true"});
-  QCOMPARE(stranger.code, 1);
-  QVERIFY(stranger.err.contains("does not name the host other"));
+  const Outcome unknown = runProgram("env", {"RANK_ORDER_HOST=other", "sh", out + "/gpu-order.sh", "true"});
+  QCOMPARE(unknown.code, 1);
+  QVERIFY(unknown.err.contains("does not name the host other"));
 }
 
 void TestCliNccl::rankOrderRefuses_data() {

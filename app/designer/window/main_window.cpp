@@ -37,6 +37,7 @@
 #include "designer/features/find/find_feature.hpp"
 #include "designer/features/help/help_feature.hpp"
 #include "designer/features/layout/layout_feature.hpp"
+#include "designer/features/order/order_feature.hpp"
 #include "designer/features/palette/palette_feature.hpp"
 #include "designer/features/pictures/picture_feature.hpp"
 #include "designer/features/report/report_feature.hpp"
@@ -171,6 +172,7 @@ void MainWindow::createFeatures() {
   addFeature<AnalysisFeature>();
   addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
+  addFeature<OrderFeature>();
   m_help = addFeature<HelpFeature>();
   m_files->setOpener([schedules, sketches, runs](const QString& path) {
     return schedules->open(path) || sketches->take(path) || runs->take(path);

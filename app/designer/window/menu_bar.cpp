@@ -150,6 +150,7 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
         u"analyse.next-problem"_s,
         u"analyse.fabrics"_s,
         u"analyse.against-plan"_s,
+        u"analyse.rank-order"_s,
         {}});
   fill(view->addMenu(MainWindow::tr("&Zoom")), actions,
        {u"zoom.fit"_s, u"zoom.selection"_s, u"zoom.actual"_s, u"zoom.in"_s, u"zoom.out"_s});

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "designer/features/order/order_dialog.hpp"
 #include "designer/features/report/cables_dialog.hpp"
 #include "designer/help/tour.hpp"
 #include "designer/playback/timeline_panel.hpp"
@@ -59,6 +60,7 @@ private Q_SLOTS:
   void preferences();
   void severalDevices();
   void cables();
+  void rankOrder();
   void patchTable();
   void printed();
   void replay();
@@ -143,6 +145,38 @@ void TestDesignerTools::cables() {
   dialog->findChild<QComboBox*>(u"cablesWhat"_s)->setCurrentIndex(1);
   QCOMPARE(dialog->model().rowCount(), 0);
   QVERIFY2(dialog->summary().contains(u"patch panels join GPUs directly"_s), qPrintable(dialog->summary()));
+}
+
+/// The same as the command line: a plain ring leaves boxes on another rail than it enters them.
+void TestDesignerTools::rankOrder() {
+  const Fixture f;
+  adopt(f, "rail-optimised", {{"boxes", "6"}, {"gpus", "4"}, {"oversubscription", "3"}}, u"rails"_s);
+  auto* dialog = opened<OrderDialog>(f, "analyse.rank-order");
+  QVERIFY(dialog != nullptr);
+  QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), 30'000);
+  QVERIFY2(dialog->summary().contains(u"No order is faster."_s), qPrintable(dialog->summary()));
+  auto* algorithm = dialog->findChild<QComboBox*>(u"orderAlgorithm"_s);
+  algorithm->setCurrentIndex(algorithm->findData(u"ring"_s));
+  QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), 30'000);
+  QVERIFY2(dialog->summary().contains(u"gains 400/23 = 17.39 GB/s"_s), qPrintable(dialog->summary()));
+  QCOMPARE(dialog->ranks().topLevelItemCount(), 24);
+  std::set<QString> gpus;
+  for (int rank = 0; rank < 24; ++rank) {
+    gpus.insert(dialog->ranks().topLevelItem(rank)->text(3));
+  }
+  QCOMPARE(gpus.size(), std::size_t{24});
+  f.answers->folderChosen = f.dir.path();
+  dialog->findChild<QPushButton*>(u"orderSave"_s)->click();
+  QVERIFY(QFile::exists(f.dir.filePath(u"rails-order/hostfile"_s)));
+  // A second time the folder is in use.
+  f.answers->folderChosen = f.dir.path();
+  dialog->findChild<QPushButton*>(u"orderSave"_s)->click();
+  QCOMPARE(f.answers->failures.size(), 1);
+  // 24 is no power of two.
+  algorithm->setCurrentIndex(algorithm->findData(u"recursive-halving"_s));
+  QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), 30'000);
+  QVERIFY2(dialog->summary().contains(u"power of two"_s), qPrintable(dialog->summary()));
+  QVERIFY(!dialog->findChild<QPushButton*>(u"orderSave"_s)->isEnabled());
 }
 
 void TestDesignerTools::patchTable() {
