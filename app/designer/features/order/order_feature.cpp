@@ -14,7 +14,7 @@ namespace coppice::designer {
 
 OrderFeature::OrderFeature(const FeatureHost& host) : Feature(host) {
   addForCurrent({u"analyse.rank-order"_s,
-                 tr("Order of &Ranks…"),
+                 tr("Order of Ranks…"),
                  tr("Find which host and GPU should get which rank, for NCCL and MPI as they are"),
                  {},
                  u"rail"_s},
