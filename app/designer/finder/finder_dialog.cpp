@@ -48,6 +48,7 @@ FinderDialog::FinderDialog(QWidget* parent)
       m_nodes(new QLineEdit(u"16"_s, this)),
       m_degree(new QSpinBox(this)),
       m_links(new QComboBox(this)),
+      m_hasAlltoall(new QCheckBox(tr("All-to-all as a goal"), this)),
       m_bandwidth(new QLineEdit(u"25"_s, this)),
       m_alpha(new QLineEdit(u"10"_s, this)),
       m_collective(new QComboBox(this)),
@@ -90,7 +91,7 @@ void FinderDialog::build() {
   layout->addWidget(m_fault);
   layout->addWidget(makeResults(), 1);
   layout->addWidget(makeButtons());
-  constexpr QSize kSize(1160, 664);
+  constexpr QSize kSize(1240, 664);
   resize(kSize);
 }
 
@@ -111,6 +112,9 @@ QWidget* FinderDialog::makeFields() {
   m_links->addItem(tr("Duplex only"), true);
   m_links->setAccessibleName(tr("Directions of links"));
   m_links->setToolTip(tr("Duplex: every link has a reverse link between the same two GPUs"));
+  m_hasAlltoall->setObjectName(u"finderAlltoall"_s);
+  m_hasAlltoall->setToolTip(
+      tr("Topologies stay that are better in the time of an all-to-all, as well as in steps and bandwidth time"));
   m_bandwidth->setObjectName(u"finderBandwidth"_s);
   m_bandwidth->setFixedWidth(kNarrow);
   m_bandwidth->setAccessibleName(tr("Bandwidth of a link, GB/s per direction"));
@@ -142,6 +146,8 @@ QWidget* FinderDialog::makeFields() {
   add(tr("GB/s per &link"), m_bandwidth);
   add(tr("µs per &step"), m_alpha);
   line->addWidget(m_collective);
+  line->addSpacing(kGap);
+  line->addWidget(m_hasAlltoall);
   line->addStretch(1);
   return fields;
 }
@@ -176,7 +182,7 @@ QWidget* FinderDialog::makeSize() {
 QWidget* FinderDialog::makeResults() {
   setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies found"));
   m_rows->setModel(m_table);
-  constexpr std::array kWidths = {52, 58, 80, 72, 76, 84, 122, 168, 110};
+  constexpr std::array kWidths = {52, 58, 100, 64, 76, 76, 112, 168, 104};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }
@@ -256,6 +262,7 @@ void FinderDialog::connectAll() {
   connect(m_nodes, &QLineEdit::textChanged, this, searchLater);
   connect(m_degree, &QSpinBox::valueChanged, this, searchLater);
   connect(m_links, &QComboBox::currentIndexChanged, this, searchLater);
+  connect(m_hasAlltoall, &QCheckBox::toggled, this, searchLater);
   connect(&m_pause, &QTimer::timeout, this, &FinderDialog::startSearch);
   for (QLineEdit* field : {m_bandwidth, m_alpha}) {
     connect(field, &QLineEdit::textChanged, this, &FinderDialog::followTimes);
@@ -320,6 +327,7 @@ std::optional<TopologySearchQuestion> FinderDialog::readQuestion() {
   TopologySearchQuestion question;
   question.degree = m_degree->value();
   question.isDuplex = m_links->currentData().toBool();
+  question.hasAlltoall = m_hasAlltoall->isChecked();
   const auto nodes = readNodeCounts(m_nodes->text().toStdString());
   if (!nodes) {
     showFault(nodes.error());
@@ -508,6 +516,9 @@ QString FinderDialog::commandText() const {
   words << u"-d"_s << QString::number(m_degree->value());
   if (m_links->currentData().toBool()) {
     words << u"--duplex"_s;
+  }
+  if (m_hasAlltoall->isChecked()) {
+    words << u"--goal"_s << u"alltoall"_s;
   }
   if (const auto times = readTimes()) {
     words << u"--alpha"_s << QString::fromStdString(times->model.alpha.count().toString()) << u"--bandwidth"_s

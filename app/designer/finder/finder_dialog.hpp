@@ -74,6 +74,7 @@ private:
   QLineEdit* m_nodes;
   QSpinBox* m_degree;
   QComboBox* m_links;
+  QCheckBox* m_hasAlltoall;
   QLineEdit* m_bandwidth;
   QLineEdit* m_alpha;
   QComboBox* m_collective;

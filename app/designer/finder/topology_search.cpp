@@ -98,6 +98,7 @@ void TopologySearch::start(const TopologySearchQuestion& question) {
       query.nodes = nodes;
       query.degree = question.degree;
       query.isDuplex = question.isDuplex;
+      query.hasAlltoall = question.hasAlltoall;
       std::vector<std::string> notes;
       auto found = workflow::guarded<std::vector<workflow::FoundTopology>>(
           [&] { return workflow::findTopologies(finder, query, progress, &notes); });

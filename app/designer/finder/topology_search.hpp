@@ -27,6 +27,7 @@ struct TopologySearchQuestion {
   workflow::NodeRange nodes{16, 16};
   int degree = 4;
   bool isDuplex = false;
+  bool hasAlltoall = false;  ///< the all-to-all is a goal as well
 };
 
 /// More numbers of nodes are not searched at once.

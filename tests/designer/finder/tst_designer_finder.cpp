@@ -94,9 +94,11 @@ void TestDesignerFinder::theTableIsThatOfTheCommand_data() {
   QTest::addColumn<QString>("nodes");
   QTest::addColumn<int>("degree");
   QTest::addColumn<bool>("isDuplex");
-  QTest::newRow("16 of 4") << u"16"_s << 4 << false;
-  QTest::newRow("16 of 4, duplex") << u"16"_s << 4 << true;
-  QTest::newRow("20 of 2") << u"20"_s << 2 << false;
+  QTest::addColumn<bool>("hasAlltoall");
+  QTest::newRow("16 of 4") << u"16"_s << 4 << false << false;
+  QTest::newRow("16 of 4, duplex") << u"16"_s << 4 << true << false;
+  QTest::newRow("20 of 2") << u"20"_s << 2 << false << false;
+  QTest::newRow("26 of 3, all-to-all") << u"26"_s << 3 << false << true;
 }
 
 void TestDesignerFinder::theTableIsThatOfTheCommand() {
@@ -106,13 +108,16 @@ void TestDesignerFinder::theTableIsThatOfTheCommand() {
   QFETCH(QString, nodes);
   QFETCH(int, degree);
   QFETCH(bool, isDuplex);
+  QFETCH(bool, hasAlltoall);
   Dialog d;
+  d.find<QCheckBox>("finderAlltoall")->setChecked(hasAlltoall);
   d.find<QComboBox>("finderLinks")->setCurrentIndex(isDuplex ? 1 : 0);
   d.ask(qPrintable(nodes), degree);
   QVERIFY(d.settled());
   QStringList words = d.dialog.commandText().split(u' ');
   QCOMPARE(words.takeFirst(), u"coppice-cli"_s);
   QCOMPARE(words.contains(u"--duplex"_s), isDuplex);
+  QCOMPARE(words.contains(u"--goal"_s), hasAlltoall);
   const coppice::test::Outcome outcome = coppice::test::run(words + QStringList{u"--json"_s});
   VERIFY_TOLD(outcome.code == 0, outcome);
   const QJsonArray front = outcome.json()["front"].toArray();
