@@ -165,6 +165,36 @@ Outcome requireTrees(Collective collective) {
 
 }  // namespace
 
+std::vector<std::string> partNames(const std::vector<PartFailure>& failures) {
+  std::vector<std::string> names;
+  std::map<std::string, int> counts;
+  for (const PartFailure& failure : failures) {
+    const std::string name = live::described(failure);
+    const int count = ++counts[name];
+    names.push_back(count == 1 ? name : name + " (" + std::to_string(count) + ")");
+  }
+  return names;
+}
+
+Result<fabric::Description> withoutParts(const fabric::Description& description,
+                                         const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return description;
+  }
+  const std::vector<PartFailure> failures = live::singleFailures(description, true);
+  const std::vector<std::string> known = partNames(failures);
+  PartFailure all{live::Part::group, {}};
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      return Error{ErrorCode::badUsage, "the fabric has no " + name, "choose another failure"};
+    }
+    all = live::together(all, failures[static_cast<std::size_t>(found - known.begin())]);
+  }
+  auto damaged = live::damagedFabric(description, all);
+  return damaged ? Result<fabric::Description>(std::move(damaged->description)) : damaged.error();
+}
+
 Result<DrillBase> makeDrillBase(LoadedFabric loaded, const Demand& demand, const Progress& progress) {
   if (const Outcome has = requireTrees(demand.collective); !has) {
     return has.error();

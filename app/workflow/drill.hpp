@@ -42,6 +42,13 @@ struct DrillSelection {
   bool everyPart = false;      ///< every single part, not one of each class
 };
 
+/// By failure how people and files call it: "nic b0n3", "link b0g0 - b0nvs"; each once, equal ones with " (2)" and so
+/// on.
+[[nodiscard]] std::vector<std::string> partNames(const std::vector<live::PartFailure>& failures);
+/// The fabric without single parts of these names. Errors: badUsage (there is no such part).
+[[nodiscard]] Result<fabric::Description> withoutParts(const fabric::Description& description,
+                                                       const std::vector<std::string>& names);
+
 struct DrillCase {
   live::PartFailure failure;
   std::size_t first = 0;  ///< case that stands for its class

@@ -18,9 +18,9 @@
 namespace coppice::workflow {
 namespace {
 
-std::string safeName(const live::PartFailure& failure) {
+std::string safeName(const std::string& name) {
   std::string text;
-  for (const char c : live::described(failure)) {
+  for (const char c : name) {
     const bool isSafe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c == '.' && !text.empty());
     if (isSafe || text.empty() || text.back() != '-') {
       text += isSafe ? c : '-';
@@ -114,7 +114,7 @@ std::vector<std::string> drillFileNames(const std::vector<DrillCase>& cases) {
   std::vector<std::string> names;
   std::set<std::string> used = {"in-use", "switching"};
   for (const DrillCase& each : cases) {
-    const std::string name = safeName(each.failure);
+    const std::string name = safeName(live::described(each.failure));
     std::string unique = name;
     // File systems may take upper case for lower case.
     const auto lower = [](std::string text) {

@@ -5,6 +5,7 @@
 #include <QScrollBar>
 #include <QShowEvent>
 #include <QSortFilterProxyModel>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
@@ -53,6 +54,7 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_message(new QLabel(this)),
       m_state(new QLabel(this)),
+      m_head(new QHBoxLayout),
       m_progress(new QProgressBar(this)),
       m_table(new QTableView(this)),
       m_job([this](std::shared_ptr<const Ranking> ranking) { receive(*ranking); }, 0ms) {
@@ -99,7 +101,9 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
   layout->setContentsMargins({});
   layout->setSpacing(0);
   layout->addWidget(m_progress);
-  layout->addWidget(m_state);
+  m_head->setContentsMargins({});
+  m_head->addWidget(m_state, 1);
+  layout->addLayout(m_head);
   layout->addWidget(m_pages, 1);
   const auto choose = [this](const QModelIndex& index) {
     const QModelIndex source = static_cast<const QSortFilterProxyModel*>(m_table->model())->mapToSource(index);
@@ -132,6 +136,17 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
     m_followed.connect(m_bound, &LiveBound::changed, [this] { follow(); });
   }
   follow();
+}
+
+void RankingPanel::setAction(QAction* action) {
+  auto* button = new QToolButton(this);
+  button->setObjectName(m_kind.name + u"Action"_s);
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  const auto follow = [button, action] { button->setVisible(action->isEnabled()); };
+  connect(action, &QAction::enabledChanged, button, follow);
+  follow();
+  m_head->addWidget(button, 0, Qt::AlignRight);
 }
 
 bool RankingPanel::isCurrent() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QAction>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPointer>
 #include <QProgressBar>
@@ -39,6 +41,8 @@ public:
   /// Both or neither. They must live until others take their place.
   void setSubject(Document* document, LiveBound* bound);
   [[nodiscard]] RankingModel& model() { return m_model; }
+  /// A button beside the state that triggers the action; seen while that can be done.
+  void setAction(QAction* action);
   /// The rows are about the facts as they are now.
   [[nodiscard]] bool isCurrent() const;
 
@@ -74,6 +78,7 @@ private:
   QStackedWidget* m_pages;
   QLabel* m_message;
   QLabel* m_state;
+  QHBoxLayout* m_head;  ///< the state, and the button
   QProgressBar* m_progress;
   QTableView* m_table;
   QTimer m_tick;

@@ -325,6 +325,7 @@ QString MethodsPanel::expected() const {
   const ScheduleResult* best = nullptr;
   for (const ScheduleEntry& entry : m_book->entries()) {
     const bool isMeant = entry.result && entry.result->options.method == m_shownMethod &&
+                         entry.result->options.failed.empty() &&
                          entry.result->options.collective == m_book->collective() && m_book->isFresh(entry);
     if (isMeant && (best == nullptr || best->algbw < entry.result->algbw)) {
       best = entry.result.get();
@@ -540,7 +541,7 @@ void MethodsPanel::judgeAmounts() {
   if (!m_file || asked.amounts.empty()) {
     return;
   }
-  const auto part = chosenPart(*m_file->document().facts(), asked.gpus);
+  const auto part = chosenPart(*m_file->document().facts(), asked.part());
   const auto fabric = part ? fabric::Fabric::build(*part) : Result<fabric::Fabric>(part.error());
   if (!fabric) {
     return;  // the problems of the fabric are shown elsewhere
@@ -582,7 +583,7 @@ void MethodsPanel::follow() {
     Progress progress;
     progress.stop = std::move(stop);
     Found found{next, {}, {}};
-    const auto part = chosenPart(*facts, options.gpus);
+    const auto part = chosenPart(*facts, options.part());
     if (!part) {
       found.why = sentence(part.error());
       return found;

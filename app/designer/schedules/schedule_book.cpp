@@ -216,7 +216,7 @@ bool ScheduleBook::isFresh(const ScheduleEntry& entry) const {
   if (!m_digests || m_digestRevision != m_file.document().factRevision()) {
     return false;
   }
-  const auto found = m_digests->find(entry.result->options.gpus);
+  const auto found = m_digests->find(entry.result->options.part());
   return found != m_digests->end() && found->second == entry.result->fabricDigest();
 }
 
@@ -257,13 +257,25 @@ void ScheduleBook::generate() {
 }
 
 void ScheduleBook::generate(const ScheduleOptions& options) {
+  start([options](const fabric::Description& facts, const Progress& progress) {
+    return makeSchedule(facts, options, progress);
+  });
+}
+
+void ScheduleBook::repair(const ScheduleEntry& base, const std::vector<std::string>& failed) {
+  start([result = base.result, failed](const fabric::Description& facts, const Progress& progress) {
+    return repairSchedule(facts, *result, failed, progress);
+  });
+}
+
+void ScheduleBook::start(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make) {
   const Snapshot snapshot = Snapshot::of(m_file.document());
   m_progress = std::make_shared<JobProgress>();
   m_isRunning = true;
   m_failure.clear();
-  m_job.submit([snapshot, options, progress = m_progress](std::stop_token stop) {
+  m_job.submit([snapshot, make = std::move(make), progress = m_progress](std::stop_token stop) {
     return Generated{std::make_shared<const Result<ScheduleResultPtr>>(
-                         makeSchedule(*snapshot.facts, options, JobProgress::forCore(progress, std::move(stop)))),
+                         make(*snapshot.facts, JobProgress::forCore(progress, std::move(stop)))),
                      snapshot.factRevision};
   });
   Q_EMIT runningChanged();
@@ -316,6 +328,9 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   }
   if (!result.options.gpus.empty()) {
     name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
+  }
+  for (const std::string& part : result.options.failed) {
+    name += u' ' + tr("without %1").arg(QString::fromStdString(part).replace(u'/', u'-'));
   }
   if (result.stepSchedule() != nullptr) {
     return name;
@@ -607,10 +622,10 @@ void ScheduleBook::saveAll() {
 // ---- freshness
 
 void ScheduleBook::refreshDigests() {
-  std::set<std::vector<std::string>> parts;
+  std::set<FabricPart> parts;
   for (const ScheduleEntry& each : m_entries) {
     if (each.result) {
-      parts.insert(each.result->options.gpus);
+      parts.insert(each.result->options.part());
     }
   }
   if (parts.empty()) {
@@ -619,7 +634,7 @@ void ScheduleBook::refreshDigests() {
   const Document& document = m_file.document();
   m_digester.submit([facts = document.facts(), revision = document.factRevision(), parts](const std::stop_token&) {
     auto digests = std::make_shared<Digests>();
-    for (const std::vector<std::string>& part : parts) {
+    for (const FabricPart& part : parts) {
       (*digests)[part] = digestNow(*facts, part);
     }
     return FoundDigests{std::move(digests), revision};

@@ -5,6 +5,7 @@
 #include <QString>
 #include <QTimer>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,6 +66,8 @@ public:
   /// Starts at once; a job that runs is replaced. The result becomes current.
   void generate();
   void generate(const ScheduleOptions& options);
+  /// The same for a repair of a schedule with a result, for the fabric without more parts.
+  void repair(const ScheduleEntry& base, const std::vector<std::string>& failed);
   /// Stops the job. What there was stays.
   void cancel();
   [[nodiscard]] bool isRunning() const { return m_isRunning; }
@@ -112,6 +115,7 @@ private:
     int id = 0;
     Result<ScheduleResultPtr> result;
   };
+  void start(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make);
   void receive(const Answer& answer, std::uint64_t factRevision);
   void receiveRead(const Read& read);
   void noteWritten(const Written& written);
@@ -149,7 +153,7 @@ private:
   bool m_isSaving = false;
   bool m_isSaveWanted = false;  ///< once what is under way is done
 
-  using Digests = std::map<std::vector<std::string>, std::string>;
+  using Digests = std::map<FabricPart, std::string>;
   std::shared_ptr<const Digests> m_digests;
   std::uint64_t m_digestRevision = 0;
   QTimer m_digestTimer;

@@ -23,6 +23,7 @@
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/drill.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
@@ -136,6 +137,13 @@ std::string textOf(const ScheduleResult& result) {
   if (!options.gpus.empty()) {
     object[u"subset"_s] = true;
   }
+  if (!options.failed.empty()) {
+    QJsonArray failed;
+    for (const std::string& part : options.failed) {
+      failed << QString::fromStdString(part);
+    }
+    object[u"failed"_s] = failed;
+  }
   if (!options.amounts.empty()) {
     object[u"amounts"_s] = QString::fromStdString(options.amounts);
   }
@@ -210,6 +218,9 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
       }
     }
   }
+  for (const QJsonValue& part : object.value("failed"_L1).toArray()) {
+    options.failed.push_back(part.toString().toStdString());
+  }
   if (object.value("subset"_L1).toBool()) {
     for (const fabric::NodeIndex gpu : fabric.gpus()) {
       options.gpus.push_back(fabric.nodes()[gpu].id);
@@ -273,6 +284,9 @@ QString stageName(const std::string& stage) {
   }
   if (stage == "balancing") {
     return ResultTexts::tr("Balancing switches");
+  }
+  if (stage == "repair") {
+    return ResultTexts::tr("Repairing");
   }
   if (stage == "splitting") {
     return ResultTexts::tr("Removing switches");
@@ -362,6 +376,12 @@ QString ScheduleResult::verdictDetails() const {
   } else {
     text += u"; "_s + ResultTexts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
   }
+  if (repair) {
+    text += u' ' + ResultTexts::tr("Repaired: %1 trees stay, %2 take other links between the same GPUs, %3 are new.")
+                       .arg(repair->keptTrees)
+                       .arg(repair->reroutedTrees)
+                       .arg(repair->newTrees);
+  }
   if (dependsOnTime) {
     text += u' ' + ResultTexts::tr(
                        "A limit of time ended a part of the search; another machine may find another "
@@ -370,11 +390,16 @@ QString ScheduleResult::verdictDetails() const {
   return text;
 }
 
-Result<fabric::Description> chosenPart(const fabric::Description& facts, const std::vector<std::string>& gpus) {
-  if (gpus.empty()) {
-    return facts;
+Result<fabric::Description> chosenPart(const fabric::Description& facts, const FabricPart& part) {
+  auto left = workflow::withoutParts(facts, part.failed);
+  if (!left || part.gpus.empty()) {
+    return left;
   }
-  return fabric::subset(facts, gpus);
+  // Of GPUs that were chosen, some may have failed.
+  std::vector<std::string> gpus = part.gpus;
+  std::erase_if(
+      gpus, [&](const std::string& gpu) { return std::ranges::find(part.failed, "gpu " + gpu) != part.failed.end(); });
+  return fabric::subset(*left, gpus);
 }
 
 namespace {
@@ -424,6 +449,39 @@ Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabri
   });
 }
 
+Result<ScheduleResultPtr> repairSchedule(const fabric::Description& facts, const ScheduleResult& base,
+                                         const std::vector<std::string>& failed, const Progress& progress) {
+  return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
+    workflow::Clock clock;
+    const schedule::Schedule* const old = base.forests();
+    if (old == nullptr) {
+      return Error{ErrorCode::badUsage, "only schedules of trees can be repaired", "generate trees first"};
+    }
+    ScheduleOptions options = base.options;
+    options.failed.insert(options.failed.end(), failed.begin(), failed.end());
+    auto part = chosenPart(facts, options.part());
+    if (!part) {
+      return part.error();
+    }
+    auto fabric = fabric::Fabric::build(*part);
+    if (!fabric) {
+      return fabric.error();
+    }
+    auto repaired = forestcoll::repaired(*base.fabric, *old, *fabric, {}, progress);
+    if (!repaired) {
+      return repaired.error();
+    }
+    auto made = examineSchedule(*std::move(part), *std::move(fabric), std::move(repaired->schedule), options, progress);
+    if (!made) {
+      return made.error();
+    }
+    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+    result->repair = repaired->count;
+    result->seconds = clock.lap();
+    return ScheduleResultPtr(std::move(result));
+  });
+}
+
 const QString& fileSuffix(const ScheduleResult& result) {
   return result.stepSchedule() != nullptr ? kStepsSuffix : kForestSuffix;
 }
@@ -449,7 +507,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     if (method == nullptr) {
       return Error{ErrorCode::badUsage, "unknown method " + inQuotes(options.method), "choose another method"};
     }
-    auto part = chosenPart(facts, options.gpus);
+    auto part = chosenPart(facts, options.part());
     if (!part) {
       return part.error();
     }
@@ -510,12 +568,12 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
   });
 }
 
-std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus) {
-  const auto part = chosenPart(facts, gpus);
-  if (!part) {
+std::string digestNow(const fabric::Description& facts, const FabricPart& part) {
+  const auto left = chosenPart(facts, part);
+  if (!left) {
     return {};
   }
-  const auto fabric = fabric::Fabric::build(*part);
+  const auto fabric = fabric::Fabric::build(*left);
   return fabric ? fabric->digest() : std::string();
 }
 

@@ -20,6 +20,7 @@
 #include "designer/schedules/arc_loads.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/repair/repair.hpp"
 #include "program/program.hpp"
 #include "schedule/bound_scope.hpp"
 #include "schedule/forest.hpp"
@@ -32,11 +33,20 @@
 
 namespace coppice::designer {
 
+/// What of a fabric takes part.
+struct FabricPart {
+  std::vector<std::string> gpus = {};    ///< empty = all
+  std::vector<std::string> failed = {};  ///< parts that are gone, as workflow::partNames calls them
+
+  friend auto operator<=>(const FabricPart&, const FabricPart&) = default;
+};
+
 /// What is asked for with F5. Nodes are named, so that it can be kept beside the result and asked again.
 struct ScheduleOptions {
   Collective collective = Collective::allgather;
-  std::string root = {};               ///< broadcast and reduce; empty = the first GPU
-  std::vector<std::string> gpus = {};  ///< that take part; empty = all
+  std::string root = {};                 ///< broadcast and reduce; empty = the first GPU
+  std::vector<std::string> gpus = {};    ///< that take part; empty = all
+  std::vector<std::string> failed = {};  ///< parts that are gone: the schedule is one for a failure
   /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
   std::string amounts = {};
   std::string method = workflow::kDefaultMethod;  ///< one of workflow::methods()
@@ -45,6 +55,7 @@ struct ScheduleOptions {
   /// An option of the method as it is written, or as a number; empty or nullopt where it is not set.
   [[nodiscard]] std::string text(const std::string& option) const;
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& option) const;
+  [[nodiscard]] FabricPart part() const { return {gpus, failed}; }
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
@@ -87,8 +98,9 @@ struct ScheduleResult {
   std::optional<advice::TreeCount> chosen;  ///< kBySizes: its k and what it gives up
   /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
   std::int64_t paperK = 0;
-  std::int64_t optimumK = 0;  ///< the minimum known that reaches the bound; 0 = not known
-  double seconds = 0;         ///< generation and verification
+  std::int64_t optimumK = 0;                      ///< the minimum known that reaches the bound; 0 = not known
+  double seconds = 0;                             ///< generation and verification
+  std::optional<forestcoll::RepairCount> repair;  ///< of a schedule that was repaired here
   /// Copy it before reading trees; by half: reduce, broadcast.
   std::array<std::optional<schedule::TreeReader>, 2> readers;
 
@@ -126,9 +138,8 @@ struct ScheduleResult {
 };
 using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
 
-/// The description of the GPUs that take part. Errors: badUsage.
-[[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts,
-                                                     const std::vector<std::string>& gpus);
+/// The description of what takes part. Errors: badUsage.
+[[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts, const FabricPart& part);
 
 /// Generates, verifies and measures. Meant for another thread. Errors: those of core, and verification where the
 /// independent verifier rejects the trees.
@@ -140,13 +151,19 @@ using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
                                                         schedule::AnySchedule schedule, const ScheduleOptions& options,
                                                         const Progress& progress);
 
+/// The schedule for the fabric without more parts, with as many of its trees as can stay. Meant for another thread.
+/// Errors: those of forestcoll::repaired, badUsage (a schedule in steps), and those of examineSchedule.
+[[nodiscard]] Result<ScheduleResultPtr> repairSchedule(const fabric::Description& facts, const ScheduleResult& base,
+                                                       const std::vector<std::string>& failed,
+                                                       const Progress& progress);
+
 /// algbw for k = first to last, by the options' collective and root; `onValue` hears each as it is known (on this
 /// thread). Errors: those of core; cancelled.
 Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
                        std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress);
 
 /// The digest that a schedule with these options would have now; empty where the fabric has faults.
-[[nodiscard]] std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus);
+[[nodiscard]] std::string digestNow(const fabric::Description& facts, const FabricPart& part);
 
 // ---- files: `.forest.json` or `.schedule.json`, with the options as one more key of the embedded fabric
 

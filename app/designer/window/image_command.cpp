@@ -154,7 +154,7 @@ std::vector<ScheduleResultPtr> savedSchedules(const ImageRequest& request, const
     const ScheduleResult& result = **loaded;
     const bool isAsked = (!request.collective || result.options.collective == *request.collective) &&
                          (request.root.isEmpty() || result.options.root == request.root.toStdString());
-    if (isAsked && result.fabricDigest() == digestNow(facts, result.options.gpus)) {
+    if (isAsked && result.fabricDigest() == digestNow(facts, {.gpus = result.options.gpus})) {
       saved.push_back(*loaded);
     }
   }

@@ -50,6 +50,7 @@
 #include "designer/replay/replay_feature.hpp"
 #include "designer/run/measured_feature.hpp"
 #include "designer/run/run_feature.hpp"
+#include "designer/schedules/repair_feature.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/search/synthesize_feature.hpp"
 #include "designer/sketch/sketch_feature.hpp"
@@ -152,6 +153,7 @@ void MainWindow::createFeatures() {
   m_bound = addFeature<BoundFeature>();
   auto* schedules = addFeature<ScheduleFeature>();
   const auto* trees = addFeature<TreesFeature>(*schedules);
+  addFeature<RepairFeature>(*schedules);
   addFeature<ExportFeature>(*schedules);
   addFeature<SynthesizeFeature>();
   addFeature<FinderFeature>();

@@ -463,7 +463,7 @@ void TestDesignerSchedule::aPartOfTheGpus() {
   const auto loaded = loadSchedule(fixture.current()->path, {});
   QVERIFY(loaded);
   QCOMPARE((*loaded)->options.gpus, fixture.current()->result->options.gpus);
-  QCOMPARE(digestNow(*fixture.editor()->document().facts(), (*loaded)->options.gpus), (*loaded)->fabricDigest());
+  QCOMPARE(digestNow(*fixture.editor()->document().facts(), (*loaded)->options.part()), (*loaded)->fabricDigest());
 }
 
 void TestDesignerSchedule::exportWritesAVerifiedProgram() {

@@ -28,6 +28,7 @@ AnalysisFeature::AnalysisFeature(const FeatureHost& host)
               context->assume(Assumption{.title = tr("If %1 fails").arg(name), .failed = elements});
             }
           });
+  m_failures->setAction(m_actions[u"schedule.repair"_s]);
   connect(m_whatIf, &WhatIfPanel::tried, this, &AnalysisFeature::tryBandwidth);
   connect(m_whatIf, &WhatIfPanel::refused, &m_workspace, &Workspace::say);
   connect(&m_workspace, &Workspace::currentChanged, this, &AnalysisFeature::follow);
