@@ -110,6 +110,7 @@ Result<Report> run(const RankOrderOptions& options, const Progress& progress) {
                  {"bound", boundJson(*made)},
                  {"proved", answer.isProved()},
                  {"tried_all", answer.hasTriedAll},
+                 {"verified", true},
                  {"work", answer.work}};
   report.text = made->algorithm + " " + std::string(toString(made->collective)) +
                 (text.mesh.empty() ? "" : " in the groups of a mesh " + text.mesh) + " on " +

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "fabric/structural_boxes.hpp"
 #include "order/pattern.hpp"
+#include "verify/order_check.hpp"
 #include "workflow/concurrent.hpp"
 #include "workflow/facts.hpp"
 #include "workflow/options.hpp"
@@ -68,6 +69,25 @@ Result<order::Pattern> patternFor(const RankOrder& made, const RankOrderText& te
   return order::meshPattern(text.algorithm, made.collective, mesh->sizes, mesh->axes, made.fabric.gpuCount(), progress);
 }
 
+/// Both orders take what is claimed, by code of its own. Errors: verification.
+Outcome checkTimes(const RankOrder& made, const order::Pattern& pattern, const Progress& progress) {
+  progress.report("verifying", 0);
+  const std::pair<std::vector<fabric::Rank>, InverseBandwidth> claims[] = {
+      {order::orderOf(made.hosts), made.answer.given.time}, {made.answer.order, made.answer.best.time}};
+  for (const auto& [order, time] : claims) {
+    const auto proved = verify::provenOrderTime(made.fabric, pattern, order, progress);
+    if (!proved) {
+      return proved.error();
+    }
+    if (*proved != time) {
+      return Error{ErrorCode::verification,
+                   "an order takes " + toFraction(*proved) + " per byte, not " + toFraction(time),
+                   "report this with the fabric"};
+    }
+  }
+  return Done{};
+}
+
 }  // namespace
 
 Result<RankOrder> rankOrder(const fabric::Fabric& fabric, const RankOrderText& text, const std::string& presentHosts,
@@ -110,6 +130,9 @@ Result<RankOrder> rankOrder(const fabric::Fabric& fabric, const RankOrderText& t
     return answer.error();
   }
   made.answer = *std::move(answer);
+  if (const Outcome checked = checkTimes(made, *pattern, progress); !checked) {
+    return checked.error();
+  }
   return made;
 }
 

@@ -52,7 +52,8 @@ struct RankPlace {
 /// CUDA_VISIBLE_DEVICES of a host: its GPUs in the order of their ranks, "2,3,0,1".
 [[nodiscard]] std::string devicesOf(const RankOrder& made, int host);
 
-/// Errors: badUsage naming the option; badInput (the hostfile); those of order::patternOf and order::bestOrder.
+/// Verified: both times are added up again by other code. Errors: badUsage naming the option; badInput (the hostfile);
+/// verification; those of order::patternOf and order::bestOrder.
 [[nodiscard]] Result<RankOrder> rankOrder(const fabric::Fabric& fabric, const RankOrderText& text,
                                           const std::string& presentHosts, const Progress& progress);
 

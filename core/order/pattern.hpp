@@ -1,43 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/collective.hpp"
 #include "base/progress.hpp"
-#include "base/rational.hpp"
 #include "base/result.hpp"
+#include "schedule/rank_pattern.hpp"
 
 /// Which rank of a communicator each GPU should get, so that an algorithm which sends between ranks, whatever the
 /// fabric, loads the busiest link least.
 namespace coppice::order {
 
-/// What one place of the order sends to another one in a step.
-struct Message {
-  int from = 0;
-  int to = 0;
-  Rational amount;  ///< bytes per byte of M
-
-  friend bool operator==(const Message&, const Message&) = default;
-};
-
-/// Messages that run at the same time; the next step begins when all are there.
-struct Step {
-  std::int64_t count = 1;         ///< how often the same step runs
-  std::vector<Message> messages;  ///< by sender, then receiver, each pair once
-};
-
-/// What an algorithm sends, by ranks alone.
-struct Pattern {
-  int places = 0;
-  /// It treats the inside of hosts and the network apart: hosts have as many GPUs each, at consecutive places.
-  bool usesHosts = false;
-  std::vector<Step> steps = {};
-};
+using Message = schedule::RankMessage;
+using Step = schedule::RankStep;
+using Pattern = schedule::RankPattern;
 
 struct Algorithm {
   std::string_view name;

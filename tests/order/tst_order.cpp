@@ -11,6 +11,7 @@
 #include "order/search.hpp"
 #include "simulate/routes.hpp"
 #include "support/preset_fabrics.hpp"
+#include "verify/order_check.hpp"
 
 using namespace coppice;
 using fabric::NodeIndex;
@@ -166,6 +167,7 @@ private slots:
   void orderedAsTheFabricIs_data();
   void orderedAsTheFabricIs();
   void sharesAreTheMeanOfRoutes();
+  void wrongOrdersAreFound();
   void multiRingIsTheBaseline();
   void meshesAndSteps();
   void questionsWithoutAnAnswer_data();
@@ -226,6 +228,7 @@ void TestOrder::bestOfAllOrders() {
     });
     QCOMPARE(answer.best.time.perGBps(), *least);
     QCOMPARE(definition.timeOf(answer.order), *least);
+    QCOMPARE(must(verify::provenOrderTime(fabric, pattern, answer.order)).perGBps(), *least);
     QCOMPARE(answer.given.time.perGBps(), definition.timeOf(order::orderOf(hosts)));
     QVERIFY(answer.isProved());
     QVERIFY(!answer.bound || answer.bound->time.perGBps() <= *least);
@@ -290,6 +293,28 @@ void TestOrder::sharesAreTheMeanOfRoutes() {
   QCOMPARE(shares.size(), std::size_t{8});
   QVERIFY(std::equal(shares.begin(), shares.end(), mean.begin(), mean.end(),
                      [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
+}
+
+void TestOrder::wrongOrdersAreFound() {
+  const fabric::Fabric fabric = presetFabric("ring gpus=6");
+  order::Pattern pattern = must(order::patternOf("ring", Collective::allgather, std::vector<int>{6}));
+  const std::vector<Rank> good{0, 1, 2, 3, 4, 5};
+  const InverseBandwidth time = must(verify::provenOrderTime(fabric, pattern, good));
+  QCOMPARE(time.perGBps(), Rational(5, 6) / Rational(25));
+  QVERIFY(must(verify::provenOrderTime(fabric, pattern, std::vector<Rank>{0, 2, 4, 1, 3, 5})) > time);
+  for (const std::vector<Rank>& wrong :
+       {std::vector<Rank>{0, 1, 2, 3, 4}, std::vector<Rank>{0, 1, 2, 3, 4, 4}, std::vector<Rank>{1, 2, 3, 4, 5, 6}}) {
+    const auto proved = verify::provenOrderTime(fabric, pattern, wrong);
+    QVERIFY(!proved);
+    QCOMPARE(proved.error().code, ErrorCode::verification);
+  }
+  // A step that runs twice, or a message more, takes longer.
+  pattern.steps.front().count = 2;
+  QCOMPARE(must(verify::provenOrderTime(fabric, pattern, good)).perGBps(), time.perGBps() * Rational(2));
+  pattern.steps.front().messages.push_back({0, 2, Rational(1)});
+  QVERIFY(must(verify::provenOrderTime(fabric, pattern, good)).perGBps() > time.perGBps() * Rational(2));
+  pattern.steps.front().messages.push_back({3, 3, Rational(1)});
+  QVERIFY(!verify::provenOrderTime(fabric, pattern, good));
 }
 
 /// On rails, as the schedule that is simulated and exported.

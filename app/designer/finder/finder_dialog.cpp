@@ -182,7 +182,7 @@ QWidget* FinderDialog::makeSize() {
 QWidget* FinderDialog::makeResults() {
   setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies found"));
   m_rows->setModel(m_table);
-  constexpr std::array kWidths = {52, 58, 100, 64, 76, 76, 112, 168, 104};
+  constexpr std::array kWidths = {52, 58, 126, 72, 78, 78, 118, 168, 112};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }

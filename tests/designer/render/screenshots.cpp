@@ -201,7 +201,6 @@ public:
     run("file.find-topology");
     auto* finder = m_window->findChild<FinderDialog*>();
     wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
-    finder->resize(kHelpDialog);
     saveBoth(u"topologies"_s, finder, Crop::whole);
     finder->close();
   }
