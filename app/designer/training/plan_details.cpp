@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/training/plan_details.hpp"
 
-#include <QHeaderView>
 #include <QSignalBlocker>
 #include <algorithm>
 #include <chrono>
@@ -10,7 +9,6 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/workspace/editor_context.hpp"
 
@@ -19,27 +17,6 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 using namespace std::chrono_literals;
-
-namespace {
-
-void setText(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip = {}) {
-  auto* item = new QTableWidgetItem(text);
-  item->setToolTip(tip.isEmpty() ? text : tip);
-  if (isFigure) {
-    item->setFont(figureFont());
-    item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  }
-  table.setItem(row, column, item);
-}
-
-void setUp(QTableWidget& table, const QStringList& heads, int wide) {
-  table.setColumnCount(static_cast<int>(heads.size()));
-  table.setHorizontalHeaderLabels(heads);
-  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  table.horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Stretch);
-}
-
-}  // namespace
 
 PlanDetails::PlanDetails(QWidget* parent)
     : QTabWidget(parent),
@@ -50,9 +27,9 @@ PlanDetails::PlanDetails(QWidget* parent)
   setObjectName(u"trainingDetails"_s);
   setDocumentMode(true);
   setUpRowTable(*m_parts, u"trainingParts"_s, tr("What a step moves"));
-  setUp(*m_parts, {tr("Axis"), tr("Collective"), tr("ms"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
+  setHeads(*m_parts, {tr("Axis"), tr("Collective"), tr("ms"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
   setUpRowTable(*m_gains, u"trainingGains"_s, tr("What a change gains"));
-  setUp(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("Without overlap, ms")}, 0);
+  setHeads(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("Without overlap, ms")}, 0);
   addTab(m_parts, tr("Communication"));
   addTab(m_gains, tr("Gains"));
   addTab(m_chart, tr("Time and Memory"));
@@ -98,12 +75,12 @@ void PlanDetails::fillParts() {
       const int row = static_cast<int>(i);
       const QString cut = QString::fromStdString(workflow::cutWords(*m_answer->fabric, part.cut));
       int column = 0;
-      setText(*m_parts, row, column++, QString::fromStdString(part.word), false);
-      setText(*m_parts, row, column++, QString::fromStdString(part.collective), false);
-      setText(*m_parts, row, column++, milliseconds(part.time), true);
-      setText(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
-      setText(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));
-      setText(*m_parts, row, column++, cut, false);
+      setCell(*m_parts, row, column++, QString::fromStdString(part.word), false);
+      setCell(*m_parts, row, column++, QString::fromStdString(part.collective), false);
+      setCell(*m_parts, row, column++, milliseconds(part.time), true);
+      setCell(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
+      setCell(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));
+      setCell(*m_parts, row, column++, cut, false);
     }
   }
   if (hadChoice) {
@@ -117,7 +94,7 @@ void PlanDetails::askGains() {
     return;
   }
   m_gains->setRowCount(1);
-  setText(*m_gains, 0, 0, tr("Computing…"), false);
+  setCell(*m_gains, 0, 0, tr("Computing…"), false);
   m_gainJob.submit([answer = m_answer, limits = m_limits, plan = *shown](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
@@ -133,7 +110,7 @@ void PlanDetails::fillGains(const Gains& gains) {
   }
   if (!*gains) {
     m_gains->setRowCount(1);
-    setText(*m_gains, 0, 0, sentence(gains->error()), false);
+    setCell(*m_gains, 0, 0, sentence(gains->error()), false);
     return;
   }
   m_gains->setRowCount(static_cast<int>((*gains)->size()));
@@ -142,9 +119,9 @@ void PlanDetails::fillGains(const Gains& gains) {
     const int row = static_cast<int>(i);
     QString what = QString::fromStdString(workflow::gainWords(*m_answer->fabric, gain));
     what[0] = what[0].toUpper();
-    setText(*m_gains, row, 0, what, false);
-    setText(*m_gains, row, 1, milliseconds(shown->overlapped() - gain.overlapped), true);
-    setText(*m_gains, row, 2, milliseconds(shown->inSequence() - gain.inSequence), true);
+    setCell(*m_gains, row, 0, what, false);
+    setCell(*m_gains, row, 1, milliseconds(shown->overlapped() - gain.overlapped), true);
+    setCell(*m_gains, row, 2, milliseconds(shown->inSequence() - gain.inSequence), true);
   }
 }
 
@@ -179,16 +156,7 @@ Overlay PlanDetails::marksOf(const EditorContext& context) const {
                                 .arg(groups)
                           : tr("%1: all %2 GPUs").arg(QString::fromStdString(part.word)).arg(size);
   overlay.hulls.push_back(std::move(hull));
-  CutView cut;
-  for (const workflow::CutLinks& links : part.cut) {
-    for (const int at : links.arcs) {
-      const fabric::Arc& arc = fabric.arcs()[static_cast<std::size_t>(at)];
-      cut.crossings.push_back({m_answer->snapshot.nodes[arc.tail], m_answer->snapshot.nodes[arc.head], arc.bandwidth});
-    }
-  }
-  for (const LinkId id : context.linksAcross(cut)) {
-    overlay.marks.push_back({.link = id});
-  }
+  overlay.marks = linkMarks(context, m_answer->snapshot, fabric, part.cut);
   return overlay;
 }
 

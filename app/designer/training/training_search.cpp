@@ -2,11 +2,9 @@
 #include "designer/training/training_search.hpp"
 
 #include <QCoreApplication>
-#include <QElapsedTimer>
+#include <QLocale>
 #include <utility>
 
-#include "base/failure.hpp"
-#include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 
 using namespace Qt::StringLiterals;
@@ -48,20 +46,8 @@ QString grouped(const Rational& value) {
 
 }  // namespace
 
-TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values,
-                                 const std::shared_ptr<JobProgress>& progress, std::stop_token stop) {
-  QElapsedTimer clock;
-  clock.start();
-  auto answer = std::make_shared<TrainingAnswer>();
-  answer->snapshot = snapshot;
-  const Progress forCore = JobProgress::forCore(progress, std::move(stop));
-  const auto done = guarded([&]() -> Outcome { return search(*answer, values, forCore); });
-  if (!done) {
-    answer->problem = errorText(done.error());
-  }
-  constexpr double kMilli = 1000;
-  answer->seconds = static_cast<double>(clock.elapsed()) / kMilli;
-  return answer;
+TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values, const Progress& progress) {
+  return answered<TrainingAnswer>(snapshot, [&](TrainingAnswer& answer) { return search(answer, values, progress); });
 }
 
 QString milliseconds(const Rational& nanoseconds) {

@@ -4,11 +4,8 @@
 #include <QString>
 #include <memory>
 #include <optional>
-#include <stop_token>
-#include <vector>
 
-#include "designer/jobs/snapshot.hpp"
-#include "designer/schedules/job_progress.hpp"
+#include "designer/schedules/question_panel.hpp"
 #include "fabric/fabric.hpp"
 #include "workflow/training_choice.hpp"
 #include "workflow/training_request.hpp"
@@ -17,13 +14,10 @@
 namespace coppice::designer {
 
 /// The plans of a training step on one state of a fabric, or why there are none. Immutable.
-struct TrainingAnswer {
-  Snapshot snapshot;
-  QString problem = {};  ///< why there is no plan, and what to do
+struct TrainingAnswer : PanelAnswer {
   std::optional<fabric::Fabric> fabric = {};
   std::optional<workflow::TrainingRequest> request = {};
   workflow::TrainingChoice choice = {};
-  double seconds = 0;
 
   [[nodiscard]] bool hasPlans() const { return !choice.plans.empty(); }
 };
@@ -31,7 +25,7 @@ using TrainingAnswerPtr = std::shared_ptr<const TrainingAnswer>;
 
 /// For another thread. After a stop the answer is worthless.
 [[nodiscard]] TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values,
-                                               const std::shared_ptr<JobProgress>& progress, std::stop_token stop);
+                                               const Progress& progress);
 
 /// What the panel says of one plan.
 struct PlanText {

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedules/question_panel.hpp"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QHideEvent>
+#include <QShowEvent>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <chrono>
+#include <utility>
+
+#include "designer/schedules/command_text.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kMargin = 10;
+constexpr int kGap = 6;
+constexpr int kThousand = 1000;
+
+}  // namespace
+
+QuestionPanel::QuestionPanel(Texts texts, const std::vector<workflow::Option>& options, Work work, QWidget* parent)
+    : QWidget(parent),
+      m_texts(std::move(texts)),
+      m_work(std::move(work)),
+      m_form(new OptionForm(options, this)),
+      m_search(new QPushButton(this)),
+      m_pages(new QStackedWidget(this)),
+      m_message(new QLabel(this)),
+      m_state(new QLabel(this)),
+      m_bar(new QProgressBar(this)),
+      m_job([this](const PanelAnswerPtr& answer) { receive(answer); }, 0ms) {
+  setObjectName(m_texts.name + u"Panel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  m_message->setObjectName(m_texts.name + u"Message"_s);
+  m_message->setAlignment(Qt::AlignCenter);
+  m_message->setWordWrap(true);
+  m_message->setProperty("role", u"muted"_s);
+  m_message->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  m_state->setObjectName(m_texts.name + u"State"_s);
+  m_state->setProperty("role", u"muted"_s);
+  m_state->setWordWrap(true);
+  m_bar->setObjectName(m_texts.name + u"Progress"_s);
+  constexpr int kBarHeight = 4;
+  m_bar->setRange(0, kThousand);
+  m_bar->setTextVisible(false);
+  m_bar->setFixedHeight(kBarHeight);
+  m_bar->setAccessibleName(tr("Progress"));
+  QSizePolicy keep = m_bar->sizePolicy();
+  keep.setRetainSizeWhenHidden(true);
+  m_bar->setSizePolicy(keep);
+  m_pages->addWidget(m_message);
+  auto* whole = new QSplitter(Qt::Horizontal, this);
+  whole->setChildrenCollapsible(false);
+  whole->addWidget(makeAsked());
+  whole->addWidget(m_pages);
+  whole->setStretchFactor(1, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(m_bar);
+  layout->addWidget(whole, 1);
+  connect(m_search, &QPushButton::clicked, this, &QuestionPanel::search);
+  connect(m_form, &OptionForm::changed, this, [this] {
+    refresh();
+    Q_EMIT marksChanged();
+  });
+  m_tick.setInterval(100ms);
+  connect(&m_tick, &QTimer::timeout, this, [this] {
+    if (m_progress) {
+      m_bar->setValue(static_cast<int>(m_progress->state().fraction * kThousand));
+    }
+  });
+}
+
+QWidget* QuestionPanel::makeAsked() {
+  m_search->setObjectName(m_texts.name + u"Search"_s);
+  m_search->setProperty("role", u"primary"_s);
+  QToolButton* copy = iconButton(m_texts.name + u"Copy"_s, u"copy"_s, tr("Copy as a command line"), this);
+  connect(copy, &QToolButton::clicked, this, &QuestionPanel::copyCommand);
+  auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(kMargin, kGap, kMargin, kGap);
+  buttons->addWidget(m_search, 1);
+  buttons->addWidget(copy);
+  auto* content = new QWidget(this);
+  auto* inner = new QVBoxLayout(content);
+  inner->setContentsMargins(kMargin, kGap, kMargin, kGap);
+  inner->addWidget(m_form);
+  inner->addStretch(1);
+  auto* asked = new QWidget(this);
+  auto* layout = new QVBoxLayout(asked);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(scrolled(content, asked), 1);
+  layout->addLayout(buttons);
+  constexpr int kMinWidth = 240;
+  asked->setMinimumWidth(kMinWidth);
+  return asked;
+}
+
+void QuestionPanel::setContent(QWidget* content) {
+  m_pages->addWidget(content);
+  refresh();
+}
+
+void QuestionPanel::setContext(EditorContext* context) {
+  if (m_context == context) {
+    return;
+  }
+  m_followed.clear();
+  m_job.cancel();
+  m_context = context;
+  if (m_context) {
+    m_followed.connect(&m_context->document(), &Document::changed, [this](const ChangeEvent& event) {
+      if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
+        followFacts();
+      }
+    });
+  }
+  receive(nullptr);
+}
+
+bool QuestionPanel::isCurrent() const {
+  return m_answer && m_context && m_answer->snapshot.factRevision == m_context->document().factRevision() &&
+         m_asked == m_form->values();
+}
+
+void QuestionPanel::followFacts() {
+  constexpr double kQuick = 3;  // seconds: the answer then follows the edits
+  const bool wasQuick = m_answer && m_answer->seconds < kQuick;
+  m_job.cancel();
+  if (wasQuick && isVisible()) {
+    search();
+  }
+  refresh();
+  Q_EMIT marksChanged();
+}
+
+void QuestionPanel::search() {
+  if (isSearching()) {
+    m_job.cancel();
+    refresh();
+    return;
+  }
+  if (!m_context || !m_form->isValid()) {
+    return;
+  }
+  m_asked = m_form->values();
+  m_progress = std::make_shared<JobProgress>();
+  m_job.submit([work = m_work, snapshot = Snapshot::of(m_context->document()), values = m_asked,
+                progress = m_progress](std::stop_token stop) {
+    return work(snapshot, values, JobProgress::forCore(progress, std::move(stop)));
+  });
+  refresh();
+}
+
+void QuestionPanel::receive(const PanelAnswerPtr& answer) {
+  m_answer = answer;
+  showAnswer(answer);
+  refresh();
+  Q_EMIT marksChanged();
+}
+
+void QuestionPanel::refresh() {
+  QString message;
+  QString state;
+  const bool hasAnswer = m_answer && m_answer->problem.isEmpty();
+  if (!m_context) {
+    message = m_texts.noDocument;
+  } else if (isSearching() && !hasAnswer) {
+    message = m_texts.working;
+  } else if (!m_answer) {
+    message = m_texts.invitation;
+  } else if (!hasAnswer) {
+    message = m_answer->problem;
+  } else if (isSearching()) {
+    state = tr("Searching again…");
+  } else if (!isCurrent()) {
+    state = tr("The fabric or the options have changed since. Search again.");
+  } else {
+    state = stateOf(*m_answer);
+  }
+  m_message->setText(message);
+  m_pages->setCurrentIndex(message.isEmpty() && m_pages->count() > 1 ? 1 : 0);
+  m_state->setText(state);
+  if (m_pages->count() > 1) {
+    m_pages->widget(1)->setEnabled(isCurrent());
+  }
+  m_search->setText(isSearching() ? tr("Stop") : tr("Search"));
+  m_search->setEnabled(isSearching() || (m_context && m_form->isValid()));
+  m_bar->setVisible(isSearching());
+  if (isSearching()) {
+    m_tick.start();
+  } else {
+    m_tick.stop();
+  }
+}
+
+void QuestionPanel::copyCommand() {
+  if (!m_context) {
+    return;
+  }
+  const QString path = m_context->file().path();
+  QStringList words{u"coppice-cli"_s, m_texts.command, shellQuoted(path.isEmpty() ? u"fabric.fabric.json"_s : path)};
+  for (const auto& [name, value] : m_form->values()) {
+    words << u"--"_s + QString::fromStdString(name);
+    if (value != "true") {
+      words << shellQuoted(QString::fromStdString(value));
+    }
+  }
+  QGuiApplication::clipboard()->setText(words.join(u' '));
+}
+
+void QuestionPanel::hideEvent(QHideEvent* event) {
+  QWidget::hideEvent(event);
+  Q_EMIT marksChanged();
+}
+
+void QuestionPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  Q_EMIT marksChanged();
+}
+
+std::vector<LinkMark> linkMarks(const EditorContext& context, const Snapshot& snapshot, const fabric::Fabric& fabric,
+                                const std::vector<workflow::CutLinks>& cut) {
+  CutView view;
+  for (const workflow::CutLinks& links : cut) {
+    for (const int at : links.arcs) {
+      const fabric::Arc& arc = fabric.arcs()[static_cast<std::size_t>(at)];
+      view.crossings.push_back({snapshot.nodes[arc.tail], snapshot.nodes[arc.head], arc.bandwidth});
+    }
+  }
+  std::vector<LinkMark> marks;
+  for (const LinkId id : context.linksAcross(view)) {
+    marks.push_back({.link = id});
+  }
+  return marks;
+}
+
+void setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip) {
+  auto* item = new QTableWidgetItem(text);
+  item->setToolTip(tip.isEmpty() ? text : tip);
+  if (isFigure) {
+    item->setFont(figureFont());
+    item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  }
+  table.setItem(row, column, item);
+}
+
+void setHeads(QTableWidget& table, const QStringList& heads, int wide) {
+  table.setColumnCount(static_cast<int>(heads.size()));
+  table.setHorizontalHeaderLabels(heads);
+  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  if (wide >= 0) {
+    table.horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Stretch);
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QPointer>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QTableWidget>
+#include <QTimer>
+#include <QWidget>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "base/failure.hpp"
+#include "designer/document/error_text.hpp"
+#include "designer/document/followed.hpp"
+#include "designer/jobs/latest_job.hpp"
+#include "designer/jobs/snapshot.hpp"
+#include "designer/schedules/job_progress.hpp"
+#include "designer/schedules/option_form.hpp"
+#include "designer/workspace/editor_context.hpp"
+#include "workflow/concurrent.hpp"
+
+namespace coppice::designer {
+
+/// What is known of one state of a fabric, or why nothing is. Immutable once it is there.
+struct PanelAnswer {
+  Snapshot snapshot = {};
+  QString problem = {};  ///< why there is no answer, and what to do
+  double seconds = 0;
+};
+using PanelAnswerPtr = std::shared_ptr<const PanelAnswer>;
+
+/// An answer of another thread: what `fill` puts into it, or what it refuses; and the time it took.
+template <typename Answer, typename Fill>
+[[nodiscard]] std::shared_ptr<const Answer> answered(const Snapshot& snapshot, Fill&& fill) {
+  QElapsedTimer clock;
+  clock.start();
+  auto answer = std::make_shared<Answer>();
+  answer->snapshot = snapshot;
+  const Outcome done = guarded([&]() -> Outcome { return fill(*answer); });
+  if (!done) {
+    answer->problem = errorText(done.error());
+  }
+  constexpr double kMilli = 1000;
+  answer->seconds = static_cast<double>(clock.elapsed()) / kMilli;
+  return answer;
+}
+
+/// A question about the current fabric with options at the left, asked in the background, and its answer at the right.
+/// After an edit of the fabric it is asked again by itself where the last answer was quick; otherwise the answer is
+/// greyed until it is asked for again.
+class QuestionPanel : public QWidget {
+  Q_OBJECT
+
+public:
+  struct Texts {
+    QString name;        ///< of the panel; its parts have names that begin with it: "training"
+    QString noDocument;  ///< what fills it while no document is open
+    QString invitation;  ///< and before the first answer
+    QString working;     ///< while the first answer comes
+    QString command;     ///< subcommand of coppice-cli that asks the same
+  };
+
+  /// nullptr: none.
+  void setContext(EditorContext* context);
+  [[nodiscard]] OptionForm& form() { return *m_form; }
+  /// Starts a search, or stops the one that runs.
+  void search();
+  [[nodiscard]] bool isSearching() const { return m_job.isRunning(); }
+  /// The answer is about the fabric and the options as they are now.
+  [[nodiscard]] bool isCurrent() const;
+  [[nodiscard]] EditorContext* context() const { return m_context; }
+
+Q_SIGNALS:
+  /// What is to be laid over the drawing changed.
+  void marksChanged();
+
+protected:
+  using Work = std::function<PanelAnswerPtr(const Snapshot&, const workflow::Values&, const Progress&)>;
+
+  /// @param work for another thread; after a stop its answer is worthless
+  QuestionPanel(Texts texts, const std::vector<workflow::Option>& options, Work work, QWidget* parent);
+
+  /// The answer's place.
+  void setContent(QWidget* content);
+  /// Shows what was found; nullptr: nothing. The answer may be a problem.
+  virtual void showAnswer(const PanelAnswerPtr& answer) = 0;
+  /// Under the answer: how much was looked at, and how long that took.
+  [[nodiscard]] virtual QString stateOf(const PanelAnswer& answer) const = 0;
+  [[nodiscard]] QLabel* state() { return m_state; }
+
+  void hideEvent(QHideEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+
+private:
+  [[nodiscard]] QWidget* makeAsked();
+  void followFacts();
+  void receive(const PanelAnswerPtr& answer);
+  void refresh();
+  void copyCommand();
+
+  Texts m_texts;
+  Work m_work;
+  QPointer<EditorContext> m_context;
+  Followed m_followed;
+  PanelAnswerPtr m_answer;
+  workflow::Values m_asked;  ///< of the last search
+  std::shared_ptr<JobProgress> m_progress;
+  OptionForm* m_form;
+  QPushButton* m_search;
+  QStackedWidget* m_pages;
+  QLabel* m_message;
+  QLabel* m_state;
+  QProgressBar* m_bar;
+  QTimer m_tick;
+  LatestJob<PanelAnswerPtr> m_job;
+};
+
+/// The links of a shared cut, as they are drawn.
+[[nodiscard]] std::vector<LinkMark> linkMarks(const EditorContext& context, const Snapshot& snapshot,
+                                              const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut);
+
+/// The table of a panel: texts that are chosen by whole rows. Figures are set at the right.
+void setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip = {});
+/// @param wide the column that takes the rest of the width; -1 = none
+void setHeads(QTableWidget& table, const QStringList& heads, int wide);
+
+}  // namespace coppice::designer
