@@ -2,8 +2,6 @@
 #include "optimum_groups.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "base/one_line.hpp"
 #include "text.hpp"
@@ -21,40 +19,23 @@ Json ranksOf(const ConcurrentGroup& group) {
   return Json(group.ranks);
 }
 
-/// Groups that look alike, in the order in which they come.
-struct Alike {
-  const ConcurrentGroup* first = nullptr;
-  int count = 0;
-  Rational demand;
-};
-
 std::string groupLines(const ConcurrentDemand& demand, const groups::Optimum& optimum) {
-  std::vector<Alike> lines;
-  std::map<std::tuple<Collective, std::size_t, Rational, int>, std::size_t> placeOf;
-  for (std::size_t i = 0; i < demand.groups.size(); ++i) {
-    const ConcurrentGroup& group = demand.groups[i];
-    const auto [found, isNew] =
-        placeOf.try_emplace({group.collective, group.ranks.size(), group.weight, optimum.classes[i]}, lines.size());
-    if (isNew) {
-      lines.push_back({&group, 0, {}});
-    }
-    ++lines[found->second].count;
-    lines[found->second].demand += optimum.demands[i];
-  }
+  const std::vector<workflow::AlikeGroups> alike = workflow::alikeGroups(demand, optimum);
   std::string text;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMaxTextLines); ++i) {
-    const Alike& line = lines[i];
+  for (std::size_t i = 0; i < std::min(alike.size(), kMaxTextLines); ++i) {
+    const ConcurrentGroup& first = demand.groups[alike[i].groups.front()];
+    const std::size_t count = alike[i].groups.size();
     std::string ranks;
-    for (std::size_t place = 0; place < std::min<std::size_t>(line.first->ranks.size(), 4); ++place) {
-      ranks += (place == 0 ? "" : ", ") + std::to_string(line.first->ranks[place]);
+    for (std::size_t place = 0; place < std::min<std::size_t>(first.ranks.size(), 4); ++place) {
+      ranks += (place == 0 ? "" : ", ") + std::to_string(first.ranks[place]);
     }
-    text += std::string(text.empty() ? "  groups      " : "              ") + std::to_string(line.count) + " " +
-            std::string(toString(line.first->collective)) + " of " + counted(line.first->ranks.size(), "GPU") + " (" +
-            ranks + (line.first->ranks.size() > 4 ? ", …" : "") + (line.count > 1 ? "; …" : "") +
-            "): " + gigabytes(optimum.upper * line.first->weight) + " each, " + percent(line.demand) + " of the cut\n";
+    text += std::string(text.empty() ? "  groups      " : "              ") + std::to_string(count) + " " +
+            std::string(toString(first.collective)) + " of " + counted(first.ranks.size(), "GPU") + " (" + ranks +
+            (first.ranks.size() > 4 ? ", …" : "") + (count > 1 ? "; …" : "") +
+            "): " + gigabytes(optimum.upper * first.weight) + " each, " + percent(alike[i].demand) + " of the cut\n";
   }
-  if (lines.size() > kMaxTextLines) {
-    text += "              and " + std::to_string(lines.size() - kMaxTextLines) + " more kinds of groups\n";
+  if (alike.size() > kMaxTextLines) {
+    text += "              and " + std::to_string(alike.size() - kMaxTextLines) + " more kinds of groups\n";
   }
   return text;
 }
@@ -81,17 +62,7 @@ std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::C
 
 void addGroupOptions(CLI::App& sub, GroupOptions& options) {
   const std::string heading = "Several collectives at once";
-  sub.add_option("--groups", options.file,
-                 "File of groups that run at the same time: [{\"ranks\": [0, 1], \"collective\": \"allgather\", "
-                 "\"weight\": 1}]; - for standard input")
-      ->group(heading);
-  sub.add_option("--mesh", options.mesh,
-                 "All groups of a mesh of the GPUs in rank order, the last axis fastest, for example 8x16")
-      ->group(heading);
-  sub.add_option("--axis", options.axes,
-                 "Axis of the mesh, counted from 0, or several that run at the same time, as in 0,1; default: all")
-      ->group(heading);
-  sub.add_flag("--relay", options.relay, "GPUs pass on data of groups that they are not in")->group(heading);
+  addOptions(sub, workflow::groupOptions(), options.values, heading);
   sub.add_flag("--relay-gpus", options.relayGpus, "With --gpus: the other GPUs stay, and pass data on")->group(heading);
 }
 
@@ -99,22 +70,20 @@ Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabr
   const auto fault = [](const char* option, const char* what, const char* fix) -> Outcome {
     return workflow::optionError(option, what, fix);
   };
-  if (!options.file.empty() && !options.mesh.empty()) {
-    return fault("mesh", "--groups names the groups already", "give one of both");
-  }
-  if (!options.axes.empty() && options.mesh.empty()) {
-    return fault("axis", "there is no mesh", "add --mesh, for example --mesh 8x16");
-  }
+  const bool isNamed = options.values.contains("groups") || options.values.contains("mesh");
   if (options.relayGpus && fabric.gpus.empty()) {
     return fault("relay-gpus", "all GPUs take part", "choose those that do with --gpus");
   }
-  if (options.relayGpus && (!options.file.empty() || !options.mesh.empty())) {
+  if (options.relayGpus && isNamed) {
     return fault("relay-gpus", "it is for one group, that of --gpus", "use --relay with --groups and --mesh");
   }
-  if (options.relay && options.file.empty() && options.mesh.empty()) {
-    return fault("relay", "there are no groups", "add --groups or --mesh, or use --gpus with --relay-gpus");
+  for (const char* option : {"axis", "relay"}) {
+    if (options.values.contains(option) && !isNamed) {
+      return fault(option, "there are no groups", "add --groups or --mesh");
+    }
   }
-  if (options.file == "-" && fabric.source == "-") {
+  const auto file = options.values.find("groups");
+  if (file != options.values.end() && file->second == "-" && fabric.source == "-") {
     return fault("groups", "standard input is the fabric already", "name a file");
   }
   return Done{};
@@ -136,14 +105,14 @@ Result<AskedGroups> readGroups(const GroupOptions& options, const FabricOptions&
   if (!demandText.root.empty() && !options.relayGpus) {
     return workflow::optionError("root", "each group has its own", "write it into the file of groups");
   }
-  auto demand = workflow::readConcurrent(loaded->description, loaded->fabric,
-                                         {.file = options.file,
-                                          .mesh = options.mesh,
-                                          .axes = options.axes,
-                                          .demand = demandText,
-                                          .relay = options.relay,
-                                          .members = options.relayGpus ? source.gpus : "",
-                                          .standardInput = readStandardInput});
+  auto text = options.relayGpus ? Result(workflow::ConcurrentText{.members = source.gpus})
+                                : workflow::readGroupOptions(options.values);
+  if (!text) {
+    return text.error();
+  }
+  text->demand = demandText;
+  text->standardInput = readStandardInput;
+  auto demand = workflow::readConcurrent(loaded->description, loaded->fabric, *text);
   return demand ? Result(AskedGroups{*std::move(loaded), *std::move(demand)}) : demand.error();
 }
 

@@ -11,13 +11,10 @@
 namespace coppice::cli {
 
 struct GroupOptions {
-  std::string file = {};
-  std::string mesh = {};
-  std::string axes = {};
-  bool relay = false;
+  workflow::Values values = {};  ///< of workflow::groupOptions()
   bool relayGpus = false;
 
-  [[nodiscard]] bool isAny() const { return !file.empty() || !mesh.empty() || relayGpus; }
+  [[nodiscard]] bool isAny() const { return values.contains("groups") || values.contains("mesh") || relayGpus; }
 };
 
 void addGroupOptions(CLI::App& sub, GroupOptions& options);

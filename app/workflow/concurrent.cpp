@@ -103,6 +103,34 @@ Result<MeshAxes> readMeshAxes(const std::string& mesh, const std::string& axes) 
   return read;
 }
 
+const std::vector<Option>& groupOptions() {
+  static const std::vector<Option> kOptions{
+      {.name = "groups",
+       .title = "File of groups",
+       .help = "File of groups that run at the same time: [{\"ranks\": [0, 1], \"collective\": \"allgather\", "
+               "\"weight\": 1}]; - for standard input",
+       .example = "groups.json",
+       .isFile = true,
+       .excludes = {"mesh"}},
+      {.name = "mesh",
+       .title = "Mesh",
+       .help = "All groups of a mesh of the GPUs in rank order, the last axis fastest, for example 8x16",
+       .example = "8x16",
+       .check = [](const std::string& value) -> Outcome {
+         const auto sizes = groups::parseMesh(value);
+         return sizes ? Outcome(Done{}) : Outcome(sizes.error());
+       }},
+      {.name = "axis",
+       .title = "Axes",
+       .help = "Axis of the mesh, counted from 0, or several that run at the same time, as in 0,1; default: all",
+       .example = "all, or 0,1"},
+      {.name = "relay",
+       .title = "GPUs relay for other groups",
+       .help = "GPUs pass on data of groups that they are not in",
+       .kind = OptionKind::flag}};
+  return kOptions;
+}
+
 Result<ConcurrentDemand> readConcurrent(const fabric::Description& description, const fabric::Fabric& fabric,
                                         const ConcurrentText& text) {
   if (!text.members.empty()) {
@@ -122,6 +150,41 @@ Result<ConcurrentDemand> readConcurrent(const fabric::Description& description, 
     demand->relays.assign(fabric.gpus().size(), true);
   }
   return demand;
+}
+
+Result<ConcurrentText> readGroupOptions(const Values& given) {
+  const auto values = OptionValues::read(groupOptions(), given);
+  if (!values) {
+    return values.error();
+  }
+  ConcurrentText text{.file = values->text("groups"),
+                      .mesh = values->text("mesh"),
+                      .axes = values->text("axis"),
+                      .relay = values->flag("relay")};
+  if (text.file.empty() && text.mesh.empty()) {
+    return optionError(given.empty() ? "mesh" : given.begin()->first, "there are no groups",
+                       "add --groups or --mesh, for example --mesh 8x16");
+  }
+  if (!text.axes.empty() && text.mesh.empty()) {
+    return optionError("axis", "there is no mesh", "add --mesh, for example --mesh 8x16");
+  }
+  return text;
+}
+
+std::vector<AlikeGroups> alikeGroups(const ConcurrentDemand& demand, const groups::Optimum& optimum) {
+  std::vector<AlikeGroups> alike;
+  std::map<std::tuple<Collective, std::size_t, Rational, int>, std::size_t> placeOf;
+  for (std::size_t i = 0; i < demand.groups.size(); ++i) {
+    const schedule::ConcurrentGroup& group = demand.groups[i];
+    const auto [found, isNew] =
+        placeOf.try_emplace({group.collective, group.ranks.size(), group.weight, optimum.classes[i]}, alike.size());
+    if (isNew) {
+      alike.emplace_back();
+    }
+    alike[found->second].groups.push_back(i);
+    alike[found->second].demand += optimum.demands[i];
+  }
+  return alike;
 }
 
 Result<groups::Optimum> provedConcurrent(const fabric::Fabric& fabric, const ConcurrentDemand& demand,

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "groups/groups.hpp"
+#include "workflow/options.hpp"
 #include "workflow/request.hpp"
 
 /// Several collectives at once: what is asked, and the exact rate with its shared cut.
@@ -23,6 +24,10 @@ struct ConcurrentText {
   std::string members = {};  ///< one group of these GPUs, as --gpus lists them; all others relay
   StandardInput standardInput = {};
 };
+/// groups, mesh, axis and relay.
+[[nodiscard]] const std::vector<Option>& groupOptions();
+/// Errors: badUsage naming the option, also where they do not go together.
+[[nodiscard]] Result<ConcurrentText> readGroupOptions(const Values& given);
 
 struct MeshAxes {
   std::vector<int> sizes;
@@ -35,6 +40,14 @@ struct MeshAxes {
 [[nodiscard]] Result<schedule::ConcurrentDemand> readConcurrent(const fabric::Description& description,
                                                                 const fabric::Fabric& fabric,
                                                                 const ConcurrentText& text);
+
+/// Groups that look alike, in the order in which they come: same collective, size, weight, and symmetric.
+struct AlikeGroups {
+  std::vector<std::size_t> groups;  ///< into ConcurrentDemand::groups, ascending; at least one
+  Rational demand;                  ///< of all of them: their part of the shared cut
+};
+[[nodiscard]] std::vector<AlikeGroups> alikeGroups(const schedule::ConcurrentDemand& demand,
+                                                   const groups::Optimum& optimum);
 
 /// The rate with both of its certificates checked. Errors: those of groups::optimum; verification.
 [[nodiscard]] Result<groups::Optimum> provedConcurrent(const fabric::Fabric& fabric,

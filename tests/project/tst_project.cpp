@@ -184,6 +184,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
        kSchedules + QSet<QString>{"designer/trees", "designer/export", "designer/playback", "designer/timeline"}},
       {"designer/finder", kSchedules},
       {"designer/sketch", kSchedules},
+      {"designer/groups", kSchedules},
       {"designer/training", kSchedules},
       {"designer/program", kSchedules + QSet<QString>{"designer/trees", "designer/export"}},
       {"designer/run",
@@ -194,8 +195,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
        kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/help", "designer/analysis",
                                   "designer/render", "designer/trees", "designer/search", "designer/export",
                                   "designer/playback", "designer/compare", "designer/timeline", "designer/program",
-                                  "designer/sketch", "designer/run", "designer/replay", "designer/training",
-                                  "designer/features"}},
+                                  "designer/sketch", "designer/run", "designer/replay", "designer/groups",
+                                  "designer/training", "designer/features"}},
   };
   return kAllowed;
 }

@@ -5,6 +5,7 @@
 #include <QGuiApplication>
 #include <QHeaderView>
 #include <QHideEvent>
+#include <QKeyEvent>
 #include <QShowEvent>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -185,9 +186,9 @@ void QuestionPanel::refresh() {
   } else if (!hasAnswer) {
     message = m_answer->problem;
   } else if (isSearching()) {
-    state = tr("Searching again…");
+    state = m_texts.working;
   } else if (!isCurrent()) {
-    state = tr("The fabric or the options have changed since. Search again.");
+    state = tr("The fabric or the options have changed since: “%1” brings the new answer.").arg(m_texts.action);
   } else {
     state = stateOf(*m_answer);
   }
@@ -197,7 +198,7 @@ void QuestionPanel::refresh() {
   if (m_pages->count() > 1) {
     m_pages->widget(1)->setEnabled(isCurrent());
   }
-  m_search->setText(isSearching() ? tr("Stop") : tr("Search"));
+  m_search->setText(isSearching() ? tr("Stop") : m_texts.action);
   m_search->setEnabled(isSearching() || (m_context && m_form->isValid()));
   m_bar->setVisible(isSearching());
   if (isSearching()) {
@@ -220,6 +221,14 @@ void QuestionPanel::copyCommand() {
     }
   }
   QGuiApplication::clipboard()->setText(words.join(u' '));
+}
+
+void QuestionPanel::keyPressEvent(QKeyEvent* event) {
+  if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && !isSearching()) {
+    search();
+  } else {
+    QWidget::keyPressEvent(event);
+  }
 }
 
 void QuestionPanel::hideEvent(QHideEvent* event) {

@@ -62,6 +62,7 @@ public:
     QString name;        ///< of the panel; its parts have names that begin with it: "training"
     QString noDocument;  ///< what fills it while no document is open
     QString invitation;  ///< and before the first answer
+    QString action;      ///< the button: "Search"
     QString working;     ///< while the first answer comes
     QString command;     ///< subcommand of coppice-cli that asks the same
   };
@@ -94,6 +95,7 @@ protected:
   [[nodiscard]] virtual QString stateOf(const PanelAnswer& answer) const = 0;
   [[nodiscard]] QLabel* state() { return m_state; }
 
+  void keyPressEvent(QKeyEvent* event) override;
   void hideEvent(QHideEvent* event) override;
   void showEvent(QShowEvent* event) override;
 

@@ -14,6 +14,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedules/command_text.hpp"
 #include "designer/schedules/methods_panel.hpp"
+#include "workflow/concurrent.hpp"
 #include "workflow/method.hpp"
 #include "workflow/training_request.hpp"
 
@@ -72,6 +73,7 @@ void nameOptions() {
   for (const workflow::Method& method : workflow::methods()) {
     add(method.options);
   }
+  add(workflow::groupOptions());
   add(workflow::trainingOptions());
   setOptionNames(std::move(names));
 }

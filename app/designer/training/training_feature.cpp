@@ -5,7 +5,8 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-TrainingFeature::TrainingFeature(const FeatureHost& host) : Feature(host), m_panel(new TrainingPanel(m_window)) {
+TrainingFeature::TrainingFeature(const FeatureHost& host)
+    : Feature(host), m_panel(new TrainingPanel(m_window)), m_marks(m_workspace) {
   constexpr double kHeight = 0.42;
   host.addDock({.id = u"training"_s,
                 .title = tr("Training"),
@@ -13,28 +14,8 @@ TrainingFeature::TrainingFeature(const FeatureHost& host) : Feature(host), m_pan
                 .area = Qt::BottomDockWidgetArea,
                 .modes = {Mode::analyse},
                 .height = kHeight});
-  connect(m_panel, &TrainingPanel::marksChanged, this, &TrainingFeature::showMarks);
-  connect(&m_workspace, &Workspace::currentChanged, this, [this] {
-    m_panel->setContext(current());
-    showMarks();
-  });
-}
-
-void TrainingFeature::showMarks() {
-  EditorContext* context = current();
-  Overlay marks;
-  if (context != nullptr && m_panel->isVisible() && m_panel->isCurrent()) {
-    marks = m_panel->details().marksOf(*context);
-  }
-  if (m_marked && (m_marked != context || marks.isEmpty())) {
-    m_marked->setCutShown(m_workspace.mode() == Mode::analyse);
-    m_marked = nullptr;
-  }
-  if (!marks.isEmpty()) {
-    context->setCutShown(false);
-    context->canvas().setOverlay(std::move(marks));
-    m_marked = context;
-  }
+  connect(m_panel, &TrainingPanel::marksChanged, this, [this] { m_marks.show(m_panel->marks()); });
+  connect(&m_workspace, &Workspace::currentChanged, this, [this] { m_panel->setContext(current()); });
 }
 
 }  // namespace coppice::designer

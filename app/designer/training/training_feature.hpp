@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QPointer>
-
+#include "designer/schedules/panel_marks.hpp"
 #include "designer/training/training_panel.hpp"
 #include "designer/workspace/feature.hpp"
 
@@ -16,11 +15,8 @@ public:
   explicit TrainingFeature(const FeatureHost& host);
 
 private:
-  /// What the panel marks takes the place of the cut, which comes back with the last mark.
-  void showMarks();
-
   TrainingPanel* m_panel;
-  QPointer<EditorContext> m_marked;
+  PanelMarks m_marks;
 };
 
 }  // namespace coppice::designer

@@ -25,6 +25,7 @@ TrainingPanel::TrainingPanel(QWidget* parent)
                      .noDocument = tr("Open a fabric to see how fast a model can be trained on it."),
                      .invitation = tr("How fast can a training step be on this fabric, and what limits it? Choose a "
                                       "model, and search all ways to divide the step over the GPUs."),
+                     .action = tr("Search"),
                      .working = tr("Looking at all ways to divide the step…"),
                      .command = u"train"_s},
                     workflow::trainingOptions(), searchTraining, parent),
@@ -105,6 +106,10 @@ void TrainingPanel::showPlan() {
   } else {
     m_headline->clear();
   }
+}
+
+Overlay TrainingPanel::marks() const {
+  return context() != nullptr && isVisible() && isCurrent() ? m_details->marksOf(*context()) : Overlay();
 }
 
 QString TrainingPanel::stateOf(const PanelAnswer& answer) const {

@@ -43,6 +43,7 @@
 #include "designer/features/report/report_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/finder/finder_feature.hpp"
+#include "designer/groups/groups_feature.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/card_loader.hpp"
 #include "designer/playback/timeline_feature.hpp"
@@ -172,6 +173,7 @@ void MainWindow::createFeatures() {
   addFeature<LayoutFeature>();
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
+  addFeature<GroupsFeature>();
   addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
   addFeature<OrderFeature>();

@@ -168,7 +168,7 @@ void TestDesignerTraining::followsTheFabric() {
                           coppice::waiting::kPatience));
   if (!shown.panel->isCurrent()) {
     // The first search took long on this machine: then it waits to be asked.
-    QVERIFY2(shown.text("trainingState").contains(u"Search again"_s), qPrintable(shown.text("trainingState")));
+    QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
     QVERIFY(shown.search());
   }
   QVERIFY(shown.panel->table().item(0, 7)->text() != before);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QClipboard>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTest>
+#include <QToolButton>
+
+#include "designer/document/edits.hpp"
+#include "designer/groups/groups_panel.hpp"
+#include "io/files.hpp"
+#include "support/waiting.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+using designer::test::Fixture;
+
+/// The dock Groups in the window, on two boxes of eight GPUs.
+namespace {
+
+struct Groups {
+  Groups() {
+    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {}, u"two"_s);
+    fixture.window->workspace().setMode(Mode::analyse);
+    fixture.run("view.groups");
+    panel = fixture.window->findChild<GroupsPanel*>();
+  }
+  [[nodiscard]] bool compute(const workflow::Values& values) const {
+    panel->form().setValues(values);
+    panel->search();
+    return isDone();
+  }
+  [[nodiscard]] bool isDone() const {
+    return QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience);
+  }
+  [[nodiscard]] QString text(const char* name) const { return panel->findChild<QLabel*>(QLatin1String(name))->text(); }
+  [[nodiscard]] QTableWidget* table(const char* name) const {
+    return panel->findChild<QTableWidget*>(QLatin1String(name));
+  }
+  [[nodiscard]] const Overlay& overlay() const { return fixture.editor()->canvas().overlay(); }
+
+  Fixture fixture;
+  GroupsPanel* panel = nullptr;
+};
+
+}  // namespace
+
+class TestDesignerGroups : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase() { designer::test::prepareApplication("groups"); }
+  void mesh();
+  void file();
+  void marks();
+  void followsTheFabric();
+  void faultsAreSaid_data();
+  void faultsAreSaid();
+  void copiesACommand();
+};
+
+/// Four pairs across take 25 GB/s links: 50 = 25 * 2 each, while the boxes could do more.
+void TestDesignerGroups::mesh() {
+  const Groups shown;
+  QVERIFY2(shown.text("groupsMessage").contains(u"4x8"_s), qPrintable(shown.text("groupsMessage")));
+  QVERIFY(shown.compute({{"mesh", "2x8"}}));
+  QVERIFY2(shown.text("groupsHeadline").contains(u"10 groups at once: 50 GB/s each"_s),
+           qPrintable(shown.text("groupsHeadline")));
+  const QTableWidget* table = shown.table("groupsTable");
+  QCOMPARE(table->rowCount(), 2);
+  QCOMPARE(table->item(0, 0)->text(), u"8"_s);
+  QCOMPARE(table->item(0, 2)->text(), u"2"_s);
+  QCOMPARE(table->item(0, 4)->text(), u"100 %"_s);
+  QCOMPARE(table->item(1, 4)->text(), u"0 %"_s);
+  const QTableWidget* cut = shown.table("groupsCut");
+  QVERIFY(cut->rowCount() > 0);
+  QCOMPARE(cut->item(0, 1)->text(), u"25"_s);
+}
+
+void TestDesignerGroups::file() {
+  const Groups shown;
+  const QString path = shown.fixture.dir.filePath(u"groups.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), R"([{"ranks": [0, 8], "weight": 2}, {"ranks": [1, 2, 3]}])"));
+  QVERIFY(shown.compute({{"groups", path.toStdString()}}));
+  // The pair has 25 GB/s each way, and an allgather of two moves half of its data across.
+  QVERIFY2(shown.text("groupsHeadline").contains(u"2 groups at once: 25 GB/s times its weight each"_s),
+           qPrintable(shown.text("groupsHeadline")));
+  QCOMPARE(shown.table("groupsTable")->item(0, 3)->text(), u"50"_s);
+}
+
+void TestDesignerGroups::marks() {
+  const Groups shown;
+  QVERIFY(shown.fixture.waitForBound());
+  QVERIFY(shown.compute({{"mesh", "2x8"}, {"axis", "1"}}));
+  QCOMPARE(shown.overlay().hulls.size(), std::size_t{1});
+  QCOMPARE(shown.overlay().hulls.front().nodes.size(), std::size_t{8});
+  QVERIFY(shown.overlay().hulls.front().line == Token::accent);
+  QVERIFY(!shown.overlay().marks.empty());
+  // The cut of the bound comes back.
+  shown.fixture.window->findChild<QDockWidget*>(u"groupsDock"_s)->hide();
+  QVERIFY(QTest::qWaitFor([&] { return !shown.panel->isVisible(); }, coppice::waiting::kPatience));
+  QVERIFY(!shown.overlay().hulls.empty());
+  QVERIFY(shown.overlay().hulls.front().line == Token::cut);
+}
+
+void TestDesignerGroups::followsTheFabric() {
+  const Groups shown;
+  QVERIFY(shown.compute({{"mesh", "2x8"}, {"axis", "0"}}));
+  Document& document = shown.fixture.editor()->document();
+  document.edit(u"faster"_s, [&](Edit& edit) {
+    std::vector<LinkId> slow;
+    for (const auto& [id, link] : document.model().links()) {
+      if (link.bandwidth == "25") {
+        slow.push_back(id);
+      }
+    }
+    edits::changeLinks(edit, slow, [](Link& link) { link.bandwidth = "50"; });
+  });
+  if (!QTest::qWaitFor([&] { return shown.panel->isCurrent(); }, coppice::waiting::kPatience / 10)) {
+    shown.panel->search();
+    QVERIFY(shown.isDone());
+  }
+  QVERIFY2(shown.text("groupsHeadline").contains(u"100 GB/s"_s), qPrintable(shown.text("groupsHeadline")));
+}
+
+void TestDesignerGroups::faultsAreSaid_data() {
+  QTest::addColumn<QString>("option");
+  QTest::addColumn<QString>("value");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("nothing asked") << u"relay"_s << u""_s << u"There are no groups"_s;
+  QTest::newRow("axes of no mesh") << u"axis"_s << u"0"_s << u"“Mesh”"_s;
+  QTest::newRow("sizes") << u"mesh"_s << u"3x5"_s << u"16"_s;
+  QTest::newRow("no file") << u"groups"_s << u"/nowhere/groups.json"_s << u"groups.json"_s;
+}
+
+void TestDesignerGroups::faultsAreSaid() {
+  QFETCH(QString, option);
+  QFETCH(QString, value);
+  QFETCH(QString, says);
+  const Groups shown;
+  workflow::Values values;
+  if (!value.isEmpty()) {
+    values[option.toStdString()] = value.toStdString();
+  }
+  QVERIFY(shown.compute(values));
+  const QString message = shown.text("groupsMessage");
+  QVERIFY2(message.contains(says), qPrintable(message));
+  QVERIFY2(!message.contains(u"--"_s), qPrintable(message));
+  QVERIFY(shown.overlay().hulls.empty() || shown.overlay().hulls.front().line == Token::cut);
+}
+
+void TestDesignerGroups::copiesACommand() {
+  const Groups shown;
+  shown.panel->form().setValues({{"mesh", "2x8"}, {"axis", "0,1"}, {"collective", "allreduce"}, {"relay", "true"}});
+  shown.panel->findChild<QToolButton*>(u"groupsCopy"_s)->click();
+  QCOMPARE(QGuiApplication::clipboard()->text(),
+           u"coppice-cli optimum fabric.fabric.json --axis 0,1 --collective allreduce --mesh 2x8 --relay"_s);
+}
+
+QTEST_MAIN(TestDesignerGroups)
+#include "tst_designer_groups.moc"
