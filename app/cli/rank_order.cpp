@@ -50,9 +50,11 @@ Json boundJson(const workflow::RankOrder& made) {
     return {};
   }
   const order::Bound& bound = *made.answer.bound;
-  return {{"algbw", toFraction(bound.time.inverse())}, {"algbw_GBps", toGBps(bound.time.inverse())},
-          {"nodes", idsOf(made.fabric, bound.nodes)},  {"direction", bound.isInto ? "into" : "out"},
-          {"bytes_per_byte", bound.amount.toString()}, {"capacity", toFraction(bound.capacity)}};
+  return {{"algbw", toFraction(bound.time.inverse())},
+          {"algbw_GBps", toGBps(bound.time.inverse())},
+          {"nodes", idsOf(made.fabric, bound.nodes)},
+          {"direction", bound.isInto ? "into" : "out"},
+          {"capacity", bound.nodes.empty() ? Json() : Json(toFraction(bound.capacity))}};
 }
 
 void addOrder(const workflow::RankOrder& made, Report& report) {

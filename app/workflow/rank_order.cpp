@@ -183,10 +183,12 @@ std::string boundText(const RankOrder& made) {
       first = oneLine(made.fabric.nodes()[node].id);
     }
   }
-  return "no order is faster than " + gigabytes(bound.time.inverse()) + ": " + bound.amount.toString() +
-         " bytes per byte must " + (bound.isInto ? "reach " : "leave ") +
-         (bound.gpus == 1 ? first : counted(bound.gpus, "GPU") + " (" + first + ", …)") + " over " +
-         gigabytes(bound.capacity);
+  const std::string least = "no order is faster than " + gigabytes(bound.time.inverse()) + ": ";
+  if (bound.nodes.empty()) {
+    return least + "each GPU has its own links alone";
+  }
+  return least + (bound.gpus == 1 ? first : counted(bound.gpus, "GPU") + " (" + first + ", …)") +
+         (bound.isInto ? " cannot receive" : " cannot send") + " more than " + gigabytes(bound.capacity);
 }
 
 }  // namespace coppice::workflow

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -18,45 +19,85 @@ namespace {
 using fabric::NodeIndex;
 using std::int64_t;
 
-/// What is sent between blocks of places in all steps together, in whole units.
-class Sums {
+/// By step: a time that its fullest link has under every order, since some GPU sends or receives this much.
+std::vector<InverseBandwidth> leastPeaks(const fabric::Fabric& fabric, const Pattern& pattern) {
+  Bandwidth out;
+  Bandwidth in;
+  for (const NodeIndex gpu : fabric.gpus()) {
+    out = std::max(out, fabric.egress(gpu));
+    in = std::max(in, fabric.ingress(gpu));
+  }
+  std::vector<InverseBandwidth> peaks;
+  for (const Step& step : pattern.steps) {
+    std::map<int, Rational> sent;
+    std::map<int, Rational> received;
+    for (const Message& message : step.messages) {
+      sent[message.from] += message.amount;
+      received[message.to] += message.amount;
+    }
+    InverseBandwidth peak;
+    for (const auto& [place, amount] : sent) {
+      peak = std::max(peak, amount / out);
+    }
+    for (const auto& [place, amount] : received) {
+      peak = std::max(peak, amount / in);
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}
+
+/// What leaves blocks of places for the others, in whole units.
+class Crossings {
 public:
-  Sums(const Pattern& pattern, int blockSize) : m_blocks(pattern.places / blockSize) {
+  Crossings(const Pattern& pattern, int blockSize, std::span<const InverseBandwidth> peaks)
+      : m_blocks(pattern.places / blockSize), m_peaks(peaks) {
     for (const Step& step : pattern.steps) {
       for (const Message& message : step.messages) {
         m_unit = leastCommonMultiple(m_unit, message.amount.denominator());
       }
     }
-    for (const Step& step : pattern.steps) {
-      for (const Message& message : step.messages) {
+    for (std::size_t i = 0; i < pattern.steps.size(); ++i) {
+      m_counts.push_back(pattern.steps[i].count);
+      std::map<std::pair<int, int>, int64_t> sums;
+      for (const Message& message : pattern.steps[i].messages) {
         const std::pair pair{message.from / blockSize, message.to / blockSize};
         if (pair.first != pair.second) {
-          int64_t& sum = m_sums[pair];
-          const int64_t amount = checkedMul(message.amount.numerator(), m_unit / message.amount.denominator());
-          sum = checkedAdd(sum, checkedMul(step.count, amount));
+          sums[pair] =
+              checkedAdd(sums[pair], checkedMul(message.amount.numerator(), m_unit / message.amount.denominator()));
         }
+      }
+      for (const auto& [pair, amount] : sums) {
+        m_sent.push_back({i, pair.first, pair.second, amount});
       }
     }
   }
 
   [[nodiscard]] int blocks() const { return m_blocks; }
 
-  /// The least that leaves `count` of the blocks for the others; 0 where it is not known.
-  Rational leastCut(int count, const Progress& progress) {
-    const auto [found, isNew] = m_known.try_emplace(count, 0);
+  /// The least time of the steps where `count` of the blocks send to the others over the capacity.
+  InverseBandwidth leastTime(int count, const Bandwidth& capacity, const Progress& progress) {
+    const auto [found, isNew] = m_known.try_emplace({count, capacity});
     if (isNew) {
       throwIfCancelled(progress);
-      found->second = isFew(count) ? byTrying(count) : connectivity();
+      found->second = isFew(count) ? byTrying(count, capacity) : Rational(connectivity(), m_unit) / capacity;
     }
-    return Rational(found->second, m_unit);
+    return found->second;
   }
 
 private:
+  struct Sent {
+    std::size_t step = 0;
+    int from = 0;
+    int to = 0;
+    int64_t amount = 0;
+  };
+
   static constexpr int64_t kMaxTried = 20'000'000;  ///< choices times pairs
   static constexpr int64_t kMaxFlow = 1'000'000;    ///< blocks times pairs
 
   [[nodiscard]] bool isFew(int count) const {
-    const int64_t max = kMaxTried / std::max<int64_t>(1, static_cast<int64_t>(m_sums.size()));
+    const int64_t max = kMaxTried / std::max<int64_t>(1, static_cast<int64_t>(m_sent.size()));
     int64_t choices = 1;
     for (int i = 1; i <= std::min(count, m_blocks - count) && choices <= max; ++i) {
       choices = choices * (m_blocks - i + 1) / i;
@@ -64,30 +105,41 @@ private:
     return choices <= max;
   }
 
-  [[nodiscard]] int64_t byTrying(int count) const {
+  [[nodiscard]] InverseBandwidth byTrying(int count, const Bandwidth& capacity) const {
     std::vector<char> isInside(static_cast<std::size_t>(m_blocks), 0);
     std::fill(isInside.end() - count, isInside.end(), 1);
-    std::optional<int64_t> least;
+    // What the capacity carries in the time of a peak, in the units of the amounts.
+    std::vector<Rational> peaks;
+    for (const InverseBandwidth& peak : m_peaks) {
+      peaks.push_back(peak * capacity * Rational(m_unit));
+    }
+    std::optional<Rational> least;
+    std::vector<int64_t> crossing(m_counts.size());
     do {
-      int64_t sum = 0;
-      for (const auto& [pair, amount] : m_sums) {
-        sum = isInside[pair.first] != 0 && isInside[pair.second] == 0 ? checkedAdd(sum, amount) : sum;
+      std::fill(crossing.begin(), crossing.end(), 0);
+      for (const Sent& sent : m_sent) {
+        crossing[sent.step] += isInside[sent.from] != 0 && isInside[sent.to] == 0 ? sent.amount : 0;
       }
-      least = std::min(least.value_or(sum), sum);
+      Rational sum;
+      for (std::size_t step = 0; step < crossing.size(); ++step) {
+        sum += std::max(peaks[step], Rational(crossing[step])) * Rational(m_counts[step]);
+      }
+      least = least ? std::min(*least, sum) : sum;
     } while (std::next_permutation(isInside.begin(), isInside.end()));
-    return least.value_or(0);
+    return *least / Rational(m_unit) / capacity;
   }
 
-  /// The least cut of all sets: each has block 0 inside or outside.
+  /// The least cut of all sets, of all steps together: each has block 0 inside or outside.
   int64_t connectivity() {
-    if (m_connectivity || static_cast<int64_t>(m_sums.size()) > kMaxFlow / m_blocks) {
+    if (m_connectivity || static_cast<int64_t>(m_sent.size()) > kMaxFlow / m_blocks) {
       return m_connectivity.value_or(0);
     }
     int64_t least = std::numeric_limits<int64_t>::max();
     flow::MaxFlow flow(m_blocks);
     std::vector<std::pair<int, int64_t>> arcs;
-    for (const auto& [pair, amount] : m_sums) {
-      arcs.emplace_back(flow.addArc(pair.first, pair.second, amount), amount);
+    for (const Sent& sent : m_sent) {
+      const int64_t amount = checkedMul(sent.amount, m_counts[sent.step]);
+      arcs.emplace_back(flow.addArc(sent.from, sent.to, amount), amount);
     }
     for (int block = 1; block < m_blocks; ++block) {
       for (const bool isOut : {true, false}) {
@@ -102,9 +154,11 @@ private:
   }
 
   int m_blocks;
+  std::span<const InverseBandwidth> m_peaks;  ///< by step
   int64_t m_unit = 1;
-  std::map<std::pair<int, int>, int64_t> m_sums;
-  std::map<int, int64_t> m_known;
+  std::vector<int64_t> m_counts;  ///< by step
+  std::vector<Sent> m_sent;
+  std::map<std::pair<int, Bandwidth>, InverseBandwidth> m_known;
   std::optional<int64_t> m_connectivity;
 };
 
@@ -169,26 +223,33 @@ std::optional<Bound> orderBound(const fabric::Fabric& fabric, const Pattern& pat
   const auto size = static_cast<int>(hosts.front().gpus.size());
   const bool areAlike = std::all_of(hosts.begin(), hosts.end(),
                                     [&](const Host& host) { return static_cast<int>(host.gpus.size()) == size; });
-  Sums places(pattern, 1);
-  std::optional<Sums> blocks;
-  if (keepsHosts && areAlike) {
-    blocks.emplace(pattern, size);
+  const std::vector<InverseBandwidth> peaks = leastPeaks(fabric, pattern);
+  Bound best;
+  for (std::size_t step = 0; step < peaks.size(); ++step) {
+    best.time += peaks[step] * Rational(pattern.steps[step].count);
   }
-  std::optional<Bound> best;
+  Crossings places(pattern, 1, peaks);
+  std::optional<Crossings> blocks;
+  if (keepsHosts && areAlike) {
+    blocks.emplace(pattern, size, peaks);
+  }
   for (const Set& set : setsOf(fabric, hosts)) {
     const bool isWhole = blocks && set.hosts > 0;
-    Sums& sums = isWhole ? *blocks : places;
+    Crossings& crossings = isWhole ? *blocks : places;
     const int inside = isWhole ? set.hosts : set.gpus;
     const auto [out, in] = capacities(fabric, set.nodes);
     for (const bool isInto : {false, true}) {
-      const Rational amount = sums.leastCut(isInto ? sums.blocks() - inside : inside, progress);
       const Bandwidth& capacity = isInto ? in : out;
-      if (amount.isPositive() && capacity.isPositive() && (!best || best->time < amount / capacity)) {
-        best = Bound{amount / capacity, set.nodes, set.gpus, isInto, amount, capacity};
+      if (capacity.isPositive()) {
+        const int senders = isInto ? crossings.blocks() - inside : inside;
+        const InverseBandwidth time = crossings.leastTime(senders, capacity, progress);
+        if (best.time < time) {
+          best = Bound{time, set.nodes, set.gpus, isInto, capacity};
+        }
       }
     }
   }
-  return best;
+  return best.time.isPositive() ? std::optional(best) : std::nullopt;
 }
 
 }  // namespace coppice::order

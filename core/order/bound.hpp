@@ -12,18 +12,18 @@
 
 namespace coppice::order {
 
-/// Whatever the order, at least `amount` crosses from the set to the rest, or into it, over links of `capacity`.
+/// Whatever the order, the steps take that long: in each, some GPU sends or receives its amount over its links, and a
+/// set of GPUs sends to the others, or receives from them, over those of the set.
 struct Bound {
   InverseBandwidth time;
-  std::vector<fabric::NodeIndex> nodes;  ///< of the set
-  int gpus = 0;                          ///< in the set
-  bool isInto = false;                   ///< what enters the set
-  Rational amount;                       ///< bytes per byte of M
-  Bandwidth capacity;
+  std::vector<fabric::NodeIndex> nodes = {};  ///< of the set; empty: single GPUs alone bound it
+  int gpus = 0;                               ///< in the set
+  bool isInto = false;                        ///< what enters the set
+  Bandwidth capacity = {};                    ///< of the links that leave the set, or enter it
 };
 
-/// The largest over sets that hang together in the fabric: GPUs, hosts, what is below a switch. The least amount over
-/// all choices of as many places: by trying them where they are few, else the least cut of what is sent, which is less.
+/// The largest over sets that hang together in the fabric: GPUs, hosts, what is below a switch. The least time over all
+/// choices of as many places: by trying them where they are few, else by the least cut of what is sent, which is less.
 /// @param keepsHosts ranks of a host are consecutive
 /// nullopt where none says anything. Throws OverflowError, CancelledError.
 [[nodiscard]] std::optional<Bound> orderBound(const fabric::Fabric& fabric, const Pattern& pattern, const Hosts& hosts,

@@ -239,14 +239,26 @@ void TestOrder::bestOfAllOrders() {
 
 void TestOrder::orderedAsTheFabricIs_data() {
   QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("algorithm");
   QTest::addColumn<QString>("best");
   // A ring enters and leaves each leaf once: only the links of the GPUs hold it back, 15/8 bytes over 50 GB/s.
   QTest::newRow("fat tree") << "fat-tree-2 oversubscription=4"
+                            << "ring"
                             << "80/3";
   QTest::newRow("fat tree, 64 GPUs") << "fat-tree-2 leaves=8 gpus_per_leaf=8 oversubscription=8"
+                                     << "ring"
                                      << "1600/63";
+  // Of each half, 8/16 and 4/16 stay in the leaves, over 50 GB/s each; 2/16 and 1/16 of four GPUs share its 50 GB/s.
+  QTest::newRow("fat tree, halving") << "fat-tree-2 oversubscription=4"
+                                     << "recursive-halving"
+                                     << "50/3";
+  // Four steps of 50 GB/s, as no leaf sends twice in one.
+  QTest::newRow("fat tree, binomial") << "fat-tree-2 oversubscription=4"
+                                      << "binomial"
+                                      << "25/2";
   // A torus with even sides has a cycle over neighbours, 15/8 bytes over 25 GB/s; pairs with two routes do better.
   QTest::newRow("torus") << "torus dims=4x4"
+                         << "ring"
                          << "16";
 }
 
@@ -254,6 +266,7 @@ void TestOrder::orderedAsTheFabricIs_data() {
 /// fat trees proves it. The search is the same each time.
 void TestOrder::orderedAsTheFabricIs() {
   QFETCH(QString, preset);
+  QFETCH(QString, algorithm);
   QFETCH(QString, best);
   const fabric::Fabric fabric = presetFabric(preset);
   std::vector<Rank> dealt(fabric.gpuCount());
@@ -263,7 +276,8 @@ void TestOrder::orderedAsTheFabricIs() {
   for (const Rank gpu : dealt) {
     hosts.push_back({"h" + std::to_string(gpu), {gpu}});
   }
-  const order::Pattern pattern = must(order::patternOf("ring", Collective::allreduce, sizesOf(hosts)));
+  const Collective collective = algorithm == "binomial" ? Collective::broadcast : Collective::allreduce;
+  const order::Pattern pattern = must(order::patternOf(algorithm.toStdString(), collective, sizesOf(hosts)));
   const order::Request request{.work = 100'000'000};
   const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, request));
   QVERIFY(answer.given.time > answer.best.time);
