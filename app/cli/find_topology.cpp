@@ -290,6 +290,9 @@ Result<Report> runRange(const FindTopologyOptions& options, workflow::NodeRange 
     for (const finder::Entry& entry : *front) {
       const std::string name = finder::nameOf(*entry.construction);
       entries.push_back({{"steps", entry.steps}, {"t_b", entry.bandwidthTime.toString()}, {"construction", name}});
+      if (entry.meanDistance) {
+        entries.back()["least_t_a"] = entry.meanDistance->toString();
+      }
       report.text += "  " + std::to_string(entry.steps) + " " + toDecimal(entry.bandwidthTime, 4) + " " + name;
     }
     report.text += "\n";

@@ -24,8 +24,10 @@ using Amounts = std::map<Pair, Rational>;
 
 constexpr std::array kAlgorithms{
     Algorithm{"ring", "One ring in the order of ranks.", Collective::allreduce},
-    Algorithm{"multi-ring", "One ring for each GPU of a host, on its rail from host to host, as NCCL's.",
-              Collective::allreduce},
+    Algorithm{
+        "multi-ring",
+        "One ring for each GPU of a host, on its rail from host to host, as NCCL's; what is inside hosts is left out.",
+        Collective::allreduce},
     Algorithm{"double-binary-tree", "Two binary trees over the ranks, with half of the data each.",
               Collective::allreduce},
     Algorithm{"recursive-doubling", "Ranks at distance 1, 2, 4, ... exchange all that they have.",
@@ -145,7 +147,8 @@ Pattern ringPattern(Collective collective, int places) {
   return {places, false, {stepOf(hops)}};
 }
 
-/// The baseline's broadcast has all hops of each ring but the one that closes it, and one piece for each ring.
+/// Hops between hosts alone: those inside NCCL chooses by the host's own links, whatever the order. The baseline's
+/// broadcast has all hops of each ring but the one that closes it, and one piece for each ring.
 Pattern multiRingPattern(Collective collective, std::span<const int> hostSizes, int places, const Progress& progress) {
   if (hostSizes.size() < 2) {
     return ringPattern(collective, places);
@@ -153,19 +156,24 @@ Pattern multiRingPattern(Collective collective, std::span<const int> hostSizes, 
   const auto broadcast = baselineOf("multi-ring", Collective::broadcast, hostSizes, true, progress);
   const Rational amount = perHop("multi-ring", collective, places) / Rational(broadcast.denominator);
   Amounts hops;
+  const auto add = [&](int from, int to) {
+    if (from / hostSizes.front() != to / hostSizes.front()) {
+      hops[{from, to}] += amount;
+    }
+  };
   std::vector<std::vector<char>> sends(static_cast<std::size_t>(broadcast.denominator),
                                        std::vector<char>(static_cast<std::size_t>(places), 0));
   auto receives = sends;
   for (std::size_t i = 0; i < broadcast.transfers.size(); ++i) {
     const schedule::Transfer hop = broadcast.transfers[i];
-    hops[{hop.from, hop.to}] += amount;
+    add(hop.from, hop.to);
     sends[hop.begin][hop.from] = 1;
     receives[hop.begin][hop.to] = 1;
   }
   for (std::size_t ring = 0; ring < sends.size(); ++ring) {
     const auto last = std::find(sends[ring].begin(), sends[ring].end(), 0) - sends[ring].begin();
     const auto first = std::find(receives[ring].begin(), receives[ring].end(), 0) - receives[ring].begin();
-    hops[{static_cast<int>(last), static_cast<int>(first)}] += amount;
+    add(static_cast<int>(last), static_cast<int>(first));
   }
   return {places, true, {stepOf(hops)}};
 }
