@@ -24,8 +24,8 @@ std::int64_t allTargetSteps(const finder::Entry& entry) {
   return std::int64_t{entry.nodes} * entry.nodes * entry.degree;
 }
 
-/// An all-to-all is solved up to this many nodes: where all are alike, where few classes of links differ (line graphs of
-/// such ones), and in general.
+/// An all-to-all is solved up to this many nodes: where all are alike, where few classes of links differ (line graphs
+/// of such ones), and in general.
 constexpr int kMaxSymmetricNodes = 512;
 constexpr int kMaxLineGraphNodes = 128;
 constexpr int kMaxAlltoallNodes = 40;
@@ -203,8 +203,13 @@ Result<FoundTopology> completed(finder::Entry entry, const Progress& progress) {
       return alltoall.error();
     }
     found.alltoall = *alltoall;
-  } else if (known.meanDistance) {
-    found.alltoall = AlltoallTime{*known.meanDistance};
+  } else if (known.meanDistance || finder::distanceStarts(known) * known.nodes <= kMaxCheckSteps / known.degree) {
+    const auto distance =
+        known.meanDistance ? Result<Rational>(*known.meanDistance) : finder::meanDistance(known, progress);
+    if (!distance) {
+      return distance.error();
+    }
+    found.alltoall = AlltoallTime{*distance};
   }
   return found;
 }

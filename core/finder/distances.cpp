@@ -56,22 +56,34 @@ Rational meanDistance(const Profile& profile, int nodes) {
   return {sum, nodes};
 }
 
+int64_t distanceStarts(const Entry& entry) {
+  if (entry.isSymmetric) {
+    return 1;
+  }
+  int64_t starts = entry.nodes;
+  if (entry.construction->operation == Operation::lineGraph) {
+    // Node 0 of the base graph begins the first d^k of the arcs of arcs.
+    starts = 1;
+    for (int i = 0; i < entry.construction->numbers[0]; ++i) {
+      starts *= entry.degree;
+    }
+  }
+  return starts;
+}
+
 Result<Rational> meanDistance(const Entry& entry, const Progress& progress) {
   const auto graph = build(*entry.construction);
   if (!graph) {
     return graph.error();
   }
   DistanceSearch search(*graph);
-  const int nodes = graph->nodes;
-  if (entry.isSymmetric) {
-    return Rational(search.sumFrom(0), nodes);
-  }
+  const int64_t starts = distanceStarts(entry);
   int64_t sum = 0;
-  for (int node = 0; node < nodes; ++node) {
+  for (int node = 0; node < starts; ++node) {
     throwIfCancelled(progress);
     sum += search.sumFrom(node);
   }
-  return Rational(sum, int64_t{nodes} * nodes);
+  return Rational(sum, starts * graph->nodes);
 }
 
 Rational leastMeanDistance(int64_t nodes, int64_t degree) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -16,7 +17,10 @@ namespace coppice::finder {
 
 /// From the jobs of one target, where all have as many nodes at each distance.
 [[nodiscard]] Rational meanDistance(const Profile& profile, int nodes);
-/// On the built graph; from one node where the entry is symmetric. Throws CancelledError. Errors: those of build().
+/// Nodes from which distances are measured: one where the entry is symmetric, of a line graph of such a one those that
+/// begin at one node of it, else all.
+[[nodiscard]] std::int64_t distanceStarts(const Entry& entry);
+/// On the built graph, from these nodes. Throws CancelledError. Errors: those of build().
 [[nodiscard]] Result<Rational> meanDistance(const Entry& entry, const Progress& progress = {});
 /// The least of any graph of that many nodes and links (Moore). @pre nodes >= 2, degree >= 1
 [[nodiscard]] Rational leastMeanDistance(std::int64_t nodes, std::int64_t degree);

@@ -25,8 +25,8 @@ constexpr int64_t kMinDraws = 40;
 constexpr int64_t kMaxDraws = 6000;
 /// Cayley digraphs of equal values that are kept for their line graphs.
 constexpr int kMaxEquals = 8;
-/// Distances from all nodes are added up to N^2 d of this.
-constexpr int64_t kMaxDistanceSteps = 400'000'000;
+/// Distances are added up to this many steps: starts times links.
+constexpr int64_t kMaxDistanceSteps = 2'000'000'000;
 /// Generalized Kautz graphs are evaluated at all targets up to N^2 d of this.
 constexpr int64_t kMaxKautzSteps = 8'000'000'000;
 
@@ -350,8 +350,7 @@ void Finder::Search::addDistances(std::vector<Entry>& entries, const Progress& p
   std::size_t done = 0;
   for (Entry& entry : entries) {
     progress.report("distances", static_cast<double>(done++) / static_cast<double>(entries.size()));
-    const int64_t starts = entry.isSymmetric ? 1 : entry.nodes;
-    if (!entry.meanDistance && starts * entry.nodes <= kMaxDistanceSteps / entry.degree) {
+    if (!entry.meanDistance && distanceStarts(entry) * entry.nodes <= kMaxDistanceSteps / entry.degree) {
       if (const auto distance = meanDistance(entry, progress)) {
         entry.meanDistance = *distance;
       }
