@@ -6,6 +6,7 @@
 #include "train_model.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/training_choice.hpp"
+#include "workflow/training_export.hpp"
 #include "workflow/training_words.hpp"
 
 namespace coppice::cli {
@@ -225,6 +226,15 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   report.text += writer.table();
   if (auto written = writer.best(choice->plans.front(), progress, report); !written) {
     return written.error();
+  }
+  if (!options.output.empty()) {
+    const auto written = workflow::writeTraining(options.output, fabric, request, choice->plans.front(), progress);
+    if (!written) {
+      return written.error();
+    }
+    json["files"] = *written;
+    report.text += "  written     " + counted(written->size(), "file or folder", "files and folders") + " in " +
+                   options.output + ": the plan, flags of Megatron-LM and torchtitan, groups and their schedules\n";
   }
   if (auto compared = compareFabrics(options, source, request, progress, report); !compared) {
     return compared.error();

@@ -14,6 +14,7 @@ struct ModelOptions {
   workflow::Values values = {};  ///< of workflow::trainingOptions()
   std::string mesh = {};
   std::vector<std::string> compare = {};  ///< other fabrics
+  std::string output = {};                ///< a folder for the best plan; empty = none
 };
 
 /// What both ways to ask have in common.

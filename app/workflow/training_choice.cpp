@@ -24,21 +24,6 @@ using training::StepPlan;
 /// Layouts that are searched before the next are compared with what they found.
 constexpr std::size_t kWave = 16;
 
-/// Groups of `size` ranks, each `stride` behind the one before.
-std::vector<std::vector<fabric::Rank>> groupsOf(int64_t ranks, const AxisKey& key) {
-  const auto& [size, stride] = key;
-  std::vector<std::vector<fabric::Rank>> groups;
-  for (int64_t outer = 0; outer < ranks; outer += size * stride) {
-    for (int64_t inner = 0; inner < stride; ++inner) {
-      std::vector<fabric::Rank>& group = groups.emplace_back();
-      for (int64_t i = 0; i < size; ++i) {
-        group.push_back(static_cast<fabric::Rank>(outer + inner + i * stride));
-      }
-    }
-  }
-  return groups;
-}
-
 /// Each link has one of the same bandwidth the other way: what reduces is what gathers, played backwards.
 bool isTwoWay(const fabric::Fabric& fabric) {
   std::map<std::pair<fabric::NodeIndex, fabric::NodeIndex>, Rational> balance;
@@ -174,7 +159,7 @@ private:
   }
 
   void priceAxis(const AxisKey& key, Conversion conversion) {
-    const groups::Optimum optimum = proved(groupsOf(m_fabric.gpuCount(), key), collectiveOf(conversion));
+    const groups::Optimum optimum = proved(groupsOfAxis(m_fabric.gpuCount(), key), collectiveOf(conversion));
     Rational rate = optimum.upper.gigabytesPerSecond();
     if (conversion == Conversion::alltoall) {
       rate *= Rational(key.first);
@@ -195,7 +180,7 @@ private:
 
   void priceHandOn(const AxisKey& key) {
     std::vector<std::vector<fabric::Rank>> pairs;
-    for (const std::vector<fabric::Rank>& stages : groupsOf(m_fabric.gpuCount(), key)) {
+    for (const std::vector<fabric::Rank>& stages : groupsOfAxis(m_fabric.gpuCount(), key)) {
       for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
         pairs.push_back({stages[i], stages[i + 1]});
       }
@@ -289,6 +274,20 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::vector<fabric::Rank>> groupsOfAxis(std::int64_t ranks, const AxisKey& key) {
+  const auto& [size, stride] = key;
+  std::vector<std::vector<fabric::Rank>> groups;
+  for (int64_t outer = 0; outer < ranks; outer += size * stride) {
+    for (int64_t inner = 0; inner < stride; ++inner) {
+      std::vector<fabric::Rank>& group = groups.emplace_back();
+      for (int64_t i = 0; i < size; ++i) {
+        group.push_back(static_cast<fabric::Rank>(outer + inner + i * stride));
+      }
+    }
+  }
+  return groups;
+}
 
 Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,
                                       const training::LayoutLimits& limits, const Progress& progress) {

@@ -2,6 +2,7 @@
 #include "workflow/training_words.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/counted.hpp"
 #include "base/failure.hpp"
@@ -24,34 +25,48 @@ training::Dim stateOf(const Problem& problem, const Plan& plan, const std::strin
 }
 
 /// Of the matrices of the feed-forward part, which are the largest.
-std::string parameterWords(const Problem& problem, const Plan& plan, std::size_t axis) {
+int zeroStageOf(const Problem& problem, const Plan& plan, std::size_t axis) {
   if (stateOf(problem, plan, "w1", axis) >= 0) {
-    return "weights, gradients and optimizer divided (FSDP, ZeRO-3)";
+    return 3;
   }
   if (stateOf(problem, plan, "dw1_sum", axis) >= 0) {
-    return "gradients and optimizer divided (ZeRO-2)";
+    return 2;
   }
-  return stateOf(problem, plan, "w1_stored", axis) >= 0 ? "optimizer divided (ZeRO-1)" : "weights replicated";
+  return stateOf(problem, plan, "w1_stored", axis) >= 0 ? 1 : 0;
 }
 
-std::string useOf(const Problem& problem, const Plan& plan, Role role, std::size_t axis) {
+void setParallel(const std::string& name, const Problem& problem, const Plan& plan, std::size_t axis, AxisUse& use) {
+  static constexpr std::array<const char*, 4> kStages{"weights replicated", "optimizer divided (ZeRO-1)",
+                                                      "gradients and optimizer divided (ZeRO-2)",
+                                                      "weights, gradients and optimizer divided (FSDP, ZeRO-3)"};
+  use.zeroStage = zeroStageOf(problem, plan, axis);
+  use.text = name + " parallel, " + kStages[static_cast<std::size_t>(use.zeroStage)];
+}
+
+void setUse(const Problem& problem, const Plan& plan, Role role, std::size_t axis, AxisUse& use) {
   const auto nameOf = [&](training::Dim dim) { return dim >= 0 ? problem.dims[dim].name : std::string(); };
   switch (role) {
     case Role::data:
-      return "data parallel, " + parameterWords(problem, plan, axis);
+      setParallel("data", problem, plan, axis, use);
+      return;
     case Role::context:
-      return "context parallel, " + parameterWords(problem, plan, axis);
+      setParallel("context", problem, plan, axis, use);
+      return;
     case Role::expert:
-      return nameOf(stateOf(problem, plan, "u", axis)) == "e" ? "expert parallel, tokens dispatched by alltoall"
-                                                              : "data parallel, " + parameterWords(problem, plan, axis);
+      if (nameOf(stateOf(problem, plan, "u", axis)) == "e") {
+        use.text = "expert parallel, tokens dispatched by alltoall";
+      } else {
+        setParallel("data", problem, plan, axis, use);
+      }
+      return;
     case Role::tensor:
       break;
   }
-  const bool isSequence = nameOf(stateOf(problem, plan, "x", axis)) == "s";
-  if (nameOf(stateOf(problem, plan, "u", axis)) == "f") {
-    return std::string("tensor parallel") + (isSequence ? ", with sequence parallel" : "");
-  }
-  return isSequence ? "tokens divided, weights gathered" : "no division of the feed-forward part";
+  use.isSequence = nameOf(stateOf(problem, plan, "x", axis)) == "s";
+  use.isUsual = nameOf(stateOf(problem, plan, "u", axis)) == "f";
+  use.text = use.isUsual      ? std::string("tensor parallel") + (use.isSequence ? ", with sequence parallel" : "")
+             : use.isSequence ? "tokens divided, weights gathered"
+                              : "no division of the feed-forward part";
 }
 
 std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,
@@ -126,7 +141,7 @@ std::vector<AxisUse> axisUses(const training::StepDemand& demand, const StepPlan
   const auto dropped = std::count_if(plan.block.strategies.begin(), plan.block.strategies.end(),
                                      [](const training::Strategy& strategy) { return strategy.isDropped; });
   for (const int axis : plan.priced.layout.order) {
-    AxisUse use{training::kParallelWords[axis], plan.priced.layout.sizes[axis], plan.priced.layout.stride(axis), {}};
+    AxisUse use{training::kParallelWords[axis], plan.priced.layout.sizes[axis], plan.priced.layout.stride(axis)};
     if (use.size == 1) {
       continue;
     }
@@ -134,7 +149,7 @@ std::vector<AxisUse> axisUses(const training::StepDemand& demand, const StepPlan
       use.text = "stages of a pipeline of " + std::to_string(layersOf(demand.model, plan.priced.layout)) + " layers";
     } else {
       const auto place = std::find(roles.begin(), roles.end(), static_cast<Role>(axis)) - roles.begin();
-      use.text = useOf(*problem, plan.block, static_cast<Role>(axis), static_cast<std::size_t>(place));
+      setUse(*problem, plan.block, static_cast<Role>(axis), static_cast<std::size_t>(place), use);
     }
     uses.push_back(std::move(use));
   }

@@ -23,7 +23,10 @@ struct AxisUse {
   std::string word;  ///< "tp"
   std::int64_t size = 1;
   std::int64_t stride = 1;  ///< ranks from one GPU of a group to the next
-  std::string text;         ///< "tensor parallel, with sequence parallel"
+  std::string text = {};    ///< "tensor parallel, with sequence parallel"
+  int zeroStage = -1;       ///< data, context and expert axes: 0 = weights replicated, to 3; -1 = nothing of the kind
+  bool isSequence = false;  ///< the tensor axis divides tokens outside the products
+  bool isUsual = true;      ///< false: of the tensor axis, a division that other tools have no name for
 };
 /// Of the axes of size above 1, fastest first.
 [[nodiscard]] std::vector<AxisUse> axisUses(const training::StepDemand& demand, const training::StepPlan& plan);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QRegularExpression>
+#include <QTemporaryDir>
+#include <QTest>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "io/files.hpp"
+#include "support/preset_fabrics.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/schedule_file.hpp"
+#include "workflow/training_export.hpp"
+
+using namespace coppice;
+using test::presetFabric;
+
+/// What is written of a plan of a training step.
+namespace {
+
+struct Chosen {
+  fabric::Fabric fabric;
+  workflow::TrainingRequest request;
+  workflow::TrainingChoice choice;
+};
+
+Chosen chosen(const QString& preset, workflow::Values values) {
+  fabric::Fabric fabric = presetFabric(preset);
+  auto request = workflow::readTraining(values);
+  auto choice = workflow::chooseTraining(fabric, request->demand, request->limits, {});
+  return {std::move(fabric), *std::move(request), *std::move(choice)};
+}
+
+/// Of "--name value"; `usual` where it is left out.
+std::int64_t valueOf(const workflow::LaunchFlags& flags, const std::string& name, std::int64_t usual) {
+  for (const std::string& flag : flags.flags) {
+    if (flag.starts_with(name + " ")) {
+      return std::stoll(flag.substr(name.size() + 1));
+    }
+  }
+  return usual;
+}
+
+bool has(const workflow::LaunchFlags& flags, const std::string& name) {
+  return std::find(flags.flags.begin(), flags.flags.end(), name) != flags.flags.end();
+}
+
+}  // namespace
+
+class TestTrainingExport : public QObject {
+  Q_OBJECT
+
+private slots:
+  void flagsMultiplyToTheGpus_data();
+  void flagsMultiplyToTheGpus();
+  void orderOfRanks();
+  void files();
+  void badFolder();
+};
+
+void TestTrainingExport::flagsMultiplyToTheGpus_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("model");
+  QTest::newRow("one box") << QString("dgx-h100 boxes=1") << QString("llama-3-8b");
+  QTest::newRow("boxes") << QString("dgx-h100 boxes=4") << QString("llama-3-70b");
+  QTest::newRow("experts") << QString("dgx-h100 boxes=4") << QString("mixtral-8x7b");
+}
+
+/// The sizes of each tool are those of every plan that was found, and its batches fill the step.
+void TestTrainingExport::flagsMultiplyToTheGpus() {
+  QFETCH(QString, preset);
+  QFETCH(QString, model);
+  const Chosen found = chosen(preset, {{"model", model.toStdString()}, {"batch", "128"}, {"sequence", "4096"}});
+  QVERIFY(!found.choice.plans.empty());
+  const std::int64_t gpus = found.fabric.gpuCount();
+  for (const training::StepPlan& plan : found.choice.plans) {
+    const auto flags = workflow::launchFlags(found.request, plan);
+    QCOMPARE(flags.size(), std::size_t{2});
+    const workflow::LaunchFlags& megatron = flags[0];
+    const std::int64_t parallel = valueOf(megatron, "--tensor-model-parallel-size", 0) *
+                                  valueOf(megatron, "--pipeline-model-parallel-size", 0) *
+                                  valueOf(megatron, "--context-parallel-size", 1);
+    const std::int64_t data = gpus / parallel;
+    QCOMPARE(data * parallel, gpus);
+    QCOMPARE(valueOf(megatron, "--micro-batch-size", 0) * plan.microBatches * data, std::int64_t{128});
+    QCOMPARE(data % valueOf(megatron, "--expert-model-parallel-size", 1), std::int64_t{0});
+    const workflow::LaunchFlags& titan = flags[1];
+    QCOMPARE(valueOf(titan, "--parallelism.data_parallel_replicate_degree", 0) *
+                 valueOf(titan, "--parallelism.data_parallel_shard_degree", 0),
+             data);
+    QCOMPARE(valueOf(titan, "--parallelism.tensor_parallel_degree", 0) *
+                 valueOf(titan, "--parallelism.context_parallel_degree", 0) *
+                 valueOf(titan, "--parallelism.pipeline_parallel_degree", 0),
+             parallel);
+    const std::int64_t local = valueOf(titan, "--training.local_batch_size", 0);
+    QCOMPARE(128 % (local * data), std::int64_t{0});
+  }
+}
+
+/// Megatron-LM counts through tensor, context, expert, data, pipeline, or with pipeline and data exchanged; nothing
+/// else.
+void TestTrainingExport::orderOfRanks() {
+  const Chosen found = chosen("dgx-h100 boxes=4", {{"model", "llama-3-8b"}, {"batch", "128"}, {"plan", "tp=4,pp=2"}});
+  QVERIFY(!found.choice.plans.empty());
+  training::StepPlan plan = found.choice.plans.front();
+  using training::Role;
+  const auto ordered = [&](std::array<int, training::kParallelAxes> order) {
+    plan.priced.layout.order = order;
+    return workflow::launchFlags(found.request, plan).front();
+  };
+  constexpr int kTensor = static_cast<int>(Role::tensor);
+  constexpr int kContext = static_cast<int>(Role::context);
+  constexpr int kExpert = static_cast<int>(Role::expert);
+  constexpr int kData = static_cast<int>(Role::data);
+  const auto usual = ordered({kTensor, kContext, kExpert, kData, training::kPipeline});
+  QVERIFY(!has(usual, "--use-tp-pp-dp-mapping"));
+  const auto exchanged = ordered({kTensor, kContext, kExpert, training::kPipeline, kData});
+  QVERIFY(has(exchanged, "--use-tp-pp-dp-mapping"));
+  const auto other = ordered({kData, kContext, kExpert, kTensor, training::kPipeline});
+  QVERIFY(!has(other, "--use-tp-pp-dp-mapping"));
+  QCOMPARE(other.missing.size(), usual.missing.size() + 1);
+}
+
+void TestTrainingExport::files() {
+  const Chosen found = chosen("dgx-h100 boxes=2", {{"model", "llama-3-8b"}, {"batch", "64"}, {"plan", "tp=8,dp=2"}});
+  QVERIFY(!found.choice.plans.empty());
+  const QTemporaryDir folder;
+  const std::filesystem::path path = folder.filePath("plan").toStdString();
+  const auto names = workflow::writeTraining(path, found.fabric, found.request, found.choice.plans.front(), {});
+  QVERIFY2(names, names ? "" : describe(names.error()).c_str());
+  const auto json = nlohmann::json::parse(*io::readFile(path / "plan.json"));
+  QCOMPARE(json.at("axes").size(), std::size_t{2});
+  QCOMPARE(json.at("digest").get<std::string>(), found.fabric.digest());
+  QVERIFY(json.at("tensors").size() > 20);
+  int schedules = 0;
+  for (const std::string& name : *names) {
+    if (!name.ends_with('/')) {
+      QVERIFY(io::readFile(path / name));
+      continue;
+    }
+    const QDir group(QString::fromStdString((path / name).string()));
+    const QStringList files = group.entryList({"*.json"}, QDir::Files);
+    // 16 GPUs in groups of 8 or of 2.
+    QVERIFY2(files.size() == 2 || files.size() == 8, name.c_str());
+    const auto read = workflow::readSchedule(*io::readFile(group.filePath(files.front()).toStdString()), name);
+    QVERIFY(read);
+    QVERIFY(workflow::requireVerified(read->fabric, read->schedule, {}));
+    ++schedules;
+  }
+  QVERIFY(schedules >= 2);
+}
+
+void TestTrainingExport::badFolder() {
+  const QTemporaryDir folder;
+  const std::filesystem::path file = folder.filePath("file").toStdString();
+  QVERIFY(io::saveFile(file, "x"));
+  const Chosen found = chosen("dgx-h100 boxes=1", {{"model", "llama-3-8b"}, {"batch", "64"}, {"plan", "tp=8"}});
+  const auto names =
+      workflow::writeTraining(file / "plan", found.fabric, found.request, found.choice.plans.front(), {});
+  QVERIFY(!names);
+  QCOMPARE(names.error().code, ErrorCode::io);
+}
+
+QTEST_APPLESS_MAIN(TestTrainingExport)
+#include "tst_training_export.moc"
