@@ -23,7 +23,8 @@ struct Bound {
 };
 
 /// The largest over sets that hang together in the fabric: GPUs, hosts, what is below a switch. The least time over all
-/// choices of as many places: by trying them where they are few, else by the least cut of what is sent, which is less.
+/// choices of as many places: by trying them where they are few; of exchanges over bits by how few edges a part of a
+/// cube has; else by the least cut of what is sent, which is less.
 /// @param keepsHosts ranks of a host are consecutive
 /// nullopt where none says anything. Throws OverflowError, CancelledError.
 [[nodiscard]] std::optional<Bound> orderBound(const fabric::Fabric& fabric, const Pattern& pattern, const Hosts& hosts,

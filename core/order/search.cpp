@@ -2,6 +2,7 @@
 #include "order/search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <span>
@@ -89,6 +90,46 @@ Arrangement byParts(const fabric::Fabric& fabric, const Arrangement& given) {
   return sorted;
 }
 
+/// Regular ways to go through `count` things: bits reversed, by columns of a grid, and along its rows there and back.
+std::vector<std::vector<std::size_t>> regularOrders(std::size_t count) {
+  constexpr std::size_t kMaxGrids = 16;
+  std::vector<std::vector<std::size_t>> orders;
+  if (count >= 4 && std::has_single_bit(count)) {
+    std::vector<std::size_t>& reversed = orders.emplace_back(count, 0);
+    for (std::size_t i = 1; i < count; ++i) {
+      reversed[i] = reversed[i / 2] / 2 + (i % 2) * (count / 2);
+    }
+  }
+  std::size_t grids = 0;
+  for (std::size_t rows = 2; rows <= count / 2 && grids < kMaxGrids; ++rows) {
+    if (count % rows != 0) {
+      continue;
+    }
+    ++grids;
+    const std::size_t columns = count / rows;
+    std::vector<std::size_t> across(count);
+    std::vector<std::size_t> snake(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t row = i / columns;
+      const std::size_t column = i % columns;
+      across[column * rows + row] = i;
+      snake[i] = row * columns + (row % 2 == 0 ? column : columns - 1 - column);
+    }
+    orders.push_back(std::move(across));
+    orders.push_back(std::move(snake));
+  }
+  return orders;
+}
+
+template <typename T>
+std::vector<T> inOrder(const std::vector<T>& list, const std::vector<std::size_t>& order) {
+  std::vector<T> sorted;
+  for (const std::size_t i : order) {
+    sorted.push_back(list[i]);
+  }
+  return sorted;
+}
+
 /// The pattern stays the same where all places move on by `places`.
 bool isCyclic(const Pattern& pattern, int places) {
   return std::all_of(pattern.steps.begin(), pattern.steps.end(), [&](const Step& step) {
@@ -146,7 +187,8 @@ public:
   }
 
 private:
-  static constexpr int kMaxTurns = 64;  ///< changes of an optimum in a row that lead to nothing better
+  static constexpr std::size_t kMaxDescents = 6;  ///< the best starts, which are followed
+  static constexpr int kMaxTurns = 64;            ///< changes of an optimum in a row that lead to nothing better
 
   Worth worth() {
     const int arc = m_loads.busiestArc();
@@ -189,10 +231,8 @@ private:
         starts.emplace_back(score, std::move(start));
       }
       std::stable_sort(starts.begin(), starts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (const auto& [score, start] : starts) {
-        if (!isAtBound()) {
-          descend(start, score);
-        }
+      for (std::size_t i = 0; i < std::min(starts.size(), kMaxDescents) && !isAtBound(); ++i) {
+        descend(starts[i].second, starts[i].first);
       }
       for (int turns = 0; turns < kMaxTurns && !isAtBound(); ++turns) {
         m_progress.report("searching", static_cast<double>(m_loads.work()) / static_cast<double>(m_request.work));
@@ -207,20 +247,32 @@ private:
   }
 
   /// As it is and by parts; both also with every other host turned round, so that a ring leaves and enters neighbours
-  /// on one rail.
+  /// on one rail, and in regular orders of the hosts, or of the GPUs where these are free.
   [[nodiscard]] std::vector<Arrangement> startArrangements() const {
     std::vector<Arrangement> starts{m_given};
-    if (m_request.isFree) {
-      return starts;
+    if (!m_request.isFree) {
+      starts.push_back(byParts(m_fabric, m_given));
     }
-    starts.push_back(byParts(m_fabric, m_given));
-    for (std::size_t i = 0; changesInside() && i < 2; ++i) {
+    const std::size_t plain = starts.size();
+    for (std::size_t i = 0; changesInside() && !m_request.isFree && i < plain; ++i) {
       Arrangement turned = starts[i];
       for (std::size_t host = 1; host < turned.hosts.size(); host += 2) {
         auto& gpus = turned.gpus[turned.hosts[host]];
         std::reverse(gpus.begin(), gpus.end());
       }
       starts.push_back(std::move(turned));
+    }
+    const std::size_t count = m_request.isFree ? m_given.gpus.front().size() : m_given.hosts.size();
+    for (const std::vector<std::size_t>& order : regularOrders(count)) {
+      for (std::size_t i = 0; i < plain; ++i) {
+        Arrangement regular = starts[i];
+        if (m_request.isFree) {
+          regular.gpus.front() = inOrder(regular.gpus.front(), order);
+        } else {
+          regular.hosts = inOrder(regular.hosts, order);
+        }
+        starts.push_back(std::move(regular));
+      }
     }
     return starts;
   }
