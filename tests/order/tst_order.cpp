@@ -168,6 +168,7 @@ private slots:
   void orderedAsTheFabricIs();
   void sharesAreTheMeanOfRoutes();
   void wrongOrdersAreFound();
+  void boundOfACube();
   void multiRingIsTheBaseline();
   void meshesAndSteps();
   void questionsWithoutAnAnswer_data();
@@ -329,6 +330,24 @@ void TestOrder::wrongOrdersAreFound() {
   QVERIFY(must(verify::provenOrderTime(fabric, pattern, good)).perGBps() > time.perGBps() * Rational(2));
   pattern.steps.front().messages.push_back({3, 3, Rational(1)});
   QVERIFY(!verify::provenOrderTime(fabric, pattern, good));
+}
+
+/// 64 GPUs in leaves of 8 that have 100 GB/s to the spines: the six exchanges have a = 32/64 to 1/64 each way, twice.
+/// All of a leaf outside would be 16 x 63/64 bytes over 100 GB/s, and the links of the GPUs take a/50 in any case. Of
+/// the three exchanges that eight corners of a cube keep inside, 3/4 each of the four largest save what can be saved:
+/// 63/400 less 3/4 x 16 x 60/64 over 100 GB/s is 18/400.
+void TestOrder::boundOfACube() {
+  const fabric::Fabric fabric = presetFabric("fat-tree-2 leaves=8 gpus_per_leaf=8 oversubscription=4");
+  const order::Hosts hosts = order::hostsOf(fabric);
+  const order::Pattern pattern = must(order::patternOf("recursive-halving", Collective::allreduce, sizesOf(hosts)));
+  const auto bound = order::orderBound(fabric, pattern, hosts, false);
+  QVERIFY(bound);
+  QCOMPARE(bound->time.perGBps(), Rational(18, 400));
+  QCOMPARE(bound->gpus, 8);
+  // Bits reversed, the three small exchanges cross: 2 x (56/64 over 50 GB/s and 8 x 7/64 over 100 GB/s).
+  const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, {.isFree = true, .work = 1'000'000}));
+  QCOMPARE(answer.best.time.perGBps(), Rational(21, 400));
+  QVERIFY(answer.given.time.perGBps() > Rational(21, 400));
 }
 
 /// On rails, as the schedule that is simulated and exported.
