@@ -2,6 +2,7 @@
 #include <QTest>
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
@@ -220,7 +221,8 @@ void TestOrder::bestOfAllOrders() {
       // Inside a host, NCCL does not follow the ranks.
       const bool keepsInside = !pattern.usesHosts || std::all_of(hosts.begin(), hosts.end(), [&](const auto& host) {
         const auto first = std::find(order.begin(), order.end(), host.gpus.front());
-        return std::equal(host.gpus.begin(), host.gpus.end(), first);
+        return std::equal(host.gpus.begin(), host.gpus.end(), first,
+                          first + std::min<std::ptrdiff_t>(std::ssize(host.gpus), order.end() - first));
       });
       if (keepsInside) {
         const Rational time = definition.timeOf(order);
