@@ -97,7 +97,6 @@ Result<Report> run(const RankOrderOptions& options, const Progress& progress) {
     return made.error();
   }
   const order::Answer& answer = made->answer;
-  const bool gains = made->gain().isPositive();
   Report report;
   report.json = {{"ok", true},
                  {"fabric", made->fabric.name()},
@@ -119,9 +118,7 @@ Result<Report> run(const RankOrderOptions& options, const Progress& progress) {
                 named(made->fabric.name()) + ", " + counted(made->fabric.gpuCount(), "GPU") + " of " +
                 counted(made->hosts.size(), "host") + "\n" + factLine("as it is", textOf(made->fabric, answer.given)) +
                 factLine("best order", textOf(made->fabric, answer.best)) +
-                factLine("gain", gains ? gigabytes(made->gain())
-                                       : (answer.isProved() ? "none: no order is faster" : "none was found")) +
-                factLine("bound", workflow::boundText(*made));
+                factLine("gain", workflow::gainText(*made)) + factLine("bound", workflow::boundText(*made));
   addOrder(*made, report);
   report.text += lines(loaded->findings);
   if (!options.output.empty()) {

@@ -2,6 +2,7 @@
 #include "workflow/rank_order.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -70,10 +71,11 @@ Result<order::Pattern> patternFor(const RankOrder& made, const RankOrderText& te
 }
 
 /// Both orders take what is claimed, by code of its own. Errors: verification.
-Outcome checkTimes(const RankOrder& made, const order::Pattern& pattern, const Progress& progress) {
+Outcome checkTimes(const RankOrder& made, const order::Pattern& pattern, const std::vector<fabric::Rank>& present,
+                   const Progress& progress) {
   progress.report("verifying", 0);
-  const std::pair<std::vector<fabric::Rank>, InverseBandwidth> claims[] = {
-      {order::orderOf(made.hosts), made.answer.given.time}, {made.answer.order, made.answer.best.time}};
+  const std::pair<std::vector<fabric::Rank>, InverseBandwidth> claims[] = {{present, made.answer.given.time},
+                                                                           {made.answer.order, made.answer.best.time}};
   for (const auto& [order, time] : claims) {
     const auto proved = verify::provenOrderTime(made.fabric, pattern, order, progress);
     if (!proved) {
@@ -125,12 +127,17 @@ Result<RankOrder> rankOrder(const fabric::Fabric& fabric, const RankOrderText& t
   if (pattern->usesHosts && made.isFree) {
     return optionError("free", text.algorithm + " takes hosts as wholes", "leave --free out");
   }
-  auto answer = order::bestOrder(made.fabric, *pattern, made.hosts, text.request, progress);
+  order::Request request = text.request;
+  request.present = order::orderOf(made.hosts);
+  if (text.present.empty() && !pattern->usesHosts) {
+    std::iota(request.present.begin(), request.present.end(), 0);  // ranks of a host may lie apart
+  }
+  auto answer = order::bestOrder(made.fabric, *pattern, made.hosts, request, progress);
   if (!answer) {
     return answer.error();
   }
   made.answer = *std::move(answer);
-  if (const Outcome checked = checkTimes(made, *pattern, progress); !checked) {
+  if (const Outcome checked = checkTimes(made, *pattern, request.present, progress); !checked) {
     return checked.error();
   }
   return made;
@@ -169,6 +176,17 @@ std::string devicesOf(const RankOrder& made, int host) {
     }
   }
   return text;
+}
+
+std::string gainText(const RankOrder& made) {
+  const Bandwidth gain = made.gain();
+  if (gain.isPositive()) {
+    return gigabytes(gain);
+  }
+  if (!gain.isZero()) {
+    return "none: the order as it is is faster, and spreads the ranks of a host; --free looks for such orders";
+  }
+  return made.answer.isProved() ? "none: no order is faster" : "none was found";
 }
 
 std::string boundText(const RankOrder& made) {

@@ -36,7 +36,8 @@ struct RankOrder {
   bool isFree = false;
   order::Answer answer;
 
-  /// algbw that the best order gains; 0 where none is better.
+  /// algbw that the best order gains; 0 where none is better, below 0 where the order as it is does not keep hosts
+  /// together, and all that do are slower.
   [[nodiscard]] Bandwidth gain() const { return answer.best.algbw() - answer.given.algbw(); }
 };
 
@@ -64,6 +65,8 @@ struct RankPlace {
 /// Into a new folder. Errors: io, badUsage (the folder is in use); those of rankOrderFiles.
 [[nodiscard]] Outcome writeRankOrder(const std::filesystem::path& folder, const RankOrder& made);
 
+/// "200/3 = 66.67 GB/s", or why there is none.
+[[nodiscard]] std::string gainText(const RankOrder& made);
 /// What the bound says, in words.
 [[nodiscard]] std::string boundText(const RankOrder& made);
 

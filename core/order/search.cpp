@@ -155,8 +155,9 @@ public:
         m_progress(progress),
         m_loads(fabric, pattern),
         m_random(request.seed) {
+    m_present = request.present.empty() ? orderOf(hosts) : request.present;
     if (request.isFree) {
-      m_given = {{0}, {orderOf(hosts)}};
+      m_given = {{0}, {m_present}};
     } else {
       for (const Host& host : hosts) {
         m_given.hosts.push_back(static_cast<int>(m_given.hosts.size()));
@@ -167,9 +168,10 @@ public:
 
   Answer run(const Hosts& hosts) {
     Answer answer;
+    scoreOf(m_present);
+    answer.given = worth();
     m_best = m_given;
     m_bestScore = scoreOf(m_given);
-    answer.given = worth();
     if (isUniform(m_pattern)) {
       answer.hasTriedAll = true;
     } else {
@@ -432,6 +434,7 @@ private:
   const Progress& m_progress;
   Loads m_loads;
   Random m_random;
+  std::vector<Rank> m_present;
   Arrangement m_given;
   Arrangement m_best;
   Score m_bestScore;

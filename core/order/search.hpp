@@ -17,6 +17,8 @@
 namespace coppice::order {
 
 struct Request {
+  /// The GPU at each rank as it is; empty = the hosts one after the other. It need not keep hosts together.
+  std::vector<fabric::Rank> present = {};
   bool isFree = false;               ///< ranks of a host need not be consecutive
   std::uint64_t work = 200'000'000;  ///< links that may be looked at
   std::uint64_t seed = 1;            ///< of the changes that lead on from a local optimum
@@ -46,6 +48,7 @@ struct Answer {
 /// The best order found: from the given one and one by what hangs together in the fabric, by exchanging, turning round
 /// and moving hosts and GPUs while that helps, then on from a changed optimum; with the rest of the work by trying all.
 /// The same on every machine. @param hosts in the order as it is, which hold each GPU once
+/// @pre request.present has each GPU once, or none
 /// Errors: overflow, cancelled, limit.
 [[nodiscard]] Result<Answer> bestOrder(const fabric::Fabric& fabric, const Pattern& pattern, const Hosts& hosts,
                                        const Request& request = {}, const Progress& progress = {});

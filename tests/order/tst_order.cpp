@@ -169,6 +169,7 @@ private slots:
   void orderedAsTheFabricIs();
   void sharesAreTheMeanOfRoutes();
   void wrongOrdersAreFound();
+  void ranksApartOnTheirHosts();
   void boundOfACube();
   void multiRingIsTheBaseline();
   void meshesAndSteps();
@@ -332,6 +333,39 @@ void TestOrder::wrongOrdersAreFound() {
   QVERIFY(must(verify::provenOrderTime(fabric, pattern, good)).perGBps() > time.perGBps() * Rational(2));
   pattern.steps.front().messages.push_back({3, 3, Rational(1)});
   QVERIFY(!verify::provenOrderTime(fabric, pattern, good));
+}
+
+/// Ranks dealt out in turn to two hosts: what they reach is said of that order, not of one that keeps hosts together.
+/// Halves of 4: 2/4 between neighbours two apart, 1/4 between the others; the network of 10 GB/s carries 1/4 in turn
+/// order, from both GPUs of a host, and 2/4 where hosts keep their ranks.
+void TestOrder::ranksApartOnTheirHosts() {
+  fabric::Description description;
+  for (const char* id : {"a0", "b0", "a1", "b1"}) {
+    fabric::NodeDescription node;
+    node.id = id;
+    node.box = std::string(1, id[0]);
+    description.nodes.push_back(node);
+    description.links.push_back({id, node.box + "s", "100"});
+  }
+  for (const char* box : {"a", "b"}) {
+    fabric::NodeDescription node;
+    node.id = std::string(box) + "s";
+    node.kind = "switch";
+    node.box = box;
+    description.nodes.push_back(node);
+  }
+  description.links.push_back({"as", "bs", "10"});
+  const fabric::Fabric fabric = test::built(description);
+  const order::Hosts hosts = order::hostsOf(fabric);
+  QCOMPARE(order::orderOf(hosts), (std::vector<Rank>{0, 2, 1, 3}));
+  const order::Pattern pattern = must(order::patternOf("recursive-halving", Collective::reduceScatter, sizesOf(hosts)));
+  const std::vector<Rank> inTurn{0, 1, 2, 3};
+  const order::Answer kept = must(order::bestOrder(fabric, pattern, hosts, {.present = inTurn}));
+  QCOMPARE(kept.given.time.perGBps(), Rational(2, 4) / Rational(100) + Rational(2, 4) / Rational(10));
+  QCOMPARE(kept.best.time.perGBps(), Rational(4, 4) / Rational(10) + Rational(1, 4) / Rational(100));
+  const order::Answer free = must(order::bestOrder(fabric, pattern, hosts, {.present = inTurn, .isFree = true}));
+  QCOMPARE(free.best.time.perGBps(), free.given.time.perGBps());
+  QVERIFY(free.isProved());
 }
 
 /// 64 GPUs in leaves of 8 that have 100 GB/s to the spines: the six exchanges have a = 32/64 to 1/64 each way, twice.

@@ -114,12 +114,9 @@ void OrderDialog::take(const Answer& answer) {
     return;
   }
   const workflow::RankOrder& made = **answer;
-  const QString gain = made.gain().isPositive()
-                           ? tr("The best order gains %1.").arg(text(workflow::gigabytes(made.gain())))
-                           : (made.answer.isProved() ? tr("No order is faster.") : tr("No better order was found."));
-  m_summary->setText(tr("As it is: %1\nBest order: %2\n%3\nBound: %4")
-                         .arg(worthText(made, made.answer.given), worthText(made, made.answer.best), gain,
-                              text(workflow::boundText(made))));
+  m_summary->setText(tr("As it is: %1\nBest order: %2\nGain: %3\nBound: %4")
+                         .arg(worthText(made, made.answer.given), worthText(made, made.answer.best),
+                              text(workflow::gainText(made)), text(workflow::boundText(made))));
   list(made);
 }
 
