@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include "bill_text.hpp"
 #include "bom/tables.hpp"
 #include "command.hpp"
-#include "floor_options.hpp"
 #include "input.hpp"
 #include "text.hpp"
 #include "workflow/options.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 struct BomOptions {
   FabricOptions fabric;
-  PartsOptions parts;
+  workflow::Values parts;
   bool isForWatts = false;
   bool isSample = false;
   std::string cables;
@@ -56,42 +56,38 @@ Result<Report> run(const BomOptions& options, bool json, const Progress& progres
   if (options.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "no fabric is given", "name a file, or preset:NAME,key=value"};
   }
-  const auto parts = readParts(options.parts);
-  if (!parts) {
-    return parts.error();
+  const auto priced = workflow::readPartsAndFloor(options.parts);
+  if (!priced) {
+    return priced.error();
   }
-  const auto floor = readFloor(options.parts);
-  if (!floor) {
-    return floor.error();
-  }
+  const bom::Parts& parts = priced->parts;
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
   }
   const fabric::Fabric& fabric = loaded->fabric;
-  const auto bill = bom::billOf(fabric, *parts, *floor,
+  const auto bill = bom::billOf(fabric, parts, priced->floor,
                                 options.isForWatts ? bom::Preference::watts : bom::Preference::price, progress);
   if (!bill) {
     return bill.error();
   }
   Report report;
   report.json = {{"ok", true}, {"fabric", fabric.name()}, {"gpus", fabric.gpuCount()}};
-  report.json.update(billJson(*bill, *parts));
+  report.json.update(billJson(*bill, parts));
   report.json["boxes"] = bill->plan.boxes;
   report.json["racks"] = bill->plan.racks;
   report.json["network_racks"] = bill->plan.networkRacks;
   report.text = named(fabric.name()) + ": bill of materials of the network, " +
-                (options.isForWatts ? "the fewest watts\n" : "the lowest price\n") + billText(*bill, *parts) +
+                (options.isForWatts ? "the fewest watts\n" : "the lowest price\n") + billText(*bill, parts) +
                 "  racks       " + std::to_string(bill->plan.racks) + " with " +
                 counted(bill->plan.boxes, "box", "boxes") + ", " + std::to_string(bill->plan.networkRacks) +
                 " with switches between them\n";
   addCables(*bill, report);
-  if (!parts->has(bom::PartKind::nic)) {
-    report.text += "  not in it   NICs, as the table has none\n";
-  }
+  report.text += partsNotes(*priced);
+  report.json["sample"] = priced->isSample;
   for (const auto& [file, text, label] :
-       {std::tuple(options.cables, bom::cableCsv(fabric, *bill, *parts), "  cable list  "),
-        std::tuple(options.output, bom::billCsv(*bill, *parts), "  bill        ")}) {
+       {std::tuple(options.cables, bom::cableCsv(fabric, *bill, parts), "  cable list  "),
+        std::tuple(options.output, bom::billCsv(*bill, parts), "  bill        ")}) {
     if (file.empty()) {
       continue;
     }

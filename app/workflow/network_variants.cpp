@@ -58,10 +58,8 @@ private:
     const presets::Preset* preset = presets::find(m_request.box);
     if (preset == nullptr || parameterOf(*preset, "network") == nullptr) {
       std::string names;
-      for (const presets::Preset& each : presets::catalogue()) {
-        if (parameterOf(each, "network") != nullptr) {
-          names += (names.empty() ? "" : ", ") + each.name;
-        }
+      for (const std::string& name : presetsWithNetwork()) {
+        names += (names.empty() ? "" : ", ") + name;
       }
       throw Failure{optionError("box", inQuotes(m_request.box) + " is not a preset of boxes that a network joins",
                                 "use one of " + names)};
@@ -182,6 +180,16 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string> presetsWithNetwork() {
+  std::vector<std::string> names;
+  for (const presets::Preset& each : presets::catalogue()) {
+    if (parameterOf(each, "network") != nullptr) {
+      names.push_back(each.name);
+    }
+  }
+  return names;
+}
 
 Result<std::vector<Variant>> networkVariants(const VariantRequest& request) {
   return coppice::guarded([&] { return Lister(request).run(); });

@@ -11,6 +11,9 @@
 /// The networks that can join boxes of one kind: what is enumerated before anything is priced.
 namespace coppice::workflow {
 
+/// The presets of boxes that a network joins.
+[[nodiscard]] std::vector<std::string> presetsWithNetwork();
+
 struct VariantRequest {
   std::string box = "dgx-h100";  ///< a preset with a parameter "network"
   int gpus = 64;

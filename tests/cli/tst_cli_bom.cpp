@@ -40,6 +40,11 @@ void TestCliBom::sample() {
   VERIFY_TOLD(run({"bom", "--sample", "-o", file}).code == 0, run({"bom", "--sample"}));
   QCOMPARE(fileText(file), fileText(kSample));
   QCOMPARE(run({"bom", "--sample"}).out, fileText(kSample));
+  // Without a table its prices are taken, which is said.
+  const Outcome priced = run({"bom", "preset:dgx-h100,boxes=2"});
+  VERIFY_TOLD(priced.code == 0 && priced.out.contains("round numbers of the sample"), priced);
+  const Outcome own = run({"bom", "preset:dgx-h100,boxes=2", "--parts", kSample});
+  VERIFY_TOLD(own.code == 0 && !own.out.contains("of the sample"), own);
 }
 
 /// Eight DGX H100 on rails, in the sample: 64 NICs at 1500, 8 rails of 16 ports at 15000, a spine of 64 ports at 25000.
@@ -126,7 +131,6 @@ void TestCliBom::refuses_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::addColumn<QString>("message");
   const QString fabric = "preset:dgx-h100,boxes=2";
-  QTest::newRow("no table") << QStringList{"bom", fabric} << "--parts: no table of parts is given";
   QTest::newRow("no fabric") << QStringList{"bom", "--parts", kSample} << "no fabric is given";
   QTest::newRow("no such table") << QStringList{"bom", fabric, "--parts", "absent.csv"} << "absent.csv";
   QTest::newRow("not a table") << QStringList{"bom", fabric, "--parts", COPPICE_EXAMPLES "/growth.csv"}
@@ -142,8 +146,10 @@ void TestCliBom::refuses_data() {
   QTest::newRow("rate") << QStringList{"frontier", "--parts", kSample, "--nic", "0"}
                         << "--nic: \"0\" is not a rate above 0";
   QTest::newRow("planes") << QStringList{"frontier", "--parts", kSample, "--network", "planes", "--planes", "0"}
-                          << "planes";
-  QTest::newRow("model") << QStringList{"frontier", "--parts", kSample, "--model", "nothing"} << "\"nothing\"";
+                          << "--planes: \"0\" is not a number of planes";
+  QTest::newRow("model") << QStringList{"frontier", "--parts", kSample, "--model", "nothing"}
+                         << "--model: there is no model";
+  QTest::newRow("box") << QStringList{"frontier", "--box", "torus"} << "--box: \"torus\" is not a box";
 }
 
 void TestCliBom::refuses() {

@@ -183,6 +183,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/compare",
        kSchedules + QSet<QString>{"designer/trees", "designer/export", "designer/playback", "designer/timeline"}},
       {"designer/finder", kSchedules},
+      {"designer/frontier", kSchedules},
       {"designer/sketch", kSchedules},
       {"designer/groups", kSchedules},
       {"designer/training", kSchedules},
@@ -192,11 +193,11 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/features",
        kGround + QSet<QString>{"designer/layout", "designer/analysis", "designer/help", "designer/render", "remote"}},
       {"designer/window",
-       kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/help", "designer/analysis",
-                                  "designer/render", "designer/trees", "designer/search", "designer/export",
-                                  "designer/playback", "designer/compare", "designer/timeline", "designer/program",
-                                  "designer/sketch", "designer/run", "designer/replay", "designer/groups",
-                                  "designer/training", "designer/features"}},
+       kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/frontier", "designer/help",
+                                  "designer/analysis", "designer/render", "designer/trees", "designer/search",
+                                  "designer/export", "designer/playback", "designer/compare", "designer/timeline",
+                                  "designer/program", "designer/sketch", "designer/run", "designer/replay",
+                                  "designer/groups", "designer/training", "designer/features"}},
   };
   return kAllowed;
 }

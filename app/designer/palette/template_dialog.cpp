@@ -4,6 +4,7 @@
 
 #include <QHBoxLayout>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "designer/document/error_text.hpp"
@@ -51,6 +52,18 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->show();
   });
+  auto* prices = new QPushButton(tr("Prices…"), this);
+  prices->setObjectName(u"templatePrices"_s);
+  prices->setAutoDefault(false);
+  prices->setToolTip(tr("What networks between these boxes cost, against what collectives reach"));
+  const std::vector<presets::Rule> rules = parameterRules(entry.preset.toStdString());
+  prices->setVisible(std::ranges::any_of(rules, [](const presets::Rule& rule) { return rule.name == "network"; }));
+  connect(prices, &QPushButton::clicked, this, [this] {
+    const QString preset = m_entry.preset;
+    const int gpus = part() != nullptr ? sizeOf(*part()).gpus : 0;
+    reject();
+    Q_EMIT pricesWanted(preset, gpus);
+  });
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
 
@@ -86,7 +99,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   layout->setContentsMargins(kMargins);
   layout->setSpacing(kGap);
   layout->addLayout(columns, 1);
-  layout->addLayout(buttonRow({sweep, cancel, m_place, m_add, m_create}));
+  layout->addLayout(buttonRow({sweep, prices, cancel, m_place, m_add, m_create}));
 
   connect(m_preview, &FabricPreview::ready, this, &TemplateDialog::receive);
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);

@@ -34,6 +34,8 @@ Q_SIGNALS:
   void addWanted(const coppice::designer::Model& part, const QString& name);
   /// The user clicks where to place it.
   void placeWanted(const coppice::designer::Model& part, const QString& name);
+  /// What the networks of these boxes cost.
+  void pricesWanted(const QString& preset, int gpus);
 
 private:
   enum class Then { nothing, create, add, place };

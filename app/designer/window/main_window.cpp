@@ -43,6 +43,7 @@
 #include "designer/features/report/report_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/finder/finder_feature.hpp"
+#include "designer/frontier/frontier_feature.hpp"
 #include "designer/groups/groups_feature.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/card_loader.hpp"
@@ -158,6 +159,7 @@ void MainWindow::createFeatures() {
   addFeature<ExportFeature>(*schedules);
   addFeature<SynthesizeFeature>();
   addFeature<FinderFeature>();
+  addFeature<FrontierFeature>();
   addFeature<TrafficFeature>(*schedules);
   const auto* timeline = addFeature<TimelineFeature>(*schedules);
   addFeature<ReplayFeature>(*schedules, timeline->panel());

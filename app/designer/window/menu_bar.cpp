@@ -178,7 +178,7 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
 
 QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts& layouts) {
   QMenu* file = bar.addMenu(MainWindow::tr("&File"));
-  fill(file, actions, {u"file.new"_s, u"file.find-topology"_s, u"file.open"_s, u"file.import-run"_s});
+  fill(file, actions, {u"file.new"_s, u"file.find-topology"_s, u"file.price-networks"_s, u"file.open"_s, u"file.import-run"_s});
   QMenu* recent = file->addMenu(MainWindow::tr("Open &Recent"));
   fill(file, actions,
        {{},

@@ -2,6 +2,7 @@
 // Not a test: takes the pictures of resources/screenshots, or those of the help, from the real window.
 // resources/scripts/screenshots.sh builds and runs it. Usage: coppice-screenshots FOLDER [help]
 #include <QApplication>
+#include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
 #include <QSettings>
@@ -17,6 +18,7 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/export/export_dialog.hpp"
 #include "designer/finder/finder_dialog.hpp"
+#include "designer/frontier/frontier_dialog.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/program/program_panel.hpp"
@@ -203,6 +205,15 @@ public:
     wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
     saveBoth(u"topologies"_s, finder, Crop::whole);
     finder->close();
+    run("file.price-networks");
+    auto* prices = m_window->findChild<FrontierDialog*>();
+    prices->form().setValues({{"gpus", "256"}, {"network", "leaf-spine,two-plane,rails"}, {"nic", "25,50"}});
+    prices->search();
+    wait([&] { return prices->isSettled() && prices->chosen() >= 0; }, "the networks do not come");
+    prices->findChild<QComboBox*>(u"frontierGain"_s)->setCurrentIndex(1);
+    prices->resize(kHelpDialog);
+    saveBoth(u"prices"_s, prices, Crop::whole);
+    prices->close();
   }
 
   [[nodiscard]] bool hasFailed() const { return m_hasFailed; }

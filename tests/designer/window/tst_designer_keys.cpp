@@ -254,7 +254,7 @@ void TestDesignerKeys::dialogsByKeyboard_data() {
   QTest::addColumn<QString>("action");
   for (const char* id :
        {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.export", "file.export-picture", "file.find-topology",
-        "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
+        "file.price-networks", "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
     QTest::newRow(id) << QString::fromLatin1(id);
   }
 }

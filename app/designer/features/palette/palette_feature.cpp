@@ -164,6 +164,11 @@ void PaletteFeature::openTemplate(const PaletteEntry& entry) {
       current()->canvas().startPlacing(Model(part), name);
     }
   });
+  connect(m_dialog, &TemplateDialog::pricesWanted, this, [this](const QString& preset, int gpus) {
+    QAction* action = m_actions[u"file.price-networks"_s];
+    action->setData(QVariantList{preset, gpus});
+    action->trigger();
+  });
   m_dialog->open();
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/frontier/frontier_feature.hpp"
+
+#include <QFile>
+#include <QFileInfo>
+
+#include "designer/document/error_text.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "io/files.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+FrontierFeature::FrontierFeature(const FeatureHost& host) : Feature(host) {
+  m_actions.add({u"file.price-networks"_s,
+                 tr("&Price Networks…"),
+                 tr("Price and watts of the networks that can join boxes, against what collectives reach; open one as "
+                    "a fabric"),
+                 {QKeySequence(u"Ctrl+K, Q"_s)},
+                 u"table"_s},
+                [this](bool) { show(); });
+}
+
+void FrontierFeature::show() {
+  QAction* action = m_actions[u"file.price-networks"_s];
+  const QVariantList asked = action->data().toList();
+  action->setData({});
+  if (!m_dialog) {
+    m_dialog = new FrontierDialog(m_window);
+    m_dialog->addAction(m_actions[u"help.contents"_s]);
+    connect(m_dialog, &FrontierDialog::openWanted, this,
+            [this](const fabric::Description& description, const QString& name) {
+              m_workspace.adopt(readArranged(description).model, {}, name);
+            });
+    connect(m_dialog, &FrontierDialog::saveWanted, this, &FrontierFeature::save);
+  }
+  constexpr qsizetype kPresetAndGpus = 2;
+  if (asked.size() == kPresetAndGpus) {
+    workflow::Values values = m_dialog->form().values();
+    values["box"] = asked.front().toString().toStdString();
+    values["gpus"] = std::to_string(asked.back().toInt());
+    m_dialog->form().setValues(values);
+    m_dialog->search();
+  }
+  m_dialog->show();
+  m_dialog->raise();
+  m_dialog->activateWindow();
+}
+
+void FrontierFeature::save(const QString& suggestion, const std::string& text) {
+  const QString path = m_prompts.fileToSave(m_dialog, suggestion, tr("Tables (*.csv)"));
+  if (path.isEmpty()) {
+    return;
+  }
+  if (const Outcome saved = io::saveFile(QFile::encodeName(path).toStdString(), text); !saved) {
+    m_prompts.failure(m_dialog, tr("Price Networks"), errorText(saved.error()));
+  } else {
+    m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
+  }
+}
+
+}  // namespace coppice::designer
