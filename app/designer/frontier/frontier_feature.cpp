@@ -14,7 +14,7 @@ namespace coppice::designer {
 
 FrontierFeature::FrontierFeature(const FeatureHost& host) : Feature(host) {
   m_actions.add({u"file.price-networks"_s,
-                 tr("&Price Networks…"),
+                 tr("Price Networks…"),
                  tr("Price and watts of the networks that can join boxes, against what collectives reach; open one as "
                     "a fabric"),
                  {QKeySequence(u"Ctrl+K, Q"_s)},

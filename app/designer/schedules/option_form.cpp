@@ -150,6 +150,7 @@ QWidget* OptionForm::makeEditor(const workflow::Option& option) {
       combo->addItem(QString::fromStdString(word));
     }
     combo->lineEdit()->setPlaceholderText(QString::fromStdString(option.example));
+    combo->lineEdit()->setAccessibleName(QString::fromStdString(option.title));
     connect(combo, &QComboBox::currentTextChanged, this, &OptionForm::tell);
     return combo;
   }
