@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/export/export_command.hpp"
 
+#include <QRegularExpression>
 #include <QStringList>
 
 #include "designer/schedules/command_text.hpp"
@@ -45,12 +46,17 @@ QString exportCommand(const QString& schedulePath, const lowering::Options& opti
   return words.join(u' ');
 }
 
-QString programName(const QString& schedule) {
+QString programName(const QString& schedule, std::int64_t treesPerRoot) {
+  static const QRegularExpression kTrees(u", \\d+ trees?"_s);
   QString name;
-  for (const QChar each : schedule.toLower()) {
+  QString written = schedule.toLower();
+  if (treesPerRoot > 0) {
+    written.replace(kTrees, u" k"_s + QString::number(treesPerRoot));
+  }
+  for (const QChar each : written) {
     if (each.isLetterOrNumber()) {
       name += each;
-    } else if (each != u'=' && !name.isEmpty() && name.back() != u'-') {
+    } else if (!name.isEmpty() && name.back() != u'-') {
       name += u'-';
     }
   }

@@ -11,7 +11,9 @@ namespace coppice::designer {
 [[nodiscard]] QString exportCommand(const QString& schedulePath, const lowering::Options& options,
                                     const QString& outputPath, std::string_view target = {});
 
-/// A name for a program of the schedule that needs no quotes in MSCCL_XML_FILES: "allgather-k10" of "AllGather k=10".
-[[nodiscard]] QString programName(const QString& schedule);
+/// A name for a program of the schedule that needs no quotes in MSCCL_XML_FILES: "allgather-k10" of "AllGather, 160
+/// trees".
+/// @param treesPerRoot 0: the schedule has none
+[[nodiscard]] QString programName(const QString& schedule, std::int64_t treesPerRoot);
 
 }  // namespace coppice::designer

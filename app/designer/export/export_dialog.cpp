@@ -343,7 +343,7 @@ QString ExportDialog::guide() const {
   if (!check()->notes.empty()) {
     return QString::fromStdString(check()->notes);
   }
-  const QString path = m_savedPath.isEmpty() ? programName(m_name) + u".xml"_s : m_savedPath;
+  const QString path = m_savedPath.isEmpty() ? programName(m_name, m_result->k) + u".xml"_s : m_savedPath;
   return QString::fromStdString(
       program::toText(program::runGuide(check()->facts, check()->options.runtime, path.toStdString())));
 }
@@ -516,12 +516,12 @@ QString ExportDialog::command() const {
     text = generateCommand(m_fabricPath, m_result->options, m_name + fileSuffix(*m_result)) + u" && \\\n  "_s;
   }
   return text + exportCommand(m_schedulePath.isEmpty() ? m_name + fileSuffix(*m_result) : m_schedulePath, options(),
-                              programName(m_name) + suffix(), destination().id());
+                              programName(m_name, m_result->k) + suffix(), destination().id());
 }
 
 void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isProgram,
                           const std::function<Outcome(const QString&)>& save) {
-  QString path = m_askPath((isProgram ? programName(m_name) : m_name) + suffix, filter);
+  QString path = m_askPath((isProgram ? programName(m_name, m_result->k) : m_name) + suffix, filter);
   if (path.isEmpty()) {
     return;
   }

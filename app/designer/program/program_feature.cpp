@@ -210,7 +210,7 @@ void ProgramFeature::openSchedule() {
   m_schedule = entry->result;
   m_isFile = false;
   m_panel->open(
-      programName(entry->name) + u".xml"_s,
+      programName(entry->name, entry->result->k) + u".xml"_s,
       [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<ProgramPanel::Made> {
         ExportCheck check = checkExport(*result, {.runtime = runtime}, progress, Remedies::settings);
         if (check.xml.empty()) {

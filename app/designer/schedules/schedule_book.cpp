@@ -335,7 +335,6 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   if (result.stepSchedule() != nullptr) {
     return name;
   }
-  name += u" k=%1"_s.arg(result.k);
   if (const auto height = result.options.integer(kMaxHeight)) {
     name += u' ' + tr("height %1").arg(*height);
   }
@@ -345,7 +344,7 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   if (result.options.methodOptions.contains(kMulticast)) {
     name += u' ' + tr("multicast");
   }
-  return name;
+  return name + u", "_s + counted(result.trees, tr("tree"), tr("trees"));
 }
 
 const ScheduleEntry* ScheduleBook::twinOf(const ScheduleResult& result) const {

@@ -327,16 +327,20 @@ void TestDesignerExport::guide() {
 
 void TestDesignerExport::namesOfPrograms_data() {
   QTest::addColumn<QString>("schedule");
+  QTest::addColumn<int>("treesPerRoot");
   QTest::addColumn<QString>("program");
-  QTest::newRow("trees") << u"AllGather k=10"_s << u"allgather-k10"_s;
-  QTest::newRow("method") << u"AllReduce Double binary tree"_s << u"allreduce-double-binary-tree"_s;
-  QTest::newRow("commas") << u"Alltoall (6, 3, 7)"_s << u"alltoall-6-3-7"_s;
-  QTest::newRow("nothing") << u"=="_s << u"program"_s;
+  QTest::newRow("trees") << u"AllGather, 160 trees"_s << 10 << u"allgather-k10"_s;
+  QTest::newRow("one tree") << u"Broadcast, 1 tree"_s << 1 << u"broadcast-k1"_s;
+  QTest::newRow("a name of one's own") << u"after the upgrade"_s << 10 << u"after-the-upgrade"_s;
+  QTest::newRow("method") << u"AllReduce Double binary tree"_s << 0 << u"allreduce-double-binary-tree"_s;
+  QTest::newRow("commas") << u"Alltoall (6, 3, 7)"_s << 0 << u"alltoall-6-3-7"_s;
+  QTest::newRow("nothing") << u"=="_s << 0 << u"program"_s;
 }
 
 void TestDesignerExport::namesOfPrograms() {
   QFETCH(QString, schedule);
-  QTEST(programName(schedule), "program");
+  QFETCH(int, treesPerRoot);
+  QTEST(programName(schedule, treesPerRoot), "program");
 }
 
 QTEST_MAIN(TestDesignerExport)

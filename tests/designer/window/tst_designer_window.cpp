@@ -411,8 +411,8 @@ void TestDesignerWindow::wordsBelongToTheirDocument() {
   EditorContext* first = f.editor();
   test::openPreset(*f.window, u"dgx-h100"_s);
   const auto* hint = f.window->findChild<QLabel*>(u"statusHint"_s);
-  f.window->workspace().say(u"AllGather k=1: verified"_s);
-  QCOMPARE(hint->toolTip(), u"AllGather k=1: verified"_s);
+  f.window->workspace().say(u"AllGather, 16 trees: verified"_s);
+  QCOMPARE(hint->toolTip(), u"AllGather, 16 trees: verified"_s);
   f.window->workspace().activate(first);
   QCOMPARE(hint->toolTip(), QString());
   // Nor does what a document in another tab has to say.
