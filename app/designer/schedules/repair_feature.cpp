@@ -31,7 +31,7 @@ std::vector<std::string> failedParts(const Snapshot& snapshot, const std::set<El
 RepairFeature::RepairFeature(const FeatureHost& host, ScheduleFeature& schedules)
     : Feature(host), m_schedules(schedules) {
   addForCurrent({u"schedule.repair"_s,
-                 tr("Repair for the Fail&ure"),
+                 tr("Repair for the Failure"),
                  tr("Repair the schedule for the failure that is shown: trees that did not use the failed part stay"),
                  {QKeySequence(u"Ctrl+K, F"_s)}},
                 [this](EditorContext& context) { repair(context); });
