@@ -157,6 +157,9 @@ void FrontierDialog::connectAll() {
     if (m_progress) {
       m_bar->setValue(static_cast<int>(m_progress->state().fraction * kThousand));
     }
+    if (!m_job.isRunning()) {
+      refresh();  // it was stopped: no answer follows
+    }
   });
   connect(m_form, &OptionForm::changed, this, [this] { m_wait.start(); });
   connect(m_cost, &QComboBox::currentIndexChanged, this, &FrontierDialog::showChosen);

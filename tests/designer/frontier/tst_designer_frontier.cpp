@@ -64,6 +64,7 @@ private Q_SLOTS:
   void opensANetwork();
   void savesBillAndCables();
   void faultsAreSaid();
+  void stops();
   void asksForTheBoxesOfATemplate();
 };
 
@@ -157,6 +158,20 @@ void TestDesignerFrontier::faultsAreSaid() {
   // The next question is answered as before.
   QVERIFY(shown.ask(kAsked));
   QVERIFY(shown.button("frontierOpen")->isEnabled());
+}
+
+/// What was there before stays, and nothing is said to be computed.
+void TestDesignerFrontier::stops() {
+  const Prices shown;
+  QVERIFY(shown.ask(kAsked));
+  const auto before = shown.dialog->answer();
+  shown.dialog->form().setValues({{"gpus", "4096"}});
+  shown.dialog->search();
+  QVERIFY(shown.button("frontierStop")->isEnabled());
+  shown.button("frontierStop")->click();
+  QTRY_VERIFY_WITH_TIMEOUT(!shown.button("frontierStop")->isEnabled(), coppice::waiting::kPatience);
+  QVERIFY2(!shown.text("frontierState").contains(u"Pricing"_s), qPrintable(shown.text("frontierState")));
+  QCOMPARE(shown.dialog->answer(), before);
 }
 
 void TestDesignerFrontier::asksForTheBoxesOfATemplate() {
