@@ -152,6 +152,9 @@ Json jsonOf(const workflow::DrillBase& base, const workflow::DrillCase& drilled,
   } else if (!row.files.reason.empty()) {
     json["no_program"] = row.files.reason;
   }
+  if (row.files.used) {
+    json["used_at"] = program::describe(*row.files.used);
+  }
   return json;
 }
 
@@ -340,6 +343,17 @@ private:
     report.text += "  written     " + counted(repaired, "schedule") +
                    (m_destination ? " and " + counted(programs, "program") : "") + " in " + oneLine(m_options.folder) +
                    ", with switching.md and switching.json\n";
+    const auto odd =
+        std::ranges::count_if(m_rows, [](const Row& row) { return row.files.used && !row.files.used->powersOfTwo; });
+    if (m_inUse.used) {
+      report.json["in_use_used_at"] = program::describe(*m_inUse.used);
+    }
+    if (odd > 0) {
+      report.json["files"]["not_at_powers_of_two"] = odd;
+      report.text += "  note        " + counted(odd, "program") +
+                     " not used at powers of two; see used at in switching.md, and try --within with a schedule of "
+                     "generate --sizes pow2\n";
+    }
     if (m_destination && programs < repaired) {
       const auto without = std::ranges::find_if(m_rows, [](const Row& row) { return !row.files.reason.empty(); });
       report.text += "  note        " + std::to_string(repaired - programs) +

@@ -30,7 +30,8 @@ std::string safeName(const std::string& name) {
 }
 
 Result<std::string> programText(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                const Destination& destination, const std::string& fileName, const Progress& progress) {
+                                const Destination& destination, const std::string& fileName,
+                                std::optional<program::UsedSizes>& used, const Progress& progress) {
   lowering::Options lowered;
   lowered.runtime = destination.runtime;
   if (destination.target != nullptr) {
@@ -38,7 +39,11 @@ Result<std::string> programText(const fabric::Fabric& fabric, const schedule::Sc
     return exported ? Result<std::string>(std::move(exported->text)) : exported.error();
   }
   auto exported = requireProgram(fabric, schedule::AnySchedule(schedule), lowered, fileName, progress);
-  return exported ? Result<std::string>(std::move(exported->xml)) : exported.error();
+  if (!exported) {
+    return exported.error();
+  }
+  used = exported->used;
+  return std::move(exported->xml);
 }
 
 Json toJson(const SwitchingEntry& entry) {
@@ -52,6 +57,9 @@ Json toJson(const SwitchingEntry& entry) {
     json["program"] = entry.files.program;
   } else if (!entry.files.reason.empty()) {
     json["no_program"] = entry.files.reason;
+  }
+  if (entry.files.used) {
+    json["used_at"] = program::describe(*entry.files.used);
   }
   json["algbw"] = toFraction(entry.algbw);
   json["bound"] = toFraction(entry.optimum);
@@ -80,30 +88,34 @@ std::string fileCell(const DrillFiles& files) {
 std::string markdown(const SwitchingPlan& plan) {
   const fabric::Fabric& fabric = plan.base.loaded.fabric;
   const schedule::Schedule& schedule = plan.base.schedule;
-  std::string text = "# When a part fails\n\n" + std::string(toString(schedule.collective)) + " on " +
-                     cell(fabric.name()) + ", " + std::to_string(fabric.gpuCount()) +
-                     " GPUs. In use: " + fileCell(plan.inUse) + ", " + gigabytes(schedule.algbw) + ".\n\n" +
-                     "1. Keep this folder on every host.\n"
-                     "2. When a part fails, let no process start the collective again, and find the part below.\n"
-                     "3. Load its file on every rank. A runtime reads a program when a communicator is created, so "
-                     "create a new one.\n"
-                     "4. Where GPUs are gone, the new communicator is without them, and the ranks behind them move "
-                     "up; `gpus` in switching.json lists the GPUs by rank.\n"
-                     "5. When the part is back, load the file in use before in the same way.\n\n"
-                     "Trees that did not use the part stay as they were. *Moved* is the share of the data that takes "
-                     "new trees; where it is 0 %, the GPUs send the same as before, and the network routes around the "
-                     "part. Beside each program, its schedule (`.forest.json`) has the same name; `coppice-cli "
-                     "verify` and `simulate` read it.\n\n"
-                     "| failed | load | algbw | of the bound | moved | ranks |\n|---|---|---|---|---|---|\n";
+  std::string text =
+      "# When a part fails\n\n" + std::string(toString(schedule.collective)) + " on " + cell(fabric.name()) + ", " +
+      std::to_string(fabric.gpuCount()) + " GPUs. In use: " + fileCell(plan.inUse) + ", " + gigabytes(schedule.algbw) +
+      ".\n\n" +
+      "1. Keep this folder on every host.\n"
+      "2. When a part fails, let no process start the collective again, and find the part below.\n"
+      "3. Load its file on every rank. A runtime reads a program when a communicator is created, so "
+      "create a new one.\n"
+      "4. Where GPUs are gone, the new communicator is without them, and the ranks behind them move "
+      "up; `gpus` in switching.json lists the GPUs by rank.\n"
+      "5. When the part is back, load the file in use before in the same way.\n\n"
+      "A runtime takes a program only for calls that its chunks divide (*used at*), and runs an algorithm of its "
+      "own for others, without a message.\n\n"
+      "Trees that did not use the part stay as they were. *Moved* is the share of the data that takes "
+      "new trees; where it is 0 %, the GPUs send the same as before, and the network routes around the "
+      "part. Beside each program, its schedule (`.forest.json`) has the same name; `coppice-cli "
+      "verify` and `simulate` read it.\n\n"
+      "| failed | load | algbw | of the bound | moved | ranks | used at |\n|---|---|---|---|---|---|---|\n";
   for (const SwitchingEntry& entry : plan.entries) {
     text += "| " + cell(live::described(entry.failure)) + " | ";
     if (entry.impossible) {
-      text += "none: " + cell(entry.impossible->message) + " | | | | |\n";
+      text += "none: " + cell(entry.impossible->message) + " | | | | | |\n";
       continue;
     }
     text += fileCell(entry.files) + " | " + gigabytes(entry.algbw) + " | " + percent(entry.algbw / entry.optimum) +
             " | " + percent(entry.moved) + " | " +
-            (entry.gpus.empty() ? "the same" : std::to_string(entry.gpus.size()) + " left") + " |\n";
+            (entry.gpus.empty() ? "the same" : std::to_string(entry.gpus.size()) + " left") + " | " +
+            (entry.files.used ? cell(program::describe(*entry.files.used)) : "") + " |\n";
   }
   return text;
 }
@@ -145,7 +157,7 @@ Result<DrillFiles> writeDrillFiles(const std::filesystem::path& folder, const st
     return files;
   }
   const std::string fileName = name + std::string(destination->extension());
-  const auto program = programText(fabric, schedule, *destination, fileName, progress);
+  const auto program = programText(fabric, schedule, *destination, fileName, files.used, progress);
   if (!program) {
     if (program.error().code != ErrorCode::limit) {
       return program.error();

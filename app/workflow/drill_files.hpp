@@ -8,6 +8,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "program/used_sizes.hpp"
 #include "workflow/drill.hpp"
 #include "workflow/target.hpp"
 
@@ -19,6 +20,8 @@ struct DrillFiles {
   std::string schedule;  ///< "nic-b0nic3.forest.json": verified, to be simulated and exported again
   std::string program;   ///< "nic-b0nic3.xml"; empty where there is none
   std::string reason;    ///< why there is no program
+  /// MSCCL XML: the calls for which the runtime takes the program.
+  std::optional<program::UsedSizes> used = {};
 };
 
 /// Names of files by case: the kind and name of what has failed, each once.
