@@ -34,6 +34,7 @@ public:
     m_plan.boxOf.assign(count, -1);
     m_plan.spots.resize(count);
     findBoxes();
+    refuseSwitchesOfBoxes();
     m_plan.racks = (m_plan.boxes + m_floor.boxesPerRack - 1) / m_floor.boxesPerRack;
     const std::vector<NodeIndex> central = placeAtTops();
     const auto switches = static_cast<int>(central.size());
@@ -70,6 +71,21 @@ private:
       } else if (node.kind == NodeKind::nic) {
         throw Failure{Error{ErrorCode::badUsage, "the NIC is in no box", "name the box that it is in",
                             Place{.element = {RefKind::node, node.id, i}}}};
+      }
+    }
+  }
+
+  /// A switch in a box comes with it, so that its cables to elsewhere would have no port to be bought.
+  void refuseSwitchesOfBoxes() const {
+    for (const fabric::Arc& arc : m_fabric.arcs()) {
+      const int box = m_plan.boxOf[arc.tail];
+      const fabric::Node& node = m_fabric.nodes()[arc.tail];
+      if (box >= 0 && box != m_plan.boxOf[arc.head] && node.kind == NodeKind::switchNode) {
+        throw Failure{Error{ErrorCode::badUsage,
+                            "the switch is in the box " + inQuotes(fabric::boxAtLevel(node.box, 1)) +
+                                " and is joined to what is outside of it",
+                            "take the switches of the network out of boxes, so that boxes are servers alone",
+                            Place{.element = {RefKind::node, node.id, arc.tail}}}};
       }
     }
   }

@@ -46,7 +46,8 @@ struct FloorPlan {
 };
 
 /// What is in the same outermost box is one box; a GPU without a box is one of its own; switches without a box are the
-/// network. Errors: those of checkFloor; badUsage for a NIC without a box.
+/// network. Errors: those of checkFloor; badUsage for a NIC without a box, and for a
+/// switch in a box with a link that leaves it.
 [[nodiscard]] Result<FloorPlan> planFloor(const fabric::Fabric& fabric, const Floor& floor);
 
 /// In one rack straight; else up to the tray, along the row, and down again. With slack.

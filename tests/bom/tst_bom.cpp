@@ -89,6 +89,7 @@ private slots:
   void floors();
   void nicsOfTheBox();
   void directLinks();
+  void boxesAreServers();
   void sample();
 };
 
@@ -398,6 +399,15 @@ void TestBom::directLinks() {
   }
   QCOMPARE(cables, 64);
   QVERIFY(lineOf(bill, parts, "S8") == nullptr && lineOf(bill, parts, "N50") == nullptr);
+}
+
+/// The boxes of this fat tree are a leaf with its GPUs.
+void TestBom::boxesAreServers() {
+  const auto bill = billOf(made("fat-tree-2", {}), must(readParts(kTable)), {});
+  QVERIFY(!bill);
+  QCOMPARE(bill.error().code, ErrorCode::badUsage);
+  QVERIFY2(text(bill.error()).contains("node \"leaf0\": the switch is in the box \"b0\""),
+           qPrintable(text(bill.error())));
 }
 
 void TestBom::sample() {
