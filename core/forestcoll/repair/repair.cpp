@@ -150,6 +150,23 @@ InverseBandwidth scaleOf(const Fabric& fabric, const Forest& forest, const Progr
   return scale;
 }
 
+/// From here on a repair with very many copies is given up for one with few that loses up to 1 %.
+constexpr int kManyGpus = 256;
+
+/// Trees for the lost copies. Throws WorkLimitReached where that is limited.
+Forest growBeside(const Fabric& after, const Network& network, const Room& room, const RepairOptions& options,
+                  bool isLimited, const Progress& progress) {
+  std::vector<StageSeconds> seconds;
+  StageClock clock(seconds);
+  GrowthOptions growth;
+  growth.heightEffort = options.heightEffort;
+  growth.maxTreeBytes = options.maxTreeBytes;
+  growth.canRotate = false;
+  growth.mayRace = !isLimited;
+  const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
+  return growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+}
+
 RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Progress& progress) {
   const Fabric& after = half.after;
   const Network network = makeNetwork(after.nodeCount(), after.gpus(), after.arcs(), half.demand);
@@ -170,16 +187,16 @@ RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Pr
     result.forest = joined(kept, 1, std::nullopt, least.time / network.unit);
     return result;
   }
-  const Room room = roomAt(network, kept, least, std::max(least.time, target), progress);
-  const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
-  std::vector<StageSeconds> seconds;
-  StageClock clock(seconds);
-  GrowthOptions growth;
-  growth.heightEffort = options.heightEffort;
-  growth.maxTreeBytes = options.maxTreeBytes;
-  growth.canRotate = false;
-  const Forest grown = growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+  Room room = roomAt(network, kept, least, std::max(least.time, target), progress);
+  Forest grown;
+  try {
+    grown = growBeside(after, network, room, options, /*isLimited=*/after.gpuCount() > kManyGpus, progress);
+  } catch (const WorkLimitReached&) {
+    room = roomAt(network, kept, least, least.time * Rational(100, 99), progress);
+    grown = growBeside(after, network, room, options, /*isLimited=*/false, progress);
+  }
   result.count.newTrees = static_cast<int64_t>(grown.trees.size());
+  const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
   result.forest = joined(kept, room.factor, grown, scale);
   if (room.time > least.time) {
     result.forest.scale = scaleOf(after, result.forest, progress);
