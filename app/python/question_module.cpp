@@ -19,6 +19,9 @@
 #include "workflow/options.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"
+#include "workflow/training_choice.hpp"
+#include "workflow/training_request.hpp"
+#include "workflow/training_words.hpp"
 
 namespace coppice::python {
 namespace {
@@ -250,13 +253,7 @@ py::list failures(const LoadedFabric& loaded, const std::string& collective, con
 py::dict optimumOfGroups(const LoadedFabric& loaded, const std::string& groups, const std::string& mesh,
                          const std::string& axes, const std::string& collective, bool relay,
                          const py::object& listener) {
-  const workflow::ConcurrentText text{
-      .file = groups.empty() ? "" : "-",
-      .mesh = mesh,
-      .axes = axes,
-      .demand = {.collective = collective},
-      .relay = relay,
-      .standardInput = [&groups](std::size_t) -> Result<std::string> { return groups; }};
+  const workflow::ConcurrentText text = groupsText(groups, mesh, axes, collective, relay);
   const groups::Optimum optimum = compute(listener, [&](const Progress& progress) -> Result<groups::Optimum> {
     const auto demand = workflow::readConcurrent(loaded.description, loaded.fabric, text);
     if (!demand) {
@@ -281,6 +278,53 @@ py::dict optimumOfGroups(const LoadedFabric& loaded, const std::string& groups, 
   return dict;
 }
 
+/// [(layout, {axis: size}, micro-batches, step, compute, bubble, communication, memory, tokens per second, MFU,
+/// [(axis, size, stride, use)], [(axis, collective, time, rate, links)])], best first.
+py::list train(const LoadedFabric& loaded, const Values& options, const py::object& listener) {
+  struct Chosen {
+    workflow::TrainingRequest request;
+    workflow::TrainingChoice choice;
+  };
+  const Chosen chosen = compute(listener, [&](const Progress& progress) -> Result<Chosen> {
+    auto request = workflow::readTraining(options);
+    if (!request) {
+      return request.error();
+    }
+    auto choice = workflow::chooseTraining(loaded.fabric, request->demand, request->limits, progress);
+    if (!choice) {
+      return choice.error();
+    }
+    if (choice->plans.empty()) {
+      return Error{ErrorCode::infeasible, workflow::noPlanWords(*request, *choice), {}};
+    }
+    return Chosen{*std::move(request), *std::move(choice)};
+  });
+  py::list plans;
+  for (const training::StepPlan& plan : chosen.choice.plans) {
+    const workflow::StepFigures figures = workflow::figuresOf(chosen.request, loaded.fabric.gpuCount(), plan);
+    py::dict sizes;
+    for (int axis = 0; axis < training::kParallelAxes; ++axis) {
+      sizes[training::kParallelWords[axis]] = plan.priced.layout.sizes[axis];
+    }
+    py::list axes;
+    for (const workflow::AxisUse& use : workflow::axisUses(chosen.request.demand, plan)) {
+      axes.append(py::make_tuple(use.word, use.size, use.stride, use.text));
+    }
+    py::list parts;
+    for (const workflow::CommunicationPart& part :
+         workflow::limitsOf(chosen.request.demand, chosen.choice, plan).parts) {
+      parts.append(py::make_tuple(part.word, part.collective, fraction(part.time), fraction(part.rate),
+                                  workflow::cutWords(loaded.fabric, part.cut)));
+    }
+    plans.append(py::make_tuple(plan.priced.layout.text(), std::move(sizes), plan.microBatches,
+                                fraction(plan.overlapped()), fraction(plan.cost.compute), fraction(plan.bubble),
+                                fraction(plan.cost.communication), fraction(plan.cost.memory),
+                                fraction(figures.tokensPerSecond), fraction(figures.utilization), std::move(axes),
+                                std::move(parts)));
+  }
+  return plans;
+}
+
 }  // namespace
 
 void defineQuestions(py::module_& module) {
@@ -288,6 +332,7 @@ void defineQuestions(py::module_& module) {
   module.def("optimum_of_groups", &optimumOfGroups);
   module.def("prices", &prices);
   module.def("failures", &failures);
+  module.def("train", &train);
 }
 
 }  // namespace coppice::python

@@ -10,6 +10,7 @@
 #include "schedule/bound_scope.hpp"
 #include "schedule/tree_reader.hpp"
 #include "unwrap.hpp"
+#include "workflow/concurrent_schedules.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/playable.hpp"
@@ -48,6 +49,28 @@ HeldSchedule generate(const std::shared_ptr<LoadedFabric>& loaded, const std::st
     return workflow::makeSchedule(loaded->fabric, *method, *demand, options, progress);
   });
   return {loaded, std::move(judged.made.schedule), methodId, judged.bound, judged.boundScope};
+}
+
+/// One of each group, with its group's part of the fabric.
+std::vector<HeldSchedule> generateGroups(const LoadedFabric& loaded, const std::string& groups, const std::string& mesh,
+                                         const std::string& axes, const std::string& collective, bool relay,
+                                         const py::object& listener) {
+  const workflow::ConcurrentText text = groupsText(groups, mesh, axes, collective, relay);
+  auto schedules = compute(listener, [&](const Progress& progress) -> Result<std::vector<workflow::GroupSchedule>> {
+    const auto demand = workflow::readConcurrent(loaded.description, loaded.fabric, text);
+    if (!demand) {
+      return demand.error();
+    }
+    const auto optimum = workflow::provedConcurrent(loaded.fabric, *demand, progress);
+    return optimum ? workflow::scheduleGroups(loaded.fabric, *demand, *optimum, progress) : optimum.error();
+  });
+  std::vector<HeldSchedule> held;
+  for (workflow::GroupSchedule& each : schedules) {
+    auto part = std::make_shared<LoadedFabric>(LoadedFabric{std::move(each.description), std::move(each.fabric), {}});
+    held.push_back(
+        {std::move(part), std::move(each.judged.made.schedule), {}, each.judged.bound, each.judged.boundScope});
+  }
+  return held;
 }
 
 HeldSchedule read(const std::string& text, const std::string& name) {
@@ -276,6 +299,7 @@ void defineSchedules(py::module_& module) {
       .def("forests", &forestsOf)
       .def("transfers", &transfersOf)
       .def("json", &written);
+  module.def("generate_groups", &generateGroups);
   module.def("generate", &generate);
   module.def("read_schedule", &read);
   module.def("verify", &verify);

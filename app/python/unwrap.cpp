@@ -75,4 +75,14 @@ void Waiting::tell(const py::object& listener) {
   }
 }
 
+workflow::ConcurrentText groupsText(const std::string& groups, const std::string& mesh, const std::string& axes,
+                                    const std::string& collective, bool relay) {
+  return {.file = groups.empty() ? "" : "-",
+          .mesh = mesh,
+          .axes = axes,
+          .demand = {.collective = collective},
+          .relay = relay,
+          .standardInput = [&groups](std::size_t) -> Result<std::string> { return groups; }};
+}
+
 }  // namespace coppice::python

@@ -16,6 +16,7 @@
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "workflow/concurrent.hpp"
 #include "workflow/guarded.hpp"
 
 /// Values, errors and long work of Coppice as Python has them.
@@ -47,6 +48,10 @@ template <typename T>
 
 /// [{"severity", "text", "fix", "where"}].
 [[nodiscard]] py::list findingsOf(const std::vector<Finding>& findings);
+
+/// @param groups text of a file of groups, which must outlive it; empty = those of a mesh
+[[nodiscard]] workflow::ConcurrentText groupsText(const std::string& groups, const std::string& mesh,
+                                                  const std::string& axes, const std::string& collective, bool relay);
 
 /// Where long work is, for the thread that waits for it.
 class Waiting {

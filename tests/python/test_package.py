@@ -163,6 +163,42 @@ class Questions(unittest.TestCase):
         with self.assertRaises(coppice.Error):
             coppice.optimum_of_groups(fabric, mesh="3x5")
 
+    def test_schedules_of_groups(self):
+        fabric = coppice.preset("dgx-a100", boxes=2)
+        rate = coppice.optimum_of_groups(fabric, mesh="2x8", axis=0).rate
+        schedules = coppice.generate_groups(fabric, mesh="2x8", axis=0)
+        self.assertEqual(len(schedules), 8)
+        def add(links, bandwidths):
+            for link in links:
+                for ends in ((link.source, link.target), (link.target, link.source))[:2 if link.duplex else 1]:
+                    bandwidths[ends] = bandwidths.get(ends, 0) + link.bandwidth * link.count
+
+        used = {}
+        for schedule in schedules:
+            self.assertTrue(coppice.verify(schedule).ok)
+            self.assertGreaterEqual(schedule.algbw, rate)
+            self.assertEqual(schedule.fabric.gpu_count, 2)
+            add(schedule.fabric.links, used)
+        whole = {}
+        add(fabric.links, whole)
+        for ends, bandwidth in used.items():
+            self.assertLessEqual(bandwidth, whole[ends])
+
+    def test_training(self):
+        fabric = coppice.preset("dgx-h100", boxes=2)
+        options = {"batch": 64, "sequence": 4096, "plan": "cp=1,ep=1"}
+        plans = coppice.train(fabric, "llama-3-8b", **options)
+        answer = cli("train", "preset:dgx-h100,boxes=2", "--model", "llama-3-8b", "--batch", "64", "--sequence",
+                     "4096", "--plan", "cp=1,ep=1")["plans"]
+        self.assertEqual([str(plan.communication) for plan in plans], [row["communication"] for row in answer])
+        self.assertEqual([plan.sizes for plan in plans], [row["sizes"] for row in answer])
+        self.assertEqual(plans[0].step, max(plans[0].compute + plans[0].bubble, plans[0].communication))
+        self.assertEqual(sum(moved.time for moved in plans[0].moved), plans[0].communication)
+        with self.assertRaises(coppice.Error):
+            coppice.train(fabric, "gpt-17")
+        with self.assertRaises(coppice.Error):
+            coppice.train(fabric, "llama-3-405b", memory="1GB", batch=64)
+
     def test_n_minus_one(self):
         fabric = coppice.preset("dgx-a100", boxes=2)
         worst = coppice.n_minus_one(fabric, parts=["nic", "gpu"])

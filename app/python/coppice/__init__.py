@@ -16,14 +16,14 @@ Rates are exact fractions.Fraction in GB/s (10^9 bytes a second); simulated time
 from ._core import version as __version__
 from .errors import Error
 from .fabric import Fabric, Finding, Link, Node, Parameter, Preset, load, preset, presets
-from .questions import (Cut, Failure, Group, GroupsOptimum, Optimum, PlainSwitches, Price, PricedLink, TreeBound,
-                        n_minus_one, optimum, optimum_of_groups, prices)
+from .questions import (Cut, Failure, Group, GroupsOptimum, Moved, Optimum, PlainSwitches, Price, PricedLink, TrainingPlan,
+                        TreeBound, n_minus_one, optimum, optimum_of_groups, prices, train)
 from .schedule import (Edge, Method, Option, Row, Schedule, Transfer, Tree, Verdict, as_array, export, generate,
-                       methods, read_schedule, simulate, verify)
+                       generate_groups, methods, read_schedule, simulate, verify)
 
 __all__ = [
-    "Cut", "Edge", "Error", "Fabric", "Failure", "Finding", "Group", "GroupsOptimum", "Link", "Method", "Node", "Optimum", "Option",
-    "Parameter", "PlainSwitches", "Preset", "Price", "PricedLink", "Row", "Schedule", "Transfer", "Tree", "TreeBound", "Verdict",
-    "as_array", "export", "generate", "load", "methods", "n_minus_one", "optimum", "optimum_of_groups", "preset", "presets", "prices",
-    "read_schedule", "simulate", "verify", "__version__",
+    "Cut", "Edge", "Error", "Fabric", "Failure", "Finding", "Group", "GroupsOptimum", "Link", "Method", "Moved", "Node", "Optimum", "Option",
+    "Parameter", "PlainSwitches", "Preset", "Price", "PricedLink", "Row", "Schedule", "TrainingPlan", "Transfer", "Tree", "TreeBound", "Verdict",
+    "as_array", "export", "generate", "generate_groups", "load", "methods", "n_minus_one", "optimum", "optimum_of_groups", "preset", "presets", "prices",
+    "read_schedule", "simulate", "train", "verify", "__version__",
 ]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
@@ -190,19 +191,7 @@ def optimum_of_groups(fabric: Fabric, groups: Optional[Sequence[Group]] = None, 
         collective: of the groups of a mesh.
         relay: GPUs pass on data of other groups.
     """
-    if (groups is None) == (not mesh):
-        raise Error("either groups or a mesh is needed", 'give groups=[...] or mesh="8x16"')
-    entries = []
-    for group in groups or ():
-        entry: dict[str, Any] = {"ranks": list(group.ranks), "collective": group.collective}
-        if group.weight != 1:
-            entry["weight"] = group.weight if isinstance(group.weight, int) else str(group.weight)
-        if group.root is not None:
-            entry["root"] = group.root
-        entries.append(entry)
-    axes = "" if axis is None else str(axis) if isinstance(axis, int) else ",".join(str(each) for each in axis)
-    answer = _core.optimum_of_groups(fabric._core, json.dumps(entries) if entries else "", mesh, axes, collective, relay,
-                                     progress)
+    answer = _core.optimum_of_groups(fabric._core, *_groups(groups, mesh, axis), collective, relay, progress)
     return GroupsOptimum(answer["rate"], answer["reached"], answer["exact"],
                          tuple(PricedLink(*link) for link in answer["cut"]))
 
@@ -228,6 +217,75 @@ def n_minus_one(fabric: Fabric, collective: str = "allgather", *,
     rows = _core.failures(fabric._core, collective, _root(root), _amounts(amounts), _options(limits), list(parts),
                           progress)
     return [Failure(*row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a training step moves along one axis: `time` in ns of the step, at `rate` GB/s, limited by `links`."""
+
+    axis: str
+    collective: str
+    time: Fraction
+    rate: Fraction
+    links: str
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A way to divide a training step over the GPUs.
+
+    Attributes:
+        layout: the axes from the fastest rank on, such as "tp8 dp16".
+        sizes: of dp, cp, ep, tp and pp.
+        step: ns, if communication hides behind computation where it can; nothing is faster in this model.
+        compute, bubble, communication: ns; memory: bytes of a GPU.
+        tokens_per_second, mfu: at most.
+        axes: (axis, size, stride of the ranks, what it is used for).
+        moved: the collectives, the longest first.
+    """
+
+    layout: str
+    sizes: dict[str, int]
+    micro_batches: int
+    step: Fraction
+    compute: Fraction
+    bubble: Fraction
+    communication: Fraction
+    memory: Fraction
+    tokens_per_second: Fraction
+    mfu: Fraction
+    axes: tuple[tuple[str, int, int, str], ...]
+    moved: tuple[Moved, ...]
+
+
+def train(fabric: Fabric, model: Union[str, os.PathLike[str]], *, progress: Listener = None,
+          **options: Any) -> list[TrainingPlan]:
+    """Finds the best ways to divide a training step of a model over all GPUs, best first.
+
+    Args:
+        model: a preset such as "llama-3-70b", or the path of a config.json.
+        options: those of `coppice-cli train`, with underscores: gpu="h100", batch=512, sequence=8192,
+            memory="80GB", efficiency="0.6", recompute=True, plan="tp=8,pp=4".
+    """
+    rows = _core.train(fabric._core, {"model": os.fspath(model), **_options(options)}, progress)
+    return [TrainingPlan(*figures, tuple(axes), tuple(Moved(*each) for each in parts)) for *figures, axes, parts in rows]
+
+
+def _groups(groups: Optional[Sequence[Group]], mesh: str,
+            axis: Union[None, int, Sequence[int]]) -> tuple[str, str, str]:
+    """The text of a file of groups, the mesh and its axes."""
+    if (groups is None) == (not mesh):
+        raise Error("either groups or a mesh is needed", 'give groups=[...] or mesh="8x16"')
+    entries = []
+    for group in groups or ():
+        entry: dict[str, Any] = {"ranks": list(group.ranks), "collective": group.collective}
+        if group.weight != 1:
+            entry["weight"] = group.weight if isinstance(group.weight, int) else str(group.weight)
+        if group.root is not None:
+            entry["root"] = group.root
+        entries.append(entry)
+    axes = "" if axis is None else str(axis) if isinstance(axis, int) else ",".join(str(each) for each in axis)
+    return (json.dumps(entries) if entries else "", mesh, axes)
 
 
 def _root(root: Union[None, int, str]) -> str:

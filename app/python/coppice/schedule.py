@@ -10,7 +10,7 @@ from typing import Any, Iterable, Optional, Sequence, Union
 
 from . import _core
 from .fabric import Fabric, Finding
-from .questions import Amounts, Listener, _amounts, _options, _root
+from .questions import Amounts, Group, Listener, _amounts, _groups, _options, _root
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,18 @@ def generate(fabric: Fabric, collective: str = "allgather", *, method: str = "fo
     """
     return Schedule(_core.generate(fabric._core, collective, _root(root), _amounts(amounts), method,
                                    _options(options), progress))
+
+
+def generate_groups(fabric: Fabric, groups: Optional[Sequence[Group]] = None, *, mesh: str = "",
+                    axis: Union[None, int, Sequence[int]] = None, collective: str = "allgather", relay: bool = False,
+                    progress: Listener = None) -> list[Schedule]:
+    """Generates a verified schedule for each of several groups, all of which can run at the same time.
+
+    Each schedule has its group's part of the fabric: its GPUs, what relays, and its shares of the links. The arguments
+    are those of optimum_of_groups().
+    """
+    cores = _core.generate_groups(fabric._core, *_groups(groups, mesh, axis), collective, relay, progress)
+    return [Schedule(core) for core in cores]
 
 
 def read_schedule(path: Union[str, os.PathLike[str]]) -> Schedule:
