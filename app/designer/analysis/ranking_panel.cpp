@@ -146,6 +146,8 @@ void RankingPanel::setAction(QAction* action) {
   const auto follow = [button, action] { button->setVisible(action->isEnabled()); };
   connect(action, &QAction::enabledChanged, button, follow);
   follow();
+  constexpr int kMargin = 6;
+  m_head->setContentsMargins(0, kMargin / 2, kMargin, kMargin / 2);
   m_head->addWidget(button, 0, Qt::AlignRight);
 }
 
