@@ -150,12 +150,12 @@ InverseBandwidth scaleOf(const Fabric& fabric, const Forest& forest, const Progr
   return scale;
 }
 
-/// From here on a repair with very many copies is given up for one with few that loses up to 1 %.
+/// Above this a repair with very many copies is given up for one with few that loses up to 0.1 %, or else 1 %.
 constexpr int kManyGpus = 256;
 
-/// Trees for the lost copies. Throws WorkLimitReached where that is limited.
-Forest growBeside(const Fabric& after, const Network& network, const Room& room, const RepairOptions& options,
-                  bool isLimited, const Progress& progress) {
+/// Trees for the lost copies; nothing where that takes more work than the limit.
+std::optional<Forest> growBeside(const Fabric& after, const Network& network, const Room& room,
+                                 const RepairOptions& options, bool isLimited, const Progress& progress) {
   std::vector<StageSeconds> seconds;
   StageClock clock(seconds);
   GrowthOptions growth;
@@ -164,7 +164,11 @@ Forest growBeside(const Fabric& after, const Network& network, const Room& room,
   growth.canRotate = false;
   growth.mayRace = !isLimited;
   const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
-  return growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+  try {
+    return growForest(after, {network, room.capacities, room.supply, scale}, growth, progress, clock);
+  } catch (const WorkLimitReached&) {
+    return std::nullopt;
+  }
 }
 
 RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Progress& progress) {
@@ -188,14 +192,15 @@ RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Pr
     return result;
   }
   Room room = roomAt(network, kept, least, std::max(least.time, target), progress);
-  Forest grown;
-  try {
-    grown = growBeside(after, network, room, options, /*isLimited=*/after.gpuCount() > kManyGpus, progress);
-  } catch (const WorkLimitReached&) {
-    room = roomAt(network, kept, least, least.time * Rational(100, 99), progress);
-    grown = growBeside(after, network, room, options, /*isLimited=*/false, progress);
+  const bool isLarge = after.gpuCount() > kManyGpus;
+  std::optional<Forest> grown = growBeside(after, network, room, options, isLarge, progress);
+  for (const std::int64_t part : {std::int64_t{1000}, std::int64_t{100}}) {
+    if (!grown) {
+      room = roomAt(network, kept, least, least.time * Rational(part, part - 1), progress);
+      grown = growBeside(after, network, room, options, /*isLimited=*/part > 100, progress);
+    }
   }
-  result.count.newTrees = static_cast<int64_t>(grown.trees.size());
+  result.count.newTrees = static_cast<int64_t>(grown->trees.size());
   const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
   result.forest = joined(kept, room.factor, grown, scale);
   if (room.time > least.time) {
