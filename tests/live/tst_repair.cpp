@@ -117,6 +117,7 @@ private slots:
   void leastTimeByEverySet();
   void unaffected();
   void rerouted();
+  void manyGpus();
   void refused();
   void rootFails();
   void classes();
@@ -302,6 +303,21 @@ void TestRepair::rerouted() {
   QCOMPARE(repaired.count.kept, Rational(0));
   QCOMPARE(repaired.count.rerouted, Rational(1));
   QCOMPARE(foundAgain(before, old, after, repaired.schedule, false), Rational(1));
+}
+
+/// At the optimum these trees would need many thousands of copies.
+void TestRepair::manyGpus() {
+  const fabric::Description description = describedBy("mi250 boxes=64");
+  const fabric::Fabric before = built(description);
+  const schedule::Schedule old = must(forestcoll::generate(before, plainRequest(Collective::allgather))).schedule;
+  const live::PartFailure gpu{live::Part::gpu, "b0g0", {}, {*before.find("b0g0")}};
+  const fabric::Fabric after = built(must(live::damagedFabric(description, gpu)).description);
+  const auto repaired = must(forestcoll::repaired(before, old, after));
+  QVERIFY2(must(verify::verifySchedule(after, repaired.schedule, {.maxFlow = false})).ok, "not verified");
+  QVERIFY(repaired.schedule.algbw <= repaired.optimum);
+  QVERIFY(repaired.schedule.algbw >= repaired.optimum * Rational(99, 100));
+  QCOMPARE(repaired.count.kept, repaired.count.unaffected);
+  QVERIFY(repaired.count.keptTrees > 300);
 }
 
 void TestRepair::refused() {
