@@ -27,6 +27,7 @@
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/search/synthesize_dialog.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/training/training_panel.hpp"
 #include "designer/trees/tree_panel.hpp"
 #include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
@@ -67,6 +68,7 @@ public:
     Theme::instance().setChoice(SchemeChoice::dark);
     shoot(u"dark"_s);
     Theme::instance().setChoice(SchemeChoice::light);
+    training();
     generate();
     auto* trees = m_window->findChild<TreePanel*>();
     trees->showRoot(0);
@@ -219,6 +221,20 @@ public:
   [[nodiscard]] bool hasFailed() const { return m_hasFailed; }
 
 private:
+  /// What limits the tensor axis of the best plan, on the drawing.
+  void training() {
+    run("view.training");
+    auto* panel = m_window->findChild<TrainingPanel*>();
+    panel->search();
+    coppice::waiting::settle();
+    [[maybe_unused]] const bool isFound = QTest::qWaitFor([&] { return panel->isCurrent(); }, kLong);
+    panel->details().setCurrentIndex(1);
+    panel->findChild<QTableWidget*>(u"trainingParts"_s)->selectRow(2);
+    coppice::waiting::settle();
+    shoot(u"training"_s);
+    run("view.upgrades");
+  }
+
   static constexpr QSize kHelpWindow{1000, 760};
   static constexpr QSize kHelpDialog{1140, 620};
   static constexpr int kHelpDock = 330;
