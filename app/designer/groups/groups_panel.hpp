@@ -31,7 +31,7 @@ public:
   explicit GroupsPanel(QWidget* parent = nullptr);
 
   /// One of the groups of the chosen row, and the links of the shared cut; empty without a current answer.
-  [[nodiscard]] Overlay marks() const;
+  [[nodiscard]] Overlay marks() const override;
 
 protected:
   void showAnswer(const PanelAnswerPtr& answer) override;

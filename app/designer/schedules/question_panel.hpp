@@ -76,6 +76,8 @@ public:
   /// The answer is about the fabric and the options as they are now.
   [[nodiscard]] bool isCurrent() const;
   [[nodiscard]] EditorContext* context() const { return m_context; }
+  /// What to lay over the drawing; empty without a current answer.
+  [[nodiscard]] virtual Overlay marks() const = 0;
 
 Q_SIGNALS:
   /// What is to be laid over the drawing changed.

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/training/training_feature.hpp"
 
-using namespace Qt::StringLiterals;
+#include "designer/training/training_panel.hpp"
 
 namespace coppice::designer {
 
 TrainingFeature::TrainingFeature(const FeatureHost& host)
-    : Feature(host), m_panel(new TrainingPanel(m_window)), m_marks(m_workspace) {
-  constexpr double kHeight = 0.42;
-  host.addDock({.id = u"training"_s,
-                .title = tr("Training"),
-                .content = m_panel,
-                .area = Qt::BottomDockWidgetArea,
-                .modes = {Mode::analyse},
-                .height = kHeight});
-  connect(m_panel, &TrainingPanel::marksChanged, this, [this] { m_marks.show(m_panel->marks()); });
-  connect(&m_workspace, &Workspace::currentChanged, this, [this] { m_panel->setContext(current()); });
-}
+    : QuestionFeature(host, QStringLiteral("training"), tr("Training"), new TrainingPanel(host.window)) {}
 
 }  // namespace coppice::designer

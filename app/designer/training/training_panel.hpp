@@ -20,7 +20,7 @@ public:
   [[nodiscard]] QTableWidget& table() { return *m_table; }
   [[nodiscard]] PlanDetails& details() { return *m_details; }
   /// What the chosen row of the plan is about; empty without a current answer.
-  [[nodiscard]] Overlay marks() const;
+  [[nodiscard]] Overlay marks() const override;
 
 protected:
   void showAnswer(const PanelAnswerPtr& answer) override;
