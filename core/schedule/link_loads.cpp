@@ -56,4 +56,13 @@ std::vector<std::int64_t> linkLoads(const fabric::Fabric& fabric, const Forest& 
   return loads;
 }
 
+InverseBandwidth neededScale(const fabric::Fabric& fabric, const Forest& forest, const Progress& progress) {
+  const std::vector<std::int64_t> loads = linkLoads(fabric, forest, {}, progress);
+  InverseBandwidth scale;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    scale = std::max(scale, Rational(loads[i]) / fabric.arcs()[i].bandwidth);
+  }
+  return scale;
+}
+
 }  // namespace coppice::schedule

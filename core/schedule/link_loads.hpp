@@ -21,4 +21,8 @@ struct LoadOptions {
 [[nodiscard]] std::vector<std::int64_t> linkLoads(const fabric::Fabric& fabric, const Forest& forest,
                                                   const LoadOptions& options = {}, const Progress& progress = {});
 
+/// The smallest scale with which the links carry the forest: what the busiest one needs. Throws as linkLoads.
+[[nodiscard]] InverseBandwidth neededScale(const fabric::Fabric& fabric, const Forest& forest,
+                                           const Progress& progress = {});
+
 }  // namespace coppice::schedule

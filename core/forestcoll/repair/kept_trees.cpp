@@ -52,15 +52,15 @@ void addUses(std::int32_t tree, std::vector<std::int32_t>& arcs, std::vector<Kep
 
 }  // namespace
 
-KeptTrees::KeptTrees(const Fabric& before, const Forest& old, const Fabric& after)
+KeptTrees::KeptTrees(const Fabric& before, const Forest& old, const Fabric& after, const LockedTrees* locked)
     : m_gpuCount(after.gpuCount()),
       m_load(after.arcs().size(), 0),
       m_lost(static_cast<std::size_t>(after.gpuCount()), 0) {
-  addTrees(before, old, after);
+  addTrees(before, old, after, locked);
   releaseLostBandwidth(before, old, after);
 }
 
-void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& after) {
+void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& after, const LockedTrees* locked) {
   const std::vector<NodeIndex> nodes = nodesInOther(before, after);
   const std::vector<Rank> ranks = ranksInOther(before, nodes, after);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -74,7 +74,8 @@ void KeptTrees::addTrees(const Fabric& before, const Forest& old, const Fabric& 
   std::vector<std::int32_t> arcs;
   for (std::size_t i = 0; i < old.trees.size(); ++i) {
     const schedule::Tree& tree = old.trees[i];
-    if (ranks[tree.root] < 0) {
+    const bool mayStay = locked == nullptr || locked->contains(static_cast<int64_t>(i));
+    if (ranks[tree.root] < 0 || !mayStay) {
       continue;
     }
     const auto firstEdge = static_cast<int64_t>(m_edges.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "schedule/forest.hpp"
 
 namespace coppice::forestcoll {
+
+/// Trees of a forest, by number.
+using LockedTrees = std::set<std::int64_t>;
 
 /// The trees of an old forest that a changed fabric still has, with the ranks, nodes and arcs of that fabric (nodes are
 /// the same where their ids are). A tree is unaffected where all its routes are still there; GPUs that are gone are
@@ -35,7 +39,9 @@ public:
   };
 
   /// @pre an out-forest of `before` whose trees are all written, without pruned edges
-  KeptTrees(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after);
+  /// @param locked the only trees that may stay; nullptr = all
+  KeptTrees(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after,
+            const LockedTrees* locked = nullptr);
 
   [[nodiscard]] int gpuCount() const { return m_gpuCount; }
   [[nodiscard]] std::span<const Tree> trees() const { return m_trees; }
@@ -65,7 +71,8 @@ public:
 private:
   struct Rerouting;
 
-  void addTrees(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after);
+  void addTrees(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after,
+                const LockedTrees* locked);
   void indexUses();
   void addRerouted(const schedule::Forest& old, std::size_t tree, std::int64_t copies, Rerouting& rerouting);
   void releaseLostBandwidth(const fabric::Fabric& before, const schedule::Forest& old, const fabric::Fabric& after);

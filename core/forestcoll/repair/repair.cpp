@@ -19,6 +19,7 @@
 #include "forestcoll/packing/growth.hpp"
 #include "forestcoll/repair/kept_trees.hpp"
 #include "forestcoll/repair/residual.hpp"
+#include "schedule/fixed_k.hpp"
 #include "schedule/link_loads.hpp"
 #include "schedule/tree_reader.hpp"
 
@@ -41,6 +42,7 @@ struct Half {
   const Fabric& after;
   std::span<const int64_t> demand;  ///< by rank of `after`
   const Optimum& optimum;           ///< of `after`
+  const LockedTrees* locked;        ///< null: any tree may stay
 };
 
 struct RepairedHalf {
@@ -84,7 +86,9 @@ LeastTime settle(const Half& half, const Network& network, KeptTrees& kept, cons
   for (const TreeArc& arc : scaledArcs(network, target)) {
     room.push_back(arc.capacity);
   }
-  kept.reroute(half.before, half.old, half.after, room, progress);
+  if (half.locked == nullptr) {
+    kept.reroute(half.before, half.old, half.after, room, progress);
+  }
   releaseUntil(network, kept, target, progress);
   // Releases are of whole copies, and may gain more than they must.
   LeastTime least = target == optimal ? LeastTime{optimal, {}} : leastTime(network, kept, optimal, progress);
@@ -140,16 +144,6 @@ Forest joined(const KeptTrees& kept, int64_t factor, const std::optional<Forest>
   return forest;
 }
 
-/// What the busiest link needs, which may be less than was allowed.
-InverseBandwidth scaleOf(const Fabric& fabric, const Forest& forest, const Progress& progress) {
-  const std::vector<int64_t> loads = schedule::linkLoads(fabric, forest, {}, progress);
-  InverseBandwidth scale;
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    scale = std::max(scale, Rational(loads[i]) / fabric.arcs()[i].bandwidth);
-  }
-  return scale;
-}
-
 /// Above this a repair with very many copies is given up for one with few that loses up to 0.1 %, or else 1 %.
 constexpr int kManyGpus = 256;
 
@@ -174,7 +168,7 @@ std::optional<Forest> growBeside(const Fabric& after, const Network& network, co
 RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Progress& progress) {
   const Fabric& after = half.after;
   const Network network = makeNetwork(after.nodeCount(), after.gpus(), after.arcs(), half.demand);
-  KeptTrees kept(half.before, half.old, after);
+  KeptTrees kept(half.before, half.old, after, half.locked);
   if (kept.allCopies() == 0) {
     refuse(ErrorCode::infeasible, "no GPU that is left has anything to send", "give other amounts");
   }
@@ -183,7 +177,7 @@ RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Pr
   const Rational optimal = Rational(kept.allCopies()) / half.optimum.algbw * network.unit;
   const Rational all = leastTime(network, kept, optimal, progress).time;
   result.keepingAll = Rational(kept.allCopies()) / (all / network.unit);
-  const Rational target = options.keepAll ? all : optimal / (Rational(1) - options.maxLoss);
+  const Rational target = options.keepAll || half.locked != nullptr ? all : optimal / (Rational(1) - options.maxLoss);
   const LeastTime least = settle(half, network, kept, optimal, target, progress);
   std::tie(result.count.keptTrees, result.count.kept) = countOf(kept, false);
   std::tie(result.count.reroutedTrees, result.count.rerouted) = countOf(kept, true);
@@ -204,7 +198,8 @@ RepairedHalf repairHalf(const Half& half, const RepairOptions& options, const Pr
   const InverseBandwidth scale = room.time * Rational(room.factor) / network.unit;
   result.forest = joined(kept, room.factor, grown, scale);
   if (room.time > least.time) {
-    result.forest.scale = scaleOf(after, result.forest, progress);
+    // The busiest link may need less than was allowed.
+    result.forest.scale = schedule::neededScale(after, result.forest, progress);
   }
   return result;
 }
@@ -274,34 +269,6 @@ void addCount(RepairCount& sum, const RepairCount& count, const Rational& weight
   sum.rerouted += count.rerouted * weight;
 }
 
-void multiply(Forest& forest, int64_t factor) {
-  for (int64_t& trees : forest.treesOfRoot) {
-    trees = checkedMul(trees, factor);
-  }
-  for (schedule::Tree& tree : forest.trees) {
-    tree.multiplicity = checkedMul(tree.multiplicity, factor);
-  }
-  forest.scale = forest.scale * Rational(factor);
-}
-
-/// Trees per unit of demand; both forests of an allreduce are given the same, as a schedule below its bound states one.
-int64_t shareK(Schedule& schedule, std::span<const int64_t> demand) {
-  const auto root = static_cast<std::size_t>(std::ranges::find_if(demand, [](int64_t amount) { return amount > 0; }) -
-                                             demand.begin());
-  int64_t common = 1;
-  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-    if (*forest) {
-      common = leastCommonMultiple(common, (*forest)->treesOfRoot[root] / demand[root]);
-    }
-  }
-  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-    if (*forest) {
-      multiply(**forest, common / ((*forest)->treesOfRoot[root] / demand[root]));
-    }
-  }
-  return common;
-}
-
 class Repair {
 public:
   Repair(const Fabric& before, const Schedule& old, const Fabric& after, const RepairOptions& options,
@@ -333,7 +300,7 @@ public:
     m_result.optimum = schedule.bound;
     m_result.keepingAll = m_keepingTime.inverse();
     if (schedule.algbw < schedule.bound) {
-      schedule.fixedK = shareK(schedule, m_demand);
+      schedule::stateFixedK(schedule);
     }
     return std::move(m_result);
   }
@@ -348,11 +315,18 @@ private:
     return orThrow(schedule::expanded(forest, m_before, m_options.maxTreeBytes, m_progress));
   }
 
+  [[nodiscard]] const LockedTrees* lockedOf(std::size_t half) const {
+    return m_options.locked ? &(*m_options.locked)[half] : nullptr;
+  }
+  [[nodiscard]] bool hasEqualLocks() const {
+    return !m_options.locked || (*m_options.locked)[0] == (*m_options.locked)[1];
+  }
+
   void repairOut(int halves) {
     const bool isHalf = halves == 2;
     const Optimum best = optimumOf(isHalf ? Collective::allgather : m_old.collective);
     const Forest old = written(*m_old.broadcastForest);
-    m_out = repairHalf({m_before, old, m_after, m_demand, best}, m_options, m_progress);
+    m_out = repairHalf({m_before, old, m_after, m_demand, best, lockedOf(1)}, m_options, m_progress);
     add(*m_out, best, halves);
     m_result.schedule.broadcastForest = m_out->forest;
     m_best = best;
@@ -360,8 +334,8 @@ private:
 
   /// An allreduce whose first half is its second one turned round, on links that are equal in both directions.
   bool reuseOut() {
-    const bool isMirrored =
-        m_out && isSymmetric(m_after) && *m_old.reduceForest == schedule::reversed(*m_old.broadcastForest);
+    const bool isMirrored = m_out && isSymmetric(m_after) && hasEqualLocks() &&
+                            *m_old.reduceForest == schedule::reversed(*m_old.broadcastForest);
     if (isMirrored) {
       add(*m_out, m_best, 2);
       m_result.schedule.reduceForest = schedule::reversed(m_out->forest);
@@ -375,7 +349,7 @@ private:
     const Forest old = schedule::reversed(written(*m_old.reduceForest));
     const Fabric before = m_before.transposed();
     const Fabric after = m_after.transposed();
-    RepairedHalf half = repairHalf({before, old, after, m_demand, best}, m_options, m_progress);
+    RepairedHalf half = repairHalf({before, old, after, m_demand, best, lockedOf(0)}, m_options, m_progress);
     add(half, best, halves);
     m_result.schedule.reduceForest = schedule::reversed(half.forest);
   }
@@ -439,7 +413,7 @@ Result<Repaired> repaired(const Fabric& before, const Schedule& old, const Fabri
     try {
       return Repair(before, old, after, options, progress).run();
     } catch (const Failure& failure) {
-      if (failure.error.code != ErrorCode::unbalanced && failure.error.code != ErrorCode::limit) {
+      if (options.locked || (failure.error.code != ErrorCode::unbalanced && failure.error.code != ErrorCode::limit)) {
         throw;
       }
       return generatedAfresh(before, old, after, options, progress);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/progress.hpp"
@@ -9,6 +11,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "forestcoll/repair/kept_trees.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/forest.hpp"
 
@@ -21,6 +24,9 @@ struct RepairOptions {
   Rational maxLoss = Rational(0);
   /// Every unaffected tree stays, whatever algbw that leaves.
   bool keepAll = false;
+  /// By half (reduce, broadcast), in the order of TreeReader: these trees stay, as far as they are unaffected, whatever
+  /// algbw that leaves, and all others are made anew beside them.
+  std::optional<std::array<LockedTrees, 2>> locked = {};
   int heightEffort = 1;                                    ///< see Request
   std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;  ///< see Request
 };
