@@ -154,16 +154,17 @@ Result<Report> run(const TrainOptions& options, bool json, const Progress& progr
 }  // namespace
 
 void addTrain(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub =
-      addSubcommand(app, invocation, "train",
-                    "Find how to divide a training step over a mesh of devices: the exact front of "
-                    "compute, communication and memory",
-                    "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b\n"
-                    "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --plan tp=8,pp=4 -o plan\n"
-                    "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --mesh 16x8 \\\n"
-                    "    --batch 512 --sequence 8192\n"
-                    "  coppice-cli train --problem block.json\n"
-                    "  coppice-cli train --problem block.json --plans --json");
+  CLI::App& sub = addSubcommand(
+      app, invocation, "train",
+      "Find how to divide a training step over a mesh of devices: the exact front of "
+      "compute, communication and memory",
+      "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b\n"
+      "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --plan tp=8,pp=4 -o plan\n"
+      "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --bucket 100MB --trace step.json\n"
+      "  coppice-cli train preset:dgx-h100,boxes=16 --model llama-3-70b --mesh 16x8 \\\n"
+      "    --batch 512 --sequence 8192\n"
+      "  coppice-cli train --problem block.json\n"
+      "  coppice-cli train --problem block.json --plans --json");
   auto options = std::make_shared<TrainOptions>();
   addFabricOptions(sub, options->fabric);
   sub.get_option("fabric")->required(false);
@@ -177,6 +178,9 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   sub.add_option("-o,--output", options->model.output,
                  "Folder for the best plan: states of all tensors, flags of Megatron-LM and torchtitan, groups, and a "
                  "verified schedule for each of their collectives")
+      ->excludes(mesh);
+  sub.add_option("--trace", options->model.trace,
+                 "File for the timeline of a step of the best plan, for Perfetto or chrome://tracing")
       ->excludes(mesh);
   sub.add_option("--problem", options->problem,
                  "Graph, mesh and rates instead (resources/schema/training.schema.json); - for standard input");

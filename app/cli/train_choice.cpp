@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <ostream>
 
 #include "base/text.hpp"
+#include "io/files.hpp"
 #include "text.hpp"
 #include "train_model.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/training_choice.hpp"
 #include "workflow/training_export.hpp"
+#include "workflow/training_timeline.hpp"
 #include "workflow/training_words.hpp"
 
 namespace coppice::cli {
@@ -136,6 +139,44 @@ private:
   const TrainingChoice& m_choice;
 };
 
+/// One step of the best plan with its two streams, and the file for Perfetto. Where exact times are too large, it says
+/// so instead, unless the file is asked.
+Outcome addTimeline(const workflow::TrainingRequest& request, const StepPlan& plan, const std::string& file,
+                    const Progress& progress, Report& report) {
+  const auto timeline = training::timelineOf(request.demand, plan, request.timeline, progress);
+  if (!timeline) {
+    const ErrorCode code = timeline.error().code;
+    if (!file.empty() || (code != ErrorCode::overflow && code != ErrorCode::limit)) {
+      return timeline.error();
+    }
+    report.text += "  timeline    not told: " + timeline.error().message + "\n";
+    return Done{};
+  }
+  Json& json = report.json["best"]["timeline"];
+  constexpr double kMilli = 1e6;
+  json = {{"step_ms", timeline->nanoseconds(timeline->length) / kMilli},
+          {"bucket_bytes", request.timeline.bucket.toString()},
+          {"prefetch", request.timeline.isPrefetched},
+          {"exposed_ms", Json::object()}};
+  for (const workflow::ExposedPart& part : workflow::exposedParts(*timeline)) {
+    json["exposed_ms"][part.word] = part.milliseconds;
+  }
+  report.text += "  timeline    " + workflow::timelineWords(*timeline) + "\n";
+  if (file.empty()) {
+    return Done{};
+  }
+  const auto written = io::saveFile(file, [&](std::ostream& out) -> Outcome {
+    workflow::writeStepTrace(*timeline, out);
+    return Done{};
+  });
+  if (!written) {
+    return written.error();
+  }
+  json["trace"] = file;
+  report.text += "  trace       " + file + ", " + counted(timeline->events.size(), "event") + "\n";
+  return Done{};
+}
+
 /// The best plan on each of the other fabrics.
 Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source,
                        const workflow::TrainingRequest& request, const Progress& progress, Report& report) {
@@ -226,6 +267,12 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   report.text += writer.table();
   if (auto written = writer.best(choice->plans.front(), progress, report); !written) {
     return written.error();
+  }
+  if (const Outcome kept = keepInput(source.source, options.trace); !kept) {
+    return kept.error();
+  }
+  if (auto told = addTimeline(request, choice->plans.front(), options.trace, progress, report); !told) {
+    return told.error();
   }
   if (!options.output.empty()) {
     const auto written = workflow::writeTraining(options.output, fabric, request, choice->plans.front(), progress);

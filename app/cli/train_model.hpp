@@ -15,6 +15,7 @@ struct ModelOptions {
   std::string mesh = {};
   std::vector<std::string> compare = {};  ///< other fabrics
   std::string output = {};                ///< a folder for the best plan; empty = none
+  std::string trace = {};                 ///< a file for the timeline of the best plan; empty = none
 };
 
 /// What both ways to ask have in common.

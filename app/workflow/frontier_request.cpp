@@ -256,7 +256,9 @@ const std::vector<Option>& networkOptions() {
 const std::vector<Option>& stepOptions() {
   static const std::vector<Option> kOptions = [] {
     std::vector<Option> options = trainingOptions();
-    std::erase_if(options, [](const Option& option) { return option.name == "tokens"; });
+    std::erase_if(options, [](const Option& option) {
+      return option.name == "tokens" || option.name == "bucket" || option.name == "no-prefetch";
+    });
     for (Option& option : options) {
       option.group = kStep;
     }

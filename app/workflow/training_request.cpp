@@ -172,6 +172,16 @@ const std::vector<Option>& trainingOptions() {
          .help = "Tokens of a whole training, for example 15T: days at least",
          .example = "15T",
          .check = checkedBy(readTokens)},
+        {.name = "bucket",
+         .title = "Gradients reduced together",
+         .help = "On the timeline of a step: gradients of a GPU that are reduced together, for example 100MB; by "
+                 "default 25MB, as in PyTorch",
+         .example = "25MB",
+         .check = checkedBy([](const std::string& value) { return parseBytes(value, "bucket"); })},
+        {.name = "no-prefetch",
+         .title = "Gather weights when they are used",
+         .help = "On the timeline of a step: divided weights are gathered when they are used, not a layer ahead",
+         .kind = OptionKind::flag},
     };
   }();
   return kOptions;
@@ -219,6 +229,14 @@ Result<TrainingRequest> readTraining(const Values& given) {
       return part.error();
     }
     request.demand.gflops *= *part;
+  }
+  request.timeline.isPrefetched = !values->flag("no-prefetch");
+  if (const std::string bucket = values->text("bucket"); !bucket.empty()) {
+    const auto bytes = parseBytes(bucket, "bucket");
+    if (!bytes) {
+      return bytes.error();
+    }
+    request.timeline.bucket = Rational(*bytes);
   }
   if (const std::string text = values->text("tokens"); !text.empty()) {
     const auto tokens = readTokens(text);

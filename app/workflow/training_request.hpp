@@ -7,6 +7,7 @@
 
 #include "training/layout.hpp"
 #include "training/step.hpp"
+#include "training/step_timeline.hpp"
 #include "workflow/options.hpp"
 
 /// What is asked of a training step, for the command line and the window alike.
@@ -17,6 +18,7 @@ struct TrainingRequest {
   training::StepDemand demand;
   training::LayoutLimits limits = {};   ///< of --plan
   std::optional<Rational> tokens = {};  ///< of a whole training
+  training::TimelineOptions timeline = {};
 };
 
 /// Model, GPU, batch, sequence, memory, efficiency, recomputation, sizes of axes, and tokens of a training.

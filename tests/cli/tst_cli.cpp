@@ -193,6 +193,18 @@ void TestCli::trainingFront() {
   VERIFY_TOLD(chosen["step_ms"].toDouble() >= choice.json()["bound_ms"].toDouble() * 0.999999, choice);
   VERIFY_TOLD(chosen["limited_by"].isString() && !choice.json()["plans"].toArray().isEmpty(), choice);
   VERIFY_TOLD(chosen["gains"].toArray().size() >= 2, choice);
+  const double played = chosen["timeline"].toObject()["step_ms"].toDouble();
+  VERIFY_TOLD(played >= chosen["step_ms"].toDouble() * 0.999999 &&
+                  played <= chosen["step_without_overlap_ms"].toDouble() * 1.000001,
+              choice);
+  const Outcome traced = run(any + QStringList{"--plan", "dp=8", "--recompute", "--bucket", "100MB", "--no-prefetch",
+                                               "--trace", path("step.json")});
+  VERIFY_TOLD(traced.code == 0 && traced.out.contains("with this overlap"), traced);
+  QFile trace(path("step.json"));
+  QVERIFY(trace.open(QIODevice::ReadOnly));
+  const QJsonArray events = QJsonDocument::fromJson(trace.readAll()).object()["traceEvents"].toArray();
+  QVERIFY(events.size() > 1000 && events.last().toObject()["ph"].toString() == "X");
+  QCOMPARE(run(any + QStringList{"--bucket", "big"}).code, 2);
   const Outcome compared = run(any + QStringList{"--recompute", "--compare", "preset:dgx-a100,boxes=1", "--json"});
   const QJsonObject other = compared.json()["compared"].toArray()[0].toObject()["best"].toObject();
   VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
