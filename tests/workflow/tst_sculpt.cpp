@@ -143,7 +143,7 @@ private slots:
     QVERIFY(made.schedule.algbw <= ring.schedule.bound);
   }
 
-  /// Locks of one half: the other half is made anew; both verified together.
+  /// Locks of one half: the other half is made from scratch; both verified together.
   void keepsTreesOfOneHalf() {
     const fabric::Fabric fabric = twoBoxes();
     const Schedule old = generated(fabric, Collective::allreduce);

@@ -25,7 +25,7 @@ struct RepairOptions {
   /// Every unaffected tree stays, whatever algbw that leaves.
   bool keepAll = false;
   /// By half (reduce, broadcast), in the order of TreeReader: these trees stay, as far as they are unaffected, whatever
-  /// algbw that leaves, and all others are made anew beside them.
+  /// algbw that leaves, and all others are packed beside them from scratch.
   std::optional<std::array<LockedTrees, 2>> locked = {};
   int heightEffort = 1;                                    ///< see Request
   std::int64_t maxTreeBytes = schedule::kMaxWrittenBytes;  ///< see Request
