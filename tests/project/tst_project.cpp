@@ -186,7 +186,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/frontier", kSchedules},
       {"designer/sketch", kSchedules},
       {"designer/groups", kSchedules},
-      {"designer/training", kSchedules},
+      {"designer/training", kSchedules + QSet<QString>{"designer/timeline"}},
       {"designer/program", kSchedules + QSet<QString>{"designer/trees", "designer/export"}},
       {"designer/run",
        kSchedules + QSet<QString>{"designer/trees", "designer/playback", "designer/timeline", "remote"}},

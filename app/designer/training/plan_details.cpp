@@ -22,6 +22,7 @@ PlanDetails::PlanDetails(QWidget* parent)
     : QTabWidget(parent),
       m_parts(new QTableWidget(this)),
       m_gains(new QTableWidget(this)),
+      m_step(new StepView(this)),
       m_chart(new PlanChart(this)),
       m_gainJob([this](const Gains& gains) { fillGains(gains); }, 0ms) {
   setObjectName(u"trainingDetails"_s);
@@ -32,6 +33,7 @@ PlanDetails::PlanDetails(QWidget* parent)
   setHeads(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("Without overlap, ms")}, 0);
   addTab(m_parts, tr("Communication"));
   addTab(m_gains, tr("Gains"));
+  addTab(m_step, tr("Timeline"));
   addTab(m_chart, tr("Time and Memory"));
   connect(m_parts, &QTableWidget::itemSelectionChanged, this, &PlanDetails::partChosen);
   connect(m_chart, &PlanChart::planClicked, this, &PlanDetails::planClicked);
@@ -58,6 +60,7 @@ void PlanDetails::show(const TrainingAnswerPtr& answer, int plan) {
     m_limits = workflow::limitsOf(m_answer->request->demand, m_answer->choice, *shown);
   }
   fillParts();
+  m_step->show(m_answer, m_plan);
   m_chart->show(m_answer, m_plan);
   if (currentWidget() == m_gains) {
     askGains();

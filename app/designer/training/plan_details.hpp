@@ -10,14 +10,15 @@
 #include "designer/canvas/overlay.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/training/plan_chart.hpp"
+#include "designer/training/step_view.hpp"
 #include "designer/training/training_search.hpp"
 
 namespace coppice::designer {
 
 class EditorContext;
 
-/// One plan of an answer: what is moved along which axis and what limits it, what more of something gives, and where
-/// the plan is among the others.
+/// One plan of an answer: what is moved along which axis and what limits it, what more of something gives, one step
+/// over time, and where the plan is among the others.
 class PlanDetails : public QTabWidget {
   Q_OBJECT
 
@@ -48,6 +49,7 @@ private:
   workflow::Limits m_limits;
   QTableWidget* m_parts;
   QTableWidget* m_gains;
+  StepView* m_step;
   PlanChart* m_chart;
   LatestJob<Gains> m_gainJob;
 };

@@ -13,6 +13,7 @@
 #include "support/waiting.hpp"
 #include "support/window_turns.hpp"
 #include "window/window_fixture.hpp"
+#include "workflow/training_timeline.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -70,6 +71,7 @@ private Q_SLOTS:
   void initTestCase() { designer::test::prepareApplication("training"); }
   void emptyStates();
   void plansAreThoseOfTheFlow();
+  void timelineOfAStep();
   void rowsMarkTheirLinks();
   void followsTheFabric();
   void otherOptionsGreyThePlans();
@@ -107,6 +109,36 @@ void TestDesignerTraining::plansAreThoseOfTheFlow() {
   shown.panel->table().selectRow(1);
   const QString second = milliseconds(choice.plans[1].overlapped());
   QVERIFY2(shown.text("trainingHeadline").contains(second), qPrintable(shown.text("trainingHeadline")));
+}
+
+/// The tab has the computation and a row of each axis that moves something, and says what the command line says.
+void TestDesignerTraining::timelineOfAStep() {
+  const Training shown;
+  workflow::Values asked = kAsked;
+  asked["plan"] = "dp=16,mb=1";
+  asked["bucket"] = "100MB";
+  shown.panel->form().setValues(asked);
+  QVERIFY(shown.search());
+  QTabWidget& tabs = shown.panel->details();
+  auto* step = shown.panel->findChild<QWidget*>(u"trainingTimeline"_s);
+  tabs.setCurrentWidget(step);
+  const auto* view = step->findChild<TimelineView*>();
+  QVERIFY(QTest::qWaitFor([&] { return view->laneCount() > 0; }, coppice::waiting::kPatience));
+  const auto request = workflow::readTraining(asked);
+  const workflow::TrainingChoice choice = expected(shown.fixture.editor()->document(), asked);
+  const auto timeline = training::timelineOf(request->demand, choice.plans.front(), request->timeline, {});
+  QVERIFY(timeline.hasValue());
+  std::size_t bars = 0;
+  for (const TimelineLane& lane : view->lanes()) {
+    bars += lane.bars.size();
+  }
+  QCOMPARE(bars, timeline->events.size());
+  QCOMPARE(view->lanes()[0].name, u"computation"_s);
+  QCOMPARE(view->lanes()[1].name, u"dp"_s);
+  QVERIFY(qFuzzyCompare(view->end(), timeline->nanoseconds(timeline->length)));
+  const QString words = QString::fromStdString(workflow::timelineWords(*timeline));
+  QVERIFY2(shown.text("trainingTimelineText").endsWith(words.mid(1) + u'.'),
+           qPrintable(shown.text("trainingTimelineText")));
 }
 
 void TestDesignerTraining::rowsMarkTheirLinks() {
