@@ -354,6 +354,29 @@ private Q_SLOTS:
     QVERIFY(within == *generated->schedule.broadcastForest);
   }
 
+  /// The network falls apart into routers, whose trees would hang into those between them, 7 hops deep.
+  void starsOfMoreThanAFewGpus() {
+    const auto description = presets::make(
+        "dragonfly", {{"a", "4"}, {"h", "2"}, {"p", "2"}, {"terminal", "25"}, {"local", "25"}, {"global", "50"}});
+    QVERIFY(description.hasValue());
+    std::vector<std::string> kept;
+    for (const fabric::NodeDescription& node : description->nodes) {
+      if (node.kind == "gpu" && node.id != "b3r3g1") {
+        kept.push_back(node.id);
+      }
+    }
+    const auto rest = fabric::subset(*description, kept);
+    QVERIFY(rest.hasValue());
+    const auto fabric = fabric::Fabric::build(*rest);
+    QVERIFY(fabric.hasValue());
+    QCOMPARE(fabric->gpuCount(), 71);
+    const auto generated = generate(*fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+    QCOMPARE(schedule::heights(*generated->schedule.broadcastForest).logicalMax, 1);
+  }
+
   /// Routes to one receiver that end alike share their common end, though each passes six links.
   void fewAtoms() {
     constexpr int kGpus = 24;

@@ -30,6 +30,7 @@ using schedule::Forest;
 using std::int64_t;
 
 constexpr std::size_t kThoroughGpus = 64;  // GPUs: up to here there is time to grow a forest in several ways
+constexpr std::size_t kStarGpus = 256;     // GPUs: up to here, and in parts, stars are looked for in the whole fabric
 constexpr int kLow = 2;                    // hops: only stars are lower
 
 bool hasHeightCap(const GrowthOptions& options) {
@@ -249,7 +250,7 @@ struct Strategy {
 /// two levels too where that of the parts is high.
 constexpr std::array kStrategies = {
     // The lowest trees there are, but routing those of many GPUs takes long.
-    Strategy{"stars", [](Growing& g) { return !g.isLarge(); }, growStarForest},
+    Strategy{"stars", [](Growing& g) { return g.isPart || g.gpus() <= kStarGpus; }, growStarForest},
     Strategy{"parts", [](Growing& g) { return g.isAbove(1) && g.parts() != nullptr && g.parts()->hasStars(); },
              growParts},
     // Before trees over the parts that are no stars: those are high, and finding them can cost much more.
