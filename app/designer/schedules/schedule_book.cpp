@@ -257,18 +257,18 @@ void ScheduleBook::generate() {
 }
 
 void ScheduleBook::generate(const ScheduleOptions& options) {
-  start([options](const fabric::Description& facts, const Progress& progress) {
+  make([options](const fabric::Description& facts, const Progress& progress) {
     return makeSchedule(facts, options, progress);
   });
 }
 
 void ScheduleBook::repair(const ScheduleEntry& base, const std::vector<std::string>& failed) {
-  start([result = base.result, failed](const fabric::Description& facts, const Progress& progress) {
+  make([result = base.result, failed](const fabric::Description& facts, const Progress& progress) {
     return repairSchedule(facts, *result, failed, progress);
   });
 }
 
-void ScheduleBook::start(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make) {
+void ScheduleBook::make(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make) {
   const Snapshot snapshot = Snapshot::of(m_file.document());
   m_progress = std::make_shared<JobProgress>();
   m_isRunning = true;
@@ -313,7 +313,7 @@ void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
     Q_EMIT finished(id);
     return;
   }
-  const int id = add(result, nameFor(*result));
+  const int id = add(result, result->name.isEmpty() ? nameFor(*result) : result->name);
   entry(id)->factRevision = factRevision;
   Q_EMIT changed();
   Q_EMIT runningChanged();

@@ -68,6 +68,8 @@ public:
   void generate(const ScheduleOptions& options);
   /// The same for a repair of a schedule with a result, for the fabric without more parts.
   void repair(const ScheduleEntry& base, const std::vector<std::string>& failed);
+  /// The same for whatever makes a schedule of the document's fabric, on another thread.
+  void make(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make);
   /// Stops the job. What there was stays.
   void cancel();
   [[nodiscard]] bool isRunning() const { return m_isRunning; }
@@ -115,7 +117,6 @@ private:
     int id = 0;
     Result<ScheduleResultPtr> result;
   };
-  void start(std::function<Result<ScheduleResultPtr>(const fabric::Description&, const Progress&)> make);
   void receive(const Answer& answer, std::uint64_t factRevision);
   void receiveRead(const Read& read);
   void noteWritten(const Written& written);

@@ -99,6 +99,7 @@ struct ScheduleResult {
   /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
   std::int64_t paperK = 0;
   std::int64_t optimumK = 0;                      ///< the minimum known that reaches the bound; 0 = not known
+  QString name = {};                              ///< that it is given in the list; empty = by what was asked for
   double seconds = 0;                             ///< generation and verification
   std::optional<forestcoll::RepairCount> repair;  ///< of a schedule that was repaired here
   /// Copy it before reading trees; by half: reduce, broadcast.

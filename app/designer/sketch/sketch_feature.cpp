@@ -160,7 +160,7 @@ void SketchFeature::updateActions() {
   enable({"sketch.save-topology"}, hasSketch && desk->fit() != nullptr);
   enable({"sketch.make-senders", "sketch.make-receivers", "sketch.point"},
          hasSketch && desk->current()->remote.has_value());
-  const bool isPointing = current() != nullptr && current()->canvas().tool() == ToolKind::point;
+  const bool isPointing = current() != nullptr && current()->canvas().tool() == ToolKind::point && !isTreeDragged();
   m_actions[u"sketch.point"_s]->setChecked(isPointing);
   m_panel->relays().setPointing(isPointing);
   // Without a sketch, one is proposed first.
@@ -323,9 +323,14 @@ void SketchFeature::setPointing(bool isPointing) {
   updateActions();
 }
 
+bool SketchFeature::isTreeDragged() const {
+  return m_actions[u"schedule.drag-edges"_s]->isChecked();
+}
+
 void SketchFeature::point(const EditorContext& context, NodeId from, NodeId to) {
   SketchDesk* desk = m_panel->desk();
-  if (&context != current() || desk == nullptr || desk->current() == nullptr || desk->gpusPerNode() < 1) {
+  if (&context != current() || isTreeDragged() || desk == nullptr || desk->current() == nullptr ||
+      desk->gpusPerNode() < 1) {
     return;
   }
   const int perNode = desk->gpusPerNode();

@@ -43,6 +43,8 @@ private:
   [[nodiscard]] std::set<int> selectedGpus() const;
   void makeRelays(bool areSenders);
   /// What a gesture from one GPU to another means for the sketch.
+  /// The same tool changes a tree of the schedule.
+  [[nodiscard]] bool isTreeDragged() const;
   void point(const EditorContext& context, NodeId from, NodeId to);
   void setPointing(bool isPointing);
   void openFile(SketchDesk& desk, const QString& path);

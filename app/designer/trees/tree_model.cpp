@@ -28,6 +28,7 @@ void TreeModel::setResult(ScheduleResultPtr result) {
   m_result = std::move(result);
   m_items.clear();
   m_top.clear();
+  m_locked.clear();
   m_halves = {};
   if (m_result) {
     std::vector<int> halves;
@@ -223,6 +224,45 @@ std::pair<QString, QString> TreeModel::endsAt(const QModelIndex& index) const {
                                   : std::pair(nameOf(path.front()), nameOf(path.back()));
 }
 
+std::optional<EdgeRef> TreeModel::edgeAt(const QModelIndex& index) const {
+  if (!index.isValid() || at(index).level < Level::edge) {
+    return std::nullopt;
+  }
+  const Item& item = at(index);
+  const Item& edgeItem = item.level == Level::hop ? m_items[toSize(item.parent)] : item;
+  const Item& tree = m_items[toSize(edgeItem.parent)];
+  const schedule::TreeReader::View view = m_halves[toSize(item.half)].reader->read(tree.value);
+  return EdgeRef{{item.half, tree.value}, view.edges[toSize(edgeItem.value)].child};
+}
+
+void TreeModel::setLocked(const TreeRef& tree, bool isLocked) {
+  const bool isChanged = isLocked ? m_locked.insert(tree).second : m_locked.erase(tree) > 0;
+  if (!isChanged) {
+    return;
+  }
+  for (std::size_t i = 0; i < m_items.size(); ++i) {
+    const Item& item = m_items[i];
+    if (item.level == Level::tree && TreeRef{item.half, item.value} == tree) {
+      const QModelIndex row = createIndex(item.row, kLock, static_cast<quintptr>(i));
+      Q_EMIT dataChanged(row, row, {Qt::CheckStateRole});
+    }
+  }
+  Q_EMIT locksChanged();
+}
+
+Qt::ItemFlags TreeModel::flags(const QModelIndex& index) const {
+  const bool isLock = index.isValid() && index.column() == kLock && at(index).level == Level::tree;
+  return QAbstractItemModel::flags(index) | (isLock ? Qt::ItemIsUserCheckable : Qt::NoItemFlags);
+}
+
+bool TreeModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (role != Qt::CheckStateRole || !flags(index).testFlag(Qt::ItemIsUserCheckable)) {
+    return false;
+  }
+  setLocked({at(index).half, at(index).value}, value.toInt() == Qt::Checked);
+  return true;
+}
+
 QString TreeModel::titleOf(const TreeRef& tree) const {
   const Half& half = m_halves[toSize(tree.half)];
   const fabric::Rank root = half.reader->head(tree.tree).root;
@@ -357,6 +397,9 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
       if (index.column() == kHeight) {
         return item.level == Level::edge ? tr("Links of the route") : tr("GPU-to-GPU hops to the farthest leaf");
       }
+      if (index.column() == kLock && item.level == Level::tree) {
+        return tr("Stays when the rest is generated around locked trees");
+      }
       return text(item, index.column());
     case Qt::TextAlignmentRole:
       return index.column() == kName || index.column() == kVia ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
@@ -365,6 +408,11 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
       return index.column() == kName || index.column() == kVia ? QVariant() : QVariant(figureFont());
     case kLevelRole:
       return static_cast<int>(item.level);
+    case Qt::CheckStateRole:
+      if (index.column() != kLock || item.level != Level::tree) {
+        return {};
+      }
+      return m_locked.contains({item.half, item.value}) ? Qt::Checked : Qt::Unchecked;
     default:
       return {};
   }
@@ -390,6 +438,8 @@ QVariant TreeModel::headerData(int section, Qt::Orientation orientation, int rol
       return tr("Height");
     case kRate:
       return tr("GB/s");
+    case kLock:
+      return tr("Lock");
     case kVia:
       return u"\u2003"_s + tr("Route");
     default:

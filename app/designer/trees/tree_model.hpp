@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "designer/schedules/schedule_result.hpp"
@@ -21,13 +23,19 @@ struct TreeRef {
   friend auto operator<=>(const TreeRef&, const TreeRef&) = default;
 };
 
+/// An edge of a tree, by its child.
+struct EdgeRef {
+  TreeRef tree;
+  fabric::Rank child = 0;
+};
+
 /// Halves (of an allreduce) → roots → trees → edges → hops of the physical route. Nothing is read before it is
 /// unfolded or shown, and children come in batches, so that forests of any size open at once.
 class TreeModel : public QAbstractItemModel {
   Q_OBJECT
 
 public:
-  enum Column { kName, kCopies, kHeight, kRate, kVia, kColumns };
+  enum Column { kName, kCopies, kHeight, kRate, kLock, kVia, kColumns };
   enum class Level { half, root, tree, edge, hop };
   static constexpr int kLevelRole = Qt::UserRole + 10;  ///< int of Level
 
@@ -41,6 +49,11 @@ public:
   [[nodiscard]] std::vector<TreeRef> treesAt(const QModelIndex& index, int max) const;
   /// Names of the two GPUs or of the ends of the link; empty names for other rows.
   [[nodiscard]] std::pair<QString, QString> endsAt(const QModelIndex& index) const;
+  /// Of an edge's row or one of its hops; nullopt for others.
+  [[nodiscard]] std::optional<EdgeRef> edgeAt(const QModelIndex& index) const;
+  /// Trees that stay while others are generated around them; a new result has none.
+  [[nodiscard]] const std::set<TreeRef>& locked() const { return m_locked; }
+  void setLocked(const TreeRef& tree, bool isLocked);
   /// "b0g0 · tree 2"
   [[nodiscard]] QString titleOf(const TreeRef& tree) const;
   /// Reads one tree; the view is valid until the next is read. nullptr if there is no such tree.
@@ -55,6 +68,11 @@ public:
   void fetchMore(const QModelIndex& parent) override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+
+Q_SIGNALS:
+  void locksChanged();
 
 private:
   /// A row that has been shown.
@@ -86,6 +104,7 @@ private:
   std::array<Half, 2> m_halves;
   std::deque<Item> m_items;
   std::vector<int> m_top;
+  std::set<TreeRef> m_locked;
 };
 
 }  // namespace coppice::designer

@@ -61,7 +61,7 @@ TreePanel::TreePanel(QWidget* parent)
   constexpr int kFigureWidth = 80;
   m_view->header()->setStretchLastSection(true);
   m_view->header()->resizeSection(TreeModel::kName, kNameWidth);
-  for (const int column : {TreeModel::kCopies, TreeModel::kHeight, TreeModel::kRate}) {
+  for (const int column : {TreeModel::kCopies, TreeModel::kHeight, TreeModel::kRate, TreeModel::kLock}) {
     m_view->header()->resizeSection(column, kFigureWidth);
   }
   constexpr int kSpacing = 16;
@@ -84,6 +84,7 @@ TreePanel::TreePanel(QWidget* parent)
     refresh();
     Q_EMIT chosenChanged();
   });
+  connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this, &TreePanel::chosenChanged);
   connect(m_view, &QTreeView::entered, this,
           [this](const QModelIndex& index) { Q_EMIT hovered(m_model.treeAt(m_filter->mapToSource(index))); });
   connect(m_view, &QTreeView::doubleClicked, this, [this](const QModelIndex& index) {
@@ -128,6 +129,10 @@ std::vector<TreeRef> TreePanel::chosenTrees() const {
     result.resize(maxTrees());
   }
   return result;
+}
+
+std::optional<EdgeRef> TreePanel::chosenEdge() const {
+  return m_model.edgeAt(m_filter->mapToSource(m_view->currentIndex()));
 }
 
 QModelIndex TreePanel::rootRow(int half, fabric::Rank rank) const {

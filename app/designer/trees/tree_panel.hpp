@@ -27,6 +27,8 @@ public:
   [[nodiscard]] QTreeView& view() { return *m_view; }
   /// In the order of the rows, at most maxTrees().
   [[nodiscard]] std::vector<TreeRef> chosenTrees() const;
+  /// Of the current row.
+  [[nodiscard]] std::optional<EdgeRef> chosenEdge() const;
   /// More are not drawn at once.
   [[nodiscard]] static int maxTrees() { return 16; }
   /// Chooses the first tree of the rank, unfolded.

@@ -58,6 +58,7 @@
 #include "designer/sketch/sketch_feature.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/training/training_feature.hpp"
+#include "designer/trees/sculpt_feature.hpp"
 #include "designer/trees/trees_feature.hpp"
 #include "designer/window/pane_frame.hpp"
 #include "designer/window/tab_titles.hpp"
@@ -155,6 +156,7 @@ void MainWindow::createFeatures() {
   m_bound = addFeature<BoundFeature>();
   auto* schedules = addFeature<ScheduleFeature>();
   const auto* trees = addFeature<TreesFeature>(*schedules);
+  addFeature<SculptFeature>(*schedules, *trees);
   addFeature<RepairFeature>(*schedules);
   addFeature<ExportFeature>(*schedules);
   addFeature<SynthesizeFeature>();

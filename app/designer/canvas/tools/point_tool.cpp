@@ -110,6 +110,11 @@ void PointTool::paint(QPainter& painter) {
 }
 
 QString PointTool::hint() const {
+  if (!m_view.overlay().trees.empty()) {
+    return m_from.isValid()
+               ? PointTexts::tr("Arrows or Tab to the new parent, then Enter")
+               : PointTexts::tr("Drag from a GPU to its new parent in the tree · keys: arrows, then Enter");
+  }
   return m_from.isValid() ? PointTexts::tr("Arrows or Tab to the GPU that receives, or to the relay, then Enter")
                           : PointTexts::tr(
                                 "Drag from a GPU to another box: it sends there · to a sender of its box: its data "

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QMenu>
+#include <QPointer>
+
+#include "designer/schedules/schedule_feature.hpp"
+#include "designer/trees/trees_feature.hpp"
+#include "designer/workspace/feature.hpp"
+#include "schedule/tree_edit.hpp"
+
+namespace coppice::designer {
+
+/// Trees changed by hand: another parent for a GPU of a tree, and the rest generated around trees that are locked. Each
+/// result is one more schedule of the document, so that the list of schedules is the way back.
+class SculptFeature : public Feature {
+  Q_OBJECT
+
+public:
+  SculptFeature(const FeatureHost& host, ScheduleFeature& schedules, const TreesFeature& trees);
+
+private:
+  void follow();
+  void update();
+  void lockChosen();
+  /// Edges are dragged on the drawing, or nodes are selected again.
+  void setDragging(bool isDragging);
+  void drag(const EditorContext& context, NodeId child, NodeId parent);
+  /// Lists the GPUs that may become the parent, beside the row.
+  void offerParents();
+  void giveParent(const TreeRef& tree, const schedule::NewParent& change);
+  void generateAround();
+  void show(int id);
+  /// The current schedule with trees of the fabric as it is; nullptr = none.
+  [[nodiscard]] const ScheduleEntry* base() const;
+
+  ScheduleFeature& m_schedules;
+  TreePanel& m_trees;
+  QMenu* m_parents;  ///< of the GPU whose row was chosen last
+  QPointer<ScheduleBook> m_book;
+  QMetaObject::Connection m_finished;
+  bool m_isWanted = false;  ///< the next schedule that is finished is the one made here
+  Bandwidth m_before;       ///< algbw of what it was made from
+};
+
+}  // namespace coppice::designer
