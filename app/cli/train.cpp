@@ -172,18 +172,22 @@ void addTrain(CLI::App& app, Invocation& invocation) {
   CLI::Option* mesh = sub.add_option("--mesh", options->model.mesh,
                                      "Sizes of the mesh of all GPUs in rank order, the last axis fastest, for example "
                                      "16x8: each axis may divide anything; without it all divisions are tried");
-  sub.get_option("--plan")->excludes(mesh);
+  for (const char* each : {"--plan", "--bucket", "--no-prefetch"}) {
+    sub.get_option(each)->excludes(mesh);
+  }
   sub.add_option("--compare", options->model.compare, "Another fabric, for the same model; may be given several times")
       ->excludes(mesh);
   sub.add_option("-o,--output", options->model.output,
                  "Folder for the best plan: states of all tensors, flags of Megatron-LM and torchtitan, groups, and a "
                  "verified schedule for each of their collectives")
       ->excludes(mesh);
-  sub.add_option("--trace", options->model.trace,
-                 "File for the timeline of a step of the best plan, for Perfetto or chrome://tracing")
-      ->excludes(mesh);
+  CLI::Option* trace =
+      sub.add_option("--trace", options->model.trace,
+                     "File for the timeline of a step of the best plan, for Perfetto or chrome://tracing")
+          ->excludes(mesh);
   sub.add_option("--problem", options->problem,
-                 "Graph, mesh and rates instead (resources/schema/training.schema.json); - for standard input");
+                 "Graph, mesh and rates instead (resources/schema/training.schema.json); - for standard input")
+      ->excludes(trace);
   sub.add_flag("--plans", options->plans, "With --json: the states of all tensors of each plan");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {

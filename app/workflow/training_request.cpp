@@ -175,8 +175,8 @@ const std::vector<Option>& trainingOptions() {
         {.name = "bucket",
          .title = "Gradients reduced together",
          .help = "On the timeline of a step: gradients of a GPU that are reduced together, for example 100MB; by "
-                 "default 25MB, as in PyTorch",
-         .example = "25MB",
+                 "default 25MiB, as in PyTorch",
+         .example = "25MiB",
          .check = checkedBy([](const std::string& value) { return parseBytes(value, "bucket"); })},
         {.name = "no-prefetch",
          .title = "Gather weights when they are used",

@@ -9,8 +9,8 @@
 namespace coppice::training {
 
 struct TimelineOptions {
-  Rational bucket = 25'000'000;  ///< bytes of gradients of a device that are reduced together, as DDP does by default
-  bool isPrefetched = true;      ///< weights are gathered one layer before they are used
+  Rational bucket = 25 << 20;  ///< bytes of gradients of a device that are reduced together, as DDP does by default
+  bool isPrefetched = true;    ///< weights are gathered one layer before they are used
 };
 
 /// Whole numbers of the unit that all times of a timeline share.
