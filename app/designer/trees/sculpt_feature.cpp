@@ -17,22 +17,22 @@ SculptFeature::SculptFeature(const FeatureHost& host, ScheduleFeature& schedules
     : Feature(host), m_schedules(schedules), m_trees(*trees.trees()), m_parents(new QMenu(m_window)) {
   m_parents->setObjectName(u"newParents"_s);
   QAction* parent = m_actions.add({u"schedule.new-parent"_s,
-                                   tr("New &Parent…"),
+                                   tr("New Parent…"),
                                    tr("Hang the GPU of the chosen edge below another GPU of its tree"),
                                    {QKeySequence(u"Ctrl+K, 1"_s)}},
                                   [this](bool) { offerParents(); });
   QAction* lock = m_actions.add({u"schedule.lock-trees"_s,
-                                 tr("&Lock or Unlock Trees"),
+                                 tr("Lock or Unlock Trees"),
                                  tr("Lock the chosen trees: they stay when the rest is generated around them"),
                                  {QKeySequence(u"Ctrl+K, 2"_s)}},
                                 [this](bool) { lockChosen(); });
   QAction* around = m_actions.add({u"schedule.around-locked"_s,
-                                   tr("Generate &Around Locked Trees"),
+                                   tr("Generate Around Locked Trees"),
                                    tr("Keep the locked trees and generate the best others beside them"),
                                    {QKeySequence(u"Ctrl+K, 3"_s)}},
                                   [this](bool) { generateAround(); });
   QAction* drag = m_actions.add({u"schedule.drag-edges"_s,
-                                 tr("&Drag Edges of the Tree"),
+                                 tr("Drag Edges of the Tree"),
                                  tr("Drag from a GPU to its new parent on the drawing, in the one tree that is chosen"),
                                  {QKeySequence(u"Ctrl+K, 4"_s)},
                                  {},
