@@ -184,7 +184,8 @@ void SculptFeature::giveParent(const TreeRef& tree, const schedule::NewParent& c
     return;
   }
   m_isWanted = true;
-  m_before = entry->result->algbw;
+  m_from = entry->result;
+  m_changed = tree;
   m_book->make([result = entry->result, name = entry->name, half = static_cast<std::size_t>(tree.half), change](
                    const fabric::Description&, const Progress& progress) {
     return editTree(*result, name, half, change, progress);
@@ -201,7 +202,8 @@ void SculptFeature::generateAround() {
     locked[static_cast<std::size_t>(tree.half)].insert(tree.tree);
   }
   m_isWanted = true;
-  m_before = entry->result->algbw;
+  m_from = entry->result;
+  m_changed.reset();
   m_book->make(
       [result = entry->result, name = entry->name, locked](const fabric::Description&, const Progress& progress) {
         return designer::generateAround(*result, name, locked, progress);
@@ -214,8 +216,14 @@ void SculptFeature::show(int id) {
     return;
   }
   const ScheduleResult& result = *entry->result;
+  if (m_changed) {
+    // The next edge is dragged in the same tree; a copy that was split off stands behind the others.
+    const auto half = static_cast<std::size_t>(m_changed->half);
+    const bool isSplit = result.readers[half]->size() > m_from->readers[half]->size();
+    m_trees.showTree({m_changed->half, m_changed->tree + (isSplit ? 1 : 0)});
+  }
   m_workspace.say(tr("Verified: %1 GB/s, before %2 GB/s; %3 of the bound")
-                      .arg(decimal(result.algbw), decimal(m_before), result.shareOfBound()));
+                      .arg(decimal(result.algbw), decimal(m_from->algbw), result.shareOfBound()));
 }
 
 }  // namespace coppice::designer

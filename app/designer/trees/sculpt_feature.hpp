@@ -3,6 +3,7 @@
 
 #include <QMenu>
 #include <QPointer>
+#include <optional>
 
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/trees/trees_feature.hpp"
@@ -39,8 +40,9 @@ private:
   QMenu* m_parents;  ///< of the GPU whose row was chosen last
   QPointer<ScheduleBook> m_book;
   QMetaObject::Connection m_finished;
-  bool m_isWanted = false;  ///< the next schedule that is finished is the one made here
-  Bandwidth m_before;       ///< algbw of what it was made from
+  bool m_isWanted = false;           ///< the next schedule that is finished is the one made here
+  ScheduleResultPtr m_from;          ///< what it was made from
+  std::optional<TreeRef> m_changed;  ///< its tree of which a copy is changed
 };
 
 }  // namespace coppice::designer

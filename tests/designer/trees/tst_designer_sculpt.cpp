@@ -125,6 +125,13 @@ void TestDesignerSculpt::dragsOnTheDrawing() {
   QVERIFY2(fixture.book()->failure().isEmpty(), qPrintable(fixture.book()->failure()));
   QCOMPARE(fixture.book()->entries().size(), std::size_t{2});
   QVERIFY(fixture.current()->result->algbw < before->algbw);
+  // The changed tree is drawn, so that the next edge can be dragged: here back again.
+  QCOMPARE(fixture.overlay().trees.size(), std::size_t{1});
+  QCOMPARE(fixture.trees->trees()->chosenTrees(), (std::vector<TreeRef>{{1, 0}}));
+  dragTo(parentOf(*before, edge.child));
+  QVERIFY(fixture.isDone());
+  QCOMPARE(fixture.book()->entries().size(), std::size_t{3});
+  QCOMPARE(fixture.current()->result->algbw, before->algbw);
   // Leaving Schedule mode gives the pointer back.
   fixture.window->workspace().setMode(Mode::draw);
   QVERIFY(canvas.tool() == ToolKind::select);
