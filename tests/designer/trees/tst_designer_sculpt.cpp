@@ -65,7 +65,7 @@ void TestDesignerSculpt::givesAnotherParent() {
   auto* menu = fixture.window->findChild<QMenu*>(u"newParents"_s);
   QTRY_VERIFY(menu->isVisible());
   // A leaf may hang below every other GPU of its box and those of its plane in the other box, but for the one that it
-  // hangs below: the planes of GPUs 0 to 3 and 4 to 7 are apart.
+  // hangs below: even and odd GPUs have switches of their own.
   const fabric::Rank was = parentOf(*before, edge.child);
   QCOMPARE(was / 8, edge.child / 8);
   QCOMPARE(menu->actions().size(), 7 + 4 - 1);
