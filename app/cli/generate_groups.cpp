@@ -67,7 +67,7 @@ Result<Report> groupsGenerate(const GroupOptions& options, const FabricOptions& 
   report.json["seconds"] = seconds;
   report.text =
       counted(schedules->size(), "schedule") + " that can run at the same time, " + gigabytes(optimum->lower) +
-      " times its weight each" +
+      workflow::eachWords(asked->demand) +
       (optimum->isExact() ? ", the exact optimum\n" : "; nothing is above " + gigabytes(optimum->upper) + "\n") +
       "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n";
   if (reached < schedules->size()) {

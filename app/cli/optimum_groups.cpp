@@ -170,14 +170,13 @@ Result<Report> groupsOptimum(const GroupOptions& options, const FabricOptions& s
   }
   json["import_findings"] = toJson(loaded->findings);
   json["seconds"] = seconds;
-  report.text =
-      counted(demand->groups.size(), "group") + " at once: " +
-      (optimum->isExact() ? gigabytes(optimum->upper) + " times its weight each, the exact optimum\n"
-                          : "at most " + gigabytes(optimum->upper) + " times its weight each; trees are known for " +
-                                gigabytes(optimum->lower) + "\n") +
-      "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n" +
-      groupLines(*demand, *optimum) + cutLines(fabric, cut) + lines(loaded->findings) + "  time        " +
-      duration(seconds) + "\n";
+  report.text = counted(demand->groups.size(), "group") + " at once: " +
+                (optimum->isExact() ? gigabytes(optimum->upper) + workflow::eachWords(*demand) + ", the exact optimum\n"
+                                    : "at most " + gigabytes(optimum->upper) + workflow::eachWords(*demand) +
+                                          "; trees are known for " + gigabytes(optimum->lower) + "\n") +
+                "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n" +
+                groupLines(*demand, *optimum) + cutLines(fabric, cut) + lines(loaded->findings) + "  time        " +
+                duration(seconds) + "\n";
   return report;
 }
 

@@ -171,6 +171,12 @@ Result<ConcurrentText> readGroupOptions(const Values& given) {
   return text;
 }
 
+std::string eachWords(const ConcurrentDemand& demand) {
+  const bool isEven = std::all_of(demand.groups.begin(), demand.groups.end(),
+                                  [](const schedule::ConcurrentGroup& group) { return group.weight == Rational(1); });
+  return isEven ? " each" : " times its weight each";
+}
+
 std::vector<AlikeGroups> alikeGroups(const ConcurrentDemand& demand, const groups::Optimum& optimum) {
   std::vector<AlikeGroups> alike;
   std::map<std::tuple<Collective, std::size_t, Rational, int>, std::size_t> placeOf;

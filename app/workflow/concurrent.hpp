@@ -41,6 +41,9 @@ struct MeshAxes {
                                                                 const fabric::Fabric& fabric,
                                                                 const ConcurrentText& text);
 
+/// " each", or " times its weight each" where the weights are not all 1: behind a rate of all groups.
+[[nodiscard]] std::string eachWords(const schedule::ConcurrentDemand& demand);
+
 /// Groups that look alike, in the order in which they come: same collective, size, weight, and symmetric.
 struct AlikeGroups {
   std::vector<std::size_t> groups;  ///< into ConcurrentDemand::groups, ascending; at least one

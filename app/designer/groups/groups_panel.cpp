@@ -126,13 +126,11 @@ void GroupsPanel::showAnswer(const PanelAnswerPtr& answer) {
   }
   const groups::Optimum& optimum = *m_answer->optimum;
   const QString count = counted(static_cast<qsizetype>(m_answer->demand.groups.size()), tr("group"), tr("groups"));
-  const bool isEven = std::ranges::all_of(
-      m_answer->demand.groups, [](const schedule::ConcurrentGroup& group) { return group.weight == Rational(1); });
-  const QString each = isEven ? tr("each") : tr("times its weight each");
+  const QString each = QString::fromStdString(workflow::eachWords(m_answer->demand));
   m_headline->setText(
       optimum.isExact()
-          ? tr("<b>%1 at once: %2 GB/s %3.</b> No schedule is faster.").arg(count, exactly(optimum.upper), each)
-          : tr("<b>%1 at once: at most %2 %3.</b> Trees are known for %4.")
+          ? tr("<b>%1 at once: %2 GB/s%3.</b> No schedule is faster.").arg(count, exactly(optimum.upper), each)
+          : tr("<b>%1 at once: at most %2%3.</b> Trees are known for %4.")
                 .arg(count, gigabytes(optimum.upper), each, gigabytes(optimum.lower)));
 }
 

@@ -6,9 +6,13 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 QString timeText(double nanoseconds) {
+  constexpr double kSecond = 1e9;
   constexpr double kMillisecond = 1e6;
   constexpr double kMicrosecond = 1e3;
   constexpr int kDigits = 4;
+  if (nanoseconds >= kSecond) {
+    return QString::number(nanoseconds / kSecond, 'g', kDigits) + u" s"_s;
+  }
   if (nanoseconds >= kMillisecond) {
     return QString::number(nanoseconds / kMillisecond, 'g', kDigits) + u" ms"_s;
   }

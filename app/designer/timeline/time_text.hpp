@@ -7,7 +7,7 @@
 
 namespace coppice::designer {
 
-/// "512 ns", "12.3 µs", "4.567 ms": four digits.
+/// "512 ns", "12.3 µs", "4.567 ms", "13.92 s": four digits.
 [[nodiscard]] QString timeText(double nanoseconds);
 [[nodiscard]] QString timeText(Microseconds time);
 
