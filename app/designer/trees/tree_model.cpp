@@ -19,6 +19,10 @@ std::size_t toSize(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
+bool isFigure(int column) {
+  return column == TreeModel::kCopies || column == TreeModel::kHeight || column == TreeModel::kRate;
+}
+
 }  // namespace
 
 TreeModel::TreeModel(QObject* parent) : QAbstractItemModel(parent) {}
@@ -402,10 +406,10 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
       }
       return text(item, index.column());
     case Qt::TextAlignmentRole:
-      return index.column() == kName || index.column() == kVia ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
-                                                               : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+      return isFigure(index.column()) ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
+                                      : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole:
-      return index.column() == kName || index.column() == kVia ? QVariant() : QVariant(figureFont());
+      return isFigure(index.column()) ? QVariant(figureFont()) : QVariant();
     case kLevelRole:
       return static_cast<int>(item.level);
     case Qt::CheckStateRole:
@@ -423,8 +427,7 @@ QVariant TreeModel::headerData(int section, Qt::Orientation orientation, int rol
     return {};
   }
   if (role == Qt::TextAlignmentRole) {
-    return section == kName || section == kVia ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
-                                               : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    return isFigure(section) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
   }
   if (role != Qt::DisplayRole) {
     return {};

@@ -57,13 +57,15 @@ TreePanel::TreePanel(QWidget* parent)
   m_view->setAllColumnsShowFocus(true);
   m_view->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_view->viewport()->installEventFilter(this);
-  constexpr int kNameWidth = 240;
-  constexpr int kFigureWidth = 80;
+  constexpr int kNameWidth = 220;
+  constexpr int kFigureWidth = 68;
+  constexpr int kLockWidth = 52;
   m_view->header()->setStretchLastSection(true);
   m_view->header()->resizeSection(TreeModel::kName, kNameWidth);
-  for (const int column : {TreeModel::kCopies, TreeModel::kHeight, TreeModel::kRate, TreeModel::kLock}) {
+  for (const int column : {TreeModel::kCopies, TreeModel::kHeight, TreeModel::kRate}) {
     m_view->header()->resizeSection(column, kFigureWidth);
   }
+  m_view->header()->resizeSection(TreeModel::kLock, kLockWidth);
   constexpr int kSpacing = 16;
   auto* body = panelPage(controlRow({m_search}, m_state, kSpacing), m_view, m_pages);
   auto* empty =
