@@ -35,7 +35,7 @@ SculptFeature::SculptFeature(const FeatureHost& host, ScheduleFeature& schedules
                                  tr("Drag Edges of the Tree"),
                                  tr("Drag from a GPU to its new parent on the drawing, in the one tree that is chosen"),
                                  {QKeySequence(u"Ctrl+K, 4"_s)},
-                                 {},
+                                 u"link"_s,
                                  true},
                                 [this](bool isOn) { setDragging(isOn); });
   // The same by the right mouse button and the menu key.
