@@ -6,8 +6,10 @@
 
 namespace coppice {
 
-/// * in the pattern stands for any characters, also none; all others for themselves.
-[[nodiscard]] inline bool matchesWildcard(std::string_view pattern, std::string_view name) {
+/// * in the pattern stands for any characters, also none; all others for what `isSame` says of the pattern's character
+/// and the name's.
+template <typename Same>
+[[nodiscard]] bool matchesWildcard(std::string_view pattern, std::string_view name, Same isSame) {
   std::size_t star = std::string_view::npos;
   std::size_t resume = 0;
   std::size_t p = 0;
@@ -16,7 +18,7 @@ namespace coppice {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
+    } else if (p < pattern.size() && isSame(pattern[p], name[n])) {
       ++p;
       ++n;
     } else if (star != std::string_view::npos) {
@@ -28,6 +30,11 @@ namespace coppice {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+/// All others stand for themselves.
+[[nodiscard]] inline bool matchesWildcard(std::string_view pattern, std::string_view name) {
+  return matchesWildcard(pattern, name, [](char a, char b) { return a == b; });
 }
 
 }  // namespace coppice

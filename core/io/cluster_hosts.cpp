@@ -12,6 +12,7 @@
 #include "base/failure.hpp"
 #include "base/natural_order.hpp"
 #include "base/text.hpp"
+#include "base/wildcard.hpp"
 
 namespace coppice::io {
 namespace {
@@ -374,28 +375,7 @@ std::string someOf(const std::vector<std::string>& names) {
 }
 
 bool matchesPattern(std::string_view text, std::string_view pattern) {
-  std::size_t t = 0;
-  std::size_t p = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || lower(pattern[p]) == lower(text[t]))) {
-      ++t;
-      ++p;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') {
-    ++p;
-  }
-  return p == pattern.size();
+  return matchesWildcard(pattern, text, [](char p, char t) { return p == '?' || lower(p) == lower(t); });
 }
 
 ChosenHosts chooseHosts(const ClusterNetwork& network, const std::vector<HostModel>& models,
