@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -8,8 +7,8 @@
 #include <vector>
 
 #include "base/one_line.hpp"
-#include "base/text.hpp"
 #include "command.hpp"
+#include "io/files.hpp"
 #include "live/damaged_fabric.hpp"
 #include "live_input.hpp"
 #include "text.hpp"
@@ -242,12 +241,8 @@ public:
 
 private:
   Outcome writeBase(const Progress& progress) {
-    std::error_code failed;
-    std::filesystem::create_directories(m_options.folder, failed);
-    if (failed) {
-      return Error{ErrorCode::io,
-                   "the folder " + inQuotes(m_options.folder) + " could not be created: " + failed.message(),
-                   "choose another folder"};
+    if (const Outcome made = io::makeFolder(m_options.folder); !made) {
+      return made.error();
     }
     const auto files = workflow::writeDrillFiles(m_options.folder, "in-use", m_base.loaded.fabric,
                                                  m_base.loaded.description, m_base.schedule, m_destination, progress);

@@ -100,7 +100,7 @@ Result<std::vector<GroupSchedule>> scheduleGroups(const fabric::Fabric& fabric,
 
 Result<std::vector<std::string>> writeGroups(const std::filesystem::path& folder,
                                              const std::vector<GroupSchedule>& schedules, const Progress& progress) {
-  if (const Outcome made = makeFolder(folder); !made) {
+  if (const Outcome made = io::makeFolder(folder); !made) {
     return made.error();
   }
   std::vector<std::string> names;

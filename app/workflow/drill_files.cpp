@@ -2,12 +2,12 @@
 #include "workflow/drill_files.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <ostream>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/file_name.hpp"
 #include "base/one_line.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -17,17 +17,6 @@
 
 namespace coppice::workflow {
 namespace {
-
-std::string safeName(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool isSafe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c == '.' && !text.empty());
-    if (isSafe || text.empty() || text.back() != '-') {
-      text += isSafe ? c : '-';
-    }
-  }
-  return text;
-}
 
 Result<std::string> programText(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                 const Destination& destination, const std::string& fileName,
@@ -126,7 +115,7 @@ std::vector<std::string> drillFileNames(const std::vector<DrillCase>& cases) {
   std::vector<std::string> names;
   std::set<std::string> used = {"in-use", "switching"};
   for (const DrillCase& each : cases) {
-    const std::string name = safeName(live::described(each.failure));
+    const std::string name = asFileName(live::described(each.failure));
     std::string unique = name;
     // File systems may take upper case for lower case.
     const auto lower = [](std::string text) {

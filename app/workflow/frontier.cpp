@@ -10,6 +10,7 @@
 
 #include "base/csv.hpp"
 #include "base/failure.hpp"
+#include "base/file_name.hpp"
 #include "base/formatted.hpp"
 #include "base/parallel.hpp"
 #include "bom/tables.hpp"
@@ -280,20 +281,6 @@ private:
   Frontier m_frontier;
 };
 
-/// "leaf-spine 2:1, 4 boxes per leaf" as "leaf-spine-2-1-4-boxes-per-leaf".
-std::string asFileName(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool isKept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
-    if (isKept) {
-      text += c;
-    } else if (!text.empty() && text.back() != '-') {
-      text += '-';
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 bool dominates(const FrontierPoint& a, const FrontierPoint& b) {
@@ -333,12 +320,7 @@ Result<std::vector<std::string>> writeFrontier(const std::string& folder, const 
                                                const bom::Parts& parts) {
   return coppice::guarded([&] {
     const std::filesystem::path path(folder);
-    std::error_code failed;
-    std::filesystem::create_directories(path, failed);
-    if (failed) {
-      throw Failure{Error{ErrorCode::io, "the folder cannot be created: " + failed.message(),
-                          "choose a folder that can be written", Place{.file = folder}}};
-    }
+    orThrow(io::makeFolder(path));
     std::vector<std::string> stems;
     for (const FrontierPoint& point : frontier.points) {
       if (!point.isOnFront) {

@@ -12,17 +12,6 @@
 
 namespace coppice::workflow {
 
-Outcome makeFolder(const std::filesystem::path& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) {
-    return Error{ErrorCode::io,
-                 "the folder " + inQuotes(folder.string()) + " could not be created: " + failed.message(),
-                 "choose another folder"};
-  }
-  return Done{};
-}
-
 Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabric::Fabric& fabric,
                       const fabric::Description& description, const Progress& progress) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
@@ -34,7 +23,7 @@ Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabr
 Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, std::span<const Contender> contenders,
                                          const SwitchPlan& plan, const Destination& destination,
                                          const Progress& progress) {
-  if (const Outcome made = makeFolder(folder); !made) {
+  if (const Outcome made = io::makeFolder(folder); !made) {
     return made.error();
   }
   std::vector<PlanFiles> files;

@@ -21,9 +21,6 @@ struct PlanFiles {
   std::string schedule;  ///< "02-ring.schedule.json": beside its program, to be verified and simulated again
 };
 
-/// With all folders above it; it may be there already. Errors: io naming the folder.
-[[nodiscard]] Outcome makeFolder(const std::filesystem::path& folder);
-
 /// The schedule with its fabric, as `.forest.json` or `.schedule.json`.
 [[nodiscard]] Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabric::Fabric& fabric,
                                     const fabric::Description& description, const Progress& progress);

@@ -260,7 +260,7 @@ std::vector<LaunchFlags> launchFlags(const TrainingRequest& request, const StepP
 Result<std::vector<std::string>> writeTraining(const std::filesystem::path& folder, const fabric::Fabric& fabric,
                                                const TrainingRequest& request, const StepPlan& plan,
                                                const Progress& progress) {
-  if (const Outcome made = makeFolder(folder); !made) {
+  if (const Outcome made = io::makeFolder(folder); !made) {
     return made.error();
   }
   std::vector<std::string> names;

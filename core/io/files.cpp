@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 
 namespace coppice::io {
 namespace {
@@ -269,6 +270,17 @@ Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(
         return Done{};
       },
       {.memory = "not enough memory to write the file", .memoryFix = "free memory", .where = {.file = path.string()}});
+}
+
+Outcome makeFolder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    return Error{ErrorCode::io,
+                 "the folder " + inQuotes(folder.string()) + " could not be created: " + failed.message(),
+                 "choose another folder"};
+  }
+  return Done{};
 }
 
 }  // namespace coppice::io

@@ -27,4 +27,7 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text);
 /// throws. Errors: io, and those of `write`.
 Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(std::ostream&)>& write);
 
+/// With all folders above it; it may be there already. Errors: io naming the folder.
+[[nodiscard]] Outcome makeFolder(const std::filesystem::path& folder);
+
 }  // namespace coppice::io
