@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "designer/theme/panel_widgets.hpp"
+
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
@@ -19,8 +21,6 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr int kThousand = 1000;
 
 /// Sorts by exact numbers; the order given is that of the model.
 class ExactOrder : public QSortFilterProxyModel {
@@ -69,15 +69,8 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
   m_state->setProperty("role", u"muted"_s);
   m_state->setWordWrap(true);
   constexpr int kMargin = 6;
-  constexpr int kBarHeight = 4;
   m_state->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
-  m_progress->setRange(0, kThousand);
-  m_progress->setTextVisible(false);
-  m_progress->setFixedHeight(kBarHeight);
-  m_progress->setAccessibleName(tr("Progress"));
-  QSizePolicy keep = m_progress->sizePolicy();
-  keep.setRetainSizeWhenHidden(true);
-  m_progress->setSizePolicy(keep);
+  setUpThinProgress(*m_progress, m_kind.name + u"Progress"_s);
   m_table->setObjectName(m_kind.name + u"Table"_s);
   m_table->setAccessibleName(m_kind.title);
   m_table->setSelectionBehavior(QAbstractItemView::SelectRows);

@@ -17,7 +17,6 @@
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/schedules/size_list.hpp"
 #include "designer/theme/empty_page.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/swatch.hpp"
@@ -470,22 +469,14 @@ void ComparePanel::fillRow(int row) {
                           : prediction != nullptr ? fastestSizes(row)
                                                   : QString()};
   for (int column = 0; column < kColumns; ++column) {
-    auto* item = new QTableWidgetItem(texts[column]);
-    const bool isFigure = column != kName && column != kFastest;
-    if (isFigure) {
-      item->setFont(figureFont());
-      item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    }
-    m_table->setItem(row, column, item);
+    setCell(*m_table, row, column, texts[column], column != kName && column != kFastest);
   }
   m_table->item(row, kName)->setIcon(swatch(row));
-  m_table->item(row, kName)->setToolTip(schedule.name);
   m_table->item(row, kAlgbw)->setToolTip(tr("%1 GB/s").arg(exactly(result.algbw)));
   if (prediction != nullptr && !(prediction->problem.isEmpty() && prediction->sample.isEmpty())) {
     m_table->item(row, kAtSize)
         ->setToolTip(!prediction->problem.isEmpty() ? prediction->problem : tr("About: %1.").arg(prediction->sample));
   }
-  m_table->item(row, kFastest)->setToolTip(texts[kFastest]);
 }
 
 SpeedChart::What ComparePanel::what() const {

@@ -4,7 +4,6 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QSignalBlocker>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -15,7 +14,6 @@
 #include "bom/tables.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
@@ -26,7 +24,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kThousand = 1000;
 constexpr int kNetwork = 0;
 
 std::vector<workflow::Option> allOptions() {
@@ -112,15 +109,7 @@ QWidget* FrontierDialog::makeAnswer() {
   m_bill->setObjectName(u"frontierBill"_s);
   m_bill->setWordWrap(true);
   m_bill->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  constexpr int kBarHeight = 4;
-  m_bar->setObjectName(u"frontierProgress"_s);
-  m_bar->setRange(0, kThousand);
-  m_bar->setTextVisible(false);
-  m_bar->setFixedHeight(kBarHeight);
-  m_bar->setAccessibleName(tr("Progress"));
-  QSizePolicy keep = m_bar->sizePolicy();
-  keep.setRetainSizeWhenHidden(true);
-  m_bar->setSizePolicy(keep);
+  setUpThinProgress(*m_bar, u"frontierProgress"_s);
   setUpRowTable(*m_table, u"frontierTable"_s, tr("Networks, cheapest first"));
   auto* answer = new QWidget(this);
   auto* layout = new QVBoxLayout(answer);
@@ -155,7 +144,7 @@ void FrontierDialog::connectAll() {
   connect(&m_wait, &QTimer::timeout, this, &FrontierDialog::search);
   connect(&m_tick, &QTimer::timeout, this, [this] {
     if (m_progress) {
-      m_bar->setValue(static_cast<int>(m_progress->state().fraction * kThousand));
+      m_bar->setValue(static_cast<int>(m_progress->state().fraction * kProgressParts));
     }
     if (!m_job.isRunning()) {
       refresh();  // it was stopped: no answer follows
@@ -201,7 +190,7 @@ void FrontierDialog::search() {
   }
   m_progress = std::make_shared<JobProgress>();
   m_job.submit([values = m_form->values(), progress = m_progress](std::stop_token stop) {
-    return searchFrontier(values, progress, std::move(stop));
+    return searchFrontier(values, JobProgress::forCore(progress, std::move(stop)));
   });
   refresh();
 }
@@ -232,10 +221,7 @@ void FrontierDialog::fill() {
     if (m_answer && m_answer->hasStep) {
       heads << tr("Step ms");
     }
-    m_table->setColumnCount(static_cast<int>(heads.size()));
-    m_table->setHorizontalHeaderLabels(heads);
-    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_table->horizontalHeader()->setSectionResizeMode(kNetwork, QHeaderView::Stretch);
+    setHeads(*m_table, heads, kNetwork);
     const std::size_t count = m_answer ? m_answer->frontier.points.size() : 0;
     for (std::size_t i = 0; i < count; ++i) {
       const workflow::FrontierPoint& point = m_answer->frontier.points[i];
@@ -255,12 +241,10 @@ void FrontierDialog::fill() {
       m_table->setRowCount(row + 1);
       m_rows.push_back(static_cast<int>(i));
       for (int column = 0; column < texts.size(); ++column) {
-        auto* item = new QTableWidgetItem(texts[column]);
-        QFont font = column == kNetwork ? m_table->font() : figureFont();
+        QTableWidgetItem& item = setCell(*m_table, row, column, texts[column], column != kNetwork);
+        QFont font = column == kNetwork ? m_table->font() : item.font();
         font.setBold(point.isOnFront && m_isAll->isChecked());
-        item->setFont(font);
-        item->setTextAlignment((column == kNetwork ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-        m_table->setItem(row, column, item);
+        item.setFont(font);
       }
     }
     if (!m_rows.empty()) {

@@ -14,6 +14,7 @@
 
 #include "designer/frontier/frontier_chart.hpp"
 #include "designer/jobs/latest_job.hpp"
+#include "designer/schedules/job_progress.hpp"
 #include "designer/schedules/option_form.hpp"
 
 namespace coppice::designer {

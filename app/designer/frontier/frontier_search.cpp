@@ -2,14 +2,11 @@
 #include "designer/frontier/frontier_search.hpp"
 
 #include <QCoreApplication>
-#include <QElapsedTimer>
 #include <QStringList>
 #include <algorithm>
 #include <utility>
 
-#include "base/failure.hpp"
 #include "designer/document/counted.hpp"
-#include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 
 using namespace Qt::StringLiterals;
@@ -39,19 +36,8 @@ Outcome search(FrontierAnswer& answer, const workflow::Values& values, const Pro
 
 }  // namespace
 
-FrontierAnswerPtr searchFrontier(const workflow::Values& values, const std::shared_ptr<JobProgress>& progress,
-                                 std::stop_token stop) {
-  QElapsedTimer clock;
-  clock.start();
-  auto answer = std::make_shared<FrontierAnswer>();
-  const Progress forCore = JobProgress::forCore(progress, std::move(stop));
-  const auto done = guarded([&]() -> Outcome { return search(*answer, values, forCore); });
-  if (!done) {
-    answer->problem = errorText(done.error());
-  }
-  constexpr double kMilli = 1000;
-  answer->seconds = static_cast<double>(clock.elapsed()) / kMilli;
-  return answer;
+FrontierAnswerPtr searchFrontier(const workflow::Values& values, const Progress& progress) {
+  return answered<FrontierAnswer>([&](FrontierAnswer& answer) { return search(answer, values, progress); });
 }
 
 QString rangeText(const Bandwidth& reached, const Bandwidth& upper) {

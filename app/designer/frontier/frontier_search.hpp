@@ -3,27 +3,23 @@
 
 #include <QString>
 #include <memory>
-#include <stop_token>
 
-#include "designer/schedules/job_progress.hpp"
+#include "designer/jobs/timed_answer.hpp"
 #include "workflow/frontier_request.hpp"
 
 namespace coppice::designer {
 
 /// The priced networks, or why there are none. Immutable.
-struct FrontierAnswer {
-  QString problem = {};  ///< why there is no network, and what to do
+struct FrontierAnswer : TimedAnswer {
   bom::Parts parts = {};
   bool isSample = false;
   bool hasStep = false;  ///< a training step was asked for
   workflow::Frontier frontier = {};
-  double seconds = 0;
 };
 using FrontierAnswerPtr = std::shared_ptr<const FrontierAnswer>;
 
 /// For another thread. After a stop the answer is worthless.
-[[nodiscard]] FrontierAnswerPtr searchFrontier(const workflow::Values& values,
-                                               const std::shared_ptr<JobProgress>& progress, std::stop_token stop);
+[[nodiscard]] FrontierAnswerPtr searchFrontier(const workflow::Values& values, const Progress& progress);
 
 /// "206.45", or "200 to 206.45" where what is known to be reached is less than the bound.
 [[nodiscard]] QString rangeText(const Bandwidth& reached, const Bandwidth& upper);

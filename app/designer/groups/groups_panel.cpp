@@ -85,8 +85,10 @@ GroupsPanel::GroupsPanel(QWidget* parent)
            .command = u"optimum"_s},
           optionsOfPanel(),
           [](const Snapshot& snapshot, const workflow::Values& values, const Progress& progress) {
-            return answered<GroupsAnswer>(snapshot,
-                                          [&](GroupsAnswer& answer) { return compute(answer, values, progress); });
+            return answered<GroupsAnswer>([&](GroupsAnswer& answer) {
+              answer.snapshot = snapshot;
+              return compute(answer, values, progress);
+            });
           },
           parent),
       m_headline(new QLabel(this)),

@@ -17,7 +17,6 @@
 #include "designer/document/figures.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/theme/empty_page.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
@@ -333,17 +332,12 @@ void MeasuredPanel::fillTable() {
       const QStringList texts{nameOf(part), timeText(part.planned), timeText(part.measured), ratioText(part.ratio()),
                               signedTime(part.lost())};
       for (int column = 0; column < kColumns; ++column) {
-        auto* item = new QTableWidgetItem(texts[column]);
-        if (column != kName) {
-          item->setFont(figureFont());
-          item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        }
+        QTableWidgetItem& item = setCell(*m_table, row, column, texts[column], column != kName,
+                                         tr("%1: last arrival planned at %2, measured at %3")
+                                             .arg(texts[kName], timeText(part.plannedEnd), timeText(part.measuredEnd)));
         if (column == kLost && part.lost() > Microseconds(0)) {
-          item->setForeground(Theme::instance().color(Token::cut));
+          item.setForeground(Theme::instance().color(Token::cut));
         }
-        item->setToolTip(tr("%1: last arrival planned at %2, measured at %3")
-                             .arg(texts[kName], timeText(part.plannedEnd), timeText(part.measuredEnd)));
-        m_table->setItem(row, column, item);
       }
     }
     for (const int column : {kPlanned, kMeasured, kRatio, kLost}) {

@@ -14,7 +14,6 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
@@ -215,9 +214,7 @@ void NcclPanel::fillChannels() {
     const QString ranks = ranksText(channels);
     const QString texts[] = {nameOf(*m_view, static_cast<std::size_t>(row)), QString::number(channels.count), ranks};
     for (int column = 0; column < 3; ++column) {
-      auto* item = new QTableWidgetItem(texts[column]);
-      item->setToolTip(ranks);
-      m_channels->setItem(row, column, item);
+      setCell(*m_channels, row, column, texts[column], false, ranks);
     }
   }
   m_channels->resizeColumnsToContents();
@@ -257,13 +254,7 @@ void NcclPanel::fillSizes() {
              tr("Rank %1 was last most often; Enter goes to it.").arg(*size.slowestRank);
     }
     for (int column = 0; column < kColumns; ++column) {
-      auto* item = new QTableWidgetItem(texts[column]);
-      if (column != kChosen && column != kFaster) {
-        item->setFont(figureFont());
-        item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-      }
-      item->setToolTip(tip);
-      m_sizes->setItem(row, column, item);
+      setCell(*m_sizes, row, column, texts[column], column != kChosen && column != kFaster, tip);
     }
   }
   const auto hide = [this](Column column, const auto& isKnown) {

@@ -17,6 +17,7 @@
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/elided_label.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -304,14 +305,7 @@ ResultsPanel::ResultsPanel(QWidget* parent)
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(uiFont(13, QFont::DemiBold));
   m_state->setObjectName(u"resultsState"_s);
-  m_progress->setRange(0, 1000);
-  m_progress->setTextVisible(false);
-  constexpr int kBarHeight = 4;
-  m_progress->setFixedHeight(kBarHeight);
-  m_progress->setAccessibleName(tr("Progress"));
-  QSizePolicy keep = m_progress->sizePolicy();
-  keep.setRetainSizeWhenHidden(true);
-  m_progress->setSizePolicy(keep);
+  setUpThinProgress(*m_progress, u"resultsProgress"_s);
   auto* menu = new QMenu(m_copy);
   menu->addAction(tr("As nccl-tests prints it"), this, [this] { copy(ncclTestsText(*m_data)); });
   menu->addAction(tr("As CSV"), this, [this] { copy(csvText(*m_data)); });
@@ -376,7 +370,7 @@ void ResultsPanel::setRun(const RunInfo& info, std::shared_ptr<const RunData> ru
   m_state->setStyle(m_state->style());
   const bool isRunning = isLive && (info.state == RunState::running || info.state == RunState::preparing);
   m_progress->setVisible(isRunning);
-  m_progress->setValue(m_data->progress() ? static_cast<int>(m_data->progress()->fraction * 1000) : 0);
+  m_progress->setValue(m_data->progress() ? static_cast<int>(m_data->progress()->fraction * kProgressParts) : 0);
   m_rerun->setEnabled(!isRunning);
   m_rejoin->setVisible(info.state == RunState::lost && info.keepsRunning);
   m_copy->setEnabled(!m_data->rows().empty());

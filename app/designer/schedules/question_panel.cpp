@@ -3,7 +3,6 @@
 
 #include <QClipboard>
 #include <QGuiApplication>
-#include <QHeaderView>
 #include <QHideEvent>
 #include <QKeyEvent>
 #include <QShowEvent>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "designer/schedules/command_text.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
@@ -26,7 +24,6 @@ namespace {
 
 constexpr int kMargin = 10;
 constexpr int kGap = 6;
-constexpr int kThousand = 1000;
 
 }  // namespace
 
@@ -52,15 +49,7 @@ QuestionPanel::QuestionPanel(Texts texts, const std::vector<workflow::Option>& o
   m_state->setObjectName(m_texts.name + u"State"_s);
   m_state->setProperty("role", u"muted"_s);
   m_state->setWordWrap(true);
-  m_bar->setObjectName(m_texts.name + u"Progress"_s);
-  constexpr int kBarHeight = 4;
-  m_bar->setRange(0, kThousand);
-  m_bar->setTextVisible(false);
-  m_bar->setFixedHeight(kBarHeight);
-  m_bar->setAccessibleName(tr("Progress"));
-  QSizePolicy keep = m_bar->sizePolicy();
-  keep.setRetainSizeWhenHidden(true);
-  m_bar->setSizePolicy(keep);
+  setUpThinProgress(*m_bar, m_texts.name + u"Progress"_s);
   m_pages->addWidget(m_message);
   auto* whole = new QSplitter(Qt::Horizontal, this);
   whole->setChildrenCollapsible(false);
@@ -80,7 +69,7 @@ QuestionPanel::QuestionPanel(Texts texts, const std::vector<workflow::Option>& o
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, [this] {
     if (m_progress) {
-      m_bar->setValue(static_cast<int>(m_progress->state().fraction * kThousand));
+      m_bar->setValue(static_cast<int>(m_progress->state().fraction * kProgressParts));
     }
   });
 }
@@ -255,25 +244,6 @@ std::vector<LinkMark> linkMarks(const EditorContext& context, const Snapshot& sn
     marks.push_back({.link = id});
   }
   return marks;
-}
-
-void setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip) {
-  auto* item = new QTableWidgetItem(text);
-  item->setToolTip(tip.isEmpty() ? text : tip);
-  if (isFigure) {
-    item->setFont(figureFont());
-    item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  }
-  table.setItem(row, column, item);
-}
-
-void setHeads(QTableWidget& table, const QStringList& heads, int wide) {
-  table.setColumnCount(static_cast<int>(heads.size()));
-  table.setHorizontalHeaderLabels(heads);
-  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  if (wide >= 0) {
-    table.horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Stretch);
-  }
 }
 
 }  // namespace coppice::designer

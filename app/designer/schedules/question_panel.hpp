@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QPointer>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
-#include <QTableWidget>
 #include <QTimer>
 #include <QWidget>
 #include <functional>
@@ -15,11 +13,10 @@
 #include <stop_token>
 #include <vector>
 
-#include "base/failure.hpp"
-#include "designer/document/error_text.hpp"
 #include "designer/document/followed.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/snapshot.hpp"
+#include "designer/jobs/timed_answer.hpp"
 #include "designer/schedules/job_progress.hpp"
 #include "designer/schedules/option_form.hpp"
 #include "designer/workspace/editor_context.hpp"
@@ -27,29 +24,11 @@
 
 namespace coppice::designer {
 
-/// What is known of one state of a fabric, or why nothing is. Immutable once it is there.
-struct PanelAnswer {
+/// What is known of one state of a fabric.
+struct PanelAnswer : TimedAnswer {
   Snapshot snapshot = {};
-  QString problem = {};  ///< why there is no answer, and what to do
-  double seconds = 0;
 };
 using PanelAnswerPtr = std::shared_ptr<const PanelAnswer>;
-
-/// An answer of another thread: what `fill` puts into it, or what it refuses; and the time it took.
-template <typename Answer, typename Fill>
-[[nodiscard]] std::shared_ptr<const Answer> answered(const Snapshot& snapshot, Fill&& fill) {
-  QElapsedTimer clock;
-  clock.start();
-  auto answer = std::make_shared<Answer>();
-  answer->snapshot = snapshot;
-  const Outcome done = guarded([&]() -> Outcome { return fill(*answer); });
-  if (!done) {
-    answer->problem = errorText(done.error());
-  }
-  constexpr double kMilli = 1000;
-  answer->seconds = static_cast<double>(clock.elapsed()) / kMilli;
-  return answer;
-}
 
 /// A question about the current fabric with options at the left, asked in the background, and its answer at the right.
 /// After an edit of the fabric it is asked again by itself where the last answer was quick; otherwise the answer is
@@ -128,10 +107,5 @@ private:
 /// The links of a shared cut, as they are drawn.
 [[nodiscard]] std::vector<LinkMark> linkMarks(const EditorContext& context, const Snapshot& snapshot,
                                               const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut);
-
-/// The table of a panel: texts that are chosen by whole rows. Figures are set at the right.
-void setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure, const QString& tip = {});
-/// @param wide the column that takes the rest of the width; -1 = none
-void setHeads(QTableWidget& table, const QStringList& heads, int wide);
 
 }  // namespace coppice::designer

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/theme/panel_widgets.hpp"
 
+#include <QCoreApplication>
 #include <QHeaderView>
 #include <QVBoxLayout>
 
+#include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 
 namespace coppice::designer {
@@ -33,6 +35,39 @@ void setUpRowTable(QTableView& table, const QString& name, const QString& title,
   table.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
   table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   table.horizontalHeader()->setHighlightSections(false);
+}
+
+QTableWidgetItem& setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure,
+                          const QString& tip) {
+  auto* item = new QTableWidgetItem(text);
+  item->setToolTip(tip.isEmpty() ? text : tip);
+  if (isFigure) {
+    item->setFont(figureFont());
+    item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  }
+  table.setItem(row, column, item);
+  return *item;
+}
+
+void setHeads(QTableWidget& table, const QStringList& heads, int wide) {
+  table.setColumnCount(static_cast<int>(heads.size()));
+  table.setHorizontalHeaderLabels(heads);
+  table.horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  if (wide >= 0) {
+    table.horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Stretch);
+  }
+}
+
+void setUpThinProgress(QProgressBar& bar, const QString& name) {
+  constexpr int kHeight = 4;
+  bar.setObjectName(name);
+  bar.setRange(0, kProgressParts);
+  bar.setTextVisible(false);
+  bar.setFixedHeight(kHeight);
+  bar.setAccessibleName(QCoreApplication::translate("PanelWidgets", "Progress"));
+  QSizePolicy keep = bar.sizePolicy();
+  keep.setRetainSizeWhenHidden(true);
+  bar.setSizePolicy(keep);
 }
 
 void setUpSearch(QLineEdit& search, const QString& name, const QString& prompt, int maxWidth) {

@@ -4,9 +4,12 @@
 #include <QAbstractItemView>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QProgressBar>
 #include <QScrollArea>
 #include <QString>
+#include <QStringList>
 #include <QTableView>
+#include <QTableWidget>
 #include <QToolButton>
 #include <initializer_list>
 
@@ -22,6 +25,19 @@ namespace coppice::designer {
 /// @param title for screen readers
 void setUpRowTable(QTableView& table, const QString& name, const QString& title,
                    QAbstractItemView::SelectionMode mode = QAbstractItemView::SingleSelection);
+
+/// A cell of such a table.
+/// @param isFigure in the font of figures, at the right @param tip the text itself where it is empty
+QTableWidgetItem& setCell(QTableWidget& table, int row, int column, const QString& text, bool isFigure,
+                          const QString& tip = {});
+/// The columns of such a table, each as wide as its content.
+/// @param wide the column that takes the rest of the width; -1 = none
+void setHeads(QTableWidget& table, const QStringList& heads, int wide);
+
+/// What a progress bar is divided into.
+inline constexpr int kProgressParts = 1000;
+/// A thin progress bar at the edge of a panel, from 0 to kProgressParts. It keeps its place while it is hidden.
+void setUpThinProgress(QProgressBar& bar, const QString& name);
 
 /// A search box of a panel.
 /// @param prompt shown while it is empty, and its name for screen readers

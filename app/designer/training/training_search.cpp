@@ -47,7 +47,10 @@ QString grouped(const Rational& value) {
 }  // namespace
 
 TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Values& values, const Progress& progress) {
-  return answered<TrainingAnswer>(snapshot, [&](TrainingAnswer& answer) { return search(answer, values, progress); });
+  return answered<TrainingAnswer>([&](TrainingAnswer& answer) {
+    answer.snapshot = snapshot;
+    return search(answer, values, progress);
+  });
 }
 
 QString milliseconds(const Rational& nanoseconds) {

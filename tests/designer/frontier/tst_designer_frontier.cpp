@@ -91,7 +91,7 @@ void TestDesignerFrontier::frontIsThatOfTheFlow() {
   // All networks: those of the front and the others.
   shown.dialog->findChild<QCheckBox*>(u"frontierAll"_s)->setChecked(true);
   QCOMPARE(shown.dialog->table().rowCount(), static_cast<int>(frontier.points.size()));
-  // The bill of the chosen one is told.
+  // With the bill of the chosen one.
   QVERIFY2(shown.text("frontierBill").contains(u"256 × NIC 1 x 400G"_s), qPrintable(shown.text("frontierBill")));
 }
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "designer/document/figures.hpp"
-#include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
 using namespace Qt::StringLiterals;
@@ -74,13 +73,7 @@ void FabricsDialog::computeNext() {
 
 void FabricsDialog::fill() {
   const auto set = [this](int row, int column, const QString& text, const QString& tip = {}) {
-    auto* item = new QTableWidgetItem(text);
-    item->setToolTip(tip);
-    if (column > 0) {
-      item->setFont(figureFont());
-      item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    }
-    m_table->setItem(row, column, item);
+    setCell(*m_table, row, column, text, column > 0, tip);
   };
   set(0, 0, tr("GPUs"));
   for (std::size_t row = 0; row < kBoundCollectives.size(); ++row) {
