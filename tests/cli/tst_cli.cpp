@@ -26,11 +26,6 @@ QString example() {
   return QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json";
 }
 
-/// Exactly one JSON object and a line end, nothing else.
-bool isOneObject(const QByteArray& text) {
-  return text.endsWith('\n') && text.count('\n') == 1 && QJsonDocument::fromJson(text).isObject();
-}
-
 }  // namespace
 
 class TestCli : public QObject {
@@ -41,15 +36,6 @@ private slots:
   void help_data();
   void help();
   void version();
-  void optimumOfTheExample();
-  void optimumOfGroups();
-  void unevenAllToAll();
-  void trainingFront();
-  void tiedCuts_data();
-  void tiedCuts();
-  void optimum_data();
-  void optimum();
-  void optimumBelowTheCuts();
   void generateOfTheExample();
   void jsonEverywhere_data();
   void jsonEverywhere();
@@ -67,13 +53,11 @@ private slots:
   void exportOptions();
   void exportOptionsReachTheFile();
   void treesOutAndIn();
-  void nonUniformAmounts();
   void pruned();
   void untrustedNames();
   void programWithoutRanks();
   void brokenProgramsAreExplained();
   void showTrees();
-  void cutDirection();
   void severalFaults();
   void convertRoundTrip_data();
   void convertRoundTrip();
@@ -118,199 +102,6 @@ void TestCli::version() {
   const Outcome outcome = run({"--version"});
   QCOMPARE(outcome.code, 0);
   VERIFY_TOLD(outcome.out.startsWith("coppice-cli 0."), outcome);
-}
-
-void TestCli::optimumOfGroups() {
-  const Outcome mesh = run({"optimum", "preset:dgx-h100,boxes=4", "--mesh", "4x8", "--axis", "0", "--json"});
-  QCOMPARE(mesh.code, 0);
-  VERIFY_TOLD(isOneObject(mesh.out) && mesh.err.isEmpty(), mesh);
-  const QJsonObject json = mesh.json();
-  QCOMPARE(json["rate"].toString(), "200/3");
-  QCOMPARE(json["exact"].toBool(), true);
-  QCOMPARE(json["groups"].toArray().size(), 8);
-  QCOMPARE(json["cut"].toObject()["links"].toArray().size(), 32);
-  const Outcome subset = run({"optimum", "preset:torus,dims=4x4,bandwidth=10", "--gpus", "0,1,4,5", "--relay-gpus"});
-  QCOMPARE(subset.code, 0);
-  VERIFY_TOLD(subset.out.contains("160/3"), subset);
-  for (const QStringList& bad :
-       {QStringList{"--axis", "0"}, {"--relay"}, {"--relay-gpus"}, {"--mesh", "4x9"}, {"--mesh", "4x8", "--k", "1"}}) {
-    const Outcome refused = run(QStringList{"optimum", "preset:dgx-h100,boxes=4"} + bad);
-    QCOMPARE(refused.code, 2);
-  }
-}
-
-void TestCli::unevenAllToAll() {
-  const QStringList layer{"moe", "preset:dgx-h100,boxes=2", "--experts", "32", "--top-k", "2", "--tokens", "1000"};
-  const QString demand = path("dispatch.csv");
-  const Outcome moe = run(layer + QStringList{"--demand-output", demand, "--json"});
-  QCOMPARE(moe.code, 0);
-  VERIFY_TOLD(isOneObject(moe.out) && moe.err.isEmpty(), moe);
-  const QJsonObject dispatch = moe.json()["dispatch"].toObject();
-  QVERIFY(dispatch["exact"].toBool());
-  const QString schedule = path("dispatch.schedule.json");
-  const Outcome routes = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", demand, "-o", schedule, "--json"});
-  QCOMPARE(routes.code, 0);
-  QCOMPARE(routes.json()["demand_nanoseconds"].toString(), dispatch["nanoseconds"].toString());
-  QCOMPARE(run({"verify", schedule}).code, 0);
-  const Outcome direct = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", demand, "--direct", "--json"});
-  QCOMPARE(direct.json()["demand_nanoseconds"].toString(), dispatch["direct_nanoseconds"].toString());
-  VERIFY_TOLD(run(layer).out.contains("no routes are faster"), run(layer));
-  for (const QStringList& bad :
-       {QStringList{"--max-boxes", "3"}, {"--improve-placement"}, {"--counts", path("absent")}}) {
-    QCOMPARE(run(layer + bad).code, 2);
-  }
-  const Outcome absent = run({"alltoall", "preset:dgx-h100,boxes=2", "--demand", path("absent.csv")});
-  QCOMPARE(absent.code, 2);
-}
-
-void TestCli::trainingFront() {
-  const QString problem = QStringLiteral(COPPICE_TEST_DATA) + "/reference/training/matmul_fsdp_2.json";
-  const Outcome outcome = run({"train", "--problem", problem, "--plans", "--json"});
-  QCOMPARE(outcome.code, 0);
-  VERIFY_TOLD(isOneObject(outcome.out) && outcome.err.isEmpty(), outcome);
-  const QJsonArray front = outcome.json()["front"].toArray();
-  QCOMPARE(front.size(), 2);
-  QCOMPARE(front[0].toObject()["communication"].toString(), "4096/25");
-  QCOMPARE(front[1].toObject()["communication"].toString(), "6144/25");
-  QCOMPARE(front[1].toObject()["memory"].toString(), "32768");
-  QVERIFY(front[1].toObject()["nodes"].toObject().contains("w"));
-  QCOMPARE(run({"train", "--problem", problem}).code, 0);
-  const QStringList job{"train", "preset:dgx-h100,boxes=1", "--batch", "16", "--sequence", "4096", "--mesh", "8"};
-  const Outcome model = run(job + QStringList{"--model", "llama-3-8b", "--json"});
-  QCOMPARE(model.code, 0);
-  const QJsonObject best = model.json()["best"].toObject();
-  VERIFY_TOLD(best["fits"].toBool() && best["mfu"].toDouble() > 0 && best["mfu"].toDouble() <= 1, model);
-  QCOMPARE(best["axes"].toArray().size(), 1);
-  QCOMPARE(run(job + QStringList{"--model", "llama-3-70b"}).code, 1);  // 1.1 TB of states
-  QCOMPARE(run(job + QStringList{"--model", "llama-9"}).code, 2);
-  QCOMPARE(run({"train", "preset:dgx-h100,boxes=1", "--mesh", "8"}).code, 2);
-  const QStringList any{"train", "preset:dgx-h100,boxes=1", "--model", "llama-3-8b", "--batch", "16", "--sequence",
-                        "2048"};
-  const Outcome choice = run(any + QStringList{"--recompute", "--tokens", "1B", "--json"});
-  VERIFY_TOLD(choice.code == 0 && isOneObject(choice.out), choice);
-  const QJsonObject chosen = choice.json()["best"].toObject();
-  VERIFY_TOLD(chosen["tokens_per_second"].toDouble() > 0 && chosen["days"].toDouble() > 0, choice);
-  VERIFY_TOLD(chosen["step_ms"].toDouble() >= choice.json()["bound_ms"].toDouble() * 0.999999, choice);
-  VERIFY_TOLD(chosen["limited_by"].isString() && !choice.json()["plans"].toArray().isEmpty(), choice);
-  VERIFY_TOLD(chosen["gains"].toArray().size() >= 2, choice);
-  const double played = chosen["timeline"].toObject()["step_ms"].toDouble();
-  VERIFY_TOLD(played >= chosen["step_ms"].toDouble() * 0.999999 &&
-                  played <= chosen["step_without_overlap_ms"].toDouble() * 1.000001,
-              choice);
-  const Outcome traced = run(any + QStringList{"--plan", "dp=8", "--recompute", "--bucket", "100MB", "--no-prefetch",
-                                               "--trace", path("step.json")});
-  VERIFY_TOLD(traced.code == 0 && traced.out.contains("with this overlap"), traced);
-  QFile trace(path("step.json"));
-  QVERIFY(trace.open(QIODevice::ReadOnly));
-  const QJsonArray events = QJsonDocument::fromJson(trace.readAll()).object()["traceEvents"].toArray();
-  QVERIFY(events.size() > 1000 && events.last().toObject()["ph"].toString() == "X");
-  QCOMPARE(run(any + QStringList{"--bucket", "big"}).code, 2);
-  const Outcome compared = run(any + QStringList{"--recompute", "--compare", "preset:dgx-a100,boxes=1", "--json"});
-  const QJsonObject other = compared.json()["compared"].toArray()[0].toObject()["best"].toObject();
-  VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
-  const Outcome fixed = run(any + QStringList{"--plan", "tp=8"});
-  VERIFY_TOLD(fixed.code == 0 && fixed.out.contains("  tp 8  ") && fixed.out.contains("limited by"), fixed);
-  QCOMPARE(run(any + QStringList{"--memory", "2GB"}).code, 1);
-  QCOMPARE(run(any + QStringList{"--plan", "tp=3"}).code, 2);
-  QCOMPARE(run(any + QStringList{"--plan", "xp=2"}).code, 2);
-  QCOMPARE(run(any + QStringList{"--efficiency", "2"}).code, 2);
-  QCOMPARE(run({"train", "--problem", path("absent.json")}).code, 2);
-}
-
-void TestCli::optimumOfTheExample() {
-  const Outcome outcome = run({"optimum", example(), "--json"});
-  QCOMPARE(outcome.code, 0);
-  VERIFY_TOLD(isOneObject(outcome.out) && outcome.err.isEmpty(), outcome);
-  const QJsonObject json = outcome.json();
-  QCOMPARE(json["gpus"].toInt(), 16);
-  QCOMPARE(json["inv_x"].toString(), "3/65");
-  QCOMPARE(json["algbw"].toString(), "1040/3");
-  QCOMPARE(json["algbw_GBps"].toDouble(), 1040.0 / 3.0);
-  QCOMPARE(json["busbw"].toString(), "325");
-  QCOMPARE(json["k"].toInt(), 13);
-  QCOMPARE(json["U"].toString(), "3/5");
-  QVERIFY(json["seconds"].isDouble());
-  // The cut proves the bound: 16 GPUs x 325 GB/s / 15 GPUs inside.
-  const QJsonArray cut = json["bottleneck_cut"].toArray();
-  int gpus = 0;
-  for (const auto& node : cut) {
-    gpus += node.toString().contains('g') ? 1 : 0;
-  }
-  QCOMPARE(gpus, 15);
-  QCOMPARE(json["cut"].toObject()["demand"].toInt(), 15);
-  QCOMPARE(json["cut"].toObject()["exit_bandwidth"].toString(), "325");
-  for (const auto& other : json["cuts"].toArray()) {
-    VERIFY_TOLD(other.toObject()["nodes"].toArray() != cut, outcome);
-  }
-  // One for each GPU that the data comes in to; where the NICs stand makes no other cut.
-  QCOMPARE(json["cuts"].toArray().size(), 15);
-  QCOMPARE(json["tied_cuts"].toObject()["count"].toInt(), 16);
-  QVERIFY(json["tied_cuts"].toObject()["exact"].toBool());
-
-  const Outcome text = run({"optimum", example()});
-  QCOMPARE(text.code, 0);
-  VERIFY_TOLD(text.out.startsWith("allgather 1040/3 = 346.67 GB/s"), text);
-  VERIFY_TOLD(text.out.contains("15 GPUs must send their shards out through 325 GB/s"), text);
-  VERIFY_TOLD(text.out.contains("and 15 other cuts equally tight"), text);
-}
-
-/// Equal boxes bind alike, however many there are.
-void TestCli::tiedCuts_data() {
-  QTest::addColumn<int>("boxes");
-  QTest::addColumn<int>("count");
-  for (const int boxes : {4, 16, 65, 128}) {
-    QTest::addRow("%d", boxes) << boxes << boxes;
-  }
-}
-
-void TestCli::tiedCuts() {
-  QFETCH(int, boxes);
-  QFETCH(int, count);
-  const Outcome outcome = run({"optimum", u"preset:dgx-a100,boxes=%1"_qs.arg(boxes)});
-  VERIFY_TOLD(outcome.code == 0, outcome);
-  VERIFY_TOLD(outcome.out.contains("and " + QByteArray::number(count - 1) + " other cuts equally tight"), outcome);
-}
-
-void TestCli::optimum_data() {
-  QTest::addColumn<QStringList>("arguments");
-  QTest::addColumn<QString>("algbw");
-  QTest::addColumn<int>("k");
-  const auto row = [](const char* name, const QString& arguments, const char* algbw, int k) {
-    QTest::newRow(name) << arguments.split(' ') << algbw << k;
-  };
-  row("four A100 boxes", "preset:dgx-a100,boxes=4", "800/3", 1);
-  row("two MI250 boxes", "preset:mi250,boxes=2", "5312/15", 83);
-  row("two MI250 boxes, k = 1", "preset:mi250,boxes=2 --k 1", "320", 1);
-  row("two MI250 boxes, k = 2", "preset:mi250,boxes=2 --k 2", "1024/3", 2);
-  row("two MI250 boxes, k = 3", "preset:mi250,boxes=2 --k 3", "2400/7", 3);
-  row("two MI250 boxes, k = 4", "preset:mi250,boxes=2 --k 4", "1024/3", 4);
-  row("two MI250 boxes, k = 5", "preset:mi250,boxes=2 --k 5", "8000/23", 5);
-  row("two MI250 boxes, k up to 5", "preset:mi250,boxes=2 --k-max 5", "8000/23", 5);
-  row("Fig. 4.5", "preset:fig-4-5", "8", 1);
-  row("ring of four", "preset:ring,gpus=4,bandwidth=3", "8", 2);
-  row("reduce-scatter", "preset:dgx-a100 -c reduce_scatter", "1040/3", 13);
-  row("allreduce", "preset:dgx-a100 --collective allreduce", "520/3", 13);
-  row("broadcast", "preset:dgx-a100 -c broadcast --root b0g3", "200", 8);
-  row("reduce by rank", "preset:dgx-a100 -c reduce --root 12", "200", 8);
-  row("subset by ranges", "preset:dgx-a100 --gpus 0-3,8-11", "200", 1);
-}
-
-void TestCli::optimum() {
-  QFETCH(QStringList, arguments);
-  const Outcome outcome = run(QStringList{"optimum", "--json"} + arguments);
-  VERIFY_TOLD(outcome.code == 0, outcome);
-  QTEST(outcome.json()["algbw"].toString(), "algbw");
-  QTEST(outcome.json()["k"].toInt(), "k");
-}
-
-/// Where forwarding alone sets the limit, no cut does: the key is there nevertheless.
-void TestCli::optimumBelowTheCuts() {
-  const Outcome outcome = run({"optimum", data("reference/graphs/noneuler_switch_more_out.json"), "--json"});
-  VERIFY_TOLD(outcome.code == 0 && isOneObject(outcome.out), outcome);
-  const QJsonObject json = outcome.json();
-  QCOMPARE(json["inv_x"].toString(), "3");
-  VERIFY_TOLD(json["bottleneck_cut"].isArray() && json["bottleneck_cut"].toArray().isEmpty(), outcome);
-  VERIFY_TOLD(json["sub_capacity"].toString().contains("only forward"), outcome);
 }
 
 void TestCli::generateOfTheExample() {
@@ -635,24 +426,6 @@ void TestCli::treesOutAndIn() {
   VERIFY_TOLD(slower.json()["algbw"].toString() != "1040/3", slower);
 }
 
-void TestCli::nonUniformAmounts() {
-  const QString schedule = path("amounts.forest.json");
-  const Outcome generated = run({"generate", "preset:ring,gpus=4", "--amounts", "1,2,0,3", "-o", schedule, "--json"});
-  VERIFY_TOLD(generated.code == 0, generated);
-  const Outcome verified = run({"verify", schedule, "--json"});
-  VERIFY_TOLD(verified.code == 0, verified);
-  // The same by names; a later item outdoes an earlier one.
-  const auto optimum = [&](const QString& amounts) {
-    return run({"optimum", "preset:dgx-a100,boxes=2", "--amounts", amounts, "--json"});
-  };
-  const Outcome byRank = optimum("3,3,3,5,3,3,3,3,0,0,0,1,0,0,0,0");
-  const Outcome byName = optimum("b0*=3, b1*=0,b*3=1, b0g3 = 5");
-  VERIFY_TOLD(byRank.code == 0, byRank);
-  VERIFY_TOLD(byName.code == 0, byName);
-  QCOMPARE(byName.json()["algbw"].toString(), byRank.json()["algbw"].toString());
-  VERIFY_TOLD(optimum("b0*=1").json()["algbw"].toString() != byRank.json()["algbw"].toString(), byRank);
-}
-
 void TestCli::pruned() {
   const QString schedule = path("pruned.forest.json");
   const Outcome generated =
@@ -719,17 +492,6 @@ void TestCli::showTrees() {
       two.out.mid(two.out.indexOf("  tree 1 of"), two.out.indexOf("  tree 2 of") - two.out.indexOf("  tree 1 of"));
   QCOMPARE(first.count('\n'), 17);  // heading and 16 GPUs
   VERIFY_TOLD(first.contains("\n    b0g0\n") && first.contains("via b0nvs") && first.contains(", ib"), two);
-}
-
-void TestCli::cutDirection() {
-  // Links of 5 and 3 one way: what leaves {g0, g1} is not what enters it.
-  const QString fabric = data("reference/graphs/noneuler_gpu_asym_links.json");
-  const Outcome out = run({"optimum", fabric, "--json"});
-  QCOMPARE(out.json()["cut"].toObject()["direction"].toString(), QStringLiteral("leaving"));
-  const Outcome in = run({"optimum", fabric, "-c", "reduce", "--root", "g1", "--json"});
-  QCOMPARE(in.json()["cut"].toObject()["direction"].toString(), QStringLiteral("entering"));
-  const Outcome both = run({"optimum", fabric, "-c", "allreduce", "--k-max", "20"});
-  VERIFY_TOLD(both.out.contains("must send their sums out") || both.out.contains("must receive their sums"), both);
 }
 
 void TestCli::severalFaults() {

@@ -186,7 +186,7 @@ void TestCliSchedules::refusesExports() {
 }
 
 void TestCliSchedules::runsFiles() {
-#ifndef COPPICE_HAS_EXEC
+#ifndef COPPICE_EXEC
   QSKIP("coppice-exec is not built");
 #endif
   QTemporaryDir dir;
@@ -234,7 +234,7 @@ void TestCliSchedules::customPrograms() {
   QVERIFY2(uneven.code == 2 && uneven.err.contains("multiple of 3 chunks"), uneven.err);
   const Outcome simulated = run({"simulate", xml, "--fabric", "preset:complete,gpus=3", "-b", "1M", "-e", "1M"});
   QVERIFY2(simulated.code == 0, simulated.err);
-#ifdef COPPICE_HAS_EXEC
+#ifdef COPPICE_EXEC
   const QStringList small{"--backend", "threads", "-b", "64K", "-e", "64K", "-n", "1", "-w", "0"};
   for (const QStringList& words : {QStringList{"run", file}, QStringList{"run", xml, "--goal", goal}}) {
     const Outcome ran = run(words + small);

@@ -71,6 +71,11 @@ inline QByteArray told(const Outcome& outcome) {
          "\nstderr: " + outcome.err.left(2000);
 }
 
+/// Exactly one JSON object and a line end, nothing else.
+inline bool isOneObject(const QByteArray& text) {
+  return text.endsWith('\n') && text.count('\n') == 1 && QJsonDocument::fromJson(text).isObject();
+}
+
 inline QByteArray contents(const QString& path) {
   QFile file(path);
   return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
