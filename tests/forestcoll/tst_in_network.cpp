@@ -108,6 +108,7 @@ private slots:
   void treesByColumns_data();
   void treesByColumns();
   void damagedCluster();
+  void kindsShareTheLinks();
   void spanningPackings();
   void damagedTorus();
   void boundsOfCuts();
@@ -378,6 +379,43 @@ void TestInNetwork::treesByColumns() {
 
 /// One slow link among 288 GPUs leaves a mixture whose links are shared in fractions that more than a thousand
 /// different trees make up; a few do as well.
+/// Kinds whose images are equal share the links evenly: all together they fit. Boxes on leaves and spines, two of them
+/// without a GPU: the switches of a box are a kind that keeps its GPUs alike.
+void TestInNetwork::kindsShareTheLinks() {
+  fabric::Description description = test::describedBy(
+      "cluster boxes=9 boxes_per_leaf=4 gpus=32 network=leaf-spine nic=400 nvlink=100 oversubscription=1 spines=4");
+  const auto isLost = [](const std::string& id) { return id == "b1g11" || id == "b3g28"; };
+  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return isLost(node.id); });
+  std::erase_if(description.links,
+                [&](const fabric::LinkDescription& link) { return isLost(link.src) || isLost(link.dst); });
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.rank.reset();
+    node.multicast = node.aggregation = node.kind == "switch";
+  }
+  const fabric::Fabric fabric = built(description);
+  const Bandwidth bound(15400, 31);
+  const auto mixture = forestcoll::bestMixture(fabric, {}, bound, {});
+  QVERIFY(mixture && mixture->algbw == bound && mixture->isMirrored);
+  QVERIFY(std::any_of(mixture->kinds.begin(), mixture->kinds.end(),
+                      [](const forestcoll::TreeShare& share) { return share.images.size() > 1; }));
+  std::map<std::pair<int, int>, Rational> loads;
+  for (const forestcoll::TreeShare& share : mixture->kinds) {
+    const auto images = static_cast<std::int64_t>(share.images.size());
+    for (const auto& image : share.images) {
+      for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+        const Rational load(share.bandwidths[arc], mixture->denominator * images);
+        const int tail = image[fabric.arcs()[arc].tail];
+        const int head = image[fabric.arcs()[arc].head];
+        loads[{tail, head}] += load;
+        loads[{head, tail}] += load;
+      }
+    }
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    QVERIFY((loads[{arc.tail, arc.head}] <= arc.bandwidth.gigabytesPerSecond()));
+  }
+}
+
 void TestInNetwork::damagedCluster() {
   fabric::Description description = test::describedBy("cluster boxes=4 gpus=72 network=simple nvlink=900 nic=25");
   bool isDamaged = false;

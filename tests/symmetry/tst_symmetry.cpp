@@ -16,6 +16,7 @@
 #include "symmetry/free_group.hpp"
 #include "symmetry/groups.hpp"
 #include "symmetry/orbits.hpp"
+#include "symmetry/set_orbit.hpp"
 
 /// Generators and orbits against all permutations of small graphs, and the orbits of known fabrics.
 using namespace coppice;
@@ -103,6 +104,32 @@ ColouredDigraph randomGraph(unsigned seed, int maxNodes) {
   return graph;
 }
 
+ColouredDigraph withoutParallelArcs(ColouredDigraph graph) {
+  std::set<std::pair<int, int>> known;
+  std::erase_if(graph.arcs,
+                [&](const symmetry::ColouredArc& arc) { return !known.emplace(arc.tail, arc.head).second; });
+  return graph;
+}
+
+std::vector<bool> imageOf(const std::vector<bool>& set, const Permutation& permutation) {
+  std::vector<bool> image(set.size());
+  for (std::size_t node = 0; node < set.size(); ++node) {
+    image[permutation[node]] = set[node];
+  }
+  return image;
+}
+
+std::set<std::vector<bool>> imagesByTrying(const ColouredDigraph& graph, const std::vector<bool>& set) {
+  std::set<std::vector<bool>> images;
+  Permutation permutation = identity(graph);
+  do {
+    if (isSymmetry(graph, permutation)) {
+      images.insert(imageOf(set, permutation));
+    }
+  } while (std::next_permutation(permutation.begin(), permutation.end()));
+  return images;
+}
+
 /// `copies` boxes of GPUs on a switch each, all GPUs on one switch.
 ColouredDigraph boxesOn(int copies, int gpus) {
   ColouredDigraph graph;
@@ -141,6 +168,7 @@ private slots:
   void freeGroups_data();
   void freeGroups();
   void lifted();
+  void imagesOfSets();
 };
 
 void TestSymmetry::againstAllPermutations() {
@@ -158,6 +186,39 @@ void TestSymmetry::againstAllPermutations() {
     QVERIFY2(found.ofArc == wanted.ofArc, what.constData());
   }
   QVERIFY(moved > 100);
+}
+
+/// Images of random sets and orbits of what keeps them, against all permutations.
+void TestSymmetry::imagesOfSets() {
+  std::size_t most = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const ColouredDigraph graph = withoutParallelArcs(randomGraph(seed, 6));
+    std::vector<bool> set;
+    for (int node = 0; node < graph.nodeCount(); ++node) {
+      set.push_back((seed >> node & 1U) != 0);
+    }
+    const symmetry::Orbits all = symmetry::orbitsOf(graph, {}, kWork, {}, true);
+    const auto found = symmetry::SetOrbits(graph, all.generators).of(set, 1000);
+    QVERIFY(found);
+    std::set<std::vector<bool>> images;
+    for (const Permutation& image : found->images) {
+      QVERIFY(isSymmetry(graph, image));
+      images.insert(imageOf(set, image));
+    }
+    QCOMPARE(images.size(), found->images.size());
+    QCOMPARE(images, imagesByTrying(graph, set));
+    // What keeps the set keeps its nodes apart from the others.
+    ColouredDigraph marked = graph;
+    for (int node = 0; node < graph.nodeCount(); ++node) {
+      marked.colourOf[node] += set[node] ? 10 : 0;
+    }
+    const symmetry::Orbits kept = orbitsByTrying(marked);
+    QCOMPARE(found->ofNode, kept.ofNode);
+    QCOMPARE(found->ofArc, kept.ofArc);
+    QVERIFY(images.size() == 1 || !symmetry::SetOrbits(graph, all.generators).of(set, images.size() - 1));
+    most = std::max(most, images.size());
+  }
+  QVERIFY2(most >= 6, QByteArray::number(static_cast<int>(most)).constData());
 }
 
 /// Any lists of candidates give orbits that are inside the real ones, in any order and however they overlap.

@@ -2,7 +2,6 @@
 #include "forestcoll/in_network/tree_mixture.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <map>
 #include <set>
 #include <string_view>
@@ -10,13 +9,13 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "base/disjoint_sets.hpp"
 #include "base/failure.hpp"
 #include "forestcoll/in_network/cut_bound.hpp"
 #include "forestcoll/in_network/spanning_packing.hpp"
 #include "symmetry/fabric_parts.hpp"
 #include "symmetry/groups.hpp"
 #include "symmetry/orbits.hpp"
+#include "symmetry/set_orbit.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -54,26 +53,19 @@ std::vector<bool> ownCopyArcs(const TreeGraph& graph, const TreeDemand& demand) 
   return arcs;
 }
 
-/// Symmetries that keep the capabilities, the amounts and every kind.
-symmetry::Orbits orbitsOf(const TreeGraph& graph, const TreeDemand& demand, const std::vector<Kind>& kinds,
-                          bool wantsGenerators, const Progress& progress) {
+/// What symmetries keep: bandwidths, capabilities, amounts and own copies.
+symmetry::ColouredDigraph colouredOf(const TreeGraph& graph, const TreeDemand& demand) {
   const std::vector<int64_t> amounts = amountsOf(graph, demand);
   std::vector<int64_t> amountAt(static_cast<std::size_t>(graph.nodeCount), -1);
-  std::vector<bool> isGpu(static_cast<std::size_t>(graph.nodeCount), false);
   for (std::size_t rank = 0; rank < graph.gpus.size(); ++rank) {
-    isGpu[graph.gpus[rank]] = true;
     amountAt[graph.gpus[rank]] = amounts.empty() ? 0 : amounts[rank];
   }
   const Kind copies = branching(graph, demand, false);
   const Kind sums = branching(graph, demand, true);
   symmetry::ColouredDigraph coloured;
-  symmetry::Numbering<std::tuple<int, int64_t, std::vector<bool>>> colours;
+  symmetry::Numbering<std::tuple<int, int64_t, bool, bool>> colours;
   for (int node = 0; node < graph.nodeCount; ++node) {
-    std::vector<bool> marks{copies[node], sums[node]};
-    for (const Kind& kind : kinds) {
-      marks.push_back(kind[node]);
-    }
-    coloured.colourOf.push_back(colours({graph.kindOf[node], amountAt[node], std::move(marks)}));
+    coloured.colourOf.push_back(colours({graph.kindOf[node], amountAt[node], copies[node], sums[node]}));
   }
   symmetry::Numbering<std::pair<Bandwidth, bool>> arcColours;
   const std::vector<bool> own = ownCopyArcs(graph, demand);
@@ -81,9 +73,16 @@ symmetry::Orbits orbitsOf(const TreeGraph& graph, const TreeDemand& demand, cons
     const lp::RateArc& arc = graph.arcs[i];
     coloured.arcs.push_back({arc.tail, arc.head, arcColours({arc.bandwidth, !own.empty() && own[i]})});
   }
+  return coloured;
+}
+
+symmetry::Orbits orbitsOf(const TreeGraph& graph, const symmetry::ColouredDigraph& coloured, const Progress& progress) {
+  std::vector<bool> isGpu(static_cast<std::size_t>(graph.nodeCount), false);
+  for (const int gpu : graph.gpus) {
+    isGpu[gpu] = true;
+  }
   const std::vector<std::string_view> boxes(graph.boxOf.begin(), graph.boxOf.end());
-  return symmetry::orbitsOf(coloured, symmetry::candidateParts(coloured, boxes, isGpu), kSymmetryWork, progress,
-                            wantsGenerators);
+  return symmetry::orbitsOf(coloured, symmetry::candidateParts(coloured, boxes, isGpu), kSymmetryWork, progress, true);
 }
 
 lp::TreeProblem problemOf(const TreeGraph& graph, const TreeDemand& demand, const symmetry::Orbits& orbits) {
@@ -102,77 +101,6 @@ bool hasDirection(const TreeDemand& demand, bool isIn) {
   return demand.collective == Collective::allreduce || isIn == (demand.collective == Collective::reduceScatter);
 }
 
-/// A name for a set of nodes that follows when few of them change: the sum of numbers that look random, twice. Sets of
-/// one name are taken for equal.
-class SetName {
-public:
-  void add(int node) {
-    m_first += mixed(static_cast<std::uint64_t>(node) * 2 + 1);
-    m_second += mixed(~(static_cast<std::uint64_t>(node) * 2));
-  }
-  void remove(int node) {
-    m_first -= mixed(static_cast<std::uint64_t>(node) * 2 + 1);
-    m_second -= mixed(~(static_cast<std::uint64_t>(node) * 2));
-  }
-  friend auto operator<=>(const SetName&, const SetName&) = default;
-
-private:
-  /// The finalizer of splitmix64.
-  static std::uint64_t mixed(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15U;
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31U);
-  }
-
-  std::uint64_t m_first = 0;
-  std::uint64_t m_second = 0;
-};
-
-/// Symmetries that take a kind to all that are equal to it; nullopt where there are more than `max`.
-std::optional<std::vector<symmetry::Permutation>> imagesOf(const Kind& kind, const symmetry::Orbits& base,
-                                                           std::size_t max) {
-  const auto nodeCount = static_cast<int>(kind.size());
-  std::vector<symmetry::Permutation> images{symmetry::identity(nodeCount)};
-  std::vector<Kind> kinds{kind};
-  std::vector<SetName> names(1);
-  for (int node = 0; node < nodeCount; ++node) {
-    if (kind[node]) {
-      names.front().add(node);
-    }
-  }
-  std::set<SetName> seen{names.front()};
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    for (const auto& generator : base.generators) {
-      SetName name = names[i];
-      for (const auto& [from, to] : generator) {
-        if (kinds[i][to]) {
-          name.remove(to);
-        }
-        if (kinds[i][from]) {
-          name.add(to);
-        }
-      }
-      if (!seen.insert(name).second) {
-        continue;
-      }
-      if (images.size() == max) {
-        return std::nullopt;
-      }
-      Kind image = kinds[i];
-      symmetry::Permutation whole = symmetry::identity(nodeCount);
-      for (const auto& [from, to] : generator) {
-        image[to] = kinds[i][from];
-        whole[from] = to;
-      }
-      images.push_back(symmetry::composed(images[i], whole));
-      kinds.push_back(std::move(image));
-      names.push_back(name);
-    }
-  }
-  return images;
-}
-
 TreeMixture mixtureOf(const lp::TreeProblem& problem, const lp::TreeRates& rates,
                       const std::vector<std::vector<symmetry::Permutation>>& images) {
   TreeMixture mixture;
@@ -187,19 +115,6 @@ TreeMixture mixtureOf(const lp::TreeProblem& problem, const lp::TreeRates& rates
     }
   }
   return mixture;
-}
-
-/// Orbits of a smaller group, merged where they reach beyond those of the larger one: the search for either may have
-/// ended early.
-void joinOrbits(const std::vector<int>& small, std::vector<int>& large) {
-  DisjointSets sets(large.size());
-  for (std::size_t i = 0; i < large.size(); ++i) {
-    sets.join(static_cast<int>(i), large[i]);
-    sets.join(static_cast<int>(i), small[i]);
-  }
-  for (std::size_t i = 0; i < large.size(); ++i) {
-    large[i] = sets.find(static_cast<int>(i));
-  }
 }
 
 schedule::TreeBoundProof proofOf(const lp::TreeRates& rates, symmetry::Orbits&& orbits) {
@@ -309,7 +224,7 @@ bool hasBranching(const TreeGraph& graph, const TreeDemand& demand) {
 /// The bound by the linear program, and trees that reach it where no switch is capable.
 TreeBound boundByProgram(const TreeGraph& graph, const TreeDemand& demand, const std::optional<Bandwidth>& known,
                          const Progress& progress) {
-  symmetry::Orbits orbits = orbitsOf(graph, demand, {}, true, progress);
+  symmetry::Orbits orbits = orbitsOf(graph, colouredOf(graph, demand), progress);
   lp::TreeProblem problem = problemOf(graph, demand, orbits);
   for (const bool isIn : {false, true}) {
     if (hasDirection(demand, isIn) && !(isIn && problem.isMirrored)) {
@@ -476,7 +391,9 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
   const TreeGraph graph = treeGraph(fabric);
   constexpr std::size_t kMaxImages = 64;
   const Rational kNearlyReached(99, 100);
-  const symmetry::Orbits base = orbitsOf(graph, demand, {}, true, progress);
+  const symmetry::ColouredDigraph coloured = colouredOf(graph, demand);
+  const symmetry::Orbits base = orbitsOf(graph, coloured, progress);
+  const symmetry::SetOrbits orbitsOfKinds(coloured, base.generators);
   const KindSearch outKinds(branching(graph, demand, false), base.ofNode);
   const KindSearch inKinds(branching(graph, demand, true), base.ofNode);
   const Kind none(static_cast<std::size_t>(graph.nodeCount), false);
@@ -487,19 +404,13 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
     lp::TreeProblem problem = problemOf(graph, demand, base);
     problem.ownCopies = ownCopyArcs(graph, demand);
     std::vector<std::vector<symmetry::Permutation>> images;
-    const auto add = [&](bool isIn, const Kind& kind, std::vector<symmetry::Permutation> ofKind) {
-      lp::TreeLayer layer{isIn, kind, none};
-      symmetry::Orbits own = orbitsOf(graph, demand, {kind}, false, progress);
-      joinOrbits(own.ofNode, problem.nodeOrbit);
-      joinOrbits(own.ofArc, problem.arcOrbit);
-      layer.nodeOrbit = std::move(own.ofNode);
-      layer.arcOrbit = std::move(own.ofArc);
-      problem.layers.push_back(std::move(layer));
-      images.push_back(std::move(ofKind));
+    const auto add = [&](bool isIn, const Kind& kind, symmetry::SetOrbit&& orbit) {
+      problem.layers.push_back({isIn, kind, none, std::move(orbit.ofNode), std::move(orbit.ofArc)});
+      images.push_back(std::move(orbit.images));
     };
     // What served until now stays.
     for (const TreeShare& share : best ? best->kinds : std::vector<TreeShare>()) {
-      add(share.isIn, share.reaches, share.images);
+      add(share.isIn, share.reaches, *orbitsOfKinds.of(share.reaches, kMaxImages));
     }
     bool isNew = false;
     for (const bool isIn : {false, true}) {
@@ -510,18 +421,18 @@ std::optional<TreeMixture> bestMixture(const Fabric& fabric, const TreeDemand& d
         if (tried.contains({isIn, kind})) {
           continue;
         }
-        auto equal = imagesOf(kind, base, kMaxImages);
-        if (!equal) {
+        auto orbit = orbitsOfKinds.of(kind, kMaxImages);
+        if (!orbit) {
           continue;
         }
-        for (const symmetry::Permutation& image : *equal) {
+        for (const symmetry::Permutation& image : orbit->images) {
           Kind other = none;
           for (std::size_t node = 0; node < kind.size(); ++node) {
             other[image[node]] = kind[node];
           }
           tried.insert({isIn, std::move(other)});
         }
-        add(isIn, kind, *std::move(equal));
+        add(isIn, kind, *std::move(orbit));
         isNew = true;
       }
     }
