@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
 #include <cmath>
 #include <memory>
 
 #include "alltoall/demand_table.hpp"
-#include "alltoall/experts.hpp"
 #include "base/counted.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
@@ -12,7 +10,7 @@
 #include "facts_text.hpp"
 #include "input.hpp"
 #include "workflow/clock.hpp"
-#include "workflow/expert_layer.hpp"
+#include "workflow/exchange_request.hpp"
 #include "workflow/facts.hpp"
 
 namespace coppice::cli {
@@ -20,13 +18,9 @@ namespace {
 
 struct MoeOptions {
   FabricOptions fabric;
-  workflow::ExpertQuestion question;
-  std::int64_t maxBoxes = 0;
-  std::string counts;
-  std::string placement;
+  workflow::Values values;
   std::string output;
   std::string demandOutput;
-  std::int64_t seconds = 8;
 };
 
 std::string inWords(const Rational& nanoseconds) {
@@ -47,12 +41,12 @@ Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
                {"worst_rank",
                 {{"rank", time.worst},
                  {"id", fabric.nodes()[fabric.gpus()[time.worst]].id},
-                 {"nanoseconds", time.worstNanoseconds.toString()},
-                 {"sent_bytes", time.worstSent.toString()},
-                 {"received_bytes", time.worstReceived.toString()}}}};
-  if (time.directNanoseconds) {
+                 {"nanoseconds", time.worstTraffic().nanoseconds.toString()},
+                 {"sent_bytes", time.worstTraffic().sent.toString()},
+                 {"received_bytes", time.worstTraffic().received.toString()}}}};
+  if (const auto gain = workflow::relayGain(time)) {
     json["direct_nanoseconds"] = time.directNanoseconds->toString();
-    json["relay_gain"] = time.directNanoseconds->toDouble() / time.nanoseconds.toDouble();
+    json["relay_gain"] = *gain;
   }
   return json;
 }
@@ -66,16 +60,19 @@ std::string textOf(const fabric::Fabric& fabric, const std::string& label, const
                                           : "; no routes are more than " + withPlaces(gap, 2) + " % faster"));
   text += factLine("", "each GPU on average: " + withPlaces(time.networkGBps, 2) + " GB/s out of its box, " +
                            withPlaces(time.boxGBps, 2) + " GB/s received from its box");
-  if (time.directNanoseconds) {
-    const double gain = time.directNanoseconds->toDouble() / time.nanoseconds.toDouble();
-    text += factLine("", gain > 1 + 1e-9 ? "GPUs pass data on; without that " + inWords(*time.directNanoseconds) +
-                                               ", " + withPlaces(gain, 2) + " times as long"
-                                         : "passing data on through other GPUs gains nothing");
+  if (const auto gain = workflow::relayGain(time)) {
+    text += factLine("", *gain > 1 + 1e-9 ? "GPUs pass data on; without that " + inWords(*time.directNanoseconds) +
+                                                ", " + withPlaces(*gain, 2) + " times as long"
+                                          : "passing data on through other GPUs gains nothing");
   }
-  const double share = time.worstNanoseconds.toDouble() / time.nanoseconds.toDouble();
-  text += factLine("", "the busiest GPU is " + fabric.nodes()[fabric.gpus()[time.worst]].id + ": sends " +
-                           megabytes(time.worstSent) + ", receives " + megabytes(time.worstReceived) +
-                           "; over its own links alone that takes " + withPlaces(100 * share, 2) + " % of the time");
+  const workflow::RankTraffic& worst = time.worstTraffic();
+  const double share = worst.nanoseconds.toDouble() / time.nanoseconds.toDouble();
+  text +=
+      factLine("", (time.areRanksAlike() ? "all GPUs need equally long; the first"
+                                         : "the busiest GPU is " + fabric.nodes()[fabric.gpus()[time.worst]].id + ":") +
+                       " sends " + megabytes(worst.sent) + ", receives " + megabytes(worst.received) +
+                       "; over its own links alone that takes " + withPlaces(100 * share, 2) + " % of the time");
+  text += factLine("", "limited by " + workflow::cutWords(fabric, workflow::limitingLinks(fabric, time)));
   return text;
 }
 
@@ -85,85 +82,52 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
     return loaded.error();
   }
   const fabric::Fabric& fabric = loaded->fabric;
-  workflow::ExpertQuestion question = options.question;
-  if (!options.counts.empty()) {
-    const auto text = readText(options.counts);
-    if (!text) {
-      return text.error();
-    }
-    auto table = alltoall::readCountTable(fabric, *text, inputName(options.counts));
-    if (!table) {
-      return table.error();
-    }
-    if (question.experts != 0 && question.experts != table->columns) {
-      return workflow::optionError("experts", "the table of counts has " + counted(table->columns, "expert"),
-                                   "leave it out");
-    }
-    question.experts = table->columns;
-    question.counts = std::move(table->counts);
-  } else if (question.experts == 0 || question.tokens == 0) {
-    return Error{ErrorCode::badUsage, "the tokens are not known",
-                 "give --experts, --top-k and --tokens, or --counts FILE"};
-  }
-  if (options.maxBoxes > 0) {
-    question.maxBoxes = static_cast<int>(options.maxBoxes);
-  }
-  if (options.placement.empty()) {
-    auto even = alltoall::evenPlacement(fabric, question.experts);
-    if (!even) {
-      return even.error();
-    }
-    question.placement = *std::move(even);
-  } else {
-    const auto text = readText(options.placement);
-    if (!text) {
-      return text.error();
-    }
-    auto read = alltoall::readPlacement(fabric, *text, inputName(options.placement), question.experts);
-    if (!read) {
-      return read.error();
-    }
-    question.placement = *std::move(read);
-  }
   workflow::Clock clock;
-  alltoall::Request limits;
-  limits.budget = std::chrono::seconds(options.seconds);
-  const auto answer = workflow::expertLayer(fabric, question, limits, progress);
+  const auto request = workflow::readExchange(fabric, options.values, readStandardInput);
+  if (!request) {
+    return request.error();
+  }
+  if (request->table && !options.output.empty()) {
+    return workflow::optionError("output", "a table of bytes has no experts to place", "leave it out");
+  }
+  const auto answer = workflow::answerExchange(fabric, *request, progress);
   if (!answer) {
     return answer.error();
   }
   Report report;
-  report.json = {{"ok", true},
-                 {"fabric", fabric.name()},
-                 {"gpus", fabric.gpuCount()},
-                 {"experts", question.experts},
-                 {"dispatch", jsonOf(fabric, answer->dispatch)},
-                 {"combine", jsonOf(fabric, answer->combine)}};
-  report.text = "experts     " + std::to_string(question.experts) + " on " + workflow::named(fabric.name()) + ", " +
-                counted(fabric.gpuCount(), "GPU") + "\n";
-  if (answer->before) {
-    report.json["dispatch_as_placed"] = jsonOf(fabric, *answer->before);
-    report.json["placement"] = answer->placement;
-    report.text +=
-        factLine("placement",
-                 "experts swapped: dispatch took " + inWords(answer->before->nanoseconds) + " before, " +
-                     withPlaces(answer->before->nanoseconds.toDouble() / answer->dispatch.nanoseconds.toDouble(), 2) +
-                     " times as long");
+  report.json = {{"ok", true}, {"fabric", fabric.name()}, {"gpus", fabric.gpuCount()}};
+  const std::string where = "on " + workflow::named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n";
+  if (request->table) {
+    report.text = "bytes       of each pair " + where;
+  } else {
+    report.json["experts"] = request->question.experts;
+    report.text = "experts     " + std::to_string(request->question.experts) + " " + where;
   }
-  report.text += textOf(fabric, "dispatch", answer->dispatch) + textOf(fabric, "combine", answer->combine);
+  if (answer->before) {
+    report.json["dispatch_as_placed"] = jsonOf(fabric, answer->before->time);
+    report.json["placement"] = answer->placement;
+    const Rational& before = answer->before->time.nanoseconds;
+    report.text += factLine(
+        "placement", "experts swapped: dispatch took " + inWords(before) + " before, " +
+                         withPlaces(before.toDouble() / answer->exchanges.front().time.nanoseconds.toDouble(), 2) +
+                         " times as long");
+  }
+  for (const workflow::NamedExchange& exchange : answer->exchanges) {
+    report.json[exchange.name] = jsonOf(fabric, exchange.time);
+    report.text += textOf(fabric, exchange.name, exchange.time);
+  }
   report.json["seconds"] = clock.lap();
   if (!options.output.empty()) {
-    std::string text;
-    for (const fabric::Rank rank : answer->placement) {
-      text += fabric.nodes()[fabric.gpus()[rank]].id + "\n";
-    }
-    if (Outcome written = deliver(options.output, std::move(text), "  placement   ", json, report); !written) {
+    if (Outcome written =
+            deliver(options.output, workflow::placementText(fabric, answer->placement), "  placement   ", json, report);
+        !written) {
       return written.error();
     }
   }
   if (!options.demandOutput.empty()) {
-    if (Outcome written = deliver(options.demandOutput, alltoall::writeDemandTable(fabric, answer->dispatch.table),
-                                  "  demand      ", json, report);
+    if (Outcome written =
+            deliver(options.demandOutput, alltoall::writeDemandTable(fabric, answer->exchanges.front().time.table),
+                    "  demand      ", json, report);
         !written) {
       return written.error();
     }
@@ -176,34 +140,16 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
 void addMoe(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
       app, invocation, "moe",
-      "Find how fast the tokens of a mixture-of-experts layer can be sent to their experts and back",
+      "Find how fast an uneven all-to-all can be: tokens of a mixture-of-experts layer to their experts and back, or "
+      "given bytes of each pair",
       "  coppice-cli moe preset:dgx-h100,boxes=4 --experts 256 --top-k 8 --tokens 4096\n"
       "  coppice-cli moe preset:dgx-h100,boxes=8 --experts 256 --top-k 8 --tokens 4096 --max-boxes 4 --once-per-box\n"
       "  coppice-cli moe cluster.fabric.json --counts tokens.csv --improve-placement -o placement.txt\n"
-      "  coppice-cli moe cluster.fabric.json --counts tokens.csv --demand-output dispatch.csv");
+      "  coppice-cli moe cluster.fabric.json --counts tokens.csv --demand-output dispatch.csv\n"
+      "  coppice-cli moe cluster.fabric.json --demand bytes.csv");
   auto options = std::make_shared<MoeOptions>();
   addFabricOptions(sub, options->fabric);
-  sub.add_option("--experts", options->question.experts, "Number of experts")->check(CLI::Range(1, 1 << 20));
-  sub.add_option("--top-k", options->question.topK, "Experts of each token")->check(CLI::Range(1, 1 << 16));
-  sub.add_option("--tokens", options->question.tokens, "Tokens of each GPU; each set of experts is as likely")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  sub.add_option("--max-boxes", options->maxBoxes,
-                 "Node-limited routing: the experts of a token are in this many boxes")
-      ->check(CLI::Range(1, 1 << 16));
-  sub.add_option("--counts", options->counts,
-                 "CSV with the tokens that each GPU (row) sends to each expert (column), in place of --tokens");
-  sub.add_option("--placement", options->placement,
-                 "File with the GPU (id or rank) of each expert; default: as many on each GPU, in order");
-  sub.add_option("--token-bytes", options->question.dispatchBytes, "Bytes of a token on its way to an expert")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  sub.add_option("--combine-bytes", options->question.combineBytes, "Bytes of a token on its way back")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  sub.add_flag("--once-per-box", options->question.oncePerBox,
-               "A token enters a box once, at the GPU with the sender's place in its box, and spreads from there");
-  sub.add_flag("--improve-placement", options->question.improves, "Swap experts between GPUs while that is faster");
-  sub.add_option("--seconds", options->seconds, "Work of the search, as of alltoall")->capture_default_str();
+  addOptions(sub, workflow::exchangeOptions(), options->values);
   sub.add_option("--demand-output", options->demandOutput,
                  "Write the bytes of the dispatch from each GPU to each as CSV, for alltoall --demand");
   sub.add_option("-o,--output", options->output, "Write the placement to this file; - for standard output");

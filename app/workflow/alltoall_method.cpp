@@ -8,7 +8,7 @@
 #include "alltoall/alltoall.hpp"
 #include "alltoall/demand_table.hpp"
 #include "base/text.hpp"
-#include "io/files.hpp"
+#include "workflow/exchange_request.hpp"
 #include "workflow/facts.hpp"
 
 namespace coppice::workflow {
@@ -104,11 +104,7 @@ Result<BestKnown> findRate(const fabric::Fabric& fabric, const Demand&, const Op
   request.demand.relays = !values.flag("direct");
   std::optional<Rational> unit;
   if (const std::string file = values.text("demand"); !file.empty()) {
-    const auto text = io::readFile(file);
-    if (!text) {
-      return text.error();
-    }
-    auto table = alltoall::readDemandTable(fabric, *text, file);
+    auto table = readDemandBytes(fabric, file);
     if (!table) {
       return table.error();
     }
@@ -168,7 +164,8 @@ std::vector<Option> alltoallOptions() {
            "CSV file with the bytes that each GPU (row) sends to each GPU (column), in the order of ranks or by ids; "
            "default: the same for every pair",
        .kind = OptionKind::text,
-       .placeholder = "FILE"},
+       .placeholder = "FILE",
+       .isFile = true},
       {.name = "direct",
        .title = "No relaying",
        .help = "GPUs do not pass data of others on",

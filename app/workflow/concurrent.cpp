@@ -78,6 +78,27 @@ Result<ConcurrentDemand> memberDemand(const fabric::Description& description, co
   return demand;
 }
 
+/// So that the sum of bandwidth times price over the links is the bound.
+std::vector<Rational> scaledPrices(const fabric::Fabric& fabric, const Bandwidth& bound,
+                                   const std::vector<std::int64_t>& given) {
+  Rational capacity;
+  std::map<Bandwidth, std::int64_t> sums;
+  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+    std::int64_t& sum = sums[fabric.arcs()[arc].bandwidth];
+    sum = checkedAdd(sum, given[arc]);
+  }
+  for (const auto& [bandwidth, sum] : sums) {
+    capacity += bandwidth.gigabytesPerSecond() * Rational(sum);
+  }
+  const Rational unit = bound.gigabytesPerSecond() / capacity;
+  std::vector<Rational> prices;
+  prices.reserve(given.size());
+  for (const std::int64_t price : given) {
+    prices.push_back(unit * Rational(price));
+  }
+  return prices;
+}
+
 }  // namespace
 
 Result<MeshAxes> readMeshAxes(const std::string& mesh, const std::string& axes) {
@@ -216,27 +237,17 @@ Result<groups::Optimum> provedConcurrent(const fabric::Fabric& fabric, const Con
 }
 
 std::vector<Rational> linkPrices(const fabric::Fabric& fabric, const groups::Optimum& optimum) {
-  Rational capacity;
-  std::map<Bandwidth, std::int64_t> sums;
-  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-    std::int64_t& sum = sums[fabric.arcs()[arc].bandwidth];
-    sum = checkedAdd(sum, optimum.proof.prices[arc]);
-  }
-  for (const auto& [bandwidth, sum] : sums) {
-    capacity += bandwidth.gigabytesPerSecond() * Rational(sum);
-  }
-  const Rational unit = optimum.upper.gigabytesPerSecond() / capacity;
-  std::vector<Rational> prices;
-  prices.reserve(optimum.proof.prices.size());
-  for (const std::int64_t price : optimum.proof.prices) {
-    prices.push_back(unit * Rational(price));
-  }
-  return prices;
+  return scaledPrices(fabric, optimum.upper, optimum.proof.prices);
 }
 
 std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Optimum& optimum) {
+  return sharedCut(fabric, optimum.upper, optimum.proof.prices);
+}
+
+std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const Bandwidth& bound,
+                                const std::vector<std::int64_t>& given) {
   std::map<std::tuple<fabric::NodeKind, fabric::NodeKind, Bandwidth, Rational>, CutLinks> alike;
-  const std::vector<Rational> prices = linkPrices(fabric, optimum);
+  const std::vector<Rational> prices = scaledPrices(fabric, bound, given);
   for (std::size_t arc = 0; arc < prices.size(); ++arc) {
     if (prices[arc].isPositive()) {
       const fabric::Arc& at = fabric.arcs()[arc];

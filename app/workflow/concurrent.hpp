@@ -70,6 +70,10 @@ struct CutLinks {
 };
 /// Largest part of the cut first.
 [[nodiscard]] std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const groups::Optimum& optimum);
+/// The same of any bound that is the sum of bandwidth times price over the links, to a common factor.
+/// @param prices by arc, not negative, not all 0
+[[nodiscard]] std::vector<CutLinks> sharedCut(const fabric::Fabric& fabric, const Bandwidth& bound,
+                                              const std::vector<std::int64_t>& prices);
 /// "16 links of 50 GB/s such as b0g0 -> b0nic": the most expensive ones of a shared cut; empty where there is none.
 [[nodiscard]] std::string cutWords(const fabric::Fabric& fabric, const std::vector<CutLinks>& cut);
 /// By arc, so that the sum of bandwidth times price is the rate.

@@ -25,7 +25,31 @@ std::vector<int> boxesOf(const fabric::Fabric& fabric) {
   return boxOf;
 }
 
-/// Traffic and the rank that needs the longest.
+/// What each rank sends and receives, and the one that needs the longest.
+/// @param egress by rank, the bandwidth of all its links
+void addRanks(const std::vector<Bandwidth>& egress, const std::vector<Bandwidth>& ingress, ExchangeTime& time) {
+  const auto count = static_cast<Rank>(egress.size());
+  const auto alone = [](const Rational& bytes, const Bandwidth& rate) {
+    return rate.isPositive() ? bytes / rate.gigabytesPerSecond() : Rational();
+  };
+  const auto& demand = time.table.demand;
+  for (Rank rank = 0; rank < count; ++rank) {
+    RankTraffic traffic;
+    for (Rank other = 0; other < count; ++other) {
+      traffic.sent += Rational(demand.amount(rank, other, count));
+      traffic.received += Rational(demand.amount(other, rank, count));
+    }
+    traffic.sent *= time.table.unit;
+    traffic.received *= time.table.unit;
+    traffic.nanoseconds = std::max(alone(traffic.sent, egress[rank]), alone(traffic.received, ingress[rank]));
+    time.ranks.push_back(traffic);
+    if (traffic.nanoseconds > time.worstTraffic().nanoseconds) {
+      time.worst = rank;
+    }
+  }
+}
+
+/// Rates that people print, and the traffic of each rank.
 void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads, ExchangeTime& time) {
   const fabric::Fabric boxed = fabric::withBoxes(fabric);
   double outOfBoxes = 0;
@@ -52,30 +76,15 @@ void addFigures(const fabric::Fabric& fabric, const std::vector<Rational>& loads
   const double share = time.nanoseconds.toDouble() * fabric.gpuCount();
   time.networkGBps = share > 0 ? outOfBoxes / share : 0;
   time.boxGBps = share > 0 ? std::max(0.0, intoGpus - intoBoxes) / share : 0;
-  const auto& demand = time.table.demand;
-  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
-    Rational sent;
-    Rational received;
-    for (Rank other = 0; other < fabric.gpuCount(); ++other) {
-      sent += Rational(demand.amount(rank, other, fabric.gpuCount()));
-      received += Rational(demand.amount(other, rank, fabric.gpuCount()));
-    }
-    sent *= time.table.unit;
-    received *= time.table.unit;
-    const auto alone = [](const Rational& bytes, const Bandwidth& rate) {
-      return rate.isPositive() ? bytes / rate.gigabytesPerSecond() : Rational();
-    };
-    const Rational longest = std::max(alone(sent, egress[rank]), alone(received, ingress[rank]));
-    if (rank == 0 || longest > time.worstNanoseconds) {
-      time.worst = rank;
-      time.worstNanoseconds = longest;
-      time.worstSent = sent;
-      time.worstReceived = received;
-    }
-  }
+  addRanks(egress, ingress, time);
 }
 
 }  // namespace
+
+bool ExchangeTime::areRanksAlike() const {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](const RankTraffic& each) { return each.nanoseconds == worstTraffic().nanoseconds; });
+}
 
 Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::DemandTable table, bool withDirect,
                                   const alltoall::Request& limits, const Progress& progress) {

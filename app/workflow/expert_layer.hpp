@@ -29,6 +29,13 @@ struct ExpertQuestion {
   bool improves = false;  ///< the placement
 };
 
+/// What a rank sends and receives, in bytes, and how long that takes over all its links alone.
+struct RankTraffic {
+  Rational sent;
+  Rational received;
+  Rational nanoseconds;
+};
+
 /// One exchange, with both certificates checked.
 struct ExchangeTime {
   alltoall::DemandTable table;
@@ -38,14 +45,15 @@ struct ExchangeTime {
   Rational leastNanoseconds;                       ///< no routing is faster
   std::optional<Rational> directNanoseconds = {};  ///< where GPUs pass nothing on; absent where that is impossible
   // What people print: GB/s of a GPU while the exchange lasts, on average.
-  double networkGBps = 0;     ///< sent out of its box
-  double boxGBps = 0;         ///< received, without what comes from other boxes
-  fabric::Rank worst = 0;     ///< the rank that needs the longest alone
-  Rational worstNanoseconds;  ///< for what it sends or receives, over all its links
-  Rational worstSent;         ///< bytes
-  Rational worstReceived;
+  double networkGBps = 0;  ///< sent out of its box
+  double boxGBps = 0;      ///< received, without what comes from other boxes
+  std::vector<RankTraffic> ranks = {};
+  fabric::Rank worst = 0;  ///< the rank that needs the longest alone
 
   [[nodiscard]] bool isExact() const { return optimum->isExact(); }
+  /// No rank needs longer than another.
+  [[nodiscard]] bool areRanksAlike() const;
+  [[nodiscard]] const RankTraffic& worstTraffic() const { return ranks[static_cast<std::size_t>(worst)]; }
 };
 
 /// @param withDirect also without GPUs that pass data on

@@ -235,7 +235,11 @@ std::string writeDemandTable(const fabric::Fabric& fabric, const DemandTable& ta
   for (fabric::Rank from = 0; from < fabric.gpuCount(); ++from) {
     text += idOf(from);
     for (fabric::Rank to = 0; to < fabric.gpuCount(); ++to) {
-      text += "," + toExactText(table.unit * Rational(table.demand.amount(from, to, fabric.gpuCount())));
+      const std::size_t at = static_cast<std::size_t>(from) * fabric.gpuCount() + to;
+      // What stays at a GPU is part of its buffer.
+      const std::int64_t amount =
+          table.demand.isEven() ? table.demand.amount(from, to, fabric.gpuCount()) : table.demand.amounts[at];
+      text += "," + toExactText(table.unit * Rational(amount));
     }
     text += "\n";
   }

@@ -30,7 +30,8 @@ struct DemandTable {
 [[nodiscard]] Result<DemandTable> readDemandTable(const fabric::Fabric& fabric, std::string_view text,
                                                   const std::string& name);
 
-/// The same table as CSV with the ids of the GPUs, exact: fractions of bytes as decimals or "1/3".
+/// The same table as CSV with the ids of the GPUs, exact: fractions of bytes as decimals or "1/3". What a GPU keeps is
+/// in it.
 [[nodiscard]] std::string writeDemandTable(const fabric::Fabric& fabric, const DemandTable& table);
 
 /// A table of whole numbers with a row for each GPU in the order of ranks, such as the tokens that each sends to each

@@ -186,6 +186,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/frontier", kSchedules},
       {"designer/sketch", kSchedules},
       {"designer/groups", kSchedules},
+      {"designer/exchange", kSchedules},
       {"designer/training", kSchedules + QSet<QString>{"designer/timeline"}},
       {"designer/program", kSchedules + QSet<QString>{"designer/trees", "designer/export"}},
       {"designer/run",
@@ -193,11 +194,11 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/features",
        kGround + QSet<QString>{"designer/layout", "designer/analysis", "designer/help", "designer/render", "remote"}},
       {"designer/window",
-       kSchedules + QSet<QString>{"designer/layout", "designer/finder", "designer/frontier", "designer/help",
-                                  "designer/analysis", "designer/render", "designer/trees", "designer/search",
-                                  "designer/export", "designer/playback", "designer/compare", "designer/timeline",
-                                  "designer/program", "designer/sketch", "designer/run", "designer/replay",
-                                  "designer/groups", "designer/training", "designer/features"}},
+       kSchedules + QSet<QString>{"designer/layout",   "designer/finder",   "designer/frontier", "designer/help",
+                                  "designer/analysis", "designer/render",   "designer/trees",    "designer/search",
+                                  "designer/export",   "designer/playback", "designer/compare",  "designer/timeline",
+                                  "designer/program",  "designer/sketch",   "designer/run",      "designer/replay",
+                                  "designer/groups",   "designer/exchange", "designer/training", "designer/features"}},
   };
   return kAllowed;
 }

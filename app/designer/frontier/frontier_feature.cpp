@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/frontier/frontier_feature.hpp"
 
-#include <QFile>
-#include <QFileInfo>
-
-#include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
-#include "io/files.hpp"
+#include "designer/workspace/save_text.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -49,15 +45,7 @@ void FrontierFeature::show() {
 }
 
 void FrontierFeature::save(const QString& suggestion, const std::string& text) {
-  const QString path = m_prompts.fileToSave(m_dialog, suggestion, tr("Tables (*.csv)"));
-  if (path.isEmpty()) {
-    return;
-  }
-  if (const Outcome saved = io::saveFile(QFile::encodeName(path).toStdString(), text); !saved) {
-    m_prompts.failure(m_dialog, tr("Price Networks"), errorText(saved.error()));
-  } else {
-    m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
-  }
+  saveText({m_workspace, m_prompts, m_dialog}, {tr("Price Networks"), suggestion, tr("Tables (*.csv)")}, text);
 }
 
 }  // namespace coppice::designer

@@ -15,6 +15,7 @@
 #include "designer/schedules/command_text.hpp"
 #include "designer/schedules/methods_panel.hpp"
 #include "workflow/concurrent.hpp"
+#include "workflow/exchange_request.hpp"
 #include "workflow/method.hpp"
 #include "workflow/training_request.hpp"
 
@@ -74,6 +75,7 @@ void nameOptions() {
     add(method.options);
   }
   add(workflow::groupOptions());
+  add(workflow::exchangeOptions());
   add(workflow::trainingOptions());
   setOptionNames(std::move(names));
 }

@@ -25,6 +25,7 @@
 
 #include "designer/compare/compare_feature.hpp"
 #include "designer/compare/traffic_feature.hpp"
+#include "designer/exchange/exchange_feature.hpp"
 #include "designer/export/export_feature.hpp"
 #include "designer/features/against/against_feature.hpp"
 #include "designer/features/analysis/analysis_feature.hpp"
@@ -178,6 +179,7 @@ void MainWindow::createFeatures() {
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
   addFeature<GroupsFeature>();
+  addFeature<ExchangeFeature>(*schedules);
   addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
   addFeature<OrderFeature>();
