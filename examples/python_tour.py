@@ -36,6 +36,24 @@ print(f"1 GB/s more on each {best.name}: {best.gain} GB/s")
 worst = coppice.n_minus_one(fabric, "allgather", parts=["nic", "link"])[0]
 print(f"without {worst.part} {worst.name}: {float(100 * worst.loss):.1f} % less")
 
+# %% The schedule repaired after a failure: what remains, and how much of the data moves to new trees
+lost = coppice.drill(schedule, parts=["nic"], schedules=True)[0]
+print(f"without {lost.part} {lost.name}: {float(lost.algbw):.2f} GB/s left, {float(100 * lost.moved):.1f} % moved, "
+      f"verified: {coppice.verify(lost.schedule).ok}")
+
+# %% An uneven all-to-all: tokens of 64 experts, 8 for each, 4096 tokens a GPU
+layer = coppice.moe(fabric, experts=64, top_k=8, tokens=4096)
+print(f"dispatch takes {float(layer.dispatch.time) / 1e6:.2f} ms at least, {layer.dispatch.network_gbps:.1f} GB/s out of "
+      "its box for each GPU meanwhile")
+
+# %% Which GPU should get which rank, if NCCL runs as it is
+order = coppice.rank_order(coppice.preset("torus", dims="4x4"), "recursive-halving", work=5)
+print(f"recursive halving on a torus: {float(order.given):.2f} GB/s as it is, {float(order.best):.2f} GB/s reordered")
+
+# %% What a network costs, against what it reaches
+for point in coppice.frontier(box="dgx-h100", gpus=16, network="leaf-spine,rails").front:
+    print(f"{point.name}: {float(point.bill.price):.0f}, allreduce {float(point.allreduce):.1f} GB/s")
+
 # %% The same question of another fabric
 faster = fabric
 for link in fabric.links:

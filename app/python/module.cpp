@@ -9,4 +9,6 @@ PYBIND11_MODULE(_core, module) {
   coppice::python::defineFabrics(module);
   coppice::python::defineQuestions(module);
   coppice::python::defineSchedules(module);
+  coppice::python::defineStudies(module);
+  coppice::python::defineNetworks(module);
 }

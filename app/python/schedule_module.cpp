@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "held_schedule.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
@@ -22,17 +23,6 @@ namespace {
 
 using workflow::LoadedFabric;
 using workflow::Values;
-
-/// A schedule of any kind with its fabric.
-struct HeldSchedule {
-  std::shared_ptr<LoadedFabric> loaded;
-  schedule::AnySchedule schedule;
-  std::string method = {};              ///< empty = not known
-  std::optional<Bandwidth> bound = {};  ///< absent where it is not known
-  std::optional<schedule::BoundScope> scope = {};
-
-  [[nodiscard]] const fabric::Fabric& fabric() const { return loaded->fabric; }
-};
 
 HeldSchedule generate(const std::shared_ptr<LoadedFabric>& loaded, const std::string& collective,
                       const std::string& root, const std::string& amounts, const std::string& methodId,

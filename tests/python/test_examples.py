@@ -26,6 +26,7 @@ class Examples(unittest.TestCase):
         self.assertIn("1040/3 = 346.67 GB/s: no schedule of this collective is faster on this fabric", output)
         self.assertIn("verified: True, 1040/3 GB/s", output)
         self.assertIn("<algo ", output)
+        self.assertRegex(output, r"without nic b0nic0: 320.00 GB/s left, 14.4 % moved, verified: True")
 
 
 class Wheel(unittest.TestCase):

@@ -16,14 +16,22 @@ Rates are exact fractions.Fraction in GB/s (10^9 bytes a second); simulated time
 from ._core import version as __version__
 from .errors import Error
 from .fabric import Fabric, Finding, Link, Node, Parameter, Preset, load, preset, presets
-from .questions import (Cut, Failure, Group, GroupsOptimum, Moved, Optimum, PlainSwitches, Price, PricedLink, TrainingPlan,
-                        TreeBound, n_minus_one, optimum, optimum_of_groups, prices, train)
+from .networks import (Bill, BillLine, Cable, Frontier, NetworkPoint, RankOrder, Topology, TopologyFront, bom,
+                       find_topologies, frontier, rank_order)
+from .questions import (Cut, Failure, Group, GroupsOptimum, Moved, Optimum, PlainSwitches, Price, PricedLink,
+                        TrainingPlan, TreeBound, n_minus_one, optimum, optimum_of_groups, prices, train)
 from .schedule import (Edge, Method, Option, Row, Schedule, Transfer, Tree, Verdict, as_array, export, generate,
                        generate_groups, methods, read_schedule, simulate, verify)
+from .studies import (Choice, Communicator, Comparison, Contender, Drilled, Exchange, ExpertLayer, ImportedRun,
+                      RankTraffic, RunOnFabric, RunSize, compare, drill, import_run, moe, table, uneven_alltoall)
 
 __all__ = [
-    "Cut", "Edge", "Error", "Fabric", "Failure", "Finding", "Group", "GroupsOptimum", "Link", "Method", "Moved", "Node", "Optimum", "Option",
-    "Parameter", "PlainSwitches", "Preset", "Price", "PricedLink", "Row", "Schedule", "TrainingPlan", "Transfer", "Tree", "TreeBound", "Verdict",
-    "as_array", "export", "generate", "generate_groups", "load", "methods", "n_minus_one", "optimum", "optimum_of_groups", "preset", "presets", "prices",
-    "read_schedule", "simulate", "train", "verify", "__version__",
+    "Bill", "BillLine", "Cable", "Choice", "Communicator", "Comparison", "Contender", "Cut", "Drilled", "Edge", "Error",
+    "Exchange", "ExpertLayer", "Fabric", "Failure", "Finding", "Frontier", "Group", "GroupsOptimum", "ImportedRun",
+    "Link", "Method", "Moved", "NetworkPoint", "Node", "Optimum", "Option", "Parameter", "PlainSwitches", "Preset",
+    "Price", "PricedLink", "RankOrder", "RankTraffic", "Row", "RunOnFabric", "RunSize", "Schedule", "Topology",
+    "TopologyFront", "TrainingPlan", "Transfer", "Tree", "TreeBound", "Verdict", "as_array", "bom", "compare", "drill",
+    "export", "find_topologies", "frontier", "generate", "generate_groups", "import_run", "load", "methods", "moe",
+    "n_minus_one", "optimum", "optimum_of_groups", "preset", "presets", "prices", "rank_order", "read_schedule",
+    "simulate", "table", "train", "uneven_alltoall", "verify", "__version__",
 ]

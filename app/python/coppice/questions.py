@@ -284,8 +284,11 @@ def _groups(groups: Optional[Sequence[Group]], mesh: str,
         if group.root is not None:
             entry["root"] = group.root
         entries.append(entry)
-    axes = "" if axis is None else str(axis) if isinstance(axis, int) else ",".join(str(each) for each in axis)
-    return (json.dumps(entries) if entries else "", mesh, axes)
+    return (json.dumps(entries) if entries else "", mesh, _axes(axis))
+
+
+def _axes(axis: Union[None, int, Sequence[int]]) -> str:
+    return "" if axis is None else str(axis) if isinstance(axis, int) else ",".join(str(each) for each in axis)
 
 
 def _root(root: Union[None, int, str]) -> str:
