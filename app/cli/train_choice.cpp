@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "io/files.hpp"
 #include "text.hpp"
+#include "train_front.hpp"
 #include "train_model.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/training_choice.hpp"
@@ -22,11 +23,6 @@ constexpr std::size_t kMaxRows = 12;
 
 std::string gigabytesOf(const Rational& bytes) {
   return toDecimal(bytes / Rational(1'000'000'000), 2);
-}
-
-std::string cell(std::string value, std::size_t width) {
-  value.resize(std::max(value.size(), width), ' ');
-  return value;
 }
 
 class Writer {

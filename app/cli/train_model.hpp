@@ -36,4 +36,10 @@ struct ModelRequest {
 [[nodiscard]] Result<Report> trainModel(const ModelOptions& options, const FabricOptions& source,
                                         const Progress& progress);
 
+/// A step whose graph torch wrote, on all GPUs as a mesh.
+[[nodiscard]] Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& source, bool hasStates,
+                                        const Progress& progress);
+/// What is read of a graph of torch.fx: without a fabric there is no mesh.
+[[nodiscard]] Result<Report> showGraph(const std::string& text, const std::string& file);
+
 }  // namespace coppice::cli

@@ -24,7 +24,8 @@ Result<training::Model> readModel(const std::string& nameOrFile) {
     names += (names.empty() ? "" : ", ") + preset.model.name;
   }
   if (!nameOrFile.ends_with(".json")) {
-    return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
+    return optionError("model", "there is no model " + inQuotes(nameOrFile),
+                       "use " + names + ", a config.json, or the text of a graph of torch.fx with --mesh or alone");
   }
   const auto text = readText(nameOrFile, {});
   return text ? io::readModelConfig(*text, nameOrFile) : text.error();
@@ -125,7 +126,7 @@ const std::vector<Option>& trainingOptions() {
     return std::vector<Option>{
         {.name = "model",
          .title = "Model",
-         .help = "Preset, such as llama-3-70b, or a config.json of Hugging Face",
+         .help = "Preset, such as llama-3-70b, a config.json of Hugging Face, or a graph of torch.fx as text",
          .words = models,
          .example = "llama-3-70b",
          .isFile = true},
@@ -187,6 +188,29 @@ const std::vector<Option>& trainingOptions() {
   return kOptions;
 }
 
+Result<TrainingMachine> readTrainingMachine(const OptionValues& values) {
+  const auto device = readDevice(values.text("gpu"));
+  if (!device) {
+    return device.error();
+  }
+  TrainingMachine machine{*device, Rational(device->gflops), Rational(device->memory), values.flag("recompute")};
+  if (const std::string memory = values.text("memory"); !memory.empty()) {
+    const auto bytes = parseBytes(memory, "memory");
+    if (!bytes) {
+      return bytes.error();
+    }
+    machine.memory = Rational(*bytes);
+  }
+  if (const std::string efficiency = values.text("efficiency"); !efficiency.empty()) {
+    const auto part = readEfficiency(efficiency);
+    if (!part) {
+      return part.error();
+    }
+    machine.gflops *= *part;
+  }
+  return machine;
+}
+
 Result<TrainingRequest> readTraining(const Values& given) {
   const auto values = OptionValues::read(trainingOptions(), given);
   if (!values) {
@@ -196,40 +220,26 @@ Result<TrainingRequest> readTraining(const Values& given) {
   if (!model) {
     return model.error();
   }
-  const auto device = readDevice(values->text("gpu"));
-  if (!device) {
-    return device.error();
+  const auto machine = readTrainingMachine(*values);
+  if (!machine) {
+    return machine.error();
   }
   const auto plan = readPlan(values->text("plan"));
   if (!plan) {
     return plan.error();
   }
-  TrainingRequest request{.device = *device, .demand = {.model = *std::move(model), .job = {}}};
+  TrainingRequest request{.device = machine->device, .demand = {.model = *std::move(model), .job = {}}};
   constexpr int64_t kSequence = 8192;
   constexpr int64_t kTokens = int64_t{1} << 22;
   training::Job& job = request.demand.job;
   job.sequence = values->integer("sequence").value_or(kSequence);
   job.batch = values->integer("batch").value_or(std::max<int64_t>(kTokens / job.sequence, 1));
-  job.mayRecompute = values->flag("recompute");
+  job.mayRecompute = machine->mayRecompute;
   request.limits = plan->limits;
   request.demand.microBatches = plan->microBatches;
   request.demand.interleave = plan->interleave;
-  request.demand.memory = Rational(device->memory);
-  if (const std::string memory = values->text("memory"); !memory.empty()) {
-    const auto bytes = parseBytes(memory, "memory");
-    if (!bytes) {
-      return bytes.error();
-    }
-    request.demand.memory = Rational(*bytes);
-  }
-  request.demand.gflops = Rational(device->gflops);
-  if (const std::string efficiency = values->text("efficiency"); !efficiency.empty()) {
-    const auto part = readEfficiency(efficiency);
-    if (!part) {
-      return part.error();
-    }
-    request.demand.gflops *= *part;
-  }
+  request.demand.memory = machine->memory;
+  request.demand.gflops = machine->gflops;
   request.timeline.isPrefetched = !values->flag("no-prefetch");
   if (const std::string bucket = values->text("bucket"); !bucket.empty()) {
     const auto bytes = parseBytes(bucket, "bucket");

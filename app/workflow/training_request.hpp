@@ -13,6 +13,14 @@
 /// What is asked of a training step, for the command line and the window alike.
 namespace coppice::workflow {
 
+/// What computes: gpu, memory, efficiency and recompute.
+struct TrainingMachine {
+  training::Device device;
+  Rational gflops;  ///< of the peak, what is reached
+  Rational memory;
+  bool mayRecompute = false;
+};
+
 struct TrainingRequest {
   training::Device device;
   training::StepDemand demand;
@@ -23,6 +31,9 @@ struct TrainingRequest {
 
 /// Model, GPU, batch, sequence, memory, efficiency, recomputation, sizes of axes, and tokens of a training.
 [[nodiscard]] const std::vector<Option>& trainingOptions();
+
+/// @param values  of trainingOptions(). Errors: badUsage naming the option.
+[[nodiscard]] Result<TrainingMachine> readTrainingMachine(const OptionValues& values);
 
 /// Without a batch, a step has about 4 million tokens; without a sequence, its length is 8192. Errors: badUsage naming
 /// the option; those of io::readModelConfig.

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "base/failure.hpp"
@@ -194,6 +196,61 @@ Result<Problem> readTrainingProblem(std::string_view text, const std::string& fi
     }
   }
   return problem;
+}
+
+std::string writeTrainingProblem(const Problem& problem) {
+  using Json = nlohmann::ordered_json;
+  const auto names = [&](const std::vector<Dim>& dims) {
+    Json list = Json::array();
+    for (const Dim dim : dims) {
+      list.push_back(dim >= 0 ? problem.dims[dim].name : dim == training::kPartial ? "P" : "R");
+    }
+    return list;
+  };
+  Json json{{"dims", Json::object()},
+            {"mesh", Json::array()},
+            {"gflops", problem.gflops.toString()},
+            {"nodes", Json::array()}};
+  for (const training::Dimension& dim : problem.dims) {
+    json["dims"][dim.name] = dim.size;
+  }
+  for (const training::Axis& axis : problem.mesh) {
+    Json each{{"size", axis.size}};
+    for (std::size_t i = 0; i < kRateKeys.size(); ++i) {
+      each[kRateKeys[i]] = axis.rates[i].toString();
+    }
+    json["mesh"].push_back(std::move(each));
+  }
+  for (const Node& node : problem.nodes) {
+    Json each{{"name", node.name}, {"op", std::string(training::toString(node.op))}};
+    for (const int input : node.inputs) {
+      each["inputs"].push_back(problem.nodes[input].name);
+    }
+    each["dims"] = names(node.dims);
+    for (const auto& [key, value, otherwise] :
+         {std::tuple("bytes", node.bytes, Rational()), std::tuple("held", node.held, Rational()),
+          std::tuple("work", node.work, Rational(1))}) {
+      if (value != otherwise) {
+        each[key] = value.toString();
+      }
+    }
+    if (!node.indices.empty()) {
+      each["indices"] = names(node.indices);
+    }
+    for (const auto& [to, from] : node.renamed) {
+      each["renamed"][problem.dims[to].name] = problem.dims[from].name;
+    }
+    for (const auto& [key, isSet] : {std::pair("linear", node.isLinear), std::pair("again", node.isAgain)}) {
+      if (isSet) {
+        each[key] = true;
+      }
+    }
+    if (node.fixed) {
+      each["fixed"] = names(*node.fixed);
+    }
+    json["nodes"].push_back(std::move(each));
+  }
+  return json.dump(2) + "\n";
 }
 
 }  // namespace coppice::io

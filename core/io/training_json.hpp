@@ -21,4 +21,7 @@ namespace coppice::io {
 /// Errors: badInput with line, column and the node; those of training::faultOf.
 [[nodiscard]] Result<training::Problem> readTrainingProblem(std::string_view text, const std::string& fileName);
 
+/// The same form; without a mesh it has to be added. Reader and writer lose nothing of what the form has.
+[[nodiscard]] std::string writeTrainingProblem(const training::Problem& problem);
+
 }  // namespace coppice::io

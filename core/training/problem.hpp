@@ -59,7 +59,7 @@ struct Node {
   std::optional<State> fixed = {};  ///< the state that its output must have
   /// Of 2 * (product of all indices) operations, what an einsum does: 1/2 where half is masked.
   Rational work = 1;
-  /// Of an einsum: only these indices may be divided, and no partial sums pass, as in attention. Empty = any.
+  /// Only these indices may be divided, and no partial sums pass through a sum, as in attention. Empty = any.
   std::vector<Dim> indices = {};
   /// Elementwise: a dimension of its output that its inputs have under another name. Of several names for one an axis
   /// follows any.

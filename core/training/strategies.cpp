@@ -40,7 +40,7 @@ std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node, std:
   const std::size_t count = node.inputs.size();
   std::vector<AxisChoice> choices{{std::vector<Dim>(count, kReplicated), kReplicated, false}};
   const bool sums = node.op == Op::einsum || node.op == Op::reduction;
-  const bool isLimited = sums && !node.indices.empty();
+  const bool isLimited = !node.indices.empty();
   for (const Dim dim : isLimited ? node.indices : sums ? indicesOf(problem, node) : node.dims) {
     if (problem.mesh[axis].size == 1 || (!node.divides.empty() && !has(node.divides[axis], dim))) {
       continue;  // an axis of one device has nothing to divide
@@ -81,6 +81,16 @@ std::vector<AxisChoice> choicesOf(const Problem& problem, const Node& node, std:
     }
   }
   return choices;
+}
+
+/// Whether the state is the fixed one, where there is one; an axis of one device has nothing to divide.
+bool isAsFixed(const Problem& problem, const Node& node, const State& state) {
+  for (std::size_t axis = 0; node.fixed && axis < state.size(); ++axis) {
+    if (problem.mesh[axis].size > 1 && state[axis] != (*node.fixed)[axis]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Conversion conversionOf(Dim from, Dim to) {
@@ -146,7 +156,7 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
       strategy.output[axis] = choice.output;
       strategy.parts *= choice.isDivided ? problem.mesh[axis].size : 1;
     }
-    const bool mayBe = isValid(problem, strategy.output) && (!node.fixed || strategy.output == *node.fixed) &&
+    const bool mayBe = isValid(problem, strategy.output) && isAsFixed(problem, node, strategy.output) &&
                        std::all_of(strategy.inputs.begin(), strategy.inputs.end(),
                                    [&](const State& state) { return isValid(problem, state); });
     if (mayBe && seen.emplace(strategy.inputs, strategy.output).second) {
