@@ -40,19 +40,22 @@ bool Run::barrier(Block& block, const Operation& op, const OpPlace& place) {
   if (!block.isAtBarrier) {
     nop(block);
     block.isAtBarrier = true;
-    const bool isKnown = std::all_of(barrier.last.begin(), barrier.last.end(),
-                                     [&](const auto& left) { return block.base.ended[left.first] >= left.second; });
-    if (!isKnown) {
-      m_faults.fault(MscclppRule::barrier, place,
-                     "barrier " + std::to_string(op.barrier) +
-                         " is used by other threadblocks too, without an order between them and this one",
-                     "count all threadblocks that use it, or take another barrier_id");
-    }
     barrier.arrived.push_back(actor);
     if (static_cast<int>(barrier.arrived.size()) == op.barrierBlocks) {
       MscclppTimes all = block.base;
       for (const int other : barrier.arrived) {
         all.join(m_blocks[other].base);
+      }
+      // One that still waits for the time before would miss its end, unless it belongs to this time too.
+      const bool haveLeft = std::all_of(barrier.last.begin(), barrier.last.end(), [&](const auto& left) {
+        return std::find(barrier.arrived.begin(), barrier.arrived.end(), left.first) != barrier.arrived.end() ||
+               all.ended[left.first] >= left.second;
+      });
+      if (!haveLeft) {
+        m_faults.fault(MscclppRule::barrier, place,
+                       "barrier " + std::to_string(op.barrier) +
+                           " is used by other threadblocks too, without an order between them and this one",
+                       "count all threadblocks that use it, or take another barrier_id");
       }
       barrier.last.clear();
       for (const int other : barrier.arrived) {

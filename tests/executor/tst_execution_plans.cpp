@@ -11,6 +11,7 @@
 #include "mscclpp/from_trees.hpp"
 #include "mscclpp/plan_backend.hpp"
 #include "mscclpp/plan_json.hpp"
+#include "mscclpp/plan_shell.hpp"
 #include "presets/presets.hpp"
 #include "schedule/from_forest.hpp"
 #include "verify/mscclpp_verifier.hpp"

@@ -266,6 +266,21 @@ private slots:
     QVERIFY(*again == *read);
   }
 
+  /// A barrier of the same threadblocks may come again, one of others only behind it.
+  void barrierAgain() {
+    Json json = byBarrier();
+    for (const int index : {0, 1}) {
+      Json& ops = json["gpus"][0]["threadblocks"][index]["ops"];
+      ops.push_back(barrier(2));
+      ops.push_back(barrier(2));
+    }
+    QCOMPARE(judgement(json), QString());
+    // The second and the third threadblock meet while the first may not have left.
+    json["gpus"][0]["threadblocks"].push_back(block(2, list({barrier(2)})));
+    json["gpus"][0]["threadblocks"][1]["ops"].push_back(barrier(2));
+    QVERIFY2(judgement(json).contains("is used by other threadblocks too"), qPrintable(judgement(json)));
+  }
+
   void finds_data();
   void finds() {
     QFETCH(QString, name);

@@ -15,6 +15,10 @@
 #include "plan/plan.hpp"
 #include "program/run_protocol.hpp"
 
+namespace coppice::mscclpp {
+struct ExecutionPlan;
+}
+
 /// What the bench loop asks of whatever runs a plan. The loop is the same in every process of a run (SPMD): it makes
 /// the same calls in the same order everywhere; a backend whose ranks live in one process answers the calls between
 /// processes trivially.
@@ -135,6 +139,8 @@ struct BackendOptions {
   int workers = 0;            ///< threads backend; 0 = as many as cores may be used
   int device = -1;            ///< cuda: first device; -1 = any
   bool virtualRanks = false;  ///< cuda: several ranks may share a device
+  /// What is run, where it is an execution plan of MSCCL++; the Plan is then only its shell.
+  std::shared_ptr<const mscclpp::ExecutionPlan> executionPlan = {};
 };
 
 /// One kind of backend, compiled in or in a plug-in of its own (libcoppice-exec-NAME.so beside the program or in
@@ -149,7 +155,7 @@ struct BackendKind {
 };
 
 /// The symbol that a plug-in exports, extern "C": const BackendKind* coppiceBackend(int abi), null for another abi.
-inline constexpr int kBackendAbi = 1;
+inline constexpr int kBackendAbi = 2;
 inline constexpr const char* kBackendSymbol = "coppiceBackend";
 
 /// All backends: threads, then mpi, cuda and cuda-mpi (cuda in several processes). A plug-in that is not there or

@@ -12,8 +12,10 @@
 #include "engine/backend.hpp"
 #include "engine/buffers.hpp"
 #include "mpi/job_environment.hpp"
+#include "mpi/mpi_plan_backend.hpp"
 #include "mpi/mpi_runner.hpp"
 #include "mpi/mpi_world.hpp"
+#include "mpi/world_backend.hpp"
 #include "threads/cores.hpp"
 #include "threads/worker_pool.hpp"
 
@@ -73,13 +75,13 @@ SegmentLayout layOut(const Plan& plan, const Geometry& geometry, const MpiWorld&
   return layout;
 }
 
-class MpiBackend : public Backend {
+class MpiBackend : public WorldBackend {
 public:
   MpiBackend(std::unique_ptr<MpiWorld> world, int workers)
-      : m_world(std::move(world)), m_workers(workers), m_pool(workers) {}
+      : WorldBackend(std::move(world)), m_workers(workers), m_pool(workers) {}
   ~MpiBackend() override { drop(); }
 
-  BackendInfo info() const override;
+  BackendInfo info() const override { return worldInfo(m_workers); }
   MemoryNeed need(const Plan& plan, const Geometry& geometry) const override {
     std::int64_t bytes = layOut(plan, geometry, *m_world).bytes;
     if (m_world->isNetworked()) {
@@ -118,20 +120,11 @@ public:
   }
   double measureMemory(std::stop_token stop) override;
 
-  int processes() const override { return m_world->processes(); }
-  int process() const override { return m_world->process(); }
-  std::optional<program::RunExit> brokenBy() const override { return m_world->brokenBy(); }
-  Result<std::int64_t> sum(std::int64_t value) override { return m_world->sum(value); }
-  Result<double> max(double value) override { return m_world->max(value); }
-  Outcome barrier() override { return m_world->gate(); }
-  Result<std::vector<std::string>> gather(const std::string& lines) override { return m_world->gather(lines); }
-
 private:
   void drop();
   Outcome makeSegment();
   RankSetup makeSetup(const Plan& plan, const Geometry& geometry);
 
-  std::unique_ptr<MpiWorld> m_world;
   int m_workers = 1;
   WorkerPool m_pool;
   int m_rank = -1;
@@ -144,24 +137,6 @@ private:
   std::unique_ptr<MpiRunner> m_runner;
   std::atomic<MpiRunner*> m_running = nullptr;  ///< for abort, which may come from a signal handler
 };
-
-BackendInfo MpiBackend::info() const {
-  const auto count = [](int number, const std::string& noun, const std::string& nouns) {
-    return std::to_string(number) + " " + (number == 1 ? noun : nouns);
-  };
-  const int hosts = m_world->isForced() ? 1 : m_world->hosts();
-  BackendInfo info{.name = "mpi",
-                   .label = m_world->isForced() ? "shared memory switched off: every message goes through MPI"
-                            : hosts == 1        ? "one process per rank on one host: shared memory, not a network"
-                                                : "",
-                   .summary = count(m_world->processes(), "process", "processes") + " on " +
-                              count(hosts, "host", "hosts") + ", " + count(m_workers, "worker", "workers") + " each",
-                   .facts = {{"mpi", m_world->library()},
-                             {"processes", std::to_string(m_world->processes())},
-                             {"hosts", std::to_string(hosts)},
-                             {"workers", std::to_string(m_workers)}}};
-  return info;
-}
 
 /// The run before has ended or failed; nothing of it may be under way.
 void MpiBackend::drop() {
@@ -270,11 +245,8 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
   if (m_world->isBroken()) {
     return Error{.code = ErrorCode::internal, .message = "a rank was lost in the run before"};
   }
-  if (plan.rankCount() > m_world->processes()) {
-    return Error{.code = ErrorCode::unavailable,
-                 .message = "the schedule has " + std::to_string(plan.rankCount()) + " ranks, but there are " +
-                            std::to_string(m_world->processes()) + " processes",
-                 .fix = "start mpirun with -n " + std::to_string(plan.rankCount())};
+  if (Outcome enough = requireProcesses(plan.rankCount()); !enough) {
+    return enough;
   }
   drop();
   m_rank = m_world->process() < plan.rankCount() ? m_world->process() : -1;
@@ -402,6 +374,9 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   const int share = std::max(1, allowedCores() / ((*world)->isForced() ? (*world)->processes() : neighbours));
   const int workers = std::clamp(options.workers > 0 ? options.workers : share, 1, kMaxWorkers);
   try {
+    if (options.executionPlan) {
+      return makeMpiPlanBackend(*std::move(world), options.executionPlan, workers);
+    }
     return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(*world), workers));
   } catch (const std::system_error&) {
     return Error{.code = ErrorCode::limit,

@@ -90,7 +90,7 @@ Outcome MpiWorld::open() {
   MPI_Allreduce(MPI_IN_PLACE, &forced, 1, MPI_INT, MPI_MAX, m_comm);
   m_isForced = forced != 0;
   if (m_isForced) {
-    MPI_Comm_split(m_comm, m_process, 0, &m_hostComm);
+    MPI_Comm_split(m_comm, m_process / std::max(1, forced), m_process, &m_hostComm);
   } else {
     MPI_Comm_split_type(m_comm, MPI_COMM_TYPE_SHARED, m_process, MPI_INFO_NULL, &m_hostComm);
   }

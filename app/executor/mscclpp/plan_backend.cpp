@@ -13,6 +13,7 @@
 #include "engine/buffers.hpp"
 #include "engine/kernels.hpp"
 #include "mscclpp/plan_machine.hpp"
+#include "mscclpp/plan_shell.hpp"
 #include "threads/cores.hpp"
 #include "threads/worker_pool.hpp"
 
@@ -20,43 +21,6 @@ namespace coppice::executor {
 namespace {
 
 constexpr int kMaxPlanWorkers = 64;
-
-/// Chunks of an allgather's inputs, or a reduce_scatter's outputs, before those of the rank.
-std::int64_t chunksBefore(const mscclpp::ExecutionPlan& plan, bool ofInputs, int rank) {
-  std::int64_t before = 0;
-  for (int other = 0; other < rank; ++other) {
-    before += ofInputs ? plan.gpus[other].inputChunks : plan.gpus[other].outputChunks;
-  }
-  return before;
-}
-
-bool gathers(const mscclpp::ExecutionPlan& plan) {
-  return parseCollective(plan.collective) == Collective::allgather;
-}
-
-/// Unequal shares: every rank has room for all of them in both buffers, and uses its own place in one.
-Plan shellOfShares(const mscclpp::ExecutionPlan& plan, Plan shell) {
-  const bool gathered = gathers(plan);
-  const auto ranks = static_cast<int>(plan.gpus.size());
-  shell.operation = Collective::custom;
-  shell.chunksPerLoop = static_cast<int>(chunksBefore(plan, gathered, ranks));
-  shell.chunksPerPart = shell.chunksPerLoop;
-  shell.inputChunks = shell.chunksPerLoop;
-  shell.outputChunks = shell.chunksPerLoop;
-  shell.needsEqualChunks = true;
-  shell.ranks.resize(plan.gpus.size());
-  std::vector<int> all(plan.gpus.size());
-  std::iota(all.begin(), all.end(), 0);
-  for (int rank = 0; rank < ranks; ++rank) {
-    const mscclpp::Gpu& gpu = plan.gpus[rank];
-    shell.custom.push_back({.first = static_cast<int>(chunksBefore(plan, gathered, rank)),
-                            .count = gathered ? gpu.inputChunks : gpu.outputChunks,
-                            .sources = gathered ? std::vector<int>{rank} : all,
-                            .destinations = gathered ? all : std::vector<int>{rank},
-                            .combines = !gathered});
-  }
-  return shell;
-}
 
 class PlanBackend : public Backend {
 public:
@@ -118,17 +82,14 @@ private:
   Outcome tryPrepare(const Plan& plan, const Geometry& geometry) {
     m_machine.reset();
     const std::int64_t chunkBytes = geometry.chunkElements * geometry.elementBytes;
-    if (chunkBytes == 0 || chunkBytes % m_plan->alignment != 0) {
-      return Error{.code = ErrorCode::badUsage,
-                   .message = "chunks of " + std::to_string(chunkBytes) + " bytes; MSCCL++ cuts multiples of " +
-                              std::to_string(m_plan->alignment),
-                   .fix = "use sizes that are multiples of " + std::to_string(sizeUnit(*m_plan)) + " bytes"};
+    if (Outcome whole = requireWholeChunks(*m_plan, chunkBytes); !whole) {
+      return whole;
     }
     const std::size_t ranks = m_plan->gpus.size();
     m_memory.resize(ranks);
     m_scratch.resize(ranks);
     m_layouts.clear();
-    m_machine.emplace(*m_plan, geometry.type, chunkBytes, m_pool.size());
+    m_machine.emplace(*m_plan, localRanks(), geometry.type, chunkBytes, m_pool.size());
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<int>(rank);
       m_layouts.push_back(layOutBuffers(plan, geometry, at));
@@ -144,13 +105,8 @@ private:
         std::memset(mapping->data(), 0, static_cast<std::size_t>(bytes));
       }
       writeGuards(m_memory[rank].data(), m_layouts[rank]);
-      PlanMemory& memory = m_machine->memory()[rank];
-      memory = {m_memory[rank].data() + m_layouts[rank].input, m_memory[rank].data() + m_layouts[rank].output,
-                m_scratch[rank].data()};
-      if (hasUnequalShares(*m_plan)) {
-        const bool gathered = gathers(*m_plan);
-        (gathered ? memory.input : memory.output) += chunksBefore(*m_plan, gathered, at) * chunkBytes;
-      }
+      m_machine->memory()[rank] =
+          memoryOf(*m_plan, at, chunkBytes, m_memory[rank].data(), m_layouts[rank], m_scratch[rank].data());
     }
     return Done{};
   }
@@ -193,39 +149,6 @@ RunResult PlanBackend::run(const RunRequest& request) {
 }
 
 }  // namespace
-
-bool hasUnequalShares(const mscclpp::ExecutionPlan& plan) {
-  return std::any_of(plan.gpus.begin(), plan.gpus.end(), [&](const mscclpp::Gpu& gpu) {
-    return gpu.inputChunks != plan.gpus[0].inputChunks || gpu.outputChunks != plan.gpus[0].outputChunks;
-  });
-}
-
-Plan shellOf(const mscclpp::ExecutionPlan& plan, int root) {
-  Plan shell;
-  shell.name = plan.name;
-  shell.operation = parseCollective(plan.collective).value_or(Collective::custom);
-  shell.place = plan.inPlace ? Place::inPlace : Place::outOfPlace;
-  shell.root = root;
-  const mscclpp::Gpu& first = plan.gpus.front();
-  const auto ranks = static_cast<int>(plan.gpus.size());
-  shell.inputChunks = first.inputChunks;
-  shell.outputChunks = first.outputChunks;
-  shell.chunksPerLoop = std::max(first.inputChunks, first.outputChunks);
-  if (hasUnequalShares(plan)) {
-    return shellOfShares(plan, std::move(shell));
-  }
-  const bool isShared = shell.operation == Collective::allgather || shell.operation == Collective::reduceScatter ||
-                        shell.operation == Collective::alltoall || movesShards(shell.operation);
-  shell.chunksPerPart = isShared ? shell.chunksPerLoop / ranks : shell.chunksPerLoop;
-  shell.needsEqualChunks = true;
-  shell.ranks.resize(plan.gpus.size());
-  return shell;
-}
-
-std::int64_t sizeUnit(const mscclpp::ExecutionPlan& plan) {
-  const mscclpp::Gpu& first = plan.gpus.front();
-  return plan.alignment * std::max(first.inputChunks, first.outputChunks);
-}
 
 std::unique_ptr<Backend> makePlanBackend(std::shared_ptr<const mscclpp::ExecutionPlan> plan, int workers) {
   return std::make_unique<PlanBackend>(std::move(plan),

@@ -3,33 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <thread>
 #include <tuple>
-
-#include "engine/kernels.hpp"
 
 namespace coppice::executor {
 
 namespace {
 
-using mscclpp::Buffer;
 using mscclpp::ChannelType;
-using mscclpp::ChunkRun;
 using mscclpp::Operation;
 using mscclpp::OpType;
-
-/// A packet: four bytes and their flag, written at once.
-std::atomic_ref<std::uint64_t> packetAt(std::byte* packets, std::int64_t index) {
-  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(packets + 8 * index));
-}
-
-/// The part of a run that a threadblock of a group takes.
-std::int64_t cutOf(std::int64_t bytes, std::int64_t alignment, int index, int parts) {
-  const std::int64_t units = bytes / alignment;
-  return (index * (units / parts) + std::min<std::int64_t>(index, units % parts)) * alignment;
-}
 
 }  // namespace
 
@@ -41,7 +25,8 @@ std::int64_t PlanMachine::scratchBytes(const mscclpp::ExecutionPlan& plan, int r
   return chunks * chunkBytes * (plan.hasPackets() ? 2 : 1) * (plan.doublesScratch ? 2 : 1);
 }
 
-PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, DataType type, std::int64_t chunkBytes, int workers)
+PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, const std::vector<int>& ownRanks, DataType type,
+                         std::int64_t chunkBytes, int workers)
     : m_plan(plan), m_type(type), m_chunkBytes(chunkBytes), m_workers(workers) {
   const std::size_t ranks = plan.gpus.size();
   m_memory.resize(ranks);
@@ -57,7 +42,10 @@ PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, DataType type, std:
       for (const int peer : isPort ? gpu.portPeers : gpu.memoryPeers) {
         (isPort ? m_portEnds : m_memoryEnds)[rank].push_back(static_cast<int>(m_ends.size()));
         byPeer[{isPort, rank, peer}].push_back(static_cast<int>(m_ends.size()));
+        m_counters.emplace_back(0);
         m_ends.emplace_back();
+        m_ends.back().rank = rank;
+        m_ends.back().inbound = &m_counters.back();
       }
     }
     for (const int value : gpu.semaphores) {
@@ -66,8 +54,12 @@ PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, DataType type, std:
     for (int id = 0; id < mscclpp::kMaxBarriers; ++id) {
       m_barriers[rank].emplace_back();
     }
-    for (int index = 0; index < static_cast<int>(gpu.blocks.size()); ++index) {
-      m_blocks.push_back({.rank = rank, .index = index});
+  }
+  for (const int rank : ownRanks) {
+    for (int index = 0; index < static_cast<int>(plan.gpus[rank].blocks.size()); ++index) {
+      Block& block = m_blocks.emplace_back();
+      block.rank = rank;
+      block.index = index;
     }
   }
   for (const auto& [key, mine] : byPeer) {
@@ -77,6 +69,13 @@ PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, DataType type, std:
       m_ends[mine[k]].other = theirs->second[k];
     }
   }
+}
+
+void PlanMachine::shareCounters(SignalCounter* counters) {
+  for (std::size_t i = 0; i < m_ends.size(); ++i) {
+    m_ends[i].inbound = counters + i;
+  }
+  m_counters.clear();
 }
 
 void PlanMachine::begin(int launches, std::uint64_t seed) {
@@ -102,7 +101,7 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
   std::vector<End*> ports;
   for (const auto& ends : m_portEnds) {
     for (const int end : ends) {
-      if (end % m_workers == worker) {
+      if (end % m_workers == worker) {  // those of other ranks stay empty
         ports.push_back(&m_ends[end]);
       }
     }
@@ -127,6 +126,9 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
         serve(*end, false);
       }
     }
+    if (worker == 0 && m_network != nullptr && m_network->poll()) {
+      moves = true;
+    }
     if (moves) {
       m_moves.fetch_add(1, std::memory_order_relaxed);
       continue;
@@ -141,23 +143,29 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
     std::this_thread::yield();
   }
   // Others may wait for what these ports still have to do.
-  const std::int64_t all = static_cast<std::int64_t>(m_blocks.size()) * m_launches;
   while (!stop && !m_isStalled) {
     for (End* end : ports) {
       serve(*end, true);
     }
-    std::int64_t ended = 0;
-    for (const std::atomic<std::int64_t>& count : m_ended) {
-      ended += count.load(std::memory_order_acquire);
-    }
-    if (ended >= all) {
+    if (haveBlocksEnded()) {
       break;
+    }
+    if (worker == 0 && m_network != nullptr) {
+      m_network->poll();
     }
     std::this_thread::yield();
   }
   for (End* end : ports) {
     serve(*end, true);
   }
+}
+
+bool PlanMachine::haveBlocksEnded() const {
+  std::int64_t ended = 0;
+  for (const std::atomic<std::int64_t>& count : m_ended) {
+    ended += count.load(std::memory_order_acquire);
+  }
+  return ended >= static_cast<std::int64_t>(m_blocks.size()) * m_launches;
 }
 
 std::string PlanMachine::stuckText() const {
@@ -283,8 +291,8 @@ bool PlanMachine::execute(Block& block, const Operation& op) {
         if (op.channelType == ChannelType::port) {
           const std::scoped_lock lock(end.mutex);
           end.pushes.push_back({.isSignal = true});
-        } else if (end.other >= 0) {
-          m_ends[end.other].inbound.fetch_add(1, std::memory_order_release);
+        } else {
+          signalOther(end);
         }
       }
       return true;
@@ -292,7 +300,7 @@ bool PlanMachine::execute(Block& block, const Operation& op) {
     case OpType::relaxedWait:
       for (std::size_t i = 0; i < op.channels.size(); ++i) {
         const End& end = endOf(block, op, i);
-        if (end.inbound.load(std::memory_order_acquire) <= end.expected) {
+        if (end.inbound->load(std::memory_order_acquire) <= end.expected) {
           return false;
         }
       }
@@ -303,213 +311,6 @@ bool PlanMachine::execute(Block& block, const Operation& op) {
     default:
       return op.channelType == ChannelType::port && mscclpp::shapeOf(op.type).port ? moveByPort(block, op)
                                                                                    : move(block, op);
-  }
-}
-
-PlanMachine::Span PlanMachine::spanOf(const Block& block, const Operation& op, const ChunkRun& run, int owner,
-                                      Buffer buffer, bool isPacked, bool isRemote) const {
-  const PlanMemory& memory = m_memory[owner];
-  const bool isScratch = buffer == Buffer::scratch;
-  std::int64_t stride = m_chunkBytes;
-  std::int64_t wrap = 0;
-  if (isScratch && m_plan.reusesResources) {
-    const std::int64_t chunks = m_plan.gpus[block.rank].scratchChunks;
-    const std::int64_t all = mscclpp::kReusedScratchBytes / (m_plan.doublesScratch ? 2 : 1);
-    wrap = ((all + chunks - 1) / chunks + m_plan.alignment - 1) / m_plan.alignment * m_plan.alignment;
-    stride = std::min(stride, wrap);
-  }
-  std::byte* base = buffer == Buffer::input ? memory.input : buffer == Buffer::output ? memory.output : memory.scratch;
-  if (isScratch && m_plan.doublesScratch && (isPacked || !isRemote) && flagOf(block) % 2 == 0) {
-    base += scratchBytes(m_plan, owner, m_chunkBytes) / 2;
-  }
-  const std::int64_t size = run.size * m_chunkBytes;
-  std::int64_t first = cutOf(size, m_plan.alignment, op.groupIndex, op.groupSize);
-  std::int64_t bytes = cutOf(size, m_plan.alignment, op.groupIndex + 1, op.groupSize) - first;
-  const Operation& outer = m_plan.gpus[block.rank].blocks[block.index].ops[block.op];
-  if (outer.type == OpType::pipeline && !isPacked) {
-    const std::int64_t offset = outer.unitBytes * block.piece;
-    bytes = std::clamp<std::int64_t>(bytes - offset, 0, outer.unitBytes);
-    first += wrap > 0 ? offset % wrap : offset;
-  }
-  return {base + (isPacked ? 2 : 1) * (run.index * stride + first), bytes};
-}
-
-std::vector<PlanMachine::Span> PlanMachine::spansOf(const Block& block, const Operation& op, const ChunkRun& run,
-                                                    bool isPacked) const {
-  const mscclpp::Gpu& gpu = m_plan.gpus[block.rank];
-  const mscclpp::ThreadBlock& tb = gpu.blocks[block.index];
-  if (run.place == ChunkRun::Place::local) {
-    return {spanOf(block, op, run, block.rank, run.buffer, isPacked, false)};
-  }
-  if (run.place == ChunkRun::Place::remote) {
-    const auto& list = op.channelType == ChannelType::port ? tb.portBuffers : tb.memoryBuffers;
-    const mscclpp::RemoteBuffer& remote = gpu.remoteBuffers[list[run.id]];
-    return {spanOf(block, op, run, remote.rank, remote.buffer, isPacked, true)};
-  }
-  std::vector<Span> all;
-  const mscclpp::SwitchGroup& group = gpu.switchGroups[tb.switchGroups[run.id]];
-  for (const int member : group.ranks) {
-    all.push_back(spanOf(block, op, run, member, group.buffer, isPacked, true));
-  }
-  return all;
-}
-
-bool PlanMachine::hasFlags(const Span& packets, std::uint32_t flag) {
-  for (std::int64_t i = 0; i < packets.bytes / 4; ++i) {
-    if (packetAt(packets.at, i).load(std::memory_order_acquire) >> 32 != flag) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void PlanMachine::unpack(std::byte* to, const Span& packets) {
-  for (std::int64_t i = 0; i < packets.bytes / 4; ++i) {
-    const auto data = static_cast<std::uint32_t>(packetAt(packets.at, i).load(std::memory_order_acquire));
-    std::memcpy(to + 4 * i, &data, 4);
-  }
-}
-
-void PlanMachine::pack(const Span& packets, const std::byte* from, std::uint32_t flag) {
-  for (std::int64_t i = 0; i < packets.bytes / 4; ++i) {
-    std::uint32_t data = 0;
-    std::memcpy(&data, from + 4 * i, 4);
-    packetAt(packets.at, i).store(static_cast<std::uint64_t>(flag) << 32 | data, std::memory_order_release);
-  }
-}
-
-void PlanMachine::copyPackets(const std::byte* from, std::byte* to, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes / 4; ++i) {
-    const std::uint64_t packet = packetAt(const_cast<std::byte*>(from), i).load(std::memory_order_acquire);
-    packetAt(to, i).store(packet, std::memory_order_release);
-  }
-}
-
-void PlanMachine::add(std::byte* into, const std::byte* other, std::int64_t bytes) const {
-  reduceBytes(m_type, ReduceOp::sum, into, into, other, bytes, Store::cached);
-}
-
-bool PlanMachine::move(Block& block, const Operation& op) {
-  const mscclpp::OpShape& shape = mscclpp::shapeOf(op.type);
-  const std::uint32_t flag = flagOf(block);
-  const auto spans = [&](const ChunkRun& run, bool isPacked) { return spansOf(block, op, run, isPacked); };
-  const bool isPair = op.type == OpType::put || op.type == OpType::putWithSignal ||
-                      op.type == OpType::putWithSignalAndFlush || op.type == OpType::get ||
-                      op.type == OpType::putPackets;
-  if (isPair) {
-    for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-      const Span source = spans(op.sources[i], false).front();
-      const Span destination = spans(op.destinations[i], op.type == OpType::putPackets).front();
-      if (op.type == OpType::putPackets) {
-        pack(destination, source.at, flag);
-      } else {
-        std::memmove(destination.at, source.at, static_cast<std::size_t>(source.bytes));
-      }
-    }
-    return true;
-  }
-  // Which entries are in packets: all sources but the own operand of a reduction, all destinations but its result.
-  const bool passesOn = op.type == OpType::readPutPackets || op.type == OpType::multiStorePackets;
-  const bool isReduction = op.sources.size() > 1;
-  std::vector<Span> packed;
-  std::vector<Span> plain;
-  for (std::size_t i = 0; i < op.sources.size(); ++i) {
-    const bool isPacked = shape.readsPackets && (!isReduction || i > 0);
-    for (const Span& span : spans(op.sources[i], isPacked)) {
-      (isPacked ? packed : plain).push_back(span);
-    }
-  }
-  for (const Span& span : packed) {
-    if (!hasFlags(span, flag)) {
-      return false;
-    }
-  }
-  const std::int64_t bytes = packed.empty() ? plain.front().bytes : packed.front().bytes;
-  block.sum.resize(static_cast<std::size_t>(bytes));
-  bool isFirst = true;
-  std::vector<std::byte> part;
-  for (const Span& span : plain) {
-    if (isFirst) {
-      std::memcpy(block.sum.data(), span.at, static_cast<std::size_t>(bytes));
-    } else {
-      add(block.sum.data(), span.at, bytes);
-    }
-    isFirst = false;
-  }
-  for (const Span& span : packed) {
-    part.resize(static_cast<std::size_t>(bytes));
-    unpack(isFirst ? block.sum.data() : part.data(), span);
-    if (!isFirst) {
-      add(block.sum.data(), part.data(), bytes);
-    }
-    isFirst = false;
-  }
-  for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-    const bool isPacked = shape.writesPackets && (passesOn || op.type == OpType::copyPackets || i > 0);
-    for (const Span& span : spans(op.destinations[i], isPacked)) {
-      if (isPacked) {
-        pack(span, block.sum.data(), flag);
-      } else {
-        std::memcpy(span.at, block.sum.data(), static_cast<std::size_t>(bytes));
-      }
-    }
-  }
-  return true;
-}
-
-bool PlanMachine::moveByPort(Block& block, const Operation& op) {
-  const bool isPacked = op.type == OpType::readPutPackets || op.type == OpType::putPackets;
-  if (!block.hasPushed) {
-    if (op.type == OpType::readPutPackets &&
-        !hasFlags(spansOf(block, op, op.sources[0], true).front(), flagOf(block))) {
-      return false;
-    }
-    for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-      const std::size_t from = op.type == OpType::readPutPackets ? 0 : i;
-      const Span source = spansOf(block, op, op.sources[from], isPacked).front();
-      const Span destination = spansOf(block, op, op.destinations[i], isPacked).front();
-      End& end = endOf(block, op, i);
-      const std::scoped_lock lock(end.mutex);
-      end.pushes.push_back({false, isPacked, source.at, destination.at, source.bytes});
-      if (op.type == OpType::putWithSignal || op.type == OpType::putWithSignalAndFlush) {
-        end.pushes.push_back({.isSignal = true});
-      }
-    }
-    if (op.type != OpType::putWithSignalAndFlush) {
-      return true;
-    }
-    block.hasPushed = true;
-  }
-  for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-    End& end = endOf(block, op, i);
-    const std::scoped_lock lock(end.mutex);
-    if (!end.pushes.empty()) {
-      return false;
-    }
-  }
-  block.hasPushed = false;
-  return true;
-}
-
-/// What the proxy of a port does: all of it, or the next.
-void PlanMachine::serve(End& end, bool all) {
-  const std::scoped_lock lock(end.mutex);
-  while (!end.pushes.empty()) {
-    const Push push = end.pushes.front();
-    if (push.isSignal) {
-      if (end.other >= 0) {
-        m_ends[end.other].inbound.fetch_add(1, std::memory_order_release);
-      }
-    } else if (push.isPacked) {
-      copyPackets(push.source, push.destination, push.bytes);
-    } else {
-      std::memcpy(push.destination, push.source, static_cast<std::size_t>(push.bytes));
-    }
-    end.pushes.pop_front();
-    m_moves.fetch_add(1, std::memory_order_relaxed);
-    if (!all) {
-      return;
-    }
   }
 }
 

@@ -12,25 +12,46 @@
 #include <vector>
 
 #include "mscclpp/execution_plan.hpp"
+#include "mscclpp/plan_network.hpp"
 #include "plan/types.hpp"
 
-/// An execution plan on threads, as MSCCL++'s kernel runs it: one operation of a threadblock at a time, threadblocks in
-/// any order, ports behind the back of those that ask them.
+/// An execution plan on threads, or one rank of it in a process of its own, as MSCCL++'s kernel runs it: one operation
+/// of a threadblock at a time, threadblocks in any order, ports behind the back of those that ask them.
 namespace coppice::executor {
 
-/// Memory of one rank.
+/// Memory of one rank; null where this process does not share it.
 struct PlanMemory {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::byte* scratch = nullptr;
+
+  [[nodiscard]] std::byte* start(mscclpp::Buffer buffer) const {
+    return buffer == mscclpp::Buffer::input ? input : buffer == mscclpp::Buffer::output ? output : scratch;
+  }
 };
+
+/// What a channel has been signalled, ever, as its waiting side counts it.
+using SignalCounter = std::atomic<std::uint64_t>;
+static_assert(SignalCounter::is_always_lock_free);
 
 class PlanMachine {
 public:
-  PlanMachine(const mscclpp::ExecutionPlan& plan, DataType type, std::int64_t chunkBytes, int workers);
+  /// @param ranks that this machine runs
+  PlanMachine(const mscclpp::ExecutionPlan& plan, const std::vector<int>& ranks, DataType type, std::int64_t chunkBytes,
+              int workers);
 
   [[nodiscard]] static std::int64_t scratchBytes(const mscclpp::ExecutionPlan& plan, int rank, std::int64_t chunkBytes);
+  /// By rank; to be set before the first run.
   [[nodiscard]] std::vector<PlanMemory>& memory() { return m_memory; }
+  /// One for each end of a channel of the plan.
+  [[nodiscard]] std::size_t counters() const { return m_ends.size(); }
+  /// Counters that several machines share, zero before the first run; otherwise the machine has its own.
+  void shareCounters(SignalCounter* counters);
+  /// Leads to ranks without memory here.
+  void setNetwork(PlanNetwork* network) { m_network = network; }
+  /// What the network brought. @pre the rank is one of this machine's
+  void receive(int end) { m_ends[end].inbound->fetch_add(1, std::memory_order_release); }
+  static void receivePackets(std::byte* to, const std::byte* from, std::int64_t bytes) { copyPackets(from, to, bytes); }
 
   /// Before the workers start. Launches follow each other rank by rank, as in a stream: no rank waits for another one
   /// between two, unless the plan does.
@@ -40,21 +61,29 @@ public:
   /// Where threadblocks stand, after a stall; empty where all have ended.
   [[nodiscard]] std::string stuckText() const;
   [[nodiscard]] bool isStalled() const { return m_isStalled; }
+  /// Operations done, ever.
+  [[nodiscard]] std::uint64_t moves() const { return m_moves.load(std::memory_order_relaxed); }
 
 private:
+  struct Span {
+    std::byte* at = nullptr;  ///< null: behind the network
+    std::int64_t bytes = 0;   ///< of data
+    FarPlace place = {};
+  };
   struct Push {
     bool isSignal = false;
     bool isPacked = false;
-    const std::byte* source = nullptr;
-    std::byte* destination = nullptr;
-    std::int64_t bytes = 0;
+    Span source = {};
+    Span destination = {};
   };
   struct End {
+    int rank = 0;
     int other = -1;
-    std::atomic<std::uint64_t> inbound = 0;
+    SignalCounter* inbound = nullptr;
     std::uint64_t expected = 0;
     std::mutex mutex = {};
     std::deque<Push> pushes = {};  ///< ports: what the proxy has to do
+    std::uint64_t lastSent = 0;    ///< ports: what the network was given last
   };
   struct Barrier {
     std::atomic<int> count = 0;
@@ -71,10 +100,7 @@ private:
     bool hasPushed = false;  ///< pwsf: asked, and waits for the proxy
     std::uint32_t round = 0;
     std::vector<std::byte> sum = {};
-  };
-  struct Span {
-    std::byte* at = nullptr;
-    std::int64_t bytes = 0;
+    std::deque<FarRead> reads = {};  ///< of the current operation
   };
 
   [[nodiscard]] const mscclpp::Operation* current(const Block& block) const;
@@ -83,7 +109,12 @@ private:
   void advance(Block& block);
   bool move(Block& block, const mscclpp::Operation& op);
   bool moveByPort(Block& block, const mscclpp::Operation& op);
+  void addUp(Block& block, const std::vector<Span>& plain, const std::vector<Span>& packed) const;
+  bool fetch(Block& block, const std::vector<Span*>& sources);
+  void store(const Span& to, const std::byte* data, bool isPacked, std::uint32_t flag);
+  void signalOther(const End& end);
   void serve(End& end, bool all);
+  [[nodiscard]] bool haveBlocksEnded() const;
   [[nodiscard]] End& endOf(const Block& block, const mscclpp::Operation& op, std::size_t index);
   [[nodiscard]] std::vector<Span> spansOf(const Block& block, const mscclpp::Operation& op,
                                           const mscclpp::ChunkRun& run, bool isPacked) const;
@@ -94,7 +125,7 @@ private:
   }
   [[nodiscard]] static bool hasFlags(const Span& packets, std::uint32_t flag);
   static void unpack(std::byte* to, const Span& packets);
-  static void pack(const Span& packets, const std::byte* from, std::uint32_t flag);
+  static void pack(std::byte* to, const std::byte* from, std::int64_t bytes, std::uint32_t flag);
   static void copyPackets(const std::byte* from, std::byte* to, std::int64_t bytes);
   void add(std::byte* into, const std::byte* other, std::int64_t bytes) const;
 
@@ -103,12 +134,14 @@ private:
   std::int64_t m_chunkBytes;
   int m_workers;
   std::vector<PlanMemory> m_memory;
+  PlanNetwork* m_network = nullptr;
+  std::deque<SignalCounter> m_counters;  ///< where they are not shared
   std::deque<End> m_ends;
   std::vector<std::vector<int>> m_memoryEnds;
   std::vector<std::vector<int>> m_portEnds;
   std::vector<std::deque<std::atomic<int>>> m_semaphores;
   std::vector<std::deque<Barrier>> m_barriers;
-  std::vector<Block> m_blocks;
+  std::deque<Block> m_blocks;
   std::deque<std::atomic<std::int64_t>> m_ended;  ///< by rank: threadblocks that ended, over all launches
   std::uint32_t m_launchesBefore = 0;
   int m_launches = 0;

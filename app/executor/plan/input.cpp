@@ -13,7 +13,7 @@
 #include "io/schedule_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
-#include "mscclpp/plan_backend.hpp"
+#include "mscclpp/plan_shell.hpp"
 #include "mscclpp/plan_json.hpp"
 #include "program/msccl_xml.hpp"
 #include "verify/custom_goal.hpp"

@@ -16,8 +16,9 @@
 #include "base/text.hpp"
 #include "bench/bench.hpp"
 #include "coppice/version.hpp"
+#include "mpi/job_environment.hpp"
 #include "mpi/launcher.hpp"
-#include "mscclpp/plan_backend.hpp"
+#include "mscclpp/plan_shell.hpp"
 #include "plan/input.hpp"
 #include "program/machine.hpp"
 #include "program/output.hpp"
@@ -159,7 +160,7 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
     return std::nullopt;
   }
   const auto input = loadInput(request->input);
-  if (!input || !input->record.ok || input->executionPlan || (words.ranks > 0 && words.ranks != input->record.ranks) ||
+  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks) ||
       words.processes > input->record.ranks) {
     return std::nullopt;
   }
@@ -173,6 +174,31 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
                        .startSeconds = words.startLimit,
                        .json = words.json,
                        .lifeline = words.lifeline};
+}
+
+/// An execution plan of MSCCL++ takes sizes that it can cut, and sums.
+Outcome fitToPlan(const Input& input, const std::string& backend, BenchOptions& bench) {
+  if (backend == "cuda") {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = "execution plans of MSCCL++ run on threads and by mpi here, not by cuda",
+                 .fix = "leave --backend out; MSCCL++ itself runs them on GPUs"};
+  }
+  const mscclpp::ExecutionPlan& plan = *input.executionPlan;
+  if (input.job.any().combines() && (bench.ops.size() != 1 || bench.ops.front() != ReduceOp::sum)) {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = "MSCCL++ always sums, whatever the call asks for",
+                 .fix = "use --op sum"};
+  }
+  const std::int64_t unit = sizeUnit(plan);
+  const auto rounded = [&](std::int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  bench.firstBytes = rounded(std::max<std::int64_t>(1, bench.firstBytes));
+  bench.lastBytes = std::max(bench.firstBytes, bench.lastBytes);
+  if (plan.maxBytes < static_cast<std::uint64_t>(bench.lastBytes)) {
+    bench.lastBytes = std::max(bench.firstBytes, static_cast<std::int64_t>(plan.maxBytes));
+  }
+  bench.stepBytes = bench.stepBytes > 0 ? rounded(bench.stepBytes) : 0;
+  bench.calibrates = false;
+  return Done{};
 }
 
 /// One run, from hello to end.
@@ -191,40 +217,12 @@ private:
     return {.exit = exit, .reason = error.message};
   }
 
-  BenchEnd performPlan(const Input& input, BenchOptions bench);
   BenchEnd perform(Backend& backend, const Job& job, BenchOptions& bench);
 
   const RunWords& m_words;
   Output& m_output;
   Watch& m_watch;
 };
-
-/// An execution plan of MSCCL++: on threads, at sizes that it can cut.
-BenchEnd Run::performPlan(const Input& input, BenchOptions bench) {
-  if (m_words.backend != "auto" && m_words.backend != "threads") {
-    return refuse({.code = ErrorCode::badUsage,
-                   .message = "execution plans of MSCCL++ run on threads here, not by " + m_words.backend,
-                   .fix = "leave --backend out; MSCCL++ itself runs them on GPUs"});
-  }
-  const mscclpp::ExecutionPlan& plan = *input.executionPlan;
-  if (input.job.any().combines() && (bench.ops.size() != 1 || bench.ops.front() != ReduceOp::sum)) {
-    return refuse({.code = ErrorCode::badUsage,
-                   .message = "MSCCL++ always sums, whatever the call asks for",
-                   .fix = "use --op sum"});
-  }
-  const std::int64_t unit = sizeUnit(plan);
-  const auto rounded = [&](std::int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
-  bench.firstBytes = rounded(std::max<std::int64_t>(1, bench.firstBytes));
-  bench.lastBytes = std::max(bench.firstBytes, bench.lastBytes);
-  if (plan.maxBytes < static_cast<std::uint64_t>(bench.lastBytes)) {
-    bench.lastBytes = std::max(bench.firstBytes, static_cast<std::int64_t>(plan.maxBytes));
-  }
-  bench.stepBytes = bench.stepBytes > 0 ? rounded(bench.stepBytes) : 0;
-  bench.calibrates = false;
-  m_output.write(program::StateRecord{.state = "preparing", .detail = "threads"});
-  const std::unique_ptr<Backend> backend = makePlanBackend(input.executionPlan, m_words.workers);
-  return perform(*backend, input.job, bench);
-}
 
 BenchEnd Run::perform(Backend& backend, const Job& job, BenchOptions& bench) {
   const BackendInfo info = backend.info();
@@ -287,13 +285,21 @@ BenchEnd Run::perform() {
                    .message = std::to_string(m_words.processes) + " processes for " + std::to_string(ranks) + " ranks",
                    .fix = "give --processes " + std::to_string(ranks) + " at most"});
   }
+  std::string backendName = m_words.backend;
   if (input->executionPlan) {
-    return performPlan(*input, request->bench);
+    if (const Outcome fits = fitToPlan(*input, backendName, request->bench); !fits) {
+      return refuse(fits.error());
+    }
+    // GPUs do not run plans here.
+    backendName = backendName == "auto" && jobProcesses() < ranks ? "threads" : backendName;
   }
-  const BackendOptions options = {
-      .ranks = ranks, .workers = m_words.workers, .device = m_words.device, .virtualRanks = m_words.virtualRanks};
+  const BackendOptions options = {.ranks = ranks,
+                                  .workers = m_words.workers,
+                                  .device = m_words.device,
+                                  .virtualRanks = m_words.virtualRanks,
+                                  .executionPlan = input->executionPlan};
   const std::vector<KnownBackend> backends = knownBackends();
-  const auto kind = chooseBackend(backends, m_words.backend, options);
+  const auto kind = chooseBackend(backends, backendName, options);
   if (!kind) {
     return refuse(kind.error());
   }
@@ -381,6 +387,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
       "Examples:\n"
       "  coppice-exec allreduce.xml -b 1M -e 256M\n"
       "  coppice-exec allreduce.plan.json -b 64K -e 16M\n"
+      "  mpirun -n 16 coppice-exec allreduce.plan.json -b 64K -e 16M\n"
       "  coppice-exec run box.forest.json --backend threads --type half --op max --json\n"
       "  coppice-exec run halo.xml --goal halo.csv\n"
       "Sizes are those of the whole collective, as nccl-tests counts them, of any number of elements.\n"

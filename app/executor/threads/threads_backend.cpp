@@ -12,6 +12,7 @@
 #include "base/memory.hpp"
 #include "engine/buffers.hpp"
 #include "engine/script.hpp"
+#include "mscclpp/plan_backend.hpp"
 #include "threads/cores.hpp"
 #include "threads/scheduler.hpp"
 #include "threads/worker_pool.hpp"
@@ -233,6 +234,9 @@ program::BackendNote probe() {
 Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   const int workers = std::clamp(options.workers > 0 ? options.workers : allowedCores(), 1, kMaxWorkers);
   try {
+    if (options.executionPlan) {
+      return makePlanBackend(options.executionPlan, options.workers);
+    }
     return std::unique_ptr<Backend>(std::make_unique<ThreadsBackend>(workers));
   } catch (const std::system_error&) {
     return Error{.code = ErrorCode::limit,

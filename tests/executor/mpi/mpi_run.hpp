@@ -12,6 +12,9 @@ class MpiRun : public ExecRun {
 public:
   explicit MpiRun(const QStringList& arguments, bool forcesNetwork = false)
       : MpiRun(arguments, environment(forcesNetwork)) {}
+  /// Each group of this many processes counts as a host.
+  MpiRun(const QStringList& arguments, int processesOfHost)
+      : MpiRun(arguments, mpiEnvironment({{"COPPICE_EXEC_FORCE_NETWORK", QString::number(processesOfHost)}})) {}
   MpiRun(const QStringList& arguments, const QProcessEnvironment& variables)
       : ExecRun(COPPICE_EXEC, arguments + QStringList{"--backend", "mpi"}, variables) {}
 
