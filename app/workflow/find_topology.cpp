@@ -8,6 +8,7 @@
 #include "alltoall/alltoall.hpp"
 #include "base/text.hpp"
 #include "finder/distances.hpp"
+#include "finder/drawn.hpp"
 #include "verify/exchange_check.hpp"
 #include "workflow/options.hpp"
 #include "workflow/sizes.hpp"
@@ -92,7 +93,7 @@ Result<FoundTopology> withDistances(FoundTopology found, const Progress& progres
   }
   const auto graph = finder::build(*found.entry.construction);
   if (!graph) {
-    return graph.error().code == ErrorCode::unavailable ? Result<FoundTopology>(std::move(found)) : graph.error();
+    return graph.error();
   }
   const auto loads = bfb::loads(asBfb(*graph), {}, progress);
   if (!loads) {
@@ -252,6 +253,11 @@ Result<std::vector<FoundTopology>> findTopologies(finder::Finder& finder, const 
   }
   std::vector<FoundTopology> found;
   for (finder::Entry& entry : *front) {
+    if (notes != nullptr) {
+      for (std::string& note : finder::standInNotes(*entry.construction)) {
+        notes->push_back(std::move(note));
+      }
+    }
     auto one = completed(std::move(entry), progress);
     if (!one) {
       return one.error();

@@ -37,6 +37,7 @@ struct Offer {
 struct Offers {
   std::vector<Offer> offers;
   std::optional<Error> fault;
+  std::size_t nodes = 0;  ///< of the fabric
 };
 
 bool isCheaper(const bom::Cost& one, const bom::Cost& other) {
@@ -92,6 +93,10 @@ private:
     std::string name;
     std::vector<Offer> offers = {};
     std::optional<Error> fault = {};
+    /// The variant with the fewest switches, whether it can be built or not: all have its bounds, and it has them
+    /// soonest.
+    std::size_t smallest = 0;
+    std::size_t nodes = 0;  ///< of its fabric
   };
 
   /// work(0) .. work(count-1) on all cores, with the share that is done as progress.
@@ -123,6 +128,7 @@ private:
     Offers result;
     const auto done = coppice::guarded([&] {
       const fabric::Fabric fabric = orThrow(fabric::Fabric::build(describe(variant)));
+      result.nodes = fabric.nodes().size();
       for (const bom::Preference preference : kPreferences) {
         const bom::Cost cost = billOf(fabric, preference).total;
         if (result.offers.empty() || cost != result.offers.front().cost) {
@@ -135,7 +141,7 @@ private:
       if (done.error().code == ErrorCode::cancelled) {
         throw CancelledError{};
       }
-      result = {.offers = {}, .fault = done.error()};
+      result = {.offers = {}, .fault = done.error(), .nodes = result.nodes};
     }
     return result;
   }
@@ -146,9 +152,13 @@ private:
     for (std::size_t i = 0; i < m_variants.size(); ++i) {
       const auto [found, isNew] = numbers.try_emplace(m_variants[i].group, m_groups.size());
       if (isNew) {
-        m_groups.push_back({m_variants[i].group});
+        m_groups.push_back({m_variants[i].group, {}, {}, i, offers[i].nodes});
       }
       Group& group = m_groups[found->second];
+      if (offers[i].nodes > 0 && offers[i].nodes < group.nodes) {
+        group.smallest = i;
+        group.nodes = offers[i].nodes;
+      }
       group.offers.insert(group.offers.end(), offers[i].offers.begin(), offers[i].offers.end());
       if (offers[i].fault) {
         group.fault = std::move(offers[i].fault);  // that of most switches is the last
@@ -192,11 +202,11 @@ private:
   }
 
   [[nodiscard]] std::vector<FrontierPoint> pointsOf(const Group& group) const {
+    const NetworkBounds bounds = boundsOf(orThrow(fabric::Fabric::build(describe(group.smallest))));
     std::vector<FrontierPoint> points;
     for (const Offer& offer : group.offers) {
       fabric::Description description = describe(offer.variant);
       const fabric::Fabric fabric = orThrow(fabric::Fabric::build(description));
-      const NetworkBounds bounds = points.empty() ? boundsOf(fabric) : points.front().bounds;
       points.push_back({m_variants[offer.variant].name, group.name, offer.preference, std::move(description),
                         billOf(fabric, offer.preference), bounds});
     }

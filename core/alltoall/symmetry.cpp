@@ -144,19 +144,19 @@ private:
     std::vector<Permutation> generators = m_generators;
     generators.push_back(generator);
     const int before = m_arcOrbits + m_sourceOrbits;
-    auto elements = symmetry::closure(generators, m_maxElements);
-    if (!elements || elements->size() == m_elements.size()) {
-      return false;
+    std::swap(m_generators, generators);
+    updateOrbits();
+    // Orbits are quick, elements are not.
+    if (m_arcOrbits + m_sourceOrbits != before) {
+      auto elements = symmetry::closure(m_generators, m_maxElements);
+      if (elements && elements->size() != m_elements.size()) {
+        m_elements = *std::move(elements);
+        return true;
+      }
     }
     std::swap(m_generators, generators);
     updateOrbits();
-    if (m_arcOrbits + m_sourceOrbits == before) {
-      std::swap(m_generators, generators);
-      updateOrbits();
-      return false;
-    }
-    m_elements = *std::move(elements);
-    return true;
+    return false;
   }
 
   /// Orbits under the generators.

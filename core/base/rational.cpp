@@ -25,7 +25,15 @@ Int128 gcd128(Int128 a, Int128 b) {
   return a;
 }
 
+std::uint64_t magnitude(std::int64_t value) {
+  return value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+}
+
 Rational reduced(Int128 numerator, Int128 denominator) {
+  // Divisions of 128 bits take several times as long.
+  if (numerator == static_cast<std::int64_t>(numerator) && denominator == static_cast<std::int64_t>(denominator)) {
+    return {static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
+  }
   if (denominator == 0) {
     throw OverflowError("division by zero");
   }
@@ -40,18 +48,20 @@ Rational reduced(Int128 numerator, Int128 denominator) {
 }  // namespace
 
 Rational::Rational(std::int64_t numerator, std::int64_t denominator) {
+  if (denominator == 1) {
+    m_numerator = numerator;
+    m_denominator = 1;
+    return;
+  }
   if (denominator == 0) {
     throw OverflowError("division by zero");
   }
-  Int128 p = numerator;
-  Int128 q = denominator;
-  if (q < 0) {
-    p = -p;
-    q = -q;
-  }
-  const Int128 divisor = gcd128(p, q);
-  m_numerator = narrow64(p / divisor);
-  m_denominator = narrow64(q / divisor);
+  const std::uint64_t p = magnitude(numerator);
+  const std::uint64_t q = magnitude(denominator);
+  const std::uint64_t divisor = std::gcd(p, q);
+  const bool isNegative = (numerator < 0) != (denominator < 0);
+  m_numerator = narrow64(isNegative ? -Int128{p / divisor} : Int128{p / divisor});
+  m_denominator = narrow64(Int128{q / divisor});
 }
 
 std::int64_t Rational::floor() const {

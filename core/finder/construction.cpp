@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "finder/drawn.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/expansions.hpp"
 #include "topology/families.hpp"
@@ -65,9 +66,7 @@ Result<Digraph> buildBase(const Construction& construction) {
     case Operation::distanceRegular:
       return topology::distanceRegular(construction.label);
     default:
-      return Error{ErrorCode::unavailable,
-                   construction.label + " is only drawn in the dissertation, so it cannot be built",
-                   "choose another entry"};
+      return build(*standIn(construction.label));
   }
 }
 

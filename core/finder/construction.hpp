@@ -23,7 +23,7 @@ enum class Operation {
   deBruijn,           ///< {d, k}
   cayley,             ///< {m, n, r, a, b, a, b, …}
   distanceRegular,    ///< label: its name
-  quoted,             ///< label: a graph that the dissertation only draws; it cannot be built
+  quoted,             ///< label: a graph that the dissertation only draws (drawn.hpp)
   lineGraph,          ///< {k}, one part
   degreeExpansion,    ///< {n}, one part
   power,              ///< {n}, one part
@@ -57,7 +57,7 @@ struct Construction {
 [[nodiscard]] std::string nameOf(const Construction& construction);
 /// Number of operations in the tree, base graphs included.
 [[nodiscard]] int operationCount(const Construction& construction);
-/// Errors: those of core/topology; unavailable for a graph that is only drawn in the dissertation.
+/// Of a graph that is only drawn in the dissertation, its stand-in. Errors: those of core/topology.
 [[nodiscard]] Result<topology::Digraph> build(const Construction& construction);
 
 }  // namespace coppice::finder

@@ -4,23 +4,12 @@
 #include <algorithm>
 
 #include "finder/catalogue.hpp"
+#include "finder/drawn.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/families.hpp"
 
 namespace coppice::finder {
 namespace {
-
-/// Table A.3: graphs that Figures A.8 and A.9 only draw, with schedules that are not BFB.
-struct Quoted {
-  const char* name;
-  int nodes;
-  int degree;
-  int steps;
-};
-constexpr Quoted kQuoted[] = {
-    {"Diamond", 8, 2, 3},     {"DBJMod(2,3)", 8, 2, 4},  {"DBJMod(2,4)", 16, 2, 5},
-    {"DBJMod(3,2)", 9, 3, 3}, {"DBJMod(4,2)", 16, 4, 3},
-};
 
 Entry entryOf(int nodes, int degree, int steps, Rational time, ConstructionPtr construction) {
   Entry entry;
@@ -77,9 +66,9 @@ void Finder::Paper::addBases(int nodes, int degree, std::vector<Entry>& entries,
       add(graph.diameter, true, true, named(Operation::distanceRegular, graph.name));
     }
   }
-  for (const Quoted& quoted : kQuoted) {
-    if (quoted.nodes == nodes && quoted.degree == degree) {
-      add(quoted.steps, false, false, named(Operation::quoted, quoted.name));
+  for (const Drawn& drawn : drawnGraphs()) {
+    if (drawn.nodes == nodes && drawn.degree == degree) {
+      add(drawn.steps, false, false, named(Operation::quoted, std::string(drawn.name)));
     }
   }
   constexpr std::int64_t kMaxSteps = 2'000'000'000;

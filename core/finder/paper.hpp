@@ -11,7 +11,7 @@ namespace coppice::finder {
 
 /// Finder with the base graphs of the dissertation (Tables A.2 and A.3) and its formulas (Theorems 7, 11, 12 and 13)
 /// alone, for comparison. Diamond and the modified de Bruijn graphs are only drawn there; they have their stated
-/// values.
+/// values, and drawn.hpp has what is built in their place.
 class Finder::Paper {
 public:
   std::vector<Entry> front(int nodes, int degree, const Progress& progress);

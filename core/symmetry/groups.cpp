@@ -2,11 +2,28 @@
 #include "symmetry/groups.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace coppice::symmetry {
+
+namespace {
+
+std::size_t hashOf(const Permutation& image) {
+  std::uint64_t hash = 0;
+  for (const int each : image) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+    constexpr int kHalf = 32;
+    hash = (hash ^ static_cast<std::uint64_t>(each)) * kOdd;
+    hash ^= hash >> kHalf;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+}  // namespace
 
 Permutation identity(int count) {
   Permutation image(static_cast<std::size_t>(count));
@@ -27,13 +44,16 @@ std::optional<std::vector<Permutation>> closure(std::span<const Permutation> gen
     return std::vector<Permutation>();
   }
   std::vector<Permutation> elements{identity(static_cast<int>(generators.front().size()))};
-  std::set<Permutation> known{elements.front()};
+  std::unordered_multimap<std::size_t, std::size_t> known{{hashOf(elements.front()), 0}};
   for (std::size_t i = 0; i < elements.size(); ++i) {
     for (const Permutation& generator : generators) {
       Permutation product = composed(elements[i], generator);
-      if (!known.insert(product).second) {
+      const std::size_t hash = hashOf(product);
+      const auto [first, last] = known.equal_range(hash);
+      if (std::any_of(first, last, [&](const auto& each) { return elements[each.second] == product; })) {
         continue;
       }
+      known.emplace(hash, elements.size());
       elements.push_back(std::move(product));
       if (elements.size() > max) {
         return std::nullopt;

@@ -137,6 +137,11 @@ private slots:
     QCOMPARE(Rational(0, -5), Rational(0));
     QCOMPARE(Rational(kMin, kMin), Rational(1));
     QCOMPARE(Rational(kMin, 2).numerator(), kMin / 2);
+    QCOMPARE(Rational(kMin, 1).numerator(), kMin);
+    QCOMPARE(Rational(kMin, -2).numerator(), -(kMin / 2));
+    QCOMPARE(Rational(6, kMin), Rational(-3, -(kMin / 2)));
+    QVERIFY_EXCEPTION_THROWN(Rational(kMin, -1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(1, kMin), OverflowError);
     QVERIFY_EXCEPTION_THROWN(Rational(1, 0), OverflowError);
     QVERIFY_EXCEPTION_THROWN(Rational(1, kMin), OverflowError);
   }

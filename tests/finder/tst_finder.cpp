@@ -6,6 +6,7 @@
 
 #include "finder/catalogue.hpp"
 #include "finder/distances.hpp"
+#include "finder/drawn.hpp"
 #include "finder/finder.hpp"
 #include "finder/sampler.hpp"
 #include "finder/time_model.hpp"
@@ -129,6 +130,8 @@ private slots:
   void timesOfTheDissertation();
   void breakPoints();
   void growth();
+  void drawnGraphsHaveStandIns_data();
+  void drawnGraphsHaveStandIns();
   void refuses_data();
   void refuses();
 };
@@ -549,6 +552,58 @@ void TestFinder::refuses_data() {
   QTest::newRow("too many nodes") << 300'000 << 4 << "exceed the range of the search";
   QTest::newRow("too many links") << 262'144 << 64 << "exceed the range of the search";
   QTest::newRow("too many ports") << 100 << 65 << "exceed the range of the search";
+}
+
+/// Tables 3.4, A.1 and A.3: what is built in place of graphs that are only drawn reaches what is stated of them, also
+/// in their expansions.
+void TestFinder::drawnGraphsHaveStandIns_data() {
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<int>("nodes");
+  QTest::addColumn<int>("degree");
+  QTest::addColumn<int>("power");
+  QTest::addColumn<int>("lines");
+  QTest::addColumn<int>("steps");
+  QTest::addColumn<double>("time");
+  for (const Drawn& drawn : drawnGraphs()) {
+    const QString name = QString::fromUtf8(drawn.name.data(), static_cast<qsizetype>(drawn.name.size()));
+    QTest::newRow(qPrintable(name)) << name << drawn.nodes << drawn.degree << 1 << 0 << drawn.steps
+                                    << 1 - 1.0 / drawn.nodes;
+  }
+  QTest::newRow("Diamond^2") << "Diamond" << 64 << 4 << 2 << 0 << 6 << 0.9844;
+  QTest::newRow("L(Diamond^2)") << "Diamond" << 256 << 4 << 2 << 1 << 7 << 1.0001;
+  QTest::newRow("L^2(Diamond^2)") << "Diamond" << 1024 << 4 << 2 << 2 << 8 << 1.0041;
+  QTest::newRow("L(DBJMod(4,2))") << "DBJMod(4,2)" << 64 << 4 << 1 << 1 << 4 << 1.0001;
+  QTest::newRow("L^2(DBJMod(4,2))") << "DBJMod(4,2)" << 256 << 4 << 1 << 2 << 5 << 1.0157;
+  QTest::newRow("DBJMod(2,4)^2") << "DBJMod(2,4)" << 256 << 4 << 2 << 0 << 10 << 0.9961;
+}
+
+void TestFinder::drawnGraphsHaveStandIns() {
+  QFETCH(QString, name);
+  QFETCH(int, nodes);
+  QFETCH(int, degree);
+  QFETCH(int, power);
+  QFETCH(int, lines);
+  QFETCH(int, steps);
+  QFETCH(double, time);
+  ConstructionPtr construction = named(Operation::quoted, name.toStdString());
+  if (power > 1) {
+    construction = expanded(Operation::power, power, construction);
+  }
+  if (lines > 0) {
+    construction = expanded(Operation::lineGraph, lines, construction);
+  }
+  const auto graph = build(*construction);
+  QVERIFY2(graph, graph ? "" : describe(graph.error()).c_str());
+  QCOMPARE(graph->nodes, nodes);
+  QCOMPARE(graph->degree, degree);
+  QVERIFY(test::isInRegular(*graph));
+  const bfb::Loads loads = loadsOf(*graph);
+  QVERIFY2(loads.steps() <= steps, qPrintable(QString::number(loads.steps())));
+  QVERIFY2(loads.bandwidthTime().toDouble() <= time, loads.bandwidthTime().toString().c_str());
+  const std::vector<std::string> notes = standInNotes(*construction);
+  QCOMPARE(notes.size(), std::size_t{1});
+  QVERIFY(notes.front().starts_with(name.toStdString() + " is only drawn"));
+  QVERIFY(standIn("a graph of another name") == nullptr);
 }
 
 void TestFinder::refuses() {

@@ -6,6 +6,7 @@
 #include <QStringList>
 
 #include "designer/theme/fonts.hpp"
+#include "finder/drawn.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/families.hpp"
 
@@ -160,6 +161,11 @@ ConstructionSize sizeOf(const Construction& construction) {
       }
       return {};
     case Operation::quoted:
+      for (const finder::Drawn& drawn : finder::drawnGraphs()) {
+        if (drawn.name == construction.label) {
+          return {drawn.nodes, drawn.degree};
+        }
+      }
       return {};
     case Operation::lineGraph:
       return {part(0).nodes * power(part(0).degree, number(0)), part(0).degree};

@@ -60,6 +60,7 @@ FinderDialog::FinderDialog(QWidget* parent)
       m_rows(new QTableView(this)),
       m_breaks(new QLabel(this)),
       m_preview(new FabricPreview(u"finder"_s, this)),
+      m_change(new ChangeRow(this)),
       m_tree(new ConstructionTree(this)),
       m_state(new QLabel(this)),
       m_stop(new QPushButton(tr("Stop"), this)),
@@ -88,6 +89,7 @@ void FinderDialog::build() {
   layout->setSpacing(kGap);
   layout->addWidget(makeFields());
   layout->addWidget(makeSize());
+  layout->addWidget(m_change);
   layout->addWidget(m_fault);
   layout->addWidget(makeResults(), 1);
   layout->addWidget(makeButtons());
@@ -182,7 +184,7 @@ QWidget* FinderDialog::makeSize() {
 QWidget* FinderDialog::makeResults() {
   setUpRowTable(*m_rows, u"finderTable"_s, tr("Topologies found"));
   m_rows->setModel(m_table);
-  constexpr std::array kWidths = {52, 58, 126, 72, 78, 78, 118, 168, 112};
+  constexpr std::array kWidths = {52, 58, 126, 72, 78, 78, 118, 108, 168, 112};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }
@@ -272,6 +274,7 @@ void FinderDialog::connectAll() {
   connect(&m_search, &TopologySearch::found, this, &FinderDialog::showFronts);
   connect(&m_search, &TopologySearch::progressed, this, &FinderDialog::followSearch);
   connect(&m_search, &TopologySearch::runningChanged, this, &FinderDialog::followSearch);
+  connect(m_change, &ChangeRow::changed, this, &FinderDialog::followChange);
   connect(m_stop, &QPushButton::clicked, &m_search, &TopologySearch::cancel);
   connect(m_rows->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     if (!m_isFilling) {
@@ -383,12 +386,24 @@ void FinderDialog::followTimes() {
   if (!m_search.error() && m_isReadable) {
     showFault(std::nullopt);
   }
+  m_change->setTimes(*times);
   m_table->setTimes(*times);
+  followChange();
   if (m_wanted.empty()) {
     // Nothing was chosen: what is best at the size is shown.
     showFronts();
   } else {
     showChosen();
+  }
+}
+
+void FinderDialog::followChange() {
+  m_rows->setColumnHidden(FrontTable::kChange, !m_change->isAsked());
+  m_table->setChanges([this](const workflow::FoundTopology& found) { return m_change->changeTo(found); });
+  if (m_change->fault()) {
+    showFault(m_change->fault());
+  } else if (m_hasTimes && m_isReadable && !m_search.error()) {
+    showFault(std::nullopt);
   }
 }
 
@@ -522,10 +537,11 @@ QString FinderDialog::commandText() const {
   }
   if (const auto times = readTimes()) {
     words << u"--alpha"_s << QString::fromStdString(times->model.alpha.count().toString()) << u"--bandwidth"_s
-          << QString::fromStdString(toExactText(times->model.bandwidth)) << u"--size"_s << QString::number(bytes())
+          << QString::fromStdString(toExactText(times->model.bandwidth)) << u"--size"_s
+          << (m_change->isAsked() ? u"%1=%2"_s.arg(bytes()).arg(m_change->calls()) : QString::number(bytes()))
           << u"-c"_s << QString::fromStdString(std::string(toString(times->collective)));
   }
-  return words.join(u' ');
+  return (words + m_change->commandWords()).join(u' ');
 }
 
 }  // namespace coppice::designer

@@ -16,6 +16,7 @@
 
 #include "base/collective.hpp"
 #include "designer/document/model.hpp"
+#include "designer/finder/change_row.hpp"
 #include "designer/finder/construction_tree.hpp"
 #include "designer/finder/front_table.hpp"
 #include "designer/finder/pareto_chart.hpp"
@@ -38,6 +39,8 @@ public:
   /// The row of the table that is drawn and opened; -1 = none.
   [[nodiscard]] int chosen() const;
   void choose(int row);
+  /// What the present fabric can be.
+  void setFabrics(std::vector<OpenFabric> fabrics) { m_change->setFabrics(std::move(fabrics)); }
   /// The command that prints the same.
   [[nodiscard]] QString commandText() const;
   void done(int result) override;
@@ -64,6 +67,7 @@ private:
   [[nodiscard]] Collective collective() const;
   void startSearch();
   void followTimes();
+  void followChange();
   void showFronts();
   void followSearch();
   void showChosen();
@@ -86,6 +90,7 @@ private:
   QTableView* m_rows;
   QLabel* m_breaks;
   FabricPreview* m_preview;
+  ChangeRow* m_change;
   ConstructionTree* m_tree;
   QLabel* m_state;
   QPushButton* m_stop;

@@ -22,6 +22,11 @@ void FinderFeature::show() {
     m_dialog->addAction(m_actions[u"help.contents"_s]);
     connect(m_dialog, &FinderDialog::openWanted, this, &FinderFeature::open);
   }
+  std::vector<OpenFabric> fabrics;
+  for (EditorContext* context : m_workspace.contexts()) {
+    fabrics.push_back({context->file().displayName(), context->file().path(), Snapshot::of(context->document()).facts});
+  }
+  m_dialog->setFabrics(std::move(fabrics));
   m_dialog->show();
   m_dialog->raise();
   m_dialog->activateWindow();

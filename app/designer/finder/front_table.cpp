@@ -52,7 +52,7 @@ void FrontTable::setFronts(std::span<const NodeFront> fronts) {
   m_rows.clear();
   for (const NodeFront& front : fronts) {
     for (const workflow::FoundTopology& topology : front.found) {
-      m_rows.push_back({topology, {}, false, {}, {}});
+      m_rows.push_back({topology, {}, false, {}, {}, {}});
     }
   }
   compute();
@@ -68,6 +68,14 @@ void FrontTable::setTimes(const workflow::TopologyTimes& times) {
   }
 }
 
+void FrontTable::setChanges(Changes changes) {
+  m_changes = std::move(changes);
+  compute();
+  if (!m_rows.empty()) {
+    Q_EMIT dataChanged(index(0, kChange), index(rowCount() - 1, kChange));
+  }
+}
+
 void FrontTable::compute() {
   for (std::size_t begin = 0; begin < m_rows.size();) {
     std::size_t end = begin;
@@ -75,7 +83,7 @@ void FrontTable::compute() {
     while (end < m_rows.size() && m_rows[end].topology.entry.nodes == m_rows[begin].topology.entry.nodes) {
       FrontRow& row = m_rows[end++];
       group.push_back(row.topology);
-      row = {row.topology, {}, false, {}, {}};
+      row = {row.topology, {}, false, {}, {}, m_changes ? m_changes(row.topology) : std::nullopt};
     }
     try {
       for (std::size_t i = begin; i < end && !m_times.sizes.empty(); ++i) {
@@ -170,6 +178,10 @@ QVariant FrontTable::text(const FrontRow& row, int column) const {
       return row.time ? microsecondsText(*row.time) : u"–"_s;
     case kBestFor:
       return bestForText(row);
+    case kChange:
+      return !row.change            ? u"–"_s
+             : row.change->paysFrom ? tr("from %1").arg(counted(*row.change->paysFrom, tr("step"), tr("steps")))
+                                    : tr("never");
     case kConstruction:
       return QString::fromStdString(finder::nameOf(*entry.construction)) +
              (entry.isDuplex ? QString() : u"  "_s + tr("(one-way links)"));
@@ -236,6 +248,19 @@ QString FrontTable::tip(const FrontRow& row, int column) const {
       return row.fromBytes ? tr("Fastest from %1 bytes").arg(exact(*row.fromBytes)) +
                                  (row.toBytes ? tr(" to %1 bytes").arg(exact(*row.toBytes)) : QString())
                            : QString();
+    case kChange: {
+      if (!row.change) {
+        return {};
+      }
+      QString text = tr("A step takes %1 in place of %2, by its calls")
+                         .arg(microsecondsText(row.change->changed), microsecondsText(row.change->present));
+      if (row.change->gain) {
+        const Rational gain = row.change->gain->count();
+        text += u'\n' + (gain < Rational(0) ? tr("Over the job it loses %1") : tr("Over the job it gains %1"))
+                            .arg(microsecondsText(ExactMicroseconds(gain < Rational(0) ? -gain : gain)));
+      }
+      return text;
+    }
     case kGrowsTo: {
       QStringList lines;
       for (const finder::Growth& growth : finder::growths(entry)) {
@@ -294,6 +319,8 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
         return tr("Bandwidth time of allgather: the time of large data, in units of all data over all ports of a GPU");
       case kAlltoall:
         return tr("Bandwidth time of an all-to-all, in units of the buffer of a GPU over all its ports");
+      case kChange:
+        return tr("From how many steps of a job on a change from the present fabric saves more time than it takes");
       case kGrowsTo:
         return tr("Larger numbers of GPUs with the same ports that its line graphs reach");
       default:
@@ -318,6 +345,8 @@ QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int ro
       return m_times.sizes.empty() ? tr("Time") : tr("At %1").arg(roughBytes(m_times.sizes.front().bytes.toDouble()));
     case kBestFor:
       return tr("Best for");
+    case kChange:
+      return tr("A change pays");
     case kConstruction:
       return tr("Construction");
     default:

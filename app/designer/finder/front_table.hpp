@@ -4,6 +4,7 @@
 #include <QAbstractTableModel>
 #include <QString>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,10 +20,11 @@ namespace coppice::designer {
 /// One topology with what it costs at the chosen size.
 struct FrontRow {
   workflow::FoundTopology topology;
-  std::optional<ExactMicroseconds> time;  ///< at the size; absent where the cost is not known
-  bool isFastest = false;                 ///< among those of its number of nodes, at the size
-  std::optional<Rational> fromBytes;      ///< from this size on it is the fastest; absent: it never is
-  std::optional<Rational> toBytes;        ///< up to this one; absent: for all larger ones
+  std::optional<ExactMicroseconds> time;        ///< at the size; absent where the cost is not known
+  bool isFastest = false;                       ///< among those of its number of nodes, at the size
+  std::optional<Rational> fromBytes;            ///< from this size on it is the fastest; absent: it never is
+  std::optional<Rational> toBytes;              ///< up to this one; absent: for all larger ones
+  std::optional<workflow::Change> change = {};  ///< from the present fabric; absent where it is not asked or not known
 };
 
 /// The fronts as rows. The times follow the question without a new search.
@@ -30,13 +32,28 @@ class FrontTable : public QAbstractTableModel {
   Q_OBJECT
 
 public:
-  enum Column { kNodes, kSteps, kExact, kDecimal, kAlltoall, kTime, kBestFor, kConstruction, kGrowsTo, kColumns };
+  enum Column {
+    kNodes,
+    kSteps,
+    kExact,
+    kDecimal,
+    kAlltoall,
+    kTime,
+    kBestFor,
+    kChange,
+    kConstruction,
+    kGrowsTo,
+    kColumns
+  };
 
   using QAbstractTableModel::QAbstractTableModel;
 
   void setFronts(std::span<const NodeFront> fronts);
   /// @pre times.sizes has one size
   void setTimes(const workflow::TopologyTimes& times);
+  /// What a change to a topology gains.
+  using Changes = std::function<std::optional<workflow::Change>(const workflow::FoundTopology&)>;
+  void setChanges(Changes changes);
   [[nodiscard]] const std::vector<FrontRow>& rows() const { return m_rows; }
   [[nodiscard]] const workflow::TopologyTimes& times() const { return m_times; }
   /// The fastest of the number of nodes; -1 where there is none.
@@ -59,6 +76,7 @@ private:
 
   std::vector<FrontRow> m_rows;
   workflow::TopologyTimes m_times;
+  Changes m_changes;
 };
 
 }  // namespace coppice::designer

@@ -11,12 +11,16 @@
 #include <QSpinBox>
 #include <QStandardItemModel>
 #include <QTableView>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
 
 #include "designer/finder/finder_dialog.hpp"
 #include "designer/schedules/schedule_feature.hpp"
 #include "designer/theme/theme.hpp"
+#include "io/fabric_json.hpp"
+#include "io/files.hpp"
+#include "presets/presets.hpp"
 #include "topology/distance_regular.hpp"
 #include "window_fixture.hpp"
 #ifdef COPPICE_CLI
@@ -74,6 +78,7 @@ private Q_SLOTS:
   void theTableIsThatOfTheCommand_data();
   void theTableIsThatOfTheCommand();
   void theSliderChoosesTheFastest();
+  void aChangeOfTheOpenFabric();
   void rangesArriveOneByOne();
   void faultsAreNamed_data();
   void faultsAreNamed();
@@ -180,6 +185,55 @@ void TestDesignerFinder::theSliderChoosesTheFastest() {
   d.dialog.choose(0);
   slider->setValue(slider->maximum() - 1);
   QCOMPARE(d.dialog.chosen(), 0);
+}
+
+/// What find-topology --present says of the same fields.
+void TestDesignerFinder::aChangeOfTheOpenFabric() {
+#ifndef COPPICE_CLI
+  QSKIP("no coppice-cli");
+#else
+  const QTemporaryDir folder;
+  const QString path = folder.filePath(u"torus.fabric.json"_s);
+  const auto torus = presets::make("torus", {{"dims", "4x4"}});
+  QVERIFY(torus);
+  QVERIFY(io::saveFile(path.toStdString(), io::writeFabricJson(*torus)));
+  const auto other = presets::make("ring", {{"gpus", "5"}});
+  Dialog d;
+  d.find<QComboBox>("finderLinks")->setCurrentIndex(1);
+  d.ask("16", 4);
+  auto* rows = d.find<QTableView>("finderTable");
+  QVERIFY(d.settled());
+  QVERIFY(rows->isColumnHidden(FrontTable::kChange));
+  d.dialog.setFabrics({{u"torus"_s, path, std::make_shared<const fabric::Description>(*torus)},
+                       {u"ring"_s, {}, std::make_shared<const fabric::Description>(*other)}});
+  d.find<QSpinBox>("finderCalls")->setValue(20);
+  d.find<QSpinBox>("finderJobSteps")->setValue(100'000);
+  d.find<QComboBox>("finderPresent")->setCurrentIndex(1);
+  QVERIFY(QTest::qWaitFor([&] { return d.dialog.table().rows().front().change.has_value(); }, kLong));
+  QVERIFY(!rows->isColumnHidden(FrontTable::kChange));
+  const coppice::test::Outcome outcome =
+      coppice::test::run(d.dialog.commandText().split(u' ').mid(1) + QStringList{u"--json"_s});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonArray changes = outcome.json()["changes"].toArray();
+  QCOMPARE(changes.size(), qsizetype{d.dialog.table().rowCount()});
+  for (int row = 0; row < changes.size(); ++row) {
+    const QJsonObject expected = changes[row].toObject();
+    const workflow::Change& change = *d.dialog.table().rows()[static_cast<std::size_t>(row)].change;
+    QCOMPARE(QString::fromStdString(change.changed.count().toString()), expected["changed_us"].toString());
+    QCOMPARE(QString::fromStdString(change.gain->count().toString()), expected["gain_us"].toString());
+    QCOMPARE(d.cell(row, FrontTable::kChange), expected["pays_from_steps"].isNull()
+                                                   ? u"never"_s
+                                                   : u"from %1 steps"_s.arg(expected["pays_from_steps"].toInteger()));
+  }
+  // A time that is none, and a fabric of another size.
+  d.find<QLineEdit>("finderReconfiguration")->setText(u"soon"_s);
+  QVERIFY2(d.find<QLabel>("finderFault")->text().contains(u"soon"_s),
+           qPrintable(d.find<QLabel>("finderFault")->text()));
+  d.find<QLineEdit>("finderReconfiguration")->setText(u"5min"_s);
+  QVERIFY(d.find<QLabel>("finderFault")->isHidden());
+  d.find<QComboBox>("finderPresent")->setCurrentIndex(2);
+  QVERIFY(QTest::qWaitFor([&] { return d.cell(0, FrontTable::kChange) == u"–"_s; }, kLong));
+#endif
 }
 
 void TestDesignerFinder::rangesArriveOneByOne() {
