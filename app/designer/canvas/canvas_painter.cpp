@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "designer/canvas/paint_steps.hpp"
 #include "designer/document/measures.hpp"
@@ -99,9 +101,16 @@ QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, dou
       }
     }
   }
+  // Cells of a stack are close together.
+  constexpr double kCellMargin = 4;
+  std::set<std::pair<double, double>> cells;
   for (const NodeId id : open) {
     const QRectF rect = scene.rectOf(id);
-    if (!rect.isNull()) {
+    if (!scene.cellOf(id).isNull()) {
+      if (cells.emplace(rect.x(), rect.y()).second) {
+        rects.push_back(rect.adjusted(-kCellMargin, -kCellMargin, kCellMargin, kCellMargin));
+      }
+    } else if (!rect.isNull()) {
       rects.push_back(rect.adjusted(-margin, -margin, margin, margin));
     }
   }
@@ -145,6 +154,12 @@ bool CanvasPainter::isSelected(const ElementId& id) const {
   return m_state.selection != nullptr && m_state.selection->contains(id);
 }
 
+bool CanvasPainter::isSelected(const NodeItem& node) const {
+  return node.cells.empty() ? isSelected(node.id)
+                            : std::all_of(node.cells.begin(), node.cells.end(),
+                                          [this](const NodeItem::Cell& cell) { return isSelected(cell.box); });
+}
+
 void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, Detail detail) {
   for (const auto& step : steps(part, scale, detail).steps) {
     step(painter);
@@ -182,6 +197,9 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     addLineSteps(part, result);
   }
   addMarkSteps(part, result);
+  if (detail == Detail::near) {
+    addNumberSteps(part, result);
+  }
   // At small scales a title has no space of its own and covers the nodes.
   const auto titles = [this, part](QPainter& painter) { paintTitles(painter, part); };
   if (m_state.hasTitles && detail != Detail::far) {
@@ -494,9 +512,6 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
   m_scene.linesIn(part.adjusted(-8, -8, 8, 8), m_found);
   std::vector<std::uint32_t> below;
   std::vector<std::uint32_t> above;
-  std::vector<std::uint32_t> numbered;
-  // Numbers where one line stands for several.
-  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that are in each other's way
   for (const std::uint32_t at : m_found) {
     const LineItem& line = m_scene.lines()[at];
     if (m_state.only != nullptr && !isShown(line.links.front())) {
@@ -510,9 +525,6 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
     } else if ((on == nullptr || !on->load) && !isOnTrunk(at)) {
       below.push_back(at);  // heat takes the place of the line
     }
-    if (m_detail == Detail::near && !line.number.isEmpty() && (line.numberAt >= 0 || m_scale >= kAllNumbers)) {
-      numbered.push_back(at);
-    }
   }
   addInSteps(result, std::move(below), [this](QPainter& painter, std::uint32_t at) {
     const LineItem& line = m_scene.lines()[at];
@@ -520,6 +532,22 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
   });
   addInSteps(result, std::move(above),
              [this](QPainter& painter, std::uint32_t at) { paintSelectedLine(painter, m_scene.lines()[at]); });
+}
+
+void CanvasPainter::addNumberSteps(const QRectF& part, PaintSteps& result) {
+  // Numbers where one line stands for several.
+  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that are in each other's way
+  m_scene.linesIn(part.adjusted(-8, -8, 8, 8), m_found);
+  std::vector<std::uint32_t> numbered;
+  for (const std::uint32_t at : m_found) {
+    const LineItem& line = m_scene.lines()[at];
+    const OverlayLayer::OnLine* on = m_state.layer != nullptr ? m_state.layer->on(at) : nullptr;
+    const bool hasText = on != nullptr && on->load && !on->load->text.isEmpty();
+    if (!line.number.isEmpty() && !hasText && (line.numberAt >= 0 || m_scale >= kAllNumbers) &&
+        (m_state.only == nullptr || isShown(line.links.front()))) {
+      numbered.push_back(at);
+    }
+  }
   addInSteps(result, std::move(numbered),
              [this](QPainter& painter, std::uint32_t at) { paintNumber(painter, m_scene.lines()[at]); });
 }
@@ -569,7 +597,7 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
 }
 
 void CanvasPainter::paintFarNode(QPainter& painter, const NodeItem& node) const {
-  const bool isOn = isSelected(node.id);
+  const bool isOn = isSelected(node);
   const ShapeStyle& style = styleOf(node.shape);
   if (node.shape == Shape::foldedBox) {
     painter.setBrush(m_colors[isOn ? Token::accentSoft : style.fill]);
@@ -586,7 +614,7 @@ void CanvasPainter::paintFarNode(QPainter& painter, const NodeItem& node) const 
 void CanvasPainter::paintShape(QPainter& painter, const NodeItem& node) const {
   const ShapeStyle& style = styleOf(node.shape);
   const double radius = style.radiusIn(node.rect);
-  const bool isOn = isSelected(node.id);
+  const bool isOn = isSelected(node);
   if (isOn) {
     QColor glow = m_colors[Token::accent];
     glow.setAlphaF(0.25F);
@@ -652,6 +680,10 @@ void CanvasPainter::paintLabel(QPainter& painter, const NodeItem& node) const {
 }
 
 void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) const {
+  if (!node.cells.empty()) {
+    paintStack(painter, node);
+    return;
+  }
   // The name as large as a quarter of the box, but not below what can be read while there is room; then the GPUs.
   constexpr double kMinPixels = 6;
   constexpr double kReadPixels = 10;
@@ -674,16 +706,24 @@ void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) co
   const QString label = metrics.elidedText(node.label, Qt::ElideMiddle, space);
   const QFont plain = uiFont(100);
   const QFontMetricsF small(plain);
-  const bool hasDetail = !node.detail.isEmpty() && size * 2.6 < node.rect.height() && size * m_scale * 0.9 > kMinPixels;
-  const double base = (metrics.ascent() - metrics.descent()) / 2 - (hasDetail ? 60 : 0);
+  // As many lines of it as there is height for.
+  constexpr double kLine = 125;
+  QStringList details = node.detail.split(u'\n', Qt::SkipEmptyParts);
+  while (!details.isEmpty() && size * (1.35 + 1.25 * static_cast<double>(details.size())) >= node.rect.height()) {
+    details.removeLast();
+  }
+  if (size * m_scale * 0.9 <= kMinPixels) {
+    details.clear();
+  }
+  const double base = (metrics.ascent() - metrics.descent()) / 2 - kLine * 0.48 * static_cast<double>(details.size());
   painter.setFont(bold);
-  painter.setPen(m_colors[isSelected(node.id) ? Token::accent : Token::text]);
+  painter.setPen(m_colors[isSelected(node) ? Token::accent : Token::text]);
   painter.drawText(QPointF(-metrics.horizontalAdvance(label) / 2, base), label);
-  if (hasDetail) {
-    painter.setFont(plain);
-    painter.setPen(m_colors[Token::muted]);
-    const QString detail = small.elidedText(node.detail, Qt::ElideRight, space);
-    painter.drawText(QPointF(-small.horizontalAdvance(detail) / 2, base + 125), detail);
+  painter.setFont(plain);
+  painter.setPen(m_colors[Token::muted]);
+  for (qsizetype i = 0; i < details.size(); ++i) {
+    const QString detail = small.elidedText(details[i], Qt::ElideRight, space);
+    painter.drawText(QPointF(-small.horizontalAdvance(detail) / 2, base + kLine * static_cast<double>(i + 1)), detail);
   }
   painter.restore();
 }

@@ -100,7 +100,9 @@ private:
   [[nodiscard]] QColor groundOf(const BoxItem& box) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
   void paintHulls(QPainter& painter, const QRectF& part) const;
+  [[nodiscard]] QPen hullPen(const Hull& hull) const;
   void addLineSteps(const QRectF& part, PaintSteps& result);
+  void addNumberSteps(const QRectF& part, PaintSteps& result);
   void paintLine(QPainter& painter, const LineItem& line, const QColor& color, double width) const;
   void paintSelectedLine(QPainter& painter, const LineItem& line) const;
   void paintNumber(QPainter& painter, const LineItem& line) const;
@@ -133,6 +135,16 @@ private:
   /// The label inside the shape with its detail, as large as its style says.
   void paintLabel(QPainter& painter, const NodeItem& node) const;
   void paintFoldedLabel(QPainter& painter, const NodeItem& node) const;
+  void paintStack(QPainter& painter, const NodeItem& stack) const;
+  struct TextLine {
+    double at;    // middle, as a share of the stack's text height
+    double size;  // scene units; smaller where the text is too wide
+  };
+  void paintCentred(QPainter& painter, const NodeItem& stack, const QString& text, const QFont& font, const QColor& ink,
+                    const TextLine& line) const;
+  void paintCell(QPainter& painter, const NodeItem::Cell& cell) const;
+  /// Outlines of hulls again, over a stack that hides them.
+  void paintHullsOver(QPainter& painter, const NodeItem& stack) const;
   void paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const;
   void paintLinkProblems(QPainter& painter, const QRectF& part);
   void paintNotes(QPainter& painter, const QRectF& part) const;
@@ -141,6 +153,8 @@ private:
                  double pixels) const;
   void paintArrow(QPainter& painter, const LineItem& line, bool isForward, const QColor& color, double width) const;
   [[nodiscard]] bool isSelected(const ElementId& id) const;
+  /// Of a stack: all its boxes.
+  [[nodiscard]] bool isSelected(const NodeItem& node) const;
   [[nodiscard]] bool isShown(const ElementId& id) const {
     return m_state.only == nullptr || m_state.only->contains(id);
   }

@@ -9,7 +9,10 @@
 #include <map>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "base/units.hpp"
+#include "designer/canvas/stack_shape.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/document/fold_view.hpp"
 #include "designer/document/measures.hpp"
 
@@ -52,6 +55,14 @@ QString counted(const Model& model, const std::vector<NodeId>& nodes) {
   }
   return gpus == 1 ? QCoreApplication::translate("Canvas", "1 GPU")
                    : QCoreApplication::translate("Canvas", "%1 GPUs").arg(gpus);
+}
+
+std::optional<Bandwidth> times(const std::optional<Bandwidth>& each, std::size_t count) {
+  try {
+    return each ? std::optional(*each * Rational(static_cast<std::int64_t>(count))) : std::nullopt;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -106,6 +117,7 @@ void CanvasScene::build() {
   m_ports.clear();
   m_nodeAt.clear();
   m_boxAt.clear();
+  m_cellOf.clear();
   m_lineAt.clear();
   m_noteAt.clear();
   m_nodeIndex.clear();
@@ -127,13 +139,79 @@ void CanvasScene::build() {
   }
 }
 
-void CanvasScene::addNodes() {
-  const auto add = [&](NodeItem item) {
-    const auto at = static_cast<std::uint32_t>(m_nodes.size());
-    m_nodeAt[item.id] = at;
-    m_nodeIndex.insert(at, item.rect);
-    m_nodes.push_back(std::move(item));
+void CanvasScene::addNode(NodeItem item) {
+  const auto at = static_cast<std::uint32_t>(m_nodes.size());
+  m_nodeAt[item.id] = at;
+  m_nodeIndex.insert(at, item.rect);
+  m_nodes.push_back(std::move(item));
+}
+
+void CanvasScene::addFoldedBox(BoxId id, std::int32_t parent) {
+  NodeItem item;
+  item.id = id;
+  item.rect = foldedRect(m_model, id);
+  item.shape = Shape::foldedBox;
+  item.label = text(m_model.find(id)->name);
+  item.detail = counted(m_model, m_model.allNodesIn(id));
+  if (const std::optional<Bandwidth> out = bandwidthOut(m_model, id); out && out->isPositive()) {
+    item.detail += QStringLiteral("\n") + QCoreApplication::translate("Canvas", "%1 out").arg(gigabytes(*out));
+  }
+  item.box = parent;
+  addNode(std::move(item));
+}
+
+void CanvasScene::addStack(std::span<const BoxId> boxes, std::int32_t parent) {
+  QRectF around;
+  for (const BoxId box : boxes) {
+    around |= boxOutline(m_model, box);
+  }
+  std::vector<QRectF> others;
+  for (const NodeItem& item : m_nodes) {
+    others.push_back(item.rect);
+  }
+  QRectF linked;
+  const std::vector<NodeId> nodes = m_model.allNodesIn(boxes.front());
+  for (const NodeId id : nodes) {
+    for (const LinkId link : m_model.linksOf(id)) {
+      for (const NodeId end : {m_model.find(link)->tail.node, m_model.find(link)->head.node}) {
+        if (const NodeItem* other = node(visibleEnd(m_model, end))) {
+          linked |= other->rect;
+        }
+      }
+    }
+  }
+  const StackShape shape = enlarged(stackShape(boxes.size()), around.width(), linked.width());
+  const QPointF centre = freeCentre(shape.rect, around.center(), others);
+  NodeItem item;
+  item.id = boxes.front();
+  item.rect = shape.rect.translated(centre);
+  item.shape = Shape::foldedBox;
+  item.label = stackTitle(m_model, boxes);
+  item.textHeight = shape.textHeight;
+  item.box = parent;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    item.cells.push_back({boxes[i], shape.cells[i].translated(centre)});
+    m_cellOf[boxes[i]] = item.cells.back().rect;
+  }
+  std::vector<NodeId> all;
+  for (const BoxId box : boxes) {
+    const std::vector<NodeId> inside = m_model.allNodesIn(box);
+    all.insert(all.end(), inside.begin(), inside.end());
+  }
+  const std::optional<Bandwidth> out = bandwidthOut(m_model, boxes.front());
+  const auto line = [&](const QString& count, const std::optional<Bandwidth>& leaves) {
+    return leaves && leaves->isPositive()
+               ? QCoreApplication::translate("Canvas", "%1 · %2 out").arg(count, gigabytes(*leaves))
+               : count;
   };
+  item.detail =
+      QCoreApplication::translate("Canvas", "each %1").arg(line(counted(m_model, nodes), out)) + QStringLiteral("\n") +
+      QCoreApplication::translate("Canvas", "all %1").arg(line(counted(m_model, all), times(out, boxes.size())));
+  addNode(std::move(item));
+}
+
+void CanvasScene::addNodes() {
+  m_stacks = Stacks(m_model);
   for (const auto& [id, node] : m_model.nodes()) {
     if (visibleEnd(m_model, id) != ElementId(id)) {
       continue;
@@ -149,7 +227,7 @@ void CanvasScene::addNodes() {
     item.label = shortLabel(m_model, id);
     item.isPinned = node.drawing.isPinned;
     item.isCapable = node.facts.multicast || node.facts.aggregation;
-    add(std::move(item));
+    addNode(std::move(item));
   }
   // Outer boxes first, so that inner ones are painted over them. Nesting is a tree, walked from the top.
   struct Open {
@@ -158,6 +236,7 @@ void CanvasScene::addNodes() {
     std::int32_t parent;
   };
   std::vector<Open> open;
+  std::vector<std::pair<BoxId, std::int32_t>> stacks;  // first box, parent
   for (const BoxId id : m_model.boxesIn({})) {
     open.push_back({id, 0, -1});
   }
@@ -165,14 +244,11 @@ void CanvasScene::addNodes() {
     const auto [id, depth, parent] = open[i];
     const Box& box = *m_model.find(id);
     if (box.isFolded) {
-      NodeItem item;
-      item.id = id;
-      item.rect = foldedRect(m_model, id);
-      item.shape = Shape::foldedBox;
-      item.label = text(box.name);
-      item.detail = counted(m_model, m_model.allNodesIn(id));
-      item.box = parent;
-      add(std::move(item));
+      if (const std::span<const BoxId> stack = m_stacks.with(id); stack.empty()) {
+        addFoldedBox(id, parent);
+      } else if (stack.front() == id) {
+        stacks.emplace_back(id, parent);
+      }
       continue;
     }
     BoxItem item;
@@ -189,6 +265,10 @@ void CanvasScene::addNodes() {
     for (const BoxId inner : m_model.boxesIn(id)) {
       open.push_back({inner, depth + 1, at});
     }
+  }
+  // Last, as they keep off everything else.
+  for (const auto& [first, parent] : stacks) {
+    addStack(m_stacks.with(first), parent);
   }
   for (NodeItem& item : m_nodes) {
     if (item.id.kind == ElementKind::node) {
@@ -256,7 +336,7 @@ bool CanvasScene::placeTitles() {
 }
 
 void CanvasScene::addLines() {
-  for (const LinkBundle& bundle : linkBundles(m_model)) {
+  for (const LinkBundle& bundle : linkBundles(m_model, m_stacks)) {
     const auto a = m_nodeAt.find(bundle.a);
     const auto b = m_nodeAt.find(bundle.b);
     if (a == m_nodeAt.end() || b == m_nodeAt.end() || a == b) {
@@ -326,7 +406,8 @@ void CanvasScene::assignPorts(std::uint32_t at) {
     std::stable_sort(lines.begin(), lines.end(), [&](std::uint32_t x, std::uint32_t y) { return along(x) < along(y); });
     const double middle = isVertical ? node.rect.center().x() : node.rect.center().y();
     const double length = isVertical ? node.rect.width() : node.rect.height();
-    const bool isBar = node.shape == Shape::switchBar && isVertical;
+    const bool isStack = !node.cells.empty();
+    const bool isBar = (node.shape == Shape::switchBar || isStack) && isVertical;
     const double half = std::max(0.0, length / 2 - (isBar ? kPortMargin : length * 0.2));
     const auto count = static_cast<double>(lines.size());
     // Straight down where everything is under the bar with room between.
@@ -335,7 +416,10 @@ void CanvasScene::assignPorts(std::uint32_t at) {
       isStraight = std::abs(along(lines[i]) - middle) <= half && (i == 0 || along(lines[i]) - along(lines[i - 1]) >= 4);
     }
     const Shape ports = node.shape == Shape::switchBar && !isVertical ? Shape::unknown : node.shape;
-    const double gap = count > 1 ? std::min(2 * half / (count - 1), styleOf(ports).portGap) : 0;
+    // Few lines of a stack are not at its corners.
+    constexpr double kStackShare = 0.3;
+    const double widest = isStack ? length * kStackShare : styleOf(ports).portGap;
+    const double gap = count > 1 ? std::min(2 * half / (count - 1), widest) : 0;
     // The group leans towards what it leads to.
     double mean = 0;
     for (const std::uint32_t line : lines) {
@@ -504,8 +588,8 @@ std::optional<Region> CanvasScene::follow(const ChangeEvent& event) {
   const bool isSmall = !event.isReset && (event.aspects & ~kInPlace) == Aspects() && event.nodes.added.empty() &&
                        event.nodes.removed.empty() && event.links.isEmpty() && event.boxes.added.empty() &&
                        event.boxes.removed.empty() && event.notes.added.empty() && event.notes.removed.empty();
-  // Beyond a share of all, doing everything is quicker.
-  if (m_isStale || !isSmall || event.nodes.changed.size() * 2 > m_nodes.size() + 8) {
+  // Beyond a share of all, doing everything is quicker. What moves may leave a stack, or be in its way.
+  if (m_isStale || !isSmall || !m_stacks.isEmpty() || event.nodes.changed.size() * 2 > m_nodes.size() + 8) {
     rebuild();
     return std::nullopt;
   }
@@ -726,9 +810,37 @@ const NoteItem* CanvasScene::note(NoteId id) const {
   return found != m_noteAt.end() ? &m_notes[found->second] : nullptr;
 }
 
+std::set<ElementId> CanvasScene::drawnWith(const ElementId& id) const {
+  if (const LineItem* found = line(id.link())) {
+    return {found->links.begin(), found->links.end()};
+  }
+  const std::span<const BoxId> boxes = m_stacks.with(id.box());
+  return boxes.empty() ? std::set<ElementId>{id} : std::set<ElementId>(boxes.begin(), boxes.end());
+}
+
+ElementId CanvasScene::shapeOf(NodeId id) const {
+  ensure();
+  return m_stacks.shapeOf(visibleEnd(m_model, id));
+}
+
+BoxId CanvasScene::stackedBoxOf(NodeId id) const {
+  ensure();
+  const BoxId box = m_stacks.isEmpty() ? BoxId() : visibleEnd(m_model, id).box();
+  return m_stacks.with(box).empty() ? BoxId() : box;
+}
+
+QRectF CanvasScene::cellOf(NodeId id) const {
+  ensure();
+  const auto found = m_cellOf.find(stackedBoxOf(id));
+  return found != m_cellOf.end() ? found->second : QRectF();
+}
+
 QRectF CanvasScene::rectOf(const ElementId& id) const {
   if (const NodeItem* item = node(id)) {
     return item->rect;
+  }
+  if (const auto cell = m_cellOf.find(id.box()); cell != m_cellOf.end()) {
+    return cell->second;
   }
   if (const BoxItem* item = box(id.box())) {
     return item->rect;
@@ -745,6 +857,9 @@ QRectF CanvasScene::rectOf(const ElementId& id) const {
     inner = link->tail.node;
   }
   if (inner.isValid()) {
+    if (const QRectF cell = cellOf(inner); !cell.isNull()) {
+      return cell;
+    }
     if (const NodeItem* item = node(visibleEnd(m_model, inner))) {
       return item->rect;
     }
@@ -812,7 +927,7 @@ std::set<ElementId> CanvasScene::within(const QRectF& rect) const {
   std::vector<std::uint32_t> inside;
   for (const std::uint32_t at : near) {
     if (rect.contains(m_nodes[at].rect)) {
-      result.insert(m_nodes[at].id);
+      result.merge(drawnWith(m_nodes[at].id));
       inside.push_back(at);
     }
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "designer/canvas/wiring.hpp"
 #include "designer/document/change_event.hpp"
 #include "designer/document/model.hpp"
+#include "designer/document/stacks.hpp"
 #include "designer/theme/shape_style.hpp"
 
 /// What is to be drawn of a document, and where: geometry alone, without colours, painter or widget.
@@ -33,6 +35,12 @@ struct NodeItem {
   bool isCapable = false;            ///< a switch that multicasts or aggregates
   std::vector<std::uint32_t> lines;  ///< indices of the lines that end here
   std::int32_t box = -1;             ///< index of the box around it, which is not folded; -1: none
+  struct Cell {
+    BoxId box;
+    QRectF rect;
+  };
+  std::vector<Cell> cells = {};  ///< of a stack of equal boxes, of which `id` is the first: one for each
+  double textHeight = 0;         ///< of a stack: above the cells
 };
 
 /// An unfolded box.
@@ -148,9 +156,18 @@ public:
   [[nodiscard]] std::optional<std::uint32_t> nodeAt(const ElementId& id) const;
   [[nodiscard]] std::optional<std::uint32_t> lineAt(LinkId id) const;
   [[nodiscard]] const NoteItem* note(NoteId id) const;
-  /// Where the element is drawn: its shape, or the bounds of its curve. An element inside a folded box: that box. Null
-  /// if there is nothing to see.
+  /// Where the element is drawn: its shape, or the bounds of its curve. An element inside a folded box: that box, or
+  /// its cell of a stack. Null if there is nothing to see.
   [[nodiscard]] QRectF rectOf(const ElementId& id) const;
+
+  /// What is drawn as this one element: all links of its line, all boxes of its stack; else the element alone.
+  [[nodiscard]] std::set<ElementId> drawnWith(const ElementId& id) const;
+  /// The shape that stands for a node: itself, a folded box, or the first box of a stack.
+  [[nodiscard]] ElementId shapeOf(NodeId id) const;
+  /// The box around the node that is drawn as a cell of a stack; invalid where there is none.
+  [[nodiscard]] BoxId stackedBoxOf(NodeId id) const;
+  /// Its cell; null where there is none.
+  [[nodiscard]] QRectF cellOf(NodeId id) const;
 
   /// Indices of what meets the rectangle, ascending.
   void nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const;
@@ -169,6 +186,9 @@ private:
   void ensure() const;
   void build();
   void addNodes();
+  void addFoldedBox(BoxId id, std::int32_t parent);
+  void addStack(std::span<const BoxId> boxes, std::int32_t parent);
+  void addNode(NodeItem item);
   void addLines();
   void assignPorts(std::uint32_t node);
   /// Returns whether any is elsewhere than before.
@@ -180,6 +200,7 @@ private:
   void reroute(const std::vector<std::uint32_t>& moved, Region& dirty);
 
   const Model& m_model;
+  Stacks m_stacks;
   std::vector<NodeItem> m_nodes;
   std::vector<BoxItem> m_boxes;
   std::vector<LineItem> m_lines;
@@ -191,6 +212,7 @@ private:
   std::vector<Ports> m_ports;
   std::unordered_map<ElementId, std::uint32_t> m_nodeAt;
   std::unordered_map<BoxId, std::uint32_t> m_boxAt;
+  std::unordered_map<BoxId, QRectF> m_cellOf;
   std::unordered_map<LinkId, std::uint32_t> m_lineAt;
   std::unordered_map<NoteId, std::uint32_t> m_noteAt;
   GridIndex m_nodeIndex;

@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "designer/canvas/canvas_painter.hpp"
-#include "designer/document/fold_view.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -22,7 +21,7 @@ double share(double load) {
 
 bool runsAlong(const CanvasScene& scene, const LineItem& line, LinkId id) {
   const Link* link = scene.model().find(id);
-  return link != nullptr && visibleEnd(scene.model(), link->tail.node) == scene.nodes()[line.a].id;
+  return link != nullptr && scene.shapeOf(link->tail.node) == scene.nodes()[line.a].id;
 }
 
 OverlayLayer::OverlayLayer(const CanvasScene& scene, const Overlay& overlay) : m_overlay(overlay) {
@@ -45,7 +44,7 @@ OverlayLayer::OverlayLayer(const CanvasScene& scene, const Overlay& overlay) : m
   if (overlay.isRestDimmed) {
     const auto brighten = [&](NodeId id) {
       if (scene.model().find(id) != nullptr) {
-        if (const auto at = scene.nodeAt(visibleEnd(scene.model(), id))) {
+        if (const auto at = scene.nodeAt(scene.shapeOf(id))) {
           m_bright[*at] = true;
         }
       }
@@ -80,10 +79,31 @@ const OverlayLayer::OnLine* OverlayLayer::on(std::uint32_t line) const {
   return found != m_lines.end() ? &found->second : nullptr;
 }
 
+const OverlayLayer::CellLoad* OverlayLayer::onCell(BoxId box) const {
+  const auto found = m_cells.find(box);
+  return found != m_cells.end() ? &found->second : nullptr;
+}
+
+void OverlayLayer::addToCells(const CanvasScene& scene, LinkId id, const LinkLoad& load) {
+  const Link* link = scene.model().find(id);
+  if (link == nullptr) {
+    return;
+  }
+  const double max = std::max(share(load.forward), link->duplex ? share(load.backward) : 0);
+  for (const NodeId end : {link->tail.node, link->head.node}) {
+    if (const BoxId box = scene.stackedBoxOf(end); box.isValid()) {
+      CellLoad& cell = m_cells[box];
+      cell.max = std::max(cell.max, max);
+      cell.isBottleneck = cell.isBottleneck || load.isBottleneck;
+    }
+  }
+}
+
 void OverlayLayer::addLoads(const CanvasScene& scene) {
   std::unordered_map<std::uint32_t, double> hottest;  // whose text it is
   std::set<std::uint32_t> mixedTexts;
   for (const auto& [id, link] : m_overlay.heat.load) {
+    addToCells(scene, id, link);
     const auto at = scene.lineAt(id);
     if (!at) {
       continue;

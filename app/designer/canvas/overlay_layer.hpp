@@ -40,11 +40,19 @@ public:
     std::vector<Lane> lanes;           ///< from left to right, as seen from a to b
   };
 
+  /// Load of the links of a box that is a cell of a stack: the hottest.
+  struct CellLoad {
+    double max = 0;
+    bool isBottleneck = false;
+  };
+
   OverlayLayer(const CanvasScene& scene, const Overlay& overlay);
 
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
   /// nullptr: nothing.
   [[nodiscard]] const OnLine* on(std::uint32_t line) const;
+  /// nullptr: nothing, or the box is no cell.
+  [[nodiscard]] const CellLoad* onCell(BoxId box) const;
   /// How many lines have something on them.
   [[nodiscard]] std::size_t lineCount() const { return m_lines.size(); }
   /// Outline of each hull of the overlay.
@@ -57,10 +65,12 @@ public:
 
 private:
   void addLoads(const CanvasScene& scene);
+  void addToCells(const CanvasScene& scene, LinkId id, const LinkLoad& load);
   void addTrees(const CanvasScene& scene);
 
   const Overlay& m_overlay;
   std::unordered_map<std::uint32_t, OnLine> m_lines;
+  std::unordered_map<BoxId, CellLoad> m_cells;
   std::vector<QPainterPath> m_hulls;
   std::vector<std::vector<QRectF>> m_hullParts;
   std::vector<bool> m_bright;

@@ -28,7 +28,7 @@ constexpr double kFullScale = 0.6;
 constexpr double kMinShare = 0.3;
 constexpr double kHeatLabelPixels = 10.5;
 /// Up to this many parallel trunks have their full width; more are thinner.
-constexpr double kWideTrunks = 100;
+constexpr double kWideTrunks = 30;
 
 QColor colorOf(const TreeMark& tree, Scheme scheme) {
   return tree.color.value_or(category(tree.category, scheme));
@@ -53,6 +53,18 @@ void paintSwitchSign(QPainter& painter, const QPointF& centre, double radius, bo
   painter.drawLine(centre - QPointF(r, 0), fork);
   painter.drawLine(fork, centre + QPointF(r * 0.9, -r * 0.8));
   painter.drawLine(fork, centre + QPointF(r * 0.9, r * 0.8));
+}
+
+/// How much the label hides of the node, in shapes: of a stack each cell counts, and its text for several.
+double hiddenIn(const NodeItem& node, const QRectF& label) {
+  if (!node.rect.intersects(label)) {
+    return 0;
+  }
+  const auto cells = std::count_if(node.cells.begin(), node.cells.end(),
+                                   [&](const NodeItem::Cell& cell) { return cell.rect.intersects(label); });
+  constexpr double kText = 8;
+  const QRectF text(node.rect.topLeft(), QSizeF(node.rect.width(), node.textHeight));
+  return std::max(1.0, static_cast<double>(cells)) + (label.intersects(text) ? kText : 0);
 }
 
 /// Whether switches sum, and whether they copy, in any of the trees.
@@ -84,13 +96,17 @@ void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
     QColor fill = m_colors[hulls[i].fill];
     fill.setAlphaF(static_cast<float>(kHullOpacity));
     painter.setBrush(fill);
-    QPen pen(m_colors[hulls[i].line], px(2));
-    if (hulls[i].isDashed) {
-      pen.setDashPattern({4, 3});
-    }
-    painter.setPen(pen);
+    painter.setPen(hullPen(hulls[i]));
     painter.drawPath(path);
   }
+}
+
+QPen CanvasPainter::hullPen(const Hull& hull) const {
+  QPen pen(m_colors[hull.line], px(2));
+  if (hull.isDashed) {
+    pen.setDashPattern({4, 3});
+  }
+  return pen;
 }
 
 std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSizeF& size, const QRectF& view) {
@@ -151,10 +167,10 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
     }
     m_scene.nodesIn(label, m_found);
     const auto isHidden = [&](const QRectF& other) { return other.intersects(label); };
-    const auto covered =
-        static_cast<double>(std::count_if(m_found.begin(), m_found.end(),
-                                          [&](std::uint32_t at) { return isHidden(m_scene.nodes()[at].rect); }) +
-                            std::count_if(titles.begin(), titles.end(), isHidden));
+    auto covered = static_cast<double>(std::count_if(titles.begin(), titles.end(), isHidden));
+    for (const std::uint32_t at : m_found) {
+      covered += hiddenIn(m_scene.nodes()[at], label);
+    }
     // A few nodes of others rather than a label far from its hull.
     const std::array<double, 3> cost{hidden, away / px(30) + covered, away};
     if (!best || cost < min) {

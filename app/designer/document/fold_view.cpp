@@ -14,17 +14,18 @@ namespace {
 /// Caches what would be asked for every link end again.
 class Ends {
 public:
-  explicit Ends(const Model& model) : m_model(model) {}
+  Ends(const Model& model, const Stacks& stacks) : m_model(model), m_stacks(stacks) {}
   ElementId operator()(NodeId id) {
     const auto [found, isNew] = m_known.try_emplace(id);
     if (isNew) {
-      found->second = visibleEnd(m_model, id);
+      found->second = m_stacks.shapeOf(visibleEnd(m_model, id));
     }
     return found->second;
   }
 
 private:
   const Model& m_model;
+  const Stacks& m_stacks;
   std::unordered_map<NodeId, ElementId> m_known;
 };
 
@@ -172,9 +173,9 @@ void collect(LinkId id, const Link& link, Ends& ends, Bandwidths& bandwidths,
 
 }  // namespace
 
-std::vector<LinkBundle> linkBundles(const Model& model) {
+std::vector<LinkBundle> linkBundles(const Model& model, const Stacks& stacks) {
   std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles;
-  Ends ends(model);
+  Ends ends(model, stacks);
   Bandwidths bandwidths;
   for (const auto& [id, link] : model.links()) {
     collect(id, link, ends, bandwidths, bundles);

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "designer/document/model.hpp"
+#include "designer/document/stacks.hpp"
 
 /// The fabric as it is to be drawn: folded boxes stand for what they hold, and links that run between the same two
 /// visible things are one line.
@@ -36,7 +37,8 @@ struct LinkBundle {
   [[nodiscard]] QString label() const;
 };
 
-/// Every line to be drawn, ascending by (a, b). Links inside a folded box and links with a missing end have none.
-[[nodiscard]] std::vector<LinkBundle> linkBundles(const Model& model);
+/// Every line to be drawn, ascending by (a, b). Links inside a folded box or a stack and links with a missing end have
+/// none.
+[[nodiscard]] std::vector<LinkBundle> linkBundles(const Model& model, const Stacks& stacks = {});
 
 }  // namespace coppice::designer

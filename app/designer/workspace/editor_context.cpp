@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "designer/document/edits.hpp"
+#include "designer/document/stacks.hpp"
 
 namespace coppice::designer {
 
@@ -46,6 +48,15 @@ EditorContext::EditorContext(const QString& recoveryFolder, QObject* parent)
 }
 
 EditorContext::~EditorContext() = default;
+
+void EditorContext::foldEqualBoxes() {
+  const std::vector<BoxId>& boxes = model().boxesIn({});
+  const bool hasFolds = std::any_of(boxes.begin(), boxes.end(), [&](BoxId id) { return model().find(id)->isFolded; });
+  const std::vector<BoxId> equal = hasFolds ? std::vector<BoxId>() : stackableBoxes(model());
+  if (!equal.empty()) {
+    document().edit(tr("Fold"), [&](Edit& edit) { edits::fold(edit, equal, true); });
+  }
+}
 
 void EditorContext::assume(std::optional<Assumption> assumption) {
   if (assumption == m_assumption) {

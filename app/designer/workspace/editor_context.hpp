@@ -46,6 +46,9 @@ public:
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
   [[nodiscard]] ProblemsModel& problems() { return m_problems; }
 
+  /// Folds equal boxes where there are so many that they are drawn as stacks, unless a box is folded already.
+  void foldEqualBoxes();
+
   /// One of the tied cuts is drawn over the fabric, and follows it.
   void setCutShown(bool isShown);
   /// Shows the bound and the cut as they would be, until the facts, the question or the selection change, or nullopt

@@ -50,6 +50,7 @@ EditorContext* Workspace::adopt(Model model, std::vector<Finding> findings, cons
     context->file().setUntitledName(name);
   }
   context->file().adopt(std::move(model), std::move(findings), path);
+  context->foldEqualBoxes();
   return add(std::move(context));
 }
 

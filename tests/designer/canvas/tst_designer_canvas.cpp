@@ -928,6 +928,50 @@ private Q_SLOTS:
     QCOMPARE(named, 16);
   }
 
+  // Many equal boxes are one shape with a cell for each; a cut, a load and a selected box are seen on the cell.
+  void equalBoxesAreOneStack() {
+    Bench bench;
+    bench.document.reset(readModel(*presets::make("dgx-a100", {{"boxes", "40"}})).model, true);
+    const Model& model = bench.document.model();
+    const std::vector<BoxId> boxes = model.boxesIn({});
+    bench.document.edit("fold", [&](Edit& edit) { edits::fold(edit, boxes, true); });
+    const CanvasScene& scene = bench.view->scene();
+    QCOMPARE(scene.nodes().size(), std::size_t{3});
+    const NodeItem stack = *scene.node(boxes.front());
+    QCOMPARE(stack.label, QStringLiteral("DGX A100 × 40"));
+    QCOMPARE(stack.detail, QStringLiteral("each 8 GPUs · 200 GB/s out\nall 320 GPUs · 8000 GB/s out"));
+    QCOMPARE(stack.cells.size(), boxes.size());
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      QVERIFY(stack.rect.contains(stack.cells[i].rect));
+      QVERIFY(stack.cells[i].rect.top() > stack.rect.top() + stack.textHeight - 1);
+    }
+    for (const NodeItem& node : scene.nodes()) {
+      QVERIFY(node.id == stack.id || !node.rect.intersects(stack.rect));
+    }
+    const NodeId gpu = model.nodeNamed("b7g3");
+    QCOMPARE(scene.rectOf(gpu), stack.cells[7].rect);
+    // Around the cell, and not the whole stack.
+    std::set<NodeId> box;
+    for (const NodeId id : model.allNodesIn(boxes[7])) {
+      box.insert(id);
+    }
+    const QRectF hull = hullOf(scene, box).boundingRect();
+    QVERIFY(hull.contains(stack.cells[7].rect) && hull.width() < 2 * stack.cells[7].rect.width());
+    Overlay overlay;
+    overlay.heat.load[model.linksOf(gpu).front()] = {.forward = 0.25, .backward = 0.5, .isBottleneck = true};
+    const OverlayLayer layer(scene, overlay);
+    QVERIFY(layer.onCell(boxes[7]) != nullptr && layer.onCell(boxes[8]) == nullptr);
+    QCOMPARE(layer.onCell(boxes[7])->max, 0.5);
+    QVERIFY(layer.onCell(boxes[7])->isBottleneck);
+    // A click takes all of them, a double click opens all.
+    bench.view->zoomToFit();
+    const QPoint middle = bench.view->toView(stack.rect.center()).toPoint();
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, middle);
+    QCOMPARE(bench.selection.elements().size(), boxes.size());
+    QTest::mouseDClick(bench.view.get(), Qt::LeftButton, {}, middle);
+    QCOMPARE(scene.boxes().size(), boxes.size());
+  }
+
   // A part that is assumed to have failed is crossed out, be it a node or a link.
   void failedPartsAreCrossedOut() {
     Bench bench;

@@ -11,6 +11,7 @@
 #include "designer/document/instances.hpp"
 #include "designer/document/measures.hpp"
 #include "designer/document/selection.hpp"
+#include "designer/document/stacks.hpp"
 #include "fabric/fabric.hpp"
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
@@ -97,6 +98,7 @@ private Q_SLOTS:
   void patchesThatDoNotFit_data();
   void patchesThatDoNotFit();
   void foldedBoxesAggregate();
+  void equalBoxesAreStacked();
   void foldingIsNoCommand();
   void instancesAreEditedTogether();
   void ranksGoOn();
@@ -497,6 +499,46 @@ void TestDesignerDocument::foldedBoxesAggregate() {
   document.edit(u"Unfold"_s, [&](Edit& edit) { edits::fold(edit, std::vector{box}, false); });
   const auto after = linkBundles(model);
   QCOMPARE(after.size(), before.size());
+}
+
+/// Equal boxes: the same inside, and links to the same nodes outside. Many of them are drawn as one.
+void TestDesignerDocument::equalBoxesAreStacked() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "40"}}), true);
+  const Model& model = document.model();
+  const std::vector<BoxId> boxes = model.boxesIn({});
+  QCOMPARE(boxes.size(), std::size_t{40});
+  QCOMPARE(stackableBoxes(model), boxes);
+  QCOMPARE(stackTitle(model, boxes), u"DGX A100 × 40"_s);
+  QCOMPARE(*bandwidthOut(model, boxes.front()), Bandwidth(200, 1));
+  QVERIFY(Stacks(model).isEmpty());  // none is folded
+  document.edit(u"Fold"_s, [&](Edit& edit) { edits::fold(edit, boxes, true); });
+  QCOMPARE(Stacks(model).with(boxes[7]).size(), std::size_t{40});
+  QCOMPARE(Stacks(model).shapeOf(boxes[7]), ElementId(boxes.front()));
+  // All links to one switch are one line.
+  const std::vector<LinkBundle> bundles = linkBundles(model, Stacks(model));
+  QCOMPARE(bundles.size(), std::size_t{2});
+  for (const LinkBundle& bundle : bundles) {
+    QCOMPARE(bundle.label(), u"160 × 25 GB/s"_s);
+  }
+  // A box with a slower link is not equal; nor is one that leads elsewhere.
+  const auto changeFirst = [&](NodeId node, auto change) {
+    document.edit(u"Link"_s, [&](Edit& edit) { edit.change(model.linksOf(node).front(), change); });
+  };
+  changeFirst(model.nodeNamed("b3g0"), [](Link& link) { link.bandwidth = "10"; });
+  QCOMPARE(Stacks(model).with(boxes[0]).size(), std::size_t{39});
+  QVERIFY(Stacks(model).with(boxes[3]).empty());
+  const LinkId cable = model.linksOf(model.nodeNamed("b5nic0")).back();
+  const bool isTail = model.find(cable)->tail.node == model.nodeNamed("b5nic0");
+  const NodeId other = model.nodeNamed("ib1");
+  document.edit(u"Link"_s, [&](Edit& change) {
+    change.change(cable, [&](Link& link) { (isTail ? link.head : link.tail).node = other; });
+  });
+  QCOMPARE(Stacks(model).with(boxes[0]).size(), std::size_t{38});
+  // Few boxes are drawn one by one.
+  document.edit(u"Unfold"_s,
+                [&](Edit& change) { edits::fold(change, std::vector(boxes.begin() + 10, boxes.begin() + 18), false); });
+  QVERIFY(Stacks(model).isEmpty());
 }
 
 void TestDesignerDocument::instancesAreEditedTogether() {

@@ -143,10 +143,13 @@ public:
   void large() {
     open();
     adopt("dgx-h100", {{"boxes", "128"}}, u"128x DGX H100"_s);
-    shoot(u"unfolded"_s);
-    run("arrange.fold-all");
-    editor().selection().clear();
+    run("mode.analyse");
+    coppice::waiting::settle();
     shoot(u"folded"_s);
+    run("mode.draw");
+    run("arrange.unfold-all");
+    editor().selection().clear();
+    shoot(u"unfolded"_s);
   }
 
   /// Docks and dialogs for the pages of the help, each in light and dark.

@@ -111,15 +111,22 @@ void SelectTool::press(const CanvasPoint& point) {
   if (m_pressed.isValid()) {
     selection.setCurrent(m_pressed);
     if (isAdding) {
-      selection.toggle(m_pressed);
+      toggle(m_view.scene().drawnWith(m_pressed));
     } else if (selection.contains(m_pressed)) {
       m_isSoleOnRelease = true;
-    } else if (const LineItem* line = m_view.scene().line(m_pressed.link())) {
-      selection.set({line->links.begin(), line->links.end()});
     } else {
-      selection.set({m_pressed});
+      selection.set(m_view.scene().drawnWith(m_pressed));
     }
   }
+}
+
+void SelectTool::toggle(const std::set<ElementId>& elements) {
+  std::set<ElementId> next = m_view.selection().elements();
+  const bool isOn = next.contains(*elements.begin());
+  for (const ElementId& id : elements) {
+    isOn ? static_cast<void>(next.erase(id)) : static_cast<void>(next.insert(id));
+  }
+  m_view.selection().set(std::move(next));
 }
 
 void SelectTool::move(const CanvasPoint& point) {
@@ -214,11 +221,7 @@ void SelectTool::release(const CanvasPoint& point) {
     const bool isAdding = point.modifiers & (Qt::ShiftModifier | Qt::ControlModifier);
     if (m_pressed.isValid()) {
       if (m_isSoleOnRelease) {
-        if (const LineItem* line = m_view.scene().line(m_pressed.link())) {
-          selection.set({line->links.begin(), line->links.end()});
-        } else {
-          selection.set({m_pressed});
-        }
+        selection.set(m_view.scene().drawnWith(m_pressed));
       }
     } else if (const BoxId room = m_view.scene().boxAt(point.scene); room.isValid()) {
       // A click into a room takes the room.
@@ -252,7 +255,10 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   }
   if (const BoxId box = id.box(); box.isValid()) {
     const bool isFolded = m_view.document().model().find(box)->isFolded;
-    const std::vector<BoxId> boxes{box};
+    std::vector<BoxId> boxes;
+    for (const ElementId& each : m_view.scene().drawnWith(id)) {
+      boxes.push_back(each.box());
+    }
     const bool keepsFit = m_view.keepsFit();
     m_view.document().edit(isFolded ? SelectTexts::tr("Unfold") : SelectTexts::tr("Fold"),
                            [&](Edit& edit) { edits::fold(edit, boxes, !isFolded); });

@@ -39,6 +39,7 @@ private:
   [[nodiscard]] std::optional<Handle> handleAt(const CanvasPoint& point) const;
   void stretch(const CanvasPoint& point);
   void drag(const CanvasPoint& point);
+  void toggle(const std::set<ElementId>& elements);
   void nudge(QPointF by);
   [[nodiscard]] std::set<ElementId> movable() const;
 

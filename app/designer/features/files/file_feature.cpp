@@ -24,6 +24,16 @@ namespace {
 
 constexpr int kMaxRecent = 12;
 
+/// The file says where a node is drawn.
+bool hasPlaces(const Model& model) {
+  for (const auto& [id, node] : model.nodes()) {
+    if (node.drawing.isPlaced) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::filesystem::path toPath(const QString& path) {
   return QFile::encodeName(path).toStdString();
 }
@@ -277,6 +287,10 @@ Result<EditorContext*> FileFeature::openFabric(const QString& absolute) {
   auto context = std::make_unique<EditorContext>(m_workspace.recoveryFolder());
   if (const Outcome opened = context->file().open(absolute); !opened) {
     return opened.error();
+  }
+  // A drawing that was saved is shown as it was left.
+  if (!hasPlaces(context->model())) {
+    context->foldEqualBoxes();
   }
   // An untouched new document makes way.
   EditorContext* blank = current() != nullptr && isUntouched(*current()) ? current() : nullptr;
