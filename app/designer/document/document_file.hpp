@@ -69,6 +69,9 @@ public:
   /// The journal is given up: the person said that the changes are not wanted.
   void discardChanges();
 
+  /// Unique; a document that was recovered has that of the one it was.
+  [[nodiscard]] const QString& identity() const { return m_identity; }
+
   /// Path of a journal beside the file; whether there is one is for the caller to look.
   [[nodiscard]] static QString journalBeside(const QString& path);
   /// workFolder() of the document of that identity.

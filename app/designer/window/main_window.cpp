@@ -135,7 +135,20 @@ void MainWindow::connectWorkspace() {
       m_workspace.activate(&page->context());
     }
   });
-  connect(m_tabs->tabBar(), &QTabBar::tabMoved, &m_workspace, &Workspace::move);
+  // Either may move first; the other follows.
+  const auto isInPlace = [this](int at) {
+    return m_tabs->widget(at) == &m_workspace.contexts()[static_cast<std::size_t>(at)]->page();
+  };
+  connect(m_tabs->tabBar(), &QTabBar::tabMoved, this, [this, isInPlace](int from, int to) {
+    if (!isInPlace(to)) {
+      m_workspace.move(from, to);
+    }
+  });
+  connect(&m_workspace, &Workspace::moved, this, [this, isInPlace](int from, int to) {
+    if (!isInPlace(to)) {
+      m_tabs->tabBar()->moveTab(from, to);
+    }
+  });
 }
 
 template <typename Made, typename... More>

@@ -100,6 +100,7 @@ void Workspace::move(int from, int to) {
   EditorContext* context = m_contexts[from];
   m_contexts.erase(m_contexts.begin() + from);
   m_contexts.insert(m_contexts.begin() + to, context);
+  Q_EMIT moved(from, to);
 }
 
 void Workspace::remove(EditorContext& context) {

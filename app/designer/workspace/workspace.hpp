@@ -57,6 +57,8 @@ Q_SIGNALS:
   void added(coppice::designer::EditorContext* context);
   /// It is no longer in contexts() and is deleted soon.
   void removed(coppice::designer::EditorContext* context);
+  /// It has another place among contexts().
+  void moved(int from, int to);
   /// Another document, or none, is current.
   void currentChanged();
   /// What decides which actions are available: the current document, its contents, selection, tool or saved state.

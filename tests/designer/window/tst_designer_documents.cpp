@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QLabel>
 #include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
@@ -92,6 +93,7 @@ private Q_SLOTS:
   void recoveryChoices();
   void workComesBackAsItWas();
   void openFilesComeBackAfterACrash();
+  void tabsKeepTheirOrderAfterACrash();
   void tabsOfTheSameName();
   void readOnlyFiles();
 };
@@ -443,6 +445,7 @@ void TestDesignerDocuments::workComesBackAsItWas() {
       .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = false};
   std::string lost;
   QString schedule;
+  double seconds = 0;
   int commands = 0;
   {
     MainWindow window(options, std::make_unique<test::Answers>());
@@ -458,6 +461,7 @@ void TestDesignerDocuments::workComesBackAsItWas() {
     QTRY_VERIFY_WITH_TIMEOUT(!schedules->book()->isRunning() && schedules->book()->isSettled(), kLong);
     QVERIFY(schedules->book()->current() != nullptr);
     schedule = schedules->book()->current()->name;
+    seconds = schedules->book()->current()->result->seconds;
     commands = editor->document().undoStack()->count();
     lost = writeFabricFile(editor->model());
   }
@@ -479,6 +483,10 @@ void TestDesignerDocuments::workComesBackAsItWas() {
   const ScheduleBook* book = window.findChild<ScheduleFeature*>()->book();
   QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
   QCOMPARE(book->current()->name, schedule);
+  // With how long it took, and so with its method.
+  QVERIFY(seconds > 0);
+  QCOMPARE(book->current()->result->seconds, seconds);
+  QVERIFY(window.findChild<QLabel*>(u"scheduleFacts"_s)->text().contains(u"Generated in"_s));
 }
 
 void TestDesignerDocuments::openFilesComeBackAfterACrash() {
@@ -501,6 +509,46 @@ void TestDesignerDocuments::openFilesComeBackAfterACrash() {
   window.files().session().restore();
   QCOMPARE(window.workspace().contexts().size(), 1U);
   QCOMPARE(window.workspace().current()->file().path(), paths.back());
+}
+
+/// Saved and unsaved documents come back in their places, whichever of them had to be recovered.
+void TestDesignerDocuments::tabsKeepTheirOrderAfterACrash() {
+  QTemporaryDir dir;
+  const QString saved = dir.filePath(u"saved.fabric.json"_s);
+  QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s), saved));
+  const WindowOptions options{
+      .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = true};
+  const auto names = [](MainWindow& window) {
+    QStringList result;
+    auto* tabs = window.findChild<QTabWidget*>(u"documentTabs"_s);
+    for (int i = 0; i < tabs->count(); ++i) {
+      result << qobject_cast<EditorPage*>(tabs->widget(i))->context().file().displayName();
+    }
+    return result;
+  };
+  QStringList before;
+  {
+    MainWindow window(options, std::make_unique<test::Answers>());
+    window.files().session().keep();
+    for (int i = 0; i < 2; ++i) {
+      window.workspace().newDocument()->document().edit(u"Add"_s, [](Edit& edit) {
+        edits::addNode(edit, fabric::NodeKind::gpu, {0, 0});
+      });
+    }
+    QVERIFY(window.files().openFile(saved));
+    window.workspace().move(2, 0);
+    window.workspace().move(1, 2);
+    before = names(window);
+    QCOMPARE(before, (QStringList{u"saved.fabric.json"_s, u"Untitled 2"_s, u"Untitled"_s}));
+    // Not closed: destroyed.
+  }
+  auto answering = std::make_unique<test::Answers>();
+  answering->recover = RecoveryChoice::restore;
+  MainWindow window(options, std::move(answering));
+  window.files().session().offerRecovery();
+  window.files().session().restore();
+  window.files().session().keep();
+  QCOMPARE(names(window), before);
 }
 
 void TestDesignerDocuments::tabsOfTheSameName() {

@@ -22,6 +22,12 @@ bool isCollective(int value) {
                      [value](Collective collective) { return static_cast<int>(collective) == value; });
 }
 
+/// Names a document from one session to the next, saved or not.
+QString nameOf(EditorContext& context) {
+  const DocumentFile& file = context.file();
+  return file.path().isEmpty() ? file.identity() : file.path();
+}
+
 QString keyOf(qsizetype index) {
   return u"session/%1/"_s.arg(index);
 }
@@ -39,6 +45,7 @@ Session::Session(Workspace& workspace, Prompts& prompts, QWidget* window, bool k
     connect(&context->file(), &DocumentFile::pathChanged, this, &Session::remember);
   });
   connect(&m_workspace, &Workspace::removed, this, [this](EditorContext* context) { m_pendingViews.erase(context); });
+  connect(&m_workspace, &Workspace::moved, this, &Session::remember);
   connect(&m_workspace, &Workspace::currentChanged, this, [this] {
     EditorContext* context = m_workspace.current();
     if (context == nullptr) {
@@ -52,6 +59,7 @@ Session::Session(Workspace& workspace, Prompts& prompts, QWidget* window, bool k
 }
 
 void Session::keep() {
+  restoreOrder();
   m_isKept = true;
   remember();
 }
@@ -74,7 +82,9 @@ void Session::save(const EditorContext* front) {
   QSettings settings;
   settings.remove(u"session"_s);
   QStringList files;
+  QStringList order;
   for (EditorContext* context : m_workspace.contexts()) {
+    order << nameOf(*context);
     if (context->file().path().isEmpty()) {
       continue;
     }
@@ -92,6 +102,22 @@ void Session::save(const EditorContext* front) {
     }
   }
   settings.setValue(u"session/files"_s, files);
+  settings.setValue(u"session/order"_s, order);
+}
+
+void Session::restoreOrder() {
+  if (!m_keepsSettings) {
+    return;
+  }
+  int place = 0;
+  for (const QString& name : QSettings().value(u"session/order"_s).toStringList()) {
+    const std::vector<EditorContext*>& contexts = m_workspace.contexts();
+    const auto found = std::find_if(contexts.begin() + place, contexts.end(),
+                                    [&](EditorContext* context) { return nameOf(*context) == name; });
+    if (found != contexts.end()) {
+      m_workspace.move(static_cast<int>(found - contexts.begin()), place++);
+    }
+  }
 }
 
 void Session::restore() {

@@ -26,7 +26,8 @@ public:
 
   /// The files of the last session.
   void restore();
-  /// From now on the open files are remembered with each change, so that they come back after a crash too.
+  /// Puts what came back into the order of the last session. From now on the open files are remembered with each
+  /// change, so that they come back after a crash too.
   void keep();
   /// The set of open files has changed.
   void remember();
@@ -44,6 +45,7 @@ public:
 
 private:
   void save(const EditorContext* front);
+  void restoreOrder();
   void restoreView(EditorContext& context);
   void restoreQuestion(EditorContext& context, const QString& key);
 
