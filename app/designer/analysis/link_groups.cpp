@@ -96,7 +96,7 @@ std::vector<PricedLinks> linkClassesOf(const Snapshot& snapshot) {
     if (collector.size() > 1) {
       const auto& [tail, head, isDuplex, isInside, bandwidth] = key;
       result.push_back(collector.take("all " + kindName(tail) + (isDuplex ? "–" : "→") + kindName(head) + " links" +
-                                      (isInside ? " within boxes, " : ", ") + toExactText(bandwidth) + " GB/s"));
+                                      (isInside ? " in boxes, " : ", ") + toExactText(bandwidth) + " GB/s"));
     }
   }
   return result;

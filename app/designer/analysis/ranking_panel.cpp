@@ -151,13 +151,19 @@ bool RankingPanel::isCurrent() const {
 
 void RankingPanel::fitColumns() {
   // In a narrow panel the heads of the numbers shrink to the width of their numbers, so that names stay readable.
-  constexpr int kReadable = 250;
+  constexpr int kReadable = 320;
+  constexpr int kPadding = 28;       // of a cell
+  constexpr std::size_t kRead = 60;  // rows; names of classes are the first
   QHeaderView* header = m_table->horizontalHeader();
   header->setTextElideMode(Qt::ElideRight);
   const QAbstractItemView& view = *m_table;  // where the hints are public
   std::vector<int> min;
   std::vector<int> full;
-  int wanted = std::min(view.sizeHintForColumn(0), kReadable);
+  int wanted = 0;
+  for (std::size_t row = 0; row < std::min(kRead, m_model.rows().size()); ++row) {
+    wanted = std::max(wanted, m_table->fontMetrics().horizontalAdvance(m_model.rows()[row].cells.front().text));
+  }
+  wanted = std::min(wanted + kPadding, kReadable);
   int spare = 0;
   for (int column = 1; column < m_model.columnCount(); ++column) {
     min.push_back(std::max(view.sizeHintForColumn(column), header->minimumSectionSize()));

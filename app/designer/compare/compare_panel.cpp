@@ -212,7 +212,7 @@ void ComparePanel::setUpTable() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setStretchLastSection(true);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  constexpr int kNameWidth = 160;
+  constexpr int kNameWidth = 190;
   constexpr int kFigureWidth = 92;
   header->resizeSection(kName, kNameWidth);
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
@@ -508,9 +508,11 @@ void ComparePanel::tell(const QString& richText) {
                           : !isSettled()            ? tr("Simulating, %1 first").arg(bytesText(sizeIn(*m_size)))
                           : what() == What::latency ? tr("Point at a schedule to see its values")
                                                     : tr("Point at a size to see its values; a click pins it");
+  m_values->setToolTip(waiting);
+  const QString fitting = m_values->fontMetrics().elidedText(waiting, Qt::ElideRight, m_values->width());
   m_values->setText(!richText.isEmpty() ? richText
                                         : u"<span style='color:%1'>%2</span>"_s.arg(
-                                              Theme::instance().color(Token::muted).name(), waiting));
+                                              Theme::instance().color(Token::muted).name(), fitting));
 }
 
 }  // namespace coppice::designer

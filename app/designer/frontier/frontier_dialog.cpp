@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QScreen>
 #include <QSignalBlocker>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -82,7 +83,8 @@ FrontierDialog::FrontierDialog(QWidget* parent)
   layout->addWidget(whole, 1);
   layout->addLayout(buttonRow({copy, m_saveBill, m_saveCables, m_stop, close, m_open}));
   constexpr QSize kSize(1120, 760);
-  resize(kSize);
+  constexpr QSize kFrame(16, 56);  // of the window and of panels of the desktop
+  resize(kSize.boundedTo(screen()->availableSize() - kFrame));
   connectAll();
   refresh();
 }

@@ -24,14 +24,14 @@ constexpr int kHoleMargin = 4;
 
 }  // namespace
 
-Tour::Tour(QWidget* window, std::vector<TourStep> steps)
+Tour::Tour(QWidget* window, std::vector<TourStep> steps, const QString& leave)
     : QWidget(window),
       m_steps(std::move(steps)),
       m_bubble(new QFrame(this)),
       m_title(new QLabel(m_bubble)),
       m_text(new QLabel(m_bubble)),
       m_count(new QLabel(m_bubble)),
-      m_skip(new QPushButton(tr("&Skip the Tour"), m_bubble)),
+      m_skip(new QPushButton(leave, m_bubble)),
       m_back(new QPushButton(tr("&Back"), m_bubble)),
       m_next(new QPushButton(tr("&Next"), m_bubble)) {
   setObjectName(u"tour"_s);

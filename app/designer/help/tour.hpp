@@ -27,7 +27,8 @@ class Tour : public QWidget {
 
 public:
   /// Covers the window from start() on, and deletes itself at the end. @pre there are steps
-  Tour(QWidget* window, std::vector<TourStep> steps);
+  /// @param leave what the button says that ends it before its last step
+  Tour(QWidget* window, std::vector<TourStep> steps, const QString& leave);
 
   void start();
   [[nodiscard]] int step() const { return m_step; }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/models/fuzzy_score.hpp"
 
-namespace coppice::designer {
+#include <QStringList>
 
-int fuzzyScore(const QString& typed, const QString& title) {
+namespace coppice::designer {
+namespace {
+
+int scoreInOrder(const QString& typed, const QString& title) {
   constexpr int kWordStart = 8;
   constexpr int kInARow = 5;
   int score = 0;
@@ -36,6 +39,26 @@ int fuzzyScore(const QString& typed, const QString& title) {
     at = found + 1;
   }
   return score;
+}
+
+}  // namespace
+
+int fuzzyScore(const QString& typed, const QString& title) {
+  const int inOrder = scoreInOrder(typed, title);
+  const QStringList words = typed.split(u' ', Qt::SkipEmptyParts);
+  if (inOrder >= 0 || words.size() < 2) {
+    return inOrder;
+  }
+  int sum = 0;
+  for (const QString& word : words) {
+    const int score = scoreInOrder(word, title);
+    if (score < 0) {
+      return -1;
+    }
+    sum += score;
+  }
+  // Below what has them in the order in which they were typed.
+  return sum / 2;
 }
 
 }  // namespace coppice::designer

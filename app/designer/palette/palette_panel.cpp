@@ -44,7 +44,7 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
   m_search->setObjectName(u"paletteSearch"_s);
-  m_search->setPlaceholderText(tr("Find a device or template"));
+  m_search->setPlaceholderText(tr("Find a part"));
   m_search->setAccessibleName(tr("Find a device or template"));
   m_search->setToolTip(
       tr("Type part of a name; Enter places the first match, Down goes to the list. “4 gpu” places four in a row."));

@@ -100,7 +100,7 @@ void MachinesPanel::setUpWidgets() {
   m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   m_list->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
   m_host->setObjectName(u"machineHost"_s);
-  m_host->setPlaceholderText(tr("Add a host: user@host:port"));
+  m_host->setPlaceholderText(tr("Add user@host:port"));
   m_host->setAccessibleName(tr("Add a host"));
   m_host->setClearButtonEnabled(true);
   m_connect->setObjectName(u"machineConnect"_s);

@@ -4,8 +4,6 @@
 #include <QHBoxLayout>
 #include <QScrollArea>
 #include <QSignalBlocker>
-#include <QStyleOptionComboBox>
-#include <QStylePainter>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/run/machines_panel.hpp"
 #include "designer/run/panel_parts.hpp"
+#include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/elided_label.hpp"
 #include "designer/theme/theme.hpp"
 #include "program/rooted.hpp"
@@ -26,30 +25,11 @@ namespace {
 constexpr int kMargin = 12;
 constexpr int kGap = 8;
 
-/// A list whose choice ends in dots where the dock is too narrow for it.
-class NarrowCombo : public QComboBox {
-public:
-  using QComboBox::QComboBox;
-
-protected:
-  void paintEvent(QPaintEvent* /*event*/) override {
-    QStylePainter painter(this);
-    QStyleOptionComboBox option;
-    initStyleOption(&option);
-    painter.drawComplexControl(QStyle::CC_ComboBox, option);
-    const QRect field = style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
-    option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideRight, field.width() - 2);
-    painter.drawControl(QStyle::CE_ComboBoxLabel, option);
-  }
-};
-
 QComboBox* box(const QString& name, const QString& title, QWidget* parent) {
-  auto* combo = new NarrowCombo(parent);
+  constexpr int kMinLetters = 3;
+  auto* combo = new ElidedComboBox(kMinLetters, parent);
   combo->setObjectName(name);
   combo->setAccessibleName(title);
-  combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  constexpr int kMin = 3;
-  combo->setMinimumContentsLength(kMin);
   return combo;
 }
 

@@ -16,6 +16,10 @@ void ElidedComboBox::paintEvent(QPaintEvent* /*event*/) {
   painter.setPen(palette().color(QPalette::Text));
   QStyleOptionComboBox option;
   initStyleOption(&option);
+  if (currentIndex() < 0 && !placeholderText().isEmpty()) {
+    option.palette.setBrush(QPalette::ButtonText, option.palette.placeholderText());
+    option.currentText = placeholderText();
+  }
   painter.drawComplexControl(QStyle::CC_ComboBox, option);
   const QRect field = style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
   // The style leaves a pixel on each side.

@@ -325,6 +325,8 @@ TreeDrawing::TreeDrawing(QWidget* parent)
   m_empty->setWordWrap(true);
   m_empty->setAlignment(Qt::AlignCenter);
   m_empty->setProperty("role", u"muted"_s);
+  constexpr int kEmptyMargin = 16;
+  m_empty->setMargin(kEmptyMargin);
   m_title->setObjectName(u"treeTitle"_s);
   m_title->setProperty("role", u"muted"_s);
   m_title->setWordWrap(true);

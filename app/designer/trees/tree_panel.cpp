@@ -57,7 +57,7 @@ TreePanel::TreePanel(QWidget* parent)
   m_view->setAllColumnsShowFocus(true);
   m_view->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_view->viewport()->installEventFilter(this);
-  constexpr int kNameWidth = 220;
+  constexpr int kNameWidth = 180;
   constexpr int kFigureWidth = 68;
   constexpr int kLockWidth = 52;
   m_view->header()->setStretchLastSection(true);

@@ -57,8 +57,9 @@ public:
 }  // namespace
 
 CommandPalette::CommandPalette(const ActionRegistry& actions, QWidget* parent)
-    : PickPopup({u"commandPalette"_s, tr("Type the name of a command"), tr("Command"), tr("Commands")}, QSize(560, 420),
-                parent),
+    : PickPopup({u"commandPalette"_s, tr("Type the name of a command"), tr("Command"), tr("Commands"),
+                 tr("No command has such a name")},
+                QSize(560, 420), parent),
       m_actions(actions) {
   list().setFrameShape(QFrame::NoFrame);
   list().setItemDelegate(new CommandRow(&list()));

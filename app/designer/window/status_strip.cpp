@@ -131,7 +131,7 @@ void StatusStrip::say(const QString& text) {
 void StatusStrip::showHint(const QString& text) {
   m_fullHint = text;
   m_hint->setToolTip(text);
-  elideHint();
+  fit();
 }
 
 void StatusStrip::fit() {
@@ -140,11 +140,13 @@ void StatusStrip::fit() {
   for (const QToolButton* part : {m_bound, m_cut, m_problems, m_saved}) {
     others += part->isVisibleTo(this) ? part->sizeHint().width() + layout()->spacing() : 0;
   }
+  const int hint = m_hint->fontMetrics().horizontalAdvance(m_fullHint);
   bool isFitting = false;
   for (const QString& text : std::as_const(m_countTexts)) {
     m_counts->setText(text);
     isFitting = others + m_counts->sizeHint().width() <= width();
-    if (isFitting) {
+    // The unit, which every panel has, makes way for a whole sentence.
+    if (isFitting && (&text != &m_countTexts.front() || others + m_counts->sizeHint().width() + hint <= width())) {
       break;
     }
   }

@@ -8,7 +8,10 @@
 namespace coppice::designer {
 
 PickPopup::PickPopup(const Words& words, const QSize& size, QWidget* parent)
-    : QDialog(parent, Qt::Popup), m_input(new QLineEdit(this)), m_list(new QListWidget(this)) {
+    : QDialog(parent, Qt::Popup),
+      m_nothing(words.nothing),
+      m_input(new QLineEdit(this)),
+      m_list(new QListWidget(this)) {
   setObjectName(words.name);
   setAttribute(Qt::WA_DeleteOnClose);
   m_input->setPlaceholderText(words.placeholder);
@@ -37,7 +40,12 @@ void PickPopup::start() {
 void PickPopup::refill(const QString& typed) {
   m_list->clear();
   fill(typed);
-  m_list->setCurrentRow(m_list->count() > 0 ? 0 : -1);
+  const bool isEmpty = m_list->count() == 0;
+  if (isEmpty) {
+    auto* nothing = new QListWidgetItem(m_nothing, m_list);
+    nothing->setFlags(Qt::NoItemFlags);
+  }
+  m_list->setCurrentRow(isEmpty ? -1 : 0);
 }
 
 void PickPopup::takeCurrent() {

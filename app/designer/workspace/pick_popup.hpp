@@ -18,6 +18,7 @@ public:
     QString placeholder;  ///< of the line
     QString line;         ///< for screen readers
     QString list;
+    QString nothing;  ///< instead of the list, where nothing matches
   };
   PickPopup(const Words& words, const QSize& size, QWidget* parent);
 
@@ -35,6 +36,7 @@ private:
   void refill(const QString& typed);
   void takeCurrent();
 
+  QString m_nothing;
   QLineEdit* m_input;
   QListWidget* m_list;
 };

@@ -414,7 +414,7 @@ void TestDesignerHelp::tourByKeys() {
     return TourStep{title, u"text"_s, [button]() -> QWidget* { return button; },
                     [&entered, title] { entered << title; }};
   };
-  QPointer<Tour> tour = new Tour(&window, {step(u"a"_s), step(u"b"_s), step(u"c"_s)});
+  QPointer<Tour> tour = new Tour(&window, {step(u"a"_s), step(u"b"_s), step(u"c"_s)}, u"Skip"_s);
   QSignalSpy finished(tour, &Tour::finished);
   tour->start();
   QCOMPARE(tour->step(), 0);
@@ -438,7 +438,7 @@ void TestDesignerHelp::tourByKeys() {
   QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
   QVERIFY(tour == nullptr);
 
-  tour = new Tour(&window, {step(u"a"_s), step(u"b"_s)});
+  tour = new Tour(&window, {step(u"a"_s), step(u"b"_s)}, u"Skip"_s);
   QSignalSpy skipped(tour, &Tour::finished);
   tour->start();
   QTest::keyClick(tour, Qt::Key_Escape);
@@ -456,7 +456,7 @@ void TestDesignerHelp::tourLeavesItsTargetUsable() {
   other->setGeometry(20, 640, 120, 40);
   window.show();
   [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(&window);
-  auto* tour = new Tour(&window, {{u"a"_s, u"text"_s, [button]() -> QWidget* { return button; }, {}}});
+  auto* tour = new Tour(&window, {{u"a"_s, u"text"_s, [button]() -> QWidget* { return button; }, {}}}, u"Skip"_s);
   tour->start();
   QCoreApplication::processEvents();
   QCOMPARE(window.childAt(button->geometry().center()), button);

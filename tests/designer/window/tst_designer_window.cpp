@@ -536,6 +536,9 @@ void TestDesignerWindow::fuzzyScores_data() {
   QTest::newRow("case") << "FOLD"
                         << "Arrange: Fold"
                         << "File: Open Old";
+  QTest::newRow("words in another order") << "rank order"
+                                          << "View: Order of Ranks"
+                                          << "Arrange: Fold";
   QTest::newRow("absent") << "xyz"
                           << "xyz"
                           << "Arrange: Fold";

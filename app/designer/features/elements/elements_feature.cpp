@@ -117,7 +117,7 @@ void ElementsFeature::follow() {
 }
 
 void ElementsFeature::followOutline(EditorContext& context) {
-  m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Stretch);
+  m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Fixed);
   m_outline->header()->setSectionResizeMode(OutlineModel::kDetail, QHeaderView::ResizeToContents);
   m_followed.connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged,
                      [this, &context](const QModelIndex& index, const QModelIndex& previous) {

@@ -14,6 +14,10 @@ public:
 
 protected:
   void paintEvent(QPaintEvent* event) override;
+  void updateGeometries() override;
+
+private:
+  void fitNames();
 };
 
 }  // namespace coppice::designer

@@ -14,7 +14,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 GoTo::GoTo(EditorContext& editor, QWidget* parent)
-    : PickPopup({u"goTo"_s, tr("Name of a node or box"), tr("Go to"), tr("Nodes and boxes")}, QSize(460, 360), parent),
+    : PickPopup({u"goTo"_s, tr("Name of a node or box"), tr("Go to"), tr("Nodes and boxes"),
+                 tr("No node or box has such a name")},
+                QSize(460, 360), parent),
       m_editor(&editor) {
   start();
 }

@@ -132,11 +132,11 @@ void HelpFeature::startTour() {
   if (example == nullptr) {
     return;
   }
-  start(stepsOn(*example));
+  start(stepsOn(*example), tr("&Skip the Tour"));
 }
 
-void HelpFeature::start(std::vector<TourStep> steps) {
-  m_tour = new Tour(m_window, std::move(steps));
+void HelpFeature::start(std::vector<TourStep> steps, const QString& leave) {
+  m_tour = new Tour(m_window, std::move(steps), leave);
   connect(m_tour, &Tour::finished, this, [this] {
     if (QWidget* canvas = currentCanvas()) {
       canvas->setFocus();
@@ -227,7 +227,7 @@ void HelpFeature::explain(EditorContext& context) {
                       "comes to the bound: where it meets it, the cut proves that nothing is faster, and the schedule "
                       "that this is reached."),
                    named(u"schedulesDock"_s), showDock(u"schedulesDock"_s, generate(context))});
-  start(std::move(steps));
+  start(std::move(steps), tr("&Close"));
 }
 
 std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {

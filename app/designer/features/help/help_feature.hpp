@@ -25,7 +25,7 @@ private:
   /// About what has the keyboard.
   [[nodiscard]] QString topicHere() const;
   void startTour();
-  void start(std::vector<TourStep> steps);
+  void start(std::vector<TourStep> steps, const QString& leave);
   /// Cut, reason, schedule and proof of a fabric, as a tour of four steps.
   void explain(EditorContext& context);
   using Enter = std::function<void()>;

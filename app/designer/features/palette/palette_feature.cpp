@@ -69,8 +69,10 @@ PaletteFeature::PaletteFeature(const FeatureHost& host, CardLoader& loader)
   connect(m_palette, &PalettePanel::entered, this, &PaletteFeature::enterEntry);
   connect(m_palette, &PalettePanel::saveSelectionWanted, m_actions[u"edit.save-template"_s], &QAction::trigger);
   connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) { attach(*context); });
-  connect(&m_workspace, &Workspace::stateChanged, this,
-          [this] { enable({"edit.save-template"}, current() != nullptr && !current()->selection().isEmpty()); });
+  connect(&m_workspace, &Workspace::stateChanged, this, [this] {
+    enable({"edit.save-template"}, current() != nullptr && !current()->selection().isEmpty());
+    enable({"insert.nvswitch", "insert.pcie"}, current() != nullptr);
+  });
 }
 
 void PaletteFeature::addActions() {
@@ -82,6 +84,11 @@ void PaletteFeature::addActions() {
                   m_actions[u"view.devices"_s]->trigger();
                   m_palette->focusSearch();
                 });
+  for (const QString& id : {u"nvswitch"_s, u"pcie"_s}) {
+    const PaletteEntry& entry = *findEntry(u"device/"_s + id);
+    addForCurrent({u"insert."_s + id, entry.title, tr("A new node below the drawing"), {}, entry.icon},
+                  [this, &entry](EditorContext&) { placeEntry(entry, std::nullopt); });
+  }
   addForCurrent({u"edit.save-template"_s,
                  tr("Sa&ve Selection as Template…"),
                  tr("Save the selection as your own template in the palette"),
@@ -152,6 +159,8 @@ void PaletteFeature::openTemplate(const PaletteEntry& entry) {
                         part.header().name.empty() ? name : QString::fromStdString(part.header().name));
     } else {
       insertPart(*current(), part, name, std::nullopt);
+      current()->foldEqualBoxes();
+      current()->canvas().zoomToFit();
     }
   });
   connect(m_dialog, &TemplateDialog::addWanted, this, [this](const Model& part, const QString& name) {
