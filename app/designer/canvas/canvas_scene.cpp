@@ -9,10 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "base/checked.hpp"
 #include "base/units.hpp"
-#include "designer/canvas/stack_shape.hpp"
-#include "designer/document/figures.hpp"
 #include "designer/document/fold_view.hpp"
 #include "designer/document/measures.hpp"
 
@@ -41,27 +38,6 @@ void addCurve(const Curve& curve, Region& region) {
       piece.append(points[i]);
     }
     region.push_back(piece.boundingRect().adjusted(-1, -1, 1, 1));
-  }
-}
-
-QString counted(const Model& model, const std::vector<NodeId>& nodes) {
-  int gpus = 0;
-  for (const NodeId id : nodes) {
-    gpus += model.find(id)->kind() == fabric::NodeKind::gpu ? 1 : 0;
-  }
-  if (gpus == 0) {
-    return nodes.empty() ? QString()
-                         : QCoreApplication::translate("Canvas", "%n node(s)", nullptr, static_cast<int>(nodes.size()));
-  }
-  return gpus == 1 ? QCoreApplication::translate("Canvas", "1 GPU")
-                   : QCoreApplication::translate("Canvas", "%1 GPUs").arg(gpus);
-}
-
-std::optional<Bandwidth> times(const std::optional<Bandwidth>& each, std::size_t count) {
-  try {
-    return each ? std::optional(*each * Rational(static_cast<std::int64_t>(count))) : std::nullopt;
-  } catch (const OverflowError&) {
-    return std::nullopt;
   }
 }
 
@@ -146,70 +122,6 @@ void CanvasScene::addNode(NodeItem item) {
   m_nodes.push_back(std::move(item));
 }
 
-void CanvasScene::addFoldedBox(BoxId id, std::int32_t parent) {
-  NodeItem item;
-  item.id = id;
-  item.rect = foldedRect(m_model, id);
-  item.shape = Shape::foldedBox;
-  item.label = text(m_model.find(id)->name);
-  item.detail = counted(m_model, m_model.allNodesIn(id));
-  if (const std::optional<Bandwidth> out = bandwidthOut(m_model, id); out && out->isPositive()) {
-    item.detail += QStringLiteral("\n") + QCoreApplication::translate("Canvas", "%1 out").arg(gigabytes(*out));
-  }
-  item.box = parent;
-  addNode(std::move(item));
-}
-
-void CanvasScene::addStack(std::span<const BoxId> boxes, std::int32_t parent) {
-  QRectF around;
-  for (const BoxId box : boxes) {
-    around |= boxOutline(m_model, box);
-  }
-  std::vector<QRectF> others;
-  for (const NodeItem& item : m_nodes) {
-    others.push_back(item.rect);
-  }
-  QRectF linked;
-  const std::vector<NodeId> nodes = m_model.allNodesIn(boxes.front());
-  for (const NodeId id : nodes) {
-    for (const LinkId link : m_model.linksOf(id)) {
-      for (const NodeId end : {m_model.find(link)->tail.node, m_model.find(link)->head.node}) {
-        if (const NodeItem* other = node(visibleEnd(m_model, end))) {
-          linked |= other->rect;
-        }
-      }
-    }
-  }
-  const StackShape shape = enlarged(stackShape(boxes.size()), around.width(), linked.width());
-  const QPointF centre = freeCentre(shape.rect, around.center(), others);
-  NodeItem item;
-  item.id = boxes.front();
-  item.rect = shape.rect.translated(centre);
-  item.shape = Shape::foldedBox;
-  item.label = stackTitle(m_model, boxes);
-  item.textHeight = shape.textHeight;
-  item.box = parent;
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    item.cells.push_back({boxes[i], shape.cells[i].translated(centre)});
-    m_cellOf[boxes[i]] = item.cells.back().rect;
-  }
-  std::vector<NodeId> all;
-  for (const BoxId box : boxes) {
-    const std::vector<NodeId> inside = m_model.allNodesIn(box);
-    all.insert(all.end(), inside.begin(), inside.end());
-  }
-  const std::optional<Bandwidth> out = bandwidthOut(m_model, boxes.front());
-  const auto line = [&](const QString& count, const std::optional<Bandwidth>& leaves) {
-    return leaves && leaves->isPositive()
-               ? QCoreApplication::translate("Canvas", "%1 · %2 out").arg(count, gigabytes(*leaves))
-               : count;
-  };
-  item.detail =
-      QCoreApplication::translate("Canvas", "each %1").arg(line(counted(m_model, nodes), out)) + QStringLiteral("\n") +
-      QCoreApplication::translate("Canvas", "all %1").arg(line(counted(m_model, all), times(out, boxes.size())));
-  addNode(std::move(item));
-}
-
 void CanvasScene::addNodes() {
   m_stacks = Stacks(m_model);
   for (const auto& [id, node] : m_model.nodes()) {
@@ -255,7 +167,7 @@ void CanvasScene::addNodes() {
     item.id = id;
     item.rect = boxOutline(m_model, id);
     item.title = text(box.name);
-    item.detail = counted(m_model, m_model.allNodesIn(id));
+    item.detail = countedNodes(m_model, m_model.allNodesIn(id));
     item.depth = depth;
     item.isInstance = !box.type.empty();
     item.parent = parent;
@@ -808,31 +720,6 @@ const NoteItem* CanvasScene::note(NoteId id) const {
   ensure();
   const auto found = m_noteAt.find(id);
   return found != m_noteAt.end() ? &m_notes[found->second] : nullptr;
-}
-
-std::set<ElementId> CanvasScene::drawnWith(const ElementId& id) const {
-  if (const LineItem* found = line(id.link())) {
-    return {found->links.begin(), found->links.end()};
-  }
-  const std::span<const BoxId> boxes = m_stacks.with(id.box());
-  return boxes.empty() ? std::set<ElementId>{id} : std::set<ElementId>(boxes.begin(), boxes.end());
-}
-
-ElementId CanvasScene::shapeOf(NodeId id) const {
-  ensure();
-  return m_stacks.shapeOf(visibleEnd(m_model, id));
-}
-
-BoxId CanvasScene::stackedBoxOf(NodeId id) const {
-  ensure();
-  const BoxId box = m_stacks.isEmpty() ? BoxId() : visibleEnd(m_model, id).box();
-  return m_stacks.with(box).empty() ? BoxId() : box;
-}
-
-QRectF CanvasScene::cellOf(NodeId id) const {
-  ensure();
-  const auto found = m_cellOf.find(stackedBoxOf(id));
-  return found != m_cellOf.end() ? found->second : QRectF();
 }
 
 QRectF CanvasScene::rectOf(const ElementId& id) const {

@@ -10,7 +10,7 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kMinPixels = 6;
+constexpr double kStackPixels = 6;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void CanvasPainter::paintCentred(QPainter& painter, const NodeItem& stack, const
   const QFontMetricsF metrics(font);
   const double width = metrics.horizontalAdvance(text) / 100;
   const double size = std::min(line.size, stack.rect.width() * 0.94 / std::max(width, 0.01));
-  if (size * m_scale < kMinPixels) {
+  if (size * m_scale < kStackPixels) {
     return;
   }
   painter.save();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr QSizeF kCell(40, 24);
 constexpr double kCellGap = 8;
-constexpr double kMargin = 20;
+constexpr double kStackMargin = 20;
 constexpr double kAspect = 2.2;     // of the cells together
 constexpr double kTextWidth = 380;  // for the text
 constexpr double kTextShare = 0.2;  // height of the text to the width
@@ -39,9 +39,9 @@ StackShape stackShape(std::size_t boxes) {
   const double cellsWidth = step.width() * static_cast<double>(columns) - kCellGap;
   const double cellsHeight = step.height() * static_cast<double>(rows) - kCellGap;
   StackShape shape;
-  const double width = std::max(kTextWidth, cellsWidth + 2 * kMargin);
+  const double width = std::max(kTextWidth, cellsWidth + 2 * kStackMargin);
   shape.textHeight = width * kTextShare;
-  const double height = shape.textHeight + cellsHeight + kMargin;
+  const double height = shape.textHeight + cellsHeight + kStackMargin;
   shape.rect = QRectF(-width / 2, -height / 2, width, height);
   const QPointF corner(-cellsWidth / 2, shape.rect.top() + shape.textHeight);
   shape.cells.reserve(boxes);

@@ -120,6 +120,19 @@ ElementId Stacks::shapeOf(const ElementId& id) const {
   return boxes.empty() ? id : ElementId(boxes.front());
 }
 
+QString countedNodes(const Model& model, std::span<const NodeId> nodes) {
+  int gpus = 0;
+  for (const NodeId id : nodes) {
+    gpus += model.find(id)->kind() == fabric::NodeKind::gpu ? 1 : 0;
+  }
+  if (gpus == 0) {
+    return nodes.empty() ? QString()
+                         : QCoreApplication::translate("Canvas", "%n node(s)", nullptr, static_cast<int>(nodes.size()));
+  }
+  return gpus == 1 ? QCoreApplication::translate("Canvas", "1 GPU")
+                   : QCoreApplication::translate("Canvas", "%1 GPUs").arg(gpus);
+}
+
 QString stackTitle(const Model& model, std::span<const BoxId> boxes) {
   const auto nameOf = [&](BoxId box) { return QString::fromStdString(model.find(box)->name); };
   QString kind = QString::fromStdString(model.find(boxes.front())->type);

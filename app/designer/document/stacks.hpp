@@ -24,8 +24,8 @@ inline constexpr std::size_t kMaxBoxesApart = 32;
 /// The outermost boxes that would be drawn in stacks if they were folded.
 [[nodiscard]] std::vector<BoxId> stackableBoxes(const Model& model);
 
-/// Which folded boxes are drawn together: equal siblings, where more than kMaxBoxesApart siblings are folded. A
-/// function of the model as it is; valid until the model changes.
+/// Which folded boxes are drawn together: equal siblings, where more than kMaxBoxesApart siblings are folded and at
+/// most as many shapes remain. A function of the model as it is; valid until the model changes.
 class Stacks {
 public:
   Stacks() = default;
@@ -43,6 +43,9 @@ private:
   std::vector<std::vector<BoxId>> m_stacks;
   std::unordered_map<BoxId, std::size_t> m_stackOf;
 };
+
+/// "8 GPUs"; "3 nodes" where none is a GPU.
+[[nodiscard]] QString countedNodes(const Model& model, std::span<const NodeId> nodes);
 
 /// What equal boxes are called together: their type, the machine that the fabric is named after ("128x DGX A100"), or
 /// the first and the last of them.

@@ -46,7 +46,7 @@ public:
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
   [[nodiscard]] ProblemsModel& problems() { return m_problems; }
 
-  /// Folds equal boxes where there are so many that they are drawn as stacks, unless a box is folded already.
+  /// Folds the boxes that are then drawn as stacks, unless an outermost box is folded already.
   void foldEqualBoxes();
 
   /// One of the tied cuts is drawn over the fabric, and follows it.
