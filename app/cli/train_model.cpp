@@ -95,7 +95,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   const Cost outer = training::outerCost(*model, job, fabric.gpuCount(), gflops);
   std::vector<Step> steps;
   for (const Plan& plan : front->plans) {
-    const Rational layers(model->layers);
+    const Rational layers(model->blockLayers());
     steps.push_back({&plan,
                      {plan.cost.compute * layers + outer.compute, plan.cost.communication * layers,
                       plan.cost.memory * layers + outer.memory}});
@@ -194,8 +194,8 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
     const auto conversion = static_cast<std::size_t>(each.conversion);
     const std::string name(toString(workflow::collectiveOf(each.conversion)));
     json["best"]["conversions"].push_back(
-        {{"axis", each.axis}, {"collective", name}, {"time", (each.time * Rational(model->layers)).toString()}});
-    text += "              " + milliseconds(each.time * Rational(model->layers)) + " ms " + name + " on axis " +
+        {{"axis", each.axis}, {"collective", name}, {"time", (each.time * Rational(model->blockLayers())).toString()}});
+    text += "              " + milliseconds(each.time * Rational(model->blockLayers())) + " ms " + name + " on axis " +
             std::to_string(each.axis) + " at " + gigabytes(Bandwidth((*priced)[each.axis].axis.rates[conversion])) +
             ": " + workflow::cutWords(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
   }

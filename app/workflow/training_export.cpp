@@ -108,13 +108,27 @@ LaunchFlags megatron(const TrainingRequest& request, const StepPlan& plan) {
     flags.add("--group-query-attention");
     flags.add("--num-query-groups", model.keyHeads);
   }
-  flags.add("--ffn-hidden-size", model.feedForward);
+  if (model.latent.keyRank > 0) {
+    flags.add("--multi-latent-attention");
+    flags.addAbove("--q-lora-rank", model.latent.queryRank, 0);
+    flags.add("--kv-lora-rank", model.latent.keyRank);
+    flags.add("--qk-head-dim", model.headSize);
+    flags.add("--qk-pos-emb-head-dim", model.latent.ropeSize);
+    flags.add("--v-head-dim", model.latent.valueSize);
+  }
+  flags.add("--ffn-hidden-size", model.denseLayers > 0 ? model.denseFeedForward : model.feedForward);
   if (model.isGated) {
     flags.add("--swiglu");
   }
   if (model.experts > 0) {
     flags.add("--num-experts", model.experts);
     flags.add("--moe-router-topk", model.chosen);
+    flags.addAbove("--moe-ffn-hidden-size", model.feedForward, 0);
+    flags.addAbove("--moe-shared-expert-intermediate-size", model.sharedFeedForward, 0);
+    if (model.denseLayers > 0) {
+      flags.add("--moe-layer-freq '([0]*" + std::to_string(model.denseLayers) + "+[1]*" +
+                std::to_string(model.blockLayers()) + ")'");
+    }
   }
   flags.add("--seq-length", job.sequence);
   flags.add("--max-position-embeddings", job.sequence);

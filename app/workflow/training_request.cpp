@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
+#include "io/fx_text.hpp"
 #include "io/model_json.hpp"
 #include "workflow/request.hpp"
 #include "workflow/sizes.hpp"
@@ -24,8 +25,11 @@ Result<training::Model> readModel(const std::string& nameOrFile) {
     names += (names.empty() ? "" : ", ") + preset.model.name;
   }
   if (!nameOrFile.ends_with(".json")) {
-    return optionError("model", "there is no model " + inQuotes(nameOrFile),
-                       "use " + names + ", a config.json, or the text of a graph of torch.fx with --mesh or alone");
+    if (const auto text = readText(nameOrFile, {}); text && io::fx::isFxText(*text)) {
+      return optionError("model", "a graph of torch.fx has no layers and no batch to divide",
+                         "use coppice-cli train FABRIC --model FILE, which searches its states on meshes");
+    }
+    return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
   }
   const auto text = readText(nameOrFile, {});
   return text ? io::readModelConfig(*text, nameOrFile) : text.error();
@@ -122,11 +126,15 @@ const std::vector<Option>& trainingOptions() {
     for (const training::Device& device : training::devicePresets()) {
       devices.emplace_back(device.name);
     }
-    const std::string deviceHelp = "v100, a100, h100, h200, mi250x or mi300x: peak rate and memory";
+    std::string deviceHelp = "Peak rate and memory: ";
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      deviceHelp += (i == 0 ? "" : i + 1 == devices.size() ? " or " : ", ") + devices[i];
+    }
     return std::vector<Option>{
         {.name = "model",
          .title = "Model",
-         .help = "Preset, such as llama-3-70b, a config.json of Hugging Face, or a graph of torch.fx as text",
+         .help = "Preset, such as llama-3-70b, a config.json of Hugging Face, or on the command line a graph of "
+                 "torch.fx as text",
          .words = models,
          .example = "llama-3-70b",
          .isFile = true},
@@ -136,6 +144,12 @@ const std::vector<Option>& trainingOptions() {
          .kind = OptionKind::choice,
          .defaultText = "h100",
          .words = devices},
+        {.name = "precision",
+         .title = "Precision of products",
+         .help = "Bits of what matrix products multiply: their peak rate; what moves and stays in memory has 16 bits",
+         .kind = OptionKind::choice,
+         .defaultText = "bf16",
+         .words = {"bf16", "fp8"}},
         {.name = "batch",
          .title = "Sequences per step",
          .help = "Sequences of a step; by default, as many as 4 million tokens have",
@@ -194,6 +208,12 @@ Result<TrainingMachine> readTrainingMachine(const OptionValues& values) {
     return device.error();
   }
   TrainingMachine machine{*device, Rational(device->gflops), Rational(device->memory), values.flag("recompute")};
+  if (values.text("precision") == "fp8") {
+    if (device->fp8Gflops == 0) {
+      return optionError("precision", "a " + std::string(device->name) + " has no products of 8 bits", "use bf16");
+    }
+    machine.gflops = Rational(device->fp8Gflops);
+  }
   if (const std::string memory = values.text("memory"); !memory.empty()) {
     const auto bytes = parseBytes(memory, "memory");
     if (!bytes) {

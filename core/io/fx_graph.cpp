@@ -44,6 +44,9 @@ public:
         returned();
       }
     }
+    if (m_builder.drafts().empty()) {
+      m_builder.refuse("there is no tensor in the graph", kAsPrinted);
+    }
     part();
     meet();
     hold();
@@ -80,7 +83,7 @@ private:
     m_returnLine = m_call;
     const fx::Arguments arguments(m_builder, m_values, *m_call);
     for (const Value& value : m_call->arguments) {
-      if (arguments.isTensor(&value)) {
+      if (value.kind == Value::Kind::name) {
         m_returned.emplace_back(arguments.tensorOf(value));
         m_outputs.push_back(*m_returned.back());
       } else {

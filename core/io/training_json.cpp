@@ -45,7 +45,7 @@ public:
     problem.gflops = number(need(top, "gflops"));
     for (const JsonValue& item : member(top, "nodes", JsonKind::array, "a list of nodes").items) {
       m_element = {RefKind::field, "nodes[" + std::to_string(problem.nodes.size()) + "]"};
-      problem.nodes.push_back(node(item, problem));
+      problem.nodes.push_back(node(item));
       if (!m_nodes.emplace(problem.nodes.back().name, static_cast<int>(problem.nodes.size()) - 1).second) {
         refuse(item, "two nodes are named " + inQuotes(problem.nodes.back().name), "name each node once");
       }
@@ -113,7 +113,7 @@ private:
     return found->second;
   }
 
-  [[nodiscard]] Node node(const JsonValue& item, const Problem& problem) const {
+  [[nodiscard]] Node node(const JsonValue& item) const {
     Node node;
     node.name = need(item, "name").text;
     const JsonValue& operation = need(item, "op");
@@ -155,9 +155,6 @@ private:
           refuse(from, inQuotes(to) + " is not a dimension", "name it in dims with its size");
         }
         node.renamed.emplace_back(found->second, dimension(from));
-        if (problem.dims[node.renamed.back().first].size != problem.dims[node.renamed.back().second].size) {
-          refuse(from, "the dimension and its other name have different sizes", "give both the same size");
-        }
       }
     }
     node.isLinear = isSet(item, "linear");

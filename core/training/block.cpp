@@ -14,7 +14,9 @@ enum class Kind { activation, parameter };
 constexpr std::array<std::string_view, kRoles> kRoleNames{"data", "context", "expert", "tensor"};
 
 /// Writes the graph of a block by names. Dimensions are letters: b sequences, s and t tokens, n heads of keys, g
-/// queries of each, d size of a head, h hidden, f inner size, e experts, c tokens of each.
+/// queries of each, d size of a head, h hidden, f inner size, e experts, c tokens of each. Of latent attention: p what
+/// queries come of, k keys and values, j size of a query's head, of which r places carry the position and i do not; y
+/// inner size of what all tokens pass beside their experts.
 class BlockBuilder {
 public:
   BlockBuilder(const Model& model, const Job& job, std::vector<Axis> mesh, const Rational& gflops,
@@ -26,12 +28,24 @@ public:
                       {"t", job.sequence},
                       {"n", model.keyHeads},
                       {"g", model.heads / model.keyHeads},
-                      {"d", model.headSize},
+                      {"d", model.valueHeadSize()},
                       {"h", model.hidden},
                       {"f", model.feedForward}};
     if (model.experts > 0) {
       m_problem.dims.push_back({"e", model.experts});
       m_problem.dims.push_back({"c", sequences * job.sequence * model.chosen / model.experts});
+    }
+    if (model.sharedFeedForward > 0) {
+      m_problem.dims.push_back({"y", model.sharedFeedForward});
+    }
+    if (const Latent& latent = model.latent; latent.keyRank > 0) {
+      m_query = "j";
+      m_problem.dims.insert(
+          m_problem.dims.end(),
+          {{"k", latent.keyRank}, {"r", latent.ropeSize}, {"i", model.headSize}, {"j", model.queryHeadSize()}});
+      if (latent.queryRank > 0) {
+        m_problem.dims.push_back({"p", latent.queryRank});
+      }
     }
     m_problem.mesh = std::move(mesh);
     m_problem.gflops = gflops;
@@ -40,13 +54,15 @@ public:
   Problem build() {
     add("x", Op::placeholder, {}, "bsh").held = Rational(2) * Rational(m_division.inFlight);
     m_problem.nodes.back().sent = m_division.sent;
-    for (const auto& [name, dims] :
-         {std::pair("wq", "hngd"), std::pair("wk", "hnd"), std::pair("wv", "hnd"), std::pair("wo", "ngdh")}) {
+    for (const auto& [name, dims] : attentionWeights()) {
       weight(name, dims);
     }
     for (const char* name : {"w1", "w2", "w3"}) {
       if (m_model.isGated || name[1] != '3') {
         weight(name, inner(name[1] == '2' ? "fh" : "hf"));
+        if (m_model.sharedFeedForward > 0) {
+          weight(std::string("ws") + name[1], name[1] == '2' ? "yh" : "hy");
+        }
       }
     }
     forward();
@@ -55,6 +71,20 @@ public:
   }
 
 private:
+  [[nodiscard]] bool isLatent() const { return m_model.latent.keyRank > 0; }
+
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> attentionWeights() const {
+    if (!isLatent()) {
+      return {{"wq", "hngd"}, {"wk", "hnd"}, {"wv", "hnd"}, {"wo", "ngdh"}};
+    }
+    std::vector<std::pair<std::string, std::string>> weights{{"wq", "hngj"}};
+    if (m_model.latent.queryRank > 0) {
+      weights = {{"wqa", "hp"}, {"wq", "pngj"}};
+    }
+    weights.insert(weights.end(), {{"wka", "hk"}, {"wkr", "hr"}, {"wk", "kni"}, {"wv", "knd"}, {"wo", "ngdh"}});
+    return weights;
+  }
+
   Node& add(const std::string& name, Op op, const std::vector<std::string>& inputs, std::string_view dims,
             Kind kind = Kind::activation) {
     Node node{.name = name, .op = op, .bytes = 2};
@@ -64,7 +94,7 @@ private:
     node.dims = dimsOf(dims);
     node.times = Rational(m_division.microBatches);
     for (const Role role : m_division.roles) {
-      node.divides.push_back(dividedBy(role, kind));
+      node.divides.push_back(dividedBy(role, kind, dims));
       node.isAlwaysDivided.push_back(kind == Kind::activation && role != Role::tensor);
     }
     m_nodes.insert_or_assign(name, static_cast<int>(m_problem.nodes.size()));
@@ -84,19 +114,20 @@ private:
     return dims;
   }
 
-  [[nodiscard]] std::vector<Dim> dividedBy(Role role, Kind kind) const {
+  [[nodiscard]] std::vector<Dim> dividedBy(Role role, Kind kind, std::string_view dims) const {
     const bool isParameter = kind == Kind::parameter;
+    const std::string stored = dims.find('h') != std::string_view::npos ? "h" : "pk";
     switch (role) {
       case Role::data:
-        return dimsOf(isParameter ? "h" : "bc");
+        return dimsOf(isParameter ? stored : "bc");
       case Role::context:
-        return dimsOf(isParameter ? "h" : "stc");
+        return dimsOf(isParameter ? stored : "stc");
       case Role::expert:
-        return dimsOf(isParameter ? "he" : "bce");
+        return dimsOf(isParameter ? stored + "e" : "bce");
       case Role::tensor:
         break;
     }
-    return dimsOf(isParameter ? "ngf" : "ngfst");
+    return dimsOf(isParameter ? "ngfy" : "ngfyst");
   }
 
   /// Dimensions in the feed-forward part: of a matrix, or of what its tokens have.
@@ -155,10 +186,14 @@ private:
   }
 
   Node& attention(const std::string& name, const std::vector<std::string>& inputs, const std::string& dims,
-                  const Rational& products) {
+                  std::int64_t queryProducts, std::int64_t valueProducts) {
     Node& node = add(name, Op::einsum, inputs, dims);
     node.indices = dimsOf("bsng");
-    node.work = products / Rational(2);
+    // Products of the size of a query's head, and of a value's, of the product of all indices, which has both.
+    const Rational query(m_model.queryHeadSize());
+    const Rational value(m_model.valueHeadSize());
+    const Rational products = Rational(queryProducts) * query + Rational(valueProducts) * value;
+    node.work = products / (isLatent() ? query * value : query) / Rational(2);
     return node;
   }
 
@@ -178,14 +213,96 @@ private:
     return name;
   }
 
+  /// Queries, keys and values.
+  void heads() {
+    if (!isLatent()) {
+      kept(add("q", Op::einsum, {"xn", "wq"}, "bsngd"));
+      kept(add("k", Op::einsum, {"xn", "wk"}, "bsnd"));
+      kept(add("v", Op::einsum, {"xn", "wv"}, "bsnd"));
+      return;
+    }
+    if (m_model.latent.queryRank > 0) {
+      kept(add("qa", Op::einsum, {"xn", "wqa"}, "bsp"));
+      kept(add("qan", Op::elementwise, {"qa"}, "bsp"));
+      m_queries = "qan";
+    }
+    kept(add("q", Op::einsum, {m_queries, "wq"}, "bsngj"));
+    kept(add("ka", Op::einsum, {"xn", "wka"}, "bsk"));
+    kept(add("kan", Op::elementwise, {"ka"}, "bsk"));
+    add("kr", Op::einsum, {"xn", "wkr"}, "bsr");
+    add("kb", Op::einsum, {"kan", "wk"}, "bsni");
+    kept(linear("k", {"kb", "kr"}, "bsnj"));
+    kept(add("v", Op::einsum, {"kan", "wv"}, "bsnd"));
+  }
+
+  /// From the gradients of queries, keys and values to that of what they come of.
+  void headsBackward() {
+    if (!isLatent()) {
+      for (const auto& [from, weightName, partial, dims] :
+           {std::array{"dq", "wq", "dxq", "hngd"}, std::array{"dk", "wk", "dxk", "hnd"},
+            std::array{"dv", "wv", "dxv", "hnd"}}) {
+        gradient(std::string("d") + weightName, {"xn", from}, weightName, dims);
+        add(partial, Op::einsum, {from, weightName}, "bsh");
+      }
+      linear("dxn", {"dxq", "dxk", "dxv"}, "bsh");
+      return;
+    }
+    std::string queries = "dq";
+    const bool isSmall = m_model.latent.queryRank > 0;
+    gradient("dwq", {m_queries, "dq"}, "wq", isSmall ? "pngj" : "hngj");
+    if (isSmall) {
+      add("dqan", Op::einsum, {"dq", "wq"}, "bsp");
+      add("dqa", Op::elementwise, {"dqan", "qa"}, "bsp");
+      gradient("dwqa", {"xn", "dqa"}, "wqa", "hp");
+      queries = "dqa";
+    }
+    add("dxq", Op::einsum, {queries, isSmall ? "wqa" : "wq"}, "bsh");
+    linear("dkb", {"dk"}, "bsni");
+    add("dkj", Op::reduction, {"dk"}, "bsj");
+    linear("dkr", {"dkj"}, "bsr");
+    gradient("dwk", {"kan", "dkb"}, "wk", "kni");
+    gradient("dwv", {"kan", "dv"}, "wv", "knd");
+    add("dkk", Op::einsum, {"dkb", "wk"}, "bsk");
+    add("dkv", Op::einsum, {"dv", "wv"}, "bsk");
+    add("dka", Op::elementwise, {"dkk", "dkv", "ka"}, "bsk");
+    gradient("dwka", {"xn", "dka"}, "wka", "hk");
+    gradient("dwkr", {"xn", "dkr"}, "wkr", "hr");
+    add("dxk", Op::einsum, {"dka", "wka"}, "bsh");
+    add("dxr", Op::einsum, {"dkr", "wkr"}, "bsh");
+    linear("dxn", {"dxq", "dxk", "dxr"}, "bsh");
+  }
+
+  /// What all tokens pass beside their experts, and back.
+  void shared() {
+    kept(add("us", Op::einsum, {"rn", "ws1"}, "bsy"));
+    m_sharedInner = {"us"};
+    if (m_model.isGated) {
+      kept(add("es", Op::einsum, {"rn", "ws3"}, "bsy"));
+      m_sharedInner.emplace_back("es");
+    }
+    kept(add("as", Op::elementwise, m_sharedInner, "bsy"));
+    add("ms", Op::einsum, {"as", "ws2"}, "bsh");
+  }
+  void sharedBackward() {
+    add("das", Op::einsum, {"dz", "ws2"}, "bsy");
+    gradient("dws2", {"as", "dz"}, "ws2", "yh");
+    std::vector<std::string> through{"das"};
+    through.insert(through.end(), m_sharedInner.begin(), m_sharedInner.end());
+    for (const std::string& number :
+         m_model.isGated ? std::vector<std::string>{"1", "3"} : std::vector<std::string>{"1"}) {
+      add("ds" + number, Op::elementwise, through, "bsy");
+      gradient("dws" + number, {"rn", "ds" + number}, "ws" + number, "hy");
+      add("drs" + number, Op::einsum, {"ds" + number, "ws" + number}, "bsh");
+      m_sharedBack.push_back("drs" + number);
+    }
+  }
+
   void forward() {
     kept(add("xn", Op::elementwise, {"x"}, "bsh"));
-    kept(add("q", Op::einsum, {"xn", "wq"}, "bsngd"));
-    kept(add("k", Op::einsum, {"xn", "wk"}, "bsnd"));
-    kept(add("v", Op::einsum, {"xn", "wv"}, "bsnd"));
-    renamed("kt", "k", "btnd", {"ts"});
+    heads();
+    renamed("kt", "k", "btn" + m_query, {"ts"});
     renamed("vt", "v", "btnd", {"ts"});
-    kept(attention("o", {"q", "kt", "vt"}, "bsngd", 2));
+    kept(attention("o", {"q", "kt", "vt"}, "bsngd", 1, 1));
     add("y", Op::einsum, {"o", "wo"}, "bsh");
     kept(linear("r", {"y", "x"}, "bsh"));
     kept(add("rn", Op::elementwise, {"r"}, "bsh"));
@@ -201,7 +318,12 @@ private:
     }
     kept(add("a", Op::elementwise, m_inner, innerTokens("f")));
     add("m", Op::einsum, {"a", "w2"}, innerTokens("h"));
-    linear("z", {combined("m", "mc"), "r"}, "bsh");
+    std::vector<std::string> sums{combined("m", "mc"), "r"};
+    if (m_model.sharedFeedForward > 0) {
+      shared();
+      sums.emplace_back("ms");
+    }
+    linear("z", sums, "bsh");
     add("zx", Op::update, {"z", "x"}, "bsh");
   }
 
@@ -223,21 +345,20 @@ private:
       linear("drn", {"dru", "dre"}, innerTokens("h"));
       back = "drn";
     }
-    add("dr", Op::elementwise, {combined(back, "drc"), "r", "dz"}, "bsh");
+    std::vector<std::string> returned{combined(back, "drc"), "r", "dz"};
+    if (m_model.sharedFeedForward > 0) {
+      sharedBackward();
+      returned.insert(returned.end(), m_sharedBack.begin(), m_sharedBack.end());
+    }
+    add("dr", Op::elementwise, returned, "bsh");
     add("do", Op::einsum, {"dr", "wo"}, "bsngd");
     gradient("dwo", {"o", "dr"}, "wo", "ngdh");
-    attention("dq", {"do", "q", "kt", "vt"}, "bsngd", 2);
-    attention("dkt", {"do", "q", "kt", "vt"}, "btnd", 2);
-    attention("dvt", {"do", "q", "kt", "vt"}, "btnd", 1);
-    renamed("dk", "dkt", "bsnd", {"st"});
+    attention("dq", {"do", "q", "kt", "vt"}, "bsng" + m_query, 2, 0);
+    attention("dkt", {"do", "q", "kt", "vt"}, "btn" + m_query, 1, 1);
+    attention("dvt", {"do", "q", "kt", "vt"}, "btnd", 0, 1);
+    renamed("dk", "dkt", "bsn" + m_query, {"st"});
     renamed("dv", "dvt", "bsnd", {"st"});
-    for (const auto& [from, weightName, partial, dims] :
-         {std::array{"dq", "wq", "dxq", "hngd"}, std::array{"dk", "wk", "dxk", "hnd"},
-          std::array{"dv", "wv", "dxv", "hnd"}}) {
-      gradient(std::string("d") + weightName, {"xn", from}, weightName, dims);
-      add(partial, Op::einsum, {from, weightName}, "bsh");
-    }
-    linear("dxn", {"dxq", "dxk", "dxv"}, "bsh");
+    headsBackward();
     add("dx", Op::elementwise, {"dxn", "x", "dr"}, "bsh");
     add("dxz", Op::update, {"dx", "dz"}, "bsh");
   }
@@ -255,6 +376,10 @@ private:
   std::map<std::string, int> m_nodes;
   std::string m_tokens;              ///< what enters the feed-forward part
   std::vector<std::string> m_inner;  ///< what enters its activation
+  std::vector<std::string> m_sharedInner;
+  std::vector<std::string> m_sharedBack;  ///< gradients that come back of it
+  std::string m_query = "d";              ///< size of a query's head
+  std::string m_queries = "xn";           ///< what queries come of
 };
 
 }  // namespace

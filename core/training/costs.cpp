@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -80,14 +81,15 @@ private:
           m_costs.variables[i].takes[s].push_back(found->second);
         }
         const bool isKept = node.op == Op::update && input == 1;
+        const Node& source = m_problem.nodes[producer];
+        const Rational bytes = elementsOf(m_problem, source.dims) * source.bytes * node.times;
         auto& table = m_exactTimes.emplace_back();
         for (const State& from : made[static_cast<std::size_t>(producer)]) {
           auto& row = table.emplace_back();
           for (const State& to : taken) {
-            row.push_back(isKept ? (from == to ? std::optional(Rational()) : std::nullopt)
-                                 : conversionTime(m_problem, producer, from, to));
+            row.push_back(isKept ? (from == to ? std::optional(Rational()) : std::nullopt) : timeOfByte(from, to));
             if (row.back()) {
-              *row.back() *= node.times;
+              *row.back() *= bytes;
               m_costs.timeUnit = leastCommonMultiple(m_costs.timeUnit, row.back()->denominator());
             }
           }
@@ -97,6 +99,15 @@ private:
         m_costs.edges.push_back({producer, static_cast<int>(i), static_cast<int>(input), {}});
       }
     }
+  }
+
+  /// Many tensors have the same dimensions.
+  [[nodiscard]] const std::optional<Rational>& timeOfByte(const State& from, const State& to) {
+    const auto [found, isNew] = m_times.try_emplace({from, to});
+    if (isNew) {
+      found->second = conversionTimeOfByte(m_problem, from, to);
+    }
+    return found->second;
   }
 
   /// Of operations and conversions, in whole numbers of common units.
@@ -136,6 +147,7 @@ private:
   const Problem& m_problem;
   const Progress& m_progress;
   Costs m_costs;
+  std::map<std::pair<State, State>, std::optional<Rational>> m_times;  ///< by byte
   std::vector<std::vector<Strategy>> m_strategies;
   std::vector<std::vector<std::vector<std::optional<Rational>>>> m_exactTimes;  ///< as Edge::time
 };
@@ -180,6 +192,43 @@ bool thinOut(Costs& costs, int index) {
 
 Costs costsOf(const Problem& problem, const Progress& progress) {
   return CostMaker(problem, progress).run();
+}
+
+Weights weightsOf(const Costs& costs, const Prices& prices) {
+  // Whole multipliers of whole costs: what they stand for is a little off the prices, and exact for the answer.
+  constexpr double kLargest = 1 << 30;
+  constexpr int kBits = 48;
+  const double compute = prices.compute / static_cast<double>(costs.computeUnit);
+  const double communication = prices.communication / static_cast<double>(costs.timeUnit);
+  const double memory = prices.memory / static_cast<double>(costs.memoryUnit);
+  const double scale = kLargest / std::max({compute, communication, memory});
+  Weights weights{std::llround(compute * scale), std::llround(communication * scale), std::llround(memory * scale), 0};
+  Int128 most = 0;
+  const auto value = [&](const Point& point) {
+    return static_cast<Int128>(point.compute) * weights.compute +
+           static_cast<Int128>(point.communication) * weights.communication +
+           static_cast<Int128>(point.memory) * weights.memory;
+  };
+  for (const Variable& variable : costs.variables) {
+    Int128 largest = 0;
+    for (const Point& own : variable.own) {
+      largest = std::max(largest, value(own));
+    }
+    most += largest;
+  }
+  for (const Edge& edge : costs.edges) {
+    std::int64_t largest = 0;
+    for (const std::vector<std::int64_t>& row : edge.time) {
+      for (const std::int64_t time : row) {
+        largest = time == kNever ? largest : std::max(largest, time);
+      }
+    }
+    most += 2 * value({0, largest, 0});
+  }
+  while ((most >> weights.shift) >> kBits > 0) {
+    ++weights.shift;
+  }
+  return weights;
 }
 
 Cost Costs::exact(const Point& point) const {

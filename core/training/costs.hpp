@@ -39,6 +39,13 @@ struct Weights {
   int shift = 0;
 };
 
+/// What a ns of compute, one of communication, and a byte count; only their ratios matter.
+struct Prices {
+  double compute = 1;
+  double communication = 1;
+  double memory = 0;
+};
+
 /// Strategies of all nodes with what they and the conversions between them cost, in whole numbers of common units.
 struct Costs {
   std::vector<Variable> variables;
@@ -62,6 +69,9 @@ struct Costs {
   /// The same with Point::communication the weighted number of all three, and nothing else. Throws OverflowError.
   [[nodiscard]] Costs weighted(const Weights& weights) const;
 };
+
+/// Whole multipliers for the prices, with which sums over the graph are small enough to add up.
+[[nodiscard]] Weights weightsOf(const Costs& costs, const Prices& prices);
 
 /// Throws Failure (infeasible: a node without a strategy), OverflowError, CancelledError.
 [[nodiscard]] Costs costsOf(const Problem& problem, const Progress& progress);

@@ -18,7 +18,7 @@ using std::int64_t;
 
 constexpr std::size_t kMaxPoints = 100'000'000;
 constexpr double kThinning = 0.001;
-constexpr double kMostEntries = 2e7;
+constexpr double kMostEntries = 1e9;
 constexpr std::size_t kMinPruned = 512;  ///< points of a table that are worth the comparisons
 
 /// What some operations and conversions cost together, by the values of some of their variables: the minimum over the
@@ -42,10 +42,10 @@ public:
       : m_costs(costs), m_budget(budget), m_progress(progress) {}
 
   [[nodiscard]] std::vector<Found> run() {
-    makeFactors();
     if (m_budget.mayGiveUp && largestTable() > kMostEntries) {
       throw OutOfWork{};
     }
+    makeFactors();
     eliminateAll();
     return collect();
   }
@@ -368,6 +368,7 @@ private:
   void prune(Table& table) {
     const std::vector<std::uint64_t> strides = stridesOf(table.variables);
     std::vector<char> isGone(table.points.size(), 0);
+    const std::vector<Box> boxes = boxesOf(table);
     for (std::size_t place = 0; place < table.variables.size(); ++place) {
       throwIfCancelled(m_progress);
       const int variable = table.variables[place];
@@ -425,7 +426,7 @@ private:
           spend(instead[value].size());
           for (const auto& [other, added] : instead[value]) {
             if (entryOf[other] != kNone) {
-              dropCovered(table, entries[i].entry, entryOf[other], added, other < value, isGone);
+              dropCovered(table, boxes, entries[i].entry, entryOf[other], added, other < value, isGone);
             }
           }
         }
@@ -450,12 +451,45 @@ private:
     table = std::move(left);
   }
 
+  /// Around the points of an entry.
+  struct Box {
+    Point least;
+    Point most;
+  };
+  [[nodiscard]] static std::vector<Box> boxesOf(const Table& table) {
+    std::vector<Box> boxes;
+    boxes.reserve(table.size());
+    for (std::size_t entry = 0; entry < table.size(); ++entry) {
+      Box box{table.points[table.start[entry]], table.points[table.start[entry]]};
+      for (std::size_t p = table.start[entry] + 1; p < table.start[entry + 1]; ++p) {
+        const Point& point = table.points[p];
+        box.least = {std::min(box.least.compute, point.compute), std::min(box.least.communication, point.communication),
+                     std::min(box.least.memory, point.memory)};
+        box.most = {std::max(box.most.compute, point.compute), std::max(box.most.communication, point.communication),
+                    std::max(box.most.memory, point.memory)};
+      }
+      boxes.push_back(box);
+    }
+    return boxes;
+  }
+
+  [[nodiscard]] static bool isAtMost(const Point& a, const Point& added, const Point& b) {
+    return a.compute + added.compute <= b.compute && a.communication + added.communication <= b.communication &&
+           a.memory + added.memory <= b.memory;
+  }
+
   /// Marks the points of an entry that a point of another one covers, with what changing costs.
-  void dropCovered(const Table& table, std::size_t entry, std::size_t other, const Point& added, bool winsTies,
-                   std::vector<char>& isGone) {
+  void dropCovered(const Table& table, const std::vector<Box>& boxes, std::size_t entry, std::size_t other,
+                   const Point& added, bool winsTies, std::vector<char>& isGone) {
+    if (!isAtMost(boxes[other].least, added, boxes[entry].most)) {
+      return;
+    }
     spend(table.start[entry + 1] - table.start[entry]);
     for (std::size_t p = table.start[entry]; p < table.start[entry + 1]; ++p) {
       const Point& point = table.points[p];
+      if (isGone[p] != 0 || !isAtMost(boxes[other].least, added, point)) {
+        continue;
+      }
       for (std::size_t q = table.start[other]; q < table.start[other + 1] && isGone[p] == 0; ++q) {
         const Point& by = table.points[q];
         if (by.compute + added.compute > point.compute) {

@@ -44,7 +44,7 @@ bool mayBe(const Model& model, const Job& job, const LayoutLimits& limits, int a
     case kTensor:
       return model.heads % size == 0 && model.feedForward % size == 0;
     case kPipeline:
-      return size <= model.layers;
+      return size <= model.blockLayers();
     default:
       return true;
   }

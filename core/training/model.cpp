@@ -6,20 +6,45 @@
 #include <vector>
 
 namespace coppice::training {
+
+Rational Model::attentionParameters() const {
+  const Rational width(hidden);
+  if (latent.keyRank == 0) {
+    return Rational(2) * width * Rational(headSize) * (Rational(heads) + Rational(keyHeads));
+  }
+  const Rational queries = Rational(heads) * Rational(queryHeadSize());
+  const Rational rank(latent.queryRank);
+  return (rank.isZero() ? width * queries : rank * (width + queries)) +
+         width * Rational(latent.keyRank + latent.ropeSize) +
+         Rational(latent.keyRank) * Rational(heads) * Rational(headSize + latent.valueSize) +
+         Rational(heads) * Rational(latent.valueSize) * width;
+}
+
+Rational Model::feedForwardParameters(std::int64_t inner) const {
+  return Rational(isGated ? 3 : 2) * Rational(hidden) * Rational(inner);
+}
+
 Rational Model::blockParameters() const {
-  const Rational attention =
-      Rational(2) * Rational(hidden) * Rational(headSize) * (Rational(heads) + Rational(keyHeads));
-  return attention + feedForwardParameters() * Rational(std::max<std::int64_t>(experts, 1));
+  return attentionParameters() + feedForwardParameters(feedForward) * Rational(std::max<std::int64_t>(experts, 1)) +
+         feedForwardParameters(sharedFeedForward);
+}
+
+Rational Model::denseParameters() const {
+  return attentionParameters() + feedForwardParameters(denseFeedForward);
+}
+
+Rational Model::parameters() const {
+  return blockParameters() * Rational(blockLayers()) + denseParameters() * Rational(denseLayers) + outerParameters();
+}
+
+Rational Model::activeBlockParameters() const {
+  return attentionParameters() + feedForwardParameters(feedForward) * Rational(experts > 0 ? chosen : 1) +
+         feedForwardParameters(sharedFeedForward);
 }
 
 Rational Model::activeParameters() const {
-  const Rational each = blockParameters() - feedForwardParameters() * Rational(std::max<std::int64_t>(experts, 1)) +
-                        feedForwardParameters() * Rational(experts > 0 ? chosen : 1);
-  return each * Rational(layers) + outerParameters();
-}
-
-Rational Model::feedForwardParameters() const {
-  return Rational(isGated ? 3 : 2) * Rational(hidden) * Rational(feedForward);
+  return activeBlockParameters() * Rational(blockLayers()) + denseParameters() * Rational(denseLayers) +
+         outerParameters();
 }
 
 Rational Model::outerParameters() const {
@@ -30,12 +55,27 @@ std::span<const ModelPreset> modelPresets() {
   constexpr std::string_view kMegatron = "Narayanan et al. 2021, arXiv:2104.04473, table 1";
   static const std::vector<ModelPreset> kPresets{
       {{"llama-2-7b", 32, 4096, 32, 32, 128, 11008, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
+      {{"llama-2-13b", 40, 5120, 40, 40, 128, 13824, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
+      {{"llama-2-70b", 80, 8192, 64, 8, 128, 28672, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
       {{"llama-3-8b", 32, 4096, 32, 8, 128, 14336, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
       {{"llama-3-70b", 80, 8192, 64, 8, 128, 28672, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
       {{"llama-3-405b", 126, 16384, 128, 8, 128, 53248, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
       {{"mistral-7b", 32, 4096, 32, 8, 128, 14336, 32000, true}, "Jiang et al. 2023, arXiv:2310.06825, table 1"},
       {{"mixtral-8x7b", 32, 4096, 32, 8, 128, 14336, 32000, true, 8, 2},
        "Jiang et al. 2024, arXiv:2401.04088, table 1"},
+      {{"mixtral-8x22b", 56, 6144, 48, 8, 128, 16384, 32768, true, 8, 2}, "config.json of Mixtral-8x22B-v0.1"},
+      {{"qwen2-72b", 80, 8192, 64, 8, 128, 29568, 152064, true}, "Qwen team 2024, arXiv:2407.10671, table 1"},
+      {{"qwen3-235b", 94, 4096, 64, 4, 128, 1536, 151936, true, 128, 8}, "config.json of Qwen3-235B-A22B"},
+      {{"deepseek-v2", 60, 5120, 128, 128, 128, 1536, 102400, true, 160, 6, {1536, 512, 64, 128}, 3072, 1, 12288},
+       "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2"},
+      {{"deepseek-v3", 61, 7168, 128, 128, 128, 2048, 129280, true, 256, 8, {1536, 512, 64, 128}, 2048, 3, 18432},
+       "DeepSeek-AI 2024, arXiv:2412.19437, section 4.2"},
+      {{"gpt-neox-20b", 44, 6144, 64, 64, 96, 24576, 50432, false}, "Black et al. 2022, arXiv:2204.06745, section 2"},
+      {{"mpt-7b", 32, 4096, 32, 32, 128, 16384, 50368, false}, "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml"},
+      {{"mpt-30b", 48, 7168, 64, 64, 112, 28672, 50368, false},
+       "llm-foundry, scripts/train/yamls/pretrain/mpt-30b.yaml"},
+      {{"mpt-70b", 80, 8192, 64, 64, 128, 32768, 50368, false},
+       "llm-foundry, scripts/train/yamls/pretrain/mpt-70b.yaml"},
       {{"gpt-2", 12, 768, 12, 12, 64, 3072, 50257, false}, "config.json of gpt2"},
       {{"gpt-3-175b", 96, 12288, 96, 96, 128, 49152, 50257, false}, "Brown et al. 2020, arXiv:2005.14165, table 2.1"},
       {{"megatron-1.7b", 24, 2304, 24, 24, 96, 9216, 51200, false}, kMegatron},
@@ -54,23 +94,37 @@ std::span<const ModelPreset> modelPresets() {
 
 std::span<const Device> devicePresets() {
   constexpr std::int64_t kGigabyte = 1'000'000'000;
-  static constexpr std::array<Device, 6> kDevices{{
-      {"v100", 125'000, 32 * kGigabyte, "NVIDIA V100 data sheet, SXM2: tensor performance"},
-      {"a100", 312'000, 80 * kGigabyte, "NVIDIA A100 80GB data sheet, SXM: BF16 without sparsity"},
-      {"h100", 989'400, 80 * kGigabyte, "NVIDIA H100 data sheet, SXM: BF16, half of the rate with sparsity"},
-      {"h200", 989'400, 141 * kGigabyte, "NVIDIA H200 data sheet, SXM: BF16, half of the rate with sparsity"},
-      {"mi250x", 383'000, 128 * kGigabyte, "AMD Instinct MI250X data sheet: BF16"},
-      {"mi300x", 1'307'400, 192 * kGigabyte, "AMD Instinct MI300X data sheet: BF16"},
+  static constexpr std::array<Device, 11> kDevices{{
+      {"v100", 125'000, 0, 32 * kGigabyte, "NVIDIA V100 data sheet, SXM2: tensor performance"},
+      {"a100", 312'000, 0, 80 * kGigabyte, "NVIDIA A100 80GB data sheet, SXM: BF16 without sparsity"},
+      {"h100", 989'400, 1'978'900, 80 * kGigabyte, "NVIDIA H100 data sheet, SXM: half of the rates with sparsity"},
+      {"h800", 989'400, 1'978'900, 80 * kGigabyte, "as H100, with fewer NVLinks"},
+      {"h200", 989'400, 1'978'900, 141 * kGigabyte, "NVIDIA H200 data sheet, SXM: half of the rates with sparsity"},
+      {"b200", 2'250'000, 4'500'000, 180 * kGigabyte, "NVIDIA DGX B200 data sheet: an eighth, without sparsity"},
+      {"gb200", 2'500'000, 5'000'000, 186 * kGigabyte, "NVIDIA GB200 NVL72 data sheet: a 72nd, without sparsity"},
+      {"mi250x", 383'000, 0, 128 * kGigabyte, "AMD Instinct MI250X data sheet: BF16"},
+      {"mi300x", 1'307'400, 2'614'900, 192 * kGigabyte, "AMD Instinct MI300X data sheet"},
+      {"mi325x", 1'307'400, 2'614'900, 256 * kGigabyte, "AMD Instinct MI325X data sheet"},
+      {"mi355x", 2'516'600, 5'033'200, 288 * kGigabyte, "AMD Instinct MI355X data sheet"},
   }};
   return kDevices;
+}
+
+Rational attentionOperations(const Model& model, const Job& job) {
+  // Forward one product of the size of a query's head and one of a value's; backward three and two.
+  const Rational sizes = Rational(4) * Rational(model.queryHeadSize()) + Rational(3) * Rational(model.valueHeadSize());
+  return Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) * Rational(model.heads) * sizes;
 }
 
 Cost outerCost(const Model& model, const Job& job, std::int64_t devices, const Rational& gflops) {
   // The output matrix: forward, and backward for its input and itself. The embedding looks up.
   const Rational tokens = Rational(job.batch) * Rational(job.sequence);
-  const Rational operations = Rational(6) * tokens * Rational(model.vocabulary) * Rational(model.hidden);
+  const Rational first(model.denseLayers);
+  const Rational operations =
+      Rational(6) * tokens * (Rational(model.vocabulary) * Rational(model.hidden) + model.denseParameters() * first) +
+      attentionOperations(model, job) * first;
   return {operations / Rational(devices) / gflops, Rational(),
-          model.outerParameters() * job.stateBytes / Rational(devices)};
+          (model.outerParameters() + model.denseParameters() * first) * job.stateBytes / Rational(devices)};
 }
 
 }  // namespace coppice::training

@@ -9,7 +9,16 @@
 
 namespace coppice::training {
 
-/// A transformer with equal blocks of attention and a feed-forward part, as its config.json states it.
+/// Attention whose keys and values come of one small tensor for each token (multi-head latent attention of DeepSeek).
+struct Latent {
+  std::int64_t queryRank = 0;  ///< size of the small tensor that queries come of; 0 = they come of the hidden one
+  std::int64_t keyRank = 0;    ///< of keys and values; 0 = this is no such attention
+  std::int64_t ropeSize = 0;   ///< places of a key, and of a query, that carry its position; all heads share the key's
+  std::int64_t valueSize = 0;  ///< of a head; that of keys and queries is headSize + ropeSize
+};
+
+/// A transformer with equal blocks of attention and a feed-forward part, as its config.json states it; the first may
+/// have one feed-forward part for all tokens where the others have experts.
 struct Model {
   std::string name;
   std::int64_t layers = 0;
@@ -22,12 +31,24 @@ struct Model {
   bool isGated = true;       ///< three matrices in the feed-forward part, otherwise two
   std::int64_t experts = 0;  ///< feed-forward parts of which a router chooses for each token; 0 = one for all
   std::int64_t chosen = 0;   ///< experts of a token
+  Latent latent = {};
+  std::int64_t sharedFeedForward = 0;  ///< inner size of what all tokens pass beside their experts
+  std::int64_t denseLayers = 0;        ///< the first, without experts
+  std::int64_t denseFeedForward = 0;   ///< their inner size
 
-  /// Of a block, and of the embedding and the output matrix together; norms and biases are left out.
+  [[nodiscard]] std::int64_t blockLayers() const { return layers - denseLayers; }  ///< that are equal blocks
+  [[nodiscard]] std::int64_t queryHeadSize() const { return headSize + latent.ropeSize; }
+  [[nodiscard]] std::int64_t valueHeadSize() const { return latent.keyRank > 0 ? latent.valueSize : headSize; }
+
+  /// Of a block, of one of the first layers, and of the embedding and the output matrix together; norms, biases and
+  /// routers are left out.
   [[nodiscard]] Rational blockParameters() const;
+  [[nodiscard]] Rational denseParameters() const;
   [[nodiscard]] Rational outerParameters() const;
-  [[nodiscard]] Rational feedForwardParameters() const;  ///< of one expert
-  [[nodiscard]] Rational parameters() const { return blockParameters() * Rational(layers) + outerParameters(); }
+  [[nodiscard]] Rational attentionParameters() const;
+  [[nodiscard]] Rational feedForwardParameters(std::int64_t inner) const;
+  [[nodiscard]] Rational parameters() const;
+  [[nodiscard]] Rational activeBlockParameters() const;  ///< that a token passes in a block
   /// That a token passes: all but those of the experts that are not chosen for it.
   [[nodiscard]] Rational activeParameters() const;
 };
@@ -39,11 +60,12 @@ struct ModelPreset {
 };
 [[nodiscard]] std::span<const ModelPreset> modelPresets();
 
-/// A kind of GPU: dense operations of 16 bits per second, and memory.
+/// A kind of GPU: dense operations per second, and memory.
 struct Device {
   std::string_view name;
-  std::int64_t gflops = 0;  ///< 10^9 per second
-  std::int64_t memory = 0;  ///< bytes
+  std::int64_t gflops = 0;     ///< 10^9 per second, of 16 bits
+  std::int64_t fp8Gflops = 0;  ///< of 8 bits; 0 = it has none
+  std::int64_t memory = 0;     ///< bytes
   std::string_view source;
 };
 [[nodiscard]] std::span<const Device> devicePresets();
@@ -55,8 +77,11 @@ struct Job {
   bool mayRecompute = false;  ///< activations may be dropped and computed again
 };
 
-/// The embedding and the output matrix, as if they were divided over all devices and took no communication: what no
-/// plan can be below.
+/// Operations of attention in a layer, forward and backward: products of tokens by tokens, of which half is masked.
+[[nodiscard]] Rational attentionOperations(const Model& model, const Job& job);
+
+/// The embedding, the output matrix and the first layers without experts, as if they were divided over all devices and
+/// took no communication: what no plan can be below.
 [[nodiscard]] Cost outerCost(const Model& model, const Job& job, std::int64_t devices, const Rational& gflops);
 
 }  // namespace coppice::training

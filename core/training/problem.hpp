@@ -61,8 +61,8 @@ struct Node {
   Rational work = 1;
   /// Only these indices may be divided, and no partial sums pass through a sum, as in attention. Empty = any.
   std::vector<Dim> indices = {};
-  /// Elementwise: a dimension of its output that its inputs have under another name. Of several names for one an axis
-  /// follows any.
+  /// Elementwise: a dimension of its output that its inputs have under another name; the one may be a piece of the
+  /// other, whose order in memory is free. Of several names for one an axis follows any.
   std::vector<std::pair<Dim, Dim>> renamed = {};
   /// By axis: the only dimensions that it may divide here. Empty = any.
   std::vector<std::vector<Dim>> divides = {};

@@ -13,19 +13,15 @@ namespace {
 
 using std::int64_t;
 
-/// 2 operations for each parameter and token forward, 4 backward, and attention: two products of tokens by tokens of
-/// which half is masked, 2.5 times that backward.
+/// Of a block: 2 operations for each parameter and token forward, 4 backward, and attention.
 Rational blockOperations(const Model& model, const Job& job) {
-  const Rational tokens = Rational(job.batch) * Rational(job.sequence);
-  const Rational attention = Rational(2) * Rational(2) * tokens * Rational(job.sequence) * Rational(model.heads) *
-                             Rational(model.headSize) * Rational(7, 4);
-  const Rational parameters = (model.activeParameters() - model.outerParameters()) / Rational(model.layers);
-  return Rational(6) * tokens * parameters + attention;
+  return Rational(6) * Rational(job.batch) * Rational(job.sequence) * model.activeBlockParameters() +
+         attentionOperations(model, job);
 }
 
 /// Of the longest stage; of all, as no stage can be shorter than their mean.
 Rational stageCompute(const StepDemand& demand, const Layout& layout, const Rational& block, int64_t devices) {
-  const Rational mean = block * Rational(demand.model.layers) / Rational(layout.stages()) +
+  const Rational mean = block * Rational(demand.model.blockLayers()) / Rational(layout.stages()) +
                         outerCost(demand.model, demand.job, devices, demand.gflops).compute;
   return std::max(block * Rational(layersOf(demand.model, layout)), mean);
 }
@@ -208,7 +204,7 @@ bool StepPlan::isBetterThan(const StepPlan& other) const {
 }
 
 int64_t layersOf(const Model& model, const Layout& layout) {
-  return (model.layers + layout.stages() - 1) / layout.stages();
+  return (model.blockLayers() + layout.stages() - 1) / layout.stages();
 }
 
 Result<Problem> blockOf(const StepDemand& demand, const PricedLayout& priced, int64_t microBatches) {
@@ -260,7 +256,8 @@ Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& pric
 
 Rational neededTime(const StepDemand& demand, int64_t devices) {
   const Rational blocks = blockOperations(demand.model, demand.job) / demand.gflops / Rational(devices);
-  return blocks * Rational(demand.model.layers) + outerCost(demand.model, demand.job, devices, demand.gflops).compute;
+  return blocks * Rational(demand.model.blockLayers()) +
+         outerCost(demand.model, demand.job, devices, demand.gflops).compute;
 }
 
 }  // namespace coppice::training

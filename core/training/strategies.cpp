@@ -175,8 +175,11 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
   return strategies;
 }
 
-std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& problem, int index, const State& from,
-                                                           const State& to) {
+namespace {
+
+/// In the cheapest order; times of a tensor of so many bytes.
+std::optional<std::vector<ConversionStep>> stepsOf(const Problem& problem, const Rational& bytes, const State& from,
+                                                   const State& to) {
   std::vector<std::size_t> order;
   for (std::size_t axis = 0; axis < from.size(); ++axis) {
     if (from[axis] != to[axis]) {
@@ -186,8 +189,6 @@ std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& proble
       order.push_back(axis);
     }
   }
-  const Node& node = problem.nodes[index];
-  const Rational bytes = order.empty() ? Rational() : elementsOf(problem, node.dims) * node.bytes;
   std::optional<std::vector<ConversionStep>> cheapest;
   std::optional<Rational> least;
   do {
@@ -216,8 +217,7 @@ std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& proble
   return cheapest;
 }
 
-std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
-  const auto steps = conversionSteps(problem, index, from, to);
+std::optional<Rational> sumOf(const std::optional<std::vector<ConversionStep>>& steps) {
   if (!steps) {
     return std::nullopt;
   }
@@ -226,6 +226,22 @@ std::optional<Rational> conversionTime(const Problem& problem, int index, const 
     time += step.time;
   }
   return time;
+}
+
+}  // namespace
+
+std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& problem, int index, const State& from,
+                                                           const State& to) {
+  const Node& node = problem.nodes[index];
+  return stepsOf(problem, elementsOf(problem, node.dims) * node.bytes, from, to);
+}
+
+std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
+  return sumOf(conversionSteps(problem, index, from, to));
+}
+
+std::optional<Rational> conversionTimeOfByte(const Problem& problem, const State& from, const State& to) {
+  return sumOf(stepsOf(problem, 1, from, to));
 }
 
 Cost ownCost(const Problem& problem, int index, const Strategy& strategy) {

@@ -37,6 +37,9 @@ struct ConversionStep {
 [[nodiscard]] std::optional<Rational> conversionTime(const Problem& problem, int node, const State& from,
                                                      const State& to);
 
+/// The time for each byte of the whole tensor; the same for all tensors with these dimensions.
+[[nodiscard]] std::optional<Rational> conversionTimeOfByte(const Problem& problem, const State& from, const State& to);
+
 /// Devices that a state divides a tensor over.
 [[nodiscard]] std::int64_t partsOf(const Problem& problem, const State& state);
 /// Whether the sizes of the dimensions divide.

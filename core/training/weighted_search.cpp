@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/weighted_search.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/failure.hpp"
@@ -19,39 +18,7 @@ WeightedSearch::WeightedSearch(const Problem& problem, const Progress& progress)
       m_budget{.maxPoints = 5'000'000, .maxWork = kMaxWeightedWork} {}
 
 WeightedSearch::Answer WeightedSearch::best(const Prices& prices) {
-  // Whole multipliers of whole costs: what they stand for is a little off the prices, and exact for the answer.
-  constexpr double kLargest = 1 << 30;
-  constexpr int kBits = 48;
-  const double compute = prices.compute / static_cast<double>(m_costs.computeUnit);
-  const double communication = prices.communication / static_cast<double>(m_costs.timeUnit);
-  const double memory = prices.memory / static_cast<double>(m_costs.memoryUnit);
-  const double scale = kLargest / std::max({compute, communication, memory});
-  Weights weights{std::llround(compute * scale), std::llround(communication * scale), std::llround(memory * scale), 0};
-  Int128 most = 0;
-  const auto value = [&](const Point& point) {
-    return static_cast<Int128>(point.compute) * weights.compute +
-           static_cast<Int128>(point.communication) * weights.communication +
-           static_cast<Int128>(point.memory) * weights.memory;
-  };
-  for (const Variable& variable : m_costs.variables) {
-    Int128 largest = 0;
-    for (const Point& own : variable.own) {
-      largest = std::max(largest, value(own));
-    }
-    most += largest;
-  }
-  for (const Edge& edge : m_costs.edges) {
-    std::int64_t largest = 0;
-    for (const std::vector<std::int64_t>& row : edge.time) {
-      for (const std::int64_t time : row) {
-        largest = time == kNever ? largest : std::max(largest, time);
-      }
-    }
-    most += 2 * value({0, largest, 0});
-  }
-  while ((most >> weights.shift) >> kBits > 0) {
-    ++weights.shift;
-  }
+  const Weights weights = weightsOf(m_costs, prices);
   Costs weighted = m_costs.weighted(weights);
   dropDeadEnds(weighted, m_progress);
   const std::vector<Found> found = eliminate(weighted, m_budget, m_progress);

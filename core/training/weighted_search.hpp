@@ -15,12 +15,6 @@ public:
   /// Throws Failure (infeasible), OverflowError, CancelledError.
   WeightedSearch(const Problem& problem, const Progress& progress);
 
-  /// By what one ns of compute, one of communication, and one byte count; only their ratios matter.
-  struct Prices {
-    double compute = 1;
-    double communication = 1;
-    double memory = 0;
-  };
   struct Answer {
     Plan plan;
     /// No plan costs less, whatever its strategies: what a ns of compute and of communication and a byte count in whole

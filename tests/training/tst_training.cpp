@@ -523,7 +523,6 @@ private slots:
         {R"({"num_local_experts": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
              "vocab_size": 9})",
          ErrorCode::badInput},
-        {R"({"n_routed_experts": 8})", ErrorCode::unavailable},
         {R"({"hidden_size": -8})", ErrorCode::badInput}};
     for (const auto& [text, code] : bad) {
       const auto model = io::readModelConfig(text, "config.json");
@@ -732,7 +731,7 @@ private slots:
           if (plan.cost.memory * layers + outer.memory <= demand.memory) {
             const Rational compute =
                 std::max(plan.cost.compute * layers,
-                         plan.cost.compute * Rational(demand.model.layers) / Rational(layout.stages()) + outer.compute);
+                         plan.cost.compute * Rational(demand.model.blockLayers()) / Rational(layout.stages()) + outer.compute);
             const Rational bubble = compute * Rational(layout.stages() - 1) / Rational(microBatches);
             const Rational step = std::max(compute + bubble, plan.cost.communication * layers);
             exact = exact ? std::min(*exact, step) : step;
