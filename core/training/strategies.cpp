@@ -177,7 +177,7 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
 
 namespace {
 
-/// In the cheapest order; times of a tensor of so many bytes.
+/// In the cheapest order, with the times of a tensor of these bytes.
 std::optional<std::vector<ConversionStep>> stepsOf(const Problem& problem, const Rational& bytes, const State& from,
                                                    const State& to) {
   std::vector<std::size_t> order;

@@ -33,6 +33,7 @@ private slots:
   void choosesAPlan();
   void tracesAPlan();
   void comparesFabrics();
+  void graphOfTorch();
   void wrongOptions();
 
 private:
@@ -123,7 +124,38 @@ void TestCliTraining::comparesFabrics() {
   VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
 }
 
+void TestCliTraining::graphOfTorch() {
+  const QString graph = QStringLiteral(COPPICE_EXAMPLES) + "/mlp.fx.txt";
+  const QStringList train{"train", "preset:dgx-h100,boxes=1", "--model", graph};
+  const Outcome all = run(train + QStringList{"--json"});
+  VERIFY_TOLD(all.code == 0 && isOneObject(all.out) && all.err.isEmpty(), all);
+  QCOMPARE(all.json()["parameters"].toArray().size(), 4);
+  QCOMPARE(all.json()["meshes"].toArray().size(), 3);  // 8, 4x2, 2x4
+  const Outcome mesh = run(train + QStringList{"--mesh", "8", "--plans", "--json"});
+  VERIFY_TOLD(mesh.code == 0 && mesh.json()["exact"].toBool(), mesh);
+  const QJsonObject plan = mesh.json()["front"].toArray()[0].toObject();
+  VERIFY_TOLD(plan["nodes"].toObject()["mm_3"].toObject()["state"].toArray().size() == 1, mesh);
+  VERIFY_TOLD(run(train).out.contains("limited by"), run(train));
+  const Outcome shown = run({"train", "--problem", graph});
+  VERIFY_TOLD(shown.code == 0 && shown.out.contains("mm_3: EINSUM \"acd,cdb->ab\"(where, primals_5) -> [ab]"), shown);
+  // As a problem it needs a mesh, and is then the same.
+  QJsonObject problem = run({"train", "--problem", graph, "--json"}).json()["problem"].toObject();
+  problem["mesh"] = QJsonArray{
+      QJsonObject{{"size", 8}, {"allgather", 450}, {"reduce_scatter", 450}, {"allreduce", 225}, {"alltoall", 450}}};
+  problem["gflops"] = 989400;
+  QFile file(path("graph.json"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(QJsonDocument(problem).toJson());
+  file.close();
+  const Outcome again = run({"train", "--problem", path("graph.json"), "--json"});
+  VERIFY_TOLD(again.code == 0, again);
+  QCOMPARE(again.json()["front"].toArray()[0].toObject()["compute"].toString(), plan["compute"].toString());
+  QCOMPARE(run(train + QStringList{"--batch", "8"}).code, 2);
+  QCOMPARE(run(train + QStringList{"--memory", "1MB"}).code, 1);
+}
+
 void TestCliTraining::wrongOptions() {
+  QCOMPARE(run(job({"--gpu", "a100", "--precision", "fp8"})).code, 2);
   QCOMPARE(run(job({"--bucket", "big"})).code, 2);
   QCOMPARE(run(job({"--memory", "2GB"})).code, 1);
   QCOMPARE(run(job({"--plan", "tp=3"})).code, 2);

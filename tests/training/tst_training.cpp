@@ -624,6 +624,26 @@ private slots:
     QVERIFY(solved > 80);
   }
 
+  void fixedOnOneDevice() {
+    // An axis of one device has nothing to divide, whatever is fixed there.
+    const auto read = [](const char* fixed) {
+      return io::readTrainingProblem(
+          std::string(R"({"dims": {"a": 3, "b": 4}, "gflops": 1, "mesh": [
+            {"size": 1, "allgather": 1, "reduce_scatter": 1, "allreduce": 1, "alltoall": 1},
+            {"size": 2, "allgather": 1, "reduce_scatter": 1, "allreduce": 1, "alltoall": 1}], "nodes": [
+            {"name": "x", "op": "placeholder", "dims": ["a", "b"], "bytes": 2, "held": 2, "fixed": [)") +
+              fixed +
+              R"(, "b"]}, {"name": "y", "op": "elementwise", "inputs": ["x"], "dims": ["a", "b"], "held": 2}]})",
+          "problem.json");
+    };
+    const auto divided = findFront(*read("\"a\""));
+    const auto replicated = findFront(*read("\"R\""));
+    QVERIFY(divided.hasValue() && replicated.hasValue());
+    QCOMPARE(text(triplesOf(*divided)), text(triplesOf(*replicated)));
+    QCOMPARE(divided->plans.size(), std::size_t{1});
+    QCOMPARE(divided->plans[0].cost.memory.toString(), std::string("24"));
+  }
+
   /// The plan of least weighted cost is one of all plans, and no plan is below its bound.
   void weightedPlans() {
     int solved = 0;
@@ -729,9 +749,9 @@ private slots:
         const Cost outer = outerCost(demand.model, demand.job, 4, demand.gflops);
         for (const Plan& plan : front->plans) {
           if (plan.cost.memory * layers + outer.memory <= demand.memory) {
-            const Rational compute =
-                std::max(plan.cost.compute * layers,
-                         plan.cost.compute * Rational(demand.model.blockLayers()) / Rational(layout.stages()) + outer.compute);
+            const Rational compute = std::max(
+                plan.cost.compute * layers,
+                plan.cost.compute * Rational(demand.model.blockLayers()) / Rational(layout.stages()) + outer.compute);
             const Rational bubble = compute * Rational(layout.stages() - 1) / Rational(microBatches);
             const Rational step = std::max(compute + bubble, plan.cost.communication * layers);
             exact = exact ? std::min(*exact, step) : step;
