@@ -135,8 +135,8 @@ void TestCliTraining::graphOfTorch() {
   VERIFY_TOLD(mesh.code == 0 && mesh.json()["exact"].toBool(), mesh);
   const QJsonObject plan = mesh.json()["front"].toArray()[0].toObject();
   VERIFY_TOLD(plan["nodes"].toObject()["mm_3"].toObject()["state"].toArray().size() == 1, mesh);
-  const Outcome told = run(train + QStringList{"--mesh", "8"});
-  VERIFY_TOLD(told.code == 0 && told.out.contains("limited by"), told);
+  const Outcome limited = run(train + QStringList{"--mesh", "8"});
+  VERIFY_TOLD(limited.code == 0 && limited.out.contains("limited by"), limited);
   const Outcome shown = run({"train", "--problem", graph});
   VERIFY_TOLD(shown.code == 0 && shown.out.contains("mm_3: EINSUM \"acd,cdb->ab\"(where, primals_5) -> [ab]"), shown);
   // As a problem it needs a mesh, and is then the same.
@@ -152,7 +152,7 @@ void TestCliTraining::graphOfTorch() {
   VERIFY_TOLD(again.code == 0, again);
   QCOMPARE(again.json()["front"].toArray()[0].toObject()["compute"].toString(), plan["compute"].toString());
   QCOMPARE(run(train + QStringList{"--batch", "8"}).code, 2);
-  QCOMPARE(run(train + QStringList{"--mesh", "8", "--memory", "100KB"}).code, 1);
+  QCOMPARE(run(train + QStringList{"--mesh", "8", "--memory", "100000"}).code, 1);
 }
 
 void TestCliTraining::wrongOptions() {
