@@ -40,11 +40,17 @@ void finishChoices(Communicator& made) {
   }
 }
 
+/// Who may follow a rank.
+struct Candidate {
+  int rank = 0;
+  int place = 0;  ///< among the connections of the channel that a process printed: those of rings come first
+};
+
 struct ChannelFacts {
-  std::vector<int> hops;                     // by rank; of hop lines
+  std::vector<std::vector<int>> hops;        // by rank: its next by hop lines, which agree but for those that are cut
   std::vector<int> whole;                    // a ring line with all ranks
   std::vector<std::pair<int, int>> partial;  // of a ring line that is cut
-  std::vector<std::vector<int>> byPhase[3];  // by rank: edges of rings; of no phase; of trees
+  std::vector<std::vector<Candidate>> byPhase[3];  // by rank: edges of rings; of no phase; of trees
 };
 
 /// False: the line is not whole.
@@ -68,9 +74,8 @@ bool addRingLine(ChannelFacts& entry, const RingLine& line, int ranks) {
     entry.whole = std::move(listed);
     return true;
   }
-  if (line.isCut) {
-    listed.pop_back();  // its digits may be cut
-  } else if (ranks > 1000) {
+  listed.pop_back();  // its digits may be cut
+  if (!line.isCut && ranks > 1000) {
     // Old versions print three digits of each number.
     listed.erase(std::find_if(listed.begin(), listed.end(), [](int rank) { return rank >= 100; }), listed.end());
   }
@@ -82,14 +87,61 @@ bool addRingLine(ChannelFacts& entry, const RingLine& line, int ranks) {
   return false;
 }
 
-std::optional<std::vector<int>> solve(const ChannelFacts& entry, int ranks) {
-  if (auto ring = cycleOf(entry.hops)) {
-    return ring;
+/// By rank: the next one that all hop lines agree on; -1.
+std::vector<int> agreedHops(const ChannelFacts& entry) {
+  std::vector<int> next;
+  for (const std::vector<int>& votes : entry.hops) {
+    next.push_back(votes.size() == 1 ? votes.front() : -1);
   }
+  return next;
+}
+
+void addCandidates(RingFacts& facts, const std::vector<std::vector<Candidate>>& rows, int rank) {
+  if (rows.empty()) {
+    return;
+  }
+  std::vector<Candidate> sorted = rows[rank];
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.place < b.place; });
+  std::vector<int>& list = facts.candidates[rank];
+  for (const Candidate& each : sorted) {
+    if (std::find(list.begin(), list.end(), each.rank) == list.end()) {
+      list.push_back(each.rank);
+    }
+  }
+}
+
+/// Whose next one nobody says may be followed by all whom nobody else precedes; only a few are filled in so.
+void fillGaps(RingFacts& facts) {
+  constexpr std::size_t kMaxGaps = 3;
+  std::vector<std::size_t> gaps;
+  std::vector<bool> isTaken(facts.next.size(), false);
+  for (std::size_t rank = 0; rank < facts.next.size(); ++rank) {
+    if (facts.next[rank] >= 0) {
+      isTaken[facts.next[rank]] = true;
+    } else if (facts.candidates[rank].empty()) {
+      gaps.push_back(rank);
+    } else if (facts.candidates[rank].size() == 1) {
+      isTaken[facts.candidates[rank].front()] = true;
+    }
+  }
+  for (const std::size_t gap : gaps.size() <= kMaxGaps ? gaps : std::vector<std::size_t>()) {
+    for (std::size_t rank = 0; rank < facts.next.size(); ++rank) {
+      if (rank != gap && !isTaken[rank]) {
+        facts.candidates[gap].push_back(static_cast<int>(rank));
+      }
+    }
+  }
+}
+
+std::optional<std::vector<int>> solve(const ChannelFacts& entry, int ranks) {
   if (!entry.whole.empty()) {
     return entry.whole;
   }
-  RingFacts facts{.next = entry.hops};
+  RingFacts facts{.next = agreedHops(entry)};
+  if (auto ring = cycleOf(facts.next)) {
+    return ring;
+  }
   std::vector<bool> isTaken(static_cast<std::size_t>(ranks), false);
   for (const int next : facts.next) {
     if (next >= 0) {
@@ -103,29 +155,28 @@ std::optional<std::vector<int>> solve(const ChannelFacts& entry, int ranks) {
     }
   }
   facts.candidates.resize(static_cast<std::size_t>(ranks));
-  const auto addFrom = [&](const std::vector<std::vector<int>>& rows, int rank) {
-    if (rows.empty()) {
-      return;
-    }
-    std::vector<int>& list = facts.candidates[rank];
-    for (const int to : rows[rank]) {
-      if (std::find(list.begin(), list.end(), to) == list.end()) {
-        list.push_back(to);
-      }
-    }
-  };
   for (int rank = 0; rank < ranks; ++rank) {
-    addFrom(entry.byPhase[0], rank);
-    addFrom(entry.byPhase[1], rank);
+    facts.candidates[rank] = entry.hops.empty() ? std::vector<int>() : entry.hops[rank];
+    addCandidates(facts, entry.byPhase[0], rank);
+    if (facts.candidates[rank].empty()) {
+      addCandidates(facts, entry.byPhase[1], rank);
+    }
+  }
+  // Where trees were connected first, rings use their connections without a line of their own.
+  RingFacts wider = facts;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (wider.candidates[rank].empty()) {
+      addCandidates(wider, entry.byPhase[2], rank);
+    }
   }
   if (auto ring = solveRing(facts)) {
     return ring;
   }
-  // Where trees were connected first, rings use their connections without a line of their own.
-  for (int rank = 0; rank < ranks; ++rank) {
-    addFrom(entry.byPhase[2], rank);
+  if (auto ring = solveRing(wider)) {
+    return ring;
   }
-  return solveRing(facts);
+  fillGaps(wider);
+  return solveRing(wider);
 }
 
 /// NCCL repeats the channels that its search found, so that the second half of them is the first.
@@ -170,21 +221,23 @@ void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int c
   const auto at = [&](int channel) -> ChannelFacts& {
     ChannelFacts& entry = byChannel[channel];
     if (entry.hops.empty()) {
-      entry.hops.assign(count, -1);
+      entry.hops.assign(count, {});
     }
     return entry;
   };
   const auto isRank = [&](int rank) { return rank >= 0 && rank < made.ranks; };
+  const auto vote = [&](ChannelFacts& entry, int from, int to) {
+    if (isRank(from) && isRank(to) &&
+        std::find(entry.hops[from].begin(), entry.hops[from].end(), to) == entry.hops[from].end()) {
+      entry.hops[from].push_back(to);
+    }
+  };
   bool hasCut = false;
   for (const Facts* one : facts) {
     for (const HopLine& hop : one->hops) {
       ChannelFacts& entry = at(hop.channel);
-      if (isRank(hop.rank) && isRank(hop.next)) {
-        entry.hops[hop.rank] = hop.next;
-      }
-      if (isRank(hop.previous) && isRank(hop.rank)) {
-        entry.hops[hop.previous] = hop.rank;
-      }
+      vote(entry, hop.rank, hop.next);
+      vote(entry, hop.previous, hop.rank);
     }
     for (const RingLine& line : one->rings) {
       ChannelFacts& entry = at(line.channel);
@@ -195,19 +248,20 @@ void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int c
   std::set<int> open;
   for (int channel = 0; channel < channels || (!byChannel.empty() && channel <= byChannel.rbegin()->first); ++channel) {
     const auto found = byChannel.find(channel);
-    const bool isSolved = found != byChannel.end() && (cycleOf(found->second.hops) || !found->second.whole.empty());
+    const bool isSolved = found != byChannel.end() && (!found->second.whole.empty() || cycleOf(agreedHops(found->second)));
     if (!isSolved) {
       open.insert(channel);
     }
   }
   for (const Facts* one : open.empty() ? std::vector<const Facts*>() : facts) {
+    std::map<std::pair<int, bool>, int> printed;  // by channel and direction
     for (const SeenEdge& edge : one->edges) {
       if (edge.line.connection == 0 && open.contains(edge.line.channel) && isRank(edge.line.from) &&
           isRank(edge.line.to)) {
         const int phase = edge.phase == Phase::ring ? 0 : edge.phase == Phase::open ? 1 : 2;
         auto& rows = at(edge.line.channel).byPhase[phase];
         rows.resize(count);
-        rows[edge.line.from].push_back(edge.line.to);
+        rows[edge.line.from].push_back({edge.line.to, printed[{edge.line.channel, edge.line.isReceive}]++});
       }
     }
   }

@@ -156,7 +156,9 @@ std::optional<RankLine> readRankLine(std::string_view text) {
   line.commId = wordAfter(body, "commId");
   line.parent = wordAfter(body, "parent");
   line.color = wordAfter(body, "color");
+  // childCount since 2.30
   line.splitCount = wordAfter(body, "splitCount");
+  line.splitCount = line.splitCount.empty() ? wordAfter(body, "childCount") : line.splitCount;
   return line;
 }
 

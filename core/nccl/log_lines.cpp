@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 namespace coppice::nccl {
@@ -25,7 +26,7 @@ std::string_view withoutEnd(std::string_view line) {
 
 /// Takes what mpirun and NCCL put before a prefix off the end of what stands before it: "[1,3]<stdout>:",
 /// "[2026-01-31 10:00:00] ".
-std::string_view withoutTags(std::string_view text) {
+std::string_view withoutKnownTags(std::string_view text) {
   for (;;) {
     const std::string_view tagged = withoutEnd(text);
     std::size_t close = std::string_view::npos;
@@ -50,19 +51,91 @@ std::string_view withoutTags(std::string_view text) {
   }
 }
 
-/// Takes the tag of mpirun off the beginning of a line.
-std::string_view withoutLeadingTag(std::string_view line) {
-  for (const std::string_view end : {std::string_view("]<stdout>:"), std::string_view("]<stderr>:")}) {
-    if (const std::size_t at = line.find(end); line.starts_with('[') && at != std::string_view::npos) {
-      return line.substr(at + end.size());
+constexpr char kAnyNumber = '\x01';  ///< in a shape: any number
+constexpr char kAnyWord = '\x02';    ///< any word in brackets that is not a number
+
+bool isOpening(char c) {
+  return c == '[' || c == '(';
+}
+
+bool isClosing(char c) {
+  return c == ']' || c == ')';
+}
+
+bool isWordLetter(char c) {
+  return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+}
+
+/// What stands before a prefix, with its numbers, and its words in brackets, left open: "[\x02] " for "[rank3] ".
+std::string shapeOf(std::string_view text) {
+  std::string shape;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    depth += isOpening(c) ? 1 : isClosing(c) && depth > 0 ? -1 : 0;
+    std::size_t end = at;
+    while (end < text.size() && (depth > 0 ? isWordLetter(text[end]) : isDigit(text[end]))) {
+      ++end;
+    }
+    if (end == at) {
+      shape += c;
+      ++at;
+      continue;
+    }
+    const std::string_view word = text.substr(at, end - at);
+    shape += std::all_of(word.begin(), word.end(), isDigit) ? kAnyNumber : kAnyWord;
+    at = end;
+  }
+  return shape;
+}
+
+/// How much of the beginning of a text has this shape; 0 = it has another.
+std::size_t matched(std::string_view text, std::string_view shape) {
+  std::size_t at = 0;
+  for (const char c : shape) {
+    const std::size_t begin = at;
+    if (c == kAnyNumber || c == kAnyWord) {
+      while (at < text.size() && (c == kAnyNumber ? isDigit(text[at]) : isWordLetter(text[at]))) {
+        ++at;
+      }
+    } else if (at < text.size() && text[at] == c) {
+      ++at;
+    }
+    if (at == begin) {
+      return 0;
     }
   }
-  return line;
+  return at;
+}
+
+/// Without the sequences by which terminals change colours.
+std::string withoutColours(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '\x1b') {
+      plain += text[at++];
+      continue;
+    }
+    ++at;
+    if (at < text.size() && text[at] == '[') {
+      ++at;
+      while (at < text.size() && (isDigit(text[at]) || text[at] == ';' || text[at] == '?')) {
+        ++at;
+      }
+      at += at < text.size() && text[at] != '\n' ? 1 : 0;
+    }
+  }
+  return plain;
 }
 
 }  // namespace
 
 void LogLines::read(std::string_view text) {
+  if (text.find('\x1b') != std::string_view::npos) {
+    text = m_cleaned.emplace_back(withoutColours(text));
+  }
+  findTags(text);
   findHosts(text);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -72,29 +145,88 @@ void LogLines::read(std::string_view text) {
   flushOlder(0);
 }
 
+template <typename Take>
+void LogLines::forEachMarked(std::string_view text, const Take& take) {
+  for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at)) {
+    const std::size_t newline = text.rfind('\n', at);
+    const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+    take(text.substr(start, at + kMark.size() + 8 - start), at - start);
+    at = std::min(text.find('\n', at), text.size());
+  }
+}
+
+/// What stands before the prefixes of at least a tenth of the lines.
+void LogLines::findTags(std::string_view text) {
+  constexpr std::size_t kMaxLength = 200;
+  constexpr std::size_t kMaxShapes = 4096;
+  std::map<std::string, std::size_t> counts;
+  std::size_t lines = 0;
+  forEachMarked(text, [&](std::string_view line, std::size_t mark) {
+    Prefix prefix;
+    if (!prefixAt(line, mark, 0, prefix)) {
+      return;
+    }
+    ++lines;
+    if (prefix.begin > 0 && prefix.begin <= kMaxLength && counts.size() < kMaxShapes) {
+      ++counts[shapeOf(line.substr(0, prefix.begin))];
+    }
+  });
+  m_tags.clear();
+  for (const auto& [shape, count] : counts) {
+    const bool isBlank = shape.find_first_not_of(' ') == std::string::npos;
+    if (count > 1 && (isBlank ? count == lines : count * 10 >= lines)) {
+      m_tags.push_back(shape);
+    }
+  }
+}
+
 /// The names of hosts, from prefixes that nothing but tags precedes: where a process printed into the line of another,
 /// its host is glued to the text before.
 void LogLines::findHosts(std::string_view text) {
-  for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at + 1)) {
-    const std::size_t newline = text.rfind('\n', at);
-    const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+  forEachMarked(text, [&](std::string_view line, std::size_t mark) {
     Prefix prefix;
-    const std::string_view line = text.substr(start, at + kMark.size() + 8 - start);
-    if (!prefixAt(line, at - start, 0, prefix)) {
-      continue;
+    if (!prefixAt(line, mark, 0, prefix)) {
+      return;
     }
-    const std::string_view before = withoutEnd(line.substr(0, prefix.begin));
+    const std::string_view before = withoutEnd(withoutLeadingTag(line.substr(0, prefix.begin)));
+    // The rest of the line can hold only names that are glued or known.
     if (before.empty() || before.back() == ':' || before.back() == ']' || before.back() == '>') {
       m_hosts.insert(prefix.source.host);
       m_longestHost = std::max(m_longestHost, prefix.source.host.size());
     }
-    // The rest of the line can hold only names that are glued or known.
-    const std::size_t next = text.find('\n', at);
-    if (next == std::string_view::npos) {
-      break;
+  });
+}
+
+/// Takes off the end of a text what was put before the prefix that follows it.
+std::string_view LogLines::withoutTags(std::string_view text) const {
+  for (const std::string& tag : m_tags) {
+    // Numbers at its front would take digits of the text.
+    if (tag.front() == kAnyNumber || tag.front() == ' ') {
+      continue;
     }
-    at = next;
+    for (std::size_t at = text.rfind(tag.front()); at != std::string_view::npos;
+         at = at == 0 ? std::string_view::npos : text.rfind(tag.front(), at - 1)) {
+      if (matched(text.substr(at), tag) == text.size() - at) {
+        return text.substr(0, at);
+      }
+    }
   }
+  return withoutKnownTags(text);
+}
+
+/// Takes off the beginning of a line what is put before all lines.
+std::string_view LogLines::withoutLeadingTag(std::string_view line) const {
+  for (const std::string& tag : m_tags) {
+    if (const std::size_t size = matched(line, tag); size > 0) {
+      return line.substr(size);
+    }
+  }
+  for (const std::string_view end : {std::string_view("]<stdout>:"), std::string_view("]<stderr>:")}) {
+    if (const std::size_t at = line.find(end); line.starts_with('[') && at != std::string_view::npos) {
+      return line.substr(at + end.size());
+    }
+  }
+  return line;
 }
 
 /// @param mark where " NCCL " begins @param from what lies before belongs to another message

@@ -29,7 +29,9 @@ struct LogMessage {
   std::size_t length = 0;  ///< of the line with its prefix
 };
 
-/// Splits a log into messages: at the ends of lines, and wherever a prefix "host:pid:tid [dev] NCCL INFO " begins.
+/// Splits a log into messages: at the ends of lines, and wherever a prefix "host:pid:tid [dev] NCCL INFO " begins. What
+/// launchers and log collectors put before lines ("[1,3]<stdout>:", "3: ", time stamps, names of pods) is learned from
+/// the lines that have it, and colours are left out.
 class LogLines {
 public:
   /// Gets messages and lines without a prefix, in order. Views stay valid while the splitter and the text live.
@@ -52,7 +54,13 @@ private:
     int age = 0;  ///< lines since
   };
 
+  void findTags(std::string_view text);
   void findHosts(std::string_view text);
+  /// Calls take(line up to its first mark, the mark's place) for each line that has one.
+  template <typename Take>
+  static void forEachMarked(std::string_view text, const Take& take);
+  [[nodiscard]] std::string_view withoutTags(std::string_view text) const;
+  [[nodiscard]] std::string_view withoutLeadingTag(std::string_view line) const;
   void readLine(std::string_view line);
   [[nodiscard]] bool prefixAt(std::string_view line, std::size_t mark, std::size_t from, Prefix& prefix) const;
   void give(const LogMessage& message);
@@ -63,6 +71,8 @@ private:
   TakePlain m_plain;
   std::unordered_set<std::string_view> m_hosts;  ///< that begin a line
   std::size_t m_longestHost = 0;
+  std::vector<std::string> m_tags;      ///< shapes of what stands before prefixes
+  std::deque<std::string> m_cleaned;    ///< texts without colours
   std::deque<Open> m_open;  ///< cut by others, the oldest first
 };
 

@@ -51,6 +51,13 @@ struct Process {
   std::vector<int> instances = {};
 };
 
+/// What a process printed without a line that names a communicator.
+struct Orphan {
+  int process = 0;
+  int device = 0;
+  Facts facts = {};
+};
+
 /// The ranks of one communicator.
 struct Group {
   std::string id;
@@ -74,6 +81,7 @@ public:
     }
     placePending();
     makeGroups();
+    placeOrphans();
     for (const Group& group : m_groups) {
       m_run.communicators.push_back(communicatorOf(group));
     }
@@ -382,15 +390,18 @@ private:
       throw Failure{{ErrorCode::limit, "a communicator of " + std::to_string(line.ranks) + " ranks is too large",
                      "the limit is 65,536"}};
     }
-    if (line.isComplete) {
-      for (auto at = process.instances.rbegin(); at != process.instances.rend(); ++at) {
-        Instance& instance = m_instances[*at];
-        if (instance.line.comm == line.comm && instance.line.rank == line.rank && !instance.isComplete) {
-          instance.isComplete = true;
-          merge(instance.line, line);
-          thread.instance = *at;
-          return;
-        }
+    const auto isSame = [&](const RankLine& other) {
+      return other.rank == line.rank && other.ranks == line.ranks &&
+             (other.commId == line.commId || other.commId.empty() || line.commId.empty());
+    };
+    if (const int known = instanceOf(process, line.comm); known >= 0 && isSame(m_instances[known].line)) {
+      Instance& instance = m_instances[known];
+      // The end of what began; or a line that was copied twice.
+      if (!instance.isComplete || (line.isComplete && (instance.hasStart || thread.pending.isEmpty()))) {
+        instance.isComplete = instance.isComplete || line.isComplete;
+        merge(instance.line, line);
+        thread.instance = known;
+        return;
       }
     }
     const int index = static_cast<int>(m_instances.size());
@@ -429,19 +440,83 @@ private:
         if (best < 0 && !process.instances.empty()) {
           best = process.instances.back();
         }
-        (best >= 0 ? m_instances[best].facts : m_loose).append(thread.pending);
+        if (best >= 0) {
+          m_instances[best].facts.append(thread.pending);
+        } else {
+          m_orphans.push_back({process.index, key.second, {}});
+          m_orphans.back().facts.append(thread.pending);
+        }
       }
+    }
+  }
+
+  /// Whose lines these are, by the ranks in them; -1 = they do not say.
+  static int rankOf(const Facts& facts) {
+    for (const TreeEntry& entry : facts.trees) {
+      return entry.rank;
+    }
+    for (const HopLine& hop : facts.hops) {
+      return hop.rank;
+    }
+    for (const SeenEdge& edge : facts.edges) {
+      return edge.line.isReceive ? edge.line.to : edge.line.from;
+    }
+    return facts.rings.empty() ? -1 : 0;
+  }
+
+  static int largestRank(const Facts& facts) {
+    int largest = -1;
+    const auto see = [&](int rank) { largest = std::max(largest, rank); };
+    for (const RingLine& line : facts.rings) {
+      std::for_each(line.ranks.begin(), line.ranks.end(), see);
+    }
+    for (const HopLine& line : facts.hops) {
+      see(line.rank);
+      see(line.next);
+      see(line.previous);
+    }
+    for (const SeenEdge& edge : facts.edges) {
+      see(edge.line.from);
+      see(edge.line.to);
+    }
+    for (const TreeEntry& entry : facts.trees) {
+      see(entry.rank);
+      see(entry.parent);
+    }
+    return largest;
+  }
+
+  /// Lines of processes whose line with the communicator is lost: of the one that has no other for this rank.
+  void placeOrphans() {
+    for (Orphan& orphan : m_orphans) {
+      const int rank = rankOf(orphan.facts);
+      const int largest = largestRank(orphan.facts);
+      int found = -1;
+      for (int group = 0; group < static_cast<int>(m_groups.size()) && rank >= 0; ++group) {
+        if (m_groups[group].ranks > largest && m_groups[group].instanceOf[rank] < 0) {
+          found = found == -1 ? group : -2;
+        }
+      }
+      if (found < 0) {
+        m_loose.append(orphan.facts);
+        continue;
+      }
+      m_groups[found].instanceOf[rank] = static_cast<int>(m_instances.size());
+      m_instances.push_back({.process = orphan.process,
+                             .line = {.comm = {}, .rank = rank, .ranks = m_groups[found].ranks,
+                                      .device = orphan.device, .nvmlDevice = orphan.device}});
+      m_instances.back().facts.append(orphan.facts);
     }
   }
 
   // --- across processes ----------------------------------------------------------------------------------------------
 
+  /// Empty: it is a split of a communicator that is not known.
   std::string groupName(int index) {
-    Instance& instance = m_instances[index];
+    const Instance& instance = m_instances[index];
     const RankLine& line = instance.line;
-    if (!line.commId.empty() && line.commId != "0x0") {
-      return "id " + std::string(line.commId) + " of " + std::to_string(line.ranks);
-    }
+    const std::string of = " of " + std::to_string(line.ranks);
+    const bool hasId = !line.commId.empty() && line.commId != "0x0";
     if (!line.parent.empty()) {
       int parent = -1;
       for (const int other : m_processes[instance.process].instances) {
@@ -450,34 +525,71 @@ private:
         }
       }
       if (parent >= 0) {
+        // Splits of one colour after another have the same id in versions before 2.23.
         const int count = ++m_instances[parent].splits;
         const std::string split = line.splitCount.empty() ? std::to_string(count) : std::string(line.splitCount);
-        return m_instances[parent].group + " / " + split + " " + std::string(line.color) + " of " +
-               std::to_string(line.ranks);
+        return m_instances[parent].group + " / " + split + " " + std::string(hasId ? line.commId : line.color) + of;
       }
+    }
+    if (hasId) {
+      return "id " + std::string(line.commId) + of;
+    }
+    if (!line.splitCount.empty()) {
+      return {};
     }
     // Nothing joins the processes but the order in which they make communicators.
     const int before = m_unnamed[{instance.process, line.ranks, line.device}]++;
-    return "number " + std::to_string(before) + " of " + std::to_string(line.ranks);
+    return "number " + std::to_string(before) + of;
   }
 
   void makeGroups() {
     std::map<std::string, int> latest;
+    std::map<std::tuple<int, int, std::string>, int> repeated;
+    std::vector<int> later;
     for (std::size_t index = 0; index < m_instances.size(); ++index) {
       Instance& instance = m_instances[index];
       instance.group = groupName(static_cast<int>(index));
+      if (instance.group.empty()) {
+        later.push_back(static_cast<int>(index));
+        continue;
+      }
+      const int before = repeated[{instance.process, instance.line.rank, instance.group}]++;
+      instance.group += before > 0 ? " again " + std::to_string(before) : std::string();
       const auto found = latest.find(instance.group);
       int group = found == latest.end() ? -1 : found->second;
       // A rank that comes again begins another run.
       if (group < 0 || m_groups[group].instanceOf[instance.line.rank] >= 0) {
-        group = static_cast<int>(m_groups.size());
-        latest[instance.group] = group;
-        m_groups.push_back({.id = std::string(instance.line.commId),
-                            .ranks = instance.line.ranks,
-                            .instanceOf = std::vector<int>(static_cast<std::size_t>(instance.line.ranks), -1)});
+        group = latest[instance.group] = newGroup(instance.line);
       }
       m_groups[group].instanceOf[instance.line.rank] = static_cast<int>(index);
     }
+    for (const int index : later) {
+      placeSplit(index);
+    }
+  }
+
+  int newGroup(const RankLine& line) {
+    m_groups.push_back({.id = std::string(line.commId),
+                        .ranks = line.ranks,
+                        .instanceOf = std::vector<int>(static_cast<std::size_t>(line.ranks), -1)});
+    return static_cast<int>(m_groups.size()) - 1;
+  }
+
+  /// Where the line of the parent is lost in this process: to the other ranks of the split.
+  void placeSplit(int index) {
+    const RankLine& line = m_instances[index].line;
+    for (Group& group : m_groups) {
+      const auto other = std::find_if(group.instanceOf.begin(), group.instanceOf.end(), [](int one) { return one >= 0; });
+      if (other == group.instanceOf.end() || group.ranks != line.ranks || group.instanceOf[line.rank] >= 0) {
+        continue;
+      }
+      const RankLine& known = m_instances[*other].line;
+      if (known.splitCount == line.splitCount && known.color == line.color) {
+        group.instanceOf[line.rank] = index;
+        return;
+      }
+    }
+    m_groups[newGroup(line)].instanceOf[line.rank] = index;
   }
 
   Communicator communicatorOf(const Group& group) {
@@ -514,24 +626,7 @@ private:
 
   /// A log without a line that names a communicator.
   void addLoose() {
-    int largest = -1;
-    const auto see = [&](int rank) { largest = std::max(largest, rank); };
-    for (const RingLine& line : m_loose.rings) {
-      std::for_each(line.ranks.begin(), line.ranks.end(), see);
-    }
-    for (const HopLine& line : m_loose.hops) {
-      see(line.rank);
-      see(line.next);
-      see(line.previous);
-    }
-    for (const SeenEdge& edge : m_loose.edges) {
-      see(edge.line.from);
-      see(edge.line.to);
-    }
-    for (const TreeEntry& entry : m_loose.trees) {
-      see(entry.rank);
-      see(entry.parent);
-    }
+    const int largest = largestRank(m_loose);
     if (largest >= kMaxRanks) {
       throw Failure{{ErrorCode::limit, "a communicator of " + std::to_string(largest + 1) + " ranks is too large",
                      "the limit is 65,536"}};
@@ -584,6 +679,7 @@ private:
   std::deque<Instance> m_instances;
   std::map<std::tuple<int, int, int>, int> m_unnamed;
   std::vector<Group> m_groups;
+  std::deque<Orphan> m_orphans;
   Facts m_loose;
   std::set<std::string_view> m_warned;
 };

@@ -31,19 +31,28 @@ std::optional<std::vector<int>> solveRing(const RingFacts& facts) {
   }
   // Who is known to follow someone follows nobody else.
   std::vector<bool> isTaken(facts.next.size(), false);
-  for (const int next : facts.next) {
+  std::vector<int> likeliest = facts.next;
+  for (std::size_t rank = 0; rank < facts.next.size(); ++rank) {
+    const int next = facts.next[rank];
     if (next >= 0) {
       if (next >= count || isTaken[next]) {
         return std::nullopt;
       }
       isTaken[next] = true;
+    } else if (!facts.candidates[rank].empty()) {
+      likeliest[rank] = facts.candidates[rank].front();
     }
   }
+  if (auto ring = cycleOf(likeliest)) {
+    return ring;
+  }
+  std::optional<std::vector<int>> found;
   std::vector<int> path{0};
   std::vector<std::size_t> tried{0};
   std::vector<bool> isVisited(facts.next.size(), false);
   isVisited[0] = true;
-  for (std::size_t steps = 0; !path.empty() && steps < kMaxSteps; ++steps) {
+  std::size_t steps = 0;
+  for (; !path.empty() && steps < kMaxSteps; ++steps) {
     const int at = path.back();
     const bool isFull = static_cast<int>(path.size()) == count;
     std::size_t& index = tried.back();
@@ -59,9 +68,11 @@ std::optional<std::vector<int>> solveRing(const RingFacts& facts) {
       }
     }
     if (next >= 0 && isFull && next == 0) {
-      return path;
-    }
-    if (next >= 0 && !isFull && !isVisited[next]) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = path;
+    } else if (next >= 0 && !isFull && !isVisited[next]) {
       path.push_back(next);
       tried.push_back(0);
       isVisited[next] = true;
@@ -71,7 +82,7 @@ std::optional<std::vector<int>> solveRing(const RingFacts& facts) {
       tried.pop_back();
     }
   }
-  return std::nullopt;
+  return steps < kMaxSteps ? found : std::nullopt;
 }
 
 }  // namespace coppice::nccl

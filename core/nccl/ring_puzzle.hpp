@@ -12,8 +12,8 @@ struct RingFacts {
   std::vector<std::vector<int>> candidates = {};  ///< by rank: who may follow, the likeliest first
 };
 
-/// All ranks from 0 on, once round; nullopt where the facts leave it open or no ring has them. Gives up after a number
-/// of steps.
+/// All ranks from 0 on, once round; nullopt where the facts leave it open or no ring has them. Of several rings the one
+/// in which the likeliest follows everywhere, if it is one. Gives up after a number of steps.
 [[nodiscard]] std::optional<std::vector<int>> solveRing(const RingFacts& facts);
 
 /// The cycle of these successors from rank 0 on; nullopt where it does not pass all.
