@@ -201,8 +201,8 @@ void describeMeasurements(const workflow::ImportedRun& run, Report& report) {
   }
 }
 
-Json loadJson(const fabric::Fabric& fabric, const std::optional<nccl::Load>& load, const Bandwidth& bound) {
-  if (!load) {
+Json loadJson(const fabric::Fabric& fabric, const nccl::Load* load, const Bandwidth& bound) {
+  if (load == nullptr) {
     return nullptr;
   }
   const fabric::Arc& arc = fabric.arcs()[load->arc];
@@ -210,11 +210,6 @@ Json loadJson(const fabric::Fabric& fabric, const std::optional<nccl::Load>& loa
           {"algbw_GBps", toGBps(load->algbw)},
           {"share", toGBps(load->algbw) / toGBps(bound)},
           {"limited_by", {{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}}}};
-}
-
-std::string loadText(const fabric::Fabric& fabric, const std::string& label, const std::optional<nccl::Load>& load,
-                     const Bandwidth& bound) {
-  return load ? "  " + label + workflow::worthText(fabric, *load, bound) + "\n" : std::string();
 }
 
 Json sizeJson(const workflow::RunSize& size) {
@@ -288,12 +283,19 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
   Json measured = {{"name", fabric.name()},
                    {"collective", toString(*collective)},
                    {"bound", {{"algbw", toFraction(on->bound)}, {"algbw_GBps", toGBps(on->bound)}}},
-                   {"rings", loadJson(fabric, on->rings, on->bound)},
-                   {"trees", loadJson(fabric, on->trees, on->bound)},
+                   {"rings", loadJson(fabric, on->loadOf("Ring"), on->bound)},
+                   {"trees", loadJson(fabric, on->loadOf("Tree"), on->bound)},
+                   {"nvls", loadJson(fabric, on->loadOf("NVLS"), on->bound)},
+                   {"nvls_tree", loadJson(fabric, on->loadOf("NVLSTree"), on->bound)},
+                   {"collnet_direct", loadJson(fabric, on->loadOf("CollNetDirect"), on->bound)},
+                   {"collnet_chain", loadJson(fabric, on->loadOf("CollNetChain"), on->bound)},
                    {"choices", Json::array()}};
-  report.text += std::string(toString(*collective)) + " on " + named(fabric.name()) + "\n  bound       " +
-                 gigabytes(on->bound) + "\n" + loadText(fabric, "rings       ", on->rings, on->bound) +
-                 loadText(fabric, "trees       ", on->trees, on->bound);
+  report.text += std::string(toString(*collective)) + " on " + named(fabric.name()) + "\n  bound         " +
+                 gigabytes(on->bound) + "\n";
+  for (const workflow::RunOnFabric::Reach& reach : on->reaches()) {
+    report.text += formatted("  %-13s ", std::string(reach.algorithm).c_str()) +
+                   workflow::worthText(fabric, *reach.load, on->bound) + "\n";
+  }
   describeSizes(workflow::runSizes(run, *on), *on, measured["choices"], report);
   report.json["fabric"] = std::move(measured);
   if (!options.output.empty()) {

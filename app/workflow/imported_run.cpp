@@ -9,6 +9,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "nccl/box_model.hpp"
+#include "nccl/in_network_load.hpp"
 #include "nccl/log_reader.hpp"
 #include "schedule/step_cost.hpp"
 #include "workflow/proved_optimum.hpp"
@@ -194,6 +195,40 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
   return run;
 }
 
+namespace {
+
+/// Heads of NVLS and CollNet, and the chains of CollNet.
+void addHeads(nccl::ChannelSet& set, const nccl::Communicator& communicator, const std::vector<fabric::Rank>& rankOf) {
+  std::map<int, nccl::HeadRanks> nvls;
+  for (const nccl::NvlsHeads& each : communicator.nvls) {
+    for (const int rank : each.ranks) {
+      if (rank < communicator.ranks) {
+        nvls[each.channel].ranks.push_back(rankOf[rank]);
+      }
+    }
+  }
+  for (auto& [unused, head] : nvls) {
+    set.nvlsHeads.push_back(std::move(head));
+  }
+  // The heads of each host in their order act together.
+  std::map<std::string, int> onHost;
+  for (const int rank : communicator.collnetHeads) {
+    const auto number = static_cast<std::size_t>(onHost[communicator.places[rank].host]++);
+    set.collnetHeads.resize(std::max(set.collnetHeads.size(), number + 1));
+    set.collnetHeads[number].ranks.push_back(rankOf[rank]);
+  }
+  for (const nccl::LoggedTree& chain : communicator.collnetChains) {
+    nccl::Tree made;
+    made.parents.assign(chain.parents.size(), -1);
+    for (std::size_t rank = 0; rank < chain.parents.size(); ++rank) {
+      made.parents[rankOf[rank]] = chain.parents[rank] < 0 ? -1 : rankOf[chain.parents[rank]];
+    }
+    set.collnetChains.push_back(std::move(made));
+  }
+}
+
+}  // namespace
+
 Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Communicator& communicator) {
   if (communicator.ranks != fabric.gpuCount()) {
     return Error{ErrorCode::badInput,
@@ -238,13 +273,15 @@ Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Co
     }
     set.trees.push_back(std::move(made));
   }
+  addHeads(set, communicator, rankOf);
   return set;
 }
 
 Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run) {
   const nccl::Communicator* chosen = nullptr;
   for (const nccl::Communicator& each : run.log.communicators) {
-    if ((!each.rings.empty() || !each.trees.empty()) && (chosen == nullptr || chosen->ranks < each.ranks)) {
+    if ((!each.rings.empty() || !each.trees.empty() || !each.nvls.empty()) &&
+        (chosen == nullptr || chosen->ranks < each.ranks)) {
       chosen = &each;
     }
   }
@@ -255,7 +292,21 @@ Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const Imported
     if (graphs.graphs.find(nccl::kRingGraph) != nullptr && graphs.graphs.find(nccl::kTreeGraph) != nullptr) {
       nccl::Ways ways(fabric);
       const auto boxes = nccl::boxModels(ways);
-      return boxes ? nccl::joinedOn(*boxes, graphs.graphs, {}) : Result<nccl::ChannelSet>(boxes.error());
+      if (!boxes) {
+        return boxes.error();
+      }
+      auto set = nccl::joinedOn(*boxes, graphs.graphs, {});
+      if (const nccl::Graph* nvls = graphs.graphs.find(nccl::kNvlsGraph); set && nvls != nullptr) {
+        for (const nccl::GraphChannel& channel : nvls->channels) {
+          nccl::HeadRanks head;
+          for (const nccl::BoxModel& box : *boxes) {
+            const auto device = static_cast<std::size_t>(channel.devices.empty() ? 0 : channel.devices.front());
+            head.ranks.push_back(box.gpus[std::min(device, box.gpus.size() - 1)]);
+          }
+          set->nvlsHeads.push_back(std::move(head));
+        }
+      }
+      return set;
     }
   }
   return nccl::ChannelSet{.ranks = fabric.gpuCount()};
@@ -334,6 +385,57 @@ Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, c
   });
 }
 
+std::vector<RunOnFabric::Reach> RunOnFabric::reaches() const {
+  std::vector<Reach> all;
+  for (const auto& [algorithm, load] : {std::pair<std::string_view, const std::optional<nccl::Load>*>("Ring", &rings),
+                                        {"Tree", &trees},
+                                        {"NVLS", &nvls},
+                                        {"NVLSTree", &nvlsTree},
+                                        {"CollNetDirect", &collnetDirect},
+                                        {"CollNetChain", &collnetChain}}) {
+    if (*load) {
+      all.push_back({algorithm, &**load});
+    }
+  }
+  return all;
+}
+
+const nccl::Load* RunOnFabric::loadOf(std::string_view algorithm) const {
+  for (const Reach& reach : reaches()) {
+    if (reach.algorithm == algorithm) {
+      return reach.load;
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
+/// What switches that sum and copy let NVLS and CollNet reach. Heads that the fabric does not have are left out.
+void addInNetwork(RunOnFabric& result, nccl::Ways& ways, const nccl::ChannelSet& channels) {
+  const auto take = [](std::optional<nccl::Load>& to, Result<nccl::Load> load) {
+    if (load) {
+      to = *std::move(load);
+    }
+  };
+  const bool isAllreduce = result.collective == Collective::allreduce;
+  const bool isAlone = boxesWithGpus(ways.fabric()).size() == 1;
+  if (!channels.nvlsHeads.empty()) {
+    take(result.nvls, nccl::nvlsLoad(ways, channels.nvlsHeads, result.collective));
+    if (isAllreduce && !isAlone) {
+      take(result.nvlsTree, nccl::nvlsTreeLoad(ways, channels.nvlsHeads));
+    }
+  }
+  if (!channels.collnetHeads.empty() && isAllreduce) {
+    take(result.collnetDirect, nccl::collnetDirectLoad(ways, channels.collnetHeads));
+  }
+  if (!channels.collnetChains.empty() && isAllreduce) {
+    take(result.collnetChain, nccl::collnetChainLoad(ways, channels.collnetChains));
+  }
+}
+
+}  // namespace
+
 Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels, Collective collective,
                                 const Progress& progress) {
   Demand demand{.collective = collective};
@@ -364,6 +466,7 @@ Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::Channe
     }
     result.trees = *std::move(load);
   }
+  addInNetwork(result, ways, channels);
   return result;
 }
 

@@ -82,12 +82,20 @@ struct RunOnFabric {
   Bandwidth bound;                  ///< of any schedule
   std::optional<nccl::Load> rings;  ///< absent = not known, or they do not make the collective
   std::optional<nccl::Load> trees;  ///< of allreduce
+  std::optional<nccl::Load> nvls;   ///< of the heads of the log or of graph 3
+  std::optional<nccl::Load> nvlsTree;
+  std::optional<nccl::Load> collnetDirect;
+  std::optional<nccl::Load> collnetChain;
 
-  /// By congestion; nullptr where it is not known.
-  [[nodiscard]] const nccl::Load* loadOf(std::string_view algorithm) const {
-    const std::optional<nccl::Load>& load = algorithm == "Ring" ? rings : trees;
-    return (algorithm == "Ring" || algorithm == "Tree") && load ? &*load : nullptr;
-  }
+  /// One of NCCL's algorithms, and what it reaches by congestion.
+  struct Reach {
+    std::string_view algorithm;  ///< one of nccl::kAlgorithms
+    const nccl::Load* load = nullptr;
+  };
+  /// Those that are known, rings first.
+  [[nodiscard]] std::vector<Reach> reaches() const;
+  /// nullptr where it is not known.
+  [[nodiscard]] const nccl::Load* loadOf(std::string_view algorithm) const;
 };
 /// Errors: those of channelsOn and of the bound; infeasible (no way between two ranks).
 [[nodiscard]] Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels,

@@ -64,11 +64,12 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const Run
     }
     return;
   }
-  const std::string other = size.algorithm == "Ring" ? "Tree" : "Ring";
   const nccl::Load* chosen = on.loadOf(size.algorithm);
-  const nccl::Load* alternative = on.loadOf(other);
-  if (chosen != nullptr && alternative != nullptr && chosen->algbw < alternative->algbw) {
-    size.faster = other;
+  for (const RunOnFabric::Reach& reach : chosen != nullptr ? on.reaches() : std::vector<RunOnFabric::Reach>()) {
+    if (chosen->algbw < reach.load->algbw) {
+      chosen = reach.load;
+      size.faster = reach.algorithm;
+    }
   }
 }
 

@@ -37,10 +37,20 @@ struct Tree {
   friend bool operator==(const Tree&, const Tree&) = default;
 };
 
+/// The ranks that act for one part of the data of NVLS or CollNet, one in each node.
+struct HeadRanks {
+  std::vector<int> ranks = {};
+
+  friend bool operator==(const HeadRanks&, const HeadRanks&) = default;
+};
+
 struct ChannelSet {
   int ranks = 0;
-  std::vector<Ring> rings = {};  ///< by channel
-  std::vector<Tree> trees = {};  ///< by channel
+  std::vector<Ring> rings = {};           ///< by channel
+  std::vector<Tree> trees = {};           ///< by channel
+  std::vector<HeadRanks> nvlsHeads = {};  ///< by number; empty = not known, or NVLS is not used
+  std::vector<HeadRanks> collnetHeads = {};
+  std::vector<Tree> collnetChains = {};  ///< by channel; a rank without a parent in each node
 };
 
 }  // namespace coppice::nccl

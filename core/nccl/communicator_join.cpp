@@ -111,7 +111,8 @@ void addCandidates(RingFacts& facts, const std::vector<std::vector<Candidate>>& 
   }
 }
 
-/// Whose next one nobody says may be followed by all whom nobody else precedes; only a few are filled in so.
+/// Whose next one nobody says may be followed by all whom nobody else precedes; only a few are filled in so, and only
+/// where nothing else is open.
 void fillGaps(RingFacts& facts) {
   constexpr std::size_t kMaxGaps = 3;
   std::vector<std::size_t> gaps;
@@ -123,6 +124,8 @@ void fillGaps(RingFacts& facts) {
       gaps.push_back(rank);
     } else if (facts.candidates[rank].size() == 1) {
       isTaken[facts.candidates[rank].front()] = true;
+    } else {
+      return;
     }
   }
   for (const std::size_t gap : gaps.size() <= kMaxGaps ? gaps : std::vector<std::size_t>()) {
@@ -175,8 +178,8 @@ std::optional<std::vector<int>> solve(const ChannelFacts& entry, int ranks) {
   if (auto ring = solveRing(wider)) {
     return ring;
   }
-  fillGaps(wider);
-  return solveRing(wider);
+  fillGaps(facts);
+  return solveRing(facts);
 }
 
 /// NCCL repeats the channels that its search found, so that the second half of them is the first.
@@ -248,7 +251,8 @@ void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int c
   std::set<int> open;
   for (int channel = 0; channel < channels || (!byChannel.empty() && channel <= byChannel.rbegin()->first); ++channel) {
     const auto found = byChannel.find(channel);
-    const bool isSolved = found != byChannel.end() && (!found->second.whole.empty() || cycleOf(agreedHops(found->second)));
+    const bool isSolved =
+        found != byChannel.end() && (!found->second.whole.empty() || cycleOf(agreedHops(found->second)));
     if (!isSolved) {
       open.insert(channel);
     }
@@ -259,6 +263,9 @@ void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int c
       if (edge.line.connection == 0 && open.contains(edge.line.channel) && isRank(edge.line.from) &&
           isRank(edge.line.to)) {
         const int phase = edge.phase == Phase::ring ? 0 : edge.phase == Phase::open ? 1 : 2;
+        if (phase == 2 && !one->hasAllRings) {
+          continue;  // its rings may be in lines that are lost
+        }
         auto& rows = at(edge.line.channel).byPhase[phase];
         rows.resize(count);
         rows[edge.line.from].push_back({edge.line.to, printed[{edge.line.channel, edge.line.isReceive}]++});
@@ -331,6 +338,7 @@ void joinTrees(Communicator& made, const std::vector<const Facts*>& facts) {
   constexpr int kUnknown = -2;
   std::map<int, std::vector<int>> parents;
   std::map<int, std::vector<std::pair<int, int>>> doubtful;  // rank, parent
+  std::set<std::pair<int, int>> printed;                     // channel, rank
   const auto isRank = [&](int rank) { return rank >= 0 && rank < made.ranks; };
   for (const Facts* one : facts) {
     for (const TreeEntry& entry : one->trees) {
@@ -339,6 +347,7 @@ void joinTrees(Communicator& made, const std::vector<const Facts*>& facts) {
       if (!isRank(entry.rank) || entry.parent >= made.ranks) {
         continue;
       }
+      printed.insert({entry.channel, entry.rank});
       if (entry.isDoubtful) {
         doubtful[entry.channel].emplace_back(entry.rank, entry.parent);
       } else {
@@ -354,7 +363,10 @@ void joinTrees(Communicator& made, const std::vector<const Facts*>& facts) {
   int open = 0;
   for (auto& [channel, tree] : parents) {
     for (const auto& [rank, parent] : doubtful[channel]) {
-      tree[rank] = tree[rank] == kUnknown ? parent : tree[rank];
+      // Its digits may be cut: then the parent has other children.
+      if (tree[rank] == kUnknown && (parent < 0 || !printed.contains({channel, parent}))) {
+        tree[rank] = parent;
+      }
     }
     if (isTree(tree)) {
       made.trees.push_back({channel, std::move(tree)});
@@ -367,6 +379,33 @@ void joinTrees(Communicator& made, const std::vector<const Facts*>& facts) {
   } else if (open > 0) {
     made.missing.push_back("the trees of " + counted(open, "channel") +
                            ": give the logs of all ranks (NCCL_DEBUG_FILE=log.%h.%p)");
+  }
+}
+
+void joinCollnet(Communicator& made, const std::vector<const Facts*>& facts) {
+  std::set<int> heads;
+  std::map<int, LoggedTree> chains;
+  for (const Facts* one : facts) {
+    for (const int rank : one->collnetHeads) {
+      if (rank < made.ranks) {
+        heads.insert(rank);
+      }
+    }
+    for (const TreeEntry& entry : one->collnetChains) {
+      LoggedTree& chain = chains[entry.channel];
+      chain.channel = entry.channel;
+      chain.parents.resize(static_cast<std::size_t>(made.ranks), -2);
+      if (entry.rank < made.ranks) {
+        // The network is a rank above all others.
+        chain.parents[entry.rank] = entry.parent < made.ranks ? entry.parent : -1;
+      }
+    }
+  }
+  made.collnetHeads.assign(heads.begin(), heads.end());
+  for (auto& [channel, chain] : chains) {
+    if (std::find(chain.parents.begin(), chain.parents.end(), -2) == chain.parents.end()) {
+      made.collnetChains.push_back(std::move(chain));
+    }
   }
 }
 
@@ -438,6 +477,7 @@ void joinFacts(Communicator& made, const std::vector<const Facts*>& facts) {
     joinRings(made, facts, std::max(loggedChannels, seenChannels) > 0 ? std::max(loggedChannels, ringChannels) : 0);
     joinTrees(made, facts);
   }
+  joinCollnet(made, facts);
   joinEdges(made, facts);
   finishChoices(made);
 }

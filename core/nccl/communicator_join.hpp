@@ -29,9 +29,12 @@ struct Facts {
   std::vector<Choice> choices;
   std::vector<SearchLine> searches;
   std::vector<NvlsHeads> nvls;
+  std::vector<int> collnetHeads;
+  std::vector<TreeEntry> collnetChains;
   std::vector<Estimate> estimates;
   int channels = 0;
   std::size_t phaseBegin = 0;  ///< the first edge that no "Connected all" has followed
+  bool hasAllRings = false;    ///< "Connected all rings"
 
   void append(Facts& other) {
     const auto move = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
@@ -43,14 +46,19 @@ struct Facts {
     move(choices, other.choices);
     move(searches, other.searches);
     move(nvls, other.nvls);
+    move(collnetHeads, other.collnetHeads);
+    move(collnetChains, other.collnetChains);
     move(estimates, other.estimates);
     channels = std::max(channels, other.channels);
     phaseBegin = before + other.phaseBegin;
+    hasAllRings = hasAllRings || other.hasAllRings;
     other = {};
   }
+  /// What is printed only while a communicator is made.
+  [[nodiscard]] bool hasSetup() const { return !rings.empty() || !hops.empty() || !trees.empty(); }
   [[nodiscard]] bool isEmpty() const {
     return rings.empty() && hops.empty() && trees.empty() && edges.empty() && choices.empty() && searches.empty() &&
-           nvls.empty() && estimates.empty();
+           nvls.empty() && collnetHeads.empty() && collnetChains.empty() && estimates.empty();
   }
 };
 

@@ -16,6 +16,7 @@ namespace coppice::nccl {
 /// Ids of graphs.
 inline constexpr int kRingGraph = 0;
 inline constexpr int kTreeGraph = 1;
+inline constexpr int kNvlsGraph = 3;
 
 /// Patterns of graphs.
 inline constexpr int kBalancedTree = 1;

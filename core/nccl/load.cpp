@@ -14,6 +14,16 @@ namespace {
 using fabric::NodeIndex;
 using fabric::NodeKind;
 
+void addLoad(Ways& ways, const Hop& hop, bool isBackward, const Rational& amount, std::vector<Rational>& amounts) {
+  const std::vector<NodeIndex> nodes =
+      orThrow(ways.nodesOf(isBackward ? Hop{hop.to, hop.from, hop.receiveNet, hop.sendNet} : hop));
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    amounts[*ways.fabric().findArc(nodes[i - 1], nodes[i])] += amount;
+  }
+}
+
+}  // namespace
+
 Load loadOf(const fabric::Fabric& fabric, const std::vector<Rational>& amounts) {
   Load load;
   load.time.resize(amounts.size());
@@ -28,16 +38,6 @@ Load loadOf(const fabric::Fabric& fabric, const std::vector<Rational>& amounts) 
   }
   return load;
 }
-
-void addLoad(Ways& ways, const Hop& hop, bool isBackward, const Rational& amount, std::vector<Rational>& amounts) {
-  const std::vector<NodeIndex> nodes =
-      orThrow(ways.nodesOf(isBackward ? Hop{hop.to, hop.from, hop.receiveNet, hop.sendNet} : hop));
-  for (std::size_t i = 1; i < nodes.size(); ++i) {
-    amounts[*ways.fabric().findArc(nodes[i - 1], nodes[i])] += amount;
-  }
-}
-
-}  // namespace
 
 Ways::Ways(const fabric::Fabric& fabric)
     : m_fabric(fabric), m_out(static_cast<std::size_t>(fabric.nodeCount())), m_uses(fabric.arcs().size(), 0) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
@@ -20,6 +21,9 @@ struct Load {
   int arc = -1;                        ///< of the fabric: a link that holds it back
   std::vector<InverseBandwidth> time;  ///< by arc of the fabric: load / (data * bandwidth)
 };
+
+/// @param amounts by arc: of the whole data
+[[nodiscard]] Load loadOf(const fabric::Fabric& fabric, const std::vector<Rational>& amounts);
 
 /// Ways of hops over a fabric: inside a node a shortest one; between nodes through the NICs that the hop names, by the
 /// order of the fabric's NICs in the box, else through the nearest. Where only another GPU reaches the NIC, the data go

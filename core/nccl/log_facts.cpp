@@ -202,10 +202,10 @@ std::optional<HopLine> readHopLine(std::string_view text) {
   return line;
 }
 
-std::vector<TreeEntry> readTreesLine(std::string_view text, bool isCut) {
+std::vector<TreeEntry> readTreesLine(std::string_view text) {
   std::vector<TreeEntry> entries;
   const std::string_view body = withoutComm(text);
-  isCut = isCut && body.size() == text.size();
+  const bool mayBeCut = body.size() == text.size();
   Scan scan(body);
   if (!scan.is("Trees")) {
     return entries;
@@ -222,7 +222,7 @@ std::vector<TreeEntry> readTreesLine(std::string_view text, bool isCut) {
         !scan.rank(entry.parent) || entry.rank < 0) {
       break;
     }
-    entry.isDoubtful = isCut && scan.isEmpty();
+    entry.isDoubtful = mayBeCut && scan.isEmpty();
     entries.push_back(entry);
   }
   return entries;
@@ -360,6 +360,35 @@ std::optional<NvlsHeads> readNvlsLine(std::string_view text) {
     return std::nullopt;
   }
   return heads;
+}
+
+std::optional<int> readCollnetHead(std::string_view text) {
+  Scan scan(text);
+  int channel = 0;
+  int connection = 0;
+  int rank = 0;
+  if (!scan.is("CollNet ") || !scan.channel(channel) || !scan.is("/") || !scan.channel(connection) || !scan.is(" : ") ||
+      !scan.number(rank, 0, kMaxRank) || !scan.is(" [")) {
+    return std::nullopt;
+  }
+  return rank;
+}
+
+std::vector<TreeEntry> readCollnetChains(std::string_view text) {
+  std::vector<TreeEntry> entries;
+  Scan scan(text);
+  if (!scan.is("Connected Collnet Chains")) {
+    return entries;
+  }
+  for (;;) {
+    scan.blanks();
+    TreeEntry entry;
+    if (!scan.is("[") || !scan.channel(entry.channel) || !scan.is("] ") || !scan.rank(entry.children[0]) ||
+        !scan.is("->") || !scan.rank(entry.rank) || !scan.is("->") || !scan.rank(entry.parent) || entry.rank < 0) {
+      return entries;
+    }
+    entries.push_back(entry);
+  }
 }
 
 void EstimateTable::take(std::string_view text, std::vector<Estimate>& estimates) {

@@ -52,10 +52,10 @@ struct TreeEntry {
   int parent = -1;
   int rank = 0;
   int children[3] = {-1, -1, -1};
-  bool isDoubtful = false;  ///< the parent ends where the line was cut
+  bool isDoubtful = false;  ///< the line ends with the parent, and may be cut
 };
-/// "Trees [0] 1/8/-1->0->-1 [1] ...". @param isCut the last entry may be cut
-[[nodiscard]] std::vector<TreeEntry> readTreesLine(std::string_view text, bool isCut);
+/// "Trees [0] 1/8/-1->0->-1 [1] ...". The last entry may be cut.
+[[nodiscard]] std::vector<TreeEntry> readTreesLine(std::string_view text);
 /// "Tree 0 : -1 -> 0 -> 1/15/-1"
 [[nodiscard]] std::optional<TreeEntry> readTreeLine(std::string_view text);
 
@@ -77,6 +77,11 @@ struct EdgeLine {
 [[nodiscard]] std::optional<SearchLine> readSearchLine(std::string_view text);
 /// "NVLS Head  0:  0  8"
 [[nodiscard]] std::optional<NvlsHeads> readNvlsLine(std::string_view text);
+
+/// "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0": the rank.
+[[nodiscard]] std::optional<int> readCollnetHead(std::string_view text);
+/// "Connected Collnet Chains  [0] 1->0->17 [1] ...": the parent may be above all ranks, which is the network.
+[[nodiscard]] std::vector<TreeEntry> readCollnetChains(std::string_view text);
 
 /// A block of the table of estimates: its columns, then its rows.
 class EstimateTable {

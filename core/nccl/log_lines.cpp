@@ -328,11 +328,7 @@ void LogLines::readLine(std::string_view line) {
     std::string_view text = line.substr(prefix.end, end - prefix.end);
     text = isLast ? text : withoutTags(text);
     flush(prefix.source);
-    const LogMessage message{.source = prefix.source,
-                             .text = text,
-                             .isCut = !isLast,
-                             .isWarning = prefix.isWarning,
-                             .length = end - prefix.begin};
+    const LogMessage message{.source = prefix.source, .text = text, .isCut = !isLast, .isWarning = prefix.isWarning};
     if (isLast) {
       m_message(message);
     } else {

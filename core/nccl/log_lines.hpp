@@ -26,7 +26,6 @@ struct LogMessage {
   std::string_view rest = {};  ///< what may continue it: another process printed in between
   bool isCut = false;          ///< another message follows on its line
   bool isWarning = false;
-  std::size_t length = 0;  ///< of the line with its prefix
 };
 
 /// Splits a log into messages: at the ends of lines, and wherever a prefix "host:pid:tid [dev] NCCL INFO " begins. What
@@ -71,9 +70,9 @@ private:
   TakePlain m_plain;
   std::unordered_set<std::string_view> m_hosts;  ///< that begin a line
   std::size_t m_longestHost = 0;
-  std::vector<std::string> m_tags;      ///< shapes of what stands before prefixes
-  std::deque<std::string> m_cleaned;    ///< texts without colours
-  std::deque<Open> m_open;  ///< cut by others, the oldest first
+  std::vector<std::string> m_tags;    ///< shapes of what stands before prefixes
+  std::deque<std::string> m_cleaned;  ///< texts without colours
+  std::deque<Open> m_open;            ///< cut by others, the oldest first
 };
 
 }  // namespace coppice::nccl

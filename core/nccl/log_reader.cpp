@@ -16,54 +16,14 @@
 #include "base/failure.hpp"
 #include "nccl/communicator_join.hpp"
 #include "nccl/log_facts.hpp"
+#include "nccl/log_groups.hpp"
 #include "nccl/log_lines.hpp"
 
 namespace coppice::nccl {
 namespace {
 
-constexpr int kMaxRanks = 1 << 16;
 constexpr std::size_t kMaxFacts = std::size_t{1} << 22;
 constexpr std::size_t kMaxListed = 64;
-constexpr std::size_t kCutLength = 1000;  ///< NCCL cuts lines at 1023 characters
-
-/// One rank of one communicator.
-struct Instance {
-  int process = 0;
-  RankLine line;
-  bool hasStart = false;
-  bool isComplete = false;
-  Facts facts = {};
-  std::string group = {};
-  int splits = 0;  ///< communicators made of it so far, where the log does not count them
-};
-
-struct Thread {
-  int instance = -1;
-  Facts pending;  ///< lines before the one that says of which communicator they are
-  EstimateTable table;
-};
-
-struct Process {
-  int index = 0;
-  std::string_view host;
-  int id = 0;
-  std::map<std::pair<std::string_view, int>, Thread> threads = {};  ///< by thread id and device
-  std::vector<int> instances = {};
-};
-
-/// What a process printed without a line that names a communicator.
-struct Orphan {
-  int process = 0;
-  int device = 0;
-  Facts facts = {};
-};
-
-/// The ranks of one communicator.
-struct Group {
-  std::string id;
-  int ranks = 0;
-  std::vector<int> instanceOf;  ///< by rank; -1 = not in the logs
-};
 
 class LogReader {
 public:
@@ -79,15 +39,7 @@ public:
                    "run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING and give what it printed",
                    {.file = logs.empty() ? std::string() : logs.front().name}};
     }
-    placePending();
-    makeGroups();
-    placeOrphans();
-    for (const Group& group : m_groups) {
-      m_run.communicators.push_back(communicatorOf(group));
-    }
-    if (!m_loose.isEmpty()) {
-      addLoose();
-    }
+    m_run.communicators = gatherCommunicators(m_instances, m_processes, m_run.missing);
     tellMissing();
     return std::move(m_run);
   }
@@ -98,6 +50,16 @@ private:
   void takePlain(std::string_view line) {
     if (line.find("CCL version") != std::string_view::npos) {
       takeVersion(line);
+    }
+    // nccl-tests names it by its code: 22809 is 2.28.9.
+    constexpr std::string_view kLibrary = "nccl-library=";
+    if (const std::size_t at = line.find(kLibrary); at != std::string_view::npos && m_codedVersion.empty()) {
+      int code = 0;
+      std::from_chars(line.data() + at + kLibrary.size(), line.data() + line.size(), code);
+      if (code >= 20000 && code < 100000) {
+        m_codedVersion =
+            std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." + std::to_string(code % 100);
+      }
     }
   }
 
@@ -161,12 +123,24 @@ private:
     }
     Process& process = processOf(message.source);
     Thread& thread = process.threads[{message.source.thread, message.source.device}];
-    m_device = message.source.device;
+    m_source = message.source;
     const std::string_view body = text.substr(first);
     switch (body.front()) {
       case 'C':
         if (body.starts_with("Channel ")) {
           return takeChannel(process, thread, body, isCut);
+        }
+        if (const auto head = readCollnetHead(body)) {
+          add(factsFor(process, thread, isAny, body).collnetHeads, *head);
+          return true;
+        }
+        if (const std::vector<TreeEntry> chains = readCollnetChains(body); !chains.empty()) {
+          Facts& facts = factsFor(
+              process, thread, [&](const Instance& one) { return one.line.rank == chains.front().rank; }, body);
+          for (const TreeEntry& entry : chains) {
+            add(facts.collnetChains, entry);
+          }
+          return true;
         }
         if (body.starts_with("Connected all ") || body.starts_with("Connected ")) {
           endPhase(process, thread, body);
@@ -176,19 +150,18 @@ private:
       case 'R':
         if (const auto hop = readHopLine(body)) {
           Facts& facts = factsFor(
-              process, thread, [&](const Instance& one) { return one.line.rank == hop->rank; }, body);
+              process, thread, [&](const Instance& one) { return one.line.rank == hop->rank; }, body, Stage::setup);
           add(facts.hops, *hop);
           return true;
         }
         break;
       case 'T':
         if (body.starts_with("Trees")) {
-          const bool mayBeCut = isCut || message.length >= kCutLength;
-          const std::vector<TreeEntry> entries = readTreesLine(body, mayBeCut);
+          const std::vector<TreeEntry> entries = readTreesLine(body);
           if (!entries.empty()) {
             const int rank = entries.front().rank;
             Facts& facts = factsFor(
-                process, thread, [&](const Instance& one) { return one.line.rank == rank; }, body);
+                process, thread, [&](const Instance& one) { return one.line.rank == rank; }, body, Stage::setup);
             for (const TreeEntry& entry : entries) {
               if (entry.rank == rank) {
                 add(facts.trees, entry);
@@ -199,7 +172,7 @@ private:
         }
         if (const auto entry = readTreeLine(body)) {
           Facts& facts = factsFor(
-              process, thread, [&](const Instance& one) { return one.line.rank == entry->rank; }, body);
+              process, thread, [&](const Instance& one) { return one.line.rank == entry->rank; }, body, Stage::setup);
           add(facts.trees, *entry);
           return true;
         }
@@ -296,7 +269,8 @@ private:
       ring->isCut = ring->isCut || isCut;
       const int largest = *std::max_element(ring->ranks.begin(), ring->ranks.end());
       Facts& facts = factsFor(
-          process, thread, [&](const Instance& one) { return one.line.rank == 0 && largest < one.line.ranks; }, body);
+          process, thread, [&](const Instance& one) { return one.line.rank == 0 && largest < one.line.ranks; }, body,
+          Stage::setup);
       add(facts.rings, *ring);
       return true;
     }
@@ -338,6 +312,7 @@ private:
       facts.edges[i].phase = phase;
     }
     facts.phaseBegin = facts.edges.size();
+    facts.hasAllRings = facts.hasAllRings || phase == Phase::ring;
   }
 
   // --- whose line it is ----------------------------------------------------------------------------------------------
@@ -352,19 +327,43 @@ private:
     return -1;
   }
 
+  /// What a line is printed for.
+  enum class Stage {
+    setup,  ///< the rings and trees of a communicator that is being made
+    any
+  };
+
   /// The facts that a line adds to. @param fits what the line says of ranks agrees with the communicator
   template <typename Fits>
-  Facts& factsFor(Process& process, Thread& thread, const Fits& fits, std::string_view body) {
+  Facts& factsFor(Process& process, Thread& thread, const Fits& fits, std::string_view body, Stage stage = Stage::any) {
     // RCCL names the communicator in the line.
     if (const std::size_t at = body.rfind(" comm 0x"); at != std::string_view::npos) {
       if (const int named = instanceOf(process, wordAfter(body.substr(at), "comm")); named >= 0) {
         return m_instances[named].facts;
       }
     }
-    const auto isRight = [&](int index) { return index >= 0 && fits(m_instances[index]); };
-    if (isRight(thread.instance)) {
-      return m_instances[thread.instance].facts;
+    // The line that began its communicator is lost; the one that ends it takes what waits.
+    if (thread.pending.hasSetup()) {
+      return thread.pending;
     }
+    const auto isRight = [&](int index) {
+      if (index < 0 || !fits(m_instances[index])) {
+        return false;
+      }
+      const Instance& instance = m_instances[index];
+      return stage == Stage::any ||
+             (!instance.isComplete && (instance.maker.empty() || instance.maker == m_source.thread));
+    };
+    const auto factsOf = [&](int index) -> Facts& {
+      if (stage == Stage::setup) {
+        m_instances[index].maker = m_source.thread;
+      }
+      return m_instances[index].facts;
+    };
+    if (isRight(thread.instance)) {
+      return factsOf(thread.instance);
+    }
+    const bool isBeingMade = thread.instance >= 0 && !m_instances[thread.instance].isComplete;
     // Another thread of the process, on the same device first; one that is being made before one that is made.
     int best = -1;
     int bestScore = -1;
@@ -373,16 +372,17 @@ private:
       if (!instance.hasStart || !isRight(index)) {
         continue;
       }
-      const int score = (instance.line.device == m_device ? 2 : 0) + (instance.isComplete ? 0 : 1);
+      const int score = (instance.line.device == m_source.device ? 2 : 0) + (instance.isComplete ? 0 : 1);
       if (score >= bestScore) {
         best = index;
         bestScore = score;
       }
     }
-    if (best >= 0) {
-      return m_instances[best].facts;
+    if (best < 0 && isBeingMade) {
+      m_damaged = {};  // of another rank than the one that prints it: its numbers are cut
+      return m_damaged;
     }
-    return thread.pending;
+    return best >= 0 ? factsOf(best) : thread.pending;
   }
 
   void takeRank(Process& process, Thread& thread, const RankLine& line) {
@@ -424,226 +424,6 @@ private:
     into.nvmlDevice = into.nvmlDevice < 0 ? line.nvmlDevice : into.nvmlDevice;
   }
 
-  /// What no line has claimed: of the process's last communicator of that device, or of none.
-  void placePending() {
-    for (Process& process : m_processes) {
-      for (auto& [key, thread] : process.threads) {
-        if (thread.pending.isEmpty()) {
-          continue;
-        }
-        int best = -1;
-        for (const int index : process.instances) {
-          if (m_instances[index].line.device == key.second || process.instances.size() == 1) {
-            best = index;
-          }
-        }
-        if (best < 0 && !process.instances.empty()) {
-          best = process.instances.back();
-        }
-        if (best >= 0) {
-          m_instances[best].facts.append(thread.pending);
-        } else {
-          m_orphans.push_back({process.index, key.second, {}});
-          m_orphans.back().facts.append(thread.pending);
-        }
-      }
-    }
-  }
-
-  /// Whose lines these are, by the ranks in them; -1 = they do not say.
-  static int rankOf(const Facts& facts) {
-    for (const TreeEntry& entry : facts.trees) {
-      return entry.rank;
-    }
-    for (const HopLine& hop : facts.hops) {
-      return hop.rank;
-    }
-    for (const SeenEdge& edge : facts.edges) {
-      return edge.line.isReceive ? edge.line.to : edge.line.from;
-    }
-    return facts.rings.empty() ? -1 : 0;
-  }
-
-  static int largestRank(const Facts& facts) {
-    int largest = -1;
-    const auto see = [&](int rank) { largest = std::max(largest, rank); };
-    for (const RingLine& line : facts.rings) {
-      std::for_each(line.ranks.begin(), line.ranks.end(), see);
-    }
-    for (const HopLine& line : facts.hops) {
-      see(line.rank);
-      see(line.next);
-      see(line.previous);
-    }
-    for (const SeenEdge& edge : facts.edges) {
-      see(edge.line.from);
-      see(edge.line.to);
-    }
-    for (const TreeEntry& entry : facts.trees) {
-      see(entry.rank);
-      see(entry.parent);
-    }
-    return largest;
-  }
-
-  /// Lines of processes whose line with the communicator is lost: of the one that has no other for this rank.
-  void placeOrphans() {
-    for (Orphan& orphan : m_orphans) {
-      const int rank = rankOf(orphan.facts);
-      const int largest = largestRank(orphan.facts);
-      int found = -1;
-      for (int group = 0; group < static_cast<int>(m_groups.size()) && rank >= 0; ++group) {
-        if (m_groups[group].ranks > largest && m_groups[group].instanceOf[rank] < 0) {
-          found = found == -1 ? group : -2;
-        }
-      }
-      if (found < 0) {
-        m_loose.append(orphan.facts);
-        continue;
-      }
-      m_groups[found].instanceOf[rank] = static_cast<int>(m_instances.size());
-      m_instances.push_back({.process = orphan.process,
-                             .line = {.comm = {}, .rank = rank, .ranks = m_groups[found].ranks,
-                                      .device = orphan.device, .nvmlDevice = orphan.device}});
-      m_instances.back().facts.append(orphan.facts);
-    }
-  }
-
-  // --- across processes ----------------------------------------------------------------------------------------------
-
-  /// Empty: it is a split of a communicator that is not known.
-  std::string groupName(int index) {
-    const Instance& instance = m_instances[index];
-    const RankLine& line = instance.line;
-    const std::string of = " of " + std::to_string(line.ranks);
-    const bool hasId = !line.commId.empty() && line.commId != "0x0";
-    if (!line.parent.empty()) {
-      int parent = -1;
-      for (const int other : m_processes[instance.process].instances) {
-        if (other < index && m_instances[other].line.comm == line.parent) {
-          parent = other;
-        }
-      }
-      if (parent >= 0) {
-        // Splits of one colour after another have the same id in versions before 2.23.
-        const int count = ++m_instances[parent].splits;
-        const std::string split = line.splitCount.empty() ? std::to_string(count) : std::string(line.splitCount);
-        return m_instances[parent].group + " / " + split + " " + std::string(hasId ? line.commId : line.color) + of;
-      }
-    }
-    if (hasId) {
-      return "id " + std::string(line.commId) + of;
-    }
-    if (!line.splitCount.empty()) {
-      return {};
-    }
-    // Nothing joins the processes but the order in which they make communicators.
-    const int before = m_unnamed[{instance.process, line.ranks, line.device}]++;
-    return "number " + std::to_string(before) + of;
-  }
-
-  void makeGroups() {
-    std::map<std::string, int> latest;
-    std::map<std::tuple<int, int, std::string>, int> repeated;
-    std::vector<int> later;
-    for (std::size_t index = 0; index < m_instances.size(); ++index) {
-      Instance& instance = m_instances[index];
-      instance.group = groupName(static_cast<int>(index));
-      if (instance.group.empty()) {
-        later.push_back(static_cast<int>(index));
-        continue;
-      }
-      const int before = repeated[{instance.process, instance.line.rank, instance.group}]++;
-      instance.group += before > 0 ? " again " + std::to_string(before) : std::string();
-      const auto found = latest.find(instance.group);
-      int group = found == latest.end() ? -1 : found->second;
-      // A rank that comes again begins another run.
-      if (group < 0 || m_groups[group].instanceOf[instance.line.rank] >= 0) {
-        group = latest[instance.group] = newGroup(instance.line);
-      }
-      m_groups[group].instanceOf[instance.line.rank] = static_cast<int>(index);
-    }
-    for (const int index : later) {
-      placeSplit(index);
-    }
-  }
-
-  int newGroup(const RankLine& line) {
-    m_groups.push_back({.id = std::string(line.commId),
-                        .ranks = line.ranks,
-                        .instanceOf = std::vector<int>(static_cast<std::size_t>(line.ranks), -1)});
-    return static_cast<int>(m_groups.size()) - 1;
-  }
-
-  /// Where the line of the parent is lost in this process: to the other ranks of the split.
-  void placeSplit(int index) {
-    const RankLine& line = m_instances[index].line;
-    for (Group& group : m_groups) {
-      const auto other = std::find_if(group.instanceOf.begin(), group.instanceOf.end(), [](int one) { return one >= 0; });
-      if (other == group.instanceOf.end() || group.ranks != line.ranks || group.instanceOf[line.rank] >= 0) {
-        continue;
-      }
-      const RankLine& known = m_instances[*other].line;
-      if (known.splitCount == line.splitCount && known.color == line.color) {
-        group.instanceOf[line.rank] = index;
-        return;
-      }
-    }
-    m_groups[newGroup(line)].instanceOf[line.rank] = index;
-  }
-
-  Communicator communicatorOf(const Group& group) {
-    Communicator made;
-    made.id = group.id;
-    made.ranks = group.ranks;
-    made.places.resize(static_cast<std::size_t>(group.ranks));
-    std::vector<const Facts*> facts;
-    int absent = 0;
-    for (int rank = 0; rank < group.ranks; ++rank) {
-      const int index = group.instanceOf[rank];
-      if (index < 0) {
-        ++absent;
-        continue;
-      }
-      const Instance& instance = m_instances[index];
-      const Process& process = m_processes[instance.process];
-      made.places[rank] = {.host = std::string(process.host),
-                           .process = process.id,
-                           .device = instance.line.nvmlDevice,
-                           .busId = std::string(instance.line.busId)};
-      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
-        made.hosts.emplace_back(process.host);
-      }
-      facts.push_back(&instance.facts);
-    }
-    joinFacts(made, facts);
-    if (absent > 0) {
-      made.missing.push_back("lines of " + counted(absent, "rank") + " of " + std::to_string(group.ranks) +
-                             ": give the logs of all processes (NCCL_DEBUG_FILE=log.%h.%p writes one for each)");
-    }
-    return made;
-  }
-
-  /// A log without a line that names a communicator.
-  void addLoose() {
-    const int largest = largestRank(m_loose);
-    if (largest >= kMaxRanks) {
-      throw Failure{{ErrorCode::limit, "a communicator of " + std::to_string(largest + 1) + " ranks is too large",
-                     "the limit is 65,536"}};
-    }
-    Communicator made;
-    made.ranks = largest + 1;
-    made.places.resize(static_cast<std::size_t>(made.ranks));
-    for (const Process& process : m_processes) {
-      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
-        made.hosts.emplace_back(process.host);
-      }
-    }
-    joinFacts(made, {&m_loose});
-    made.missing.emplace_back("which rank runs where: add INIT to NCCL_DEBUG_SUBSYS");
-    m_run.communicators.push_back(std::move(made));
-  }
-
   void tellMissing() {
     bool hasChoice = false;
     for (const Communicator& communicator : m_run.communicators) {
@@ -654,6 +434,10 @@ private:
           m_run.missing.push_back(sentence);
         }
       }
+    }
+    if (m_run.version.empty() && !m_codedVersion.empty()) {
+      m_run.version = m_codedVersion;
+      m_run.library = "NCCL";
     }
     if (m_run.version.empty()) {
       m_run.missing.emplace_back("the version: set NCCL_DEBUG=INFO, or VERSION");
@@ -671,16 +455,14 @@ private:
   Run m_run;
   bool m_hasMessage = false;
   std::size_t m_factCount = 0;
-  int m_device = 0;
+  LogSource m_source;  ///< of the message that is read
+  std::string m_codedVersion;
   std::string m_key;
   std::deque<std::string> m_joined;
   std::deque<Process> m_processes;
   std::unordered_map<std::string, int> m_processIndex;
   std::deque<Instance> m_instances;
-  std::map<std::tuple<int, int, int>, int> m_unnamed;
-  std::vector<Group> m_groups;
-  std::deque<Orphan> m_orphans;
-  Facts m_loose;
+  Facts m_damaged;
   std::set<std::string_view> m_warned;
 };
 

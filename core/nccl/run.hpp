@@ -96,6 +96,8 @@ struct Communicator {
   std::vector<LoggedRing> rings = {};   ///< those that are known, by channel
   std::vector<LoggedTree> trees = {};
   std::vector<NvlsHeads> nvls = {};
+  std::vector<int> collnetHeads = {};          ///< ranks that send into the network for CollNet
+  std::vector<LoggedTree> collnetChains = {};  ///< -1 at the head of each node
   std::vector<LoggedEdge> edges = {};
   std::vector<Choice> choices = {};
   std::vector<SearchLine> searches = {};

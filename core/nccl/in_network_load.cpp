@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl/in_network_load.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <queue>
+#include <set>
+#include <string>
+
+#include "base/failure.hpp"
+#include "nccl/joining.hpp"
+
+namespace coppice::nccl {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::NodeKind;
+using fabric::Rank;
+
+/// Loads of links that add up.
+class InNetwork {
+public:
+  explicit InNetwork(Ways& ways) : m_ways(ways), m_fabric(ways.fabric()), m_amounts(m_fabric.arcs().size()) {
+    for (const fabric::Arc& arc : m_fabric.arcs()) {
+      m_next.resize(static_cast<std::size_t>(m_fabric.nodeCount()));
+      m_next[arc.tail].push_back(arc.head);
+    }
+    std::map<std::string, std::size_t> index;
+    for (const NodeIndex gpu : m_fabric.gpus()) {
+      const fabric::Node& node = m_fabric.nodes()[gpu];
+      const auto [found, isNew] = index.try_emplace(node.box, m_boxes.size());
+      if (isNew) {
+        m_boxes.emplace_back();
+      }
+      m_boxes[found->second].push_back(node.rank);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::vector<Rank>>& boxes() const { return m_boxes; }
+
+  /// By box: which rank of the head it has. Throws Failure: badUsage.
+  [[nodiscard]] std::vector<Rank> byBox(const HeadRanks& head) const {
+    std::vector<Rank> ranks;
+    for (const std::vector<Rank>& box : m_boxes) {
+      const auto found = std::find_first_of(box.begin(), box.end(), head.ranks.begin(), head.ranks.end());
+      if (found == box.end()) {
+        throw Failure{{ErrorCode::badUsage, "a head of NVLS or CollNet is missing in a box of the fabric",
+                       "give the fabric that was run on"}};
+      }
+      ranks.push_back(*found);
+    }
+    return ranks;
+  }
+
+  void alongWay(const std::vector<NodeIndex>& nodes, const Rational& amount) {
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      m_amounts[*m_fabric.findArc(nodes[i - 1], nodes[i])] += amount;
+    }
+  }
+
+  /// Between GPUs, both ways.
+  void exchange(Rank from, Rank to, const Rational& amount) {
+    alongWay(orThrow(m_ways.nodesOf({from, to, -1, -1})), amount);
+    alongWay(orThrow(m_ways.nodesOf({to, from, -1, -1})), amount);
+  }
+
+  /// Switches sum what the senders have to one receiver; a copy goes back from it to all of them.
+  void sumAndCopy(const std::vector<NodeIndex>& all, NodeIndex head, const Rational& amount) {
+    gather(all, amount, true);
+    gather({head}, all, amount, false);
+    gather({head}, all, amount, true);
+    gather(all, amount, false);
+  }
+  /// Of an allgather: the switches copy what a GPU sends.
+  void copy(const std::vector<NodeIndex>& all, NodeIndex sender, const Rational& amount) {
+    gather({sender}, all, amount, true);
+    gather(all, amount, false);
+  }
+  /// Of a reduce-scatter.
+  void sum(const std::vector<NodeIndex>& all, NodeIndex receiver, const Rational& amount) {
+    gather(all, amount, true);
+    gather({receiver}, all, amount, false);
+  }
+
+  /// The network sums and copies between one GPU of each box, by their nearest NICs.
+  void sharp(const std::vector<Rank>& ranks, int turn, const Rational& amount) {
+    std::vector<NodeIndex> nics;
+    for (const Rank rank : ranks) {
+      const NodeIndex gpu = m_fabric.gpus()[rank];
+      const NodeIndex nic = nearestNic(rank, turn);
+      nics.push_back(nic);
+      alongWay(orThrow(m_ways.leg(gpu, nic)), amount);
+      alongWay(orThrow(m_ways.leg(nic, gpu)), amount);
+    }
+    gather(nics, amount, true);
+    gather(nics, amount, false);
+  }
+
+  [[nodiscard]] std::vector<NodeIndex> nodesOf(const std::vector<Rank>& ranks) const {
+    std::vector<NodeIndex> nodes;
+    for (const Rank rank : ranks) {
+      nodes.push_back(m_fabric.gpus()[rank]);
+    }
+    return nodes;
+  }
+
+  [[nodiscard]] Load load() const { return loadOf(m_fabric, m_amounts); }
+
+private:
+  /// Links from a node through switches and NICs, to or from each node; -1 = none.
+  [[nodiscard]] std::vector<int> hopsFrom(NodeIndex start) const {
+    std::vector<int> hops(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
+    std::queue<NodeIndex> open;
+    hops[start] = 0;
+    open.push(start);
+    while (!open.empty()) {
+      const NodeIndex at = open.front();
+      open.pop();
+      if (at != start && m_fabric.nodes()[at].kind == NodeKind::gpu) {
+        continue;
+      }
+      for (const NodeIndex next : m_next[at]) {
+        if (hops[next] < 0) {
+          hops[next] = hops[at] + 1;
+          open.push(next);
+        }
+      }
+    }
+    return hops;
+  }
+
+  /// All ends stand in one box, and the switch does not.
+  [[nodiscard]] bool isOutside(NodeIndex node, const std::vector<NodeIndex>& ends) const {
+    const std::string& box = m_fabric.nodes()[ends.front()].box;
+    return m_fabric.nodes()[node].box != box &&
+           std::all_of(ends.begin(), ends.end(), [&](NodeIndex end) { return m_fabric.nodes()[end].box == box; });
+  }
+
+  /// The switches that reach all ends by the fewest links, of those in the box first; several share the data.
+  const std::vector<NodeIndex>& rootsOf(const std::vector<NodeIndex>& ends) {
+    auto& roots = m_roots[ends];
+    if (!roots.empty()) {
+      return roots;
+    }
+    std::vector<std::int64_t> sums(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
+    for (const NodeIndex end : ends) {
+      const std::vector<int> hops = hopsFrom(end);
+      for (std::size_t node = 0; node < hops.size(); ++node) {
+        const bool isReached = hops[node] >= 0 && sums[node] >= 0;
+        sums[node] = isReached ? sums[node] + hops[node] : -1;
+      }
+    }
+    std::pair<bool, std::int64_t> least{true, std::numeric_limits<std::int64_t>::max()};
+    for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+      const std::pair<bool, std::int64_t> place{isOutside(node, ends), sums[node]};
+      if (m_fabric.nodes()[node].kind == NodeKind::switchNode && sums[node] >= 0 && place <= least) {
+        if (place < least) {
+          roots.clear();
+        }
+        least = place;
+        roots.push_back(node);
+      }
+    }
+    if (roots.empty()) {
+      throw Failure{{ErrorCode::infeasible, "no switch joins the GPUs that NVLS or CollNet sums",
+                     "compare the fabric with the machine"}};
+    }
+    return roots;
+  }
+
+  void gather(const std::vector<NodeIndex>& ends, const Rational& amount, bool isUp) {
+    gather(ends, ends, amount, isUp);
+  }
+
+  /// Each link between these ends and a root of all ends carries the amount once.
+  void gather(const std::vector<NodeIndex>& ends, const std::vector<NodeIndex>& all, const Rational& amount,
+              bool isUp) {
+    const std::vector<NodeIndex>& roots = rootsOf(all);
+    const Rational part = amount / Rational(static_cast<std::int64_t>(roots.size()));
+    for (const NodeIndex root : roots) {
+      std::set<int> arcs;
+      for (const NodeIndex end : ends) {
+        const std::vector<NodeIndex> nodes = orThrow(isUp ? m_ways.leg(end, root) : m_ways.leg(root, end));
+        for (std::size_t i = 1; i < nodes.size(); ++i) {
+          arcs.insert(*m_fabric.findArc(nodes[i - 1], nodes[i]));
+        }
+      }
+      for (const int arc : arcs) {
+        m_amounts[arc] += part;
+      }
+    }
+  }
+
+  [[nodiscard]] NodeIndex nearestNic(Rank rank, int turn) const {
+    const std::vector<int> hops = hopsFrom(m_fabric.gpus()[rank]);
+    std::vector<NodeIndex> nearest;
+    for (const NodeIndex nic : m_ways.nicsOf(rank)) {
+      if (hops[nic] < 0 || (!nearest.empty() && hops[nic] > hops[nearest.front()])) {
+        continue;
+      }
+      if (!nearest.empty() && hops[nic] < hops[nearest.front()]) {
+        nearest.clear();
+      }
+      nearest.push_back(nic);
+    }
+    if (nearest.empty()) {
+      throw Failure{{ErrorCode::infeasible, "no NIC is reached from a head of NVLS or CollNet",
+                     "compare the fabric with the machine"}};
+    }
+    return nearest[static_cast<std::size_t>(turn) % nearest.size()];
+  }
+
+  Ways& m_ways;
+  const fabric::Fabric& m_fabric;
+  std::vector<Rational> m_amounts;
+  std::vector<std::vector<NodeIndex>> m_next;
+  std::vector<std::vector<Rank>> m_boxes;
+  std::map<std::vector<NodeIndex>, std::vector<NodeIndex>> m_roots;
+};
+
+Rational partOf(std::size_t count) {
+  if (count == 0) {
+    throw Failure{{ErrorCode::badUsage, "no heads of NVLS or CollNet are known", "give a log with INIT and GRAPH"}};
+  }
+  return Rational(1, static_cast<std::int64_t>(count));
+}
+
+void addNvls(InNetwork& network, const std::vector<std::vector<Rank>>& heads, const Rational& part) {
+  for (const std::vector<Rank>& head : heads) {
+    for (std::size_t box = 0; box < head.size(); ++box) {
+      const std::vector<NodeIndex> all = network.nodesOf(network.boxes()[box]);
+      network.sumAndCopy(all, network.nodesOf({head[box]}).front(), part);
+    }
+  }
+}
+
+std::vector<std::vector<Rank>> headsByBox(const InNetwork& network, const std::vector<HeadRanks>& heads) {
+  std::vector<std::vector<Rank>> all;
+  for (const HeadRanks& head : heads) {
+    all.push_back(network.byBox(head));
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<Load> nvlsLoad(Ways& ways, const std::vector<HeadRanks>& heads, Collective collective) {
+  return guarded([&]() -> Result<Load> {
+    InNetwork network(ways);
+    const Rational part = partOf(heads.size());
+    const auto all = headsByBox(network, heads);
+    const bool isAlone = network.boxes().size() == 1;
+    if (collective == Collective::allreduce) {
+      addNvls(network, all, part);
+      for (std::size_t head = 0; head < all.size() && !isAlone; ++head) {
+        network.sharp(all[head], static_cast<int>(head), part);
+      }
+      return network.load();
+    }
+    const bool isGather = collective == Collective::allgather;
+    if ((!isGather && collective != Collective::reduceScatter) || !isAlone) {
+      return Error{ErrorCode::badUsage, "NVLS does not make this collective here",
+                   "ask for allreduce, or allgather and reduce_scatter in one box"};
+    }
+    const std::vector<Rank>& box = network.boxes().front();
+    const Rational shard(1, static_cast<std::int64_t>(box.size()));
+    const std::vector<NodeIndex> gpus = network.nodesOf(box);
+    for (const NodeIndex gpu : gpus) {
+      isGather ? network.copy(gpus, gpu, shard) : network.sum(gpus, gpu, shard);
+    }
+    return network.load();
+  });
+}
+
+Result<Load> nvlsTreeLoad(Ways& ways, const std::vector<HeadRanks>& heads) {
+  return guarded([&]() -> Result<Load> {
+    InNetwork network(ways);
+    const Rational part = partOf(heads.size());
+    const auto all = headsByBox(network, heads);
+    addNvls(network, all, part);
+    const auto count = static_cast<int>(network.boxes().size());
+    for (const std::vector<Rank>& head : all) {
+      for (int node = 0; node < count; ++node) {
+        for (const DoubleTreePlace& place : doubleTreePlace(count, node)) {
+          if (place.up >= 0) {
+            network.exchange(head[node], head[place.up], part / Rational(2));
+          }
+        }
+      }
+    }
+    return network.load();
+  });
+}
+
+Result<Load> collnetDirectLoad(Ways& ways, const std::vector<HeadRanks>& heads) {
+  return guarded([&]() -> Result<Load> {
+    InNetwork network(ways);
+    const Rational part = partOf(heads.size());
+    const auto all = headsByBox(network, heads);
+    for (std::size_t head = 0; head < all.size(); ++head) {
+      for (std::size_t box = 0; box < network.boxes().size(); ++box) {
+        for (const Rank rank : network.boxes()[box]) {
+          if (rank != all[head][box]) {
+            network.exchange(rank, all[head][box], part);
+          }
+        }
+      }
+      network.sharp(all[head], static_cast<int>(head), part);
+    }
+    return network.load();
+  });
+}
+
+Result<Load> collnetChainLoad(Ways& ways, const std::vector<Tree>& chains) {
+  return guarded([&]() -> Result<Load> {
+    InNetwork network(ways);
+    const Rational part = partOf(chains.size());
+    for (std::size_t channel = 0; channel < chains.size(); ++channel) {
+      HeadRanks head;
+      for (std::size_t rank = 0; rank < chains[channel].parents.size(); ++rank) {
+        const int up = chains[channel].parents[rank];
+        if (up < 0) {
+          head.ranks.push_back(static_cast<int>(rank));
+        } else {
+          network.exchange(static_cast<Rank>(rank), up, part);
+        }
+      }
+      network.sharp(network.byBox(head), static_cast<int>(channel), part);
+    }
+    return network.load();
+  });
+}
+
+}  // namespace coppice::nccl
