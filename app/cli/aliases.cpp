@@ -12,6 +12,8 @@
 #include "facts_text.hpp"
 #include "generate.hpp"
 #include "input.hpp"
+#include "text.hpp"
+#include "workflow/nccl_bundle.hpp"
 #include "workflow/nccl_method.hpp"
 
 namespace coppice::cli {
@@ -43,6 +45,71 @@ Report listBaselines() {
   return report;
 }
 
+/// NCCL's rings where no schedule has their routes: what they reach by congestion.
+Report ncclReport(const fabric::Fabric& fabric, Collective collective, const workflow::NcclFigures& figures) {
+  const nccl::Graph& graph = figures.found.graphs.graphs.front();
+  const Rational share = figures.rings.algbw.gigabytesPerSecond() / figures.bound.gigabytesPerSecond();
+  const std::string reason = "NCCL's rings leave a box through another GPU (PXN), which no schedule can";
+  const auto limit = [&](const nccl::Load& load) {
+    const fabric::Arc& arc = fabric.arcs()[load.arc];
+    return Json{{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}};
+  };
+  const Bandwidth bus = workflow::busbw(collective, figures.rings.algbw, fabric.gpuCount());
+  Report report;
+  report.json = {{"ok", true},
+                 {"fabric", fabric.name()},
+                 {"collective", toString(collective)},
+                 {"gpus", fabric.gpuCount()},
+                 {"algbw", toFraction(figures.rings.algbw)},
+                 {"algbw_GBps", toGBps(figures.rings.algbw)},
+                 {"busbw", toFraction(bus)},
+                 {"busbw_GBps", toGBps(bus)},
+                 {"optimal", figures.rings.algbw == figures.bound},
+                 {"optimum_algbw", toFraction(figures.bound)},
+                 {"share_of_optimum", share.toString()},
+                 {"limited_by", limit(figures.rings)},
+                 {"schedule", nullptr},
+                 {"reason", reason},
+                 {"nccl_channels", graph.channelCount},
+                 {"method", workflow::kNcclMethod}};
+  report.text = std::string(toString(collective)) + " " + gigabytes(figures.rings.algbw) + " by NCCL, by congestion\n" +
+                "  bound       " + gigabytes(figures.bound) + "\n  rings       " +
+                workflow::worthText(fabric, figures.rings, figures.bound) + "\n";
+  if (collective == Collective::allreduce) {
+    report.json["nccl_trees_algbw"] = toFraction(figures.found.trees.algbw);
+    report.text += "  trees       " + workflow::worthText(fabric, figures.found.trees, figures.bound) + "\n";
+  }
+  report.text += "  NCCL        " + counted(graph.channelCount, "channel") + " at " + graph.speedIntra +
+                 " GB/s, before they are repeated\n  schedule    none: " + reason + "\n";
+  report.json["uncertain"] = Json::array();
+  for (const std::string& sentence : nccl::uncertainties()) {
+    report.json["uncertain"].push_back(sentence);
+    report.text += "              not certain: " + sentence + "\n";
+  }
+  return report;
+}
+
+/// Empty: the rings are a schedule like any other.
+Result<std::optional<Report>> ncclWithoutSchedule(const GenerateOptions& options, const Progress& progress) {
+  const auto collective = workflow::readCollective(options.demand.collective);
+  const auto loaded = collective ? loadFabric(options.fabric, progress) : collective.error();
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto& method = *workflow::findMethod(workflow::kNcclMethod);
+  const auto values = workflow::OptionValues::read(method.options, options.values);
+  if (!values) {
+    return values.error();
+  }
+  const auto capability = values->integer("compute-capability");
+  const auto figures =
+      workflow::ncclFigures(loaded->fabric, *collective, static_cast<int>(capability.value_or(80)), progress);
+  if (!figures) {
+    return figures.error();
+  }
+  return figures->passesGpus ? std::optional(ncclReport(loaded->fabric, *collective, *figures)) : std::nullopt;
+}
+
 Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& progress) {
   if (options.method == "list") {
     return listBaselines();
@@ -64,6 +131,14 @@ Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& p
     options.demand.root = "0";
   }
   auto report = runGenerate(options, json, progress);
+  if (!report && options.method == workflow::kNcclMethod && options.output.empty() &&
+      report.error().code == ErrorCode::infeasible) {
+    auto figures = ncclWithoutSchedule(options, progress);
+    if (!figures) {
+      return figures.error();
+    }
+    report = *figures ? Result<Report>(*std::move(*figures)) : std::move(report);
+  }
   if (report) {
     report->json["baseline"] = options.method;
   }

@@ -103,7 +103,9 @@ Result<Report> exportNccl(const ExportNcclOptions& options, NcclFile file, bool 
                  {"kinds_of_boxes", graphs.kinds()}};
   report.text = "allreduce on " + named(fabric.name()) + ", by congestion\n  bound       " + gigabytes(graphs.bound) +
                 "\n  NCCL        " + workflow::worthText(fabric, graphs.stock.allreduce, graphs.bound) +
-                "\n  file        " + workflow::worthText(fabric, graphs.best.allreduce, graphs.bound) + "\n";
+                "\n  its trees   " + workflow::worthText(fabric, graphs.stock.trees, graphs.bound) +
+                "\n  file        " + workflow::worthText(fabric, graphs.best.allreduce, graphs.bound) +
+                "\n  its trees   " + workflow::worthText(fabric, graphs.best.trees, graphs.bound) + "\n";
   if (!graphs.gains()) {
     report.text +=
         "  note        no rings were found that are better than those of NCCL's search: the file gains nothing\n";
@@ -113,6 +115,11 @@ Result<Report> exportNccl(const ExportNcclOptions& options, NcclFile file, bool 
     uncertain.push_back(sentence);
   }
   report.json["uncertain"] = std::move(uncertain);
+  if (file != NcclFile::tuner && graphs.gains()) {
+    report.text += graphs.kinds() == 1 ? "  files       one graph file for all boxes, which are wired alike\n"
+                                       : "  files       " + std::to_string(graphs.kinds()) +
+                                             " graph files, one for each kind of box, chosen by host\n";
+  }
   if (file == NcclFile::bundle) {
     describeBands(bundle->bands, report);
     report.json["files"] = Json::array();
@@ -140,10 +147,10 @@ Result<Report> exportNccl(const ExportNcclOptions& options, NcclFile file, bool 
     return delivered.error();
   }
   if (file == NcclFile::graph) {
-    report.text +=
-        "  run with    NCCL_GRAPH_FILE=FILE NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING\n"
-        "  taken       where the log has \"Channel 00/" +
-        std::to_string(graphs.best.channels.rings.size()) + " :\" with these ranks; import-run reads it\n";
+    report.text += "  run with    NCCL_GRAPH_FILE=FILE NCCL_ALGO=" + std::string(graphs.algorithm()) +
+                   " NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING\n"
+                   "  taken       where the log has \"Channel 00/" +
+                   std::to_string(graphs.best.channels.rings.size()) + " :\" with these ranks; import-run reads it\n";
   } else {
     report.text +=
         "  run with    NCCL_TUNER_PLUGIN=libnccl-tuner-example.so NCCL_TUNER_CONFIG_FILE=FILE (2.27.5 and later)\n";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "io/schedule_json.hpp"
 #include "text.hpp"
 #include "workflow/imported_run.hpp"
+#include "workflow/lost_time.hpp"
 #include "workflow/nccl_bundle.hpp"
 
 namespace coppice::cli {
@@ -193,7 +195,12 @@ void describeMeasurements(const workflow::ImportedRun& run, Report& report) {
                                     {"time_us", calls.time.count()},
                                     {"algbw", calls.algbw.gigabytesPerSecond()},
                                     {"busbw", calls.busbw.gigabytesPerSecond()},
-                                    {"slowest_rank", orNull(calls.slowestRank)}});
+                                    {"slowest_rank", orNull(calls.slowestRank)},
+                                    {"late", Json::array()}});
+    for (const nccl::LateRank& late : calls.late) {
+      report.json["calls"].back()["late"].push_back(
+          {{"rank", late.rank}, {"calls", late.calls}, {"lost_us", late.lost.count()}});
+    }
     report.text += formatted("  %-14s  %14lld  %6d  %12.2f  %12.2f  %s\n", oneLine(calls.collective).c_str(),
                              static_cast<long long>(calls.bytes), calls.calls, calls.time.count(),
                              calls.algbw.gigabytesPerSecond(),
@@ -212,6 +219,40 @@ Json loadJson(const fabric::Fabric& fabric, const nccl::Load* load, const Bandwi
           {"limited_by", {{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}}}};
 }
 
+void describeRas(const workflow::ImportedRun& run, Report& report) {
+  report.json["ras"] = Json::array();
+  for (const nccl::RasStatus& status : run.ras) {
+    Json communicators = Json::array();
+    for (const std::string& problem : status.problems) {
+      report.text += "RAS: " + oneLine(problem) + "\n";
+    }
+    if (status.communicators.empty() && status.problems.empty()) {
+      report.text += "RAS: no problem\n";
+    }
+    for (const nccl::RasCommunicator& each : status.communicators) {
+      Json outliers = Json::array();
+      for (const std::string& problem : each.problems) {
+        report.text += "RAS: communicator " + oneLine(each.id) + ": " + oneLine(problem) + "\n";
+      }
+      for (const nccl::RasRank& rank : each.outliers) {
+        outliers.push_back({{"rank", rank.rank},
+                            {"host", rank.host},
+                            {"process", rank.process},
+                            {"gpu", rank.gpu},
+                            {"what", rank.what},
+                            {"behind", rank.behind}});
+        report.text += "  rank " + std::to_string(rank.rank) + (rank.host.empty() ? "" : " on " + oneLine(rank.host)) +
+                       ": " + oneLine(rank.what) +
+                       (rank.behind > 0 ? ", " + std::to_string(rank.behind) + " behind" : "") + "\n";
+      }
+      communicators.push_back(
+          {{"id", each.id}, {"ranks", each.ranks}, {"problems", each.problems}, {"outliers", std::move(outliers)}});
+    }
+    report.json["ras"].push_back(
+        {{"version", status.version}, {"problems", status.problems}, {"communicators", std::move(communicators)}});
+  }
+}
+
 Json sizeJson(const workflow::RunSize& size) {
   return {{"bytes", size.bytes},
           {"algorithm", size.algorithm},
@@ -219,6 +260,7 @@ Json sizeJson(const workflow::RunSize& size) {
           {"channels", orNull(size.channels)},
           {"algbw", size.reachable ? Json(toFraction(*size.reachable)) : Json(nullptr)},
           {"estimated_us", size.estimated ? Json(size.estimated->count()) : Json(nullptr)},
+          {"predicted_us", size.predicted ? Json(size.predicted->count()) : Json(nullptr)},
           {"measured_us", size.measured ? Json(size.measured->count()) : Json(nullptr)},
           {"measured_algbw", size.algbw ? Json(size.algbw->gigabytesPerSecond()) : Json(nullptr)},
           {"faster", size.faster.empty() ? Json(nullptr) : Json(size.faster)},
@@ -241,25 +283,106 @@ void describeSizes(const std::vector<workflow::RunSize>& sizes, const workflow::
     json.push_back(sizeJson(size));
     if (!hasHead) {
       hasHead = true;
-      report.text += formatted("  %14s  %-16s  %12s  %13s  %12s  %8s  %s\n", "size (B)", "chosen", "NCCL (us)",
-                               "measured (us)", "algbw (GB/s)", "of bound", "faster");
+      report.text +=
+          formatted("  %14s  %-16s  %12s  %12s  %13s  %13s  %12s  %8s  %s\n", "size (B)", "chosen", "NCCL (us)",
+                    "bound (us)", "predicted (us)", "measured (us)", "algbw (GB/s)", "of bound", "faster");
     }
     const std::string share =
         size.algbw ? formatted("%.1f %%", 100 * size.algbw->gigabytesPerSecond() / toGBps(on.bound)) : "-";
     report.text +=
-        formatted("  %14lld  %-16s  %12s  %13s  %12s  %8s  ", static_cast<long long>(size.bytes),
+        formatted("  %14lld  %-16s  %12s  %12.2f  %14s  %13s  %12s  %8s  ", static_cast<long long>(size.bytes),
                   size.algorithm.empty() ? "-" : oneLine(size.algorithm + " " + size.protocol).c_str(),
-                  timeText(size.estimated).c_str(), timeText(size.measured).c_str(),
+                  timeText(size.estimated).c_str(), static_cast<double>(size.bytes) / 1000 / toGBps(on.bound),
+                  timeText(size.predicted).c_str(), timeText(size.measured).c_str(),
                   size.algbw ? formatted("%.2f", size.algbw->gigabytesPerSecond()).c_str() : "-", share.c_str()) +
         (size.faster.empty() ? "-" : oneLine(size.faster)) +
         (size.fasterTime ? formatted(" (%.2f us)", size.fasterTime->count()) : "") + "\n";
   }
 }
 
+/// Several measurements of one collective beside each other: as the folder of `export --target nccl-bundle` makes them.
+void describeRuns(const workflow::ImportedRun& run, const workflow::RunOnFabric& on, Json& json, Report& report) {
+  constexpr std::size_t kMaxRuns = 8;
+  json["runs"] = Json::array();
+  std::vector<const workflow::MeasuredRun*> runs;
+  for (const workflow::MeasuredRun& measured : run.measured) {
+    if ((measured.collective.empty() || measured.collective == toString(on.collective)) && runs.size() < kMaxRuns) {
+      runs.push_back(&measured);
+    }
+  }
+  if (runs.size() < 2) {
+    return;
+  }
+  std::map<std::int64_t, std::vector<std::optional<double>>> rows;
+  std::string head = formatted("  %14s  %10s", "algbw (GB/s)", "bound");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    json["runs"].push_back(runs[i]->name);
+    head += formatted("  %14s", oneLine(runs[i]->name.substr(runs[i]->name.find_last_of('/') + 1)).c_str());
+    for (const io::NcclRow& row : runs[i]->rows) {
+      if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
+        rows[row.size].resize(runs.size());
+        rows[row.size][i] = time->algbw.gigabytesPerSecond();
+      }
+    }
+  }
+  report.text += head + "\n";
+  for (const auto& [size, values] : rows) {
+    report.text += formatted("  %14lld  %10.2f", static_cast<long long>(size), toGBps(on.bound));
+    for (const auto& value : values) {
+      report.text += formatted("  %14s", value ? formatted("%.2f", *value).c_str() : "-");
+    }
+    report.text += "\n";
+  }
+}
+
+/// Where the time went, by link and by rank.
+void describeLost(const fabric::Fabric& fabric, const workflow::LostTime& lost, Json& json, Report& report) {
+  constexpr std::size_t kListedLost = 8;
+  Json links = Json::array();
+  Json ranks = Json::array();
+  for (const workflow::LostTime::Link& link : lost.links) {
+    const fabric::Arc& arc = fabric.arcs()[link.arc];
+    links.push_back({{"from", fabric.nodes()[arc.tail].id},
+                     {"to", fabric.nodes()[arc.head].id},
+                     {"lost_us", link.lost.count()},
+                     {"busy_us", link.busy.count()}});
+  }
+  for (const workflow::LostTime::Rank& rank : lost.ranks) {
+    ranks.push_back({{"rank", rank.rank},
+                     {"host", rank.host},
+                     {"calls", rank.calls},
+                     {"lost_us", rank.lost.count()},
+                     {"state", rank.state}});
+  }
+  json["lost"] = {{"measured_us", lost.measured.count()},
+                  {"bound_us", lost.bound.count()},
+                  {"congestion_us", lost.congestion.count()},
+                  {"rest_us", lost.rest().count()},
+                  {"links", std::move(links)},
+                  {"ranks", std::move(ranks)}};
+  if (lost.measured > Microseconds(0)) {
+    report.text += formatted("  lost        of %.2f us measured: bound %.2f, congestion %.2f, rest %.2f us\n",
+                             lost.measured.count(), lost.bound.count(), lost.congestion.count(), lost.rest().count());
+  }
+  for (std::size_t i = 0; i < std::min(lost.links.size(), kListedLost); ++i) {
+    const fabric::Arc& arc = fabric.arcs()[lost.links[i].arc];
+    report.text += "  by link     " + oneLine(fabric.nodes()[arc.tail].id) + " -> " +
+                   oneLine(fabric.nodes()[arc.head].id) + formatted(": %.2f us", lost.links[i].lost.count()) + "\n";
+  }
+  for (std::size_t i = 0; i < std::min(lost.ranks.size(), kListedLost); ++i) {
+    const workflow::LostTime::Rank& rank = lost.ranks[i];
+    report.text += "  by rank     " + std::to_string(rank.rank) +
+                   (rank.host.empty() ? "" : " on " + oneLine(rank.host)) + ": " +
+                   (rank.calls > 0 ? formatted("%.2f us, last in ", rank.lost.count()) + counted(rank.calls, "call")
+                                   : oneLine(rank.state)) +
+                   (rank.calls > 0 && !rank.state.empty() ? "; " + oneLine(rank.state) : "") + "\n";
+  }
+}
+
 /// NCCL's rings and trees beside the bound, and what each choice loses.
 Outcome describeOnFabric(const ImportRunOptions& options, const workflow::ImportedRun& run, bool json,
                          const Progress& progress, Report& report) {
-  if (run.largest() == nullptr && run.graphs.empty() && run.measured.empty() && run.calls.empty()) {
+  if (run.largest() == nullptr && run.graphs.empty() && run.measured.empty() && run.calls.empty() && run.ras.empty()) {
     return Error{ErrorCode::badInput, "the files say nothing of a run", "give a log of NCCL_DEBUG=INFO"};
   }
   const auto collective = options.collective.empty() ? Result<Collective>(workflow::collectivesOf(run).front())
@@ -296,7 +419,10 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
     report.text += formatted("  %-13s ", std::string(reach.algorithm).c_str()) +
                    workflow::worthText(fabric, *reach.load, on->bound) + "\n";
   }
-  describeSizes(workflow::runSizes(run, *on), *on, measured["choices"], report);
+  const std::vector<workflow::RunSize> sizes = workflow::runSizes(run, *on);
+  describeSizes(sizes, *on, measured["choices"], report);
+  describeRuns(run, *on, measured, report);
+  describeLost(fabric, workflow::lostTime(run, *on, sizes), measured, report);
   report.json["fabric"] = std::move(measured);
   if (!options.output.empty()) {
     const auto schedule = workflow::ringSchedule(fabric, channels->rings, *collective, 0, "nccl-run", progress);
@@ -341,6 +467,7 @@ Result<Report> run(const ImportRunOptions& options, bool json, const Progress& p
     describeCommunicator(communicator, report);
   }
   describeMeasurements(*imported, report);
+  describeRas(*imported, report);
   report.json["graphs"] = Json::array();
   for (const workflow::NamedGraphs& graphs : imported->graphs) {
     report.text += "graphs: " + oneLine(graphs.name) + "\n" + lines(graphs.findings);
@@ -396,8 +523,8 @@ void addImportRun(CLI::App& app, Invocation& invocation) {
       "  coppice-cli import-run nccl.log graph.xml inspector.jsonl --json");
   auto options = std::make_shared<ImportRunOptions>();
   sub.add_option("files", options->files,
-                 "Logs of NCCL_DEBUG=INFO, graph dumps, output or -J files of nccl-tests, Inspector files; - for "
-                 "standard input")
+                 "Logs of NCCL_DEBUG=INFO, graph dumps, output or -J files of nccl-tests, Inspector files, answers of "
+                 "RAS; - for standard input")
       ->required();
   sub.add_option("--fabric", options->fabric.source, "The fabric that was run on: its bound beside NCCL's rings");
   sub.add_option("-c,--collective", options->collective,

@@ -121,8 +121,8 @@ const nccl::Communicator* ImportedRun::largest() const {
 }
 
 bool isRunText(std::string_view text) {
-  return nccl::isGraphFile(text) || nccl::isInspector(text) || nccl::isTestsJson(text) || nccl::isLog(text) ||
-         hasTableHead(text);
+  return nccl::isRas(text) || nccl::isGraphFile(text) || nccl::isInspector(text) || nccl::isTestsJson(text) ||
+         nccl::isLog(text) || hasTableHead(text);
 }
 
 Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
@@ -144,6 +144,12 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
       run.graphs.push_back({file.name, *std::move(graphs), std::move(findings)});
     } else if (startsWithElement(file.text, "<system")) {
       run.topologies.push_back(file.name);
+    } else if (nccl::isRas(file.text)) {
+      auto ras = nccl::readRas(file.text, file.name);
+      if (!ras) {
+        return ras.error();
+      }
+      run.ras.push_back(*std::move(ras));
     } else if (nccl::isInspector(file.text)) {
       inspected += file.text;
       inspected += '\n';
@@ -162,7 +168,7 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
             ErrorCode::badInput,
             inQuotes(file.name) + " holds no line of NCCL, no graphs, and no measurement: " + measured.error().message,
             "give a log of NCCL_DEBUG=INFO, a dump of NCCL_GRAPH_DUMP_FILE, what nccl-tests printed or wrote "
-            "with -J, or files of the Inspector",
+            "with -J, files of the Inspector, or an answer of RAS",
             {.file = file.name}};
       }
       run.measured.push_back(*std::move(measured));
@@ -515,15 +521,12 @@ Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const 
       std::vector<PathId> routes;
       for (const nccl::Hop& hop : ring->hops) {
         const std::vector<fabric::NodeIndex> nodes = orThrow(ways.nodesOf(hop));
-        const bool passesGpu = std::any_of(nodes.begin() + 1, nodes.end() - 1, [&](fabric::NodeIndex node) {
-          return fabric.nodes()[node].kind == fabric::NodeKind::gpu;
-        });
-        if (passesGpu) {
+        if (nccl::passesGpu(fabric, nodes)) {
           return Error{ErrorCode::infeasible,
                        "NCCL's rings leave a box through another GPU (PXN), which a schedule cannot; by congestion "
                        "they reach " +
                            toDecimal(orThrow(nccl::ringLoad(ways, rings, collective)).algbw) + " GB/s",
-                       "export --target nccl-graph and import-run --fabric give their figures without a schedule"};
+                       "baseline nccl without -o gives their figures, and import-run --fabric those of a log"};
         }
         routes.push_back(made.paths.add(nodes));
       }

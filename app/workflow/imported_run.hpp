@@ -13,6 +13,7 @@
 #include "nccl/graph.hpp"
 #include "nccl/load.hpp"
 #include "nccl/measurements.hpp"
+#include "nccl/ras.hpp"
 #include "nccl/run.hpp"
 #include "schedule/step_schedule.hpp"
 #include "workflow/measured_run.hpp"
@@ -36,6 +37,7 @@ struct ImportedRun {
   nccl::Run log;                            ///< of all logs together
   std::vector<MeasuredRun> measured;        ///< tables and JSON of nccl-tests, records of coppice-exec
   std::vector<nccl::InspectedCalls> calls;  ///< of NCCL's Inspector
+  std::vector<nccl::RasStatus> ras;         ///< answers of NCCL's RAS
   std::vector<NamedGraphs> graphs;
   std::vector<std::string> topologies;  ///< files of NCCL_TOPO_DUMP_FILE: `import` makes a fabric of them
   std::vector<std::string> missing;     ///< sentences with what to set
@@ -46,7 +48,8 @@ struct ImportedRun {
 };
 
 /// Reads files of any kind that a run leaves: logs (NCCL_DEBUG), graph and topology dumps, tables and JSON of
-/// nccl-tests, lines of the Inspector. Errors: badInput naming the file that is none of these; those of the readers.
+/// nccl-tests, lines of the Inspector, answers of RAS. Errors: badInput naming the file that is none of these; those of
+/// the readers.
 [[nodiscard]] Result<ImportedRun> importRun(const std::vector<RunFile>& files);
 
 /// The rings and trees of a communicator, with ranks as the fabric has them: hosts are its boxes in the order of their
@@ -109,9 +112,13 @@ struct RunSize {
   std::string protocol = {};
   std::optional<int> channels = {};
   std::optional<Microseconds> estimated = {};  ///< by NCCL itself: what its log says, else its table
-  std::optional<Microseconds> measured = {};   ///< by nccl-tests (out of place where there is both), else the Inspector
-  std::optional<Throughput> algbw = {};        ///< at that time
-  std::optional<Bandwidth> reachable = {};     ///< of what was chosen, by congestion
+  /// Of what was chosen, here: by NCCL's estimate with no more bandwidth than its rings and trees have on the fabric;
+  /// without an estimate, by that bandwidth alone.
+  std::optional<Microseconds> predicted = {};
+  std::optional<Microseconds> measured = {};  ///< by nccl-tests (out of place where there is both), else the Inspector
+  int calls = 0;                              ///< that were measured
+  std::optional<Throughput> algbw = {};       ///< at that time
+  std::optional<Bandwidth> reachable = {};    ///< of what was chosen, by congestion
   std::string faster = {};  ///< "Tree LL128", "Tree": is expected to take less time here; empty = none
   std::optional<Microseconds> fasterTime = {};  ///< absent where only the throughput by congestion says so
   std::optional<int> slowestRank = {};          ///< that was last most often

@@ -148,8 +148,10 @@ std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle, const
                      "Allreduce over " + counted(graphs.ranks(), "GPU") + ", by congestion:\n\n" +
                      "| | algbw at large sizes |\n|---|---|\n" + "| bound of any schedule | " +
                      gigabytes(graphs.bound) + " |\n| NCCL's own rings | " +
-                     worthText(fabric, graphs.stock.allreduce, graphs.bound) + " |\n| rings of the graph file | " +
-                     worthText(fabric, graphs.best.allreduce, graphs.bound) + " |\n\n";
+                     worthText(fabric, graphs.stock.allreduce, graphs.bound) + " |\n| NCCL's own trees | " +
+                     worthText(fabric, graphs.stock.trees, graphs.bound) + " |\n| rings of the graph file | " +
+                     worthText(fabric, graphs.best.allreduce, graphs.bound) + " |\n| trees of the graph file | " +
+                     worthText(fabric, graphs.best.trees, graphs.bound) + " |\n\n";
   if (!graphs.gains()) {
     text +=
         "No rings were found that are better than those that NCCL finds itself: no graph file is written. What can "
@@ -165,8 +167,15 @@ std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle, const
       "2. `sh run-pytorch.sh " +
       changed + " FIRST_HOST 0` measures the same by torch.distributed. Your own training: `sh " + changed +
       ".sh torchrun ...`.\n3. `coppice-cli import-run logs/" + changed +
-      ".* --fabric FABRIC`, or drop the files of logs/ on the window: measured "
-      "times, the bound and what NCCL chose, in one table.\n\n";
+      ".* --fabric FABRIC`, or drop the files of logs/ on the window: for each size what NCCL chose, the bound, what "
+      "is predicted and what was measured, in one table and chart, and where the rest of the time went. "
+      "`coppice-cli import-run logs/*.txt --fabric FABRIC` puts the runs without and with the files beside each "
+      "other.\n\n" +
+      std::string(graphs.gains() ? graphs.kinds() == 1
+                                       ? "All boxes are wired alike: one graph file serves them all.\n\n"
+                                       : "Boxes of " + std::to_string(graphs.kinds()) +
+                                             " kinds: one graph file for each, which the scripts choose by host.\n\n"
+                                 : "");
   if (graphs.gains()) {
     text +=
         "## Was the graph file taken?\n\n"
@@ -234,7 +243,10 @@ Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundle
     for (int kind = 0; kind < made.kinds(); ++kind) {
       add(graphFileOf(made, kind), made.xml(kind), false);
     }
-    add("graph.sh", environment("Rings of the graph file.", taken + "export NCCL_ALGO=Ring\n"), true);
+    add("graph.sh",
+        environment("Rings and trees of the graph file, of which these reach more.",
+                    taken + "export NCCL_ALGO=" + made.algorithm() + "\n"),
+        true);
   }
   add("tuner.csv", nccl::writeTunerCsv(bundle.bands.bands, static_cast<int>(made.boxes.size()), fabric.gpuCount()),
       false);

@@ -149,6 +149,35 @@ Method ncclMethod() {
       .front = frontOfOne(ncclRings)};
 }
 
+Result<NcclFigures> ncclFigures(const fabric::Fabric& fabric, Collective collective, int computeCapability,
+                                const Progress& progress) {
+  nccl::Ways ways(fabric);
+  auto found = nccl::searchAsNccl(ways, {.computeCapability = computeCapability}, progress);
+  if (!found) {
+    return found.error();
+  }
+  auto rings = nccl::ringLoad(ways, found->channels.rings, collective);
+  if (!rings) {
+    return rings.error();
+  }
+  Demand demand{.collective = collective};
+  if (isRooted(collective)) {
+    demand.root = 0;
+  }
+  const auto optimum = provedOptimum(fabric, requestOf(demand), progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  NcclFigures figures{.found = *std::move(found), .bound = optimum->algbw, .rings = *std::move(rings)};
+  for (const nccl::Ring& ring : figures.found.channels.rings) {
+    for (const nccl::Hop& hop : ring.hops) {
+      const auto nodes = ways.nodesOf(hop);
+      figures.passesGpus = figures.passesGpus || !nodes || nccl::passesGpu(fabric, *nodes);
+    }
+  }
+  return figures;
+}
+
 Result<NcclGraphs> makeNcclGraphs(const fabric::Fabric& fabric, int computeCapability, const Progress& progress) {
   nccl::Ways ways(fabric);
   const nccl::SearchOptions options{.computeCapability = computeCapability};

@@ -19,6 +19,18 @@ namespace coppice::workflow {
 /// Name of the method.
 inline constexpr const char* kNcclMethod = "nccl";
 
+/// What NCCL's search would find, and what that reaches, without a schedule.
+struct NcclFigures {
+  nccl::FoundGraphs found;
+  Bandwidth bound;   ///< of any schedule
+  nccl::Load rings;  ///< of the collective, by congestion
+  /// Rings leave a box through another GPU (PXN): no schedule has such a route.
+  bool passesGpus = false;
+};
+/// Errors: those of nccl::searchAsNccl, ringLoad and of the bound.
+[[nodiscard]] Result<NcclFigures> ncclFigures(const fabric::Fabric& fabric, Collective collective,
+                                              int computeCapability, const Progress& progress);
+
 /// Graph files, and what they are worth.
 struct NcclGraphs {
   nccl::FoundGraphs stock;              ///< what NCCL's search would find
@@ -32,6 +44,8 @@ struct NcclGraphs {
   [[nodiscard]] int kinds() const { return 1 + static_cast<int>(best.others.size()); }
   [[nodiscard]] std::string xml(int kind) const { return nccl::writeGraphs(best.graphsOf(kind)); }
   [[nodiscard]] bool gains() const { return stock.allreduce.algbw < best.allreduce.algbw; }
+  /// Of rings and trees in the files, what reaches more, as NCCL_ALGO names it.
+  [[nodiscard]] const char* algorithm() const { return best.allreduce.algbw < best.trees.algbw ? "Tree" : "Ring"; }
 };
 /// Errors: those of nccl::searchAsNccl and of the bound; limit (NCCL would refuse the file).
 [[nodiscard]] Result<NcclGraphs> makeNcclGraphs(const fabric::Fabric& fabric, int computeCapability,

@@ -50,6 +50,7 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const Run
     const Microseconds time = timeHere(input, estimate, size.bytes, on);
     if (estimate.algorithm == size.algorithm && estimate.protocol == size.protocol) {
       own = time;
+      size.predicted = time;
       size.estimated = size.estimated ? size.estimated : nccl::estimatedTime(input, estimate, size.bytes);
     }
     if (!least || time < *least) {
@@ -106,6 +107,7 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
     }
     RunSize& size = at(calls.collective, calls.bytes);
     size.measured = calls.time;
+    size.calls = calls.calls;
     size.algbw = calls.algbw;
     size.slowestRank = calls.slowestRank;
   }
@@ -116,6 +118,7 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
       if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
         RunSize& size = at(collective, row.size);
         size.measured = time->time;
+        size.calls = 1;
         size.algbw = time->algbw;
       }
     }
@@ -128,6 +131,8 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
     if (const nccl::Load* load = on.loadOf(size.algorithm);
         load != nullptr && size.collective == toString(on.collective)) {
       size.reachable = load->algbw;
+      size.predicted =
+          size.predicted ? size.predicted : Microseconds(static_cast<double>(size.bytes) / 1000 / toGBps(load->algbw));
     }
     all.push_back(std::move(size));
   }

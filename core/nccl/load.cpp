@@ -156,6 +156,11 @@ Result<std::vector<NodeIndex>> Ways::nodesOf(const Hop& hop) {
   return m_ways.emplace(key, std::move(nodes)).first->second;
 }
 
+bool passesGpu(const fabric::Fabric& fabric, const std::vector<NodeIndex>& nodes) {
+  return std::any_of(nodes.begin() + 1, nodes.end() - 1,
+                     [&](NodeIndex node) { return fabric.nodes()[node].kind == NodeKind::gpu; });
+}
+
 Result<Load> ringLoad(Ways& ways, const std::vector<Ring>& rings, Collective collective) {
   return guarded([&]() -> Result<Load> {
     const int n = ways.fabric().gpuCount();

@@ -53,6 +53,9 @@ private:
   std::map<Key, std::vector<fabric::NodeIndex>> m_ways;
 };
 
+/// A route leads through a GPU other than its ends (PXN).
+[[nodiscard]] bool passesGpu(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes);
+
 /// Errors: badUsage (not allreduce, allgather, reduce_scatter, broadcast or reduce; ranks differ from the fabric's),
 /// infeasible (no way for a hop), overflow.
 [[nodiscard]] Result<Load> ringLoad(Ways& ways, const std::vector<Ring>& rings, Collective collective);

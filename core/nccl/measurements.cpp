@@ -80,6 +80,25 @@ void findProgram(const json& value, std::string& collective, int depth) {
   }
 }
 
+/// The rank that came last to a call, if one did.
+void addLate(std::vector<std::pair<int, double>> times, std::map<int, LateRank>& late) {
+  constexpr double kClearly = 0.9;  // of the median: less is noise
+  if (times.size() < 2) {
+    return;
+  }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  const auto byTime = [](const auto& a, const auto& b) { return a.second < b.second; };
+  std::nth_element(times.begin(), middle, times.end(), byTime);
+  const double median = middle->second;
+  const auto least = std::min_element(times.begin(), times.end(), byTime);
+  if (least->first >= 0 && least->second < median * kClearly) {
+    LateRank& entry = late[least->first];
+    entry.rank = least->first;
+    ++entry.calls;
+    entry.lost += Microseconds(median - least->second);
+  }
+}
+
 }  // namespace
 
 bool isTestsJson(std::string_view text) {
@@ -144,7 +163,7 @@ Result<std::vector<InspectedCalls>> readInspector(std::string_view text, const s
     double algbw = 0;
     double busbw = 0;
     int rank = -1;
-    int seen = 0;
+    std::vector<std::pair<int, double>> times = {};  // by rank
   };
   struct Size {
     int ranks = 0;
@@ -174,12 +193,13 @@ Result<std::vector<InspectedCalls>> readInspector(std::string_view text, const s
     size.ranks = std::max(size.ranks, static_cast<int>(std::min(numberIn(header, {"n_ranks"}).value_or(0), 1e6)));
     const auto number = static_cast<std::int64_t>(numberIn(perf, {"coll_sn"}).value_or(static_cast<double>(records)));
     Call& call = size.calls[number];
-    ++call.seen;
+    const auto rank = static_cast<int>(std::min(numberIn(header, {"rank"}).value_or(-1), 1e6));
+    call.times.emplace_back(rank, *time);
     if (*time > call.time) {
       call.time = *time;
       call.algbw = numberIn(perf, {"coll_algobw_gbs"}).value_or(0);
       call.busbw = numberIn(perf, {"coll_busbw_gbs"}).value_or(0);
-      call.rank = static_cast<int>(std::min(numberIn(header, {"rank"}).value_or(-1), 1e6));
+      call.rank = rank;
     }
   }
   if (sizes.empty()) {
@@ -193,11 +213,13 @@ Result<std::vector<InspectedCalls>> readInspector(std::string_view text, const s
   for (const auto& [key, size] : sizes) {
     std::vector<Call> calls;
     std::map<int, int> last;
+    std::map<int, LateRank> late;
     bool hasSeveral = false;
     for (const auto& [number, call] : size.calls) {
       calls.push_back(call);
       ++last[call.rank];
-      hasSeveral = hasSeveral || call.seen > 1;
+      hasSeveral = hasSeveral || call.times.size() > 1;
+      addLate(call.times, late);
     }
     const auto middle = calls.begin() + static_cast<std::ptrdiff_t>(calls.size() / 2);
     std::nth_element(calls.begin(), middle, calls.end(), [](const Call& a, const Call& b) { return a.time < b.time; });
@@ -213,6 +235,9 @@ Result<std::vector<InspectedCalls>> readInspector(std::string_view text, const s
       made.slowestRank = std::max_element(last.begin(), last.end(), [](const auto& a, const auto& b) {
                            return a.second < b.second;
                          })->first;
+    }
+    for (const auto& [unused, rank] : late) {
+      made.late.push_back(rank);
     }
     all.push_back(std::move(made));
   }

@@ -23,6 +23,13 @@ namespace coppice::nccl {
 /// Lines of NCCL's profiler plug-in Inspector.
 [[nodiscard]] bool isInspector(std::string_view text);
 
+/// A rank that came last to calls, and how long the others had waited for it in all.
+struct LateRank {
+  int rank = 0;
+  int calls = 0;
+  Microseconds lost{};
+};
+
 /// All calls of one collective and size that the Inspector saw in one communicator.
 struct InspectedCalls {
   std::string communicator = {};
@@ -33,7 +40,9 @@ struct InspectedCalls {
   Microseconds time{};    ///< median over the calls, each of which takes as long as its slowest rank
   Throughput algbw = {};  ///< at that time
   Throughput busbw = {};
-  std::optional<int> slowestRank = {};  ///< that was last most often; absent where one rank alone is seen
+  std::optional<int> slowestRank = {};  ///< that took longest most often; absent where one rank alone is seen
+  /// Those that came last, by rank: all end together, so that a call takes a late rank clearly less time than others.
+  std::vector<LateRank> late = {};
 };
 
 /// Records of any number of ranks, from their files put together. Lines that are cut, as at the end of a job that was

@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "coppice/test_paths.hpp"
@@ -66,6 +67,9 @@ private slots:
   void ringsAsSchedule();
   void badRuns_data();
   void badRuns();
+  void lostTime();
+  void runsBesideEachOther();
+  void baselineWithoutSchedule();
   void graphFile();
   void tunerFile();
   void bundle();
@@ -321,6 +325,67 @@ void TestCliNccl::graphFile() {
   const QJsonObject joined = read.in("fabric");
   const QJsonObject written = outcome.in("best");
   QCOMPARE(joined["rings"]["algbw"].toString(), written["rings"]["algbw"].toString());
+}
+
+/// Where the time went: by hand, rings of two DGX H100 with rails take 30/16 over 4 NICs of 50 GB/s, the bound is 400.
+void TestCliNccl::lostTime() {
+  QTemporaryDir folder;
+  const QString ras = folder.filePath("ras.txt");
+  QFile file(ras);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(
+      "Job summary\n===========\n\nCommunicators... (0.00s)\n=============\n\nWarnings\n========\n\n"
+      "#0-0 (9ad1) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n"
+      "  15 ranks have launched up to operation 6650\n"
+      "  Rank 3 has launched up to operation 6648 -- GPU 3 managed by process 4103 on node 10.0.0.1\n\n");
+  file.close();
+  const Outcome outcome = run({"import-run", data("two_h100.log"), data("two_h100_all_reduce.txt"), ras, "--fabric",
+                               "preset:dgx-h100,boxes=2,network=rails", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject lost = outcome.in("fabric")["lost"].toObject();
+  double measured = 0;
+  double bound = 0;
+  for (const QJsonValue& choice : outcome.in("fabric")["choices"].toArray()) {
+    measured += choice["measured_us"].toDouble();
+    bound += choice["bytes"].toDouble() / 400e3;
+    QVERIFY(choice["predicted_us"].toDouble() > 0);
+  }
+  QVERIFY(std::abs(lost["measured_us"].toDouble() - measured) < 1e-6 * measured);
+  QVERIFY(std::abs(lost["bound_us"].toDouble() - bound) < 1e-6 * bound);
+  QVERIFY(lost["congestion_us"].toDouble() > 0);
+  const QJsonObject link = lost["links"][0].toObject();
+  QVERIFY(link["lost_us"].toDouble() > 0 && link["lost_us"].toDouble() < link["busy_us"].toDouble());
+  const QJsonArray ranks = lost["ranks"].toArray();
+  QCOMPARE(ranks.size(), 1);
+  QCOMPARE(ranks[0]["rank"].toInt(), 3);
+  QCOMPARE(ranks[0]["state"].toString(), QString("launched up to AllReduce operation 6648"));
+  QCOMPARE(outcome.json()["ras"][0]["communicators"][0]["outliers"][0]["behind"].toInt(), 2);
+}
+
+void TestCliNccl::runsBesideEachOther() {
+  QTemporaryDir folder;
+  const QString other = folder.filePath("graph.txt");
+  QVERIFY(QFile::copy(data("two_h100_all_reduce.txt"), other));
+  const Outcome outcome = run({"import-run", data("two_h100.log"), data("two_h100_all_reduce.txt"), other, "--fabric",
+                               "preset:dgx-h100,boxes=2,network=rails"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QVERIFY(outcome.out.contains("graph.txt"));
+  QVERIFY(outcome.out.contains("        67108864      400.00           91.13           91.13\n"));
+}
+
+/// Two DGX A100: the rings leave through another GPU; 30/16 of the data over eight NICs of 25 GB/s.
+void TestCliNccl::baselineWithoutSchedule() {
+  const Outcome outcome = run({"baseline", "nccl", "preset:dgx-a100,boxes=2", "-c", "allreduce", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["algbw"].toString(), QString("320/3"));
+  QCOMPARE(outcome.json()["optimum_algbw"].toString(), QString("520/3"));
+  QCOMPARE(outcome.json()["share_of_optimum"].toString(), QString("8/13"));
+  QCOMPARE(outcome.json()["nccl_trees_algbw"].toString(), QString("1200/7"));
+  QVERIFY(outcome.json()["schedule"].isNull());
+  QTemporaryDir folder;
+  const Outcome refused =
+      run({"baseline", "nccl", "preset:dgx-a100,boxes=2", "-o", folder.filePath("x.schedule.json")});
+  VERIFY_TOLD(refused.code != 0 && refused.err.contains("PXN"), refused);
 }
 
 /// Bands cover all sizes of each collective, and follow what was measured.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs of NCCL leave: logs, graph files, JSON of nccl-tests and lines of the Inspector. Rings and trees that are
+// What runs of NCCL leave: logs, graph files, JSON of nccl-tests, lines of the Inspector and answers of RAS. Rings and trees that are
 // read pass every rank once; graphs that are read are written and read again as they were.
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "nccl/graph.hpp"
 #include "nccl/log_reader.hpp"
 #include "nccl/measurements.hpp"
+#include "nccl/ras.hpp"
 
 namespace {
 
@@ -52,5 +53,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)coppice::nccl::readTestsJson(text, "x");
   (void)coppice::nccl::readInspector(text, "x");
+  (void)coppice::nccl::readRas(text, "x");
   return 0;
 }

@@ -13,8 +13,10 @@
 
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/document/measured_points.hpp"
 #include "designer/palette/parameter_form.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -222,6 +224,29 @@ void SweepDialog::draw() {
   m_plot->addPoints(
       {}, line, {.color = theme.color(Token::panel), .width = 1, .fill = theme.color(Token::accent), .marker = kMarker},
       tip);
+  drawMeasured(line, which);
+}
+
+/// Runs of this session on as many GPUs, at the fastest of their sizes.
+void SweepDialog::drawMeasured(const QList<QPointF>& line, const std::vector<std::size_t>& which) {
+  QList<QPointF> places;
+  std::vector<MeasuredPoint> measured;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    for (const MeasuredPoint& point : MeasuredPoints::instance().of(collective(), m_points[which[i]].gpus)) {
+      places.append({line[static_cast<qsizetype>(i)].x(), point.algbw.gigabytesPerSecond()});
+      measured.push_back(point);
+    }
+  }
+  if (places.isEmpty()) {
+    return;
+  }
+  constexpr double kMarker = 8;
+  m_plot->addPoints(tr("measured"), places, {.color = category(1, Theme::instance().scheme()), .marker = kMarker},
+                    [measured](std::size_t at) {
+                      return tr("%1: %2 GB/s measured, %3 GPUs")
+                          .arg(measured[at].run, QString::number(measured[at].algbw.gigabytesPerSecond(), 'f', 2))
+                          .arg(measured[at].gpus);
+                    });
 }
 
 QString SweepDialog::csv() const {

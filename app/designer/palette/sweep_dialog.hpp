@@ -19,7 +19,7 @@
 namespace coppice::designer {
 
 /// The bound of a template over the values of one of its parameters, as a chart: boxes, rates, oversubscription.
-/// Computed in the background, value by value.
+/// Computed in the background, value by value. Runs that were measured on as many GPUs stand beside it.
 class SweepDialog : public QDialog {
   Q_OBJECT
 
@@ -44,6 +44,7 @@ private:
   void restart();
   void computeNext();
   void draw();
+  void drawMeasured(const QList<QPointF>& line, const std::vector<std::size_t>& which);
   [[nodiscard]] Collective collective() const;
 
   PaletteEntry m_entry;

@@ -12,6 +12,7 @@
 
 #include "base/bus_factor.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/document/measured_points.hpp"
 #include "designer/playback/timeline_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -28,6 +29,16 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
+
+/// For charts of bounds.
+void keepFastest(const NcclView& view) {
+  const auto fastest = std::ranges::max_element(
+      view.sizes, [](const workflow::RunSize& a, const workflow::RunSize& b) { return a.algbw < b.algbw; });
+  if (view.fabric && fastest != view.sizes.end() && fastest->algbw) {
+    MeasuredPoints::instance().set(
+        {view.import->title, view.collective, view.fabric->gpuCount(), fastest->bytes, *fastest->algbw});
+  }
+}
 
 std::string digestOf(const ScheduleResultPtr& result) {
   return result ? result->fabricDigest() : std::string();
@@ -55,7 +66,12 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
           },
           0ms),
       m_importJob([this](const std::shared_ptr<const ReadImport>& read) { receive(*read); }, 0ms),
-      m_viewJob([this](const NcclViewPtr& view) { m_panel->nccl().setView(view); }, 200ms),
+      m_viewJob(
+          [this](const NcclViewPtr& view) {
+            keepFastest(*view);
+            m_panel->nccl().setView(view);
+          },
+          200ms),
       m_ringsJob(
           [this](const std::shared_ptr<const Rings>& rings) {
             if (!rings->result) {
@@ -337,7 +353,7 @@ void MeasuredFeature::receive(const ReadImport& read) {
     return;
   }
   const workflow::ImportedRun& run = *read.import->run;
-  const bool isTable = run.log.communicators.empty() && run.graphs.empty() && run.calls.empty();
+  const bool isTable = run.log.communicators.empty() && run.graphs.empty() && run.calls.empty() && run.ras.empty();
   if (isTable && m_result && run.measured.size() == 1 &&
       workflow::checkSubject(run.measured.front(), toString(schedule::collectiveOf(m_result->schedule)),
                              m_result->fabric->gpuCount())) {
@@ -532,7 +548,8 @@ std::optional<Overlay> MeasuredFeature::lossOverlay() {
         view->factRevision != current()->document().factRevision()) {
       return std::nullopt;
     }
-    Overlay ghost = ghostOf(*view, m_panel->nccl().chosen(), m_panel->nccl().chosenRank(), current()->model());
+    Overlay ghost = ghostOf(*view, m_panel->nccl().chosen(), m_panel->nccl().chosenRank(), m_panel->nccl().chosenLink(),
+                            current()->model());
     return ghost.isEmpty() ? std::nullopt : std::optional(std::move(ghost));
   }
   const RunComparisonPtr& comparison = m_panel->comparison();

@@ -27,15 +27,19 @@ namespace {
 using What = MeasuredChart::What;
 
 /// "Rings reach 40 GB/s, 72.7 % of the bound; g0 → s1 holds them back"
-QString reached(const NcclView& view, const QString& what, const std::optional<nccl::Load>& load, bool isRich) {
-  if (!load) {
-    return {};
-  }
-  const QString link = linkName(*view.fabric, load->arc);
-  return NcclPanel::tr("%1 reach %2, %3 of the bound; %4 holds them back")
-      .arg(what, isRich ? u"<b>"_s + gigabytes(load->algbw) + u"</b>"_s : gigabytes(load->algbw),
-           percentOf(load->algbw, view.on->bound),
-           isRich ? u"<a href=\"%1\">%2</a>"_s.arg(load->arc).arg(link.toHtmlEscaped()) : link);
+QString reached(const NcclView& view, const workflow::RunOnFabric::Reach& reach, bool isRich) {
+  const nccl::Load& load = *reach.load;
+  const QString link = linkName(*view.fabric, load.arc);
+  const QString text = reach.algorithm == "Ring" ? NcclPanel::tr("Rings reach %2, %3 of the bound; %4 holds them back")
+                       : reach.algorithm == "Tree"
+                           ? NcclPanel::tr("Trees reach %2, %3 of the bound; %4 holds them back")
+                           : NcclPanel::tr("%1 reaches %2, %3 of the bound; %4 holds it back");
+  const QString name = QString::fromUtf8(reach.algorithm.data(), static_cast<qsizetype>(reach.algorithm.size()));
+  return QString(text)
+      .replace(u"%1"_s, name)
+      .replace(u"%2"_s, isRich ? u"<b>"_s + gigabytes(load.algbw) + u"</b>"_s : gigabytes(load.algbw))
+      .replace(u"%3"_s, percentOf(load.algbw, view.on->bound))
+      .replace(u"%4"_s, isRich ? u"<a href=\"%1\">%2</a>"_s.arg(load.arc).arg(link.toHtmlEscaped()) : link);
 }
 
 QString answerOf(const NcclView& view, bool isRich) {
@@ -43,9 +47,9 @@ QString answerOf(const NcclView& view, bool isRich) {
     return isRich ? view.problem.toHtmlEscaped() : view.problem;
   }
   QStringList parts;
-  parts << reached(view, NcclPanel::tr("Rings"), view.on->rings, isRich)
-        << reached(view, NcclPanel::tr("Trees"), view.on->trees, isRich);
-  parts.removeAll(QString());
+  for (const workflow::RunOnFabric::Reach& reach : view.on->reaches()) {
+    parts << reached(view, reach, isRich);
+  }
   if (parts.isEmpty()) {
     parts << NcclPanel::tr("The files do not say which rings NCCL made");
   }
@@ -63,6 +67,7 @@ NcclPanel::NcclPanel(QWidget* parent)
       m_asSchedule(new QPushButton(tr("Rings as Schedule"), this)),
       m_export(new QPushButton(tr("Export for NCCL…"), this)),
       m_channels(new QTableWidget(0, 3, this)),
+      m_lost(new QTableWidget(0, 2, this)),
       m_sizes(new QTableWidget(0, kColumns, this)),
       m_plot(new Plot(this)) {
   setObjectName(u"ncclPanel"_s);
@@ -113,6 +118,8 @@ NcclPanel::NcclPanel(QWidget* parent)
   });
   connect(m_channels, &QTableWidget::itemSelectionChanged, this, &NcclPanel::chosenChanged);
   connect(m_sizes, &QTableWidget::itemSelectionChanged, this, &NcclPanel::chosenChanged);
+  connect(m_lost, &QTableWidget::itemSelectionChanged, this, &NcclPanel::chosenChanged);
+  connect(m_lost, &QTableWidget::itemActivated, this, [this](const QTableWidgetItem* item) { goToLost(item->row()); });
   connect(m_sizes, &QTableWidget::itemActivated, this, [this](const QTableWidgetItem* item) {
     if (m_view && item->row() < static_cast<int>(m_view->sizes.size()) && m_view->sizes[item->row()].slowestRank) {
       Q_EMIT rankWanted(*m_view->sizes[item->row()].slowestRank);
@@ -131,9 +138,11 @@ QWidget* NcclPanel::makeTables() {
   setUpRowTable(*m_channels, u"ncclChannels"_s, tr("Channels"), QAbstractItemView::ExtendedSelection);
   setUpRowTable(*m_sizes, u"ncclSizes"_s, tr("Sizes"));
   m_channels->setHorizontalHeaderLabels({tr("Chosen"), tr("Channels"), tr("Ranks")});
-  m_sizes->setHorizontalHeaderLabels({tr("Size"), tr("NCCL chose"), tr("It expected"), tr("Measured"), tr("algbw"),
-                                      tr("Of the bound"), tr("Last rank"), tr("Faster here")});
-  for (QTableWidget* table : {m_channels, m_sizes}) {
+  setUpRowTable(*m_lost, u"ncclLost"_s, tr("Lost time"));
+  m_lost->setHorizontalHeaderLabels({tr("Lost time"), tr("By")});
+  m_sizes->setHorizontalHeaderLabels({tr("Size"), tr("NCCL chose"), tr("It expected"), tr("Predicted"), tr("Measured"),
+                                      tr("algbw"), tr("Of the bound"), tr("Slowest rank"), tr("Faster here")});
+  for (QTableWidget* table : {m_channels, m_lost, m_sizes}) {
     table->horizontalHeader()->setStretchLastSection(true);
     table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   }
@@ -142,7 +151,11 @@ QWidget* NcclPanel::makeTables() {
   m_sizes->horizontalHeader()->moveSection(kLast, kChosen + 2);
   auto* parts = new QSplitter(Qt::Horizontal, this);
   parts->setChildrenCollapsible(false);
-  parts->addWidget(m_channels);
+  auto* left = new QSplitter(Qt::Vertical, this);
+  left->setChildrenCollapsible(false);
+  left->addWidget(m_channels);
+  left->addWidget(m_lost);
+  parts->addWidget(left);
   parts->addWidget(m_sizes);
   parts->addWidget(m_plot);
   constexpr int kChannelsWidth = 260;
@@ -162,16 +175,93 @@ void NcclPanel::setView(NcclViewPtr view) {
   fillCollectives();
   fillChannels();
   fillSizes();
+  fillLost();
   tell();
   m_plot->redraw();
   Q_EMIT chosenChanged();
 }
 
-std::optional<int> NcclPanel::chosenRank() const {
-  const int row = m_sizes->currentRow();
-  return m_view && row >= 0 && row < static_cast<int>(m_view->sizes.size()) && !m_sizes->selectedItems().isEmpty()
-             ? m_view->sizes[row].slowestRank
+namespace {
+
+/// "3.2 ms, last in 12 calls", or what RAS says.
+QString lossText(const workflow::LostTime::Rank& rank) {
+  QStringList parts;
+  if (rank.calls > 0) {
+    parts << NcclPanel::tr("%1, last in %2")
+                 .arg(timeText(rank.lost), counted(rank.calls, NcclPanel::tr("call"), NcclPanel::tr("calls")));
+  }
+  if (!rank.state.empty()) {
+    parts << QString::fromStdString(rank.state);
+  }
+  return parts.join(u"; "_s);
+}
+
+}  // namespace
+
+/// Links that are busy beyond the time of the bound, then ranks for which others waited.
+void NcclPanel::fillLost() {
+  const QSignalBlocker quiet(m_lost);
+  m_lost->clearContents();
+  const bool isKnown = m_view && m_view->fabric;
+  const auto links = isKnown ? static_cast<int>(m_view->lost.links.size()) : 0;
+  const auto ranks = isKnown ? static_cast<int>(m_view->lost.ranks.size()) : 0;
+  m_lost->setRowCount(links + ranks);
+  for (int row = 0; row < links; ++row) {
+    const workflow::LostTime::Link& link = m_view->lost.links[row];
+    const QString tip =
+        tr("Beyond the time of the bound, over all calls that were measured: %1 of %2. Enter goes to it.")
+            .arg(timeText(link.lost), timeText(link.busy));
+    setCell(*m_lost, row, 0, timeText(link.lost), true, tip);
+    setCell(*m_lost, row, 1, linkName(*m_view->fabric, link.arc), false, tip);
+  }
+  for (int row = 0; row < ranks; ++row) {
+    const workflow::LostTime::Rank& rank = m_view->lost.ranks[row];
+    const QString name = rank.host.empty() ? tr("rank %1").arg(rank.rank)
+                                           : tr("rank %1 on %2").arg(rank.rank).arg(QString::fromStdString(rank.host));
+    setCell(*m_lost, links + row, 0, rank.calls > 0 ? timeText(rank.lost) : u"–"_s, true, lossText(rank));
+    setCell(*m_lost, links + row, 1, name + u": "_s + lossText(rank), false, lossText(rank));
+  }
+  m_lost->resizeColumnsToContents();
+  m_lost->setVisible(m_lost->rowCount() > 0);
+}
+
+void NcclPanel::goToLost(int row) {
+  if (!m_view || !m_view->fabric) {
+    return;
+  }
+  const auto links = static_cast<int>(m_view->lost.links.size());
+  if (row < links) {
+    const fabric::Arc& arc = m_view->fabric->arcs()[m_view->lost.links[row].arc];
+    Q_EMIT linkWanted(QString::fromStdString(m_view->fabric->nodes()[arc.tail].id),
+                      QString::fromStdString(m_view->fabric->nodes()[arc.head].id));
+  } else {
+    Q_EMIT rankWanted(m_view->lost.ranks[row - links].rank);
+  }
+}
+
+std::optional<workflow::LostTime::Link> NcclPanel::chosenLink() const {
+  const int row = m_lost->selectedItems().isEmpty() ? -1 : m_lost->currentRow();
+  return m_view && row >= 0 && row < static_cast<int>(m_view->lost.links.size())
+             ? std::optional(m_view->lost.links[row])
              : std::nullopt;
+}
+
+std::optional<RankMark> NcclPanel::chosenRank() const {
+  if (!m_view) {
+    return std::nullopt;
+  }
+  const int lost = m_lost->selectedItems().isEmpty() ? -1 : m_lost->currentRow();
+  const int rank = lost - static_cast<int>(m_view->lost.links.size());
+  if (lost >= 0 && rank >= 0 && rank < static_cast<int>(m_view->lost.ranks.size())) {
+    const workflow::LostTime::Rank& chosen = m_view->lost.ranks[rank];
+    return RankMark{chosen.rank, tr("rank %1: %2").arg(chosen.rank).arg(lossText(chosen))};
+  }
+  const int row = m_sizes->selectedItems().isEmpty() ? -1 : m_sizes->currentRow();
+  if (row >= 0 && row < static_cast<int>(m_view->sizes.size()) && m_view->sizes[row].slowestRank) {
+    return RankMark{*m_view->sizes[row].slowestRank,
+                    tr("rank %1: took longest most often").arg(*m_view->sizes[row].slowestRank)};
+  }
+  return std::nullopt;
 }
 
 void NcclPanel::setWhat(What what) {
@@ -239,6 +329,7 @@ void NcclPanel::fillSizes() {
     const QStringList texts{bytesText(size.bytes),
                             chosen.trimmed(),
                             time(size.estimated),
+                            time(size.predicted),
                             time(size.measured),
                             size.algbw ? QString::number(size.algbw->gigabytesPerSecond(), 'f', 2) : u"–"_s,
                             share,
@@ -251,7 +342,7 @@ void NcclPanel::fillSizes() {
     }
     if (size.slowestRank) {
       tip += (tip.isEmpty() ? QString() : u" "_s) +
-             tr("Rank %1 was last most often; Enter goes to it.").arg(*size.slowestRank);
+             tr("Rank %1 took longest most often; Enter goes to it.").arg(*size.slowestRank);
     }
     for (int column = 0; column < kColumns; ++column) {
       setCell(*m_sizes, row, column, texts[column], column != kChosen && column != kFaster, tip);
@@ -261,6 +352,7 @@ void NcclPanel::fillSizes() {
     m_sizes->setColumnHidden(column, !m_view || std::ranges::none_of(m_view->sizes, isKnown));
   };
   hide(kEstimated, [](const workflow::RunSize& size) { return size.estimated.has_value(); });
+  hide(kPredicted, [](const workflow::RunSize& size) { return size.predicted.has_value(); });
   for (const Column column : {kMeasured, kAlgbw, kShare}) {
     hide(column, [](const workflow::RunSize& size) { return size.measured.has_value(); });
   }
@@ -270,6 +362,8 @@ void NcclPanel::fillSizes() {
                      }));
   m_sizes->resizeColumnsToContents();
   m_sizes->horizontalHeaderItem(kEstimated)->setToolTip(tr("NCCL's own estimate, of its log"));
+  m_sizes->horizontalHeaderItem(kPredicted)
+      ->setToolTip(tr("What it chose, by its estimate with no more bandwidth than it has on this fabric"));
   m_sizes->horizontalHeaderItem(kMeasured)->setToolTip(
       tr("By nccl-tests, out of place where there is both, or Inspector"));
   m_sizes->horizontalHeaderItem(kFaster)->setToolTip(
@@ -286,6 +380,16 @@ void NcclPanel::tell() {
     }
     for (const std::string& missing : m_view->import->run->missing) {
       lines << tr("Missing: %1").arg(QString::fromStdString(missing));
+    }
+    for (const nccl::RasStatus& status : m_view->import->run->ras) {
+      for (const std::string& problem : status.problems) {
+        lines << tr("RAS: %1").arg(QString::fromStdString(problem));
+      }
+      for (const nccl::RasCommunicator& each : status.communicators) {
+        for (const std::string& problem : each.problems) {
+          lines << tr("RAS: %1").arg(QString::fromStdString(problem));
+        }
+      }
     }
     for (const std::string& warning : m_view->import->run->log.warnings) {
       lines << tr("NCCL warned: %1").arg(QString::fromStdString(warning));
@@ -309,27 +413,36 @@ void NcclPanel::draw() {
                                                       .scale = PlotAxis::Scale::logarithmic});
   const Rational factor =
       m_what == What::busbw && m_view->fabric ? busFactor(m_view->collective, m_view->fabric->gpuCount()) : Rational(1);
-  const auto value = [&](const workflow::RunSize& size, Microseconds time) {
-    return m_what == What::time
-               ? time.count()
-               : Throughput(static_cast<double>(size.bytes), time).gigabytesPerSecond() * factor.toDouble();
+  const auto value = [&](std::int64_t bytes, Microseconds time) {
+    return m_what == What::time ? time.count()
+                                : Throughput(static_cast<double>(bytes), time).gigabytesPerSecond() * factor.toDouble();
   };
   QList<QPointF> measured;
   QList<QPointF> estimated;
+  QList<QPointF> predicted;
   QList<QPointF> faster;
   for (const workflow::RunSize& size : m_view->sizes) {
     for (const auto& [points, time] : {std::pair(&measured, size.measured), std::pair(&estimated, size.estimated),
-                                       std::pair(&faster, size.fasterTime)}) {
+                                       std::pair(&predicted, size.predicted), std::pair(&faster, size.fasterTime)}) {
       if (time && time->count() > 0) {
-        points->append({static_cast<double>(size.bytes), value(size, *time)});
+        points->append({static_cast<double>(size.bytes), value(size.bytes, *time)});
       }
     }
   }
   const Scheme scheme = Theme::instance().scheme();
   constexpr double kMarker = 5;
   constexpr double kWidth = 1.4;
-  if (!measured.isEmpty()) {
+  const std::vector<workflow::MeasuredRun>& runs = m_view->import->run->measured;
+  const auto isOfCollective = [this](const workflow::MeasuredRun& run) {
+    return run.collective.empty() || run.collective == toString(m_view->collective);
+  };
+  if (std::ranges::count_if(runs, isOfCollective) > 1) {
+    addRuns(isOfCollective, value);
+  } else if (!measured.isEmpty()) {
     m_plot->addLine(tr("measured"), measured, {.color = category(0, scheme), .marker = kMarker});
+  }
+  if (!predicted.isEmpty()) {
+    m_plot->addLine(tr("predicted"), predicted, {.color = category(5, scheme), .width = kWidth});
   }
   if (!estimated.isEmpty()) {
     m_plot->addLine(tr("NCCL's estimate"), estimated,
@@ -347,18 +460,43 @@ void NcclPanel::draw() {
       m_plot->addLevel(name, toGBps(bandwidth * factor), {.color = color, .width = kWidth, .dash = dash});
     };
     level(tr("bound"), m_view->on->bound, Qt::DashLine, Theme::instance().color(Token::text));
-    if (m_view->on->rings) {
-      level(tr("rings reach"), m_view->on->rings->algbw, Qt::DotLine, category(3, scheme));
+    int index = 3;
+    for (const workflow::RunOnFabric::Reach& reach : m_view->on->reaches()) {
+      const QString name = QString::fromUtf8(reach.algorithm.data(), static_cast<qsizetype>(reach.algorithm.size()));
+      level(reach.algorithm == "Ring"   ? tr("rings reach")
+            : reach.algorithm == "Tree" ? tr("trees reach")
+                                        : tr("%1 reaches").arg(name),
+            reach.load->algbw, index % 2 == 1 ? Qt::DotLine : Qt::DashDotLine, category(index, scheme));
+      index += index == 4 ? 2 : 1;  // between them is what is predicted
     }
-    if (m_view->on->trees) {
-      level(tr("trees reach"), m_view->on->trees->algbw, Qt::DashDotLine, category(4, scheme));
+  }
+}
+
+/// Each file that was measured is a line: as of a bundle, whose runs are without and with its files.
+template <typename IsOf, typename Value>
+void NcclPanel::addRuns(const IsOf& isOfCollective, const Value& value) {
+  constexpr double kMarker = 5;
+  constexpr int kColours = 6;
+  int index = 0;
+  for (const workflow::MeasuredRun& run : m_view->import->run->measured) {
+    QList<QPointF> points;
+    for (const io::NcclRow& row : run.rows) {
+      const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace;
+      if (isOfCollective(run) && time && time->time.count() > 0) {
+        points.append({static_cast<double>(row.size), value(row.size, time->time)});
+      }
+    }
+    if (!points.isEmpty()) {
+      const QString name = QString::fromStdString(run.name);
+      m_plot->addLine(name.section(u'/', -1), points,
+                      {.color = category(kColours + index++, Theme::instance().scheme()), .marker = kMarker});
     }
   }
 }
 
 QString NcclPanel::csv() const {
   QString text =
-      u"collective,size_bytes,algorithm,protocol,channels,nccl_estimate_us,measured_us,algbw_GBps,faster,"
+      u"collective,size_bytes,algorithm,protocol,channels,nccl_estimate_us,predicted_us,measured_us,algbw_GBps,faster,"
       "faster_us,slowest_rank\n"_s;
   if (!m_view) {
     return text;
@@ -374,6 +512,7 @@ QString NcclPanel::csv() const {
                         QString::fromStdString(size.protocol),
                         whole(size.channels),
                         number(size.estimated),
+                        number(size.predicted),
                         number(size.measured),
                         size.algbw ? QString::number(size.algbw->gigabytesPerSecond(), 'g', 9) : QString(),
                         QString::fromStdString(size.faster),

@@ -22,7 +22,7 @@ class NcclPanel : public QWidget {
   Q_OBJECT
 
 public:
-  enum Column { kSize, kChosen, kEstimated, kMeasured, kAlgbw, kShare, kLast, kFaster, kColumns };
+  enum Column { kSize, kChosen, kEstimated, kPredicted, kMeasured, kAlgbw, kShare, kLast, kFaster, kColumns };
 
   explicit NcclPanel(QWidget* parent = nullptr);
 
@@ -32,10 +32,13 @@ public:
   [[nodiscard]] const NcclViewPtr& view() const { return m_view; }
   /// Indices into NcclView::drawn.
   [[nodiscard]] std::vector<std::size_t> chosen() const;
-  /// The rank that was last most often at the chosen size, where the Inspector saw it.
-  [[nodiscard]] std::optional<int> chosenRank() const;
+  /// The chosen rank that lost time; else the one that took longest at the chosen size.
+  [[nodiscard]] std::optional<RankMark> chosenRank() const;
+  /// The chosen link that lost time.
+  [[nodiscard]] std::optional<workflow::LostTime::Link> chosenLink() const;
   [[nodiscard]] QTableWidget& sizes() { return *m_sizes; }
   [[nodiscard]] QTableWidget& channels() { return *m_channels; }
+  [[nodiscard]] QTableWidget& lost() { return *m_lost; }
   [[nodiscard]] Plot& plot() { return *m_plot; }
   /// What the rings and trees reach, as plain text.
   [[nodiscard]] QString answer() const;
@@ -56,8 +59,12 @@ private:
   void fillCollectives();
   void fillChannels();
   void fillSizes();
+  void fillLost();
+  void goToLost(int row);
   void tell();
   void draw();
+  template <typename IsOf, typename Value>
+  void addRuns(const IsOf& isOfCollective, const Value& value);
 
   NcclViewPtr m_view;
   MeasuredChart::What m_what = MeasuredChart::What::algbw;
@@ -67,6 +74,7 @@ private:
   QPushButton* m_asSchedule;
   QPushButton* m_export;
   QTableWidget* m_channels;
+  QTableWidget* m_lost;  ///< links, then ranks
   QTableWidget* m_sizes;
   Plot* m_plot;
 };

@@ -7,6 +7,7 @@
 
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/timeline/time_text.hpp"
 #include "designer/trees/fabric_map.hpp"
 #include "workflow/guarded.hpp"
 
@@ -66,6 +67,7 @@ NcclViewPtr makeNcclView(const NcclImportPtr& import, std::shared_ptr<const fabr
       view->sizes.push_back(std::move(size));
     }
   }
+  view->lost = workflow::lostTime(*import->run, view->on ? *view->on : none, view->sizes);
   return view;
 }
 
@@ -106,8 +108,8 @@ QString ranksText(const workflow::DrawnChannels& channels) {
   return ranks.size() > kShown ? text + u" …"_s : text;
 }
 
-Overlay ghostOf(const NcclView& view, const std::vector<std::size_t>& chosen, const std::optional<int>& lastRank,
-                const Model& model) {
+Overlay ghostOf(const NcclView& view, const std::vector<std::size_t>& chosen, const std::optional<RankMark>& late,
+                const std::optional<workflow::LostTime::Link>& link, const Model& model) {
   // More are not told apart on the drawing.
   constexpr std::size_t kMaxMarks = 12;
   Overlay overlay;
@@ -147,22 +149,27 @@ Overlay ghostOf(const NcclView& view, const std::vector<std::size_t>& chosen, co
     }
     overlay.trees.push_back(std::move(mark));
   }
-  const std::optional<nccl::Load> none;
-  const std::optional<nccl::Load>& load = !view.on ? none : hasRings || !hasTrees ? view.on->rings : view.on->trees;
-  if (load && load->arc >= 0) {
-    for (const LinkStep& step : map.stepsOf(static_cast<std::size_t>(load->arc))) {
+  const nccl::Load* load = !view.on ? nullptr : view.on->loadOf(hasRings ? "Ring" : hasTrees ? "Tree" : "NVLS");
+  const auto markLink = [&](int arc, const QString& text) {
+    for (const LinkStep& step : map.stepsOf(static_cast<std::size_t>(arc))) {
       LinkLoad& drawn = overlay.heat.load[step.link];
       (step.isForward ? drawn.forward : drawn.backward) = 1;
       drawn.isBottleneck = true;
-      drawn.text = translated(QT_TRANSLATE_NOOP("NcclView", "limits to %1")).arg(gigabytes(load->algbw));
+      drawn.text = text;
     }
     overlay.heat.hasLegend = false;
+  };
+  if (link) {
+    markLink(link->arc, translated(QT_TRANSLATE_NOOP("NcclView", "%1 lost")).arg(timeText(link->lost)));
+    overlay.heat.bottleneck = translated(QT_TRANSLATE_NOOP("NcclView", "lost time"));
+  } else if (load != nullptr && load->arc >= 0) {
+    markLink(load->arc, translated(QT_TRANSLATE_NOOP("NcclView", "limits to %1")).arg(gigabytes(load->algbw)));
     overlay.heat.bottleneck = translated(QT_TRANSLATE_NOOP("NcclView", "holds them back"));
   }
-  if (const auto last = lastRank ? workflow::rankOn(*view.fabric, *view.import->run, *lastRank) : std::nullopt) {
+  if (const auto here = late ? workflow::rankOn(*view.fabric, *view.import->run, late->rank) : std::nullopt) {
     Hull hull;
-    hull.nodes = {map.nodeOf(view.fabric->gpus()[*last])};
-    hull.label = translated(QT_TRANSLATE_NOOP("NcclView", "rank %1: last most often")).arg(*lastRank);
+    hull.nodes = {map.nodeOf(view.fabric->gpus()[*here])};
+    hull.label = late->text;
     overlay.hulls.push_back(std::move(hull));
   }
   overlay.isRestDimmed = !overlay.trees.empty();

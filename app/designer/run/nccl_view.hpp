@@ -14,6 +14,7 @@
 #include "designer/schedules/schedule_result.hpp"
 #include "fabric/fabric.hpp"
 #include "workflow/imported_run.hpp"
+#include "workflow/lost_time.hpp"
 
 namespace coppice::designer {
 
@@ -35,6 +36,7 @@ struct NcclView {
   std::vector<workflow::DrawnChannels> drawn;
   std::optional<workflow::RunOnFabric> on;  ///< absent: see problem
   std::vector<workflow::RunSize> sizes;     ///< of the collective
+  workflow::LostTime lost;                  ///< of the collective, by link and by rank
   QString problem;                          ///< why something is missing; empty where all is there
 };
 using NcclViewPtr = std::shared_ptr<const NcclView>;
@@ -47,10 +49,17 @@ using NcclViewPtr = std::shared_ptr<const NcclView>;
 /// and examineSchedule.
 [[nodiscard]] Result<ScheduleResultPtr> ringsAsSchedule(const NcclView& view, const Progress& progress);
 
+/// A rank to mark, and why.
+struct RankMark {
+  int rank = 0;
+  QString text;
+};
+
 /// The chosen channels on the drawing (none chosen: the rings, else the trees, else the heads), the link that holds
-/// them back, and the rank that was last, if there is one.
+/// them back, else the chosen one that lost time, and the rank that lost time, if one is chosen.
 [[nodiscard]] Overlay ghostOf(const NcclView& view, const std::vector<std::size_t>& chosen,
-                              const std::optional<int>& lastRank, const Model& model);
+                              const std::optional<RankMark>& late, const std::optional<workflow::LostTime::Link>& link,
+                              const Model& model);
 
 /// "Ring 1", by the place among those of its kind.
 [[nodiscard]] QString nameOf(const NcclView& view, std::size_t index);

@@ -2,9 +2,11 @@
 // Not a test: takes the pictures of resources/screenshots, or those of the help, from the real window.
 // resources/scripts/screenshots.sh builds and runs it. Usage: coppice-screenshots FOLDER [help]
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
+#include <QFile>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "coppice/test_paths.hpp"
 #include "designer/compare/compare_panel.hpp"
 #include "designer/compare/side_by_side_panel.hpp"
 #include "designer/compare/traffic_panel.hpp"
@@ -123,6 +126,29 @@ public:
     play();
     compareWithRun(*schedules->book()->current()->result);
     shoot(u"measured"_s);
+  }
+
+  /// A run of stock NCCL: its log with the table of nccl-tests in it, pasted.
+  void ncclRun() {
+    open();
+    adopt("dgx-h100", {{"boxes", "2"}, {"network", "rails"}}, u"2x DGX H100, rails"_s);
+    QString text;
+    for (const char* name : {"two_h100.log", "two_h100_all_reduce.txt"}) {
+      QFile file(QStringLiteral(COPPICE_TEST_DATA "/nccl/") + QString::fromLatin1(name));
+      if (!file.open(QIODevice::ReadOnly)) {
+        fail("a sample of NCCL's log is missing");
+        return;
+      }
+      text += QString::fromUtf8(file.readAll());
+    }
+    QGuiApplication::clipboard()->setText(text);
+    run("schedule.paste-run");
+    auto* panel = m_window->findChild<MeasuredPanel*>();
+    wait([&] { return panel->nccl().view() != nullptr && panel->nccl().view()->on; }, "the run does not come");
+    panel->nccl().channels().selectRow(0);
+    constexpr int kDock = 360;
+    m_window->resizeDocks({m_window->findChild<QDockWidget*>(u"measuredDock"_s)}, {kDock}, Qt::Vertical);
+    shoot(u"nccl"_s);
   }
 
   /// A communication sketch with the schedule that was found within it.
@@ -428,6 +454,7 @@ int main(int argc, char** argv) {
     camera.startPage();
     camera.cluster();
     camera.schedules();
+    camera.ncclRun();
     camera.sketch();
     camera.large();
   }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "designer/document/edits.hpp"
+#include "designer/document/measured_points.hpp"
 #include "designer/run/measured_panel.hpp"
 #include "designer/schedules/schedule_book.hpp"
 #include "support/waiting.hpp"
@@ -111,6 +112,21 @@ void TestDesignerNccl::droppedFiles() {
   QVERIFY(f.panel->nccl().plot().names().contains(u"measured"_s));
   QVERIFY(f.panel->nccl().plot().names().contains(u"bound"_s));
   QVERIFY(f.panel->nccl().csv().contains(u"allreduce,1048576,Tree,LL128,4,"_s));
+  QVERIFY(f.panel->nccl().plot().names().contains(u"predicted"_s));
+  // Links that lost time, of which one is marked when it is chosen.
+  QVERIFY(f.panel->nccl().lost().rowCount() > 0);
+  f.panel->nccl().lost().selectRow(0);
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        const auto& load = f.editor()->canvas().overlay().heat.load;
+        return load.size() == 1 && load.begin()->second.text.endsWith(u"lost"_s);
+      },
+      waiting::kPatience));
+  // The sweep of a template has the run where as many GPUs are.
+  const auto points = MeasuredPoints::instance().of(Collective::allreduce, 16);
+  QCOMPARE(points.size(), std::size_t{1});
+  QCOMPARE(points.front().algbw.gigabytesPerSecond(), 94.75);
+  QVERIFY(MeasuredPoints::instance().of(Collective::allreduce, 32).empty());
   // Another choice of the list, and back.
   auto* which = f.panel->findChild<QComboBox*>(u"measuredRun"_s);
   which->setCurrentIndex(0);
