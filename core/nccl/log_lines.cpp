@@ -200,8 +200,8 @@ void LogLines::findHosts(std::string_view text) {
 /// Takes off the end of a text what was put before the prefix that follows it.
 std::string_view LogLines::withoutTags(std::string_view text) const {
   for (const std::string& tag : m_tags) {
-    // Numbers at its front would take digits of the text.
-    if (tag.front() == kAnyNumber || tag.front() == ' ') {
+    // Numbers at its front would take digits of the text, and "[2] " is how channels of trees begin.
+    if (tag.front() == kAnyNumber || tag.front() == ' ' || tag == std::string{'[', kAnyNumber, ']', ' '}) {
       continue;
     }
     for (std::size_t at = text.rfind(tag.front()); at != std::string_view::npos;
