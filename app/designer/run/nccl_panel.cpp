@@ -198,7 +198,7 @@ QString lossText(const workflow::LostTime::Rank& rank) {
 
 }  // namespace
 
-/// Links that are busy beyond the time of the bound, then ranks for which others waited.
+/// Ranks for which others waited or that RAS names, then links that are busy beyond the time of the bound.
 void NcclPanel::fillLost() {
   const QSignalBlocker quiet(m_lost);
   m_lost->clearContents();
@@ -211,15 +211,15 @@ void NcclPanel::fillLost() {
     const QString tip =
         tr("Beyond the time of the bound, over all calls that were measured: %1 of %2. Enter goes to it.")
             .arg(timeText(link.lost), timeText(link.busy));
-    setCell(*m_lost, row, 0, timeText(link.lost), true, tip);
-    setCell(*m_lost, row, 1, linkName(*m_view->fabric, link.arc), false, tip);
+    setCell(*m_lost, ranks + row, 0, timeText(link.lost), true, tip);
+    setCell(*m_lost, ranks + row, 1, linkName(*m_view->fabric, link.arc), false, tip);
   }
   for (int row = 0; row < ranks; ++row) {
     const workflow::LostTime::Rank& rank = m_view->lost.ranks[row];
     const QString name = rank.host.empty() ? tr("rank %1").arg(rank.rank)
                                            : tr("rank %1 on %2").arg(rank.rank).arg(QString::fromStdString(rank.host));
-    setCell(*m_lost, links + row, 0, rank.calls > 0 ? timeText(rank.lost) : u"–"_s, true, lossText(rank));
-    setCell(*m_lost, links + row, 1, name + u": "_s + lossText(rank), false, lossText(rank));
+    setCell(*m_lost, row, 0, rank.calls > 0 ? timeText(rank.lost) : u"–"_s, true, lossText(rank));
+    setCell(*m_lost, row, 1, name + u": "_s + lossText(rank), false, lossText(rank));
   }
   m_lost->resizeColumnsToContents();
   m_lost->setVisible(m_lost->rowCount() > 0);
@@ -229,20 +229,21 @@ void NcclPanel::goToLost(int row) {
   if (!m_view || !m_view->fabric) {
     return;
   }
-  const auto links = static_cast<int>(m_view->lost.links.size());
-  if (row < links) {
-    const fabric::Arc& arc = m_view->fabric->arcs()[m_view->lost.links[row].arc];
-    Q_EMIT linkWanted(QString::fromStdString(m_view->fabric->nodes()[arc.tail].id),
-                      QString::fromStdString(m_view->fabric->nodes()[arc.head].id));
-  } else {
-    Q_EMIT rankWanted(m_view->lost.ranks[row - links].rank);
+  const auto ranks = static_cast<int>(m_view->lost.ranks.size());
+  if (row < ranks) {
+    Q_EMIT rankWanted(m_view->lost.ranks[row].rank);
+    return;
   }
+  const fabric::Arc& arc = m_view->fabric->arcs()[m_view->lost.links[row - ranks].arc];
+  Q_EMIT linkWanted(QString::fromStdString(m_view->fabric->nodes()[arc.tail].id),
+                    QString::fromStdString(m_view->fabric->nodes()[arc.head].id));
 }
 
 std::optional<workflow::LostTime::Link> NcclPanel::chosenLink() const {
-  const int row = m_lost->selectedItems().isEmpty() ? -1 : m_lost->currentRow();
-  return m_view && row >= 0 && row < static_cast<int>(m_view->lost.links.size())
-             ? std::optional(m_view->lost.links[row])
+  const int chosen = m_lost->selectedItems().isEmpty() || !m_view ? -1 : m_lost->currentRow();
+  const int link = chosen - (m_view ? static_cast<int>(m_view->lost.ranks.size()) : 0);
+  return chosen >= 0 && link >= 0 && link < static_cast<int>(m_view->lost.links.size())
+             ? std::optional(m_view->lost.links[link])
              : std::nullopt;
 }
 
@@ -251,9 +252,8 @@ std::optional<RankMark> NcclPanel::chosenRank() const {
     return std::nullopt;
   }
   const int lost = m_lost->selectedItems().isEmpty() ? -1 : m_lost->currentRow();
-  const int rank = lost - static_cast<int>(m_view->lost.links.size());
-  if (lost >= 0 && rank >= 0 && rank < static_cast<int>(m_view->lost.ranks.size())) {
-    const workflow::LostTime::Rank& chosen = m_view->lost.ranks[rank];
+  if (lost >= 0 && lost < static_cast<int>(m_view->lost.ranks.size())) {
+    const workflow::LostTime::Rank& chosen = m_view->lost.ranks[lost];
     return RankMark{chosen.rank, tr("rank %1: %2").arg(chosen.rank).arg(lossText(chosen))};
   }
   const int row = m_sizes->selectedItems().isEmpty() ? -1 : m_sizes->currentRow();

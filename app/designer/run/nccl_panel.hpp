@@ -74,7 +74,7 @@ private:
   QPushButton* m_asSchedule;
   QPushButton* m_export;
   QTableWidget* m_channels;
-  QTableWidget* m_lost;  ///< links, then ranks
+  QTableWidget* m_lost;  ///< ranks, then links
   QTableWidget* m_sizes;
   Plot* m_plot;
 };
