@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "nccl/communicator_join.hpp"
 #include "nccl/log_facts.hpp"

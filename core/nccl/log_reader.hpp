@@ -20,9 +20,9 @@ struct LogText {
 [[nodiscard]] bool isLog(std::string_view text);
 
 /// Reads what NCCL_DEBUG=INFO prints (2.14 to 2.30; RCCL 2.18 and later), of any number of processes in any number of
-/// files: mixed line by line or within a line, with prefixes of mpirun and time stamps, cut as NCCL cuts them. Lines
-/// are given to processes by host and process id, then to communicators by `comm`, across processes by commId (of
-/// splits without one: by parent, count and colour).
+/// files: mixed line by line or within a line, with whatever launchers and collectors put before lines, copied or in
+/// part lost, cut as NCCL cuts them. Lines are given to processes by host and process id, then to communicators by
+/// `comm`, across processes by commId (of splits: by parent, count and colour).
 ///
 /// A ring is taken from the hops of all ranks ("Ring 00 : 3 -> 0 -> 1"), else from a whole ring line of rank 0, else
 /// from the part of that line that is not cut and the connections of all ranks, where those before "Connected all
