@@ -311,8 +311,11 @@ Result<Report> verifyTarget(const VerifyOptions& options, const workflow::Target
   if (!root) {
     return root.error();
   }
-  const auto file =
-      target.read(text, inputName(options.file), {.multiprocessors = options.multiprocessors, .root = *root}, progress);
+  workflow::TargetCheckOptions checks{.multiprocessors = options.multiprocessors, .root = *root};
+  if (!options.goal.empty()) {
+    checks.goal = [&](int ranks) { return readGoal(options, ranks, nullptr); };
+  }
+  const auto file = target.read(text, inputName(options.file), checks, progress);
   if (!file) {
     return file.error();
   }

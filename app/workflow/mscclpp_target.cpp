@@ -6,10 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "mscclpp/from_program.hpp"
 #include "mscclpp/from_trees.hpp"
 #include "mscclpp/plan_json.hpp"
 #include "simulate/plan_job.hpp"
+#include "verify/custom_goal.hpp"
 #include "verify/mscclpp_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/guarded.hpp"
@@ -19,8 +21,10 @@ namespace {
 
 /// Packets double the bytes.
 constexpr std::int64_t kMaxPacketBytes = std::int64_t{4} << 20;
-/// Above that, an allreduce by switches moves in pieces: more keep the links busier, and cost operations.
-constexpr int kLargePieces = 4;
+/// Pieces of an allreduce by switches between boxes, up to this number of bytes: more keep the links busier, and cost a
+/// wait each. Found by simulation on two and four DGX H100.
+constexpr std::pair<std::int64_t, int> kPieces[] = {{std::int64_t{4} << 20, 2}, {std::int64_t{64} << 20, 8}};
+constexpr int kMostPieces = 16;
 
 /// What a plan has most of, over all ranks.
 struct PlanCounts {
@@ -205,6 +209,7 @@ TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::Ms
                   .isRunnable = verdict.isRunnable,
                   .ranks = verdict.ranks,
                   .root = verdict.root,
+                  .isJudged = verdict.isResultJudged,
                   .collective = plan->collective,
                   .facts = planFacts(*plan, verdict, counts),
                   .limits = planLimits(verdict, counts, multiprocessors),
@@ -234,8 +239,24 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
     return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
                  "give a smaller number"};
   }
-  auto verdict =
-      verify::verifyExecutionPlan(*plan, {.multiprocessors = options.multiprocessors, .root = options.root}, progress);
+  verify::MscclppCheckOptions checks{.multiprocessors = options.multiprocessors, .root = options.root};
+  if (options.goal && parseCollective(plan->collective).value_or(Collective::custom) != Collective::custom) {
+    return Error{ErrorCode::badUsage, "--goal: " + inQuotes(plan->collective) + " says itself what the plan computes",
+                 "leave it out; it is for plans of custom collectives"};
+  }
+  if (options.goal) {
+    const auto ranks = static_cast<int>(plan->gpus.size());
+    const auto table = options.goal(ranks);
+    if (!table) {
+      return table.error();
+    }
+    auto rows = verify::customGoal(*table, ranks, plan->gpus.front().inputChunks);
+    if (!rows) {
+      return rows.error();
+    }
+    checks.custom = *std::move(rows);
+  }
+  auto verdict = verify::verifyExecutionPlan(*plan, checks, progress);
   if (!verdict) {
     return verdict.error();
   }
@@ -267,15 +288,21 @@ std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
 }
 
 /// Writes, reads back, and judges what was read.
-Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root, const std::string& fileName,
-                            Clock& clock, const Progress& progress) {
+/// @param custom what a custom collective demands; null for others
+Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root,
+                            const schedule::CollectiveTable* custom, const std::string& fileName, Clock& clock,
+                            const Progress& progress) {
   if (!plan) {
     return plan.error();
   }
   ExportedFile exported{.text = mscclpp::writePlan(*plan), .file = {}};
   exported.lowering = clock.lap();
   progress.report("verifying", 0);
-  auto file = readPlanFile(exported.text, fileName, {.root = root}, progress);
+  TargetCheckOptions checks{.root = root};
+  if (custom != nullptr) {
+    checks.goal = [custom](int /*ranks*/) { return Result<schedule::CollectiveTable>(*custom); };
+  }
+  auto file = readPlanFile(exported.text, fileName, checks, progress);
   if (!file) {
     return file.error();
   }
@@ -307,7 +334,19 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
     return error;
   }
   const mscclpp::PlanOptions planned{.boxOf = boxesOf(fabric), .amounts = amountsOf(schedule)};
-  return judged(mscclpp::fromProgram(*program, planned), program->root, fileName, clock, progress);
+  const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
+  const bool isCustom = schedule::collectiveOf(schedule) == Collective::custom && steps != nullptr;
+  return judged(mscclpp::fromProgram(*program, planned), program->root, isCustom ? &steps->goal : nullptr, fileName,
+                clock, progress);
+}
+
+int piecesUpTo(std::int64_t bytes) {
+  for (const auto& [most, pieces] : kPieces) {
+    if (bytes <= most) {
+      return pieces;
+    }
+  }
+  return kMostPieces;
 }
 
 Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
@@ -330,12 +369,12 @@ Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedul
                                          {.boxOf = boxesOf(fabric),
                                           .inPlace = options.inPlace,
                                           .instances = options.instances,
-                                          .pieces = options.maxBytes <= kMaxPacketBytes ? 1 : kLargePieces,
+                                          .pieces = piecesUpTo(options.maxBytes),
                                           .minBytes = options.minBytes,
                                           .maxBytes = most,
                                           .name = name},
                                          progress);
-    return judged(plan, -1, fileName, clock, progress);
+    return judged(plan, -1, nullptr, fileName, clock, progress);
   });
 }
 

@@ -37,6 +37,7 @@ struct TargetFile {
   std::vector<Finding> findings = {};
   int ranks = 0;
   int root = -1;                ///< of rooted collectives, as given or inferred
+  bool isJudged = true;         ///< false where nothing says what it computes
   std::string collective = {};  ///< as in the file
   Facts facts = {};
   std::vector<TargetLimit> limits = {};
@@ -51,6 +52,8 @@ struct TargetFile {
 struct TargetCheckOptions {
   int multiprocessors = 108;  ///< threadblocks that a GPU runs at once
   int root = -1;              ///< -1 = inferred
+  /// What a custom collective demands, for this number of ranks; asked where the file does not say what it computes.
+  std::function<Result<schedule::CollectiveTable>(int ranks)> goal = {};
 };
 
 /// A file that was written, read back and judged. A file that is returned may be saved.

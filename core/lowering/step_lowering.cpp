@@ -50,7 +50,8 @@ std::string runtimeName(const Options& options) {
 Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   const Collective collective = schedule.goal.collective();
   const std::string name(toString(collective));
-  if (collective == Collective::custom && options.runtime != program::Runtime::msccl) {
+  if (collective == Collective::custom && options.runtime != program::Runtime::msccl &&
+      options.runtime != program::Runtime::mscclpp) {
     return Error{ErrorCode::badUsage, runtimeName(options) + " does not support custom collectives",
                  "lower it for msccl (--target msccl), whose ncclCustomCollective runs it"};
   }

@@ -142,6 +142,9 @@ struct Gpu {
   int inputChunks = 0;
   int outputChunks = 0;
   int scratchChunks = 0;
+  /// Of the buffer that differs by rank (an allgather's input, a reduce_scatter's output) this rank has nothing: it has
+  /// one chunk all the same, as the executor divides by them, which belongs to no result. Our own key of the file.
+  bool hasNoShare = false;
   std::vector<int> memoryPeers = {};  ///< by memory channel
   std::vector<int> portPeers = {};    ///< by port channel
   std::vector<SwitchGroup> switchGroups = {};

@@ -73,6 +73,11 @@ private:
       Gpu& gpu = m_plan.gpus[rank];
       gpu.inputChunks = isInputShare(m_program.collective) ? shareOf(rank) : wholeChunks();
       gpu.outputChunks = isOutputShare(m_program.collective) ? shareOf(rank) : wholeChunks();
+      const bool isShared = isInputShare(m_program.collective) || isOutputShare(m_program.collective);
+      if (isShared && shareOf(rank) == 0) {
+        gpu.hasNoShare = true;
+        (isInputShare(m_program.collective) ? gpu.inputChunks : gpu.outputChunks) = 1;
+      }
       m_scratch[rank] = m_program.ranks[rank].scratchChunks;
     }
   }
@@ -252,8 +257,13 @@ private:
     return {.type = type, .sources = std::move(sources), .destinations = std::move(destinations)};
   }
 
-  /// Rooted collectives: data goes one way, so that a sender never hears of its receiver.
-  [[nodiscard]] bool asksFirst() const { return !m_isPackets || isRooted(m_program.collective); }
+  /// Where data may go one way (rooted and custom collectives, ranks without data), a sender never hears of its
+  /// receiver.
+  [[nodiscard]] bool asksFirst() const {
+    const bool allSend = !isRooted(m_program.collective) && m_program.collective != Collective::custom &&
+                         std::find(m_options.amounts.begin(), m_options.amounts.end(), 0) == m_options.amounts.end();
+    return !m_isPackets || !allSend;
+  }
 
   Outcome writeRank(int rank) {
     openChannels();
@@ -529,24 +539,9 @@ Result<ExecutionPlan> fromProgram(const Program& program, const PlanOptions& opt
   if (program.protocol == program::Protocol::ll128) {
     return Error{ErrorCode::badUsage, "MSCCL++ has no LL128", "use Simple or LL"};
   }
-  if (program.collective == Collective::custom) {
-    return Error{ErrorCode::badUsage,
-                 "plans of custom collectives are not written: a plan has no table of what it computes",
-                 "export it for msccl, whose ncclCustomCollective runs it"};
-  }
   if (program.inPlace && movesShards(program.collective)) {
     return Error{ErrorCode::badUsage, "plans of " + std::string(toString(program.collective)) + " are out of place",
                  "export it with --out-of-place"};
-  }
-  if (!options.amounts.empty()) {
-    const auto none = std::find(options.amounts.begin(), options.amounts.end(), 0);
-    if (none != options.amounts.end()) {
-      const auto rank = static_cast<std::size_t>(none - options.amounts.begin());
-      return Error{ErrorCode::badUsage,
-                   "rank " + std::to_string(rank) + " has no data, and the executor divides by its chunks",
-                   "give every rank an amount above 0",
-                   {.element = {RefKind::rank, rank}}};
-    }
   }
   auto messages = Messages::of(program, options.boxOf);
   if (!messages) {

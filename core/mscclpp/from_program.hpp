@@ -32,10 +32,12 @@ struct PlanOptions {
 /// read. A wait for a step of another threadblock becomes a semaphore. Every rank starts and ends with all of its
 /// semaphores and channels as it found them.
 ///
-/// Gather and scatter are out of place, and all ranks have both buffers, as the executor wants them.
+/// Gather and scatter are out of place, and all ranks have both buffers, as the executor wants them. A rank without
+/// data of its own has one chunk that belongs to no result (Gpu::hasNoShare). Buffers of a custom collective hold all
+/// shards on every rank.
 ///
-/// Errors: badUsage (LL128, custom collectives, gather and scatter in place, a rank without data), limit (threadblocks of a rank, bytes
-/// that 32 bits address), badInput for messages without a counterpart or steps that wait for each other.
+/// Errors: badUsage (LL128, gather and scatter in place), limit (threadblocks of a rank, bytes that 32 bits address),
+/// badInput for messages without a counterpart or steps that wait for each other.
 [[nodiscard]] Result<ExecutionPlan> fromProgram(const program::Program& program, const PlanOptions& options);
 
 }  // namespace coppice::mscclpp

@@ -17,6 +17,17 @@ namespace {
 constexpr auto kMaxOpChannels = static_cast<std::size_t>(kMaxChannelsOfOp);
 constexpr auto kMaxBlockChannels = static_cast<std::size_t>(kMaxChannelsOfBlock);
 
+/// Sums go up a tree, and the result down. Where a part goes in pieces, each half has threadblocks and channels of its
+/// own, so that neither waits for the other.
+enum class Half : std::uint8_t { sums, result };
+
+/// Whose operations are written.
+struct Spot {
+  int part = 0;
+  Half half = Half::sums;
+  int rank = 0;
+};
+
 /// A threadblock of the plan while it is written: its lists, and its operations.
 struct OpenBlock {
   ThreadBlock lists = {};
@@ -80,9 +91,9 @@ private:
       reads.assign(ranks, 0);
       for (int rank = 0; rank < static_cast<int>(ranks); ++rank) {
         const TreeEnds& ends = part.ends[rank];
-        for (const int other : {ends.up, ends.down}) {
+        for (const auto& [other, half] : {std::pair(ends.up, Half::sums), std::pair(ends.down, Half::result)}) {
           if (other >= 0) {
-            openChannel(static_cast<int>(p), rank, other);
+            openChannel({static_cast<int>(p), half, rank}, other);
           }
         }
         for (const int child : ends.inDirect) {
@@ -96,8 +107,8 @@ private:
             return !its.inDirect.empty() || (member != rank && !its.inBySwitch.empty());
           });
           reads[rank] = hasSums || m_options.inPlace ? 1 : 0;
-          m_groups.try_emplace({group, reads[rank] != 0 ? m_result : Buffer::input}, 0);
-          m_groups.try_emplace({std::move(group), m_result}, 0);
+          m_groups.try_emplace({storeGroupOf(rank, ends), m_result}, 0);
+          m_groups.try_emplace({std::move(group), reads[rank] != 0 ? m_result : Buffer::input}, 0);
         }
         if (!ends.outBySwitch.empty()) {
           m_groups.try_emplace({groupOf(rank, ends.outBySwitch), m_result}, 0);
@@ -119,18 +130,41 @@ private:
     return others;
   }
 
-  void openChannel(int part, int a, int b) {
-    const std::array<int, 3> key{part, std::min(a, b), std::max(a, b)};
+  /// The root sums up through the switch that copies the result, to the same ranks.
+  static bool isStored(const TreeEnds& ends) {
+    return ends.up < 0 && !ends.inBySwitch.empty() && ends.inBySwitch == ends.outBySwitch;
+  }
+  /// Where a rank stores the sum of its group. A sum that goes on is wanted at this rank alone; a group has at least
+  /// two ranks, and another one holds a place for the result that may hold anything until then.
+  static std::vector<int> storeGroupOf(int rank, const TreeEnds& ends) {
+    std::vector<int> group = groupOf(rank, ends.inBySwitch);
+    if (isStored(ends)) {
+      return group;
+    }
+    const auto at = static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+    const std::size_t other = (at ^ 1U) < group.size() ? at ^ 1U : at - 1;
+    return {group[std::min(at, other)], group[std::max(at, other)]};
+  }
+
+  [[nodiscard]] bool isSplit(int part) const { return m_trees.parts[part].pieces > 1; }
+
+  [[nodiscard]] std::array<int, 4> channelKey(const Spot& at, int peer) const {
+    const int half = isSplit(at.part) ? static_cast<int>(at.half) : 0;
+    return {at.part, half, std::min(at.rank, peer), std::max(at.rank, peer)};
+  }
+  void openChannel(const Spot& at, int peer) {
+    const std::array<int, 4> key = channelKey(at, peer);
     if (!m_channelAt.try_emplace(key).second) {
       return;
     }
-    const auto open = [&](int rank, int peer) {
-      std::vector<int>& peers = isPort(a, b) ? m_plan.gpus[rank].portPeers : m_plan.gpus[rank].memoryPeers;
-      peers.push_back(peer);
+    const bool byPort = isPort(at.rank, peer);
+    const auto open = [&](int rank, int other) {
+      std::vector<int>& peers = byPort ? m_plan.gpus[rank].portPeers : m_plan.gpus[rank].memoryPeers;
+      peers.push_back(other);
       return static_cast<int>(peers.size()) - 1;
     };
-    const int first = open(key[1], key[2]);
-    m_channelAt[key] = {first, open(key[2], key[1])};
+    const int first = open(key[2], key[3]);
+    m_channelAt[key] = {first, open(key[3], key[2])};
   }
 
   // Operations.
@@ -145,21 +179,21 @@ private:
             .channels = std::move(channels)};
   }
   /// The channel to a rank, by its place in the threadblock's list.
-  int channelTo(OpenBlock& block, int part, int rank, int peer) {
-    const auto& both = m_channelAt.at({part, std::min(rank, peer), std::max(rank, peer)});
-    return placeIn(isPort(rank, peer) ? block.lists.portChannels : block.lists.memoryChannels,
-                   rank < peer ? both.first : both.second);
+  int channelTo(OpenBlock& block, const Spot& at, int peer) {
+    const auto& both = m_channelAt.at(channelKey(at, peer));
+    return placeIn(isPort(at.rank, peer) ? block.lists.portChannels : block.lists.memoryChannels,
+                   at.rank < peer ? both.first : both.second);
   }
-  Operation withPeer(OpenBlock& block, OpType type, int part, int rank, int peer) {
-    return onChannels(type, isPort(rank, peer), {channelTo(block, part, rank, peer)});
+  Operation withPeer(OpenBlock& block, OpType type, const Spot& at, int peer) {
+    return onChannels(type, isPort(at.rank, peer), {channelTo(block, at, peer)});
   }
   /// One operation for up to 8 peers of the domain.
   template <typename Add>
-  void withPeers(OpenBlock& block, OpType type, int part, int rank, const std::vector<int>& peers, const Add& add) {
+  void withPeers(OpenBlock& block, OpType type, const Spot& at, const std::vector<int>& peers, const Add& add) {
     for (std::size_t first = 0; first < peers.size(); first += kMaxOpChannels) {
       std::vector<int> channels;
       for (std::size_t i = first; i < std::min(peers.size(), first + kMaxOpChannels); ++i) {
-        channels.push_back(channelTo(block, part, rank, peers[i]));
+        channels.push_back(channelTo(block, at, peers[i]));
       }
       add(onChannels(type, false, std::move(channels)));
     }
@@ -177,9 +211,9 @@ private:
   }
 
   /// Puts own chunks into a peer's, and tells it.
-  void send(OpenBlock& block, int part, int rank, int peer, const ChunkRun& source, const ChunkRun& destination) {
-    if (isPort(rank, peer)) {
-      Operation op = withPeer(block, OpType::putWithSignal, part, rank, peer);
+  void send(OpenBlock& block, const Spot& at, int peer, const ChunkRun& source, const ChunkRun& destination) {
+    if (isPort(at.rank, peer)) {
+      Operation op = withPeer(block, OpType::putWithSignal, at, peer);
       op.sources = {source};
       op.destinations = {destination};
       block.writer.move(std::move(op), {{source, false}}, true);
@@ -188,7 +222,7 @@ private:
     block.writer.move(
         {.type = OpType::put, .channelType = ChannelType::memory, .sources = {source}, .destinations = {destination}},
         {{source, false}});
-    block.writer.tell(withPeer(block, OpType::signal, part, rank, peer));
+    block.writer.tell(withPeer(block, OpType::signal, at, peer));
   }
 
   // Ranks.
@@ -221,7 +255,7 @@ private:
     for (int part = 0; part < static_cast<int>(m_trees.parts.size()); ++part) {
       if (isMember(part, rank)) {
         const TreeEnds& ends = m_trees.parts[part].ends[rank];
-        members.emplace_back(part, ends.up == ends.down ? 1 : 2);
+        members.emplace_back(part, ends.up == ends.down && !isSplit(part) ? 1 : 2);
         continue;
       }
       if (const Outcome written = writePart(part, rank); !written) {
@@ -247,13 +281,14 @@ private:
         pieces = std::max(pieces, m_trees.parts[members[end].first].pieces);
       }
       OpenBlock block;
-      const auto all = [&](OpType type, int piece, int TreeEnds::*peer, const auto& add) {
+      const auto all = [&](OpType type, int piece, Half half, const auto& add) {
         block.writer.startBundle();
         std::vector<int> channels;
         for (std::size_t i = first; i < end; ++i) {
           const int part = members[i].first;
           if (piece < m_trees.parts[part].pieces) {
-            channels.push_back(channelTo(block, part, rank, m_trees.parts[part].ends[rank].*peer));
+            const TreeEnds& ends = m_trees.parts[part].ends[rank];
+            channels.push_back(channelTo(block, {part, half, rank}, half == Half::sums ? ends.up : ends.down));
           }
           if (!channels.empty() && (channels.size() == kMaxOpChannels || i + 1 == end)) {
             add(onChannels(type, false, std::exchange(channels, {})));
@@ -261,148 +296,150 @@ private:
         }
       };
       for (int piece = 0; piece < pieces; ++piece) {
-        all(OpType::relaxedSignal, piece, &TreeEnds::up, [&](Operation op) { block.writer.relaxed(std::move(op)); });
+        all(OpType::relaxedSignal, piece, Half::sums, [&](Operation op) { block.writer.relaxed(std::move(op)); });
       }
       for (int piece = 0; piece < pieces; ++piece) {
-        all(OpType::wait, piece, &TreeEnds::down, [&](Operation op) { block.writer.hear(std::move(op)); });
+        all(OpType::wait, piece, Half::result, [&](Operation op) { block.writer.hear(std::move(op)); });
       }
       m_blocks.push_back(std::move(block));
       first = end;
     }
   }
 
-  /// One piece is summed up while the one before is on its way: all threadblocks of a part in the same order, so that
-  /// none waits for what another does later.
-  template <typename Reduce, typename Broadcast>
-  void eachPiece(int part, const Reduce& reduce, const Broadcast& broadcast) {
-    const int pieces = m_trees.parts[part].pieces;
-    for (int piece = 0; piece <= pieces; ++piece) {
-      if (piece < pieces) {
-        reduce(piece);
-      }
-      if (piece > 0) {
-        broadcast(piece - 1);
-      }
-    }
-  }
-
-  /// Peers of groups that the threadblock has no channels for, by helper.
+  /// Peers of a group that the threadblock has no channels for, by helper.
   struct Helpers {
-    std::vector<int> in = {};  ///< of the threadblock itself
-    std::vector<int> out = {};
-    std::vector<std::pair<int, int>> semaphores = {};  ///< by helper: when its peers are ready, when all is stored
-    std::vector<std::vector<int>> peers = {};          ///< by helper
+    std::vector<int> own = {};                 ///< peers of the threadblock itself
+    std::vector<int> semaphores = {};          ///< by helper: its peers are ready, or all is stored
+    std::vector<std::vector<int>> peers = {};  ///< by helper
   };
 
-  Result<Helpers> shareOut(int part, int rank) {
-    const TreeEnds& ends = m_trees.parts[part].ends[rank];
-    std::vector<int> direct = ends.inDirect;
-    direct.insert(direct.end(), ends.outDirect.begin(), ends.outDirect.end());
-    for (const int other : {ends.up, ends.down}) {
-      if (other >= 0) {
-        direct.push_back(other);
-      }
-    }
-    std::sort(direct.begin(), direct.end());
-    direct.erase(std::unique(direct.begin(), direct.end()), direct.end());
-    if (direct.size() > kMaxBlockChannels) {
-      return Error{ErrorCode::limit,
-                   "rank " + std::to_string(rank) + " has " + std::to_string(direct.size()) +
-                       " neighbours in one tree that it reaches without a switch; a threadblock has " +
-                       std::to_string(kMaxChannelsOfBlock) + " channels",
-                   "use trees with fewer neighbours",
-                   {.element = {RefKind::rank, rank}}};
-    }
-    std::vector<int> bySwitch;
-    std::set_union(ends.inBySwitch.begin(), ends.inBySwitch.end(), ends.outBySwitch.begin(), ends.outBySwitch.end(),
-                   std::back_inserter(bySwitch));
+  /// @param taken channels that the threadblock needs besides
+  Helpers shareOut(const std::vector<int>& bySwitch, const std::vector<int>& taken) {
     Helpers helpers;
-    std::size_t room = kMaxBlockChannels - direct.size();
+    std::size_t room = kMaxBlockChannels - taken.size();
     std::vector<int> later;
     for (const int peer : bySwitch) {
-      const bool isOpen = std::binary_search(direct.begin(), direct.end(), peer);
+      const bool isOpen = std::binary_search(taken.begin(), taken.end(), peer);
       if (!isOpen && room == 0) {
         later.push_back(peer);
         continue;
       }
       room -= isOpen ? 0 : 1;
-      keep(ends.inBySwitch, peer, helpers.in);
-      keep(ends.outBySwitch, peer, helpers.out);
+      helpers.own.push_back(peer);
     }
     for (std::size_t first = 0; first < later.size(); first += kMaxBlockChannels) {
       helpers.peers.emplace_back(
           later.begin() + static_cast<std::ptrdiff_t>(first),
           later.begin() + static_cast<std::ptrdiff_t>(std::min(later.size(), first + kMaxBlockChannels)));
-      helpers.semaphores.emplace_back(m_semaphores, m_semaphores + 1);
-      m_semaphores += 2;
+      helpers.semaphores.push_back(m_semaphores++);
     }
     return helpers;
   }
-  static void keep(const std::vector<int>& among, int peer, std::vector<int>& into) {
-    if (std::binary_search(among.begin(), among.end(), peer)) {
-      into.push_back(peer);
+
+  /// Neighbours without a switch, of one half or of both.
+  [[nodiscard]] std::vector<int> directOf(const TreeEnds& ends, bool sums, bool result) const {
+    std::vector<int> direct;
+    if (sums) {
+      direct = ends.inDirect;
+      direct.push_back(ends.up);
     }
+    if (result) {
+      direct.insert(direct.end(), ends.outDirect.begin(), ends.outDirect.end());
+      direct.push_back(ends.down);
+    }
+    std::sort(direct.begin(), direct.end());
+    direct.erase(std::unique(direct.begin(), direct.end()), direct.end());
+    direct.erase(direct.begin(), std::upper_bound(direct.begin(), direct.end(), -1));
+    return direct;
   }
 
-  Outcome writePart(int part, int rank) {
-    const auto helpers = shareOut(part, rank);
-    if (!helpers) {
-      return helpers.error();
-    }
-    OpenBlock block;
-    // The scratch that the senders write is free.
-    block.writer.startBundle();
-    for (const int child : m_trees.parts[part].ends[rank].inDirect) {
-      block.writer.relaxed(withPeer(block, OpType::relaxedSignal, part, rank, child));
-    }
-    eachPiece(
-        part,
-        [&](int piece) {
-          block.writer.startBundle();
-          reduce(block, part, piece, rank, *helpers);
-        },
-        [&](int piece) {
-          block.writer.startBundle();
-          broadcast(block, part, piece, rank, *helpers);
-        });
-    m_blocks.push_back(std::move(block));
-    for (std::size_t i = 0; i < helpers->peers.size(); ++i) {
-      writeHelper(part, rank, helpers->peers[i], helpers->semaphores[i]);
+  [[nodiscard]] Outcome requireChannels(int rank, const std::vector<int>& direct) const {
+    if (direct.size() > kMaxBlockChannels) {
+      return Error{ErrorCode::limit,
+                   "rank " + std::to_string(rank) + " has " + std::to_string(direct.size()) +
+                       " neighbours in one tree that it reaches without a switch; a threadblock has " +
+                       std::to_string(kMaxBlockChannels) + " channels",
+                   "use trees with fewer neighbours",
+                   {.element = {RefKind::rank, rank}}};
     }
     return Done{};
   }
 
-  void writeHelper(int part, int rank, const std::vector<int>& peers, const std::pair<int, int>& semaphores) {
-    const TreeEnds& ends = m_trees.parts[part].ends[rank];
-    OpenBlock block;
-    std::vector<int> in;
-    std::vector<int> out;
-    for (const int peer : peers) {
-      keep(ends.inBySwitch, peer, in);
-      keep(ends.outBySwitch, peer, out);
+  Outcome writePart(int part, int rank) {
+    const TreePart& tree = m_trees.parts[part];
+    const TreeEnds& ends = tree.ends[rank];
+    const bool split = isSplit(part);
+    std::vector<int> taken = directOf(ends, true, !split);
+    if (const Outcome fits = requireChannels(rank, taken); !fits) {
+      return fits;
     }
-    eachPiece(
-        part,
-        [&](int) {
-          block.writer.startBundle();
-          withPeers(block, OpType::wait, part, rank, in, [&](Operation op) { block.writer.hear(std::move(op)); });
-          block.writer.tell({.type = OpType::semRelease, .semaphores = {semaphores.first}});
-        },
-        [&](int) {
-          block.writer.startBundle();
-          block.writer.hear({.type = OpType::semAcquire, .semaphores = {semaphores.second}});
-          withPeers(block, OpType::signal, part, rank, out, [&](Operation op) { block.writer.tell(std::move(op)); });
-        });
+    const Helpers summing = shareOut(ends.inBySwitch, taken);
+    if (split) {
+      taken = directOf(ends, false, true);
+    } else {
+      taken.insert(taken.end(), summing.own.begin(), summing.own.end());
+      std::sort(taken.begin(), taken.end());
+      taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+    }
+    if (const Outcome fits = requireChannels(rank, taken); !fits) {
+      return fits;
+    }
+    const Helpers storing = shareOut(ends.outBySwitch, taken);
+    // The root's sums are the result, in another threadblock.
+    const int summed = split && ends.up < 0 ? m_semaphores++ : -1;
+    OpenBlock first;
+    // The scratch that the senders write is free.
+    first.writer.startBundle();
+    for (const int child : ends.inDirect) {
+      first.writer.relaxed(withPeer(first, OpType::relaxedSignal, {part, Half::sums, rank}, child));
+    }
+    for (int piece = 0; piece < tree.pieces; ++piece) {
+      first.writer.startBundle();
+      reduce(first, {part, Half::sums, rank}, piece, summing);
+      if (summed >= 0) {
+        first.writer.tell({.type = OpType::semRelease, .semaphores = {summed}});
+      }
+    }
+    OpenBlock second;
+    OpenBlock& result = split ? second : first;
+    for (int piece = 0; piece < tree.pieces; ++piece) {
+      result.writer.startBundle();
+      if (summed >= 0) {
+        result.writer.hear({.type = OpType::semAcquire, .semaphores = {summed}});
+      }
+      broadcast(result, {part, Half::result, rank}, piece, storing);
+    }
+    m_blocks.push_back(std::move(first));
+    if (split) {
+      m_blocks.push_back(std::move(second));
+    }
+    for (std::size_t i = 0; i < summing.peers.size(); ++i) {
+      writeHelper({part, Half::sums, rank}, summing.peers[i], summing.semaphores[i]);
+    }
+    for (std::size_t i = 0; i < storing.peers.size(); ++i) {
+      writeHelper({part, Half::result, rank}, storing.peers[i], storing.semaphores[i]);
+    }
+    return Done{};
+  }
+
+  void writeHelper(const Spot& at, const std::vector<int>& peers, int semaphore) {
+    OpenBlock block;
+    for (int piece = 0; piece < m_trees.parts[at.part].pieces; ++piece) {
+      block.writer.startBundle();
+      if (at.half == Half::sums) {
+        withPeers(block, OpType::wait, at, peers, [&](Operation op) { block.writer.hear(std::move(op)); });
+        block.writer.tell({.type = OpType::semRelease, .semaphores = {semaphore}});
+      } else {
+        block.writer.hear({.type = OpType::semAcquire, .semaphores = {semaphore}});
+        withPeers(block, OpType::signal, at, peers, [&](Operation op) { block.writer.tell(std::move(op)); });
+      }
+    }
     m_blocks.push_back(std::move(block));
   }
 
-  /// The root sums up through the switch that copies the result, to the same ranks.
-  static bool isStored(const TreeEnds& ends) {
-    return ends.up < 0 && !ends.inBySwitch.empty() && ends.inBySwitch == ends.outBySwitch;
-  }
-
   /// Sums up what the tree brings, and hands it on.
-  void reduce(OpenBlock& block, int number, int piece, int rank, const Helpers& helpers) {
+  void reduce(OpenBlock& block, const Spot& at, int piece, const Helpers& helpers) {
+    const auto [number, half, rank] = at;
     const TreePart& part = m_trees.parts[number];
     const TreeEnds& ends = part.ends[rank];
     BlockWriter& writer = block.writer;
@@ -410,7 +447,7 @@ private:
     const int start = part.start + piece * part.count;
     const ChunkRun result = run(m_result, start, part.count);
     for (const int child : ends.inDirect) {
-      writer.hear(withPeer(block, OpType::wait, number, rank, child));
+      writer.hear(withPeer(block, OpType::wait, at, child));
       const ChunkRun own = run(sum, start, part.count);
       const ChunkRun landed = run(Buffer::scratch, m_landing.at({number, child}) + piece * part.count, part.count);
       writer.move({.type = OpType::reduce, .sources = {own, landed}, .destinations = {result}},
@@ -423,8 +460,8 @@ private:
       sum = m_result;
     }
     if (!ends.inBySwitch.empty()) {
-      withPeers(block, OpType::wait, number, rank, helpers.in, [&](Operation op) { writer.hear(std::move(op)); });
-      for (const auto& [ready, stored] : helpers.semaphores) {
+      withPeers(block, OpType::wait, at, helpers.own, [&](Operation op) { writer.hear(std::move(op)); });
+      for (const int ready : helpers.semaphores) {
         writer.hear({.type = OpType::semAcquire, .semaphores = {ready}});
       }
       const std::vector<int> group = groupOf(rank, ends.inBySwitch);
@@ -432,7 +469,7 @@ private:
       writer.move({.type = OpType::multiLoadReduceStore,
                    .channelType = ChannelType::switched,
                    .sources = {ofGroup(block, rank, group, from, result)},
-                   .destinations = {ofGroup(block, rank, group, m_result, result)}},
+                   .destinations = {ofGroup(block, rank, storeGroupOf(rank, ends), m_result, result)}},
                   {{run(from, start, part.count), false}, {result, true}});
       sum = m_result;
     }
@@ -440,23 +477,24 @@ private:
       return;
     }
     if (ends.upBySwitch) {
-      writer.tell(withPeer(block, OpType::signal, number, rank, ends.up));
+      writer.tell(withPeer(block, OpType::signal, at, ends.up));
       return;
     }
     if (piece == 0) {
-      writer.hear(withPeer(block, OpType::relaxedWait, number, rank, ends.up));
+      writer.hear(withPeer(block, OpType::relaxedWait, at, ends.up));
     }
-    send(block, number, rank, ends.up, run(sum, start, part.count),
+    send(block, at, ends.up, run(sum, start, part.count),
          ofPeer(block, rank, ends.up, Buffer::scratch, m_landing.at({number, rank}) + piece * part.count, part.count));
   }
 
-  void broadcast(OpenBlock& block, int number, int piece, int rank, const Helpers& helpers) {
+  void broadcast(OpenBlock& block, const Spot& at, int piece, const Helpers& helpers) {
+    const auto [number, half, rank] = at;
     const TreePart& part = m_trees.parts[number];
     const TreeEnds& ends = part.ends[rank];
     BlockWriter& writer = block.writer;
     const ChunkRun result = run(m_result, part.start + piece * part.count, part.count);
     if (ends.down >= 0) {
-      writer.hear(withPeer(block, OpType::wait, number, rank, ends.down));
+      writer.hear(withPeer(block, OpType::wait, at, ends.down));
     }
     if (!ends.outBySwitch.empty()) {
       if (!isStored(ends)) {
@@ -466,24 +504,24 @@ private:
                      .destinations = {ofGroup(block, rank, groupOf(rank, ends.outBySwitch), m_result, result)}},
                     {{result, false}, {result, true}});
       }
-      withPeers(block, OpType::signal, number, rank, helpers.out, [&](Operation op) { writer.tell(std::move(op)); });
+      withPeers(block, OpType::signal, at, helpers.own, [&](Operation op) { writer.tell(std::move(op)); });
     }
-    for (const auto& [ready, stored] : helpers.semaphores) {
+    for (const int stored : helpers.semaphores) {
       writer.tell({.type = OpType::semRelease, .semaphores = {stored}});
     }
     for (const int child : ends.outDirect) {
-      send(block, number, rank, child, result, ofPeer(block, rank, child, m_result, result.index, result.size));
+      send(block, at, child, result, ofPeer(block, rank, child, m_result, result.index, result.size));
     }
     if (piece + 1 < part.pieces) {
       return;
     }
     // What a port has to send is read in the sender's buffer: it stays until the receiver has all.
     if (ends.down >= 0 && !ends.downBySwitch && isPort(rank, ends.down)) {
-      writer.tell(withPeer(block, OpType::signal, number, rank, ends.down));
+      writer.tell(withPeer(block, OpType::signal, at, ends.down));
     }
     for (const int child : ends.outDirect) {
       if (isPort(rank, child)) {
-        writer.hear(withPeer(block, OpType::wait, number, rank, child));
+        writer.hear(withPeer(block, OpType::wait, at, child));
       }
     }
   }
@@ -496,7 +534,7 @@ private:
   Buffer m_result = Buffer::input;
   std::vector<int> m_scratchOf;                  ///< by rank: chunks taken
   std::map<std::pair<int, int>, int> m_landing;  ///< by part and sender: chunk of its receiver's scratch
-  std::map<std::array<int, 3>, std::pair<int, int>> m_channelAt;  ///< by part, lower and higher rank: their channels
+  std::map<std::array<int, 4>, std::pair<int, int>> m_channelAt;  ///< by part, half, lower and higher rank
   std::map<GroupKey, int> m_groups;
   std::map<std::pair<GroupKey, int>, int> m_groupAt;  ///< by group and member: its number at that rank
   std::vector<std::vector<char>> m_readsResult;       ///< by part and rank: its group reads the buffer of the result

@@ -30,11 +30,13 @@ struct TreePlanOptions {
 /// Lowers a verified schedule of trees whose edges switches of NVLink domains sum (in-trees) and copy (out-trees).
 ///
 /// A rank that takes the sum of a switch reads the sums of its group by glres, when all of them have said that they are
-/// ready; where the same group gets the result from this rank, that operation stores it at once, and else gstore does,
-/// which releases before the main branch of August 2026 lack. Edges without a switch are puts into scratch (to the
-/// root) or into the buffer itself (from it): by memory channels inside a domain, by port channels between two. Every
-/// run of chunks of a rank that moves data has a threadblock of its own, with helpers where it talks to more ranks than
-/// a threadblock has channels; those that only take part in groups share threadblocks.
+/// ready; where the same group gets the result from this rank, that operation stores it at once. Else it stores to a
+/// group of two, as it has to store to one, and gstore copies the result later, which releases before the main branch
+/// of August 2026 lack. Where a part goes in pieces, sums and results have threadblocks of their own. Edges without a
+/// switch are puts into scratch (to the root) or into the buffer itself (from it): by memory channels inside a domain,
+/// by port channels between two. Every run of chunks of a rank that moves data has a threadblock of its own, with
+/// helpers where it talks to more ranks than a threadblock has channels; those that only take part in groups share
+/// threadblocks.
 ///
 /// Errors: those of readSwitchTrees; badUsage (a name is missing), limit (threadblocks of a rank, channels of one,
 /// bytes that 32 bits address). Throws OverflowError, CancelledError.

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace coppice::mscclpp {
 
@@ -21,9 +22,6 @@ Error notPaired(int from, int to, int channel) {
               std::to_string(channel) + " do not match what is received",
           "export a program that the verifier accepts"};
 }
-
-/// The largest table of what happens before what.
-constexpr std::size_t kMaxKnown = std::size_t{1} << 29;
 
 }  // namespace
 
@@ -105,73 +103,81 @@ Result<Messages> Messages::of(const program::Program& program, const std::vector
   return made;
 }
 
-/// Runs the program without bounds on what a connection holds, and notes of every step what comes before it.
+/// Runs the program without bounds on what a connection holds.
 Outcome Messages::order() {
   const std::size_t steps = m_firstStep.back();
-  const bool keeps = steps * m_blocks <= kMaxKnown / sizeof(std::uint16_t);
-  m_known.assign(keeps ? steps * m_blocks : 0, 0);
+  m_order.reserve(steps);
   std::vector<int> next(m_blocks, 0);
   const auto ranks = static_cast<int>(m_program.ranks.size());
-  const auto join = [&](std::size_t into, std::size_t from) {
-    for (std::size_t column = 0; keeps && column < m_blocks; ++column) {
-      std::uint16_t& known = m_known[into * m_blocks + column];
-      known = std::max(known, m_known[from * m_blocks + column]);
-    }
-  };
-  std::size_t done = 0;
-  bool moves = true;
-  while (moves) {
-    moves = false;
+  for (std::size_t before = steps; before != m_order.size();) {
+    before = m_order.size();
     for (int rank = 0; rank < ranks; ++rank) {
       const auto& blocks = m_program.ranks[rank].threadBlocks;
       for (int block = 0; block < static_cast<int>(blocks.size()); ++block) {
-        const auto column = static_cast<std::size_t>(m_firstBlock[rank] + block);
-        int& at = next[column];
+        int& at = next[m_firstBlock[rank] + block];
         for (; at < static_cast<int>(blocks[block].steps.size()); ++at) {
           const Step& step = blocks[block].steps[at];
-          const std::size_t here = indexOf(rank, block, at);
-          const bool waits = step.dependsOnTb >= 0;
-          if (waits && next[m_firstBlock[rank] + step.dependsOnTb] <= step.dependsOnStep) {
+          if (step.dependsOnTb >= 0 && next[m_firstBlock[rank] + step.dependsOnTb] <= step.dependsOnStep) {
             break;
           }
-          if (m_received[here] >= 0) {
-            const StepRef& sending = m_messages[m_received[here]].sending;
+          if (const int message = received(rank, block, at); message >= 0) {
+            const StepRef& sending = m_messages[message].sending;
             if (next[m_firstBlock[sending.rank] + sending.block] <= sending.step) {
               break;
             }
-            join(here, indexOf(sending.rank, sending.block, sending.step));
           }
-          if (at > 0) {
-            join(here, here - 1);
-          }
-          if (waits) {
-            join(here, indexOf(rank, step.dependsOnTb, step.dependsOnStep));
-          }
-          if (keeps) {
-            m_known[here * m_blocks + column] = static_cast<std::uint16_t>(std::min(at + 1, 0xFFFF));
-          }
-          moves = true;
-          ++done;
+          m_order.push_back({rank, block, at});
         }
       }
     }
   }
-  if (done != steps) {
+  if (m_order.size() != steps) {
     return Error{ErrorCode::badInput, "steps of the program wait for each other",
                  "export a program that the verifier accepts"};
   }
   return Done{};
 }
 
+/// Notes of every step which steps of one rank come before it.
+void Messages::know(int rank) {
+  m_knownRank = rank;
+  m_width = m_program.ranks[rank].threadBlocks.size();
+  m_known.assign(m_firstStep.back() * m_width, 0);
+  const auto join = [&](std::size_t into, std::size_t from) {
+    for (std::size_t column = 0; column < m_width; ++column) {
+      std::uint16_t& known = m_known[into * m_width + column];
+      known = std::max(known, m_known[from * m_width + column]);
+    }
+  };
+  for (const StepRef& at : m_order) {
+    const Step& step = m_program.ranks[at.rank].threadBlocks[at.block].steps[at.step];
+    const std::size_t here = indexOf(at.rank, at.block, at.step);
+    if (m_received[here] >= 0) {
+      const StepRef& sending = m_messages[m_received[here]].sending;
+      join(here, indexOf(sending.rank, sending.block, sending.step));
+    }
+    if (at.step > 0) {
+      join(here, here - 1);
+    }
+    if (step.dependsOnTb >= 0) {
+      join(here, indexOf(at.rank, step.dependsOnTb, step.dependsOnStep));
+    }
+    if (at.rank == rank) {
+      m_known[here * m_width + static_cast<std::size_t>(at.block)] =
+          static_cast<std::uint16_t>(std::min(at.step + 1, 0xFFFF));
+    }
+  }
+}
+
 bool Messages::isBefore(const StepRef& first, const StepRef& second) const {
   if (first.rank == second.rank && first.block == second.block) {
     return first.step < second.step;
   }
-  if (m_known.empty() || first.step >= 0xFFFE) {
+  if (first.rank != m_knownRank || first.step >= 0xFFFE) {
     return false;
   }
-  const auto column = static_cast<std::size_t>(m_firstBlock[first.rank] + first.block);
-  return m_known[indexOf(second.rank, second.block, second.step) * m_blocks + column] > first.step;
+  const std::size_t here = indexOf(second.rank, second.block, second.step);
+  return m_known[here * m_width + static_cast<std::size_t>(first.block)] > first.step;
 }
 
 void Messages::listAccesses() {
@@ -235,36 +241,33 @@ void Messages::decideLanding(Message& message) const {
   message.landing = step.dst;
 }
 
-/// A port reads its source when it comes to it, at the latest before the message is received.
-void Messages::decideSource(Message& message) const {
+/// A port reads its source when it comes to it, at the latest before the message is received: who writes there, and
+/// does not come before the sending. @pre know(the sending rank)
+std::vector<StepRef> Messages::writersBehind(const Message& message) const {
+  std::vector<StepRef> found;
   const StepRef& sending = message.sending;
   const Step& step = m_program.ranks[sending.rank].threadBlocks[sending.block].steps[sending.step];
-  message.copiesSource = false;
-  if (!m_links[message.link].isPort) {
-    return;
+  if (!m_links[message.link].isPort || step.type == StepType::recvReduceSend) {
+    return found;  // the sum has a place of its own
   }
   const Slot source = step.type == StepType::send ? step.src : step.dst;
-  if (step.type == StepType::recvReduceSend) {
-    return;  // a place of its own
-  }
+  int last = -1;
   for (int chunk = source.offset; chunk < source.offset + message.count; ++chunk) {
     const std::size_t cell = static_cast<std::size_t>(chunk) * 3 + static_cast<std::size_t>(source.buffer);
     for (const int id : m_touching[sending.rank][cell]) {
       const Access& access = m_accesses[id];
       const bool isOwn = access.step.block == sending.block && access.step.step == sending.step;
-      if (!access.writes || isOwn || isBefore(access.step, sending)) {
-        continue;
-      }
-      const StepRef& earliest = access.message >= 0 ? m_messages[access.message].sending : access.step;
-      if (!isBefore(message.receiving, earliest)) {
-        message.copiesSource = true;
-        return;
+      if (access.writes && !isOwn && id != last && !isBefore(access.step, sending)) {
+        found.push_back(access.message >= 0 ? m_messages[access.message].sending : access.step);
+        last = id;
       }
     }
   }
+  return found;
 }
 
-std::vector<StepRef> Messages::writesBefore(const StepRef& here) const {
+/// @pre know(its rank)
+std::vector<StepRef> Messages::findWritesBefore(const StepRef& here) const {
   const Step& step = m_program.ranks[here.rank].threadBlocks[here.block].steps[here.step];
   std::vector<StepRef> found;
   if (!program::usesDestination(step.type)) {
@@ -284,15 +287,47 @@ std::vector<StepRef> Messages::writesBefore(const StepRef& here) const {
   return found;
 }
 
+/// One rank after the other, as what all steps know of all others would take too much memory.
 Outcome Messages::decide() {
   if (Outcome ordered = order(); !ordered) {
     return ordered;
   }
   listAccesses();
-  for (Message& message : m_messages) {
-    decideLanding(message);
-    decideSource(message);
+  const auto ranks = static_cast<int>(m_program.ranks.size());
+  std::vector<std::vector<StepRef>> writers(m_messages.size());
+  m_writesBefore.assign(m_firstStep.back(), {});
+  for (int rank = 0; rank < ranks; ++rank) {
+    know(rank);
+    for (std::size_t i = 0; i < m_messages.size(); ++i) {
+      if (m_messages[i].receiving.rank == rank) {
+        decideLanding(m_messages[i]);
+      }
+      if (m_messages[i].sending.rank == rank) {
+        writers[i] = writersBehind(m_messages[i]);
+      }
+    }
+    const auto& blocks = m_program.ranks[rank].threadBlocks;
+    for (int block = 0; block < static_cast<int>(blocks.size()); ++block) {
+      for (int at = 0; at < static_cast<int>(blocks[block].steps.size()); ++at) {
+        m_writesBefore[indexOf(rank, block, at)] = findWritesBefore({rank, block, at});
+      }
+    }
   }
+  for (int rank = 0; rank < ranks; ++rank) {
+    bool isKnown = false;
+    for (std::size_t i = 0; i < m_messages.size(); ++i) {
+      Message& message = m_messages[i];
+      if (message.receiving.rank != rank || writers[i].empty()) {
+        continue;
+      }
+      if (!std::exchange(isKnown, true)) {
+        know(rank);
+      }
+      message.copiesSource = std::any_of(writers[i].begin(), writers[i].end(),
+                                         [&](const StepRef& writer) { return !isBefore(message.receiving, writer); });
+    }
+  }
+  m_known = {};
   return Done{};
 }
 

@@ -59,7 +59,9 @@ public:
   [[nodiscard]] Outcome decide();
   /// Steps of other threadblocks that wrote where this one writes, and come before it. Packets that say so order no
   /// plain data. @pre decide()
-  [[nodiscard]] std::vector<StepRef> writesBefore(const StepRef& step) const;
+  [[nodiscard]] const std::vector<StepRef>& writesBefore(const StepRef& step) const {
+    return m_writesBefore[indexOf(step.rank, step.block, step.step)];
+  }
 
 private:
   explicit Messages(const program::Program& program) : m_program(program) {}
@@ -67,9 +69,12 @@ private:
     return m_firstStep[m_firstBlock[rank] + block] + static_cast<std::size_t>(step);
   }
   [[nodiscard]] Outcome order();
+  void know(int rank);
+  /// @pre know(the rank of the first), where they are in different threadblocks
   [[nodiscard]] bool isBefore(const StepRef& first, const StepRef& second) const;
   void decideLanding(Message& message) const;
-  void decideSource(Message& message) const;
+  [[nodiscard]] std::vector<StepRef> writersBehind(const Message& message) const;
+  [[nodiscard]] std::vector<StepRef> findWritesBefore(const StepRef& here) const;
 
   /// What a rank does to its buffers.
   struct Access {
@@ -90,9 +95,12 @@ private:
   std::vector<int> m_sent;
   std::vector<int> m_linkIn;
   std::vector<int> m_linkOut;
-  /// By step, by threadblock: how many of its steps have ended before this one ends. Empty where that takes too much
-  /// memory: then nothing is known to be before anything but by the order of a threadblock.
+  std::vector<StepRef> m_order;  ///< steps, each after all that it waits for
+  /// By step, by threadblock of m_knownRank: how many of its steps have ended before this one ends.
   std::vector<std::uint16_t> m_known;
+  int m_knownRank = -1;
+  std::size_t m_width = 0;
+  std::vector<std::vector<StepRef>> m_writesBefore;  ///< by step
   std::size_t m_blocks = 0;
   std::vector<std::vector<std::vector<int>>> m_touching;  ///< by rank, buffer x chunk: accesses
   std::vector<Access> m_accesses;

@@ -191,6 +191,7 @@ private:
     gpu.inputChunks = number(where, json, "input_chunks");
     gpu.outputChunks = number(where, json, "output_chunks");
     gpu.scratchChunks = number(where, json, "scratch_chunks");
+    gpu.hasNoShare = truthOr(where, json, "no_share", false);
     const Json& channels = list(where, json, "channels");
     for (std::size_t at = 0; at < channels.size(); ++at) {
       readChannels(where.inside("entry of channels", at), channels[at], gpu);

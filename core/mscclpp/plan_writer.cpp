@@ -150,6 +150,7 @@ void writePlan(std::ostream& out, const ExecutionPlan& plan) {
     const Gpu& gpu = plan.gpus[rank];
     out << (rank == 0 ? "" : ",") << "\n    {\"id\": " << rank << ", \"input_chunks\": " << gpu.inputChunks
         << ", \"output_chunks\": " << gpu.outputChunks << ", \"scratch_chunks\": " << gpu.scratchChunks
+        << (gpu.hasNoShare ? ", \"no_share\": true" : "")
         << ",\n      \"channels\": " << channelsJson(gpu).dump()
         << ",\n      \"remote_buffers\": " << buffersJson(gpu).dump() << ",\n      \"semaphores\": [";
     for (std::size_t i = 0; i < gpu.semaphores.size(); ++i) {

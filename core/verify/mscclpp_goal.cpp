@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/mscclpp_goal.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace coppice::verify {
@@ -14,26 +15,32 @@ constexpr int kAnything = -1;
 }  // namespace
 
 MscclppGoal::MscclppGoal(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape, const MscclppLayout& layout,
-                         MscclppValues& values, int root, MscclppFaults& faults)
+                         MscclppValues& values, const MscclppCheckOptions& options, MscclppFaults& faults)
     : m_plan(plan),
       m_shape(shape),
       m_layout(layout),
       m_values(values),
       m_faults(faults),
       m_collective(collectiveOf(plan)),
+      m_custom(options.custom),
       m_ranks(static_cast<int>(plan.gpus.size())),
-      m_root(isRooted(m_collective) ? root : -1) {
+      m_root(isRooted(m_collective) ? options.root : -1) {
   const auto wrong = [&](int rank, const std::string& text, const char* fix) {
     m_faults.rank(MscclppRule::chunks, rank, text, fix);
   };
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   for (const Gpu& gpu : plan.gpus) {
-    inputs += gpu.inputChunks;
-    outputs += gpu.outputChunks;
+    inputs += gpu.hasNoShare ? 0 : gpu.inputChunks;
+    outputs += gpu.hasNoShare ? 0 : gpu.outputChunks;
   }
   for (int rank = 0; rank < m_ranks; ++rank) {
     const Gpu& gpu = plan.gpus[rank];
+    if (gpu.hasNoShare && (m_collective != Collective::allgather || gpu.inputChunks != 1) &&
+        (m_collective != Collective::reduceScatter || gpu.outputChunks != 1)) {
+      wrong(rank, "no_share is for one chunk of the input of an allgather, or of the output of a reduce_scatter",
+            "leave it out");
+    }
     const std::string has =
         "input_chunks " + std::to_string(gpu.inputChunks) + " and output_chunks " + std::to_string(gpu.outputChunks);
     switch (m_collective) {
@@ -93,7 +100,25 @@ int MscclppGoal::sumOfAll(int launch, std::int64_t cell) {
   return sum;
 }
 
-int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
+/// Without a sum, all sources of a shard hold the same data: any of them may be what is found.
+int MscclppGoal::wantedOfShard(int rank, int launch, std::int64_t cell, int found) {
+  const std::int64_t chunk = cell / m_shape.cellsPerChunk;
+  for (const CustomShard& shard : m_custom) {
+    if (chunk < shard.first || chunk >= shard.first + shard.count || shard.sources.empty() ||
+        std::find(shard.destinations.begin(), shard.destinations.end(), rank) == shard.destinations.end()) {
+      continue;
+    }
+    int value = m_values.input(launch, shard.sources.front(), cell);
+    for (std::size_t i = 1; i < shard.sources.size(); ++i) {
+      const int other = m_values.input(launch, shard.sources[i], cell);
+      value = shard.combines ? m_values.add(value, other) : other == found ? found : value;
+    }
+    return value;
+  }
+  return kAnything;
+}
+
+int MscclppGoal::wanted(int rank, int launch, std::int64_t cell, int found) {
   const std::int64_t per = m_shape.cellsPerChunk;
   switch (m_collective) {
     case Collective::gather:
@@ -109,7 +134,7 @@ int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
       return m_values.input(launch, source, cell - m_layout.sliceOf(source) * per);
     }
     case Collective::reduceScatter:
-      return sumOfAll(launch, m_layout.sliceOf(rank) * per + cell);
+      return m_plan.gpus[rank].hasNoShare ? kAnything : sumOfAll(launch, m_layout.sliceOf(rank) * per + cell);
     case Collective::alltoall: {
       const std::int64_t share = m_plan.gpus[rank].inputChunks * per / m_ranks;
       return share == 0 ? kAnything
@@ -124,7 +149,7 @@ int MscclppGoal::wanted(int rank, int launch, std::int64_t cell) {
     case Collective::reduce:
       return rank == m_root ? sumOfAll(launch, cell) : kAnything;
     default:
-      return kAnything;
+      return wantedOfShard(rank, launch, cell, found);
   }
 }
 
@@ -190,9 +215,9 @@ void MscclppGoal::check(int rank, int launch, const std::vector<MscclppCell>& ce
   inferRoot(launch, cells);
   const std::int64_t per = m_shape.cellsPerChunk;
   const std::int64_t outputs = m_plan.gpus[rank].outputChunks * per;
-  for (std::int64_t cell = 0; cell < outputs && m_collective != Collective::custom; ++cell) {
-    const int want = wanted(rank, launch, cell);
+  for (std::int64_t cell = 0; cell < outputs && outcome().isJudged; ++cell) {
     const int found = cells[m_layout.outputOf(rank) + cell].value;
+    const int want = wanted(rank, launch, cell, found);
     if (want == kAnything || want == found) {
       continue;
     }
@@ -207,7 +232,7 @@ void MscclppGoal::check(int rank, int launch, const std::vector<MscclppCell>& ce
 
 /// Out of place, the caller's input is not the plan's to change.
 void MscclppGoal::checkInput(int rank, int launch, const std::vector<MscclppCell>& cells) {
-  if (m_plan.inPlace || m_collective == Collective::custom) {
+  if (m_plan.inPlace || !outcome().isJudged) {
     return;
   }
   const std::int64_t per = m_shape.cellsPerChunk;

@@ -108,7 +108,8 @@ struct Cells {
 /// A plan at one size.
 class Run {
 public:
-  Run(const ExecutionPlan& plan, const MscclppShape& shape, int root, MscclppFaults& faults, const Progress& progress);
+  Run(const ExecutionPlan& plan, const MscclppShape& shape, const MscclppCheckOptions& options, MscclppFaults& faults,
+      const Progress& progress);
 
   Result<MscclppOutcome> run();
 

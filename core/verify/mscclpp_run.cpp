@@ -16,14 +16,14 @@ constexpr std::uint64_t kMaxEvents = std::uint64_t{1} << 26;
 
 }  // namespace
 
-Run::Run(const ExecutionPlan& plan, const MscclppShape& shape, int root, MscclppFaults& faults,
-         const Progress& progress)
+Run::Run(const ExecutionPlan& plan, const MscclppShape& shape, const MscclppCheckOptions& options,
+         MscclppFaults& faults, const Progress& progress)
     : m_plan(plan),
       m_shape(shape),
       m_faults(faults),
       m_progress(progress),
       m_layout(plan, shape),
-      m_goal(plan, shape, m_layout, m_values, root, faults) {}
+      m_goal(plan, shape, m_layout, m_values, options, faults) {}
 
 Result<MscclppOutcome> Run::run() {
   if (m_layout.cells() > kMaxCells) {
@@ -368,9 +368,9 @@ bool Run::execute(Block& block, const Operation& op, const OpPlace& place, bool 
 
 }  // namespace mscclpp_run
 
-Result<MscclppOutcome> runMscclpp(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape, int root,
-                                  MscclppFaults& faults, const Progress& progress) {
-  return mscclpp_run::Run(plan, shape, root, faults, progress).run();
+Result<MscclppOutcome> runMscclpp(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape,
+                                  const MscclppCheckOptions& options, MscclppFaults& faults, const Progress& progress) {
+  return mscclpp_run::Run(plan, shape, options, faults, progress).run();
 }
 
 }  // namespace coppice::verify

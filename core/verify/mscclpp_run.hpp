@@ -6,6 +6,7 @@
 #include "mscclpp/execution_plan.hpp"
 #include "verify/mscclpp_faults.hpp"
 #include "verify/mscclpp_shape.hpp"
+#include "verify/mscclpp_verifier.hpp"
 
 /// Internal to the check of execution plans: the plan in action.
 namespace coppice::verify {
@@ -18,7 +19,8 @@ struct MscclppOutcome {
 
 /// Runs the plan at one size, several launches one after the other. @pre checkMscclppStructure found no error
 /// Errors: limit, cancelled.
-[[nodiscard]] Result<MscclppOutcome> runMscclpp(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape, int root,
-                                                MscclppFaults& faults, const Progress& progress);
+[[nodiscard]] Result<MscclppOutcome> runMscclpp(const mscclpp::ExecutionPlan& plan, const MscclppShape& shape,
+                                                const MscclppCheckOptions& options, MscclppFaults& faults,
+                                                const Progress& progress);
 
 }  // namespace coppice::verify

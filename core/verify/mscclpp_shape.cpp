@@ -99,8 +99,9 @@ MscclppLayout::MscclppLayout(const ExecutionPlan& plan, const MscclppShape& shap
   std::int64_t slice = 0;
   for (const Gpu& gpu : plan.gpus) {
     m_slice.push_back(slice);
-    slice += collective == Collective::reduceScatter || collective == Collective::scatter ? gpu.outputChunks
-                                                                                          : gpu.inputChunks;
+    slice += gpu.hasNoShare                                                                 ? 0
+             : collective == Collective::reduceScatter || collective == Collective::scatter ? gpu.outputChunks
+                                                                                            : gpu.inputChunks;
   }
   const auto take = [&](std::int64_t chunks) {
     m_cells += chunks * shape.cellsPerChunk;

@@ -27,7 +27,7 @@ Result<MscclppVerdict> judgeExecutionPlan(const mscclpp::ExecutionPlan& plan, co
   verdict.isRunnable = !faults.hasErrors();
   if (verdict.isRunnable) {
     for (const MscclppShape& shape : shapesOf(plan)) {
-      const auto outcome = runMscclpp(plan, shape, options.root, faults, progress);
+      const auto outcome = runMscclpp(plan, shape, options, faults, progress);
       if (!outcome) {
         return outcome.error();
       }
@@ -39,9 +39,10 @@ Result<MscclppVerdict> judgeExecutionPlan(const mscclpp::ExecutionPlan& plan, co
     }
   }
   if (!verdict.isResultJudged) {
-    faults.plan(MscclppRule::result, Severity::warning,
-                "\"" + plan.collective + "\" does not say what the result is: it was not judged",
-                "name a collective: allgather, reducescatter, allreduce, broadcast, reduce or alltoall");
+    faults.plan(
+        MscclppRule::result, Severity::warning,
+        "\"" + plan.collective + "\" does not say what the result is: it was not judged",
+        "name a collective: allgather, reducescatter, allreduce, broadcast, reduce or alltoall; or give --goal");
   }
   verdict.ok = !faults.hasErrors();
   verdict.findings = faults.take();

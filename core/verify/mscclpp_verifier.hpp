@@ -7,6 +7,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "mscclpp/execution_plan.hpp"
+#include "verify/program_verifier.hpp"
 
 /// Whether an execution plan of MSCCL++ does what it says, in every order in which the GPU may run it.
 namespace coppice::verify {
@@ -14,6 +15,8 @@ namespace coppice::verify {
 struct MscclppCheckOptions {
   int multiprocessors = 108;  ///< threadblocks that a GPU runs at once
   int root = -1;              ///< of broadcast and reduce; -1 = inferred
+  /// What a plan computes whose `collective` does not say it. Empty = its result is not judged.
+  std::vector<CustomShard> custom = {};
 };
 
 struct MscclppVerdict {

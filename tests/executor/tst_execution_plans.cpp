@@ -6,6 +6,7 @@
 #include "baselines/baselines.hpp"
 #include "executor/support.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "io/collective_file.hpp"
 #include "lowering/lowering.hpp"
 #include "mscclpp/from_program.hpp"
 #include "mscclpp/from_trees.hpp"
@@ -14,6 +15,7 @@
 #include "mscclpp/plan_shell.hpp"
 #include "presets/presets.hpp"
 #include "schedule/from_forest.hpp"
+#include "verify/custom_goal.hpp"
 #include "verify/mscclpp_verifier.hpp"
 
 using namespace coppice;
@@ -36,10 +38,11 @@ std::vector<int> boxesIn(const fabric::Fabric& fabric) {
 }
 
 /// Runs a plan at one size in three types; empty, or what is wrong.
-std::string faultOfRun(const mscclpp::ExecutionPlan& plan, int root) {
+std::string faultOfRun(const mscclpp::ExecutionPlan& plan, int root,
+                       const std::vector<verify::CustomShard>& custom = {}) {
   const auto shared = std::make_shared<const mscclpp::ExecutionPlan>(plan);
   Job job;
-  (plan.inPlace ? job.inPlace : job.outOfPlace) = shellOf(*shared, root);
+  (plan.inPlace ? job.inPlace : job.outOfPlace) = shellOf(*shared, root, custom);
   BenchOptions options;
   options.firstBytes = options.lastBytes = sizeUnit(*shared) * 4;
   options.iterations = 2;
@@ -67,6 +70,7 @@ private slots:
   void runsBySwitches();
   void runsUnequalShares_data();
   void runsUnequalShares();
+  void runsCustomCollective();
   void runsRootedShares_data();
   void runsRootedShares();
   void refusesSwitches_data();
@@ -184,11 +188,12 @@ void ExecutionPlansTest::runsUnequalShares_data() {
   QTest::addColumn<int>("collective");
   QTest::addColumn<bool>("bySteps");
   QTest::addColumn<int>("instances");
+  QTest::addColumn<bool>("someHaveNone");
   for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
     for (const bool bySteps : {false, true}) {
       for (const int instances : {1, 2}) {
         QTest::addRow("%s, %s, %d", std::string(toString(collective)).c_str(), bySteps ? "steps" : "trees", instances)
-            << static_cast<int>(collective) << bySteps << instances;
+            << static_cast<int>(collective) << bySteps << instances << (instances == 2);
       }
     }
   }
@@ -198,8 +203,11 @@ void ExecutionPlansTest::runsUnequalShares() {
   QFETCH(int, collective);
   QFETCH(bool, bySteps);
   QFETCH(int, instances);
+  QFETCH(bool, someHaveNone);
   const fabric::Fabric fabric = fabricOf("azure-ndv2", {{"boxes", "1"}});
-  const std::vector<std::int64_t> amounts{3, 1, 2, 1, 1, 4, 1, 2};
+  // The first and the last of those without data have no chunk behind or before them.
+  const std::vector<std::int64_t> amounts = someHaveNone ? std::vector<std::int64_t>{3, 1, 0, 1, 1, 4, 1, 0}
+                                                         : std::vector<std::int64_t>{3, 1, 2, 1, 1, 4, 1, 2};
   forestcoll::Request request{.collective = static_cast<Collective>(collective)};
   request.amounts = amounts;
   request.plainSwitches = true;
@@ -221,6 +229,8 @@ void ExecutionPlansTest::runsUnequalShares() {
       const bool gathers = request.collective == Collective::allgather;
       QCOMPARE(gathers ? first.inputChunks : first.outputChunks,
                3 * (gathers ? second.inputChunks : second.outputChunks));
+      QCOMPARE(plan->gpus[7].hasNoShare, someHaveNone);
+      QVERIFY(mscclpp::readPlan(mscclpp::writePlan(*plan)).value() == *plan);
       const auto verdict = verify::verifyExecutionPlan(*plan);
       QVERIFY(verdict.hasValue());
       QVERIFY2(verdict->ok, (title + firstError(verdict->findings)).c_str());
@@ -230,6 +240,32 @@ void ExecutionPlansTest::runsUnequalShares() {
   }
   // MSCCL's calls give every rank the same.
   QVERIFY(!lowering::lower(fabric, schedule, {}));
+}
+
+/// What is computed stands in a table beside the plan.
+void ExecutionPlansTest::runsCustomCollective() {
+  program::Program program = readProgram("custom.xml");
+  program.collective = Collective::custom;  // as lowering says it; files name it in words
+  program.collectiveText.clear();
+  const auto table =
+      io::readGoal(readText(std::string(COPPICE_TEST_DATA) + "/executor/custom.csv"), "custom.csv", 4, nullptr);
+  const auto rows = verify::customGoal(table.value(), 4, program.chunksPerLoop);
+  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
+    program.protocol = protocol;
+    const auto plan = mscclpp::fromProgram(program, {.boxOf = {0, 0, 1, 1}});
+    QVERIFY2(plan.hasValue(), plan ? "" : describe(plan.error()).c_str());
+    QVERIFY(!verify::verifyExecutionPlan(*plan)->isResultJudged);
+    const auto verdict = verify::verifyExecutionPlan(*plan, {.custom = rows.value()});
+    QVERIFY2(verdict->ok && verdict->isResultJudged, firstError(verdict->findings).c_str());
+    const std::string fault = faultOfRun(*plan, -1, rows.value());
+    QVERIFY2(fault.empty(), fault.c_str());
+  }
+  const auto plan = mscclpp::fromProgram(program, {.boxOf = {0, 0, 1, 1}});
+  // Another table.
+  std::vector<verify::CustomShard> others = rows.value();
+  std::swap(others.front().destinations, others.back().destinations);
+  QVERIFY(!verify::verifyExecutionPlan(*plan, {.custom = others})->ok);
+  QVERIFY(!faultOfRun(*plan, -1, others).empty());
 }
 
 void ExecutionPlansTest::runsRootedShares_data() {

@@ -14,7 +14,8 @@ namespace {
 std::int64_t chunksBefore(const mscclpp::ExecutionPlan& plan, bool ofInputs, int rank) {
   std::int64_t before = 0;
   for (int other = 0; other < rank; ++other) {
-    before += ofInputs ? plan.gpus[other].inputChunks : plan.gpus[other].outputChunks;
+    const mscclpp::Gpu& gpu = plan.gpus[other];
+    before += gpu.hasNoShare ? 0 : ofInputs ? gpu.inputChunks : gpu.outputChunks;
   }
   return before;
 }
@@ -38,6 +39,9 @@ Plan shellOfShares(const mscclpp::ExecutionPlan& plan, Plan shell) {
   std::iota(all.begin(), all.end(), 0);
   for (int rank = 0; rank < ranks; ++rank) {
     const mscclpp::Gpu& gpu = plan.gpus[rank];
+    if (gpu.hasNoShare) {
+      continue;
+    }
     shell.custom.push_back({.first = static_cast<int>(chunksBefore(plan, gathered, rank)),
                             .count = gathered ? gpu.inputChunks : gpu.outputChunks,
                             .sources = gathered ? std::vector<int>{rank} : all,
@@ -51,16 +55,18 @@ Plan shellOfShares(const mscclpp::ExecutionPlan& plan, Plan shell) {
 
 bool hasUnequalShares(const mscclpp::ExecutionPlan& plan) {
   return std::any_of(plan.gpus.begin(), plan.gpus.end(), [&](const mscclpp::Gpu& gpu) {
-    return gpu.inputChunks != plan.gpus[0].inputChunks || gpu.outputChunks != plan.gpus[0].outputChunks;
+    return gpu.hasNoShare || gpu.inputChunks != plan.gpus[0].inputChunks ||
+           gpu.outputChunks != plan.gpus[0].outputChunks;
   });
 }
 
-Plan shellOf(const mscclpp::ExecutionPlan& plan, int root) {
+Plan shellOf(const mscclpp::ExecutionPlan& plan, int root, std::vector<verify::CustomShard> custom) {
   Plan shell;
   shell.name = plan.name;
   shell.operation = parseCollective(plan.collective).value_or(Collective::custom);
   shell.place = plan.inPlace ? Place::inPlace : Place::outOfPlace;
   shell.root = root;
+  shell.custom = std::move(custom);
   const mscclpp::Gpu& first = plan.gpus.front();
   const auto ranks = static_cast<int>(plan.gpus.size());
   shell.inputChunks = first.inputChunks;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/result.hpp"
 #include "engine/buffers.hpp"
@@ -18,8 +19,8 @@ namespace coppice::executor {
 
 /// What the bench loop and the check of data need to know of a plan: sizes and the collective; it has no steps.
 /// Unequal shares are a custom collective, in which every rank has room for all of them.
-/// @pre the collective defines a result  @param root of rooted collectives
-[[nodiscard]] Plan shellOf(const mscclpp::ExecutionPlan& plan, int root);
+/// @pre the collective defines a result  @param root of rooted collectives  @param custom what another one demands
+[[nodiscard]] Plan shellOf(const mscclpp::ExecutionPlan& plan, int root, std::vector<verify::CustomShard> custom = {});
 
 /// Bytes of the whole collective come in multiples of this many: 16 for each chunk.
 [[nodiscard]] std::int64_t sizeUnit(const mscclpp::ExecutionPlan& plan);

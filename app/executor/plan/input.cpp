@@ -13,8 +13,8 @@
 #include "io/schedule_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
-#include "mscclpp/plan_shell.hpp"
 #include "mscclpp/plan_json.hpp"
+#include "mscclpp/plan_shell.hpp"
 #include "program/msccl_xml.hpp"
 #include "verify/custom_goal.hpp"
 #include "verify/mscclpp_verifier.hpp"
@@ -96,6 +96,21 @@ Error needlessGoal(const std::string& of) {
           .fix = "leave --goal out; it is for coll=\"custom\""};
 }
 
+/// The table of --goal, for chunks of a program or plan.
+Result<std::vector<verify::CustomShard>> goalRows(const InputOptions& options, int ranks, int chunks) {
+  const auto table = readGoal(options.goal, ranks, nullptr);
+  if (!table) {
+    return table.error();
+  }
+  auto rows = verify::customGoal(*table, ranks, chunks);
+  if (!rows) {
+    Error error = rows.error();
+    error.where.file = options.goal;
+    return error;
+  }
+  return rows;
+}
+
 /// What the program computes, where only a table says so. Without one, makePlans() refuses it.
 Result<std::vector<verify::CustomShard>> goalOf(const program::Program& program, const InputOptions& options) {
   if (options.goal.empty()) {
@@ -104,18 +119,7 @@ Result<std::vector<verify::CustomShard>> goalOf(const program::Program& program,
   if (verify::goalOf(program) != Collective::custom) {
     return needlessGoal("coll=" + inQuotes(program::collectiveName(program)));
   }
-  const auto ranks = static_cast<int>(program.ranks.size());
-  const auto table = readGoal(options.goal, ranks, nullptr);
-  if (!table) {
-    return table.error();
-  }
-  auto rows = verify::customGoal(*table, ranks, program.chunksPerLoop);
-  if (!rows) {
-    Error error = rows.error();
-    error.where.file = options.goal;
-    return error;
-  }
-  return rows;
+  return goalRows(options, static_cast<int>(program.ranks.size()), program.chunksPerLoop);
 }
 
 Outcome readXml(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
@@ -249,8 +253,18 @@ Outcome readExecutionPlan(const std::string& text, const InputOptions& options, 
       record.steps += mscclpp::countOps(block);
     }
   }
-  auto verdict = verify::verifyExecutionPlan(
-      *plan, {.multiprocessors = std::max(1, record.threadBlocks), .root = options.plan.root}, progress);
+  verify::MscclppCheckOptions checks{.multiprocessors = std::max(1, record.threadBlocks), .root = options.plan.root};
+  if (!options.goal.empty()) {
+    if (parseCollective(plan->collective).value_or(Collective::custom) != Collective::custom) {
+      return needlessGoal(inQuotes(plan->collective));
+    }
+    auto rows = goalRows(options, ranks, plan->gpus.front().inputChunks);
+    if (!rows) {
+      return rows.error();
+    }
+    checks.custom = *std::move(rows);
+  }
+  auto verdict = verify::verifyExecutionPlan(*plan, checks, progress);
   if (!verdict) {
     return verdict.error();
   }
@@ -262,12 +276,12 @@ Outcome readExecutionPlan(const std::string& text, const InputOptions& options, 
   if (!verdict->isResultJudged) {
     return Error{.code = ErrorCode::badUsage,
                  .message = inQuotes(plan->collective) + " does not say what the plan computes",
-                 .fix = "coppice-cli verify judges it",
+                 .fix = "give --goal, a table of what it computes",
                  .where = {.file = options.file}};
   }
   input.executionPlan = std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan));
   (input.executionPlan->inPlace ? input.job.inPlace : input.job.outOfPlace) =
-      shellOf(*input.executionPlan, verdict->root);
+      shellOf(*input.executionPlan, verdict->root, std::move(checks.custom));
   return Done{};
 }
 

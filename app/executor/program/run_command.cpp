@@ -177,7 +177,7 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
 }
 
 /// An execution plan of MSCCL++ takes sizes that it can cut, and sums.
-Outcome fitToPlan(const Input& input, const std::string& backend, BenchOptions& bench) {
+Outcome fitToPlan(Input& input, const std::string& backend, BenchOptions& bench) {
   if (backend == "cuda") {
     return Error{.code = ErrorCode::badUsage,
                  .message = "execution plans of MSCCL++ run on threads and by mpi here, not by cuda",
@@ -191,6 +191,12 @@ Outcome fitToPlan(const Input& input, const std::string& backend, BenchOptions& 
   }
   const std::int64_t unit = sizeUnit(plan);
   const auto rounded = [&](std::int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  if (bench.firstBytes % unit != 0 || bench.stepBytes % unit != 0) {
+    input.record.findings.push_back({.severity = Severity::warning,
+                                     .code = ErrorCode::badUsage,
+                                     .text = "sizes are rounded up to multiples of " + std::to_string(unit) +
+                                             " bytes: MSCCL++ throws at those that it cannot cut into chunks"});
+  }
   bench.firstBytes = rounded(std::max<std::int64_t>(1, bench.firstBytes));
   bench.lastBytes = std::max(bench.firstBytes, bench.lastBytes);
   if (plan.maxBytes < static_cast<std::uint64_t>(bench.lastBytes)) {
@@ -262,6 +268,7 @@ BenchEnd Run::perform() {
     input->record.boundGBps = m_words.bound;
   }
   request->bench.boundGBps = input->record.boundGBps;
+  const Outcome fits = input->executionPlan ? fitToPlan(*input, m_words.backend, request->bench) : Outcome(Done{});
   m_output.write(input->record);
   if (!input->record.ok) {
     const auto fault = std::find_if(input->record.findings.begin(), input->record.findings.end(),
@@ -285,14 +292,12 @@ BenchEnd Run::perform() {
                    .message = std::to_string(m_words.processes) + " processes for " + std::to_string(ranks) + " ranks",
                    .fix = "give --processes " + std::to_string(ranks) + " at most"});
   }
-  std::string backendName = m_words.backend;
-  if (input->executionPlan) {
-    if (const Outcome fits = fitToPlan(*input, backendName, request->bench); !fits) {
-      return refuse(fits.error());
-    }
-    // GPUs do not run plans here.
-    backendName = backendName == "auto" && jobProcesses() < ranks ? "threads" : backendName;
+  if (!fits) {
+    return refuse(fits.error());
   }
+  // GPUs do not run plans here.
+  const bool isOnThreads = input->executionPlan && m_words.backend == "auto" && jobProcesses() < ranks;
+  const std::string backendName = isOnThreads ? "threads" : m_words.backend;
   const BackendOptions options = {.ranks = ranks,
                                   .workers = m_words.workers,
                                   .device = m_words.device,

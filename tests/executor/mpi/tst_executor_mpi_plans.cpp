@@ -140,6 +140,7 @@ private slots:
   void namesTheRankThatDied_data();
   void namesTheRankThatDied();
   void needsTheProcesses();
+  void tellsThatSizesAreRounded();
 
 private:
   QString write(const mscclpp::ExecutionPlan& plan) {
@@ -225,6 +226,19 @@ void ExecutorMpiPlansTest::needsTheProcesses() {
   const auto* end = run.last<program::EndRecord>();
   QVERIFY(end != nullptr);
   QVERIFY2(end->reason.find("for 4 ranks, not 5") != std::string::npos, end->reason.c_str());
+}
+
+void ExecutorMpiPlansTest::tellsThatSizesAreRounded() {
+  NEEDS_MPIRUN();
+  MpiRun run({write(pulling()), "-b", "1000", "-e", "1000"});
+  QCOMPARE(run.finish(), 0);
+  const auto* plan = run.last<program::PlanRecord>();
+  QVERIFY(plan != nullptr && !plan->findings.empty());
+  QVERIFY2(plan->findings.back().text.find("multiples of 128 bytes") != std::string::npos,
+           plan->findings.back().text.c_str());
+  const auto* result = run.last<program::ResultRecord>();
+  QVERIFY(result != nullptr);
+  QCOMPARE(result->size, std::int64_t{1024});
 }
 
 QTEST_GUILESS_MAIN(ExecutorMpiPlansTest)
